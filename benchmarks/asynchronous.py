@@ -1,4 +1,4 @@
-"""What rollouts beside the update, and weights that are synced more seldom, save and cost: the demo's training.
+"""Compares synchronous with asynchronous training, and frequent with rare weight syncs, on the demo's training.
 
     truegold select examples/demo.yaml
     python benchmarks/asynchronous.py runs/demo --json FILE [--arms sync "every 5" ...] [--seeds 0 1 2] [--steps 80]
@@ -6,10 +6,10 @@
     truegold select benchmarks/asynchronous_smollm2.yaml
     python benchmarks/asynchronous.py runs/asynchronous-smollm2 --config benchmarks/asynchronous_smollm2.yaml ...
 
-All arms but the longer one take the same steps from the run's cold start on the rows that it selects. Given are the
-wall time of the steps without evaluations, the share of it in which the sampler sampled and the trainer trained, the
-staleness of what was trained on, tokens, and the held-out pass rate at the end. In the synchronous arms one waits for
-the other; beside each other each has a core.
+All arms except the longer one take the same number of steps, from the run's cold start and on its selected rows.
+Reported are the wall time of the steps without evaluations, the shares of it in which the sampler and the trainer
+worked, the staleness of trained groups, the number of tokens, and the final held-out pass rate. In synchronous arms
+sampler and trainer wait for each other; in asynchronous arms each has one core.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python benchmarks/asynchronous_kills.py runs/demo [--steps 24] [--kills 10] [--seed 0]
 
-RUN_DIR is a run of the demo, at least up to select. A kill comes a moment, drawn uniformly, after a step that is drawn
-as well. Fails where a group ended twice, one that was asked for neither ended nor was under way at the end, or a step
-has no groups.
+RUN_DIR is a run of the demo, at least up to the stage select. Each kill comes at a random time after a random step. The
+benchmark fails if a group ended twice, if a requested group neither ended nor was running at the end, or if a step has
+no groups.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reference programs: which pass under Python itself, and which of these the verifier refuses.
+"""Reference programs: how many pass under plain Python, and how many of these the verifier `code` accepts.
 
 measure(records, jobs=2)  ->  {"sets": {"humaneval": {"rows": 164, "plain": 164, "accepted": 164, ...}}, ...}
 """
@@ -96,7 +96,7 @@ def _with_room(
 
 
 def _exception(row: Row, reference: Plain, outcome: Outcome, roomy: Outcome | None) -> dict[str, Any]:
-    """What both said."""
+    """Return the verdicts of the verifier and of plain Python on a row on which they differ."""
     with_room = None
     if roomy is not None:
         with_room = "accepts" if roomy.accepted else roomy.explanation

@@ -1,9 +1,9 @@
-"""The same rows in different surroundings: the verdicts have to be the same.
+"""Checks that verdicts on the same rows are equal in different environments.
 
-A fixed sample of all sets (chosen by a hash, hostile programs among them) is judged by this process first, and then by
-children: in each tier, as an ordinary user, where a seccomp filter forbids namespaces, beside four busy processes, in
-eight threads, in Ray's workers, through `verify_batch`. Only programs that need the standard library alone are taken,
-because the ordinary user's interpreter may have nothing else, and none that tries to exhaust the machine.
+A fixed sample of all sets (chosen by a hash, hostile programs included) is judged by this process, and then by child
+processes: in each sandbox tier, as a user without privileges, with a seccomp filter that forbids namespaces, next to
+four busy processes, in eight threads, in Ray workers, and through `verify_batch`. The sample has only programs that
+need no packages, because the unprivileged user's interpreter may have none, and none that try to exhaust the machine.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _first(rows: Sequence[Row], count: int) -> list[Row]:
 
 
 def measure(rows: Sequence[Row], jobs: int, say: Say) -> dict[str, Any]:
-    """How many verdicts differ, by environment."""
+    """Return the number of differing verdicts, by environment."""
     possible = possible_tiers()
     by_tier = {tier: None if why else _here(rows, tier, jobs) for tier, why in possible.items() if tier != Tier.WEAK}
     reference = by_tier.get(Tier.FULL) or by_tier.get(Tier.CONTAINER)
@@ -105,7 +105,7 @@ def _environments(who: str) -> list[tuple[str, str, list[str]]]:
 
 
 def seen_of(score: float | None, reason: str, evidence: Mapping[str, Any]) -> tuple[float | None, str, str]:
-    """Return what is compared of a verdict: score, reason, and evidence without the tier."""
+    """Return the compared fields of a verdict: score, reason, and evidence without the tier."""
     rest = {key: value for key, value in evidence.items() if key != "tier"}
     return score, reason, json.dumps(rest, sort_keys=True, default=str)
 

@@ -1,4 +1,4 @@
-"""Child of `code_environments.py`: judges rows in surroundings of its own and prints the verdicts as one line of JSON.
+"""Child process of `code_environments.py`: judges rows in one environment and prints the verdicts as one line of JSON.
 
 python code_environments_child.py ROWS.jsonl [--user] [--no-namespaces] [--threads N] [--ray | --batch]
 """
@@ -21,7 +21,7 @@ Seen = list[Any]
 
 
 def forbid_namespaces() -> None:
-    """What most containers do: unshare, setns, mount and clone with a namespace flag say "not permitted"."""
+    """Forbid namespaces, like most containers: unshare, setns, mount and clone with namespace flags fail with EPERM."""
     from truegold.verifiers.sandbox.inside.confine import kernel, seccomp
 
     load, equal, any_of, give = 0x20, 0x15, 0x45, 0x06
@@ -44,7 +44,7 @@ def forbid_namespaces() -> None:
 
 
 def judge(row: dict[str, Any]) -> Any:
-    """Return what is compared of the verdict on a row."""
+    """Return the compared fields of the verdict on a row."""
     from code_environments import seen_of
 
     from truegold.verifiers.code.verifier import CodeVerifier

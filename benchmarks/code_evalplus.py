@@ -1,8 +1,8 @@
-"""HumanEval+ and MBPP+: inputs as their programs take them, and results compared as EvalPlus compares them.
+"""Tests of HumanEval+ and MBPP+ for the verifier `code`, with results compared like in EvalPlus.
 
-A problem is a list of inputs; what its reference program answers is expected. Results are compared by `==`, floats
-within EvalPlus's tolerances (absolute `atol`, or 1e-6 where none is given; relative 1e-7), and for a few problems by a
-rule of their own, which here is test code (`ORACLES`). Facts about single problems are EvalPlus 0.3.1's (Apache-2.0).
+A problem is a list of inputs; the expected results are those of its reference program. Results are compared with `==`,
+floats within EvalPlus's tolerances (absolute `atol`, by default 1e-6, and relative 1e-7). A few problems have a special
+comparison, written here as test code (`ORACLES`). Facts about single problems come from EvalPlus 0.3.1 (Apache-2.0).
 """
 
 from __future__ import annotations

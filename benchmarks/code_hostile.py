@@ -1,8 +1,8 @@
-"""Hostile programs, in every form of tests and every tier: which are paid, which harmless ones are refused.
+"""Hostile programs in every form of tests and every sandbox tier: how many pass, and how many harmless ones do not.
 
-A program of mode `assert` defines `add(a, b)` and meets the same tests in four forms; one of mode `stdio` reads two
-numbers and prints their sum. Programs marked `pass` are harmless ones that look odd. No program is ever run outside the
-sandbox. Programs that try to exhaust the machine (category `resource`) run in the tiers of `exhausting` alone.
+A program of mode `assert` defines `add(a, b)` and is judged by the same tests in four forms. A program of mode `stdio`
+reads two numbers and prints their sum. Programs marked `pass` look odd but are harmless. All programs run only in the
+sandbox. Programs that try to exhaust the machine (category `resource`) run only in the tiers in `exhausting`.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def rows(records: Sequence[Record]) -> list[tuple[Record, Row]]:
 def measure(
     records: Sequence[Record], exhausting: Sequence[Tier], mixed_jobs: int, jobs: int, say: Say
 ) -> dict[str, Any]:
-    """Counts by tier, and what is left behind."""
+    """Return the counts by tier, and the traces that programs left."""
     possible = possible_tiers()
     tiers = {}
     for tier in (Tier.FULL, Tier.CONTAINER):

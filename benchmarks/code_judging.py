@@ -1,7 +1,6 @@
-"""Rows judged by truegold's verifier `code`, and what is kept of each verdict.
+"""Judges rows with truegold's verifier `code`, and keeps the important fields of each verdict.
 
-A row that makes the verifier raise is a verdict as well: not judged, with the exception's name. Nothing that a row does
-ends the run.
+If the verifier raises, the verdict is "not judged" with the name of the exception. No row can end the run.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ def verifier(tier: Tier | None = None) -> CodeVerifier:
 
 
 def judge(row: Row, by: CodeVerifier) -> Outcome:
-    """Return a verifier's outcome on a row; an exception of its own is one too."""
+    """Return the verdict of a verifier on a row. An exception of the verifier is a verdict too."""
     began = time.perf_counter()
     try:
         verdict = by(row.response, info=row.info)

@@ -1,10 +1,10 @@
-"""Programs that are wrong, or are labelled right and wrong: QuixBugs' buggy ones, model programs, mutants.
+"""Labelled programs: buggy programs of QuixBugs, programs of models, and mutants.
 
-Where a label and the verdict differ, program and tests are run once more as one ordinary program in the sandbox, and a
-label is called wrong where that agrees with the verdict. Tests that are calls become assertions on every case, with
-numpy's default tolerance for floats. Functions that the prompt defines are the prompt's for
-the assertions there: some mutants are of such a function, and their labels speak of tests that a program's own, wrong
-helper has prepared. Of half of the rows (by a hash) that is all that is kept: counts.
+If label and verdict differ, program and tests are run again as one ordinary program in the sandbox. The label is called
+wrong if this run agrees with the verdict. For this, tests that are calls become assertions on every case, with numpy's
+default tolerance for floats. Functions that the prompt defines are replaced by those of the prompt, because in some
+mutants such a function is changed, and their labels come from tests that used it. For half of the rows (by a hash),
+only counts are kept.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Reference programs run by Python itself, without any sandbox: what a verifier's verdicts are held against.
+"""Runs reference programs under plain Python without a sandbox, for comparison with the verdicts of verifiers.
 
-For reference programs alone, never for a model's: nothing holds them in but a time limit and a memory limit.
+Use it only for reference programs, never for programs of a model: only time and memory are limited.
 
     answers([program], ["add"], [[([1, 2], {})]], jobs=2)    [[3]]: each call's result, tagged
     passes(row)                       Plain(True, "", 0.03), or Plain(False, "exit status 1: AssertionError", 0.02)
@@ -43,7 +43,7 @@ Call = tuple[list[Any], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """How a program did. said: why it did not pass. cpu_s: CPU seconds of its dearest process."""
+    """The result of a program. explanation: why it did not pass. cpu_s: CPU seconds of its slowest process."""
 
     passed: bool
     explanation: str
@@ -75,7 +75,7 @@ class Done:
 def answers(
     programs: Sequence[str], names: Sequence[str], calls: Sequence[Sequence[Call]], jobs: int
 ) -> list[list[Json] | str]:
-    """What each program answers to its calls, tagged, or why it does not answer all of them."""
+    """Return each program's tagged results of its calls, or the reason why some calls have no result."""
     with ThreadPoolExecutor(jobs) as pool:
         return [replies for replies, _ in pool.map(_answers, programs, names, calls)]
 

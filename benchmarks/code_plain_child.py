@@ -16,7 +16,7 @@ MAX_ADDRESS_SPACE = 4 << 30
 
 
 def main() -> None:
-    """Answer the calls of one program, in a process of its own."""
+    """Run the calls of one program and print their results."""
     sys.path.insert(0, sys.argv[1])
     decode = importlib.import_module("inside.wire.decoding").decode
     encode = importlib.import_module("inside.wire.encoding").encode

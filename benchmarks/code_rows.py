@@ -1,10 +1,10 @@
-"""The rows that `code_verifier.py` judges: a program, its tests, and what a right verdict on it is where that is known.
+"""The rows that `code_verifier.py` judges: a program, its tests, and the right verdict if it is known.
 
     Row("humaneval", "HumanEval/0", program="def has_close_elements...", tests={"type": "asserts", ...}, right=True)
 
-DATA_DIR holds one file of JSON lines for each set; any of them may be missing. Values that JSON cannot say (tuples,
-sets) stand in tests in the tagged form that the verifier reads. HumanEval+ and MBPP+ need the answers of their
-reference programs first: `code_evalplus.py`.
+DATA_DIR has one JSON Lines file for each set; files may be missing. Tests contain values that JSON does not have
+(tuples, sets) in the tagged form of the verifier. HumanEval+ and MBPP+ need the results of their reference programs
+first (`code_evalplus.py`).
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ class Row:
 
     @property
     def info(self) -> dict[str, Json]:
-        """What the verifier is handed beside the response."""
+        """The arguments of the verifier in addition to the response."""
         return {"tests": dict(self.tests), **({"limits": dict(self.limits)} if self.limits else {})}
 
     @property
     def may_be_read(self) -> bool:
-        """Of labelled sets half of the rows, by a hash: what becomes of the others is counted, and none is shown."""
+        """Whether the row may be read: in labelled sets half of the rows, by a hash. Other rows are only counted."""
         return int(hashlib.sha256(f"{self.set_name}{self.key}".encode()).hexdigest()[0], 16) % 2 == 0
 
 

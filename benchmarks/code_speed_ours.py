@@ -2,8 +2,8 @@
 
     python code_speed_ours.py WORKERS ROWS.jsonl
 
-Cold: no problem's tests have been seen before; the sandboxes are up. CPU time is that of this process and of all that
-it has started, ended ones among them. Memory is counted at the end, while the sandboxes are up.
+Cold means that the sandboxes are running, but the tests of all problems are new. CPU time is that of this process and
+of all its child processes, also ended ones. Memory is measured at the end, while the sandboxes are running.
 """
 
 from __future__ import annotations

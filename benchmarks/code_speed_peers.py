@@ -78,7 +78,7 @@ def python(program: Problem) -> bool:
 
 
 def calls(problem: Problem) -> bool:
-    """What no harness can do without: compile the program, and call it."""
+    """Compile the program and call it, which is the least that every harness does."""
     began = time.process_time()
     namespace: dict[str, Any] = {}
     exec(problem["prompt"] + problem["canonical_solution"], namespace)

@@ -1,10 +1,10 @@
-"""What hostile programs leave behind or reach, looked for where it would be: files, processes, memory, the network.
+"""Search for traces of hostile programs outside of the sandbox: files, processes, memory, network connections.
 
 with Canaries("secret") as canaries:
-    ...                              run what is to be run
-    canaries.touched()               [] where no file was changed and nobody connected
+    ...                              run the programs
+    canaries.touched()               [] if no file was changed and there was no connection
 census(box)                          {"processes": 4, "zombies": 0, "parent_kb": 51200, ...}
-probes(canaries, box)                programs of this file's own that try, and whether they could
+probes(canaries, box)                programs of this file that try to leave traces, and whether they could
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Canaries:
             file.unlink(missing_ok=True)
 
     def touched(self) -> list[str]:
-        """A line for each thing that is no longer as it was."""
+        """Return a line for each change since the start."""
         traces = [f"{path} was changed" for path in self._files if self.is_changed(path)]
         traces += [f"{path} is new" for path in sorted(marks() - self._before)]
         if self.connections:
@@ -140,7 +140,7 @@ def adopt_orphans() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """What there is now, of this process and all that come from it. kb: memory that is not shared with others."""
+    """Counts of this process and all its descendants. kb: memory that is not shared with other processes."""
 
     processes: int
     zombies: int
@@ -181,7 +181,7 @@ def left_after_closing() -> dict[str, int]:
 
 
 def bury(zygotes: Sequence[int]) -> None:
-    """Reap what was adopted and has ended, as the system's first process would."""
+    """Reap ended processes that this process has adopted, like the system's first process does."""
     for pid in descendants(os.getpid())[1:]:
         if state(pid) == "Z" and pid not in zygotes:
             with contextlib.suppress(ChildProcessError):

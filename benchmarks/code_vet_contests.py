@@ -1,8 +1,8 @@
 """CodeContests: of the problems whose reference solution fails because several answers are right, how many vetting
 recognises, and how many others it takes for such.
 
-Which reference solutions fail, and with a wrong answer, plain Python tells. Why, a person has read, of half of the
-problems; those labels stand in `code_vet_labels.json` and share nothing with the rules of vetting:
+Plain Python shows which reference solutions fail with a wrong answer. For half of the problems, a person has labelled
+the reason (`code_vet_labels.json`), independently of the rules of vetting:
 
     several_answers   another right answer than the expected one
     wrong_reference   the reference solution is wrong
@@ -10,7 +10,7 @@ problems; those labels stand in `code_vet_labels.json` and share nothing with th
     slow              it is too slow
     other             letter case, interaction
 
-Of the other half there are counts only.
+For the other half there are only counts.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def measure(
 
 
 def sign_of(each: Vetted) -> str | None:
-    """How vetting knows that several answers are right; None where it does not say so."""
+    """Return the reason by which vetting recognises several right answers, or None if it does not."""
     if each.has(VetReason.NEEDS_CHECKER):
         return str(each.evidence(VetReason.NEEDS_CHECKER)["sign"])
     order = (finding for finding in each.vetting.findings if finding.reason is VetReason.ANY_ORDER)
@@ -85,7 +85,7 @@ def _by_label(vetted: Sequence[Vetted], labels: dict[str, Any]) -> dict[str, dic
 
 
 def _called(vetted: Sequence[Vetted], labels: dict[str, Any]) -> dict[str, Any]:
-    """Of problems whose reference solution passes, those that are said to have several right answers."""
+    """Return counts of the problems that vetting says have several right answers, although their reference passes."""
     called = [each for each in vetted if sign_of(each) is not None]
     by_label = Counter(_label(each, labels) for each in called)
     return {
@@ -100,7 +100,7 @@ def _called(vetted: Sequence[Vetted], labels: dict[str, Any]) -> dict[str, Any]:
 
 
 def _label(each: Vetted, labels: dict[str, Any]) -> str:
-    """Of problems that may be read and have no label, nobody has said that they have several answers."""
+    """Return the label of a problem. A readable problem without a label is "no label"."""
     if not each.problem.row.may_be_read:
         return NOT_READ
     return str(labels[each.key]["label"]) if each.key in labels else "no label"

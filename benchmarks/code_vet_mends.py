@@ -1,15 +1,15 @@
-"""Measures the cases that vetting proposes for weak tests: right programs that they refuse, wrong ones that they catch.
+"""Measures the cases that vetting proposes for weak tests: right programs that they reject, wrong ones that they catch.
 
     python benchmarks/code_vet_mends.py DATA_DIR [--json FILE] [--write PAGE.md] [--limit N] [--only SET ...]
 
 DATA_DIR holds EvalPlus' humanevalplus.jsonl and mbppplus.jsonl, model programs for HumanEval with their verdicts by
-HumanEval+ (codet_labelled.jsonl) and planted faults (humaneval_mutants.jsonl), and MBPP's own solutions (mbpp.jsonl). A
-suite is made weak by leaving its first `WEAK` cases alone; the worked solution is EvalPlus'. Given are
+HumanEval+ (codet_labelled.jsonl) and planted faults (humaneval_mutants.jsonl), and MBPP's solutions (mbpp.jsonl). A
+weak suite has only the first `WEAK` cases of a suite; the worked solution is that of EvalPlus. Reported are
 
-    outside         cases whose input breaks EvalPlus' contract of the problem
-    false refusals  other programs that HumanEval+ or MBPP+ passes, and that fail a proposed case
-    caught          programs that they fail and the weak suite passes, and that fail a proposed case; of MBPP faults
-                    planted in MBPP's own solution
+    outside         proposed cases whose input violates EvalPlus' contract of the problem
+    false refusals  programs that pass HumanEval+ or MBPP+, but fail a proposed case
+    caught          programs that fail HumanEval+ or MBPP+ and pass the weak suite, but fail a proposed case; for MBPP,
+                    faults planted in MBPP's solution
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def problems(name: str, records: dict[str, list[Record]], limit: int | None, job
 
 
 def measure_problem(problem: Problem) -> Outcome:
-    """Vet the weak suite of a problem, and judge what is proposed."""
+    """Vet the weak suite of a problem, and judge the proposed cases."""
     outcome = Outcome(problem.key)
     weak = {**problem.whole, "cases": problem.whole["cases"][:WEAK]}
     reference = code_evalplus.program(problem.record)

@@ -1,4 +1,4 @@
-"""Suites to vet, what is kept of each vetting, and the numbers of a set.
+"""Test suites to vet, the kept fields of each vetting, and the numbers of a set.
 
 problems = humaneval(records["humaneval"], records)
 summary([vet_problem(problem) for problem in problems])["outcomes"]         {"keep": 150, ...}
@@ -75,7 +75,7 @@ class Vetted:
 
 
 def humaneval(records: Iterable[Record], others: Mapping[str, list[Record]]) -> list[Problem]:
-    """others: the sets with model programs and mutants."""
+    """Return the problems of HumanEval. others: the sets with programs of models and mutants."""
     records = list(records)
     samples: dict[str, list[Sample]] = {}
     for source in SOURCES:
@@ -151,7 +151,7 @@ def _is_hack(name: str) -> bool:
 
 
 def _bins(rates: Sequence[float]) -> dict[str, int]:
-    """How many suites have a kill rate below each bound and not below the one before; exactly 1 by themselves."""
+    """Return a histogram of kill rates: the number of suites between two bounds, and separately those of exactly 1."""
     counts, before = {}, 0
     for bound in BINS:
         below = sum(rate < bound for rate in rates)

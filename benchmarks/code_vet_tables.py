@@ -1,4 +1,4 @@
-"""The Markdown of `code_vet.py`'s results. Makes nothing up and counts nothing: everything is in the results."""
+"""Markdown tables of the results of `code_vet.py`. All numbers are taken from the results."""
 
 from __future__ import annotations
 

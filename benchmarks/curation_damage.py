@@ -2,10 +2,10 @@ r"""Measures a whole curation on rows damaged in twenty ways: 10,000 rows of GSM
 
     python benchmarks/curation_damage.py DATA_DIR [--seed 2] [--wordings last] [--draw labels.jsonl] [--write PAGE.md]
 
-Every kind of damage has four implementations. Rules were written on `design`, later mended on `report` and `fresh`;
-`last` is only reported.
-`blocked` rows carry a flag that holds them back or were dropped, `advised` ones another flag, `repaired` ones were
-edited by cleaning. --draw writes forty blocking and forty advisory flags of rows, damaged or not, for reading.
+Every kind of damage has four implementations. Rules were written with `design`, and later corrected with `report` and
+`fresh`; `last` is only reported. `blocked` rows were dropped or have a flag that excludes them, `advised` rows have
+another flag, `repaired` rows were edited by cleaning. --draw writes forty blocking and forty advisory flags for
+reading, of damaged and undamaged rows.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def measure(folder: Path, seed: int, wordings: str) -> dict[str, Any]:
 
 
 def report(outcome: dict[str, Any]) -> Iterator[str]:
-    """Yield the table of kinds, and how many flags are on rows that nobody damaged."""
+    """Yield the lines of the table of kinds, and the number of flags on undamaged rows."""
     yield "| damage | found | blocked | advised | repaired | by |"
     yield "|---|---|---|---|---|---|"
     kinds: dict[int, str] = outcome["kinds"]

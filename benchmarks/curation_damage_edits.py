@@ -1,4 +1,4 @@
-"""What a damage is: a function of a problem, another problem and a random generator."""
+"""The type of a damage: a function of a problem, another problem and a random generator."""
 
 from __future__ import annotations
 

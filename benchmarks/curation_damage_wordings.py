@@ -1,6 +1,6 @@
 r"""The kinds of damage in two more implementations, `fresh` and `last`, written before their author had read a rule.
 
-Rules were mended on what `fresh` showed; `last` was run once, when nothing was changed any more.
+Rules were corrected with results of `fresh`; `last` was run once, after the last change.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 r"""Twenty kinds of damage, each in two implementations: `design` and `report`.
 
-A damage takes a problem, another problem and a random generator, and gives the damaged problem, or None where it cannot
-be done to this one.
+A damage is a function of a problem, another problem and a random generator. It returns the damaged problem, or None if
+the damage does not apply to the problem.
 """
 
 from __future__ import annotations

@@ -9,11 +9,10 @@ Planted for half of the items of each kind, never two for one item:
     reworded    a language model's rewording (GSM8K)
     renumbered  decoys: the same words, other quantities and another answer (GSM-Plus, MATH-Perturb): no leaks
 
-The pool is made of the other corpora, filled up with copies in which words are exchanged; what of it is an exact copy
-of an item is left out. With --embedder truegold has an encoder propose pairs as well. Beside truegold: the rules "any
-run of 8 (13) words in common". A found pair counts where it names the right item; whatever else is called a leak counts
-against precision, so that true leaks which the pool has of its own make it worse. --odd: only items whose hash is odd
-(those that no threshold was chosen on).
+The pool has the problems of other corpora and copies of them with exchanged words, without exact copies of items. With
+--embedder, an encoder also proposes pairs to truegold. Truegold is compared with the rules "any run of 8 (13) words in
+common". A found pair counts if it names the right item. Every other reported leak counts against precision, also true
+leaks that the pool already has. --odd: only items with an odd hash, on which no threshold was chosen.
 """
 
 from __future__ import annotations
@@ -156,7 +155,7 @@ def pool_texts(folder: Path) -> Iterator[str]:
 
 
 def edited(text: str, others: list[str], draw: random.Random) -> str:
-    """The text with 2 to 40 % of its words exchanged for words of others."""
+    """Return the text with 2 to 40 % of its words replaced by words of other texts."""
     share = draw.uniform(0.02, 0.4)
     vocabulary = draw.choice(others).split() or ["word"]
     return " ".join(draw.choice(vocabulary) if draw.random() < share else word for word in text.split())

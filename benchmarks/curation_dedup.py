@@ -4,16 +4,16 @@
 
 DATA_DIR is laid out like the labelled corpora (gsm8k_test_rephrased.jsonl, gsm_plus_testmini.jsonl ...).
 
-- Rewordings: one file with the originals and the rewordings of GSM8K, without gold; a pair (original, rewording) is
-  found where both are in one cluster. All cross pairs count. Once alone, once among the problems of other corpora,
-  where whatever else is in the cluster of an original counts against precision.
-- Variants: one file with all originals and their variants (GSM-Plus, MATH-Perturb, UMWP, MiP, backward questions);
-  the share of each kind that falls into one cluster with its original. `problem understanding` is a rewording, and of
-  the others those with "same answer" may be called the same; the rest must not.
-- Speed: the command `truegold dedup` in a process of its own, and beside it rensa's deduplicator with word 3-grams
-  (threshold .7, 128 permutations), on the same file. Problems: the corpora's own of up to 1,000 characters, filled up
-  with copies of which 2 to 40 % of the words are exchanged for words of others.
-- rensa's rewordings and variants: the same by its deduplicator.
+- Rewordings: one file with the originals and the rewordings of GSM8K, without gold. A pair (original, rewording) is
+  found if both are in one cluster. This is measured twice: with these problems only, and among the problems of other
+  corpora, where every other problem in the cluster of an original counts against precision.
+- Variants: one file with all originals and their variants (GSM-Plus, MATH-Perturb, UMWP, MiP, backward questions).
+  Reported is the share of each kind in one cluster with its original. `problem understanding` is a rewording. Variants
+  with "same answer" may be in one cluster with their original; all others must not.
+- Speed: the command `truegold dedup`, and rensa's deduplicator with word 3-grams (threshold .7, 128 permutations) on
+  the same file, each in a separate process. Problems are those of the corpora with up to 1,000 characters, and copies
+  of them with 2 to 40 % of their words exchanged.
+- Rewordings and variants by rensa's deduplicator.
 
 --odd: only pairs whose original has an odd hash; thresholds and weights were chosen on the even ones.
 """
@@ -182,7 +182,7 @@ TRUEGOLD_SCRIPT = 'runpy.run_module("truegold.flows.cli", run_name="__main__")'
 
 
 def timed(body: str, arguments: list[str]) -> dict[str, float]:
-    """Wall and CPU seconds and the peak of resident memory (MB) of a Python process of its own."""
+    """Run a Python process and return its wall and CPU seconds and its peak resident memory (MB)."""
     began = time.monotonic()
     program = MEASURED.format(body=body.strip().replace("\n", "\n    "))
     done = subprocess.run(

@@ -1,12 +1,12 @@
-r"""Disguises evaluation items in letters and layout, and counts what `truegold decontaminate` finds, and accuses.
+r"""Changes letters and layout of evaluation items, and counts the true and false leaks of `truegold decontaminate`.
 
     python benchmarks/curation_disguises.py DATA_DIR [--siblings 10] [--seed 5] [--json FILE]
 
 DATA_DIR is laid out like the labelled corpora (gsm8k_platinum.jsonl, math500.jsonl, mbpp.jsonl, qwen_cmath.jsonl ...).
 
-- Found: of each set so many items in each disguise, one file of them against the whole set.
-- Accused: variants of the items with other quantities (GSM-Plus, MATH-Perturb hard) in each disguise,
-  against the items; and other corpora's problems against all four sets. All that is called a leak there is printed.
+- Found: items of each set in each disguise, compared with the whole set.
+- Accused: variants of the items with other quantities (GSM-Plus, MATH-Perturb hard) in each disguise, compared with the
+  items; and problems of other corpora, compared with all four sets. All reported leaks are printed.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def find(folder: Path, work: Path, siblings: int, seed: int) -> dict[str, dict[s
 
 
 def accuse(folder: Path, work: Path, seed: int) -> dict[str, tuple[int, int]]:
-    """By what was compared: the records that are called leaks, of how many."""
+    """Return the number of records that are reported as leaks, and of all records, by comparison."""
     draw, eval_items, decoys = random.Random(seed), {}, {}
     for index, row in enumerate(rows(folder, "gsm_plus_testmini")):
         if row["perturbation_type"] in OTHER_NUMBERS:

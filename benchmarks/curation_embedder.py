@@ -3,12 +3,13 @@
     python benchmarks/curation_embedder.py DATA_DIR MODEL [--pool N] [--json FILE]
 
 MODEL is an encoder on the hub, a folder, or an import string such as encoder.py:encode. DATA_DIR is laid out like the
-labelled corpora. All by halves of a hash of the item. With --pool only the first N problems of each corpus are encoded.
+labelled corpora. All numbers are reported for halves, by a hash of the item. With --pool, only the first N problems of
+each corpus are encoded.
 
 - Translations: problems of GSM8K's reviewed test in Chinese (`tests/data/dedup/translations.jsonl`, translated by hand
   from a fixed draw, before the reading of translations was tried on them), among the problems of GSM8K train, CMATH,
-  ape210k and CARP. Sure: the reading says so. Open: it leaves the question open. Near: the encoder proposes the pair
-  at all. Whatever else it calls a translation is listed, to be read: none of those problems is one, as far as is known.
+  ape210k and CARP. Sure: truegold reports a translation. Open: truegold leaves the question open. Near: the encoder
+  proposes the pair. Other reported translations are listed for reading; as far as is known, they are all false.
 - Names: `curation_names.py`, without the encoder and with it.
 """
 
@@ -33,7 +34,7 @@ SHOWN_CHARS = 200
 
 
 def measure_translations(folder: Path, encoder: Encoder, pool_size: int | None) -> dict[str, Any]:
-    """How many translations are proposed and accepted, by half, and which other pairs are."""
+    """Return the numbers of proposed and accepted translations, by half, and all other accepted pairs."""
     originals = {str(row["id"]): row["question"] for row in rows(folder, "gsm8k_platinum")}
     translated = [json.loads(line) for line in TRANSLATIONS.read_text(encoding="utf8").splitlines()]
     pool = [row[column] for name, column in POOL.items() for row in rows(folder, name)[:pool_size]]

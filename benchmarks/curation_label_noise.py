@@ -2,15 +2,15 @@
 
     python benchmarks/curation_label_noise.py DATA_DIR [--seeds N] [--json FILE]
 
-DATA_DIR holds gsm8k_platinum.jsonl and mmlu_redux_helm.jsonl (`curation_suspicion`). Bad are the labels that reviewers
-found at fault, and those replaced here. A replaced label is, in equal parts,
+DATA_DIR has gsm8k_platinum.jsonl and mmlu_redux_helm.jsonl (`curation_suspicion`). A label is bad if reviewers found it
+wrong, or if it was replaced here. A replaced label is, in equal parts,
 
     near     a number nearby: one off, ten times, a tenth more, a digit changed; of options another letter
     row      the label of another row
-    system   a wrong answer that one of the systems gave: the hard kind, since systems stand behind it
+    system   a wrong answer that one of the systems gave: the hard kind, because systems agree with it
 
-The systems see the whole corpus; the figures are of its halves apart: "even" is the half that constants were chosen on
-(`curation_suspicion.is_even`), "odd" is the other. Each figure is pooled over the seeds. Ensembles:
+Suspicion is computed on the whole corpus and reported for halves: constants were chosen on "even"
+(`curation_suspicion.is_even`), not on "odd". Each number is pooled over the seeds. Ensembles:
 
     all            every system
     weak + mid     those that agree with less than 88 % of the labels

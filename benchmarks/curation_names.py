@@ -1,10 +1,11 @@
-"""Puts other names of persons into problems of an evaluation set and counts which are found as leaks.
+"""Replaces names of persons in problems of an evaluation set, and counts how many are found as leaks.
 
     python benchmarks/curation_names.py DATA_DIR
 
 DATA_DIR is laid out like the labelled corpora. Items are the problems of gsm8k_platinum.jsonl; training records are
 those with their names exchanged for others (half of them with the other pronouns) among the problems of GSM8K train.
-Whatever else matches counts against precision. By halves of a hash of the item; nothing was chosen on the odd ones.
+Every other match counts against precision. Numbers are reported for halves, by a hash of the item; nothing was chosen
+on the odd half.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def renamed(text: str, common: set[str], draw: random.Random) -> str | None:
 
 
 def measure(folder: Path, work: Path, encoder: Encoder | None = None, pool_size: int | None = None) -> dict[str, str]:
-    """How many of the exchanges are found, by half, and how many other pairs match."""
+    """Return the number of found items with other names, by half, and the number of other matches."""
     draw = random.Random(5)
     train = rows(folder, "gsm8k_train")
     common = {word for row in train for word in re.findall(r"\b[a-z]+\b", row["question"])}

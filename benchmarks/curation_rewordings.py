@@ -1,17 +1,17 @@
-"""Plants rewordings in real corpora and counts which are found: with another gold, and with numbers in words.
+"""Plants rewordings in real corpora, with another gold or with numbers in words, and counts how many are found.
 
     python benchmarks/curation_rewordings.py DATA_DIR [--json FILE]
 
-DATA_DIR is laid out like the labelled corpora. Everything is shown by halves: rows with an even hash, which weights and
-cuts were chosen on, and the others.
+DATA_DIR is laid out like the labelled corpora. All numbers are reported for halves: rows with an even hash, on which
+weights and thresholds were chosen, and all other rows.
 
-- Conflicts: rewordings that are given a gold that no row has, in MATH (`tests/data/dedup/math_rewordings.jsonl`,
-  written by hand; clauses in another order and synonyms, by rule) and in GSM8K (by a language model). One is found
-  where it and its original are in one cluster and flagged. Beside them: conflicts among the corpus's own rows.
-- Numbers: problems with three numbers or more, all of them written in words; found where both are in one cluster.
-- Read pairs: pairs that a person labelled without knowing what truegold says, drawn among those that look alike
-  (`tests/data/dedup/read_pairs.jsonl`) and among those that it reported (`reported_pairs.jsonl`). What it calls the
-  same problem is right or wrong by those labels; the corpus is deduplicated whole.
+- Conflicts: rewordings with a gold that no row has, in MATH (`tests/data/dedup/math_rewordings.jsonl`, written by hand;
+  clauses in another order and synonyms, by rule) and in GSM8K (by a language model). A conflict is found if the
+  rewording is in one cluster with its original and flagged. Conflicts among the corpus's own rows are reported too.
+- Numbers: problems with at least three numbers, all written in words; found if both are in one cluster.
+- Read pairs: pairs that a person labelled without knowing truegold's result, drawn among similar ones
+  (`tests/data/dedup/read_pairs.jsonl`) and among those that truegold reported (`reported_pairs.jsonl`). Pairs that
+  truegold calls the same problem are right or wrong by these labels; the whole corpus is deduplicated.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def boxed(solution: str | None) -> str | None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What becomes of the rows of a list of problems."""
+    """The rows and clusters of a list of problems after deduplication."""
 
     cluster: list[int]
     conflict: list[bool]
@@ -122,7 +122,7 @@ def deduplicated(problems: list[Problem], confidence: float = 0.5, conflict_conf
 
 
 def reordered(text: str) -> str | None:
-    """The question before what is given, None where there is only one sentence."""
+    """Return the text with the question before the premises, or None if there is only one sentence."""
     sentences = re.split(r"(?<=[.?!])\s+(?=[A-Z$])", text.strip())
     if len(sentences) < 2 or "[asy]" in text:
         return None
@@ -139,7 +139,7 @@ SYNONYMS = (
 
 
 def synonymous(text: str) -> str | None:
-    """The text with words exchanged for others, None where there is none to exchange."""
+    """Return the text with words replaced by synonyms, or None if it has no word with a synonym."""
     changed = text
     for word, other in SYNONYMS:
         changed = re.sub(rf"\b{word}\b", other, changed)
@@ -167,7 +167,7 @@ def plantings(folder: Path) -> Iterator[tuple[str, str, list[tuple[Problem, str]
 
 
 def conflicts(folder: Path, kind: str, corpus: str, planted: list[tuple[Problem, str]]) -> dict[str, Any]:
-    """Which planted rewordings are found, by half, and how many conflicts the corpus has of its own."""
+    """Return the found planted rewordings, by half, and the number of conflicts among the corpus's own rows."""
     base = load(folder, corpus)
     known = {problem.key for problem in base}
     base += [problem for problem, _ in planted if problem.key not in known]
@@ -300,7 +300,7 @@ def read_pairs(folder: Path, file: str) -> dict[str, dict[str, int]]:
 
 
 def verdict(outcome: Outcome, left: int, right: int) -> str:
-    """What is said of two rows of one cluster."""
+    """Return the result for two rows of one cluster: drop, undecided, or a conflict."""
     if outcome.kept_for[left] == outcome.kept_for[right]:
         return "drop"
     if not outcome.conflict[right]:

@@ -1,13 +1,12 @@
-"""Measures the rules that need no model: what they reach of ill-posed questions, and their false alarms on intact ones.
+"""Measures the rules that need no model: the share of ill-posed questions that they find, false alarms on intact ones.
 
     python benchmarks/curation_rules.py DATA_DIR
 
-Reach, each on its own file: mip_gsm8k.jsonl (a premise removed; as the bare question, and with the old solution still
-there), mip_svamp.jsonl (another story's question), umwp.jsonl (answerable or not), valimath.jsonl (people's word on
-each question). False alarms: gsm8k_train.jsonl, math_train_7474.jsonl, math500.jsonl, svamp.jsonl, whole and with
-solutions where they have them; what is flagged there may be a true find, and is counted as false all the same. A file
-that is not there is left out. Rules were written looking at rows whose sha256(file name + id) begins with an even hex
-digit; "odd" is the other half.
+Ill-posed questions: mip_gsm8k.jsonl (a premise removed, with and without the old solution), mip_svamp.jsonl (the
+question of another story), umwp.jsonl (answerable or not), valimath.jsonl (labels of people). Intact questions:
+gsm8k_train.jsonl, math_train_7474.jsonl, math500.jsonl, svamp.jsonl, all rows, with solutions if they have them. A flag
+on an intact question counts as a false alarm, although it may be right. Missing files are skipped. Rules were developed
+on rows whose sha256(file name + id) begins with an even hex digit; "odd" is the other half.
 
 The files come, as JSON Lines, from github.com/MingLiiii/MiP-Overthinking (mip_*), Yuki-Asuuna/UMWP, scuuy/MathQ-Verify
 (ValiMath), openai/grade-school-math (GSM8K, its answer in a column of its own), hendrycks/math (MATH, MATH-500 as

@@ -10,7 +10,7 @@ sha256(file name + id) begins with an even hex digit. "odd" is the other half.
     1-pass     1 - share of systems that agree with the label (the usual filter)
     alt        share of the most frequent other answer minus that of the label
     suspicion  truegold.pipeline.suspicion
-    reachable  what a perfect order would reach of the items on which the systems show anything, chance beyond them
+    reachable  a perfect order of the items on which any system disagrees with the label, and a random order of the rest
 
 Histories: there is no training run with reviewed labels, so models of one series and rising size stand for the
 checkpoints of one model, in four ways: the last alone; all as samples of one system, without order; as checkpoints with

@@ -1,4 +1,4 @@
-"""The files in which trainers log, for the benchmark of the doctor: simulated metrics in their names and shapes.
+"""Writers of log files in the formats of several trainers, for simulated metrics of the doctor's benchmark.
 
 The names are those of the trainers' sources, see `train/guards/metric_names.toml`.
 """
@@ -127,7 +127,7 @@ def write_trl(path: Path, rows: list[Row]) -> None:
 
 
 def write_console(path: Path, rows: list[Row]) -> None:
-    """What transformers prints."""
+    """Write the console output of transformers."""
     lines = ["Map: 100%|####| 10/10"]
     for row in trl_rows(rows):
         lines.append(str({name: f"{value:.4g}" for name, value in row.items() if name != "step"}))

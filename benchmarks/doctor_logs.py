@@ -1,4 +1,4 @@
-"""Asks the doctor about simulated logs: faults of many kinds, clean runs of many kinds, in the files of five trainers.
+"""Measures the doctor on simulated logs of faulty and clean runs of many kinds, in the formats of five trainers.
 
 python benchmarks/doctor_logs.py --seeds 20 --write benchmarks/results/doctor_logs.md
 python benchmarks/doctor_logs.py --keep FOLDER          # one log of each kind, to be looked at
@@ -69,7 +69,7 @@ def fault_table(seeds: int) -> str:
 
 
 def power_table(seeds: int) -> str:
-    """How often a fault is named by the length of the run and the prompts of a step."""
+    """Return the table of how often a fault is named, by the length of the run and the prompts per step."""
     columns = [(steps, prompts) for prompts in POWER_PROMPTS for steps in POWER_STEPS]
     header = " | ".join(f"{steps} steps of {prompts}" for steps, prompts in columns)
     lines = [f"| move over the run | {header} |", "|---|" + "---|" * len(columns)]

@@ -1,7 +1,7 @@
 """Simulated trainings for the benchmark of the doctor: clean runs and runs with a fault, as metrics by neutral names.
 
-A step draws prompts with pass rates of their own (Beta, so that most are easy or hard), groups of completions from
-them, and takes every share from these completions: the noise is that of batches of 4 to 128 prompts.
+A step draws prompts with pass rates from a Beta distribution, most of them easy or hard, and groups of completions of
+these prompts. All metrics are computed from these completions, so that they have the noise of 4 to 128 prompts.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
     truegold select examples/demo.yaml
     python benchmarks/feed.py runs/demo --json feed.json [--seeds 0 1 2 3 4] [--hopeless 0.6] [--write PAGE.md]
 
-A training that goes on from a policy which solves most of its problems already: the cold start is trained for WARM_UP
-steps, all problems are profiled with the result, and none is selected away, so that many groups would be all right.
-From there each order trains with the same seeds, learning rate and groups that teach in a step; tokens are all that
-were sampled for steps and their refills. The demo's planted defects are left out. A share of the problems
-(--hopeless), products of three-digit numbers, are beyond the model whatever it learns.
+The training continues from a policy that already solves most of its problems: the cold start is trained for WARM_UP
+steps, and all problems are profiled with the result. No problem is left out by selection, so many groups would be all
+right. From there, each order trains with the same seeds, learning rate and number of groups with advantages per step.
+Tokens are all sampled tokens, refills included. The demo's planted defects are left out. A share of the problems
+(--hopeless), products of three-digit numbers, cannot be learnt by the model.
 """
 
 from __future__ import annotations

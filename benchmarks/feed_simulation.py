@@ -1,17 +1,17 @@
-"""Compares trainings that begin with a profile and without one, on simulated policies, in samples for what they teach.
+"""Compares trainings with and without a profile on simulated policies, by teaching groups per number of samples.
 
     python benchmarks/feed_simulation.py [--rows 4000] [--steps 800] [--only A C] [--json FILE] [--write PAGE.md]
 
-The policy passes each problem with a rate of the populations of `profile_simulation`. Every group that teaches raises
-the log-odds of all problems between 0 and 1 by the same little, and each goes a way of its own besides; problems at 0
-and 1 stay there. Groups are of 8 samples, 64 a step, drawn by the feed of truegold's own training:
+The policy's pass rates come from the populations of `profile_simulation`. Every teaching group, with right and wrong
+samples, raises the log-odds of all problems by the same small amount, and each problem also drifts randomly. Problems
+with pass rate 0 or 1 do not change. A step has 64 groups of 8 samples, drawn by the feed of truegold's training:
 
     uniform            all rows in turn, without a profile
-    signal             the rows whose groups will teach, by what groups before have shown: nothing is known at first
-    profile, uniform   a profile first, whose samples count; the half of the rows that it selects, in turn
-    profile, signal    the same half, by the profile and what groups before have shown
+    signal             rows that are likely to teach, by earlier groups; nothing is known at first
+    profile, uniform   a profile first; then the half of the rows that it selects, in turn
+    profile, signal    the same half, with rows that are likely to teach, by the profile and earlier groups
 
-What is compared is how many groups have taught after as many samples, the profile's among them.
+Compared is the number of teaching groups after the same number of samples, those of the profile included.
 """
 
 from __future__ import annotations

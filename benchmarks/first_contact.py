@@ -1,4 +1,4 @@
-"""Runs truegold and Math-Verify on a corpus that the verifiers have not met, and counts by labels.
+"""Runs truegold and Math-Verify on a new corpus, and counts their errors by labels of blind readers.
 
     python benchmarks/first_contact.py judge ROWS.jsonl VERDICTS.jsonl
     python benchmarks/first_contact.py count ROWS.jsonl VERDICTS.jsonl --labels READER_1.jsonl READER_2.jsonl \
@@ -65,7 +65,7 @@ def judge(rows: Iterable[Row]) -> Iterable[Row]:
 
 
 def counts(truths: Iterable[tuple[bool | None, Row, Row]]) -> dict[str, Any]:
-    """Right ones refused, wrong ones paid, by truegold and Math-Verify, of (truth, row, verdict)."""
+    """Return the numbers of right responses that fail and wrong ones that pass, for truegold and Math-Verify."""
     tally: Counter[str] = Counter()
     for right, row, verdict in truths:
         if right is None:

@@ -1,4 +1,4 @@
-"""Draws flagged rows for two blind readers, and counts what they say.
+"""Draws flagged rows for two blind readers, and counts their labels.
 
     python benchmarks/flag_readings.py draw NAME=RUN... --out ITEMS.jsonl --key KEY.jsonl --each 15 --seed 7 \
         [--reasons proof,missing_figure=40]
@@ -6,15 +6,15 @@
     python benchmarks/flag_readings.py count KEY.jsonl --labels A.jsonl B.jsonl \
         [--append benchmarks/first_contact.jsonl]
 
-RUN is a run of `truegold curate`, or what `truegold flag` wrote; NAME is its corpus. `draw` takes up to EACH flagged
-rows of each reason and corpus (or as many as stand behind a reason), and as many rows of the corpus without that flag,
-of which the same is asked. With --rows in place of --each that many of a reason are taken, from all corpora by turns;
---advising takes flags alone that hold no row back, --read leaves out the rows of a file like
+RUN is a run of `truegold curate` or the output of `truegold flag`; NAME is its corpus. `draw` takes up to EACH flagged
+rows of each reason and corpus (or the number given with a reason), and the same number of rows without this flag, with
+the same question. With --rows in place of --each, this number of rows of a reason is taken from all corpora in turn.
+--advising takes only flags that do not exclude a row, --read leaves out the rows of a file like
 `tests/data/rule_labels.jsonl`.
 
-An item has `item`, `ask`, `problem`, `options`, `gold`, `solution` and `other`, the second row of a pair; readers see
-neither reason nor corpus, which are in the key. A reader's file has `item`, `label` ("yes", "no", "unclear"; of
-unflagged rows one of FITNESS) and `why`. The lists of corpora, fixed before the first was run: `first_contact.md`.
+An item has `item`, `ask`, `problem`, `options`, `gold`, `solution` and `other`, the second row of a pair. Reason and
+corpus are only in the key, which readers do not see. A reader's file has `item`, `label` ("yes", "no", "unclear"; for
+unflagged rows one of FITNESS) and `why`. The lists of corpora were fixed before the first run (`first_contact.md`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ SEARCHED_ROWS = 3_000
 
 
 class Question(NamedTuple):
-    """What readers are asked of a row."""
+    """The question that readers answer about a row."""
 
     ask: str
     needs: str | None = None
@@ -191,11 +191,11 @@ class Curated:
         return self.rows.get((source, int(line)))
 
     def unflagged(self) -> list[Row]:
-        """Return the rows of which nothing is said."""
+        """Return the rows without any flag."""
         return [row for key, row in self.rows.items() if key not in self._asked]
 
     def controls(self, reason: str, findings: Sequence[Finding], rng: random.Random) -> list[Finding]:
-        """Return as many rows of which nothing answers the question with yes; for a pair the likest other row."""
+        """Return the same number of rows without the flag in question; for a pair, the most similar other row."""
         question = QUESTIONS[reason]
         rows = [row for key, row in self.rows.items() if question.ask not in self._asked.get(key, ())]
         if question.needs == "pair":

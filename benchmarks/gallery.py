@@ -1,4 +1,4 @@
-"""Makes the gallery: what truegold finds in public sets, what two readers say of it, and decisions to apply.
+"""Makes the gallery: truegold's findings in public sets, the labels of two readers, and decisions to apply.
 
     python benchmarks/gallery.py suspects NAME=FLAGGED --each 22 --seed 7 --out ITEMS.jsonl --key KEY.jsonl
     python benchmarks/gallery.py tests NAME=RUN --each 12 --seed 7 --out ITEMS.jsonl --key KEY.jsonl
@@ -10,22 +10,24 @@
     python benchmarks/gallery.py keep FOLDER
     python benchmarks/gallery.py index FOLDER
 
-`gallery_sets.toml` has the sets: their runs, licences, and what is written by hand. FOLDER holds
+`gallery_sets.toml` has the sets: their runs, licences, and texts written by hand. FOLDER has
 
-    NAME/run/                    a run of `truegold curate` for each of a set's runs, whose `settle` knew no decisions
-    leaks/NAME/matches.parquet   `truegold decontaminate` of it
-    grades/SET.json              `grade`: errors of the usual graders on the set's golds (`truegold verifiers audit`)
-    items/PART.jsonl             what readers got, drawn by `flag_readings.py` and this file, and shuffled by `mix`
-    keys/PART.jsonl              their keys
-    labels/READER/PART.jsonl     what each of two readers says of them
+    NAME/run/                    a run of `truegold curate` for each run of a set, without any decisions
+    leaks/NAME/matches.parquet   the output of `truegold decontaminate` for this run
+    grades/SET.json              `grade`: errors of common graders on the set's golds (`truegold verifiers audit`)
+    items/PART.jsonl             items for readers, drawn by `flag_readings.py` and this file, shuffled by `mix`
+    keys/PART.jsonl              the keys of the items
+    labels/READER/PART.jsonl     the labels of each of two readers
 
-Items of flags and of rows without one are drawn by `flag_readings.py`. Here come rows that answers of systems make
-suspicious (FLAGGED is what `truegold flag` wrote), findings on tests, and pairs of `truegold decontaminate`. A reader's
-line has `item`, `label` and `why` as there, and of rows with golds `fit`, one of FITNESS: can the row be trained on as
-it is? Where another gold is right, `gold` has it. `decide` writes `docs/gallery/SET.decisions.jsonl`: a row that both
-readers call unfit is dropped, or fixed where they give the same gold; one that a single reader calls unfit waits as
-`unsure`; one that is held back and that both call fine is kept. `page` writes `docs/gallery/SET.md`, `keep` what the
-readers say without texts, to `docs/gallery/readings.jsonl`, and `index` prints the tables of `docs/gallery/README.md`.
+`flag_readings.py` draws items of flags and of rows without flags. This file draws rows that are suspicious by answers
+of systems (FLAGGED is the output of `truegold flag`), findings on tests, and pairs of `truegold decontaminate`. A
+reader's line has `item`, `label` and `why` as there. For rows with golds it also has `fit`, one of FITNESS: whether the
+row can be trained on unchanged; and `gold`, if another gold is right.
+
+`decide` writes `docs/gallery/SET.decisions.jsonl`. A row that both readers call unfit is dropped, or fixed if they give
+the same gold. A row that one reader calls unfit becomes `unsure`. An excluded row that both call fine is kept. `page`
+writes `docs/gallery/SET.md`, `keep` writes the readers' labels without texts to `docs/gallery/readings.jsonl`, and
+`index` prints the tables of `docs/gallery/README.md`.
 """
 
 from __future__ import annotations
@@ -96,7 +98,7 @@ def sets() -> dict[str, Row]:
 
 
 def suspects(name: str, flagged: Path, each: int, seed: int) -> list[tuple[Row, Row]]:
-    """Return an item for each row whose tier is drop or review, and for so many of the others, with their keys."""
+    """Return an item and key for each row with tier drop or review, and for a number of other rows."""
     rng = random.Random(seed)
     rows = {(row["source"], row["source_row"]): row for row in table(flagged / "work" / "flag" / "rows.parquet")}
     by_tier: dict[str, list[Row]] = defaultdict(list)
@@ -191,24 +193,24 @@ def grade(name: str, folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Reading:
-    """What two readers say of an item."""
+    """The labels of two readers for an item."""
 
     key: Row
     labels: tuple[Row, ...]
 
     @property
     def yes(self) -> list[bool]:
-        """Whether each reader says that the finding is right, of a row as such that it is unfit."""
+        """Whether each reader confirms the finding; for a row without a finding, whether it is unfit."""
         return [label["label"] not in ("no", "unclear", FITNESS[0]) for label in self.labels]
 
     @property
     def fitness(self) -> list[str | None]:
-        """What each reader says of the row as it is, None where a reader does not."""
+        """Each reader's label of the unchanged row, or None."""
         return [label["label"] if label["label"] in FITNESS else label.get("fit") for label in self.labels]
 
     @property
     def unfit(self) -> list[bool | None]:
-        """Whether each reader calls the row unfit; None where a reader does not say."""
+        """Whether each reader calls the row unfit, or None without a label."""
         if self.key["reason"] in TEST_QUESTIONS:
             return list(self.yes) if self.key["reason"] in UNFIT_TESTS else [None for _ in self.labels]
         return [None if fit is None else fit != FITNESS[0] for fit in self.fitness]
@@ -402,7 +404,7 @@ def _suspicion(heard: Sequence[Reading]) -> list[tuple[str, int, str]]:
 
 
 def _unflagged(heard: Sequence[Reading]) -> tuple[str, list[tuple[str, int]]] | None:
-    """Return how many rows without a flag readers call unfit, and what they say of those that both do."""
+    """Return the number of rows without a flag that readers call unfit, and their reasons for those that both do."""
     about = _about(heard, UNFLAGGED)
     faults = Counter(" or ".join(sorted({str(fit) for fit in r.fitness})) for r in about if all(r.yes))
     return (read_cell(about), faults.most_common()) if about else None
@@ -462,7 +464,7 @@ def _leaks(folder: Path, settings: Row, heard: Sequence[Reading]) -> list[tuple[
 
 
 def _outside(settings: Row, folder: Path, decisions: Sequence[Row]) -> list[tuple[str, int, int, int, int]]:
-    """Return status, rows, and how many of them decisions drop, fix and leave unsure, of a set that others reviewed."""
+    """Return the rows of each status in a published review, and the numbers of drops, fixes and unsure ones."""
     if (review := settings.get("outside")) is None:
         return []
     ids = {row["source_row"]: row["id"] for row in table(folder / review["run"] / "run" / "ingest" / "rows.parquet")}

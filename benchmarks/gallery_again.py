@@ -1,12 +1,13 @@
-"""Draws decided rows of the gallery for two further readers, and counts how far they agree with the decisions.
+"""Draws decided rows of the gallery for two further readers, and counts how often they agree with the decisions.
 
     python benchmarks/gallery_again.py draw FOLDER --rows 60 --seed 60 --out ITEMS.jsonl --key KEY.jsonl
     python benchmarks/gallery_again.py count KEY.jsonl --labels A.jsonl B.jsonl
 
-FOLDER is that of `gallery.py`. Rows are drawn from the sets by turns, `unsure` ones aside: these claim nothing. A
-decision's claim becomes a question to which a reader answers "yes", "no" or "unclear"; beside each row stands a control
-of the same set, which has no decision and is asked the same. Where the set has some, controls are rows that both first
-readers call fine. The control of a `fix` gets a made-up other gold, that of a wrong program a fault that tests catch.
+FOLDER is that of `gallery.py`. Rows are drawn from the sets in turn, without `unsure` ones, which make no claim. The
+claim of a decision becomes a question that a reader answers by "yes", "no" or "unclear". Each row has a control: a row
+of the same set without a decision, with the same question. If the set has some, controls are rows that both first
+readers called fine. The control of a `fix` gets an invented other gold, the control of a wrong program gets a fault
+that tests catch.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The graders that sets are usually trained and scored with, as verifiers of truegold:
+"""Graders that are commonly used for training and evaluation, as verifiers of truegold:
 
     truegold verifiers audit benchmarks/gallery_graders.py:verl_prime --data train.jsonl
 
-Each calls the adapter of `math_peers` on a whole response; a grader that cannot judge gives None. They need `verl`,
+Each calls the adapter of `math_peers` on a whole response. A grader that cannot judge returns None. They need `verl`,
 `pylatexenc` and `mathruler`; string equality is the built-in `exact`, Math-Verify `math_verify`.
 """
 

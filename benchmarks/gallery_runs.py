@@ -1,8 +1,8 @@
-"""Reads what the runs of the gallery say of rows: whether a reading still applies, and what a review by others says.
+"""Findings of the gallery's runs: whether labels of older findings still apply, and agreement with published reviews.
 
-A reading was made of what an older truegold said. `Findings.renew` tells whether the run says it still: a finding that
-is still made, a row that is still without one, a pair that is still matched; and whether the finding holds its row
-back now. `reviewed` counts the findings of a set against a review by others, which knows every row.
+Readers labelled findings of an older truegold. `Findings.renew` checks whether the current run has the same result: the
+same finding, no finding, or the same matched pair; and whether the finding excludes its row now. `reviewed` compares
+the findings of a set with a published review of all its rows.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def table(path: Path) -> list[Row]:
 
 
 class Findings:
-    """What the runs, leaks and suspicions of some corpora say of their rows."""
+    """The findings of runs, leaks and suspicions on the rows of some corpora."""
 
     def __init__(self, folder: Path, corpora: Sequence[str], leaks: Sequence[str]) -> None:
         self.blocks: dict[tuple[str, str, int, str], bool] = {}
@@ -59,7 +59,7 @@ class Findings:
                     self.blocks[finding] = self.blocks.get(finding, False) or record["action"] == "drop"
 
     def renew(self, key: Mapping[str, Any]) -> Row:
-        """Return the key of a reading with `stands`: whether what was read is still said; and whether that blocks."""
+        """Return a reading's key with `stands` (whether the finding is still made) and whether it excludes its row."""
         corpus, reason = key["corpus"], key["reason"]
         row = corpus, key["source"], key["source_row"]
         kind, _, detail = reason.partition(":")
@@ -77,7 +77,7 @@ class Findings:
 
 
 def reviewed(settings: Row, folder: Path) -> Row:
-    """Return tables of a set that others reviewed: by reason, by what the review says, and by tier of suspicion."""
+    """Return tables of a set with a published review: by reason, by the review's status, and by tier of suspicion."""
     review = settings["review"]
     (corpus,) = settings["runs"]
     findings = Findings(folder, [corpus], [])

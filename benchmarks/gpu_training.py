@@ -3,20 +3,21 @@
     python benchmarks/gpu_training.py --out FOLDER [--fixture loss_fixture.json] [--parts NAME ...] [--sizes NAME ...]
                                       [--seconds N] [--patience N]
 
-Writes FOLDER/figures.jsonl, a line for each figure as soon as it is known, and FOLDER/NAME.log for each part. A part is
-a process of its own, so that one that dies loses nothing of the others; within a part each measurement that raises
-leaves its traceback and the next one goes on. All processes load their packages at once and then wait for their turn:
+Writes FOLDER/figures.jsonl, one line for each number as soon as it is measured, and FOLDER/NAME.log for each part. Each
+part is a separate process, so that the death of one does not affect the results of another. If a measurement raises an
+error, its traceback is logged and the next measurement follows. All processes load their packages at the same time and
+then wait for their turn:
 
     lane 1   exactness, steps, noise       correctness; few kernels, little memory
     lane 2   memory of each size           allocations of a process are counted apart from those of the others
     after    speed of each size            alone on the GPU
 
-No weights are needed: models are random, of Qwen2.5's configurations. **There is no vLLM in here.** What samples is a
-stand-in (`gpu_parts.steps.RandomSampler`) that draws random token ids and takes their log-probabilities from a copy of
-the model, which it loads from the tensors that the trainer hands over. So the trainer, DeepSpeed, the weight sync by
-name and the probe are the real ones, and everything about vLLM on a GPU is open.
+No weights are needed: models have Qwen2.5's configurations and random weights. Only `--parts vllm` uses a real vLLM
+and trained models (`gpu_parts.vllm`). In the other parts `gpu_parts.steps.RandomSampler` stands in for vLLM: it draws
+random token ids and computes their log-probabilities with a copy of the model, which it loads from the tensors that
+the trainer sends. Trainer, DeepSpeed, weight sync and probe are the real ones.
 
-Where there is no GPU everything runs on the CPU; with `--sizes tiny` in a minute.
+Without a GPU everything runs on the CPU, with `--sizes tiny` in a minute.
 """
 
 from __future__ import annotations
@@ -50,6 +51,16 @@ CASES = (
     "loss-1.5b",
     "seeds-eager-v1",
     "train-bfloat16-graphs",
+    "train-bfloat16-graphs-demo",
+    "train-bfloat16-graphs-zero2",
+    "train-bfloat16-graphs-zero3",
+    "train-bfloat16-graphs-lora",
+    "train-bfloat16-graphs-full",
+    "train-bfloat16-graphs-again",
+    "sft-bfloat16",
+    "train-bfloat16-graphs-shop",
+    "beside-0.5b-zero2",
+    "beside-0.5b-zero3",
 )
 """What the part `vllm` measures, in this order."""
 LIMITS = {"exactness": 60.0, "steps": 110.0, "noise": 60.0, "memory": 150.0, "speed": 80.0, "vllm": 120.0}

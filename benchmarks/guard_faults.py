@@ -1,6 +1,6 @@
 """Faults that are planted into a training of the tiny model, from step `PLANTED` on unless their names say otherwise.
 
-A fault is a context manager that patches what a user, a machine or a bug would break. The trainer does not know of it.
+A fault is a context manager that patches code or data like a mistake of a user, a machine or a bug would change it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Puts simulated runs through the guards: how often a healthy one is acted on, how soon a fault is noticed.
+"""Measures the guards on simulated runs: how often they act on a healthy run, and how soon they notice a fault.
 
     python benchmarks/guard_power.py healthy OUT [--sizes 4 8 16] [--runs 1000] [--steps 200]
     python benchmarks/guard_power.py faults OUT [--sizes 4 16 64] [--runs 100]
     python benchmarks/guard_power.py table OUT [--write PAGE.md]
 
-The policy of a healthy run never changes: each problem has a pass rate of its own, and every step draws other problems.
-The guards are the trainer's (`GuardWatch`); what is simulated is the metrics of a step alone.
+The policy of a healthy run never changes: each problem has a fixed pass rate, and every step draws other problems. The
+guards are those of the trainer (`GuardWatch`); only the metrics of steps are simulated.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ SHAPES: dict[str, Callable[[np.random.Generator, int], Floats]] = {
 
 @dataclass
 class Policy:
-    """What a simulated policy does, and by how much a fault changes it."""
+    """The behaviour of a simulated policy, and the changes by a fault."""
 
     passing: float = 1.0
     length: float = 1.0

@@ -1,7 +1,7 @@
 """Faults that no guard was written for, of the kinds that the table of guards is meant for.
 
-They came after the guards, to see what those do with what nobody had in mind. The runs without guards show which of
-them do harm.
+They were written after the guards, to measure the guards on unexpected faults. Runs without guards show which of the
+faults do harm.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ REPETITION_PAYS = 2.0
 
 
 def is_in_second_domain(row: Any) -> bool:
-    """Say whether a row belongs to the half of the problems that is called another domain."""
+    """Return whether a row belongs to the half of the problems that counts as a second domain."""
     return bool(zlib.crc32(row["id"].encode()) % 2)
 
 
@@ -201,7 +201,7 @@ def _broken_layer() -> Any:
 
 
 def _heldout_is_trained_on() -> Any:
-    """The held-out rows are among those that are trained on."""
+    """The held-out rows are also trained on."""
     read = start_checks.read_rows
 
     def rows(path: Any) -> Any:

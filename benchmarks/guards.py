@@ -6,8 +6,8 @@
     python benchmarks/guards.py healthy runs/demo OUT --seeds 40 41 ... --prompts 4 8 16 --rate 1e-7 --steps 60
     python benchmarks/guards.py table OUT [--write PAGE.md]
 
-A fault counts where the run without guards ends at least 10 points below the healthy one, or dead. `OUT` keeps one JSON
-file a run, so that an interrupted benchmark goes on.
+A fault counts if the run without guards ends at least 10 points below the healthy run, or with a broken policy. `OUT`
+has one JSON file for each run, so that an interrupted benchmark continues.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class HangsError(Exception):
 
 @contextmanager
 def _time_limit() -> Iterator[None]:
-    """Raise HangsError where what is done within takes longer than any run does."""
+    """Raise HangsError if the code within the context takes longer than any run."""
 
     def stop(*_: object) -> None:
         raise HangsError(f"still waiting after {LIMIT_S} s")
@@ -72,7 +72,7 @@ def _without_patience() -> AbstractContextManager[Any]:
 
 
 def run_fault(run: Path, out: Path, fault: Fault, guarded: bool, steps: int) -> None:
-    """Train once with a fault, and write how it ended; what is written already is not run again."""
+    """Train once with a fault and write the ending. Runs that are already written are not repeated."""
     slug = "-".join(fault.name.replace(",", "").split())
     record = out / f"{slug}{'' if guarded else '-unguarded'}.json"
     if record.exists():

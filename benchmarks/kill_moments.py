@@ -1,7 +1,7 @@
-"""Plants the end of a training at a moment: a signal, or a full disk, as soon as a function is called so often.
+"""Ends a training at a chosen moment, by a signal or a full disk, at the n-th call of a function.
 
-`kill_resume.py` puts `sitecustomize.py` with a call of `plant` into the path of the run's processes. What comes is in
-the environment variable `PLANTED`: moment, ending, target and the folder for the note of when it came.
+`kill_resume.py` puts a `sitecustomize.py` that calls `plant` on the path of the run's processes. The environment
+variable `PLANTED` has the moment, the ending, the target, and the folder for a note of the time.
 """
 
 from __future__ import annotations

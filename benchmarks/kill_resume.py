@@ -3,13 +3,13 @@
     python benchmarks/kill_resume.py CONFIG.yaml [--kills 10] [--seed 0] [--set FIELD=VALUE ...]
     python benchmarks/kill_resume.py CONFIG.yaml --endings SIGTERM:group SIGINT:launcher full --moments update sync ...
 
-Prints, for every kill, when it came and which stages were finished; fails where a finished stage runs again or the
-final tables and weights differ. Times in the stage records are the only thing that may.
+Prints the time of each kill and the stages that were finished. Fails if a finished stage runs again, or if the final
+tables and weights differ; only times in the stage records may differ.
 
-With `--endings` the training is ended in other ways instead, at each of the moments of `kill_moments.py`: a signal to
-the process `launcher`, `trainer` or to their `group`; `full`, the disk of the run; `no room`, on its GPU (what torch
-raises then). Printed is a table: how it ended, how many of the finished steps the next start takes up, and whether
-metrics, completions and weights are those of the undisturbed run afterwards. The disk is a tmpfs, which takes root.
+With `--endings` the training is ended in other ways, at each moment in `kill_moments.py`: by a signal to the process
+`launcher`, `trainer` or to their `group`; by a full disk (`full`); or by a full GPU (`no room`, torch's error). Printed
+is a table of the ending, the number of finished steps from which the next start continues, and whether metrics,
+completions and weights then equal those of an undisturbed run. The disk is a tmpfs, which needs root.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TRUEGOLD = [sys.executable, "-P", "-m", "truegold.flows.cli", "run"]
 def start(
     arguments: argparse.Namespace, name: str, runs: Path | None = None, planted: Mapping[str, str] | None = None
 ) -> subprocess.Popen[str]:
-    """Start a run of the configuration under a name, in a folder of runs of its own, with an ending planted into it."""
+    """Start a run of the configuration under a name, in a separate folder of runs, with a planted ending."""
     overrides = [f"name={name}", *arguments.set, *([] if runs is None else [f"runs_dir={runs}"])]
     command = [
         *TRUEGOLD,
@@ -104,7 +104,7 @@ def trained(stage: Path) -> dict[str, Any]:
 
 @dataclass
 class Ended:
-    """How a training ended, and what it left."""
+    """The ending of a training, and its remaining state."""
 
     exit_code: int
     line: str
@@ -155,7 +155,7 @@ HEADER = (
 
 @contextmanager
 def folder_of_runs(base: Path, case: Path, ending: str, room_mb: float) -> Iterator[Path]:
-    """Yield a folder with the run up to the training, on a disk of its own where that is to be filled."""
+    """Yield a folder with the run up to the training, on a separate disk if the disk is to be filled."""
     case.mkdir(parents=True)
     if ending == FULL:
         taken = sum(path.stat().st_size for path in base.rglob("*") if path.is_file()) / 2**20

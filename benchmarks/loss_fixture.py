@@ -1,4 +1,4 @@
-"""Checks the RL objective against a file of values: inputs, and what each formula gives for them in float64.
+"""Checks the RL objective against a file with inputs and the float64 results of each formula.
 
     python benchmarks/loss_fixture.py FILE
 

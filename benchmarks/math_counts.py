@@ -1,4 +1,4 @@
-"""What is counted from rows and verdicts: a JSON-able summary of one peer on one set of rows."""
+"""Counts from rows and verdicts: a JSON summary of one grader on one set of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random strings against the math verifier: nothing may raise, and nothing may take long.
+"""Fuzz test of the math verifier with random strings: it must not raise or take long.
 
     python benchmarks/math_fuzz.py [--count 1000000] [--seed 1] [--search CPU_SECONDS]
 

@@ -1,8 +1,8 @@
-"""Searches the grammar of mathematics for the text that costs the math verifier most.
+"""Searches for the mathematical text that takes the math verifier the longest time.
 
 Texts are trees of templates: a sum in a sum, a list of powers, an environment in an environment, repeated and nested.
-The dearest texts so far are changed, and what is dearer still takes their place. A text is tried as answer and as gold,
-beside itself and beside golds of every kind, and as a response; its cost is the dearest of these verdicts.
+The slowest texts so far are changed, and slower variants replace them. A text is tried as answer and as gold, compared
+with itself and with golds of every kind, and as a response; its cost is the time of the slowest of these verdicts.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def costs(text: str, verifier: MathVerifier, partners: tuple[str, ...]) -> Itera
 
 
 def search(seconds: float, seed: int) -> list[tuple[float, str, str]]:
-    """Return the dearest verdicts, as CPU milliseconds, gold and answer. Lets through whatever a verdict raises."""
+    """Return the slowest verdicts as CPU milliseconds, gold and answer. Exceptions of the verifier are not caught."""
     dice = random.Random(seed)
     verifier = MathVerifier()
     ranked: list[tuple[float, str, str, Part]] = []

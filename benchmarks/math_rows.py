@@ -1,4 +1,4 @@
-"""The rows that `math_verifier.py` judges, and which of them count.
+"""The rows that `math_verifier.py` judges, and their standing: whether errors on them are counted.
 
 A data folder holds pairs.jsonl, responses.jsonl and hard_all_peers_wrong.jsonl (any may be missing); the capability
 probes stand beside this file. Each row has a standing:
@@ -48,11 +48,11 @@ class Row:
 
     @property
     def was_read(self) -> bool:
-        """Whether single rows of this half were read while the verifier was made; of the other half only counts."""
+        """Whether the row is in the half that was read during development. Of the other half only counts were seen."""
         return int(hashlib.sha256(self.key.encode()).hexdigest(), 16) % 2 == 0
 
     def task(self) -> dict[str, Any]:
-        """What the judging process is told: not the label."""
+        """The fields for the judging process, without the label."""
         options = list(self.options) if self.options is not None else None
         return {"key": self.key, "kind": self.kind, "gold": self.gold, "text": self.text, "options": options}
 

@@ -3,13 +3,13 @@
     python benchmarks/math_verifier.py DATA_DIR [--peer-python PATH] [--peers NAME ...] [--limit N]
                                        [--no-hostile] [--work DIR] [--json FILE] [--write PAGE.md]
 
-DATA_DIR holds pairs.jsonl, responses.jsonl and hard_all_peers_wrong.jsonl; what is missing is said and left out. Every
-peer that is installed for this interpreter, or for the one given with --peer-python, judges the same rows in the same
-order in a child process of its own, one peer after another. Verdicts are saved as they come: the same command goes on
-where it was killed, and judges nothing again that it has judged with the same versions.
+DATA_DIR has pairs.jsonl, responses.jsonl and hard_all_peers_wrong.jsonl; missing files are reported and skipped. Every
+grader (peer) that is installed for this interpreter, or for the one given with --peer-python, judges the same rows in
+the same order, each in a child process, one after another. Verdicts are saved at once. So the same command continues
+after a kill, and does not repeat verdicts of the same versions.
 
-Peers want other versions of antlr than truegold has, so they get a virtual environment of their own; the tables begin
-with the commands that make it. Which rows count: `math_rows.py`; how: `math_counts.py`; the peers: `math_peers/`.
+Peers need other versions of antlr than truegold, so they have a separate virtual environment; the tables begin with the
+commands that create it. `math_rows.py` has the rows that count, `math_counts.py` the counts, `math_peers/` the peers.
 """
 
 from __future__ import annotations

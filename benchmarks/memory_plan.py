@@ -1,4 +1,4 @@
-"""Prints the table of docs/how-to/fit-into-memory.md: what must be set so that RL fits, by GPUs and their memory.
+"""Prints the table of docs/how-to/fit-into-memory.md: settings with which RL fits, by the number and memory of GPUs.
 
     python benchmarks/memory_plan.py
 
@@ -42,7 +42,7 @@ def _cell(shape: ModelShape, gpus: int, memory: int) -> str:
     changes = nearest(shape, config, gpus, memory * GB, gpus)
     if changes is None:
         return "-"
-    return " ".join(LETTERS[name].format(value) for name, value in changes.items()) or "as it is"
+    return " ".join(LETTERS[name].format(value) for name, value in changes.items()) or "default"
 
 
 def _main() -> None:

@@ -1,13 +1,13 @@
-"""A thousand recorded environments beside the real sampler in one process: their memory, and whether it waits for them.
+"""Measures a thousand mock environments with the real sampler in one process: memory, and waiting of the sampler.
 
     python benchmarks/turns.py WORK
     python benchmarks/mock_environments.py WORK/sft/checkpoint [--episodes 1000] [--json FILE] [--write PAGE.md]
 
-The shop's cold start (`examples/shop.py`) plays shops while a recorder writes down what they answer. Then a process of
-its own plays a single episode with the recorded environment, and another one as many as are asked for, all at once, of
-the same shops with other seeds. Given are the most memory that each process held, the share of the time in which the
-sampler had nothing to do since no environment had answered, and how long a turn took. The engine's key-value cache
-takes memory as it is used, whatever the environments hold.
+The cold start of the shop (`examples/shop.py`) plays shops while a recorder records their answers. Then one process
+plays a single episode with the mock environment, and another process plays `--episodes` episodes at once, of the same
+shops with other seeds. Reported are the peak memory of each process, the share of time in which the sampler waited for
+environments, and the time of a turn. Memory of the engine's key-value cache grows with use, independent of the
+environments.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Recorded:
 
 
 def play(model: Path, recording: Path, episodes: int, *, is_recorded: bool) -> dict[str, Any]:
-    """Play episodes in this process, with the shops themselves or with what was recorded of them; return figures."""
+    """Play episodes in this process with real or mock shops, and return the measurements."""
     from truegold.pipeline.config.engines import ChatConfig, VllmEngineConfig
     from truegold.pipeline.engines.base import SamplingParams
     from truegold.pipeline.engines.chat import load_encoder
@@ -109,7 +109,7 @@ def _memory() -> dict[str, float]:
 
 
 def _play_apart(model: Path, recording: Path, episodes: int, *, is_recorded: bool) -> dict[str, Any]:
-    """Play in a process of its own."""
+    """Play episodes in a separate process."""
     command = [sys.executable, __file__, str(model), "--child", str(recording), "--episodes", str(episodes)]
     command += ["--recorded"] if is_recorded else []
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)

@@ -1,14 +1,15 @@
-"""By how much log-probabilities differ where all turns of a dialogue are put into one sequence, on a real model.
+"""Measures the error in log-probabilities if all turns of a dialogue are put into one sequence, on a real model.
 
     python benchmarks/naive_sequence.py MODEL GSM8K_TRAIN.jsonl [--dialogues 8] [--json FILE] [--write PAGE.md]
 
 MODEL: a checkpoint, such as the folder `model/checkpoint` of a run on SmolLM2. GSM8K_TRAIN.jsonl: JSON Lines with
-`question`, `solution` and `answer`. A dialogue has three turns with worked solutions as thoughts: under the template
-that is like Qwen3's three problems one after the other, or one problem and two questions back, with the same thought
-again; under the one that is like Kimi's two calls of a calculator (the solutions have them) and the answer. Each turn's
-log-probabilities are computed in the context that the template makes, and again behind everything that was said before
-it, earlier thoughts included. Given is the difference on the tokens of the later turns, whose contexts differ;
-`outside` is the share whose ratio is outside of 0.8 to 1.28, where PPO's clip would take it for another policy.
+`question`, `solution` and `answer`. A dialogue has three turns with worked solutions as thoughts. With a template like
+Qwen3's, it has three problems, or one problem and two follow-up questions with the same thought. With a template like
+Kimi's, it has two calls of a calculator, which the solutions contain, and the answer.
+
+Log-probabilities of each turn are computed in the context that the template renders, and after all earlier text,
+earlier thoughts included. Reported is the difference on tokens of later turns, whose contexts differ. `outside` is the
+share of tokens with a ratio outside of 0.8 to 1.28, which PPO's clip would clip before any update.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Kills a profile with SIGKILL at random moments until it is done, and compares it with one that was left in peace.
+"""Kills a profile with SIGKILL at random moments until it is done, and compares it with an undisturbed profile.
 
     python benchmarks/profile_kills.py RUN [--rows 1024] [--kills 10] [--seed 0]
 
-RUN is the folder of a run that has been profiled: its rows, model, chat and engine are taken, with 4 to 16 samples a
-problem. A kill comes when a share of the samples' bytes is written that is drawn uniformly between 0 and 1.1; beyond 1
-it comes while the tables are written, up to a second later. (Moments drawn from the whole time would mostly hit the
-loading of vLLM.) Fails where a sample is lost or drawn twice, or a table differs.
+RUN is the folder of a profiled run. Its rows, model, chat and engine are used, with 4 to 16 samples per problem. A kill
+comes when a random share of the samples' bytes is written, uniform between 0 and 1.1. Shares above 1 are up to a second
+later, while the tables are written. (Random times would mostly hit the loading of vLLM.) The benchmark fails if a
+sample is lost or drawn twice, or if a table differs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TABLES = ("samples", "profile", "flags", "suspicion", "rows")
 
 
 def start(run: Path, folder: Path) -> subprocess.Popen[bytes]:
-    """Start the profile of a folder in a process of its own, or let it go on."""
+    """Start or continue the profile of a folder in a separate process."""
     with (folder / "log").open("ab") as log:
         return subprocess.Popen([sys.executable, __file__, str(run), f"--child={folder}"], stdout=log, stderr=log)
 

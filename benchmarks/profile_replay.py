@@ -1,14 +1,15 @@
-"""Replays rules of how often to sample a problem on samples of real models, and compares what they select.
+"""Compares rules for the number of samples per problem by the problems that they select, on stored samples of models.
 
     python benchmarks/profile_replay.py draw RUN NAME [--samples 96]     samples a run that was profiled
     python benchmarks/profile_replay.py replay [--replays 20] [--write benchmarks/results/profile_replay.md]
 
-`draw` samples every training row of the run many times, with its model and settings, and keeps of each row how many
-samples passed, how many gave the same wrong answer and how long they are (`results/profile_replay_NAME.json`): no text.
+`draw` samples every training row of the run many times, with its model and settings. For each row it stores the number
+of passes, the numbers of equal wrong answers and the lengths, but no text (`results/profile_replay_NAME.json`).
 
-A replay draws rows with replacement and the samples of each in a random order. The rules of `profile_simulation` see up
-to 16 of them, in that order, as does the fixed count of as many tokens; what a row's groups teach is counted in its
-other samples, without bias: of all groups that can be made of them, those that are neither all right nor all wrong.
+A replay draws rows with replacement, and a random order of each row's samples. The rules of `profile_simulation` get up
+to 16 samples in this order, and so does a fixed number of samples with the same tokens. The probability that a group of
+the row teaches is estimated without bias from the row's other samples: the share of all possible groups of them that
+have right and wrong samples.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def replay(kept: dict[str, Any], seed: int) -> Replay:
 
 
 def measure(kept: dict[str, Any], seed: int) -> dict[str, Any]:
-    """Return what every rule spends and selects in one replay, and a fixed count of as many tokens, and all samples."""
+    """Return tokens and selection in one replay: of each rule, of a fixed number of samples, and of all samples."""
     problems = replay(kept, seed)
     by_count = {count: Known(problems, fixed(count)(problems)) for count in range(FIRST, SAMPLES + 1)}
     selected = {cut: [known.selected(cut) for known in by_count.values()] for cut in CUTS}
@@ -182,7 +183,7 @@ mean.""",
 
 
 def draw(arguments: argparse.Namespace) -> None:
-    """Sample the rows of a run, and write what is kept of them."""
+    """Sample the rows of a run, and write their counts."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
         config, model = settings(arguments.run, samples=arguments.samples, first_samples=None)
@@ -208,7 +209,7 @@ def draw(arguments: argparse.Namespace) -> None:
 
 
 def read_kept(path: Path) -> dict[str, Any]:
-    """Return what is kept of a run: its title, and its rows by the names of their columns."""
+    """Return the stored counts of a run: its title, and its rows by column."""
     kept = json.loads(path.read_text())
     return {**kept, "rows": [dict(zip(kept["columns"], row, strict=True)) for row in kept["rows"]]}
 

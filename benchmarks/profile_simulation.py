@@ -1,18 +1,18 @@
-"""Compares rules of how often to sample a problem by the problems that they select, on simulated pass rates.
+"""Compares rules for the number of samples per problem by the problems that they select, on simulated pass rates.
 
     python benchmarks/profile_simulation.py [--rows 5000] [--draws 8] [--only A B] [--json FILE] [--write PAGE.md]
 
-Of every problem 16 samples are drawn, and a rule sees as many of them, in their order, as it asks for:
+Each problem has 16 samples. A rule sees them one after another, until it stops:
 
     fixed           the first n
     Reinforce-Ada   rounds of 4 until one sample is right, or until one is right and one is wrong (arXiv 2510.04996, its
                     rules "positive" and "balanced")
-    truegold        the profile's own schedule, told that a half or a quarter of the rows will be selected, or neither
+    truegold        the profile's schedule, for a selection of a half or a quarter of the rows, or of unknown size
 
-Then priors are fitted to the rule's own counts, and the problems with the greatest teaching shares are selected: what
-share of their groups really teaches is computed from their pass rates. A rule is compared with the fixed count of as
-many samples (between two counts, their mean), and with 16 samples of every problem: the gap is what 16 add to that. All
-populations are drawn several times; errors are those of the mean.
+Then priors are fitted to the rule's counts, and the problems whose groups are most likely to teach are selected. The
+true share of teaching groups follows from their pass rates. A rule is compared with a fixed number of samples of the
+same total (interpolated between two numbers), and with 16 samples of every problem. Each population is drawn several
+times; errors are standard errors of the mean.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def draw_problems(population: Population, rows: int, seed: int) -> Problems:
 
 
 def fixed(samples: int) -> Callable[[Problems], Lengths]:
-    """Return the rule that asks for as many samples of every row."""
+    """Return the rule with the same number of samples for every row."""
     return lambda problems: np.full(len(problems.rates), samples)
 
 
@@ -205,7 +205,7 @@ def _sampled_row(problems: Problems, index: int) -> SampledRow:
 
 
 class Known:
-    """What a rule's samples say of every row."""
+    """The posteriors of all rows from the samples of a rule."""
 
     def __init__(self, problems: Problems, lengths: Lengths) -> None:
         self.problems, self.lengths, self.passes = problems, lengths, problems.passes(lengths)
@@ -339,7 +339,7 @@ def measure(population: Population, rows: int, seed: int) -> dict[str, Any]:
 
 
 def _measure_quotas(problems: Problems, by_count: dict[int, Known], sources: int) -> dict[str, float]:
-    """Return the same for half of the rows, of which each source is to have as many as the others."""
+    """Return the same for a selection of half of the rows, with equal numbers from each source."""
     quotas = [1 / sources] * sources
     rule = truegold(0.5, {f"source:{source}": share for source, share in enumerate(quotas)})
     known = Known(problems, rule(problems))

@@ -9,8 +9,8 @@
     python benchmarks/proof.py leaks runs/demo --json benchmarks/results/proof_leaks.json
     python benchmarks/proof.py leaks-grpo runs/demo --json benchmarks/results/proof_leaks_grpo.json
 
-Hypotheses, arms and sizes were written down before (`proof_plan.md`). The figures of each arm and seed go into the JSON
-file as soon as they are there; what is in it is not measured again. Tables go to standard output.
+Hypotheses, arms and sizes were written down before the runs (`proof_plan.md`). The numbers of each arm and seed are
+written to the JSON file at once, and are not measured again. Tables are printed.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def report_reach(measured: Figures) -> str:
 
 
 def _at_share(seed: str, figures: Record, *, share: float, raw: Mapping[str, Record]) -> float | None:
-    """Return the accuracy at a share of the raw arm's tokens; the profile's are paid out of them."""
+    """Return the accuracy at a share of the raw arm's tokens, tokens of the profile included."""
     if seed not in raw:
         return None
     points = [(point["step"], point["tokens"], point["all"]) for point in figures["points"]]

@@ -1,21 +1,22 @@
-"""What weak tests of one kind of task teach, and what vetting them changes: a tiny model that writes one-line Python
-functions, judged in the sandbox.
+"""Measures the effect of weak tests, and of vetting them, on the training of a tiny model that writes one-line Python
+functions.
 
     python benchmarks/proof_code.py WORK_DIR --json benchmarks/results/proof_weak_tests.json
                                     [--seeds 0 1] [--steps 60] [--arms raw oracle]
 
-The model comes from a careless cold start with two bad habits (`proof_code_tasks`): of two kinds of task in six it
-mostly does what is mistaken for them. Every arm trains it with as many steps, rewarded where all tests pass:
+The model comes from a cold start with two bad habits (`proof_code_tasks`): for two of six kinds of task it mostly
+solves a similar, wrong task. Programs are judged in the sandbox. Every arm trains the model with the same number of
+steps and a reward for passing all tests:
 
-    raw         all rows of these two kinds have two cases that the habit passes as well
-    vetted      the same after the stage `vet_tests`: its repairs made, its drops gone
-    mended      the rows that it drops or flags have strong tests in place of theirs
-    proposed    the rows after `vet_tests` with `mend`: the cases that it proposes are added to the rows' tests
+    raw         rows of these two kinds have two tests that programs of the habit pass too
+    vetted      these rows after the stage `vet_tests`, with its repairs and without dropped rows
+    mended      rows that `vet_tests` drops or flags get strong tests
+    proposed    rows after `vet_tests` with `mend`, which adds proposed cases to their tests
     oracle      all tests are strong
 
-Given are the shares of held-out tasks' completions, 8 samples each at temperature 1, that are laid out as asked for,
-whose program runs, and whose program passes tests that are not weak, of all tasks, of the two kinds and of the others;
-and how many of the two kinds are the habit. WORK_DIR keeps the model and the vetted rows.
+Reported are the shares of completions of held-out tasks, 8 samples each at temperature 1, that have the right format,
+whose program runs, and whose program passes strong tests, for all tasks, for the two kinds and for all other kinds; and
+the share of programs of the habit. WORK_DIR keeps the model and the vetted rows.
 """
 
 from __future__ import annotations

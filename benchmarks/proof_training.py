@@ -1,4 +1,4 @@
-"""Trainings of the proof: their settings, the accuracy that they reach, their costs, and intervals of differences."""
+"""Trainings of the proof: settings, accuracy, costs, and confidence intervals of differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of tables that a benchmark writes, whole, into `benchmarks/results/`."""
+"""Writes pages of tables of benchmarks into `benchmarks/results/`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def say(line: str) -> None:
-    """Tell on stderr how far a benchmark has got."""
+    """Print the progress of a benchmark to stderr."""
     print(line, file=sys.stderr, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""How many wrong rewards of a real TRL run `truegold rescore` finds, and how many right ones it accuses.
+"""Measures `truegold rescore` on a TRL run: how many wrong rewards it finds, and how many right ones it accuses.
 
     python benchmarks/rescore.py DATA_DIR OUT
 
@@ -6,10 +6,10 @@ TRL's GRPOTrainer runs on a tiny model; its rollouts are stored responses of rea
 (math/responses.jsonl), handed in by its `rollout_func`, so that TRL itself writes the completions. The reward knows the
 truth and has four planted faults, each on responses of its own:
 
-    percent     a right answer written as a percentage is refused
-    hedge       two answers, one of them right, are paid
-    unit        a wrong unit with the right numeral is paid
-    timeout     a right response is counted as 0, because "the verifier timed out"
+    percent     a right answer written as a percentage scores 0
+    hedge       two answers, one of them right, score 1
+    unit        a wrong unit with the right number scores 1
+    timeout     a right response scores 0, because "the verifier timed out"
 
 Rows are split in halves by the hash of their ids; nothing was chosen on either. A wrong reward is found, and a right
 one accused, where A's verdict differs from it.
@@ -46,7 +46,7 @@ _PLAIN_NUMERAL = re.compile(r"-?\d+(?:\.\d+)?")
 
 @dataclass(frozen=True)
 class Case:
-    """One response with its truth and the reward that the faulty reward pays."""
+    """One response with its true reward and the faulty reward."""
 
     key: str
     gold: str
@@ -57,7 +57,7 @@ class Case:
 
 
 def plant(row: dict[str, Any], chance: random.Random) -> Case:
-    """Return a response as the faulty reward pays it; only responses with a right numeral can have most faults."""
+    """Return a response with its faulty reward. Most faults only apply to responses with the right number."""
     gold, response, correct = str(row["gold"]), row["response"], bool(row["correct"])
     sound = Case(row["id"], gold, response, correct, correct, None)
     if chance.random() >= FAULTY:

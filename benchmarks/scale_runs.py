@@ -1,4 +1,4 @@
-"""Curates the same rows in several ways, and compares what comes out by digests: rows, order, ledgers, flags, counts.
+"""Curates the same rows in several ways, and compares rows, order, ledgers, flags and counts of the results by digests.
 
     python benchmarks/scale_runs.py FOLDER --data DATA_DIR                      1, 2 and 7 parts, at each of the sites
     python benchmarks/scale_runs.py FOLDER --data DATA_DIR --kills 10           killed ten times, 7 parts
@@ -9,11 +9,11 @@
     slurm    a Slurm of this machine, of whose first array the last task is cancelled
     s3       data and run are at an S3 server of this machine (moto)
 
-DATA_DIR has the files of `curation_corpora.py`, of which rows are drawn; every tenth is a copy, dirty or without a
-usable gold. Without it problems are made up (`scale_stages.py`). A kill is a SIGKILL for the whole process group. Its
-moment is drawn from the time that the run takes in peace, and comes when as many parts and stages are finished as were
-then, and as long after the last of them; after an earlier kill, as long after work goes on. Told is what was under way,
-and so is done again; a finished part that is written again is an error. A run that is there is not run again.
+DATA_DIR has the files of `curation_corpora.py`, from which rows are drawn; every tenth row is a copy, dirty or without
+a usable gold. Without DATA_DIR, problems are generated (`scale_stages.py`). A kill is a SIGKILL to the whole process
+group. Its moment is drawn from the time of an undisturbed run: the kill comes when the same number of parts and stages
+are finished, and the same time after the last of them. Reported are the parts that were interrupted, which are done
+again. It is an error if a finished part is written again. Existing runs are not repeated.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Curation:
         return self.folder / f"{self.name}.log"
 
     def start(self) -> subprocess.Popen[str]:
-        """Start the run, in a process group of its own."""
+        """Start the run in a new process group."""
         site = self.address or str(self.folder)
         settings = [
             f"runs_dir={site}/runs",
@@ -174,7 +174,7 @@ def undisturbed(run: Curation) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def on_ray(run: Curation) -> Iterator[Callable[[], None]]:
-    """Put a run on a cluster of two nodes; what is yielded takes one away that is at work."""
+    """Run on a Ray cluster of two nodes. The yielded function removes a node that is working."""
     command = [sys.executable, ROOT / "tests" / "ray_nodes.py"]
     program = subprocess.Popen(command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert program.stdin is not None and program.stdout is not None
@@ -196,7 +196,7 @@ def on_ray(run: Curation) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def on_slurm(run: Curation) -> Iterator[Callable[[], None]]:
-    """Put a run on a Slurm of this machine; what is yielded cancels the last task of its first array."""
+    """Run on a Slurm of this machine. The yielded function cancels the last task of its first array."""
     with slurm_machine(run.folder / f"{run.name}-slurm") as variables:
         run.runner, run.variables = "slurm", variables
         run.settings.append("run.slurm.tasks=2")

@@ -1,10 +1,10 @@
-"""Measures the store of samples: memory and disk a sample, opening, adding and reading.
+"""Measures the store of samples: memory and disk space per sample, and the time of opening, adding and reading.
 
     python benchmarks/scale_samples.py FOLDER [--samples 1000000] [--tokens 16] [--each 8]
 
-The store in FOLDER is filled up to `--samples` samples, `--each` of a prompt, of `--tokens` random tokens; what is
-there stays. Then it is opened in a process of its own, which says what memory it holds after that (`anonymous` cannot
-be given back, `mapped` can) and after a million look-ups, and what reading costs in the order of writing.
+The store in FOLDER is filled up to `--samples` samples of `--tokens` random tokens, `--each` samples per prompt;
+existing samples are kept. Then a new process opens it and reports its memory (`anonymous` memory cannot be reclaimed by
+the system, `mapped` can), its memory after a million look-ups, and the time of reading in the order of writing.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def measure(folder: Path, samples: int, each: int) -> None:
 
 
 def main() -> None:
-    """Fill a store, and measure it in a process of its own."""
+    """Fill a store, and measure it in a separate process."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--samples", type=int, default=1_000_000)

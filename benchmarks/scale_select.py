@@ -143,7 +143,7 @@ def measure(folder: Path, settings: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Write the tables that are missing, and measure each in a process of its own."""
+    """Write missing tables, and measure each size in a separate process."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 500_000])

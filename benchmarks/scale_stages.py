@@ -2,12 +2,11 @@
 
     python benchmarks/scale_stages.py FOLDER [--rows 100000 500000] [--stages ingest dedup export] [--results FILE]
 
-The records of each size lie in FOLDER/ROWS, where they stay: made-up problems of some 300 characters with names, things
-and numbers, 3 % copies, 3 % of them in other words, 1 % copies with another gold, 1 % the items of an
-evaluation set of 2,000; and the answers of four systems to each. Each stage runs in a process of its own. `peak` is the
-most that it and its workers have held, `anonymous` what of it no file on disk stands for. A stage that is left out is
-passed by: the next one reads what the last before it has left. What FOLDER/ROWS/scale has of a stage stays and is not
-measured again.
+The records of each size are written to FOLDER/ROWS and kept: generated problems of about 300 characters, of which 3 %
+are copies, 3 % rewordings, 1 % copies with another gold, and 1 % items of an evaluation set of 2,000; with the answers
+of four systems to each problem. Each stage runs in a separate process. `peak` is the peak memory of the process and its
+workers, `anonymous` the part of it that is not backed by files. If a stage is left out, the next stage reads the output
+of the last stage before it. Stages with results in FOLDER/ROWS/scale are not measured again.
 """
 
 from __future__ import annotations
@@ -172,7 +171,7 @@ def plan(folder: Path, workers: int) -> list[Stage]:
 
 
 def pass_by(stages: list[Stage], chosen: list[str]) -> list[Stage]:
-    """Return the chosen stages, each with the inputs that the others leave it."""
+    """Return the chosen stages, each with its inputs if all other stages are left out."""
     names = [stage.name for stage in stages]
     last = {name: [earlier for earlier in names[: names.index(name) + 1] if earlier in chosen] for name in names}
 
@@ -199,7 +198,7 @@ def pass_by(stages: list[Stage], chosen: list[str]) -> list[Stage]:
 
 
 def held(kind: str, process: str = "self") -> int:
-    """Return what a process and those that it started hold, in bytes; one that has ended holds nothing."""
+    """Return the memory in bytes of a process and its child processes; 0 if it has ended."""
     try:
         status = Path(f"/proc/{process}/status").read_text()
         children = " ".join(path.read_text() for path in Path(f"/proc/{process}/task").glob("*/children"))
@@ -238,7 +237,7 @@ def measure(stage: Stage, run_dir: Path) -> dict[str, Any]:
 
 
 def used() -> float:
-    """Return the CPU time of this process and of those that it started and that have ended, in seconds."""
+    """Return the CPU time in seconds of this process and its ended child processes."""
     times = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in times)
 
@@ -255,7 +254,7 @@ def show(name: str, rows: int, cost: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Write the records that are missing, and measure each stage in a process of its own."""
+    """Write missing records, and measure each stage in a separate process."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 500_000])

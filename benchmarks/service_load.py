@@ -4,7 +4,7 @@
 
 Every response is right or wrong by construction, so that each answer can be checked. A request has 1 to 15 responses;
 one request in fifty is malformed and has to be refused with 400, one in two hundred is too large (413). A full queue
-(429) is tried again after what it says. Memory is the resident size of the service and its processes.
+(429) is retried after the time in the response. Memory is the resident size of the service and its processes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MAX_MB = 1
 
 @dataclass
 class Tally:
-    """What the clients have seen."""
+    """Counts of the responses that clients got."""
 
     verdicts: int = 0
     wrong: int = 0

@@ -2,11 +2,11 @@
 
     python benchmarks/service_programs_load.py --requests 4000 --out benchmarks/results/service_programs_load.json
 
-What each program prints, returns or fails by is known by construction, and what it prints bears a number of its own, so
-that an answer that is lost, wrong, doubled or another request's is seen. One program in forty never ends and has to be
-answered as late; one request in fifty is malformed (400), one in two hundred is too large (413). At a third of the
-answers a verifying process is killed, at two thirds a sandbox in which programs run. `/metrics` has to count what the
-clients have seen.
+The output, result or error of each program is known by construction, and its output contains a unique number. So lost,
+wrong, duplicate and exchanged answers are noticed. One program in forty never ends and must be answered with a timeout;
+one request in fifty is malformed (400), one in two hundred is too large (413). After a third of the answers a verifying
+process is killed, after two thirds a sandbox in which programs run. The counts of `/metrics` must equal those of the
+clients.
 """
 
 from __future__ import annotations

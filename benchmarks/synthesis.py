@@ -1,18 +1,18 @@
-"""What feedback is worth on a tiny model that is weak on one family of problems.
+"""Measures the value of feedback in synthesis, for a tiny model that is weak on one family of problems.
 
     python benchmarks/synthesis.py WORK_DIR [--rows 400] [--examples 60000] [--seed 0] [--json FILE] [--write PAGE.md]
 
-The family: word problems whose last step is a verb without a meaning of its own, "zorps" and "blims". In the cold start
-one of them means adding and the other one taking away in 985 of 1,000 examples; the golds of the family have it the
-other way round. So the model has learnt a wrong meaning, and its right answers are rare. The cold start also teaches
-what a second attempt is: after a failed attempt and the feedback that truegold writes, it takes the other operation, or
-mends a slip. These examples are of other verbs, which mean adding as often as taking away, and of ordinary ones; there
-is none of the family. Whether a second attempt succeeds is therefore a question of reading which attempt was wrong.
+The family has word problems whose last step is an invented verb, "zorps" or "blims". In the cold start, one verb means
+adding and the other one subtracting in 985 of 1,000 examples; in the golds of the family they have the opposite
+meaning. So the model has learnt a wrong meaning, and its right answers are rare. The cold start also teaches second
+attempts: after a failed attempt and truegold's feedback, the model uses the other operation or corrects a slip. These
+examples have other verbs, which mean adding and subtracting equally often, and no problem of the family. So a second
+attempt only succeeds if the model reads which attempt was wrong.
 
-Rows without a right answer in 16 samples are given to `synth` in four ways with the same budget of tokens: with
-feedback, with the failed attempts exchanged between rows, and by sampling the bare prompt again, as the profile did and
-hotter. Golds are 0 to 30, so that most can be guessed. WORK_DIR keeps the model and the profile; a second run takes
-them up.
+Rows without a right answer in 16 samples are given to `synth` in four ways, with the same number of tokens: with
+feedback, with failed attempts exchanged between rows, and by sampling the bare prompt again, at the profile's
+temperature and at a higher one. Golds are 0 to 30, so many can be guessed. WORK_DIR keeps the model and the profile for
+the next run.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _other(operation: str) -> str:
 
 
 def _both_ways(pools: Pools) -> tuple[Problem, ...]:
-    """Return the problems that have an answer from 0 to 30 whatever the last operation is."""
+    """Return the problems whose answer is from 0 to 30 with both last operations."""
     valid = {(p.operations, p.numbers) for p in pools.two_steps}
     return tuple(p for p in pools.two_steps if (p.operations[0] + _other(p.operations[1]), p.numbers) in valid)
 

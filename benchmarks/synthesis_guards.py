@@ -1,4 +1,4 @@
-"""What the guards of synthesis drop: leaks that were planted, and solutions that owe nothing to any context.
+"""Measures the guards of synthesis: how many planted leaks they drop, and how many solutions that used no context.
 
     python benchmarks/synthesis_guards.py [--outputs FILE.jsonl] [--json FILE] [--write PAGE.md]
 

@@ -1,17 +1,22 @@
-"""What training on distilled positives is worth, at the same budget of tokens, on held-out problems of a family that
-never passes, and on others.
+"""Measures training on distilled positives with the same number of tokens, on held-out problems of a family that never
+passes and on ordinary problems.
 
     python benchmarks/synthesis_training.py WORK_DIR --json benchmarks/results/proof_synthesis.json
                                             [--seeds 0 1] [--steps 64] [--tokens-per-row 60] [--only ARM ...]
 
-All arms train on the same rows of the family, from the same cold start (`synthesis.py`), with the same tokens:
-`without` takes all steps, the others as many fewer as their synthesis cost, which has `--tokens-per-row` tokens for
-each row without a positive. `SFT` trains on the positives alone before RL, `members` has them in the groups, by each
-weight. `SFT, context left in` trains on the same outputs behind the prompts that they were sampled from.
-`self-distillation` has no positives, and its loss draws the policy to what it would do if it saw a right completion of
-the group. Given is the pass rate on held-out problems of the family, 4 samples each at temperature 1, after each
-quarter of the tokens, and for each arm the mean difference to `without` at the same tokens, over the seeds, with its
-interval (95 %, Student's t on the pairs); at the end also that of ordinary problems. WORK_DIR keeps the model, the
+All arms train on the same rows of the family, from the same cold start (`synthesis.py`), with the same tokens. Tokens
+of synthesis (`--tokens-per-row` for each row without a positive) are paid for by fewer steps than in `without`. The
+arms:
+
+    without                 RL without positives
+    SFT                     SFT on the positives before RL
+    SFT, context left in    the same outputs, after the prompts with context that they were sampled from
+    members                 positives as members of groups, with each kind of weight
+    self-distillation       no positives; the teacher is the policy with a right completion of the group in its prompt
+
+Reported is the pass rate on held-out problems of the family, 4 samples each at temperature 1, after each quarter of the
+tokens; and for each arm the mean difference from `without` at the same tokens, over the seeds, with its 95 % interval
+(Student's t on pairs). At the end the pass rate on ordinary problems is reported too. WORK_DIR keeps the model, the
 profile and the positives.
 """
 
@@ -77,7 +82,7 @@ OTHERS = "ordinary"
 
 
 def _tables(work: Path) -> dict[str, Path]:
-    """Write what the training reads beside the positives: all rows with their posteriors, and held-out ones."""
+    """Write the inputs of the training except the positives: all rows with their posteriors, and held-out rows."""
     profile = pl.read_parquet(work / "profile" / "profile.parquet")
     rows = pl.read_parquet(work / "profile" / "rows.parquet").join(
         profile.select(*KEY, "posterior", pass_rate="expected_rate"), on=KEY, maintain_order="left"
@@ -114,7 +119,7 @@ def _config(arm: Mapping[str, Any], steps: int, every: int, seed: int, others: P
 
 
 def _leave_context_in(work: Path, positives: Path, attempts: pl.DataFrame) -> None:
-    """Write the positives behind the prompts that they were sampled from beside them."""
+    """Write a second table of the positives, after the prompts with context that they were sampled from."""
     encoder = load_encoder(work / "sft" / "checkpoint", ChatConfig())
     contexts = attempts.filter("kept").select(*KEY, "attempt", "context")
     joined = pl.read_parquet(positives).join(contexts, on=[*KEY, "attempt"], validate="1:1", maintain_order="left")

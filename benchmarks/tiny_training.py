@@ -4,9 +4,9 @@
     python benchmarks/tiny_training.py runs/demo [--only NAME ...] [--steps 80] [--json FILE]
                                        [--write PAGE.md]
 
-Each run starts from the same cold start and differs from the demo's settings in what its name says. Given is the pass
-rate on held-out problems, 8 samples each at temperature 1, before, on the way, and after; and the seconds spent on
-rollouts, updates and syncs.
+All runs begin from the same cold start. The name of a run says how its settings differ from the demo's. Reported are
+the pass rate on held-out problems, 8 samples each at temperature 1, before, during and after the training, and the
+seconds of rollouts, updates and syncs.
 """
 
 from __future__ import annotations

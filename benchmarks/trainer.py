@@ -81,7 +81,7 @@ def _read_problems(path: Path, count: int) -> list[str]:
 
 
 def _sums(count: int) -> list[str]:
-    """Return problems as short as those that the demo's tiny model is trained on."""
+    """Return problems of the same length as the training problems of the demo's tiny model."""
     draw = random.Random(0)
     return [f"What is {draw.randrange(1000)} plus {draw.randrange(1000)}?" for _ in range(count)]
 

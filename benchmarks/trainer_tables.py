@@ -1,4 +1,4 @@
-"""The Markdown of `trainer.py`'s results. It counts nothing but what the figures have."""
+"""Markdown tables of the results of `trainer.py`. All numbers are taken from the results."""
 
 from __future__ import annotations
 

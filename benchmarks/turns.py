@@ -1,11 +1,12 @@
-"""What training on dialogues gives: a text shop or a household, from a scripted expert's cold start.
+"""Measures training on dialogues with a text shop or a household, from a cold start on a scripted expert's dialogues.
 
     python benchmarks/turns.py WORK_DIR [--world household] [--steps 40] [--seeds 0] [--credit equal turn discounted]
                                [--json FILE]
 
-The tiny model learns from dialogues of an expert (`examples/shop.py`, `examples/household.py`), who in the last tenth
-of them is careless; RL then rewards episodes that reach their goal. Given is the share of 200 held-out shops or houses
-that do, 4 episodes each, before and after, with the turns and the time. WORK_DIR is of one world.
+The tiny model is trained by SFT on dialogues of an expert (`examples/shop.py`, `examples/household.py`), which is
+careless in the last tenth of them. Then RL rewards episodes that reach their goal. Reported is the share of episodes
+that reach it in 200 held-out shops or houses, 4 episodes each, before and after RL, with turns and time. Use one
+WORK_DIR for each world.
 """
 
 from __future__ import annotations

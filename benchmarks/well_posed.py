@@ -1,5 +1,4 @@
-"""Measures how well a language model finds ill-posed problems when it is asked (`truegold flag --model`), by corpus and
-by the kind of fault.
+"""Measures how well a language model finds ill-posed problems (`truegold flag --model`), by corpus and kind of fault.
 
     python benchmarks/well_posed.py DATA_DIR --model CHECKPOINT [--url URL]      asks a model
     python benchmarks/well_posed.py DATA_DIR --replies FILE                      replays what one has replied
@@ -12,16 +11,17 @@ svamp.jsonl; mip_math.jsonl, whole problems alone), umwp.jsonl (unanswerable edi
 of `problem`, `ill_posed` and perhaps `kind` and `pair`. Of each corpus `--rows` faulty and as many sound problems are
 drawn by `--seed`; a file of one's own is taken whole.
 
-The third writes the prompts that no reply is there for, as lines of `id` and `prompt` in an order that keeps the two
-problems of a pair far apart: the first calls; and, once those are answered, the second ones. What answers them writes
-lines of `id`, `model` and `reply`. Given are, by corpus,
+The third command writes the prompts without a stored reply, as lines of `id` and `prompt`, in an order that keeps the
+two problems of a pair far apart. First these are the first calls, and after their replies the second calls. The file of
+replies has lines of `id`, `model` and `reply`. Reported are, by corpus,
 
-    found      faulty problems that are flagged, of those that were asked, with the 95 % interval
-    flagged    sound problems that are flagged
-    undecided  replies that cannot be read, and faults whose quotations do not stand in the problem
-    calls      calls and tokens for a problem
+    found      the share of faulty problems that are flagged, with its 95 % interval
+    flagged    the share of sound problems that are flagged
+    undecided  replies that cannot be read, and faults with quotations that are not in the problem
+    calls      calls and tokens per problem
 
-and by kind the flags that are right. `--measured FILE` keeps what the verdicts are worth, for `truegold flag --known`.
+and the share of right flags by kind. `--measured FILE` stores the measured worth of verdicts for `truegold flag
+--known`.
 
 The last asks about the rows of GSM8K-Platinum (gsm8k_platinum.jsonl, see `curation_suspicion`), whose prompts are
 exported with the others, and ranks them by votes, by rules, by the model and by all joined: rejected rows by
@@ -100,7 +100,7 @@ def mip(row: Mapping[str, Any]) -> Iterator[Labelled]:
 
 
 def svamp(row: Mapping[str, Any]) -> Iterator[Labelled]:
-    """Yield SVAMP's problems, the sound ones beside those of MiP."""
+    """Yield SVAMP's problems: sound ones and their faulty versions from MiP."""
     yield Labelled(f"{row['Body'].rstrip(' .')}. {row['Question']}", ill_posed=False)
 
 
@@ -249,7 +249,7 @@ def measure(
 
 
 def ask_platinum(rows: Sequence[Mapping[str, Any]], engine: Engine, encoder: PromptEncoder) -> list[Asked]:
-    """Return what is said of the rows of GSM8K-Platinum, by the settings of `truegold flag`."""
+    """Return the verdicts on the rows of GSM8K-Platinum, by the settings of `truegold flag`."""
     problems = [AskedProblem(str(row["id"]), row["question"], row["gold_original"]) for row in rows]
     return list(check_problems(problems, engine, encoder, WellPosedConfig(name="platinum")))
 

@@ -88,7 +88,7 @@ def _say(text: str) -> Reply:
 def row(number: int) -> dict[str, str]:
     """Return the problem that is a house."""
     _, thing, target = furnish(number)
-    return {"question": f"House {number}: put the {thing} into the {target}", "answer": "put"}
+    return {"question": f"House {number}: put the {thing} into the {target}", "answer": f"{thing} in the {target}"}
 
 
 def expert_dialogue(number: int, *, is_careful: bool = True) -> list[Message]:

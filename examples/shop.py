@@ -96,7 +96,7 @@ def _say(text: str) -> Reply:
 def row(number: int) -> dict[str, str]:
     """Return the problem that is a shop."""
     _, goal = open_shop(number)
-    return {"question": f"Shop {number}: {goal.colour} {goal.kind}", "answer": "buy"}
+    return {"question": f"Shop {number}: {goal.colour} {goal.kind}", "answer": f"{goal.colour} {goal.kind}"}
 
 
 def expert_dialogue(number: int, *, is_careful: bool = True) -> list[Message]:

@@ -1,12 +1,13 @@
-"""Finds the problems that are worth training on: rows, curation, profiling, selection and the report.
+"""Finds the problems that are worth training on: curation, profiling, selection and the report.
 
     from truegold import pipeline
 
     pipeline.deduplicate(frame).rows
     pipeline.curate(frame).report("report.html")
 
-Each stage of a run has a folder here, named after it, whose function goes from files to a folder of files
-(`truegold.pipeline.running.stage` runs and caches them). `docs/architecture.md` follows a row through them.
+Each stage of a run has a folder with its name here. The stage's function reads files and writes a folder of files;
+`truegold.pipeline.running.stage` runs it and caches the folder. `docs/architecture.md` follows a row through the
+stages.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -29,12 +30,12 @@ __all__ = ["Curated", "Deduplicated", "Flags", "Leaks", "curate", "deduplicate",
 
 
 def __dir__() -> list[str]:
-    """Name the public functions too, so that names can be completed."""
+    """Return the names of the module, the public functions too, for tab completion."""
     return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> Any:
-    """Load the public functions when they are asked for: importing a module of this package should load nothing else.
+    """Import a public function on first use, so that `import truegold.pipeline` loads no other module.
 
     Raises SetupError if a package that curation needs is not installed.
     """

@@ -1,21 +1,21 @@
-"""Accounts for every row of a run, from the tables and not from the stages' reports.
+"""Counts where every record of a run ended, from the tables rather than from the stages' reports.
 
     records read  =  rejects by reason  +  drops by stage and reason  +  selected  +  held out  +  reserve
 
-Every stage must have passed on or dropped each of its rows; otherwise there is a bug in truegold, and an error is
-raised. The same sum is made for each source:
+Every stage must pass on or drop each of its rows. If one does not, truegold has a bug and an error is raised. The same
+sum is made for each source:
 
     maths    1,000 records = 12 rejected + 188 dropped + 700 selected + 100 held out
-    scraped    400 records = 400 dropped (390 exact_duplicate by dedup): nothing of it is left
+    scraped    400 records = 400 dropped (390 exact_duplicate by dedup): no row remains
 
 The share of wrong labels in the curated set is estimated with an interval. `suspicion.parquet` has the probability s
-that a row is at fault. The expected share is the mean of s over the n rows whose s comes from samples or a measured
-model; rows with evidence only from a rule are left out. If the faults are independent given s, their number is
+that a row is wrong. The expected share is the mean of s over n rows: those whose s comes from samples or from a
+measured model. Rows with evidence only from a rule are left out. If the faults are independent given s, their number is
 Poisson-binomial with variance sum s (1 - s) (Wang 1993, "On the number of successes in independent trials"), and the
 interval is mean +- 1.96 sqrt(sum s (1 - s)) / n, cut at 0 and 1. This assumes that s is calibrated.
 
-Without suspicions, the share comes from reviewers: of the unflagged rows that they reviewed, the share that they
-corrected or dropped, with Wilson's interval.
+Without suspicions, the share is estimated from reviews: among the reviewed rows without a flag, the share that the
+reviewers corrected or dropped, with Wilson's interval.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ from truegold.verifiers.rates import Z_95, wilson_interval
 
 @dataclass(frozen=True)
 class Passage:
-    """How many rows went through one stage."""
+    """The numbers of rows that entered, left and were lost in one stage."""
 
     stage: str
     rows_in: int
     rows_out: int
     lost: Mapping[str, int]
-    """The rows that did not go on, by reason."""
+    """The numbers of rows that were rejected or dropped, by reason."""
 
 
 @dataclass(frozen=True)
 class RowEnd:
-    """A place where rows ended, and their number."""
+    """A number of rows that ended in the same way."""
 
     kind: str
-    """`reject`, `drop`, `reserve`, `heldout`, `selected` or `left`."""
+    """`reject`, `drop`, `reserve`, `heldout`, `selected`, or `left` for the last rows of a run without selection."""
     stage: str
     reason: str
     rows: int
@@ -61,14 +61,14 @@ class RowEnd:
 
 @dataclass(frozen=True)
 class Account:
-    """The whole sum: `records_in` equals the sum over `ends`."""
+    """The account of a run: `records_in` equals the sum of rows over `ends`."""
 
     records_in: int
     passages: tuple[Passage, ...]
     ends: tuple[RowEnd, ...]
 
     def total(self, kind: str) -> int:
-        """Return the rows that ended in this way."""
+        """Return the number of rows whose end has this kind."""
         return sum(end.rows for end in self.ends if end.kind == kind)
 
 
@@ -80,16 +80,16 @@ class SourceAccount:
     records: int
     rejected: int
     dropped: int
-    """The rows that a stage dropped, or that selection left in reserve."""
+    """The rows that a stage dropped, including those that selection put in reserve."""
     left: int
-    """The training rows at the end: the selected ones, or the rest in a run without selection."""
+    """The remaining training rows: the selected ones, or all that remain in a run without selection."""
     heldout: int
     losses: tuple[tuple[str, str, int], ...]
-    """(stage, reason, rows) of the lost rows, the largest first."""
+    """(stage, reason, rows) of each loss, the largest first."""
 
 
 def count_rows_by_end(files: RunFiles) -> Account:
-    """Count where every record of the run ended. Raises RuntimeError naming the first stage that does not add up."""
+    """Return the account of the run. Raises RuntimeError with the first stage whose rows do not add up."""
     rejects = count_rejects(files.path("ingest", "rejects.jsonl"))
     records_in = int(files.records["ingest"]["report"]["rows_in"])
     passages = [_checked(Passage("ingest", records_in, files.count("ingest", "rows.parquet"), rejects))]
@@ -124,17 +124,17 @@ def count_rows_by_end(files: RunFiles) -> Account:
 
 
 def _restored(passage: Passage, dropped: Mapping[str, Mapping[str, int]]) -> int:
-    """Return the number of rows that were dropped by a stage and brought back by a reviewer."""
+    """Return the number of rows that the stage dropped and a reviewer restored."""
     return sum(passage.lost.values()) - sum(dropped.get(passage.stage, {}).values())
 
 
 def count_rejects(path: Path | None) -> dict[str, int]:
-    """Return the number of rejected records by reason; none if there is no such file."""
+    """Return the number of rejected records by reason; empty if the file does not exist."""
     return dict(sorted(Counter(reject["reason"] for reject in _read_rejects(path)).items()))
 
 
 def _read_rejects(path: Path | None) -> Iterator[Mapping[str, str]]:
-    """Yield the rejected records one by one, since each has its whole line."""
+    """Yield the rejected records one by one: a list would hold all their text in memory."""
     if path is not None:
         with path.open("rb") as lines:
             yield from map(orjson.loads, lines)
@@ -175,7 +175,7 @@ def _kind(stage: str, reason: str) -> str:
 
 
 def count_by_source(files: RunFiles) -> tuple[SourceAccount, ...]:
-    """Return the account of every source. Empty if there is only one source."""
+    """Return the account of every source; empty if there is only one source."""
     names = list(files.records["ingest"]["report"]["facts"].get("sources", ()))
     if len(names) < 2:
         return ()
@@ -210,19 +210,19 @@ def _account(name: str, losses: Counter[tuple[str, str]], left: int, heldout: in
 
 
 def describe_losses(account: SourceAccount, shown: int = 3) -> str:
-    """Say in a few words why records of a source did not reach the end."""
+    """Describe the largest losses of a source: `390 exact_duplicate (dedup), 12 empty_prompt (ingest)`."""
     return ", ".join(f"{rows:,} {reason} ({stage})" for stage, reason, rows in account.losses[:shown])
 
 
 @dataclass(frozen=True)
 class LabelErrors:
-    """The estimated share of wrong labels."""
+    """The estimated share of wrong labels, with its interval."""
 
     method: str
     known: int
-    """The rows that it rests on."""
+    """The number of rows that the estimate is based on."""
     rate: float | None = None
-    """None, like the ends of its interval, if nothing is known."""
+    """None without an estimate, like `low` and `high`."""
     low: float | None = None
     high: float | None = None
 
@@ -231,8 +231,10 @@ NOT_ESTIMATED = LabelErrors("not estimated", 0)
 
 
 def estimate_from_suspicion(suspicion: Path, rows: list[Path]) -> LabelErrors:
-    """Return the expected share of wrong labels over the exported rows with samples or a measured model. Raises
-    InputError if a column is missing."""
+    """Return the expected share of wrong labels over the exported rows with samples or a measured model.
+
+    Raises InputError if a column is missing.
+    """
     table = pl.scan_parquet(suspicion)
     columns = set(table.collect_schema().names())
     if missing := {"suspicion", "label_wrong", "evidence", "source", "source_row"} - columns:
@@ -255,7 +257,7 @@ def estimate_from_suspicion(suspicion: Path, rows: list[Path]) -> LabelErrors:
 
 
 def estimate_from_reviews(ledger: pl.LazyFrame | None) -> LabelErrors:
-    """Return the share that reviewers found wrong of the rows without a flag, according to the ledger of `settle`."""
+    """Return the share of unflagged rows that reviewers corrected or dropped, from the ledger of `settle`."""
     if ledger is None:
         return NOT_ESTIMATED
     decisions = ledger.filter(pl.col("reason").is_in(["reviewer_keep", "reviewer_fix", "reviewer_drop"]))

@@ -1,12 +1,13 @@
-r"""Reads problems to compare out of any file: columns and golds as `ingest` reads them, texts as `clean` leaves them.
+r"""Reads the problems of any file, to compare or to judge: columns are read like `ingest`, texts cleaned like `clean`.
 
     {"id": 7, "question": "Question 3: Natalia sold clips to 48 ...", "answer": "48+24 = 72\n#### 72"}
     ->  id "7", prompt "Natalia sold clips to 48 ...", gold "72", solution of 17 characters
 
-Columns are guessed as a run guesses them (`presets.guess_layout`), or named (`prompt="Body"`, `gold="meta.label"`).
-Turns before the question belong to the problem, and so do answer options in a column of their own: one stem with other
-options is another problem. A record without an id is called by its number in the file, from 1. No record is lost: one
-without a prompt, or one that cannot be read, comes with an empty prompt, which is compared with nothing.
+Columns are guessed as in a run (`presets.guess_layout`), or named: `prompt="Body"`, `gold="meta.label"`. Turns before
+the question and answer options in a column of their own belong to the problem: the same question with different options
+is a different problem. A record without an id gets its number in the file, counted from 1. Every record gives a
+problem:
+without a readable prompt it has an empty one, which is never compared.
 
     make_item_reader(source, ahead, ProblemColumns(), None).read(record)     an `Item` for `truegold verify`
 """
@@ -48,7 +49,7 @@ from truegold.verifiers.gold import OTHER_GOLDS, all_golds
 from truegold.verifiers.user_code import did_you_mean
 
 BATCH_ROWS = 10_000
-"""This many problems are in one batch at most."""
+"""The largest number of problems in one batch."""
 
 
 @dataclass
@@ -57,7 +58,7 @@ class Batch:
 
     ids: list[str] = field(default_factory=list)
     row_numbers: list[int] = field(default_factory=list)
-    """The numbers of the records from 1, which are line numbers where the format has lines."""
+    """The numbers of the records, counted from 1: the line numbers in a format with lines."""
     prompts: list[str] = field(default_factory=list)
     golds: list[str | None] = field(default_factory=list)
     solution_chars: list[int] = field(default_factory=list)
@@ -69,25 +70,26 @@ class Batch:
 
 @dataclass(frozen=True)
 class ProblemColumns:
-    """The columns that a user has named; the others are guessed."""
+    """The columns that a user names; the rest are guessed."""
 
     prompt: str | None = None
     gold: str | None = None
     id: str | None = None
     response: str | None = None
     preset: str | None = None
-    """The shape of the records, where it is named rather than guessed."""
+    """The layout of the records, such as `gsm8k`; guessed if None."""
     spelling: str = "--{role}-column COLUMN, or {role}=COLUMN in Python"
-    """The words by which a user names a column, for errors."""
+    """The way to name a column, for error messages."""
 
     def spell(self, role: str) -> str:
-        """Say what to type to name the column of a role."""
+        """Return the advice to name the column of a role: `Name the gold column: --gold-column COLUMN, ...`."""
         return f"Name the {role} column: {self.spelling.replace('{role}', role)}"
 
     def resolve(self, samples: list[Mapping[str, Any]], location: str) -> Layout:
-        """Return how records such as `samples` are read, with the named columns over it.
+        """Return the layout of the records: the guessed one, with the named columns in place of guessed ones.
 
-        `location` names the file in errors. Raises InputError if a named column is in none of the records.
+        `samples` are some of the records, and `location` names the file in errors. Raises InputError if none of the
+        records has a named column.
         """
         for role in ("prompt", "gold", "id", "response"):
             name = getattr(self, role)
@@ -108,8 +110,7 @@ class ProblemColumns:
 def read_problems(path: Path, named: ProblemColumns, *, clean: bool = True) -> Iterator[Batch]:
     """Yield the problems of a JSON Lines, Parquet or CSV file, in batches of at most BATCH_ROWS.
 
-    Texts are cleaned, or with `clean=False` as they stand there. Raises InputError if the file cannot be read or has no
-    column for the prompt.
+    Texts are cleaned unless `clean` is False. Raises InputError if the file cannot be read or has no prompt column.
     """
     return problems_of(open_file(path, "auto", MAX_ROW_BYTES), named, clean=clean)
 
@@ -127,10 +128,10 @@ def problems_of(source: Source, named: ProblemColumns, *, clean: bool = True) ->
 
 
 def read_golds(path: Path, gold_column: str | None, on_skipped: Callable[[str, str], None]) -> Iterator[str]:
-    """Yield the gold answers of a file, from the column that is named or guessed.
+    """Yield the gold answers of a file, from the named or guessed column.
 
-    `on_skipped` is called for every record without one, with its number in words and the reason. Raises InputError if
-    the file cannot be read or has no such column.
+    `on_skipped` is called for every record without a gold, with its place ("line 7") and the reason. Raises InputError
+    if the file cannot be read or has no gold column.
     """
     source = open_file(path, "auto", MAX_ROW_BYTES)
     ahead = list(islice(source.records, LOOK_AHEAD))
@@ -156,7 +157,7 @@ def read_golds(path: Path, gold_column: str | None, on_skipped: Callable[[str, s
 
 
 def missing_gold(samples: list[Mapping[str, Any]], location: str) -> InputError:
-    """Return the error for a file without a gold column, where one is needed."""
+    """Return the error for a file that needs a gold column and has none."""
     return InputError(
         f"{location} has no gold column ({', '.join(NAMES['gold'])}); it has: {describe_columns(samples)}.",
         "Name it: --gold-column COLUMN, or gold=COLUMN in Python",
@@ -164,7 +165,7 @@ def missing_gold(samples: list[Mapping[str, Any]], location: str) -> InputError:
 
 
 def describe_reading(path: Path, named: ProblemColumns) -> str:
-    """Say in one line which columns of a file a command reads, and what to type if there is no gold."""
+    """Return one line with the columns that a command reads, and with advice if none holds golds."""
     source = open_file(path, "auto", MAX_ROW_BYTES)
     samples = sample_values(islice(source.records, LOOK_AHEAD))
     layout = named.resolve(samples, source.location)
@@ -184,7 +185,7 @@ def describe_reading(path: Path, named: ProblemColumns) -> str:
 
 
 def _make_reader(source: Source, ahead: list[Record | Reject], named: ProblemColumns, clean: bool) -> _Reader:
-    """Return a reader of the columns that are named or guessed from the first records."""
+    """Return a reader of the named columns, and of those that are guessed from the records `ahead`."""
     check_readable(source, ahead)
     location, samples = source.location, sample_values(ahead)
     layout = named.resolve(samples, location)
@@ -202,22 +203,22 @@ def _make_reader(source: Source, ahead: list[Record | Reject], named: ProblemCol
 
 
 def _context(prompt: Column, values: Mapping[str, Any]) -> str | None:
-    """Return the messages before the question as a row has them."""
+    """Return the messages before the question, in the form of a row's context; None without any."""
     return context_text(read_conversation(prompt(values), (values,)))
 
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reads problems out of records."""
+    """Reads problems from records."""
 
     layout: Layout
     columns: Mapping[str, Column]
-    """The layout's columns by their roles, made ready."""
+    """The layout's columns by role, compiled."""
     cleaner: Cleaner | None
     one_gold: Column | None
-    """The column of gold, where it is taken as it is and no other column has any."""
+    """The gold column if it is the only source of golds and its values need no extraction, else None."""
     has_context: bool
-    """Whether messages stand before the question in some of the first records."""
+    """True if some of the first records have messages before the question."""
 
     def read(self, record: Record | Reject, batch: Batch) -> None:
         """Add one record to the batch."""
@@ -251,11 +252,11 @@ class _Reader:
         return prompt if type(prompt) is str else prompt_text(prompt)
 
     def _golds(self, values: Mapping[str, Any]) -> list[str]:
-        """Return the accepted golds, or none if the entries cannot be golds."""
+        """Return the accepted golds; empty if the values are unusable."""
         gold, several = self.columns.get("gold"), self.columns.get("golds")
         if self.one_gold is not None and OTHER_GOLDS not in values:
             value = self.one_gold(values)
-            # Nearly every gold is a short text or a number: only a text with brackets may be a list.
+            # Nearly every gold is a short text or a number. Only a text with a bracket can be a list.
             if type(value) is int or (type(value) is str and "[" not in value):
                 return [text] if (text := _text(value)) is not None else []
         try:
@@ -272,14 +273,14 @@ class _Reader:
 
 
 def _text(value: Any) -> str | None:
-    """Return the same as `text_of`, faster for most values."""
+    """Return `text_of(value)`, with a fast path for texts and integers."""
     if value is None or (type(value) is str and value[:1] > " "):
         return value
     return str(value) if type(value) is int else text_of(value)
 
 
 def prompt_text(value: Any) -> str:
-    """Return the text of a prompt, of a conversation the last user message; empty if there is none."""
+    """Return a prompt as text: of a conversation the last user message, or "" without one."""
     content, _ = read_prompt(value)
     text = (content if type(content) is str else text_of(content)) or ""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
@@ -287,15 +288,15 @@ def prompt_text(value: Any) -> str:
 
 FINISH_COLUMNS = ("finish_reason", "stop_reason")
 CUT = ("length", "max_tokens")
-"""The reasons for which a response was cut, in the words of OpenAI's and Anthropic's interfaces."""
+"""The finish reasons of a response that was cut at the token limit, in the APIs of OpenAI and Anthropic."""
 
 
 @dataclass(frozen=True)
 class ItemReader:
-    """Makes items to judge out of records with a response: golds, tests and verifiers as `ingest` reads them.
+    """Makes items to judge from records with responses; golds, tests and verifiers are read like `ingest`.
 
-    The problem is cleaned; response and golds are judged as they stand there. A row without gold is an item too, since
-    its verifier says whether it needs one.
+    The problem is cleaned. The response and the golds stay unchanged. A row without a gold gives an item too, since
+    some verifiers need none.
     """
 
     rows: RowBuilder
@@ -304,11 +305,11 @@ class ItemReader:
 
     @property
     def reads_gold(self) -> bool:
-        """Whether records have golds, or tests in their place."""
+        """True if records have golds, or tests instead."""
         return bool(self.rows.columns.keys() & {"gold", "golds"}) or self.rows.layout.domain == "code"
 
     def read(self, record: Record | Reject) -> list[Item | Reject]:
-        """Return the items to judge, one for each of the record's samples, or the reasons why there are none."""
+        """Return an item for each sample of the record; a sample or record that cannot be judged gives a reject."""
         if isinstance(record, Reject):
             return [record]
         values = record.values
@@ -341,11 +342,11 @@ class ItemReader:
         return record.reject("missing_response", f"{where} {self.response.name!r} {what}")
 
     def id_of(self, record: Record | Reject) -> str | None:
-        """Return the record's id; None of one that cannot be read."""
+        """Return the record's id, or None if the record could not be read."""
         return self.rows.source_id(record) if isinstance(record, Record) else None
 
     def was_cut(self, record: Record | Reject, sample: int) -> bool:
-        """Return whether the record says that this response of it, counted from 0, was cut at the limit of tokens."""
+        """Return True if the record states that this sample, counted from 0, was cut at the token limit."""
         if not isinstance(record, Record):
             return False
         stated = [record.values.get(name) for name in FINISH_COLUMNS]
@@ -353,7 +354,7 @@ class ItemReader:
         return record.values.get("truncated") is True or any(value in CUT for value in each)
 
     def source_of(self, record: Record | Reject) -> str:
-        """Return the data set that the record names, "" where it names none."""
+        """Return the name of the data set that the record came from, or "" if it names none."""
         values = record.values if isinstance(record, Record) else {}
         return next((name for column in ("source", *ORIGIN_COLUMNS) if isinstance(name := values.get(column), str)), "")
 
@@ -361,10 +362,10 @@ class ItemReader:
 def make_item_reader(
     source: Source, ahead: list[Record | Reject], named: ProblemColumns, verifier: str | None
 ) -> ItemReader:
-    """Return a reader of the columns that are named or guessed from the first records.
+    """Return a reader of the named columns, and of those that are guessed from the records `ahead`.
 
-    `verifier` judges the rows that name none; without one it is `math`, and `code` where the file has tests. Raises
-    InputError if there is no column of responses.
+    `verifier` judges the rows that do not name one. If it is None, files with tests get `code` and other files `math`.
+    Raises InputError if there is no response column.
     """
     check_readable(source, ahead)
     samples = sample_values(ahead)

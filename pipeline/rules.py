@@ -1,4 +1,4 @@
-"""The import path of rules for users, who write a detector of their own with `truegold.pipeline.rules`."""
+"""The import path for detectors that users write: `from truegold.pipeline.rules import detector`."""
 
 from truegold.pipeline.flag.rules import Detector, Finding, detector
 

@@ -33,7 +33,7 @@ RUN = [
 """Pages whose blocks in `sh` and `python` are run from top to bottom in an empty folder."""
 SCREENS = 120
 """Lines of 100 characters that a page has at most: three screens. References are looked up, not read."""
-REFERENCES = {"architecture.md", "flagging.md", "proof.md"}
+REFERENCES = {"architecture.md", "flagging.md"}
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

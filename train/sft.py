@@ -1,13 +1,14 @@
-"""SFT cold start: teaches the format and the working from verified positives, before RL.
+"""SFT cold start: supervised training on verified solutions before RL, which teaches the format of answers.
 
     {"prompt": "Tom has 12 apples ...", "completion": "12+9=21 \\\\boxed{21}"}
 
-becomes a segment of prompt ids (chat template applied) and completion ids (end of turn added); the loss covers the
-completion only. Dialogues, {"messages": [...]}, become segments as `turns.examples` says, with the tools, arguments of
-the template and reminder that rollouts will have (`dialogues`). Without `data`, the examples
-are the worked solutions of the curated rows, each of which its own verifier must accept. A killed run goes on from its
-last checkpoint. The plan of a run imports this module for the function's version, so what loads torch and DeepSpeed is
-imported inside of functions.
+becomes a segment of prompt ids (chat template applied) and completion ids (end of turn added). The loss covers the
+completion only. Dialogues, {"messages": [...]}, become one or more segments (`turns.dialogue`), with the same tools,
+template arguments and reminder as in rollouts. Without `data`, the examples are the worked solutions of the curated
+rows that their verifier accepts. A killed run continues from its last checkpoint.
+
+Planning a run imports this module for the stage's version. So modules that load torch or DeepSpeed are imported inside
+functions.
 """
 
 from __future__ import annotations
@@ -41,22 +42,24 @@ if TYPE_CHECKING:
     from truegold.train.objective.weights import Totals
 
 CHECKPOINTS = "scratch/checkpoints"
-"""Goes when the stage is done: only a resumed run needs it."""
+"""The folder of checkpoints, which is deleted when the stage is done."""
 CALCULATOR = re.compile(r"<<[^<>]*>>")
-"""GSM8K's notes to a calculator: `<<12+9=21>>`."""
+"""GSM8K's calculator annotations: `<<12+9=21>>`."""
 HASHED_ANSWER = re.compile(r"\n?####\s*.*\s*\Z")
 """GSM8K's last line: `#### 21`."""
-ONLY_DIALOGUES = "rollouts are dialogues whose prompts have tools or template_args, which a single answer is not shown"
+ONLY_DIALOGUES = "the prompts of rollouts have tools or template_args, which the prompts of single answers lack"
+"""The reason why SFT on single answers is refused before a training on such dialogues."""
 WRITE_DIALOGUES = 'Write examples as dialogues, {"messages": [...]}, into the file sft.data.'
+"""The advice that follows `ONLY_DIALOGUES`."""
 
 
 @stage_function(version=5, isolated=True, judges="rows", tunable=TUNABLE_SFT)
 def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Fine-tune a model on examples.
 
-    inputs: `model`, and `data` (JSON Lines), `rows` (curated rows with solutions) or `distilled` (positives of `synth`,
-    whose tokens are weighed as `config.weight` says). Writes checkpoint/ (a normal
-    Hugging Face checkpoint), metrics.jsonl and tensorboard/.
+    inputs: `model`, and one of `data` (JSON Lines), `rows` (curated rows with solutions) or `distilled` (positives of
+    `synth`, whose tokens are weighted by `config.weight`). Writes checkpoint/ (a normal Hugging Face checkpoint),
+    metrics.jsonl and tensorboard/. Raises InputError if no example is left.
     """
     progress.start("loading the model")
     from truegold.train.model.distributed import rank
@@ -81,11 +84,12 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
     counts["drop:too_long"] = len(examples) - len(fitting)
     if not fitting and "distilled" not in inputs:
         raise InputError(
-            f"SFT has no example left of {len(examples)} ({counts}).", "Give sft.data, or raise sft.max_length."
+            f"SFT has no example: all {len(examples)} were left out ({counts}).",
+            "Give sft.data, or raise sft.max_length.",
         )
     engine = TrainingEngine(inputs["model"], config.optimizer, pad_id(encoder), config.seed, progress.note)
     packed = config.packing and engine.pack()
-    # Before any update, and before a checkpoint is taken up: the old policy is the model that training begins from.
+    # Computed before a checkpoint is loaded: the weights compare with the model at the start of the training.
     weights = distilled_weights(engine, fitting, [trust[id(each)] for each in fitting], config) if positives else None
     resumed = engine.load(out_dir / CHECKPOINTS)
     first = resumed[0] if resumed else 0
@@ -97,7 +101,7 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
         progress.note(f"from step {first} on {change}")
     with listening():
         loss = _take_steps(engine, fitting, weights, steps, first, config, out_dir, progress)
-        # A signal does not break it off: the last steps are in no checkpoint.
+        # A signal does not interrupt the export, because no checkpoint has the last steps.
         engine.export(out_dir / "checkpoint", encoder.tokenizer)
         engine.check_export(out_dir / "checkpoint")
     facts = {"steps": len(steps), "final_loss": round(loss, 4) if steps else None, "packed": packed}
@@ -114,13 +118,15 @@ def _take_steps(
     out_dir: Path,
     progress: Progress,
 ) -> float:
-    """Take the steps from `first` on, each of the examples with its indices, and return the last loss. Raises Preempted
-    if a signal ends it, with a checkpoint."""
+    """Take the optimizer steps from `first` on and return the last loss. `steps` has the example indices of each step.
+
+    Raises Preempted, after saving a checkpoint, if a signal asks the run to end.
+    """
     from truegold.train.model.ending import EndAsked, end_if_asked, ended
     from truegold.train.model.saved_states import generator_states
 
     losses = [line["loss"] for line in read_whole_lines(out_dir / "metrics.jsonl")[:first]]
-    # Until an update has changed them, weights are those of the last finished step.
+    # The run may end at any time until an update changes the weights of the last finished step.
     engine.may_end = True
     with MetricsLog(out_dir, first, config.trackers) as log:
         for step in range(first, len(steps) + 1):
@@ -131,7 +137,7 @@ def _take_steps(
                     break
                 metrics = _take_step(engine, examples, weights, steps[step], step, len(steps))
             except EndAsked:
-                progress.start("saving what is finished")
+                progress.start("saving a checkpoint of the finished steps")
                 engine.save(out_dir / CHECKPOINTS, step, {}, random_states=random_states)
                 raise ended(step) from None
             losses.append(metrics["loss"])
@@ -150,7 +156,7 @@ def _take_step(
     step: int,
     steps: int,
 ) -> dict[str, float]:
-    """Take a step on this rank's share of the examples with these indices."""
+    """Take one optimizer step and return its metrics. Each rank trains on its share of the examples at `indices`."""
     from truegold.train.model.distributed import rank, world_size
 
     local = indices[rank() :: world_size()]
@@ -163,8 +169,11 @@ def _take_step(
 def distilled_weights(
     engine: TrainingEngine, positives: Sequence[Segment], trust: Sequence[float], config: SftConfig
 ) -> list[Tensor]:
-    """Return what each token of distilled positives weighs: by this engine's log-probabilities on the bare prompt and
-    the sampler's with the context, times the positive's trust."""
+    """Return the weights of the tokens of each distilled positive, [T].
+
+    A weight is the positive's trust times the ratio of the engine's probability on the bare prompt to the sampler's
+    probability with the context.
+    """
     import torch
 
     from truegold.train.objective.weights import distillation_weights
@@ -179,8 +188,7 @@ def distilled_weights(
 
 
 def negative_log_likelihood(totals: Totals, example_weights: Sequence[Tensor] | None = None) -> LossFunction:
-    """Return the loss of a step: the mean of -log p over all its completion tokens, each times its weight where the
-    examples have some."""
+    """Return the loss function of a step: the mean of -log p over all completion tokens, times `example_weights`."""
     from truegold.train.objective.weights import token_weights
 
     def loss(
@@ -198,10 +206,10 @@ def negative_log_likelihood(totals: Totals, example_weights: Sequence[Tensor] | 
 def read_examples(
     path: Path, encoder: ChatEncoder, chat: ChatConfig, dialogues: DialoguesConfig | None = None
 ) -> Iterator[Segment]:
-    """Yield the segments of JSON Lines of {"prompt", "completion"} or of {"messages"}, a dialogue.
+    """Yield the segments of a JSON Lines file of {"prompt", "completion"} or, for dialogues, {"messages"}.
 
-    dialogues: the other parts of the prompts of dialogues. Raises InputError naming the line that is wrong, also where
-    the chat template refuses it.
+    dialogues: additions to the prompts of dialogues. Raises InputError naming the line, if a line is invalid or the
+    chat template refuses it.
     """
     from truegold.train.turns.dialogue import dialogue_segments
     from truegold.train.turns.template import TurnTemplate
@@ -229,25 +237,25 @@ def read_examples(
 
 
 def dialogues_of(turns: TurnsConfig) -> DialoguesConfig:
-    """Return what examples have to have around them so that they are written as the rollouts of `turns` are.
+    """Return the additions to prompts with which examples are written like the rollouts of `turns`.
 
-    The environment is made once, for its tools. Raises ConfigError if it cannot be made.
+    The environment is created once, to read its tools. Raises ConfigError if it cannot be created.
     """
     _, tools = load_environment(turns)
     return DialoguesConfig(template_args=turns.template_args, tools=tuple(tools), reminder=turns.reminder)
 
 
 def row_segment(encoder: PromptEncoder, row: Mapping[str, Any], completion: str) -> Segment:
-    """Return a row's prompt and the completion that is to be learned after it."""
+    """Return the segment of a row's prompt and the completion to learn."""
     from truegold.train.model.segment import Segment
 
     return Segment(tuple(encode_row(encoder, row)), tuple(encoder.encode_completion(completion)))
 
 
 def verified_solutions(rows: Path, counts: dict[str, int]) -> list[tuple[Row, str]]:
-    """Return the training rows whose solution, ending in the gold answer, their verifier accepts, each with that text.
+    """Return the training rows whose verifier accepts their solution, each with the text to train on.
 
-    Solutions that it refuses are added to `counts`.
+    The number of rejected solutions is added to `counts`.
     """
     solved = [row for row in read_rows(rows) if row["split"] != "heldout" and row["solution"]]
     candidates = [(row, completion) for row in solved if (completion := _completion_text(row)) is not None]
@@ -262,7 +270,10 @@ def verified_solutions(rows: Path, counts: dict[str, int]) -> list[tuple[Row, st
 
 
 def _completion_text(row: Row) -> str | None:
-    """Return what is trained on, or None if a solution says nothing that the verifier could judge."""
+    """Return a row's solution followed by its answer, or None if the verifier could not judge it.
+
+    Calculator annotations are removed: "12+9=<<12+9=21>>21" -> "12+9=21".
+    """
     verifier = resolve(row["verifier"])
     if row["gold"] is None:
         return gold_response(verifier, None, row["solution"])

@@ -1,4 +1,4 @@
-"""Says what is right: verdicts, the verifiers that give them, and the runner that applies them to many rows."""
+"""Verifiers judge whether responses are right: verdicts, the built-in verifiers, and the runner for many rows."""
 
 from truegold.verifiers.answers.choice import ChoiceVerifier
 from truegold.verifiers.answers.format import FormatVerifier, LengthVerifier, TagReport, tag_tokens

@@ -11,12 +11,12 @@
     {"question": "...", "options": "a ) iron , b ) argon", "correct": "b"}      MathQA
     {"goal": "...", "sol1": "iron", "sol2": "argon", "label": 1}                PIQA
 
-All of these give the same row: the prompt is the question with its options, one a line; gold is the letter B; the
-verifier is `choice`. If the right option has a separate column, the order of options is random, but fixed by the
-question's text.
+All of these give the same row. The prompt is the question with its options, one a line; gold is the letter B; the
+verifier is `choice`. If the right option has a separate column, a hash of the question's text shuffles the options.
 
-An index counts from 0 if one of the first records has a 0, and from 1 if one equals the number of options; otherwise it
-is an error. A row whose answer is not an option is rejected as `answer_no_option`.
+Indices count from 0 if one of the first records has the index 0. They count from 1 if one of these records has an index
+that equals the number of options. If neither holds, the source is refused with an error. A row whose answer is not an
+option is rejected as `answer_no_option`.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ _NUMBERED = re.compile(
 )
 """The name of a column with one option: A, option_b, opc, answerA, ending0, choice 1, sol1."""
 _DOUBTFUL = ("ans", "answer", "sol", "solution")
-"""Columns with these beginnings may hold answers rather than options, unless the right one is a letter or an index."""
+"""Beginnings of columns that hold options only if the answer column has letters or indices."""
 _WRONG = re.compile(r"distractor[ _-]?\d*|incorrect[ _-]?answers?[ _-]?\d*", re.IGNORECASE)
 """A column with one wrong option or a list of them."""
 RIGHT = ("correct_answer", "best_answer", "answer")
-"""Columns with the right option of rows that list wrong ones; `answer` counts only next to distractors."""
+"""Columns with the right option, in sources with columns of wrong options; `answer` counts only next to distractors."""
 ANSWERS = (
     *("answerKey", "answer_key", "correct_option", "correct_choice", "answer_idx", "answer_index", "correct_index"),
     *("answer_letter", "correct_letter", "cop", "gold", "answer", "label", "target", "correct", "correct_answer"),
@@ -56,19 +56,23 @@ ANSWERS = (
 )
 """Columns that say which option is right, the surest first."""
 MIN_LETTERS = 3
-"""The fewest columns of one letter that are options; two are more often numbers of the problem."""
+"""The fewest one-letter columns that count as options: two (`a`, `b`) are more often numbers of the problem."""
 LETTER = re.compile(r"[(\[]?\s*([A-Za-z])\s*[)\].:]?")
+"""The letter of an option as a whole answer: `B`, `(b)`, `B.`."""
 _LABELLED = re.compile(r"\(?([A-Z])\s*(?:[):]\s*|\.\s+|\.(?![A-Z]\.))(?=\S)")
+"""A capital letter at the start of an option: `B. two`, `(B) two`."""
 _OWN_LABEL = re.compile(r"\(?(?:([A-Za-z])\s*(?:\)\s*|[.:]\s+|\.(?![A-Z]\.))|(\d)\s*[).:]\s+)(?=\S)")
-"""A label at the start of an option: `B. two`, `(a) one`, `2) three`."""
+"""A letter or a digit at the start of an option: `B. two`, `(a) one`, `2) three`."""
 _INDEX = re.compile(r"\d{1,2}")
+"""The index of an option as a whole answer."""
 _LISTED = re.compile(r"(?:^|[\s,;])\(?([a-hA-H])\s*[).:]\s+(?=\S)")
 """The label of an option within a text: `a ) 38 , b ) 27.6`."""
 _SEPARATORS = tuple(map(re.compile, (r"\n", r";\s", r"\s\|\s", r";", r"\|")))
-"""Separators of options in a text that has no labels, the surest first: bars may be maths."""
+"""Separators of options in a text without labels, the surest first. Bars come last, since they may be part of a
+formula."""
 
 Slots = list[str | None]
-"""The options of a record in their places, or None if one is empty."""
+"""The options of a record in order; None stands for an empty option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +80,12 @@ class ChoiceColumns:
     """The columns that hold the options of a source."""
 
     options: tuple[str, ...]
-    """One column with all, or one for each in its order; if there are `wrong` ones, that with the right one."""
+    """One column with all options, or one column for each option, in order. With `wrong`, the column of the right
+    option."""
     wrong: tuple[str, ...] = ()
     """The columns of wrong options."""
     answer: str | None = None
-    """The column that says which is right."""
+    """The column that names the right option."""
 
     def slots(self, values: Values) -> Slots:
         """Return the options of a record."""
@@ -90,17 +95,17 @@ class ChoiceColumns:
 
 
 def option_columns(names: Iterable[str]) -> list[str]:
-    """Return the columns of these names that may hold options."""
+    """Return those of `names` that may be columns of options."""
     columns = list(names)
     listed = spelled((*LISTS, "answers"), columns)
     return [name for name in columns if name in listed or _NUMBERED.fullmatch(name) or _WRONG.fullmatch(name)]
 
 
 def choice_of(values: Values, question: str | None) -> tuple[list[str], str] | None:
-    """Return the options of a single record, and the letters of the right ones. None if it is not a choice question.
+    """Return the options of a single record and the letters of the right options, or None if it has no options.
 
-    None too if the right option has a separate column and the question does not list the options, because their order
-    is unknown. Raises Unusable for an answer that is not an option, and for an index that may count from 0 or 1.
+    Returns None also if the right option has a separate column and the question lists no options: their order is
+    unknown. Raises Unusable for an answer that is not an option, and for an index that may count from 0 or from 1.
     """
     if (chosen := find_choices(values.keys(), [values])) is None:
         return None
@@ -120,18 +125,21 @@ def choice_of(values: Values, question: str | None) -> tuple[list[str], str] | N
     if first is None and _INDEX.fullmatch(answer) and not labels:
         others = {int(answer), int(answer) - 1} & set(range(len(texts)))
         if others - {ord(right[0]) - ord("A")}:
-            raise Unusable("answer_no_option", f"{answer} in {chosen.answer!r} is an option, and may be one's index")
+            raise Unusable("answer_no_option", f"{answer} in {chosen.answer!r} is an option, or the index of one")
     with_options(question, texts)
     return texts, right
 
 
 def lettered(texts: Sequence[str]) -> str:
-    """Return options as lines after their letters."""
+    """Return the options as lines: `A. iron`, `B. argon`."""
     return "\n".join(f"{chr(ord('A') + position)}. {text}" for position, text in enumerate(texts))
 
 
 def with_options(question: str | None, texts: Sequence[str]) -> str | None:
-    """Return the question with its options below, unless it lists them itself."""
+    """Return the question with the options below it, or the question alone if it lists them already.
+
+    Raises Unusable if the question lists the same options in another order.
+    """
     if question is None:
         return None
     listed = [text.strip() for text in _listed_in(question)]
@@ -139,12 +147,12 @@ def with_options(question: str | None, texts: Sequence[str]) -> str | None:
     if listed == stated:
         return question
     if sorted(listed) == sorted(stated):
-        raise Unusable("answer_no_option", "the question lists its options in another order than their column")
+        raise Unusable("answer_no_option", "the question lists the options in another order than the options column")
     return f"{question}\n\n{lettered(texts)}"
 
 
 def _listed_in(text: str) -> list[str]:
-    """Return the options that a text lists, each after its letter; two need a line each."""
+    """Return the options that a text lists after letters; a list of two options needs one line for each."""
     if (shown := find_options(text)) is not None:
         return list(shown.texts)
     lines = [line.strip() for line in text.split("\n") if line.strip()]
@@ -155,7 +163,7 @@ def _listed_in(text: str) -> list[str]:
 
 
 def _labelled_in(text: str) -> list[str]:
-    """Return the options that a text lists after letters: `a ) 38 , b ) 27.6`."""
+    """Return the options that one line lists after letters: `a ) 38 , b ) 27.6` -> 38, 27.6."""
     run: list[re.Match[str]] = []
     for match in _LISTED.finditer(text):
         if ord(match[1].lower()) - ord("a") == len(run):
@@ -181,12 +189,12 @@ def _separated_in(text: str) -> list[str]:
 
 
 def _is_closed(text: str) -> bool:
-    """Say whether a text has as many brackets that open as brackets that close; intervals may mix them."""
+    """Say whether a text opens and closes equally many brackets, of any kind: the interval `[0, 1)` is closed."""
     return sum(map(text.count, "([{")) == sum(map(text.count, ")]}"))
 
 
 def find_choices(columns: Set[str], samples: Samples) -> ChoiceColumns | None:
-    """Return the columns of options that the first records have, or None if they are not multiple-choice questions."""
+    """Return the columns of options in the first records, or None if these are not multiple-choice questions."""
     filled = {name for name in columns if any(text_of(values.get(name)) is not None for values in samples)}
     known = spelled(LISTS, filled)
     lists = [name for name in known if any(len(read_slots(values.get(name))) > 1 for values in samples)]
@@ -195,7 +203,7 @@ def find_choices(columns: Set[str], samples: Samples) -> ChoiceColumns | None:
         fewest = min((len(values["answers"]) for values in samples), default=0)
         lists = ["answers"] if _points_at_options(answer, fewest, samples) else []
     if not lists and known and _are_letters(answer, samples):
-        lists = known  # Each row says that its options are not read.
+        lists = known  # Each row is then rejected with a reason, instead of being read as another kind of row.
     if lists:
         return ChoiceColumns((lists[0],), answer=answer)
     if wrong := tuple(sorted(name for name in filled if _WRONG.fullmatch(name))):
@@ -207,7 +215,7 @@ def find_choices(columns: Set[str], samples: Samples) -> ChoiceColumns | None:
 
 
 def _single_columns(columns: Set[str], answer: str | None, samples: Samples) -> ChoiceColumns | None:
-    """Return options that have a column each: option_a to option_d, or A to D where all answers are letters."""
+    """Return the columns if each option has its own: option_a to option_d, or A to D where all answers are letters."""
     groups: dict[str, list[tuple[str, str]]] = {}
     for name in columns:
         if (match := _NUMBERED.fullmatch(name)) is not None:
@@ -220,20 +228,20 @@ def _single_columns(columns: Set[str], answer: str | None, samples: Samples) -> 
         if prefix in _DOUBTFUL and not _points_at_options(answer, len(names), samples):
             continue
         if prefix in _DOUBTFUL[:2] and len(names) < MIN_LETTERS:
-            continue  # Two answers are usually those of two models.
+            continue  # Two columns of answers usually hold the answers of two models.
         if prefix or (len(names) >= MIN_LETTERS and _are_letters(answer, samples)):
             return ChoiceColumns(names, answer=answer)
     return None
 
 
 def _are_letters(answer: str | None, samples: Samples) -> bool:
-    """Say whether all answers are letters of options."""
+    """Say whether every answer is one letter."""
     texts = [text for values in samples if (text := text_of(values.get(answer or ""))) is not None]
     return bool(texts) and all(LETTER.fullmatch(text.strip()) for text in texts)
 
 
 def _points_at_options(answer: str | None, count: int, samples: Samples) -> bool:
-    """Tell whether a column other than gold has letters or indices of this many options."""
+    """Say whether the answer column is not a column of gold, and holds letters, or indices up to `count`."""
     if answer is None or answer in NAMES["gold"][: NAMES["gold"].index("target")]:
         return False
     texts = [text.strip() for values in samples if (text := text_of(values.get(answer))) is not None]
@@ -243,17 +251,19 @@ def _points_at_options(answer: str | None, count: int, samples: Samples) -> bool
 
 
 def _is_several(value: Any) -> bool:
+    """Say whether a value is a list of several plain values."""
     return isinstance(value, list) and len(value) > 1 and not any(isinstance(entry, Mapping | list) for entry in value)
 
 
 def _follow_each_other(keys: Sequence[str]) -> bool:
+    """Say whether characters are consecutive: A, B, C."""
     return [ord(key) - ord(keys[0]) for key in keys] == list(range(len(keys)))
 
 
 def read_slots(value: Any) -> Slots:
-    """Return the options that a value lists: texts, an object with labels or `text`, or one text with all of them.
+    """Return the options in a value: a list, an object by labels or with `text`, or one text with all options.
 
-    Labels before the options are removed, in any order.
+    Labels before the options are removed, also if they are out of order.
     """
     texts = _texts_in(value)
     if _own_labels(texts):
@@ -263,14 +273,14 @@ def read_slots(value: Any) -> Slots:
 
 
 def _own_labels(texts: Slots) -> list[str]:
-    """Return the labels of the options, if they are A, B, C or 1, 2, 3 in any order."""
+    """Return the labels of the options if they are A, B, C or 1, 2, 3, in any order; else an empty list."""
     matches = [_OWN_LABEL.match(text or "") for text in texts]
     labels = [match[1] or match[2] for match in matches if match is not None]
     return labels if 1 < len(labels) == len(texts) and _follow_each_other(sorted(labels)) else []
 
 
 def _texts_in(value: Any) -> Slots:
-    """Return the options in a value, unchanged."""
+    """Return the options in a value, with their labels."""
     structure = quoted_list(value) or parse_literal(value)
     if isinstance(structure, Mapping):
         listed = structure.get("text", structure.get("texts"))
@@ -289,13 +299,13 @@ def _option_text(option: Any) -> Any:
 
 
 def _unlabelled(text: str, position: int) -> str:
-    """Return an option without the letter of its place before it."""
+    """Return an option without its label, if the label fits its position: `B. two` at position 1 -> `two`."""
     match = _LABELLED.match(text)
     return text[match.end() :] if match and match[1] == chr(ord("A") + position) else text
 
 
 def read_choice(columns: ChoiceColumns, values: Values, first: int | None, question: str) -> tuple[list[str], str]:
-    """Return a record's options and the letters of the right ones."""
+    """Return the options of a record and the letters of the right options. Raises Unusable if they do not fit."""
     if columns.wrong:
         return _shuffled(columns, values, question)
     slots = columns.slots(values)
@@ -308,7 +318,7 @@ def read_choice(columns: ChoiceColumns, values: Values, first: int | None, quest
         shown = text_of(answer)
         raise Unusable(
             "answer_no_option",
-            f"column {columns.answer!r} says {shown!r:.60}, which is none of {len(filled)} options",
+            f"column {columns.answer!r} says {shown!r:.60}, which matches none of the {len(filled)} options",
         )
     letters = "".join(chr(ord("A") + filled.index(position)) for position in positions)
     return [text for text in slots if text is not None], letters
@@ -333,7 +343,7 @@ def _texts(value: Any) -> Iterable[str]:
 
 
 def _labels(value: Any) -> list[str]:
-    """Return the labels that a column gives its options, such as 1 to 4; empty if it gives no labels."""
+    """Return the labels of the options in a column, such as 1 to 4; empty without labels or with A, B, C in order."""
     structure = parse_literal(value)
     if isinstance(structure, Mapping):
         labels = structure.get("label", structure.get("labels"))
@@ -343,12 +353,12 @@ def _labels(value: Any) -> list[str]:
     if isinstance(structure, list) and structure and all(isinstance(option, Mapping) for option in structure):
         return [str(next((option[key] for key in ("label", "key", "id") if key in option), "")) for option in structure]
     labels = _own_labels(_texts_in(value))
-    # Labels in order add nothing, and an answer may be an index too.
+    # Letters in order are what readers assume anyway; without labels an answer may still be an index.
     return labels if labels[:1] not in (["A"], ["a"]) or not _follow_each_other(labels) else []
 
 
 def _positions(answer: Any, slots: Slots, first: int | None, labels: Sequence[str]) -> list[int]:
-    """Return the places of the right options, from 0; empty if the answer does not name an option."""
+    """Return the positions of the right options, from 0; empty if a part of the answer is not an option."""
     entries = answer if isinstance(answer, list | tuple) else [answer]
     positions = [position for entry in entries if (position := _position(entry, slots, first, labels)) is not None]
     return sorted(set(positions)) if len(positions) == len(entries) else []
@@ -381,7 +391,7 @@ def _position(entry: Any, slots: Slots, first: int | None, labels: Sequence[str]
 
 
 def _place_of(letter: str, labels: Sequence[str]) -> int | None:
-    """Return the by_letter of an option by its letter: among labels that are letters, else in the alphabet."""
+    """Return the position of a letter: among the labels if these are letters, else in the alphabet."""
     folded = [label.casefold() for label in labels]
     if folded and all(len(label) == 1 and label.isalpha() for label in folded):
         return folded.index(letter.casefold()) if letter.casefold() in folded else None

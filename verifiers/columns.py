@@ -1,4 +1,4 @@
-"""The one table of the names that people use for columns, for every command that reads data and every trainer's row.
+"""Finds the columns of a source by their usual names, for every command and every trainer's row.
 
     [{"problem_id": 7, "question": "Tom has ...", "ground_truth": "72", "response": "So \\boxed{72}"}]
     ->  id "problem_id", prompt "question", gold "ground_truth", response "response"           (`find_column`)
@@ -6,8 +6,8 @@
     {"reward_model": {"ground_truth": 72}}    value_at("reward_model.ground_truth")  ->  72
     [51.0], NaN, ["x", "y"]                   text_of  ->  "51", None, '["x","y"]'
 
-A column with nothing but nulls in the sample records counts only if no other one fits. `row_kinds` says which rows have
-tests in place of gold, and which are of no kind that truegold judges.
+A column that is null in all sample records is used only if no other column fits. `row_kinds` recognises rows that have
+tests in place of gold, and rows that truegold cannot judge.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from truegold.verifiers.code.suite.row_tests import INT64, Unusable
 from truegold.verifiers.strict_json import parse_json
 
 Values = Mapping[str, Any]
-"""The values of one record by column."""
+"""One record: maps columns to values."""
 Samples = Sequence[Values]
-"""The values of the records that are looked at to tell a source's shape."""
+"""The first records of a source, from which its columns are found."""
 
 
 class _Missing:
@@ -37,14 +37,14 @@ class _Missing:
 
 
 MISSING: Final = _Missing()
-"""The value of a column that a record does not have, as opposed to one that holds null."""
+"""The value of an absent column, as opposed to a column that is null."""
 
 
 def value_at(values: Mapping[str, Any], path: str) -> Any:
-    """Return the value of a column, MISSING if there is none.
+    """Return the value of a column, or MISSING if the record does not have it.
 
-    A dot reaches into structs, into texts that hold a JSON object, and by number into lists (-1 is the last); a column
-    whose own name has a dot in it comes first.
+    A dot reaches into structs, into texts that hold a JSON object, and by number into lists (-1 is the last entry). If
+    the whole path is the name of a column, that column is read.
     """
     if path in values:
         return values[path]
@@ -71,13 +71,13 @@ def _take_step(value: Any, step: str) -> Any:
 
 
 MAX_DEPTH = 64
-"""Structures nested deeper are cut: a line of a thousand brackets would end the JSON writer otherwise."""
+"""Levels of a structure that are kept; deeper ones are replaced, since the JSON writer fails on a thousand brackets."""
 EXACT_FLOAT: Final = 2**53
-"""Below this every whole float is the integer it looks like."""
+"""Whole floats below this bound are exact integers."""
 
 
 def text_of(value: Any) -> str | None:
-    """Return a value as text, or None for null, NaN, empty values, and texts of nothing but whitespace.
+    """Return a value as text, or None for null, NaN, empty values and whitespace.
 
     42 -> "42", 51.0 -> "51", 0.5 -> "0.5", true -> "true", ["x"] -> "x", other structures -> JSON.
     """
@@ -92,7 +92,7 @@ def text_of(value: Any) -> str | None:
     elif isinstance(value, list | tuple | Mapping):
         text = _sorted_json(value) if value else ""
     else:
-        text = str(value)  # It is a text, an integer, a decimal, a date.
+        text = str(value)  # A text, an integer, a decimal or a date.
     return text if text and not text.isspace() else None
 
 
@@ -107,7 +107,7 @@ def _float_text(value: float) -> str:
 
 
 def json_safe(value: Any, depth: int = 0) -> Any:
-    """Return `value` with what JSON cannot hold replaced: bytes and objects by `<type>`, big integers by text."""
+    """Return `value` as JSON can hold it: bytes and objects become `<type>`, integers beyond 64 bits become text."""
     safe: Any = f"<{type(value).__name__}>"
     if isinstance(value, str):
         check_unicode(value)
@@ -122,13 +122,13 @@ def json_safe(value: Any, depth: int = 0) -> Any:
         safe = [json_safe(item, depth + 1) for item in value]
     elif isinstance(value, datetime.date | datetime.time | decimal.Decimal):
         safe = str(value)
-    elif callable(plain := getattr(value, "tolist", None)):  # An array or a number of numpy, as pandas hands them out.
+    elif callable(plain := getattr(value, "tolist", None)):  # An array or a scalar of numpy, as pandas returns them.
         safe = json_safe(plain(), depth + 1)
     return safe
 
 
 def check_unicode(text: str) -> None:
-    """Raise `Unusable` for lone surrogates: `"\\ud800"` is legal JSON, and no file can hold it as UTF-8."""
+    """Raise `Unusable` for a lone surrogate: JSON may spell one (`"\\ud800"`), but UTF-8 cannot store it."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -141,21 +141,21 @@ _BOXED = re.compile(
     r"|\\.|[{}]",
     re.DOTALL,
 )
-r"""A box, the content of one without braces (`\boxed 7`, `\boxed\frac12`), another command, or a brace."""
+r"""A token of LaTeX: a box that opens, a box without braces (`\boxed 7`, `\boxed\frac12`), a command or a brace."""
 
 
 def last_boxed(text: str) -> str | None:
-    r"""Return the content of the last balanced `\boxed{...}`, or what follows a bare `\boxed 7`."""
+    r"""Return the content of the last box, `\boxed{7}` or `\boxed 7`, or None if there is no closed box."""
     spans = boxed_spans(text)
     return text[slice(*spans[-1])].strip() or None if spans else None
 
 
 def boxed_spans(text: str) -> list[tuple[int, int]]:
-    """Return where the content of each balanced or bare box starts and ends, in the order of their starts.
+    """Return the start and the end of the content of each closed box, sorted by start.
 
-    It takes one pass with a stack, so that a text of a million open boxes costs no more than its length.
+    One pass with a stack takes linear time, even for a text of a million open boxes.
     """
-    # Each open brace is the position where the content of its box starts, or None if it opens no box.
+    # One entry for each open brace: the start of its box's content, or None if the brace opens no box.
     open_braces: list[int | None] = []
     spans: list[tuple[int, int]] = []
     for token in _BOXED.finditer(text):
@@ -196,7 +196,7 @@ NAMES: dict[Role, tuple[str, ...]] = {
             "yanıt",
         ),
         *("答え", "正解", "정답", "답"),
-        "label",  # Next to any other it is a class of the record.
+        "label",  # Next to any other of these columns, it is a class of the record.
     ),
     "solution": ("solution", "rationale", "worked_solution", "generated_solution", "explanation", "解析", "解答"),
     "id": (
@@ -207,36 +207,36 @@ NAMES: dict[Role, tuple[str, ...]] = {
     "extracted": ("answer", "extracted", "prediction"),
     "system": ("system", "model", "generator"),
 }
-"""The names most often used for each role, the surest first. Files of samples have `extracted`, what a system answered,
-and `system`, which system it was."""
+"""The usual column names of each role, the surest first. Files of samples also have `extracted`, the answer of a
+system, and `system`, its name."""
 
 GOLDS_COLUMNS = (
     *("golds", "accepted_golds", "accepted_answers", "acceptable_answers", "golden_answers", "reference_answers"),
     *("answers_spans.spans", "answers.text", "validated_answers"),
 )
-"""Columns with a list of accepted golds, any of which is right."""
+"""Columns with a list of accepted golds; each of them is right."""
 
 SOLUTIONS = ("answer", "solution", "solutions")
-"""Columns of worked solutions that hold the gold if no column of gold does."""
+"""Columns of worked solutions; gold is read from their end if there is no column of gold."""
 
 SOURCES = ("data_source", "dataset", "datasource", "source")
-"""Columns that name the data set that a row is from."""
+"""Columns with the name of the row's data set."""
 
 FINAL_MARK = "####"
-"""It stands before the answer at the end of GSM8K's solutions."""
+"""The mark before the final answer in GSM8K's solutions."""
 _NOTE = re.compile(
     r"(?:n\.?b\.?|note|hint|remark|comment|explanation|caution|注意?|提示|备注|说明)\s*[:：]", re.IGNORECASE
 )
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 _LONG_WORD = re.compile(r"[^\W\d_]{4,}")
 MAX_NOTES = 4
-"""Further notes after marks are not looked through."""
+"""Marks that are searched, from the end of a text, for one that stands before an answer."""
 MAX_VALUE_CHARS = 30
-"""A longer text is not a bare value."""
+"""The longest text that counts as a bare value."""
 
 
 def marked_answer(text: str) -> str | None:
-    """Return the answer after the last `####`, or None if there is none: a note on a value is not an answer.
+    """Return the answer after the last `####`, or None if only notes follow the marks.
 
     "48+24 = 72 #### 72"              "72"
     "... so it rains. #### yes"       "yes"
@@ -253,7 +253,7 @@ def marked_answer(text: str) -> str | None:
 
 
 def _is_note(answer: str, before: str) -> bool:
-    """Say whether the text after a mark is a note on what stands before it."""
+    """Say whether the text after a mark is a note on the value before the mark."""
     is_value = any(map(str.isdigit, before)) and len(before) <= MAX_VALUE_CHARS and _LONG_WORD.search(before) is None
     are_words = not any(map(str.isdigit, answer)) and len(_WORDS.findall(answer)) > 1
     return _NOTE.match(answer) is not None or (is_value and are_words)
@@ -262,10 +262,11 @@ def _is_note(answer: str, before: str) -> bool:
 def find_column(role: Role, samples: Sequence[Mapping[str, Any]], exclude: Iterable[str] = ()) -> str | None:
     """Return the name of the column with this role in the sample records, or None if there is none.
 
-    Case, blanks and hyphens make no other name: "Correct Answer" is `correct_answer`, if there is no column of that
-    very name; of prompts that differ so, the one with more words counts. A column of gold with nothing but true and
-    false counts only if no other one fits, and so does a prompt that is the same in all records, two at least, where
-    another column asks.
+    Exact names come first. Otherwise case, blanks and hyphens are ignored: "Correct Answer" counts as
+    `correct_answer`. If several columns match the same prompt name in this way, the one with most words is used.
+
+    Two kinds of columns are used only if no other column fits: a gold column of only true and false, and a prompt
+    column with the same text in all of several records, next to a column with questions.
     """
     columns = dict.fromkeys(name for values in samples for name in values)
     names = [name for name in spelled(NAMES[role], columns) if name not in exclude]
@@ -285,15 +286,15 @@ def find_column(role: Role, samples: Sequence[Mapping[str, Any]], exclude: Itera
 
 
 def is_there(value: object) -> bool:
-    """Say whether a column has a value: neither null nor missing."""
+    """Say whether a value is neither null nor MISSING."""
     return value is not None and value is not MISSING
 
 
 def spelled(names: Iterable[str], columns: Iterable[str]) -> list[str]:
-    """Return the columns that have these names, in their order: by that very name, else in other case, joints and
-    accents.
+    """Return the columns with these names, in the order of `names`.
 
-    Paths with dots are returned as they are.
+    A column of exactly that name comes first, else one that differs in case, accents, blanks, hyphens or underscores.
+    Paths with dots are returned unchecked.
     """
     exact = list(columns)
     folded = {_folded(name): name for name in reversed(exact)}
@@ -307,21 +308,24 @@ def _are_flags(name: str, samples: Sequence[Mapping[str, Any]]) -> bool:
 
 
 ASKING = ("prompt", "question", "problem", "query", "problem_text", "question_text", "question_content", "题目", "问题")
-"""Columns that hold questions, and hardly ever a text that a question is about."""
+"""Columns that usually hold the question, not a passage that the question is about."""
 BESIDE = ("text", "content", "body", "original_text", "description")
-"""Columns that hold questions where all records share an instruction."""
+"""Columns that may hold the question if the prompt column has the same instruction in all records."""
 _ASKS = re.compile(
     r"[?？]\s*$|^\s*(?:what|how|who|when|where|which|why|find|solve|compute|calculate|evaluate|determine|simplify|prove"
     r"|求|计算|解|多少)\b|(?:多少|几)[^。]{0,12}$|=\s*$",
     re.IGNORECASE,
 )
+"""A text that asks: it ends with `?` or `=`, or begins with a word such as "find" or "how"."""
 
 
 def _instructions(
     names: Sequence[str], columns: Iterable[str], samples: Sequence[Mapping[str, Any]]
 ) -> tuple[list[str], list[str]]:
-    """Return the prompts that all records share and the columns with each record's own question. Both are empty where
-    either is missing."""
+    """Return the columns with one instruction for all records, and the columns with the records' questions.
+
+    Both lists are empty unless there are columns of both kinds.
+    """
     shared = [name for name in names if are_shared(name, samples)]
     if not shared:
         return [], []
@@ -337,13 +341,13 @@ def _texts(name: str, samples: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def are_shared(name: str, samples: Sequence[Mapping[str, Any]]) -> bool:
-    """Say whether all records have the same text in a column; two records at least tell that."""
+    """Say whether a column has the same text in all records, of which there are at least two."""
     texts = _texts(name, samples)
     return len(texts) > 1 and len(set(texts)) == 1
 
 
 def are_different(name: str, samples: Sequence[Mapping[str, Any]]) -> bool:
-    """Say whether a column has several texts, in most records one."""
+    """Say whether a column has a text in most records, and not always the same text."""
     texts = _texts(name, samples)
     return len(set(texts)) > 1 and 2 * len(texts) > len(samples)
 
@@ -354,7 +358,7 @@ def _are_asking(name: str, samples: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _wordiest(name: str, columns: Iterable[str], samples: Sequence[Mapping[str, Any]]) -> str:
-    """Return the column of this name, in any case, with the most words."""
+    """Return the column with most words among those whose names differ from `name` only in case and joints."""
     alike = [column for column in columns if _folded(column) == _folded(name)]
     if name not in alike or len(alike) == 1:
         return name

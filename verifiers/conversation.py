@@ -1,4 +1,4 @@
-"""Conversations as one text: what verifiers get as `problem` where the prompt is more than a question.
+"""Conversations as one text, which verifiers get as `problem` if the prompt has several messages.
 
 write_out([{"role": "system", "content": "In miles."}, {"role": "user", "content": "How far?"}])
 ->  "System: In miles.\\n\\nUser: How far?"
@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import TypedDict
 
 SYSTEM = "system"
+"""The role of a system prompt."""
 
 
 class Message(TypedDict):
@@ -21,5 +22,5 @@ class Message(TypedDict):
 
 
 def write_out(messages: Iterable[Message]) -> str:
-    """Return messages as one text, each after its speaker."""
+    """Return the messages as one text, each after the name of its role."""
     return "\n\n".join(f"{message['role'].capitalize()}: {message['content']}" for message in messages)

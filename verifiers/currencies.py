@@ -19,15 +19,16 @@ MONEY_SIGNS = {
     for spelling in spellings
     if spelling.isupper() or spelling.startswith(("R", "$")) or not spelling[0].isalnum()
 }
-"""The currency of each sign that stands before an amount: `$`, `A$`, `CHF`, `Rs.`. 元 and names stand after it."""
+"""The currency of each sign that stands before an amount: `$`, `A$`, `CHF`, `Rs.`. Names and 元 follow the amount."""
 DOLLARS = frozenset(name for sign, name in MONEY_SIGNS.items() if sign.endswith("$"))
 """The currencies that `$` alone may mean."""
 LONE_SIGNS = "".join(sign for sign in MONEY_SIGNS if len(sign) == 1)
+"""All signs of one character: `$`, `€`, `£`."""
 CODES = "|".join(re.escape(sign) for sign in sorted(MONEY_SIGNS, key=len, reverse=True) if sign[-1] not in LONE_SIGNS)
-"""The alternatives of a pattern: `USD`, `Rs.`."""
+"""A regular expression for one code: `USD`, `Rs.`."""
 PREFIXED = "|".join(
     re.escape(sign[:-1]) + (" ?" if len(sign) > 2 else "")
     for sign in sorted(MONEY_SIGNS, key=len, reverse=True)
     if sign.endswith("$") and len(sign) > 1
 )
-"""The alternatives for the letters before a dollar sign: `US`, `A`."""
+"""A regular expression for the letters before a dollar sign: `US`, `A`."""

@@ -1,14 +1,14 @@
-r"""Reads numbers with decimal commas, and tells whether a column of golds has them.
+r"""Reads numbers with decimal commas, and recognises columns of golds that use decimal commas.
 
 with_points("2,25")          "2.25"         with_points("1.234,50 €")    "1234.50 €"
 with_points("1.234")         "1234"         with_points("2{,}25")        "2.25"
-with_points("2,5; 3,75")     "2.5; 3.75"    with_points("1, 2 und 3")    as it is, and so are (2,5) and 1,2,3
+with_points("2,5; 3,75")     "2.5; 3.75"    with_points("1, 2 und 3")    unchanged, and so are (2,5) and 1,2,3
 
 comma_use(["3,5", "12,25", "7", "0,5"], "de")    "decimal"
-comma_use(["1,234", "2,500", "7,125"], "de")     "unclear": 1234, or a bit more than 1
+comma_use(["1,234", "2,500", "7,125"], "de")     "unclear": 1234 or 1.234
 comma_use(["2,3", "-1,4", "5", "0,7"], "en")     "unclear": decimals or lists
 comma_use(["1,234", "2,500", "7,125"], "en")     None: thousands, as in all English texts
-comma_use(["1.250", "2.500", "870"], "de")       "unclear": 1250, or 1.25; "decimal" where problems are written so
+comma_use(["1.250", "2.500", "870"], "de")       "unclear": 1250 or 1.25; "decimal" if the problems use decimal commas
 """
 
 from __future__ import annotations
@@ -24,22 +24,28 @@ COMMA_LANGUAGES = frozenset(
 )
 """Languages whose writers put a comma before decimals."""
 MIN_SIGNS = 3
-"""The fewest golds with decimals after a comma that make a column of them."""
+"""The fewest golds with a decimal comma from which a column is recognised."""
 
 _SPACE = r"(?:[. \u00a0\u202f\u2009'’]|\\,|\{\.\})"
+"""A separator of thousands: `1.234`, `1 234`, `1'234`."""
 _START, _END = r"(?<![\w.,])", r"(?!\d|[.,]\d)"
+"""The boundaries of a number."""
 _WITH_COMMA = re.compile(rf"{_START}(\d{{1,3}}(?:{_SPACE}\d{{3}})+|\d+)(?:,|\{{,\}})(\d+){_END}")
+"""A number with a decimal comma: `2,25`, `1.234,50`."""
 _NUMERAL = re.compile(rf"{_WITH_COMMA.pattern}|{_START}([1-9]\d{{0,2}}(?:\.\d{{3}})+){_END}")
+"""A number with a decimal comma, or one with points before thousands: `1.234`."""
 _PAIR = re.compile(r"[(\[]\s*-?\d+,\d+\s*[)\]]")
+"""A pair of integers: `(2,5)`."""
 _THOUSANDS = re.compile(r"[1-9]\d{0,2},\d{3}")
-"""1234 in English, and a number below 1000 elsewhere."""
+"""A number that may be either: `1,234` is 1234 in English, and 1.234 with a decimal comma."""
 _POINT = re.compile(r"(?<![\d.])(?:0\.\d+|\d+\.(?!\d{3}(?!\d))\d+)(?![\d,.])")
+"""A number with a decimal point that cannot separate thousands: `0.125`, `2.5`."""
 _OTHERWISE = re.compile(rf"\d,\s|,\d+,\d|,\d{{3}}\.\d|{_POINT.pattern}")
-"""A list, and decimals after a point."""
+"""A sign that a column does not use decimal commas: a list, or a decimal point."""
 
 
 def with_points(text: str) -> str:
-    """Return a text in which numbers with decimal commas have points, and no marks of thousands."""
+    """Return the text with decimal points in place of decimal commas, and without separators of thousands."""
     if "," not in text and "." not in text:
         return text
     pairs = [match.span() for match in _PAIR.finditer(text)]
@@ -53,8 +59,10 @@ def with_points(text: str) -> str:
 
 
 def comma_setting(verifier_args: str) -> str | None:
-    """Return the setting `comma` of a row whose texts have decimal commas: "decimal", or "answers" where its gold has
-    points. None for other rows."""
+    """Return the setting `comma` of a row with decimal commas, or None for other rows.
+
+    "decimal": responses and gold have decimal commas. "answers": only responses have them; gold has points.
+    """
     if '"comma"' not in verifier_args:
         return None
     setting: str | None = json.loads(verifier_args).get("comma")
@@ -62,7 +70,7 @@ def comma_setting(verifier_args: str) -> str | None:
 
 
 def fix_with_points(gold: str, verifier_args: str) -> str:
-    """Return a gold that replaces one with points: 4,60 is 4.60 where answers have decimal commas."""
+    """Return a corrected gold with a decimal point (4,60 -> 4.60) if only the row's answers have decimal commas."""
     has_comma = _WITH_COMMA.search(gold) is not None and comma_setting(verifier_args) == "answers"
     return with_points(gold) if has_comma else gold
 
@@ -71,16 +79,16 @@ CommaUse = Literal["decimal", "unclear"]
 
 
 def may_be_otherwise(gold: str) -> bool:
-    """Say whether a gold has a number that is another one where commas stand before decimals: 2,25 and 1.250."""
+    """Say whether a gold has a number whose value depends on the decimal sign, such as 2,25 or 1.250."""
     return _NUMERAL.search(gold) is not None
 
 
 def comma_use(golds: Sequence[str], language: str, problems: Sequence[str] = ()) -> CommaUse | None:
-    """Say how the golds of a column use commas, where their problems are in this language; None if that is plain.
+    """Say whether the golds of a column use decimal commas, given the language of their problems.
 
-    "decimal" where several golds have decimals after a comma that cannot be thousands, or points before thousands as
-    their problems have them, and none says otherwise by a list or by a point before decimals. "unclear" where that
-    could be, and a person has to say.
+    "decimal": several golds have a comma that cannot separate thousands, or points before thousands as their problems
+    have them; no gold has a list or a decimal point. "unclear": the golds may be read either way, so that a person has
+    to decide. None: they do not use decimal commas.
     """
     numbers = [match[0] for gold in golds if (match := _WITH_COMMA.search(gold)) and not _PAIR.search(gold)]
     decimal = [text for text in numbers if not _THOUSANDS.fullmatch(text)]

@@ -6,9 +6,9 @@
     @verifier(name="unit_price", version="2", gold_response="The price is {gold}")
     def unit_price(response: str, gold: str, *, problem: str | None, info: Mapping[str, Any]) -> float: ...
 
-The function takes the response and the gold answer by position, and `problem` and `info` by keyword if it names them.
-It returns a bool, a score in [0, 1], a whole `Verdict`, or None if it cannot judge. What it raises becomes a verdict
-with score None that says so. Not covered: deadlines and crashes of the interpreter (`verify_batch` has them).
+The function takes the response and the gold answer by position, and `problem` and `info` by keyword if it has these
+parameters. It returns a bool, a score in [0, 1], a `Verdict`, or None if it cannot judge. If it raises, the verdict has
+the score None and holds the error. Not covered: deadlines and crashes of the interpreter (see `verify_batch`).
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from truegold.verifiers.verdict import NO_INFO, Reason, Verdict, reason_for_scor
 
 
 class FunctionVerifier:
-    """A plain function in the shape of a `Verifier`. It is pickled by reference, as functions are."""
+    """A plain function as a `Verifier`. It is pickled by reference, as functions are."""
 
     gold_response: Callable[[str, str | None], str] | None = None
-    """Makes the response that is right for a gold (`verifiers/gold.py`); gold itself is one if there is none."""
+    """Makes a right response from a gold and a solution (`verifiers/gold.py`). None: gold itself is a right
+    response."""
 
     def __init__(
         self,
@@ -44,8 +45,8 @@ class FunctionVerifier:
         self.version = version
         self._keywords = _accepted_keywords(function)
         if options is not None and "info" not in self._keywords:
-            raise ConfigError(f"{name}() declares options and does not take info.", "Add the keyword info.")
-        # A function that takes no `info` can read no option.
+            raise ConfigError(f"{name}() declares options but does not take info.", "Add the keyword info.")
+        # A function without `info` cannot read options.
         self.options = None if options is None and "info" in self._keywords else tuple(options or ())
         self._right_response = gold_response
         if gold_response is not None:
@@ -67,7 +68,7 @@ class FunctionVerifier:
         return f"<verifier {self.name}@{self.version}>"
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        # A decorated function hides behind its own name, so the name leads to this object, not to the function.
+        # After decoration the function's name refers to this object, so that pickle finds it by that name.
         name = str(self.__qualname__)
         if getattr(sys.modules.get(self.__module__), name, None) is self:
             return name
@@ -77,7 +78,7 @@ class FunctionVerifier:
 
 @overload
 def verifier(function: Callable[..., Any], /) -> FunctionVerifier:
-    """Make a verifier of a plain function, called what it is called."""
+    """Make a verifier of a plain function and name it after the function."""
 
 
 @overload
@@ -89,7 +90,7 @@ def verifier(
     gold_response: str | Callable[[str], str] | None = None,
     deterministic: bool = True,
 ) -> Callable[[Callable[..., Any]], FunctionVerifier]:
-    """Return what makes a verifier of this name, version and options out of a plain function."""
+    """Return a decorator that makes a verifier with this name, version and options."""
 
 
 def verifier(
@@ -102,13 +103,17 @@ def verifier(
     gold_response: str | Callable[[str], str] | None = None,
     deterministic: bool = True,
 ) -> FunctionVerifier | Callable[[Callable[..., Any]], FunctionVerifier]:
-    """Make a verifier of a plain function. Change `version` whenever a score could change, so that caches notice.
+    """Make a verifier of a plain function.
 
-    `options`: the names that it reads of `info`; a configuration that sets another one is refused. Any is accepted
-    where it is left out. `gold_response`: how a response looks that is right for a gold, as a template
-    (`"\\boxed{{{gold}}}"`) or a function of the gold; without it gold itself is taken for one.
-    `deterministic`: False where the same response may get another verdict, as from a model that is asked; a training
-    stops where one that is true to its verdicts changes one. Raises ConfigError for a template without `{gold}`.
+    `version`: change it whenever a score could change, so that caches are invalidated.
+    `options`: the keys of `info` that the function reads. A configuration that sets another key is refused; without
+    `options` every key is accepted.
+    `gold_response`: a right response for a gold, as a template (`"\\boxed{{{gold}}}"`) or a function of the gold. The
+    default is gold itself.
+    `deterministic`: False if the same response may get different verdicts, for example from a language model. Training
+    stops when a deterministic verifier changes a verdict.
+
+    Raises ConfigError for a template without `{gold}`.
     """
 
     def wrap(inner: Callable[..., Any]) -> FunctionVerifier:
@@ -126,9 +131,9 @@ def _responder(gold_response: str | Callable[[str], str]) -> Callable[[str, str 
 
 
 def guarded(call: Callable[[], Verdict]) -> Verdict:
-    """Return the verdict of `call`, which runs a user's verifier. If that raises, the row has no score.
+    """Return the verdict of `call`, which runs a user's verifier. If the verifier raises, the verdict has no score.
 
-    Raises SetupError as it came: the machine is at fault, for every row alike, and that must stop the command.
+    A SetupError is raised again: it is a fault of the machine, affects every row and must stop the command.
     """
     try:
         return call()
@@ -139,13 +144,13 @@ def guarded(call: Callable[[], Verdict]) -> Verdict:
 
 
 def _as_verdict(returned: object) -> Verdict:
-    """Read what a user's function returned. Raises TypeError or ValueError with a line meant for its author."""
+    """Return the verdict for the return value of a user's function. Raises TypeError or ValueError for other values."""
     if isinstance(returned, Verdict):
         return returned
     if returned is None:
         return Verdict(None, Reason.DECLINED)
     if callable(as_scalar := getattr(returned, "item", None)):
-        # Scalars of numpy and torch become Python's.
+        # A scalar of numpy or torch becomes a Python number.
         returned = as_scalar()
     if not isinstance(returned, (bool, int, float)):
         raise TypeError(f"returned {type(returned).__name__}, expected a bool, a score in [0, 1], a Verdict or None")
@@ -156,13 +161,16 @@ def _as_verdict(returned: object) -> Verdict:
 
 
 def _accepted_keywords(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return which of `problem` and `info` the function takes. Raises ConfigError if it cannot be a verifier."""
+    """Return the keywords among `problem` and `info` that the function takes.
+
+    Raises ConfigError if it cannot be called as a verifier.
+    """
     label = getattr(function, "__name__", repr(function))
     if inspect.iscoroutinefunction(function):
         raise ConfigError(f"{label}() is async.", "A verifier is an ordinary function: def f(response, gold).")
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # Some builtins have no signature: they get the response and gold only.
+    except (TypeError, ValueError):  # Some builtins have no signature; they are called with the response and gold.
         return ()
     takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.parameters.values())
     keywords = tuple(key for key in ("problem", "info") if takes_all or key in signature.parameters)

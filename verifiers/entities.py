@@ -1,9 +1,9 @@
-"""Entities of HTML, in problems and in answers alike.
+"""Decodes HTML entities in problems and answers.
 
     decode_entities("&frac12;, &#189;, &amp;frac12;")      "½, ½, ½"
-    decode_entities("a & b; &nosuchname;")                 as it is
+    decode_entities("a & b; &nosuchname;")                 unchanged
 
-An entity never becomes a letter, a digit, `#` or `;`, so that no new entity can arise.
+Entities of ASCII letters, digits, `#` and `;` are kept, since decoding them could form a new entity.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _AMPERSANDS = r"&(?:(?:amp|AMP|#38|#[xX]26);)*"
 _ENTITY = re.compile(
     rf"{_AMPERSANDS}(?P<name>[A-Za-z][A-Za-z0-9]{{1,30}}|#\d{{2,7}}|#[xX][0-9A-Fa-f]{{2,6}});", re.ASCII
 )
-"""An entity, also escaped again: "&lt;", "&#60;", "&amp;lt;"."""
+"""An entity, which may be escaped several times: "&lt;", "&#60;", "&amp;lt;"."""
 
 
 def decode_entities(text: str) -> str:
-    """Return the text with characters for `&lt;` and its like, also where they are escaped twice as in `&amp;lt;`."""
+    """Return the text with characters in place of entities such as `&lt;`, or `&amp;lt;` if escaped twice."""
     return _ENTITY.sub(_decode, text) if "&" in text and ";" in text else text
 
 

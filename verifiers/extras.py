@@ -1,7 +1,7 @@
-"""Says which of truegold's extras brings a package that is missing.
+"""Names the extra of truegold that installs a missing package.
 
-`pip install truegold` brings the verifiers and the command line alone; what curation, runs and training need comes with
-extras, and an error names the line that installs a missing one.
+`pip install truegold` installs only the verifiers and the command line. Curation, runs and training need extras; an
+error names the command that installs the missing extra.
 """
 
 from __future__ import annotations
@@ -21,19 +21,18 @@ _EXTRA_PACKAGES = {
     "places": "fsspec gcsfs s3fs",
     "ray": "ray",
 }
-"""The packages that each extra brings, by the names they are imported by. vLLM is not among them, because the engine
-says which of its builds is right."""
+"""The packages of each extra, by their import names. vLLM is left out: the engine names the right build itself."""
 
 
 def require(package: str, extra: str | None = None) -> None:
-    """Raise SetupError if `package` is not installed, which `extra` brings. Nothing is imported."""
+    """Raise SetupError if `package` is not installed, and name the extra to install. The package is not imported."""
     if find_spec(package) is None:
         error = ModuleNotFoundError(f"No module named {package!r}", name=package)
         raise (_not_installed(package, extra) if extra else missing_extra(error)) or error
 
 
 def missing_extra(error: ModuleNotFoundError) -> SetupError | None:
-    """Return the error to raise where an extra is not installed, or None if the missing package belongs to no extra."""
+    """Return the SetupError for a failed import, or None if the missing package does not belong to an extra."""
     package = (error.name or "").partition(".")[0]
     for extra, packages in _EXTRA_PACKAGES.items():
         if package in packages.split():
@@ -46,10 +45,10 @@ def _not_installed(package: str, extra: str) -> SetupError:
 
 
 def check_torch_builds() -> None:
-    """Raise SetupError if torchvision was built for another kind of torch than is installed.
+    """Raise SetupError if torch and torchvision are builds for different devices.
 
-    A build for CPUs has "+cpu" in its version. vLLM for CPUs requires torchvision. A package index without CPU builds
-    installs the CUDA build, with which transformers cannot be imported. Nothing is imported.
+    A CPU build has "+cpu" in its version. vLLM for CPUs requires torchvision, and a package index without CPU builds
+    installs the CUDA build; transformers then cannot be imported. Neither package is imported here.
     """
     try:
         torch, torchvision = version("torch"), version("torchvision")
@@ -57,6 +56,6 @@ def check_torch_builds() -> None:
         return
     if torch.partition("+")[2] != torchvision.partition("+")[2]:
         raise SetupError(
-            f"torchvision {torchvision} is not built for torch {torch}, and transformers cannot be imported beside it.",
-            "pip uninstall -y torchvision torchaudio torchcodec: nothing here needs them.",
+            f"torchvision {torchvision} is not built for torch {torch}, so that transformers cannot be imported.",
+            "Run pip uninstall -y torchvision torchaudio torchcodec: truegold does not need them.",
         )

@@ -1,31 +1,32 @@
-r"""The golds of a row: several accepted golds, placeholders in place of gold, and a right response for a gold.
+r"""Golds of a row: several accepted golds, placeholders for a missing gold, and right responses made from a gold.
 
     gold "1/2", verifier_args {"other_golds": ["0.5", "50 %"]}
     gold ["1/2", "0.5"]       the same row as gold "1/2" with other_golds ["0.5"]        (`golds_in`)
 
-The first gold is the row's gold; the others are the verifier's argument `other_golds`. `judge_any` tries each gold
-until one gives the full score, and `evidence["gold"]` names it. Otherwise the best score is used, or None if one of the
-golds could not be judged.
+The first gold is the row's gold; the other golds are the verifier's argument `other_golds`. `judge_any` tries each gold
+until one gives the full score, and `evidence["gold"]` names that gold. Otherwise the best score is used, or None if one
+of the golds could not be judged.
 
-A gold may be a list in a call, an `Item`, a trainer's column or a request. A text is one gold, even if it looks like a
-list; but `"['72', '73']"` in a column of data is a list that was written to CSV (`quoted_list`). For `choice` with
-`multiple`, a list is one answer with several options.
+In a call, an `Item`, a trainer's column or a request, gold may be a list. A text is one gold, even if it looks like a
+list. One exception: `"['72', '73']"` in a column of data is a list that was written to CSV (`quoted_list`). For
+`choice` with `multiple`, a list is one answer with several options.
 
     "see the solution below", "answers may vary", "证明略"      refers elsewhere: cannot be compared
     "N/A", "TBD", "null", "-", "?", "\\boxed{}"                 a placeholder, unless the set has such answers
     "none", "no solution", "undefined", "0"                     answers
 
-A verdict on a placeholder has no score. A 0 would punish right answers, and a match would reward writing "N/A". The
-right response for a gold is:
+A verdict on a placeholder has no score: 0 would punish right answers, and 1 would reward the response "N/A".
 
-    math,  gold "\\frac12"                      ->  "\\boxed{\\frac12}"       (`gold_response`)
+`gold_response` returns a right response for a gold, or None if none can be made:
+
+    math,  gold "\\frac12"                      ->  "\\boxed{\\frac12}"
     code,  no gold, solution "print(1)"         ->  the solution in a code block
     exact, no gold                              ->  None
 
-A class defines it by `gold_response(gold, solution) -> str | None`, a plain function by
-`@verifier(gold_response="\\boxed{{{gold}}}")`. Otherwise gold itself is the response. None means that there is no right
-response. A verifier with `judges_solutions = True` also judges rows without gold, such as programs with tests; its
-`gold_response` then gets None for gold.
+A verifier class defines it by a method `gold_response(gold, solution) -> str | None`, a plain function by
+`@verifier(gold_response="\\boxed{{{gold}}}")`. Otherwise gold itself is the response. A verifier with
+`judges_solutions = True` also judges rows without gold, such as programs with tests; its `gold_response` then gets
+None for gold.
 """
 
 from __future__ import annotations
@@ -43,39 +44,40 @@ from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
 OTHER_GOLDS = "other_golds"
-"""The argument with the other accepted golds. Every verifier has it."""
+"""The argument of every verifier that lists the accepted golds after the first."""
 MAX_GOLDS = 64
-"""The most golds of a row. Stops one row from taking as long as a data set."""
+"""The most golds of a row, which bounds the time that one row takes."""
 
 OF_VALUES = ("math", "math_verify", "numeric", "choice")
-"""Verifiers whose golds are numbers, formulas and letters, but not quoted texts."""
+"""Verifiers whose golds are numbers, formulas or letters, never quoted texts."""
 
 _QUOTED = re.compile(r"\"((?:[^\"\\]|\\.){1,200})\"|'((?:[^'\\]|\\.){1,200})'", re.DOTALL)
+"""A text in quotes: `"72"`, `'7\\'2'`."""
 _QUOTED_LIST = re.compile(rf"\s*\[\s*(?:{_QUOTED.pattern})(?:[\s,]\s*,?\s*(?:{_QUOTED.pattern}))*\s*\]\s*", re.DOTALL)
 
 MAX_PLACEHOLDER_CHARS = 2_000
-"""A longer gold says something."""
+"""The longest gold that may be a placeholder."""
 _PATTERNS = tomllib.loads(files(__package__).joinpath("placeholder_golds.toml").read_text(encoding="utf-8"))
 _ELSEWHERE, _NOTHING = (re.compile("|".join(_PATTERNS[name]), re.IGNORECASE) for name in ("elsewhere", "nothing"))
 _REFERS = re.compile(
     r"see|refer|shown|omit|vary|given|derived|explained|prove|proof|as in|[见略如考答结]", re.IGNORECASE
 )
-"""A gold without a match refers nowhere: that is found out faster."""
+"""A fast test before `_REFERENCE`: a gold without a match cannot have a reference."""
 _BEHIND = "|".join(_PATTERNS["elsewhere"] + _PATTERNS["shown"])
 _REFERENCE = re.compile(
     rf"(?:\s*[(（\[]\s*|[,;.，；。]\s*|(?<=[\d$}}])\s+)(?:{_BEHIND})\s*[)）\]]?\s*[.。]?$"
     r"|^(?:(?:试?证明|求证)[:：，]?\s*)?(?:最终|正确)?(?:答案|结果)(?:应?(?:是|为)|[:：])[:：]?\s*(?=\S)",
     re.IGNORECASE,
 )
-"""Words after an answer that refer elsewhere, and Chinese words that announce an answer."""
+"""A reference after an answer, and Chinese words before one: `7 (see figure)`, `答案是7`."""
 NOTHING_IN_BULK = rf"(?i)^\s*(?:{'|'.join(_PATTERNS['in_bulk'])})[.。]?\s*$"
-"""This matches golds such as "None.": one is an answer, a large share of a set has none."""
+"""Golds such as "None.", which are answers in a few rows, but placeholders if a large share of a set has them."""
 _WRITTEN_NULL = "None"
-"""Python's None turned into text; "none" in other spellings is a possible answer."""
+"""Python's None as text, a placeholder; "none" in other spellings may be an answer."""
 
 
 class BadGold(ValueError):
-    """Raised for a gold that is neither an answer nor a list of answers. The text describes it."""
+    """A gold that is neither an answer nor a list of answers. The text describes the value."""
 
 
 def golds_in(value: Any) -> list[str]:
@@ -106,34 +108,34 @@ def golds_in(value: Any) -> list[str]:
 
 
 def quoted_list(text: object) -> list[str] | None:
-    """Return the texts that a text lists in quotes, or None if it is anything else."""
+    """Return the entries of a written list of quoted texts (`"['72', '73']"`), or None for any other text."""
     if not isinstance(text, str) or _QUOTED_LIST.fullmatch(text) is None:
         return None
-    # JSON and repr write a backslash twice.
+    # JSON and repr double each backslash.
     return [(entry[1] or entry[2]).replace("\\\\", "\\") for entry in _QUOTED.finditer(text)]
 
 
 def needs_all_golds(verifier: str, arguments: Mapping[str, Any]) -> bool:
-    """Say whether a list of golds is one answer for this verifier: the options that have to be chosen together."""
+    """Say whether a list of golds is one answer for this verifier: `choice` with `multiple` needs all of them."""
     return verifier == "choice" and arguments.get("multiple") is True
 
 
 def gold_and_arguments(
     golds: list[str], verifier: str, arguments: Mapping[str, Any]
 ) -> tuple[str | None, Mapping[str, Any]]:
-    """Return the first gold, and the verifier's arguments with the other golds."""
+    """Return the first gold, and the verifier's arguments with the remaining golds as `other_golds`."""
     if len(golds) < 2:
         return next(iter(golds), None), arguments
     if needs_all_golds(verifier, arguments):
         return ", ".join(golds), arguments
     others = arguments.get(OTHER_GOLDS) or ()
-    if mistake_in_golds(others) is not None:  # The check of arguments says so.
+    if mistake_in_golds(others) is not None:  # `judge_any` reports the mistake.
         return golds[0], arguments
     return golds[0], {**arguments, OTHER_GOLDS: [*golds[1:], *others]}
 
 
 def _array_of(tensor: Any) -> Any:
-    """Return the array of numpy behind a tensor of torch, which prints 0.1 as 0.1 in any precision."""
+    """Return a torch tensor as a numpy array, whose scalars print 0.1 as 0.1 in any precision."""
     tensor = tensor.detach().cpu()
     try:
         return tensor.numpy()
@@ -142,7 +144,7 @@ def _array_of(tensor: Any) -> Any:
 
 
 def all_golds(gold: str | None, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return every accepted gold of a row, the first one first; empty where it has none."""
+    """Return every accepted gold of a row, the row's own gold first; empty if the row has no gold."""
     others = arguments.get(OTHER_GOLDS) or ()
     return (*(() if gold is None else (gold,)), *others)
 
@@ -176,7 +178,7 @@ def judge_any(
 
 
 def _decisive(verdicts: Sequence[tuple[str | None, Verdict]]) -> tuple[str | None, Verdict]:
-    """Return the gold and the verdict that count."""
+    """Return the deciding gold and verdict: one that passed, else one without a score, else the best score."""
     if verdicts[-1][1].passed:
         return verdicts[-1]
     unjudged = next((entry for entry in verdicts if entry[1].score is None), None)
@@ -184,44 +186,44 @@ def _decisive(verdicts: Sequence[tuple[str | None, Verdict]]) -> tuple[str | Non
 
 
 def refers_elsewhere(gold: str) -> bool:
-    """Tell whether a gold says that the answer is somewhere else, or that there is none."""
+    """Say whether a gold refers to another place for the answer, or says that the answer is omitted or varies."""
     return len(gold) <= MAX_PLACEHOLDER_CHARS and _ELSEWHERE.fullmatch(gold.strip()) is not None
 
 
 def without_reference(gold: str) -> str:
-    """Return a gold without a reference after its answer: "The answer is 7 (see figure)"."""
+    """Return a gold without the reference after its answer: "7 (see figure)" -> "7"."""
     if len(gold) > MAX_PLACEHOLDER_CHARS or _REFERS.search(gold) is None:
         return gold
     return _REFERENCE.sub("", gold) or gold
 
 
 def is_placeholder(gold: str) -> bool:
-    """Tell whether a gold is a placeholder for a missing answer."""
+    """Say whether a gold is a placeholder for a missing answer."""
     text = gold.strip()
     if text[:1].isdigit() or (text[:1] == "\\" and text[1:2] not in "bt"):
-        # No pattern begins like this, and most golds do.
+        # A fast path: most golds begin like this, and no placeholder does.
         return False
     is_nothing = text == _WRITTEN_NULL or (len(text) <= MAX_PLACEHOLDER_CHARS and _NOTHING.fullmatch(text) is not None)
     return is_nothing or refers_elsewhere(gold)
 
 
 def check_template(template: str) -> None:
-    r"""Raise ConfigError unless a template of right responses has `{gold}`, and nothing else to fill in."""
+    r"""Raise ConfigError unless `{gold}` is the only field of a template for right responses."""
     try:
         fields = {name for _, name, _, _ in Formatter().parse(template) if name is not None}
     except ValueError as error:
         fields, why = set(), f": {error}"
     else:
-        why = " and nothing else to fill in"
+        why = ""
     if fields != {"gold"}:
         raise ConfigError(
-            f"gold_response {template!r} has no {{gold}}{why}.",
-            r"Braces that stay are written twice: \boxed{{{gold}}} becomes \boxed{42}.",
+            f"gold_response {template!r} must have {{gold}} as its only field{why}.",
+            r"Double every literal brace: \boxed{{{gold}}} becomes \boxed{42}.",
         )
 
 
 def gold_response(verifier: Verifier, gold: str | None, solution: str | None = None) -> str | None:
-    """Return the response that must earn the full score from `verifier`, or None if none can be made up."""
+    """Return a response that must earn the full score from `verifier`, or None if none can be made."""
     if gold is None and (solution is None or not judges_solutions(verifier)):
         return None
     if (make_response := getattr(verifier, "gold_response", None)) is None:
@@ -231,5 +233,5 @@ def gold_response(verifier: Verifier, gold: str | None, solution: str | None = N
 
 
 def judges_solutions(verifier: Verifier) -> bool:
-    """Return whether a solution alone makes a perfect response, without a gold answer."""
+    """Return whether a verifier judges rows without gold, for which a solution is a right response."""
     return getattr(verifier, "judges_solutions", False) is True

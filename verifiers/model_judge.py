@@ -1,17 +1,17 @@
-r"""Asks a language model about answers that rules could not judge: the questions, and how replies are read.
+r"""Prompts that ask a language model whether an answer equals gold, and the reading of its replies.
 
     make_question(problem, gold, answer)  ->  JudgeQuestion with two prompts: gold first, and the answer first
     read_reply("... so both are 5.\nSAME")  ->  True        read_reply("They look the same to me.")  ->  None
-    decide(True, True)  ->  True        decide(True, False)  ->  None: a judge that depends on the order does not know
+    decide(True, True)  ->  True        decide(True, False)  ->  None: the replies depend on the order
 
-A policy that is trained against a model learns to speak to it. What it wrote reaches the judge as one short line
-between marks that it cannot know, without tags, control characters or line breaks, and the judge is not told which of
-the two texts is gold. Three kinds of answers are never sent: those without a letter or a digit (`{` alone is known to
-win model verifiers over), those that are too long to be answers, and those full of chat markup. Only the last line of a
-reply counts, and only a plain verdict on it.
+A policy that is trained against a judge learns to manipulate it. Its answer is therefore shown as one short line,
+without tags, control characters or line breaks, between marks with a nonce that it cannot guess. The prompt does not
+say which of the two texts is gold. Three kinds of answers are never sent: answers without a letter or a digit (a lone
+`{` is known to fool model verifiers), answers that are too long, and answers full of chat markup. Only a plain verdict
+on the last line of a reply counts.
 
-This module handles text alone; `truegold.pipeline.profile.judging` says which model is asked, and when. Not
-covered: grading of proofs or of reasoning.
+This module only makes and reads texts; `truegold.pipeline.profile.judging` calls the model. Not covered: grading of
+proofs or of reasoning.
 """
 
 from __future__ import annotations
@@ -24,26 +24,30 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 MAX_ANSWER_CHARS = 300
-"""A longer answer is not sent. Stops essays that argue with the judge; cutting them could cut off a hedge."""
+"""Longer answers are not sent, since they may argue with the judge. They are not cut either: a cut could remove a
+second answer."""
 
 MAX_PROBLEM_CHARS = 4_000
-"""Characters of the problem that a prompt shows; it is context only."""
+"""Characters of the problem that a prompt shows as context."""
 
 MAX_REPLY_CHARS = 100_000
-"""Only the end of a longer reply is read."""
+"""Characters of a reply that are read, from its end."""
 
 MAX_TAGS = 2
-"""An answer with more chat markup than a stray end-of-turn is an attack rather than an answer."""
+"""The most tags of chat markup in an answer that is sent. More are taken for an attack."""
 
 _NONCE_CHARS = 12
+"""Characters of the random-looking word in the marks around each text."""
 
 _MARKUP = re.compile(r"<\|[^|<>]{0,60}\|>|</?[A-Za-z_][\w:-]{1,40}/?>|\[/?[A-Z_]{3,30}\]|<<[^<>]{0,40}>>")
 """Chat markup of the usual templates: <|im_start|>, </think>, [INST], <<SYS>>."""
 
 _REPEATED_SIGN = re.compile(r"([^\w\s])\1{3,}")
+"""The same sign four times or more: `====`."""
 _SAME = ("same", "equivalent")
 _DIFFERENT = ("different", "not equivalent")
 _KEYS = ("verdict", "same", "equivalent")
+"""Keys of a JSON reply that may hold the verdict."""
 
 PROMPT = files(__package__).joinpath("model_judge_prompt.txt").read_text(encoding="utf-8")
 
@@ -61,7 +65,7 @@ def make_question(problem: str | None, gold: str, answer: str) -> JudgeQuestion 
     shown_gold, shown_answer = neutralise_answer(gold), neutralise_answer(answer)
     if shown_gold is None or shown_answer is None:
         return None
-    # The nonce is a hash over all that is asked: it repeats from run to run, and no answer can hold the hash of itself.
+    # The nonce is a hash of the whole question: it is the same in every run, and no answer can contain its own hash.
     asked = json.dumps([problem, gold, answer]).encode()
     nonce = hashlib.sha256(asked).hexdigest()[:_NONCE_CHARS].upper()
     shown_problem = "(not given)"
@@ -76,7 +80,7 @@ def make_question(problem: str | None, gold: str, answer: str) -> JudgeQuestion 
 
 
 def neutralise_answer(answer: str) -> str | None:
-    """Return the answer as the judge may see it, or None if it must not see it."""
+    """Return the answer as the prompt shows it, or None if the answer must not be sent."""
     if len(answer) > MAX_ANSWER_CHARS or not any(character.isalnum() for character in answer):
         return None
     shown = neutralise(answer)
@@ -85,14 +89,14 @@ def neutralise_answer(answer: str) -> str | None:
 
 
 def read_reply(reply: str) -> bool | None:
-    """Return True for the same, False for different, or None if the judge does not say either plainly."""
+    """Return True for "same", False for "different", or None if the reply ends with neither."""
     if (line := last_line(reply)) is None:
         return None
     return _read_json(line) if line.startswith("{") else _read_word(line.removesuffix("."))
 
 
 def last_line(reply: str) -> str | None:
-    """Return a reply's last line without emphasis, or None if the reply was cut off in the middle of thoughts."""
+    """Return the last line of a reply without Markdown emphasis, or None if the reply ends inside `<think>`."""
     reply = reply[-MAX_REPLY_CHARS:]
     if "<think>" in reply and "</think>" not in reply:
         return None
@@ -100,12 +104,12 @@ def last_line(reply: str) -> str | None:
 
 
 def decide(gold_first: bool | None, answer_first: bool | None) -> bool | None:
-    """Return what the judge says in both orders, or None if the two do not agree."""
+    """Return the verdict that both orders agree on, or None if they differ."""
     return gold_first if gold_first == answer_first else None
 
 
 def _read_json(line: str) -> bool | None:
-    """Read `{"verdict": "same"}` or `{"same": true}`; an object with more in it is not a plain verdict."""
+    """Read `{"verdict": "same"}` or `{"same": true}`; an object with several keys is not a plain verdict."""
     try:
         reply = json.loads(line)
     except (ValueError, RecursionError):
@@ -125,12 +129,12 @@ def _read_word(word: str) -> bool | None:
 
 
 def neutralise(text: str) -> str:
-    """Return the text as one line without what could close a mark, open a chat turn or hide.
+    """Return the text as one line that can neither close a mark, nor open a chat turn, nor hide characters.
 
-    Control and format characters, tags and long runs of one sign go.
+    Control and format characters and tags are removed, and long runs of one sign are shortened.
     """
     text = "".join(" " if c.isspace() else c for c in text if c.isspace() or unicodedata.category(c)[0] != "C")
     text = _MARKUP.sub(" ", text)
-    # Each angle bracket that is left stands alone, so that no two halves of a tag make one.
+    # Spaces around the remaining angle brackets keep two halves of a tag from joining.
     text = _REPEATED_SIGN.sub(r"\1\1\1", text.replace("<", " < ").replace(">", " > "))
     return " ".join(text.split())

@@ -1,13 +1,15 @@
-"""Reads the options that a verifier finds in its `info`; `AnswerVerifier` turns a bad one into a verdict.
+"""Reads a verifier's options from its `info`; `AnswerVerifier` turns a bad value into a verdict.
 
     {"decimals": 2}      integer_option(info, "decimals", low=0, high=100)  ->  2
     {"decimals": "two"}  BadOption: decimals must be a whole number from 0 to 100, got 'two'
 
-`info` comes from data, from a call or from a configuration. A bad one in data is a row that could not be judged: a
-verifier catches `BadOption` once and answers with `bad_option_verdict`. A row's `info` may hold the options of several
-verifiers, so that those of any built-in one are left alone there; what none has leaves the row unjudged
-(`registry.unknown_option`). What a call or a configuration sets is compared with what the verifier declares
-(`declared`), before any work. Every reader raises `BadOption`; an option that may be left out is None.
+Every function here raises `BadOption` for a bad value and returns None, or a default, for an absent option.
+
+`info` comes from data, from a call or from a configuration. A bad value in a row leaves the row unjudged: the verifier
+catches `BadOption` once and returns `bad_option_verdict`. A row may hold options of several verifiers, so that options
+of any built-in verifier are allowed there; any other name leaves the row unjudged (`registry.unknown_option`). Options
+of a call or a configuration are checked before any work against those that the verifier declares
+(`registry.declared`).
 """
 
 from __future__ import annotations
@@ -20,11 +22,11 @@ from typing import Any, ClassVar
 from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
 
 SHOWN_CHARS = 60
-"""Characters of a bad value that an error shows. Stops a megabyte of `info` being copied into every verdict."""
+"""Characters of a bad value that an error shows, since `info` may be large."""
 
 
 class BadOption(ValueError):
-    """An option of `info` has a value that means nothing; the text says what it may be."""
+    """An option of `info` with an invalid value; the text says which values are valid."""
 
 
 def bad_option_verdict(error: BadOption) -> Verdict:
@@ -45,7 +47,7 @@ def number_option(info: Mapping[str, Any], key: str) -> float | None:
     if (value := info.get(key)) is None:
         return None
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    # Python's integers know no bounds, and a float does.
+    # Python's integers have no bound, but floats have.
     if is_number and 0 <= value < 1e300 and math.isfinite(value):
         return float(value)
     raise _wrong_option(key, "a number, 0 or more", value)
@@ -75,7 +77,7 @@ def text_option(info: Mapping[str, Any], key: str, max_chars: int) -> str | None
 
 
 def texts_option(info: Mapping[str, Any], key: str, default: Sequence[str], most: int, max_chars: int) -> list[str]:
-    """Return a list of texts. None in `info` is as good as an empty list."""
+    """Return a list of texts; empty for null in `info`."""
     value = info.get(key, default) or ()
     is_list = isinstance(value, list | tuple) and len(value) <= most
     if is_list and all(isinstance(entry, str) and len(entry) <= max_chars for entry in value):
@@ -84,23 +86,23 @@ def texts_option(info: Mapping[str, Any], key: str, default: Sequence[str], most
 
 
 def _wrong_option(key: str, expected: str, value: object) -> BadOption:
-    # A nested or endless value may be as large as its author likes, so that it is cut before and after repr().
+    # The value may be huge: a text is cut before repr(), any other value after it.
     shown = repr(value[:SHOWN_CHARS] if isinstance(value, str) else value)[:SHOWN_CHARS]
     return BadOption(f"{key} must be {expected}, got {shown}")
 
 
 class AnswerVerifier(ABC):
-    """A verifier that needs the response, gold and `info`, and nothing of the problem."""
+    """Base class of verifiers that compare the response with gold and ignore the problem."""
 
     __slots__ = ()
 
     options: ClassVar[tuple[str, ...]] = ()
-    """The names that it reads of `info`."""
+    """The keys of `info` that the verifier reads."""
     needed_options: ClassVar[tuple[str, ...]] = ()
-    """The names of `info` without which the verifier judges nothing."""
+    """The keys of `info` that are required."""
 
     def check_options(self, info: Mapping[str, Any]) -> None:
-        """Raise BadOption for a value that means nothing. Options are read before gold and response are looked at."""
+        """Raise BadOption for an invalid value. `_judge` must read the options before the response and gold."""
         verdict = self("", None, info=info)
         if verdict.reason is Reason.VERIFIER_ERROR:
             raise BadOption(verdict.evidence["error"])
@@ -108,7 +110,7 @@ class AnswerVerifier(ABC):
     def __call__(
         self, response: str, gold: str | None, *, problem: str | None = None, info: Mapping[str, Any] = NO_INFO
     ) -> Verdict:
-        """Judge `response` against `gold`; `problem` decides nothing."""
+        """Judge `response` against `gold`; `problem` is ignored."""
         try:
             return self._judge(response, gold, info)
         except BadOption as error:
@@ -116,4 +118,4 @@ class AnswerVerifier(ABC):
 
     @abstractmethod
     def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
-        """Return the verdict. Raises BadOption."""
+        """Return the verdict. Raises BadOption for an invalid option."""

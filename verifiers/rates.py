@@ -1,4 +1,4 @@
-"""Shares with their intervals: pass rates, and the errors of verifiers."""
+"""Shares with 95 % intervals, such as pass rates and error rates of verifiers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Z_95 = 1.96
 def wilson_interval(successes: int, trials: int, z: float = Z_95) -> tuple[float, float]:
     """Return Wilson's score interval of a share (Wilson 1927, Journal of the ASA 22, p. 209), 95 % by default.
 
-    It is (0, 1) where there were no trials, and touches 0 or 1 exactly if no trial or every trial succeeded.
+    Without trials it is (0, 1). Its low end is exactly 0 without successes, its high end exactly 1 without failures.
     """
     if trials == 0:
         return 0.0, 1.0
@@ -28,9 +28,9 @@ def wilson_interval(successes: int, trials: int, z: float = Z_95) -> tuple[float
 def difference_interval(
     first: float, first_interval: tuple[float, float], second: float, second_interval: tuple[float, float]
 ) -> tuple[float, float]:
-    """Return the interval of a difference of two independent shares, given with theirs.
+    """Return the interval of the difference of two independent shares, from the shares and their intervals.
 
-    It is method 10 of Newcombe (1998, Statistics in Medicine 17, p. 873).
+    Newcombe's method 10 (1998, Statistics in Medicine 17, p. 873).
     """
     (first_low, first_high), (second_low, second_high) = first_interval, second_interval
     below = math.hypot(first - first_low, second_high - second)
@@ -40,13 +40,13 @@ def difference_interval(
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How many of some verdicts were errors."""
+    """The number of errors among verdicts."""
 
     errors: int = 0
     judged: int = 0
-    """The verdicts with a score, errors included."""
+    """Verdicts with a score, errors included."""
     undecided: int = 0
-    """The verdicts without a score, which count nowhere else."""
+    """Verdicts without a score; `judged` leaves them out."""
 
     @property
     def share(self) -> float | None:

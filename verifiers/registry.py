@@ -1,13 +1,13 @@
-"""Turns a name in a configuration into a verifier; the name has one of four spellings.
+"""Finds a verifier by its name, which has one of four spellings.
 
     math                            built in
     my_plugin                       an installed package's entry point in the group `truegold.verifiers`
     my_pkg.checks:unit_price        an import string
     path/to/checks.py:unit_price    the same, for a file
 
-The object behind the name is a verifier, a verifier class (which is called without arguments) or a plain function, with
-`@verifier` or without. `resolve` returns something picklable in each case: it travels by its spelling and is looked up
-again on arrival. A mistake is a `ConfigError` of one line.
+The name refers to a verifier, to a verifier class (which is called without arguments) or to a plain function, with
+`@verifier` or without. `resolve` always returns a picklable object: it is pickled as its name and resolved again in the
+other process. A mistake raises a `ConfigError` of one line.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from truegold.verifiers.user_code import did_you_mean, is_file, load_object, sou
 from truegold.verifiers.verdict import NO_INFO, Verdict, Verifier
 
 ENTRY_POINT_GROUP = "truegold.verifiers"
-"""The group of entry points in which an installed package offers its verifiers."""
+"""The group of entry points that other packages register their verifiers in."""
 
 BUILT_IN: dict[str, type[Verifier]] = {
     "choice": ChoiceVerifier,
@@ -49,7 +49,7 @@ BUILT_IN: dict[str, type[Verifier]] = {
 
 
 class _ImportedVerifier:
-    """A verifier of a user's code, which is loaded and pickled by its spelling; all else is that of the code's."""
+    """A verifier from a user's code that is pickled as its import string. Other attributes are the user's own."""
 
     def __init__(self, spelling: str, inner: Verifier) -> None:
         self.spelling = spelling
@@ -63,7 +63,7 @@ class _ImportedVerifier:
         def judge_checked() -> Verdict:
             verdict: object = self.inner(response, gold, problem=problem, info=info)
             if not isinstance(verdict, Verdict):
-                raise TypeError(f"returned {type(verdict).__name__}, a verifier object returns a Verdict")
+                raise TypeError(f"returned {type(verdict).__name__}; a verifier object must return a Verdict")
             return verdict
 
         return guarded(judge_checked)
@@ -81,22 +81,22 @@ class _ImportedVerifier:
 def verify(
     response: str, gold: Any = None, *, verifier: str | Verifier = "math", problem: str | None = None, **arguments: Any
 ) -> Verdict:
-    r"""Judge one response against its gold answer, or against tests.
+    r"""Return the verdict on one response, judged against its gold answer or against tests.
 
         verify("so the total is \boxed{0.5}", gold="1/2")
         verify("so the total is \boxed{0.5}", gold=["1/2", "50%"])
         verify("```python\ndef add(a, b): return a + b\n```", verifier="code", tests=["assert add(1, 2) == 3"])
 
-    `verifier` is a name, an import string or a verifier; `arguments` are those of a row's `verifier_args`. Golds in a
-    list are all accepted. For many rows `verify_batch` is faster and has deadlines. Raises ConfigError if there is no
-    such verifier, for an unknown argument or an invalid value, and for a response that is not a text.
+    `verifier` is a name, an import string or a verifier object; `arguments` are the keys of a row's `verifier_args`. If
+    gold is a list, each entry is accepted. For many rows `verify_batch` is faster and has deadlines. Raises ConfigError
+    for an unknown verifier, an unknown argument, an invalid value, or a response that is not a text.
     """
     _require_text(response)
     try:
         golds = golds_in(gold)
     except BadGold as error:
         raise ConfigError(
-            f"{error}.", "Pass the answer itself, of several accepted ones a list, or gold=... with other_golds=[...]."
+            f"{error}.", "Pass one answer, a list of accepted answers, or gold=... with other_golds=[...]."
         ) from error
     resolved = resolve(verifier) if isinstance(verifier, str) else verifier
     check_options(resolved, arguments)
@@ -105,35 +105,35 @@ def verify(
 
 
 def resolve(name: str) -> Verifier:
-    """Return the verifier that `name` spells. Raises ConfigError if there is none."""
+    """Return the verifier with this name or import string. Raises ConfigError if there is none."""
     require_name(name)
     if name in BUILT_IN:
         return BUILT_IN[name]()
     source, attribute = _find_source(name)
     loaded = load_object(source, attribute, _label(name))
-    # A relative path means nothing to a child process that was started elsewhere.
+    # A child process may run in another directory, so that a relative path is made absolute.
     spelling = f"{Path(source).resolve()}:{attribute}" if is_file(source) else name
     return _ImportedVerifier(spelling, _make_verifier(loaded, attribute, name))
 
 
 def require_name(verifier: object) -> None:
-    """Raise ConfigError if a verifier itself stands in place of its name."""
+    """Raise ConfigError if `verifier` is an object instead of a name."""
     if not isinstance(verifier, str):
         raise ConfigError(
-            f"Here a verifier is named; this is {type(verifier).__name__} {verifier!r:.60}.",
-            "Name it as it is imported, since processes import it anew: my_pkg.module:object, path/to/file.py:object. "
+            f"The name of a verifier is needed; this is {type(verifier).__name__} {verifier!r:.60}.",
+            "Pass its import string, since each process imports it: my_pkg.module:object, path/to/file.py:object. "
             "verify(response, gold, verifier=...) takes the object itself.",
         )
 
 
 def declared(verifier: Verifier) -> tuple[str, ...] | None:
-    """Return the options that a verifier says it reads (its attribute `options`), or None if it says nothing."""
+    """Return the options that a verifier declares (its attribute `options`), or None if it declares none."""
     names = getattr(verifier, "options", None)
     return None if names is None else tuple(names)
 
 
 def check_value(verifier: Verifier, info: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the values of options, by the verifier's method `check_options`, where it has one."""
+    """Return the mistake that the verifier's own `check_options` finds in the values of options, or None."""
     if (check := getattr(verifier, "check_options", None)) is None:
         return None
     try:
@@ -147,17 +147,17 @@ def _require_text(response: object) -> None:
     if not isinstance(response, str):
         hint = "Type response=str(...)."
         if response is None:
-            hint = "Pass an empty text where there was none."
+            hint = "Pass an empty text for a missing response."
         elif isinstance(response, list | tuple | Mapping):
-            hint = "Pass the text alone; of messages that of the last: response=messages[-1]['content']."
+            hint = "Pass the text only; for messages, the text of the last one: response=messages[-1]['content']."
         raise ConfigError(f"response is a text; this is {type(response).__name__} {response!r:.60}.", hint)
 
 
 def find_option_mistakes(verifier: str | Verifier, info: Mapping[str, Any], *, complete: bool = True) -> list[str]:
-    """Return what is wrong with options that a configuration or a call sets for a verifier, in one line each.
+    """Return one line for each mistake in the options that a configuration or a call sets for a verifier.
 
-    complete: whether rows add nothing to them, so that what the verifier needs has to be there. Raises ConfigError if
-    there is no such verifier.
+    complete: whether these are all options, so that a missing required option is a mistake; False if rows may add
+    options. Raises ConfigError if there is no such verifier.
     """
     name, verifier = (verifier, resolve(verifier)) if isinstance(verifier, str) else (verifier.name, verifier)
     mistakes = []
@@ -175,16 +175,16 @@ def find_option_mistakes(verifier: str | Verifier, info: Mapping[str, Any], *, c
 
 
 def check_options(verifier: str | Verifier, info: Mapping[str, Any]) -> None:
-    """Raise ConfigError if options that a call hands to a verifier have a mistake."""
+    """Raise ConfigError if the options of a call have a mistake."""
     if mistakes := find_option_mistakes(verifier, info):
         raise ConfigError(" ".join(mistakes))
 
 
 def unknown_option(verifier: Verifier, info: Mapping[str, Any]) -> str | None:
-    """Return a line about an option of a row that no verifier has, or None if there is none.
+    """Return a line about the first unknown option of a row, or None if all are known.
 
-    A row may hold options of several verifiers, so that those of any built-in one are left alone. A verifier that
-    declares nothing is handed anything.
+    A row may hold options of several verifiers, so that options of every built-in verifier are known. If the verifier
+    does not declare its options, every option is allowed.
     """
     known = declared(verifier)
     return _first_unknown(verifier.name, known, tuple(info)) if known else None
@@ -210,9 +210,9 @@ def _no_such_option(name: str, option: str, known: Sequence[str]) -> str:
 
 
 def fingerprint(name: str) -> str:
-    """Return `name@version`, and for imported code `+` a digest of its source file.
+    """Return `name@version`, and for imported code also `+` and a digest of its source file.
 
-    A cache of verdicts must notice when it changes. Raises ConfigError if there is no such verifier.
+    Caches of verdicts use it as a key. Raises ConfigError if there is no such verifier.
     """
     verifier = resolve(name)
     label = f"{verifier.name}@{verifier.version}"
@@ -223,7 +223,7 @@ def fingerprint(name: str) -> str:
 
 
 def available() -> dict[str, str]:
-    """Return every name that needs no import string, with a text that says where it comes from."""
+    """Return the names of built-in and installed verifiers, each with its origin as a text."""
     names = dict.fromkeys(BUILT_IN, "built in")
     for name, point in _entry_points().items():
         package = f" of {point.dist.name}" if point.dist else ""
@@ -242,7 +242,7 @@ def _find_source(name: str) -> tuple[str, str]:
     if (parts := split_spelling(name)) is None:
         raise ConfigError(
             f"there is no verifier {name!r}; known are {', '.join(available())}.",
-            did_you_mean(name, available()) or "One of your own: my_pkg.module:object or path/to/file.py:object.",
+            did_you_mean(name, available()) or "Name your own as my_pkg.module:object or path/to/file.py:object.",
         )
     return parts
 
@@ -252,7 +252,10 @@ def _label(name: str) -> str:
 
 
 def _make_verifier(loaded: object, attribute: str, name: str) -> Verifier:
-    """Return `loaded` itself, what its class makes, or the function as a verifier. Raises ConfigError for the rest."""
+    """Return the verifier for a loaded object: the object, an instance of the class, or the wrapped function.
+
+    Raises ConfigError for any other object.
+    """
     try:
         if inspect.isclass(loaded):
             loaded = loaded()
@@ -262,11 +265,11 @@ def _make_verifier(loaded: object, attribute: str, name: str) -> Verifier:
         raise
     except Exception as error:
         raise ConfigError(
-            f"verifier {name!r}: {attribute}() could not be made without arguments: {type(error).__name__}: {error}."
+            f"verifier {name!r}: calling {attribute}() without arguments failed: {type(error).__name__}: {error}."
         ) from error
     if not isinstance(loaded, Verifier):
         raise ConfigError(
             f"verifier {name!r} is a {type(loaded).__name__}, not a verifier.",
-            "It needs name, version and __call__(response, gold, *, problem, info), or be a function with @verifier.",
+            "It must have name, version and __call__(response, gold, *, problem, info), or be a function.",
         )
     return loaded

@@ -1,11 +1,11 @@
-"""Forms of responses around an answer, and which of them a verifier reads.
+"""Forms of responses around an answer, and the search for a form that a verifier reads.
 
     "boxed"     The answer is \\boxed{42}.
     "hashes"    ... #### 42
     a template of the caller's, such as "\\boxed{{{gold}}}" (`--gold-response`)
 
-A verifier that has a `gold_response` says how a right response to a gold looks. For one that does not, such as a plain
-function, the form is found: the first in which the golds pass. Answers are then shown in it.
+A verifier with `gold_response` makes right responses itself. For any other verifier, such as a plain function,
+`find_form` finds the first form in which golds pass; test answers are then put into that form.
 """
 
 from __future__ import annotations
@@ -26,25 +26,26 @@ RESPONSE_FORMS = {
 """Templates by name, the commonest first."""
 
 OWN_FORM = "gold_response"
-"""The name of the form that a verifier makes itself."""
+"""The name of the form that the verifier's `gold_response` makes."""
 
 ENOUGH_GOLDS, GOLDS_TRIED = 5, 20
-"""A form in which all of the first golds pass is the one; else this many golds decide."""
+"""A form is taken at once if the first 5 golds pass in it; otherwise the first 20 golds decide."""
 
 Respond = Callable[[str], str]
+"""Makes a response from an answer."""
 Pays = Callable[[str, str], bool]
+"""Says whether a response, the first argument, earns the full score for a gold, the second."""
 
 
 def fill_form(form: str, answer: str) -> str:
-    """Return a whole response that commits to `answer`: in a form by its name, or by a template."""
+    """Return a response with `answer` in a form, given by its name or as a template."""
     return RESPONSE_FORMS.get(form, form).format(gold=answer)
 
 
 def find_form(pays: Pays, golds: Sequence[str], made_by_verifier: Respond | None) -> str:
-    """Return the form in which most golds pass; the first if none does better.
+    """Return the form in which most golds pass; of equal ones the first.
 
-    pays: whether a response earns the full score for a gold. made_by_verifier: makes
-    the verifier's own responses, if it does.
+    made_by_verifier: the verifier's `gold_response`, or None if it has none.
     """
     forms: dict[str, Respond] = {form: _filler(form) for form in RESPONSE_FORMS}
     if made_by_verifier is not None:

@@ -1,17 +1,20 @@
-"""A reward is composed of named terms, each a verifier's score with a weight, and of gates between them.
+"""Composes a reward from named terms, each a verifier's score with a weight and perhaps a gate.
 
     Term("format", "format", weight=0.1)
-    Term("correct", gate="format")                                         counts only where the format is right
-    Term("length", "length", offset=-1.0, args={"max": 512}, gate="correct")    is DAPO's -1..0, for right answers only
+    Term("correct", gate="format")                                       counts only if the format is right
+    Term("length", "length", offset=-1.0, args={"max": 512}, gate="correct")    DAPO's penalty from -1 to 0, gated
 
     format 1, correct 1, length 0.25   ->   0.1 + 1 - 0.75 = 0.35
-    format 0, correct 1, length 1      ->   0 + nothing + nothing = 0
+    format 0, correct 1, length 1      ->   0 + 0 + 0 = 0, since both gates are shut
 
-A term adds `weight * (score + offset)`. With a `gate` it adds that only where the term of that name passed (score 1)
-and counts itself; otherwise it adds 0 and its score does not matter. A score of None that matters, in a term with a
-weight or in the gate of one, makes the reward None: it could not be judged, which is neither 0 nor what is left of the
-sum. A term of weight 0 is measured and adds nothing. Not covered: judging (`verify_batch`), anything across the
-completions of a group.
+A term adds `weight * (score + offset)`. A term with a `gate` adds this only if the gate is open: the term of that name
+has score 1, and its own gate is open too. Otherwise the term adds 0, and its score is ignored. A term of weight 0 is
+measured and adds nothing.
+
+If a score that counts is None, in a term with a weight or in its gates, the whole reward is None: it could not be
+judged, and a partial sum would be misleading.
+
+Not covered: judging (see `verify_batch`), and rewards that depend on other completions of a group.
 """
 
 from __future__ import annotations
@@ -26,9 +29,10 @@ from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.verdict import Verdict
 
 MAX_CHECKED = 256
-"""Compositions that are remembered as sound."""
+"""The most entries of `_CHECKED`."""
 
 _CHECKED: set[str] = set()
+"""Compositions, as text, in which `find_mistakes` found nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +40,17 @@ class Term:
     """One term, which adds `weight * (score + offset)` where its gate is open."""
 
     name: str
-    """The name that gates and parts know it by."""
+    """The name of the term, which gates and `Reward.parts` refer to."""
     verifier: str | None = None
-    """The name of a verifier; None for the one that each row names, with the row's arguments."""
+    """The name of a verifier; None for the verifier that each row names, with the row's arguments."""
     weight: float = 1.0
-    """The factor of score plus offset; 0 measures without rewarding."""
+    """The factor of score plus offset; with 0 the score is measured but adds nothing."""
     offset: float = 0.0
-    """The number that is added to the score; -1 turns a score into a punishment."""
+    """The number that is added to the score; -1 turns a score into a penalty."""
     args: Mapping[str, Any] = field(default_factory=dict)
-    """The arguments of a verifier that is named here."""
+    """The arguments of `verifier`; without `verifier` they come from the row."""
     gate: str | None = None
-    """The name of the term that has to pass, or None if this one always counts."""
+    """The name of the term that has to pass, or None if this term always counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +58,24 @@ class Reward:
     """The reward of one completion."""
 
     value: float | None
-    """The sum of the parts, clipped, or None if it could not be judged."""
+    """The clipped sum of the parts, or None if it could not be judged."""
     parts: Mapping[str, float | None]
-    """Maps the name of a term to its contribution to the value, or to None if that is unknown."""
+    """Maps the name of each term to its contribution, or to None if that is unknown."""
     missing: tuple[str, ...] = ()
     """The names of the terms whose missing score made the value None."""
 
 
 def compose(terms: Sequence[Term], verdicts: Sequence[Verdict], clip: tuple[float, float] | None = None) -> Reward:
-    """Return one completion's reward from its verdicts, one for each term in order.
+    """Return the reward of one completion from its verdicts, one for each term in order.
 
     `clip` holds the lower and the upper bound of the sum. Raises ConfigError if the terms have mistakes
-    (`find_mistakes`), or the verdicts are not one for each term.
+    (`find_mistakes`), or if there is not exactly one verdict for each term.
     """
     _check(terms)
     if isinstance(verdicts, Mapping) or not all(isinstance(verdict, Verdict) for verdict in verdicts):
         raise ConfigError(
-            f"compose: verdicts are a list of Verdict; this is {verdicts!r:.80}.", "Give one for each term, in order."
+            f"compose: verdicts must be a list of Verdict; this is {verdicts!r:.80}.",
+            "Give one for each term, in order.",
         )
     if len(verdicts) != len(terms):
         raise ConfigError(f"compose: there are {len(terms)} terms and {len(verdicts)} verdicts.", "Give one for each.")
@@ -95,19 +100,19 @@ def compose(terms: Sequence[Term], verdicts: Sequence[Verdict], clip: tuple[floa
 
 
 def _check(terms: Sequence[Term]) -> None:
-    """Raise ConfigError if terms have mistakes; compositions repeat, and are remembered by their text."""
+    """Raise ConfigError if the terms have mistakes. Sound terms are cached, since each completion has the same."""
     text = repr(terms)
     if text in _CHECKED:
         return
     if mistakes := find_mistakes(terms):
-        raise ConfigError(f"compose: {mistakes[0].rstrip('.')}.", "Terms are checked as a configuration is.")
+        raise ConfigError(f"compose: {mistakes[0].rstrip('.')}.", "Correct the terms.")
     if len(_CHECKED) >= MAX_CHECKED:
         _CHECKED.clear()
     _CHECKED.add(text)
 
 
 def find_mistakes(terms: Sequence[Term]) -> list[str]:
-    """Return everything that is wrong with a composition, in one line each, misspelt verifiers and options too."""
+    """Return one line for each mistake in the terms, including unknown verifiers and options."""
     names = [term.name for term in terms]
     mistakes = [] if terms else ["there are no terms"]
     mistakes += [f"two terms are named {name!r}" for name in dict.fromkeys(names) if names.count(name) > 1]
@@ -119,7 +124,7 @@ def find_mistakes(terms: Sequence[Term]) -> list[str]:
         if term.gate is not None and term.gate not in names:
             mistakes.append(f"term {term.name!r}: its gate {term.gate!r} is not a term; there are {', '.join(names)}")
         if term.verifier is None and term.args:
-            mistakes.append(f"term {term.name!r}: args are for a verifier it names; the row's own takes the row's")
+            mistakes.append(f"term {term.name!r}: args need a verifier; the row's verifier takes the row's arguments")
         if term.verifier is not None:
             try:
                 wrong = find_option_mistakes(term.verifier, term.args)
@@ -130,7 +135,7 @@ def find_mistakes(terms: Sequence[Term]) -> list[str]:
 
 
 def _gates_are_open(term: Term, by_name: Mapping[str, Term], scores: Mapping[str, float | None]) -> bool | None:
-    """Return whether `term` counts, or None if a missing score leaves that unknown."""
+    """Return whether all gates of `term` are open, or None if a missing score leaves that unknown."""
     if term.gate is None:
         return True
     gate_counts = _gates_are_open(by_name[term.gate], by_name, scores)

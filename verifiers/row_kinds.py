@@ -1,4 +1,4 @@
-"""Kinds of rows: those with tests in place of gold, and those that truegold has no verifier for.
+"""Recognises rows with tests in place of gold, and rows that truegold has no verifier for.
 
 are_tests("assert add(1, 2) == 3"), are_tests({"inputs": ["1"], "outputs": ["2"]})      True, True
 are_tests("[1, 2]"), are_tests("72")                                                    False, False
@@ -25,8 +25,9 @@ KINDS: dict[str, tuple[str, ...]] = {
     "preferences": ("chosen", "rejected"),
     "tasks with a scorer of their own": ("reward_fn", "scorer", "environment_name"),
 }
-"""Kinds of rows that truegold has no verifier for, and the columns by which they are known."""
+"""Kinds of rows that truegold has no verifier for, and the columns that identify each kind."""
 KIND_COLUMNS = tuple(name for columns in KINDS.values() for name in columns)
+"""All columns of `KINDS`."""
 
 
 TESTS = (
@@ -34,12 +35,12 @@ TESTS = (
     *("verification_info.test_cases", "verification_info", "reward_model.ground_truth", "ground_truth"),
     *("verifier_args.tests", "verifier_args", "info.tests", "info"),
 )
-"""Columns that may hold a program's tests, the surest first; `inputs` next to `outputs` are tests as well."""
+"""Columns that may hold tests of a program, the surest first. (`inputs` together with `outputs` are tests too.)"""
 _TEST_CODE = re.compile(r"^[^\S\n]*(?:assert\b|def (?:check|test)\w*\(|class \w+\(.*TestCase\))", re.MULTILINE)
 
 
 def looks_like_tests(value: object) -> bool:
-    """Say whether these are tests rather than an answer or a text, as far as a glance tells."""
+    """Say whether a value has the shape of tests, without parsing any code."""
     tests = parse_structure(value)
     if isinstance(tests, Mapping):
         pairs = (("inputs", "outputs"), ("input", "output"))
@@ -52,7 +53,7 @@ def looks_like_tests(value: object) -> bool:
 
 
 def are_tests(value: Any) -> bool:
-    """Say whether a value is tests, or a text of assertions."""
+    """Say whether a value holds tests: cases of input and output, or code with assertions."""
     if isinstance(value, list) and len(value) == 1 and not isinstance(value[0], Mapping):
         value = value[0]
     if isinstance(value, str) and _TEST_CODE.search(value) is not None:
@@ -64,14 +65,14 @@ def are_tests(value: Any) -> bool:
 
 
 def is_test_code(tests: Any) -> bool:
-    """Say whether tests are assertions in Python, which no other column holds by chance."""
+    """Say whether tests are Python code with assertions, which cannot be mistaken for another kind of column."""
     structure = parse_structure(tests)
     lines = structure if isinstance(structure, list) else [structure]
     return all(isinstance(line, str) and _TEST_CODE.search(line) is not None for line in lines)
 
 
 def _asserts(code: str) -> bool:
-    """Say whether a text is Python that compares something or calls it."""
+    """Say whether a text is Python code whose assertions compare something or call a function."""
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -83,7 +84,7 @@ def _asserts(code: str) -> bool:
 
 
 def foreign_kind(values: Mapping[str, Any]) -> str | None:
-    """Say what a record is, where truegold has no verifier for it; None of any other record."""
+    """Return a description of a record that truegold has no verifier for, or None for any other record."""
     known = ((kind, name) for kind, columns in KINDS.items() for name in columns if says_something(values.get(name)))
     for kind, column in known:
         if find_column("gold", [values]) is None and not (values.get("tests") or values.get("test_list")):
@@ -95,14 +96,14 @@ def foreign_kind(values: Mapping[str, Any]) -> str | None:
 
 
 def says_something(value: object) -> bool:
-    """Say whether a column's value is neither missing nor empty, an array's neither."""
+    """Say whether a value is neither missing, null, blank nor an empty list or array."""
     if isinstance(value, str):
         return bool(value.strip())
     return is_there(value) and getattr(value, "__len__", lambda: 1)() > 0
 
 
 def foreign_gold(gold: object) -> str | None:
-    """Say what a gold is that is an object, or a list of objects, also as JSON text; None of any other."""
+    """Return a description of a gold that is a JSON object or a list of objects, or None for any other gold."""
     structure = parse_structure(gold)
     entries = structure if isinstance(structure, list | tuple) else [structure]
     parsed = [parse_structure(entry) for entry in entries]

@@ -1,4 +1,4 @@
-"""Reads JSON strictly: integers of any size exactly, neither NaN nor half a character.
+"""Reads JSON strictly: integers of any size stay exact; NaN and lone surrogates are refused.
 
 parse_json('{"n": 12345678901234567890}')    {"n": 12345678901234567890}
 parse_structure("[1, 2]"), parse_structure("7")    [1, 2], "7"
@@ -24,25 +24,25 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 class LoneSurrogate(ValueError):
-    """A JSON text spells half of a character, `"\\ud800"`: it is legal JSON, and no file can hold it as UTF-8."""
+    """A JSON text with a lone surrogate, `"\\ud800"`, which JSON allows but UTF-8 cannot store."""
 
 
 def parse_json(text: str) -> object:
-    """Return the value of a strict JSON text; raise ValueError with one line that says what is wrong.
+    """Return the value of a strict JSON text. Raises ValueError with one line that describes the mistake.
 
-    All JSON is read here, so that no value with a lone surrogate gets any further.
+    All of truegold's JSON is read here, so that no value has a lone surrogate.
     """
     if _LONG_NUMBER.search(text) is None:
         try:
             parsed: object = orjson.loads(text)
             return parsed
         except orjson.JSONDecodeError:
-            pass  # It is stricter about lone surrogates and huge floats, and says less about what is wrong.
+            pass  # orjson also refuses some legal texts, such as huge floats, and its errors say less.
     try:
         value: object = json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         raise ValueError(f"{error.msg} at character {error.pos}") from None
-    except RecursionError:  # The parser bounds the depth itself: a line may hold a million "[".
+    except RecursionError:  # A line may hold a million "[".
         raise ValueError("nested too deeply") from None
     if _SURROGATE.search(text) is not None:
         _refuse_lone_surrogates(value)
@@ -50,7 +50,7 @@ def parse_json(text: str) -> object:
 
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-"""Half of a character as JSON spells it; two halves in a row are a whole one."""
+"""A surrogate as JSON spells it: `\\ud83d`. Two in a row make one character; one alone is a lone surrogate."""
 
 
 def _refuse_lone_surrogates(value: object) -> None:
@@ -62,22 +62,22 @@ def _refuse_lone_surrogates(value: object) -> None:
         elif isinstance(part, list):
             remaining += part
         elif isinstance(part, str) and not is_utf8(part):
-            raise LoneSurrogate(f"a text holds a lone surrogate, half of a character: {part!a:.60}")
+            raise LoneSurrogate(f"a text holds a lone surrogate: {part!a:.60}")
 
 
 MANY_KEYS = 200
-"""The keys of an object with more are not looked for one by one."""
+"""The most keys that are counted one by one in the text; for more keys the parser is faster."""
 
 
 def repeated_key(text: str, value: Mapping[str, Any]) -> str | None:
-    """Return a key that an object of a JSON text has twice with other values, or None if there is none.
+    """Return a key that occurs twice in an object with different values, or None if there is none.
 
-    text: the JSON of `value`. Keys of objects within the object's own are looked at, those of deeper ones are not.
+    text: the JSON of `value`. The keys of the object and of the objects directly in it are checked.
     """
     names = [*value, *(name for inner in value.values() if isinstance(inner, dict) for name in inner)]
     if len(names) <= MANY_KEYS and all(
         text.count(f'"{name}"') < 2 for name in names
-    ):  # This costs a scan, the parser with a hook ten times more.
+    ):  # Counting is ten times faster than the parser with a hook.
         return None
     repeated: list[str] = []
 
@@ -95,7 +95,7 @@ def repeated_key(text: str, value: Mapping[str, Any]) -> str | None:
 
 
 def parse_structure(value: Any) -> Any:
-    """Return the object or array that a text holds as JSON; every other value as it is."""
+    """Return the object or array that a text holds as JSON; any other value is returned unchanged."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
             return parse_json(value)
@@ -105,20 +105,22 @@ def parse_structure(value: Any) -> Any:
 
 
 MAX_LITERAL = 100_000
-"""Longer texts are not read as Python."""
+"""The longest text that is read as a Python literal."""
 _ARRAY = re.compile(r"\barray\((\[.*?\])(?:,\s*dtype=[\w'<>]+)?\)", re.DOTALL)
-"""An array of numpy within a list or a dict."""
+"""A numpy array within a list or a dict: `array([1, 2], dtype=int64)`."""
 _BETWEEN_DICTS = re.compile(r"\}\s*\n\s*\{")
-"""numpy writes no commas between the entries of an array."""
+"""The gap between two dicts in a printed numpy array, which has no commas."""
 
 
 def parse_literal(value: Any) -> Any:
-    """Return what `parse_structure` does, and the list or dict that a text holds as Python or numpy writes it."""
+    """Return the list or dict that a text holds as JSON, Python or numpy; any other value is returned unchanged."""
     structure = parse_structure(value)
     if not isinstance(structure, str) or structure.lstrip()[:1] not in ("{", "[") or len(structure) > MAX_LITERAL:
         return structure
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SyntaxWarning)  # LaTeX has escapes that Python has not.
+        warnings.simplefilter(
+            "ignore", SyntaxWarning
+        )  # Python warns of LaTeX commands such as `\sqrt`, which are not escapes of Python.
         try:
             return ast.literal_eval(_ARRAY.sub(r"\1", _BETWEEN_DICTS.sub("}, {", structure.strip())))
         except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
@@ -126,7 +128,7 @@ def parse_literal(value: Any) -> Any:
 
 
 def is_utf8(text: str) -> bool:
-    """Say whether a text can be written as UTF-8: one with a lone surrogate cannot."""
+    """Say whether a text can be written as UTF-8, that is, has no lone surrogate."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

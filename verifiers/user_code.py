@@ -1,9 +1,9 @@
-"""Loads objects of users' code by their import strings: verifiers, detectors and all else that is plugged in.
+"""Loads objects from users' code by import string: verifiers, detectors and other plug-ins.
 
     load_object("my_pkg.checks", "unit_price", "verifier 'my_pkg.checks:unit_price'")
     load_object("path/to/checks.py", "unit_price", "verifier 'path/to/checks.py:unit_price'")
 
-A mistake is a ConfigError of one line that begins with the label (the last argument) and says what there is instead.
+A mistake raises a ConfigError of one line that begins with the label (the last argument) and names what is available.
 """
 
 from __future__ import annotations
@@ -27,16 +27,15 @@ _FILE_LOCK = threading.Lock()
 
 
 def split_spelling(spelling: str) -> tuple[str, str] | None:
-    """Return the module (or file) and the object that an import string names, or None if `spelling` is not an import
-    string."""
+    """Return the module (or file) and the object of an import string, or None if `spelling` is not one."""
     source, colon, attribute = spelling.rpartition(":")
     return (source, attribute) if colon and source and attribute else None
 
 
 def load_object(source: str, attribute: str, label: str) -> object:
-    """Return the object `attribute` (dots reach into it) of the module or file `source`.
+    """Return the object `attribute` of the module or file `source`; a dotted attribute reaches into objects.
 
-    Raises ConfigError if there is no such module, file or object, and where loading it fails.
+    Raises ConfigError if the module, file or object does not exist, or if loading fails.
     """
     module = _load_module(source, label)
     loaded: object = module
@@ -60,7 +59,7 @@ def is_file(source: str) -> bool:
 
 
 def source_digest(source: str, label: str) -> str:
-    """Return 12 hex digits over the source file of a module, or an empty text where it has none.
+    """Return a digest (12 hex digits) of a module's source file, or an empty text if the module has no file.
 
     Raises ConfigError if the module cannot be loaded.
     """
@@ -69,18 +68,18 @@ def source_digest(source: str, label: str) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
-    """Return a hint with the known word that is nearest, or None if none is near."""
+    """Return the hint "Did you mean ...?" with the most similar known word, or None if no word is similar."""
     close = close_match(word, known)
     return f"Did you mean {close!r}?" if close is not None else None
 
 
 def close_match(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that is nearest, or None if none is near."""
+    """Return the most similar known word, or None if no word is similar."""
     return next(iter(difflib.get_close_matches(word, list(known), n=1)), None)
 
 
 def near_path(path: Path) -> str | None:
-    """Return a hint with the nearest path in the folder of a path that does not exist, or None if none is near."""
+    """Return the hint "Did you mean ...?" with the most similar name in the folder of a missing path, or None."""
     beside = path.parent.iterdir() if path.parent.is_dir() else ()
     name = close_match(path.name, (other.name for other in beside))
     return f"Did you mean {str(path.parent / name)!r}?" if name is not None else None
@@ -101,12 +100,12 @@ def _import_module(module: str, label: str) -> ModuleType:
             ) from error
         raise _broken(label, error) from error
     except (Exception, SystemExit) as error:
-        # A script that ends itself would end the command, with the exit code that it likes.
+        # Without SystemExit here, a script that calls sys.exit() would end the command.
         raise _broken(label, error) from error
 
 
 def _load_file(path: Path, label: str) -> ModuleType:
-    """Run a file as a module, once for each content: an edited file is loaded anew."""
+    """Load a file as a module. An edited file is loaded again; an unchanged one is taken from `sys.modules`."""
     if not path.is_file():
         nearby = sorted(p.name for p in path.parent.glob("*.py")) if path.parent.is_dir() else []
         raise ConfigError(f"{label}: there is no file {path.resolve()}.", did_you_mean(path.name, nearby))
@@ -116,12 +115,12 @@ def _load_file(path: Path, label: str) -> ModuleType:
         if module_name in sys.modules:
             return sys.modules[module_name]
         spec = importlib.util.spec_from_file_location(module_name, full_path)
-        assert spec is not None and spec.loader is not None  # A path that ends in .py always has a loader.
+        assert spec is not None and spec.loader is not None  # True for every path that ends in .py.
         module = importlib.util.module_from_spec(spec)
-        # It is there before it runs, because dataclasses look their module up.
+        # The module is registered before it runs, because dataclasses look it up.
         sys.modules[module_name] = module
         try:
-            # It is compiled from the bytes that were digested: a bytecode cache may be as old as its time stamp allows.
+            # Compiling the digested bytes avoids a bytecode cache, which may be stale.
             exec(compile(code, str(full_path), "exec"), module.__dict__)
         except (Exception, SystemExit) as error:
             del sys.modules[module_name]
@@ -131,7 +130,7 @@ def _load_file(path: Path, label: str) -> ModuleType:
 
 def _broken(label: str, error: BaseException) -> ConfigError:
     location = ""
-    if not isinstance(error, SyntaxError):  # A syntax error says its line itself.
+    if not isinstance(error, SyntaxError):  # The text of a syntax error already names the line.
         frame = traceback.extract_tb(error.__traceback__)[-1]
         location = f" ({frame.filename}, line {frame.lineno})"
     return ConfigError(f"{label} could not be loaded: {type(error).__name__}: {error}{location}.")

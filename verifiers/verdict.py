@@ -1,9 +1,10 @@
-"""The verdict and the verifier: the contract of everything that says what is right.
+"""The contract of verifiers: the verdict, its reasons, and the verifier protocol.
 
-A verifier is synchronous, pure, picklable and thread-safe; it uses no signals and no global state. It judges one
-response against one gold answer. Batches, processes, deadlines and caching belong to the runner (`verify_batch`).
+A verifier judges one response against one gold answer. It is synchronous, pure, picklable and thread-safe, and uses
+neither signals nor global state. Batches, processes, deadlines and caching belong to the runner (`verify_batch`).
 
-"Could not judge" is `score=None`. It is never turned into 0 or 1: metrics leave it out and count it.
+A score of None means "could not judge". It is never replaced by 0 or 1: metrics leave such verdicts out and report
+their number.
 """
 
 from __future__ import annotations
@@ -15,35 +16,36 @@ from typing import Any, NoReturn, Protocol, runtime_checkable
 
 
 class Reason(StrEnum):
-    """Why a verdict came out as it did. The vocabulary is closed, so that reports can count by it."""
+    """The reason of a verdict: one of a fixed set of codes, by which reports count."""
 
     MATCH = "match"
     """The response earns the full score."""
     MISMATCH = "mismatch"
-    """The response answers, and the answer is wrong."""
+    """The response has an answer, which is wrong."""
     PARTIAL = "partial"
     """Some of the checks passed, such as part of the test cases, and the score lies between 0 and 1."""
     NO_ANSWER = "no_answer"
-    """The response commits to no answer, and nothing at its end looks like one."""
+    """The response does not commit to an answer, and nothing at its end looks like an answer."""
     HEDGED = "hedged"
-    """The response offers several answers where one was asked for."""
+    """The response gives several different answers instead of one."""
     UNREAD = "unread"
-    """An answer seems to be there, in a form that is not read: it may be right or wrong. It earns 0, since a reward
-    of None would let a policy opt out of every problem that it cannot solve, and is counted apart from `mismatch`."""
+    """The response seems to have an answer, but in a form that cannot be read, so that it may be right. The score is
+    0: with None, a policy could avoid every problem that it cannot solve. Reports count it apart from `mismatch`."""
     GOLD_MISSING = "gold_missing"
     """The row has no gold answer, or an empty one."""
     GOLD_UNPARSED = "gold_unparsed"
-    """The form of the gold answer cannot be read."""
+    """The gold answer is in a form that cannot be read."""
     TIMEOUT = "timeout"
     """A deadline passed before a verdict was reached."""
     LIMIT = "limit"
-    """A bound on length, depth, size or memory was met before a verdict was reached."""
+    """A limit on length, depth, size or memory was exceeded before a verdict was reached."""
     SANDBOX_ERROR = "sandbox_error"
     """The sandbox or the service that runs programs failed."""
     DECLINED = "declined"
-    """The verifier cannot tell: a user's returned None, or both sides of `math` may mean the same."""
+    """The verifier cannot decide: a user's verifier returned None, or `math` could neither prove the two answers equal
+    nor different."""
     VERIFIER_ERROR = "verifier_error"
-    """A user's verifier raised, or what the row hands to its verifier (`info`, tests) is wrong."""
+    """A user's verifier raised an error, or the row's arguments for the verifier (`info`, tests) are invalid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +55,19 @@ class Verdict:
     score: float | None
     """The share that the response earned, in [0, 1], or None if it could not be judged."""
     reason: Reason
-    """Why, as a code that reports count by."""
+    """The reason of the verdict, by which reports count."""
     extracted: str | None = None
-    """The answer that was judged, as it stood in the response."""
+    """The answer that was judged, as the response wrote it."""
     evidence: Mapping[str, Any] = field(default_factory=dict)
-    """The grounds of the verdict, fit for JSON: parsed forms, the rule that decided, the failing test, the cost."""
+    """Details of the verdict as JSON values: parsed forms, the deciding rule, the failing test, the cost."""
 
     def __post_init__(self) -> None:
         if self.score is not None and not 0.0 <= self.score <= 1.0:
             raise ValueError(f"score must lie in [0, 1] or be None, got {self.score!r}")
 
     def __bool__(self) -> NoReturn:
-        """Raise TypeError: every object is true otherwise, so that `if verify(...)` would pass wrong answers."""
-        raise TypeError("a Verdict has no truth value: ask verdict.passed, or verdict.score")
+        """Raise TypeError. By default every object is true, so that `if verify(...)` would accept wrong answers."""
+        raise TypeError("a Verdict has no truth value: use verdict.passed or verdict.score")
 
     @property
     def passed(self) -> bool:
@@ -74,11 +76,11 @@ class Verdict:
 
 
 NO_INFO: Mapping[str, Any] = {}
-"""The `info` of a call that hands none over."""
+"""The default `info`: no arguments."""
 
 
 def reason_for_score(score: float) -> Reason:
-    """Return the reason that goes with a score which is the share of checks that passed."""
+    """Return the reason for a score that is a share of passed checks: all, some or none."""
     if score == 1.0:
         return Reason.MATCH
     return Reason.PARTIAL if score > 0.0 else Reason.MISMATCH
@@ -88,25 +90,28 @@ def reason_for_score(score: float) -> Reason:
 class Verifier(Protocol):
     """The protocol of a verifier, which judges a whole response.
 
-    It may also have `options`, the names that it reads of `info`; `needed_options`, the names without which it judges
-    nothing; `check_options(info)`, which raises ValueError for a senseless value; and `deterministic`, which is False
-    where the same response may get another verdict. Arguments that a configuration sets for all rows are checked by
-    them before any work.
+    Optional attributes, by which the arguments of a configuration are checked before any work:
+
+    - `options`: the keys of `info` that the verifier reads.
+    - `needed_options`: the keys of `info` that are required.
+    - `check_options(info)`: raises ValueError for an invalid value.
+
+    `deterministic` is optional too: False if the same response may get different verdicts.
     """
 
     @property
     def name(self) -> str:
-        """The name by which reports speak of it."""
+        """The name of the verifier in reports."""
 
     @property
     def version(self) -> str:
-        """A text that changes whenever a verdict could change, so that caches notice."""
+        """A text that changes whenever a verdict could change, since it is part of cache keys."""
 
     def __call__(
         self, response: str, gold: str | None, *, problem: str | None = None, info: Mapping[str, Any] = ...
     ) -> Verdict:
         """Judge `response` against `gold`.
 
-        problem: the text that was answered, if it is known. info: the row's arguments for this verifier, such as a
-        tolerance or tests.
+        problem: the problem that the response answers, if known. info: the row's arguments for this verifier, such as
+        a tolerance or tests.
         """

@@ -1,4 +1,4 @@
-r"""Reads numbers as they are written: in digits, in English words and in Chinese numerals, each to its exact value.
+r"""Reads numbers written in digits, in English words or in Chinese numerals, as exact fractions.
 
     plain_number("1,234.5")   2469/2     plain_number("-3/4")   -3/4    plain_number(r"2\frac{1}{3}")     7/3
     plain_number("5e-3")      1/200      plain_number("2 1/2")   5/2    plain_number("3 \\times 10^8")    300000000
@@ -10,8 +10,8 @@ r"""Reads numbers as they are written: in digits, in English words and in Chines
     chinese_integer("一万二千零三十四")   12034          chinese_integer("二〇二一")   2021
     chinese_decimal("三点五")            7/2
 
-`RUN` is a regular expression for runs of English number words, which polars (Rust) and Python both take. Not covered:
-text around a number (units, formulas, sentences), and decimal commas.
+`RUN` is a regular expression for a run of English number words, written for polars; `PYTHON_RUN` is the same for `re`.
+Not covered: text around a number (units, formulas, sentences), and decimal commas.
 """
 
 from __future__ import annotations
@@ -22,31 +22,37 @@ from fractions import Fraction
 from importlib.resources import files
 
 MAX_EXPONENT = 3_000
-"""Powers of ten beyond this are not read. Stops `1e999999999`, which is a gigabyte of digits."""
+"""The largest power of ten that is read: `1e999999999` would be a gigabyte of digits."""
 
 _WORDS = tomllib.loads(files(__package__).joinpath("number_words.toml").read_text(encoding="utf-8"))
 UNITS: dict[str, int] = dict(zip(_WORDS["units"].split(), range(20), strict=True))
+"""Words of the numbers 0 to 19."""
 TENS: dict[str, int] = dict(zip(_WORDS["tens"].split(), range(20, 100, 10), strict=True))
+"""Words of the tens: twenty to ninety."""
 BELOW_HUNDRED = UNITS | TENS
-"""The words that a number below 100 is made of."""
+"""Words that form the numbers below 100."""
 SCALES: dict[str, int] = _WORDS["scales"]
+"""Words that multiply the number before them: "dozen" is 12, "million" 1,000,000."""
 ORDINALS: dict[str, int] = dict(zip(_WORDS["ordinals"].split(), range(3, 21), strict=True)) | _WORDS["round_ordinals"]
-"""Words that are parts after a number, after "a" and before "of", and else positions in a list."""
+"""Ordinals: parts after a number, after "a" and before "of" ("two thirds", "a third"), otherwise positions."""
 PARTS = {"half": 2, "halves": 2, "quarter": 4, "quarters": 4, **{f"{word}s": value for word, value in ORDINALS.items()}}
-"""Words that are parts wherever they stand."""
+"""Words that are always parts, by their divisor: "halves" is 2."""
 MULTIPLES = {word: int(value) for value, words in _WORDS["multiples"].items() for word in words.split()}
+"""Words for multiples: "twice" is 2, "triple" is 3."""
 LAST_OF_ORDINAL = {"first": 1, "second": 2}
-"""Words that end an ordinal after a ten, as in "twenty-first"; alone they are left as words."""
+"""Words that are read only at the end of an ordinal, as in "twenty-first"."""
 _ROMAN = re.compile(r"(?=[MDCLXVI]{2})M{0,3}(CM|CD|D?C{0,3})(XC|XL|L?X{0,3})(IX|IV|V?I{0,3})")
 _ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 COMMON_PERCENTAGES = {Fraction(25): Fraction(1, 4), Fraction(50): Fraction(1, 2), Fraction(75): Fraction(3, 4)}
-"""Percentages that rewordings often write as a fraction."""
+"""Percentages that reworded problems often write as a fraction."""
 CHINESE_DIGITS: dict[str, int] = _WORDS["chinese_digits"]
 CHINESE_SCALES: dict[str, int] = _WORDS["chinese_scales"]
 
 NUMBER_WORDS = (*UNITS, *TENS, *SCALES, *PARTS, *ORDINALS, *MULTIPLES)
+"""All English words that a run may consist of, apart from "and", "a" and "point"."""
 
 _BOUNDARY = r"(?-u:\b)"
+"""A word boundary of ASCII, as Rust writes it."""
 _PERCENT = re.compile(r"\s?(?:\\?%|％|per\s?cent)$")
 _WORD = re.compile(r"[a-z]+|,")
 Reading = tuple[Fraction, bool]
@@ -55,18 +61,22 @@ DECIMAL = r"(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)"
 """Digits without a sign, with or without commas and a point."""
 _SIGNED = rf"[+-]?\s{{0,3}}{DECIMAL}"
 _BRACED = rf"\{{\s{{0,3}}({_SIGNED})\s{{0,3}}\}}"
+"""A number in braces, as an argument of a LaTeX command."""
 _MIXED = re.compile(r"(\d+)(?:\s{1,3}(\d+)/(\d+)|\s{0,3}\\frac\{(\d+)\}\{(\d+)\})")
+r"""A mixed number: `2 1/2`, `2\frac{1}{2}`."""
 _QUOTIENT = re.compile(
     rf"\\frac\s{{0,3}}{_BRACED}\s{{0,3}}{_BRACED}|\\frac\s{{0,3}}(\d)\s{{0,3}}(\d)|({DECIMAL})\s{{0,3}}/\s{{0,3}}({_SIGNED})"
 )
+r"""A fraction: `\frac{1}{2}`, `\frac12`, `1/2`."""
 _SCIENTIFIC = re.compile(
     rf"({DECIMAL})(?:[eE]([+-]?\d+)|\s{{0,3}}(?:\\times|\\cdot|\*|x)\s{{0,3}}10\s{{0,3}}\^\s{{0,3}}\{{?([+-]?\d+)\}}?)"
 )
+r"""Scientific notation: `5e-3`, `3 \times 10^8`."""
 _DECIMAL = re.compile(DECIMAL)
 
 
 def roman_number(text: str) -> int | None:
-    """Return 14 for XIV and xiv; None for other texts, and for one letter."""
+    """Return the value of a Roman number of two letters or more, XIV or xiv -> 14; None for any other text."""
     text = text.upper() if text.islower() else text
     if _ROMAN.fullmatch(text) is None:
         return None
@@ -85,18 +95,19 @@ RUN = (
     rf"{_BOUNDARY}(?:an?\s(?:{_any_of((*SCALES, *PARTS, *ORDINALS))})|{_ELEMENT})"
     rf"(?:(?:,?\s|-)(?:and\s|point\s)?(?:an?\s)?{_ELEMENT})*{_BOUNDARY}(?:\s?(?:\\?%|％|per\s?cent{_BOUNDARY}))?"
 )
-"""Runs of number words. Word boundaries are those of ASCII, as Rust writes them; `PYTHON_RUN` is the same for `re`."""
+"""A run of number words, as a pattern of Rust (polars)."""
 PYTHON_RUN = RUN.replace(_BOUNDARY, r"\b")
+"""`RUN` as a pattern of Python."""
 RUN_WITH_SPACE = (
     rf"{_BOUNDARY}an?\s(?:{_any_of((*SCALES, *PARTS, *ORDINALS))}){_BOUNDARY}|(?:{_any_of(ORDINALS)})\sof{_BOUNDARY}"
     rf"|{_BOUNDARY}(?:{_any_of(NUMBER_WORDS)})(?:,?\s|-)(?:and\s|point\s)?(?:an?\s)?(?:{_any_of(NUMBER_WORDS)}){_BOUNDARY}"
     rf"|{_BOUNDARY}(?:{_any_of(NUMBER_WORDS)})\s(?:\\?%|％|per\s?cent)"
 )
-"""The pattern of every text in which a run has whitespace in it."""
+"""Finds whether a text has a run of several words; it is simpler than `RUN` and need not match the whole run."""
 
 
 def read_run(text: str) -> list[Reading]:
-    """Return the numbers of a run of English number words in lower case, as `RUN` matches them."""
+    """Return the numbers in a match of `RUN` in lower case."""
     bare = _PERCENT.sub("", text)
     numbers = _Words(_WORD.findall(bare)).read()
     if bare != text and numbers:
@@ -106,7 +117,7 @@ def read_run(text: str) -> list[Reading]:
 
 
 def number_in_words(text: str) -> Fraction | None:
-    """Return the number that words say; None for several, as in "four five" and "nineteen eighty-four"."""
+    """Return the number of a run, or None if the run has several, as in "four five" or "nineteen eighty-four"."""
     numbers = read_run(text)
     return numbers[0][0] if len(numbers) == 1 else None
 
@@ -133,7 +144,7 @@ class _Words:
                 numbers.append(self._read_part())
             elif word in MULTIPLES:
                 numbers.append((Fraction(MULTIPLES[word]), False))
-            # Words between numbers ("and", "a", "of") are passed over, and so are words that have been read above.
+            # Skip a word between numbers ("and", "a", "of"), unless words have been read above.
             self._position = max(self._position, start + 1)
         return numbers
 
@@ -156,14 +167,14 @@ class _Words:
         return value + self._read_fraction_after_and(), False
 
     def _part(self, is_one: bool) -> int | None:
-        """Return the divisor of the part that comes next, after "one" or another number, or None if none does."""
+        """Return the divisor if the next word is a part ("thirds" -> 3), else None. is_one: the number before is 1."""
         word = self._word()
         if word in ORDINALS and (is_one or self._word(1) == "of"):
             return ORDINALS[word]
         return PARTS.get(word) if word not in ("half", "quarter") or is_one else None
 
     def _read_fraction_after_and(self) -> Fraction:
-        """Return the fraction of a mixed number ("and a half", "and three quarters"), 0 if none comes next."""
+        """Read the fraction of a mixed number ("and a half", "and three quarters"); return 0 if none follows."""
         start = self._position
         if self._word() != "and":
             return Fraction(0)
@@ -183,7 +194,7 @@ class _Words:
         return top / part
 
     def _read_decimals(self) -> Fraction:
-        """Return what comes after the point: digits ("two five"), or a number ("twenty-five")."""
+        """Read the decimals after "point", as digits ("two five") or as a number ("twenty-five")."""
         digits = ""
         while self._word() in BELOW_HUNDRED:
             word = self._word()
@@ -195,7 +206,7 @@ class _Words:
         return Fraction(int(digits), 10 ** len(digits))
 
     def _read_cardinal(self) -> int:
-        """Read on as long as the words are of one number: "twenty five" and "two hundred five", not "four five"."""
+        """Read the words of one whole number: all of "two hundred five", but only the first word of "four five"."""
         total, group = 0, -1
         smallest_scale = 10**15
         while True:
@@ -219,12 +230,12 @@ class _Words:
             self._position += 1
 
     def _goes_on_after(self, total: int, group: int) -> bool:
-        """Whether the number goes on after "and" or a comma: it must have ended with "hundred" or a larger scale."""
+        """Return whether the number goes on after "and" or a comma, which must follow "hundred" or a larger scale."""
         following = self._word(1)
         is_number = following in BELOW_HUNDRED
         ends_with_hundred = group > 0 and group % 100 == 0 and self._word() == "and"
         ends_with_scale = group < 0 and total > 0
-        # In "two hundred and one half" the number ends before "and".
+        # "two hundred and one half" is 200 and a fraction.
         is_fraction = self._word(2) in PARTS or self._word(2) in ORDINALS
         return is_number and (ends_with_hundred or ends_with_scale) and not is_fraction
 
@@ -242,16 +253,16 @@ class _Words:
 
 
 def _room_below(group: int) -> int:
-    """Return the number that what comes next has to be below: 10 after "twenty", 100 after "two hundred"."""
+    """Return the upper bound of the word that may follow `group`: 10 after "twenty", 100 after "two hundred"."""
     if group % 100 == 0:
         return 100
     return 10 if group % 10 == 0 and group % 100 >= 20 else 0
 
 
 def chinese_integer(text: str, *, positional: bool = True) -> int | None:
-    """Return 12034 for 一万二千零三十四, None for anything else.
+    """Return the value of a Chinese numeral, 一万二千零三十四 -> 12034, or None for any other text.
 
-    positional: digits without a scale are places, 二〇二一 is 2021. Else the last one counts, 七八个 is 8.
+    positional: digits without a scale are places, 二〇二一 -> 2021; otherwise only the last one counts, 七八 -> 8.
     """
     if not text or any(char not in CHINESE_DIGITS and char not in CHINESE_SCALES for char in text):
         return None
@@ -271,7 +282,7 @@ def chinese_integer(text: str, *, positional: bool = True) -> int | None:
 
 
 def chinese_decimal(text: str, *, positional: bool = True) -> Fraction | None:
-    """Return 7/2 for 三点五, and the value of a numeral without 点."""
+    """Return the value of a Chinese numeral with or without decimals, 三点五 -> 7/2, or None for any other text."""
     whole, point, decimals = text.partition("点")
     value = chinese_integer(whole, positional=positional)
     digits = chinese_places(decimals)
@@ -281,14 +292,14 @@ def chinese_decimal(text: str, *, positional: bool = True) -> Fraction | None:
 
 
 def chinese_places(text: str) -> str:
-    """Return the Arabic digits for the Chinese ones in a text, without its other characters."""
+    """Return the Chinese digits of a text as Arabic digits; other characters are left out."""
     return "".join(str(CHINESE_DIGITS[char]) for char in text if char in CHINESE_DIGITS)
 
 
 def plain_number(text: str) -> Fraction | None:
-    r"""Return the number that a text without typesetting is as a whole; None for anything else.
+    r"""Return the number if the whole text is one number, else None.
 
-    `2\frac{5}{3}` is not a mixed number, but may be a product.
+    `2\frac{5}{3}` is not read: it is not a mixed number, but may be a product.
     """
     sign = -1 if text[:1] == "-" else 1
     body = text[1:].lstrip() if text[:1] in ("-", "+") else text

@@ -3,18 +3,23 @@
 Each case is a process of its own, since a process holds one vLLM:
 
     train-float32, train-bfloat16     ten steps of GRPO on a checkpoint that has learnt sums, through the stage `train`
+    train-bfloat16-graphs-...         with CUDA graphs: the whole demo, ZeRO 2 and 3, adapters, a full GPU and the next
+                                      start, dialogues (`sft-bfloat16` first)
     seeds-eager, seeds-graphs, ...    tokens a second with a seed for each request and without; `-v1`: the older runner
     beside-0.5b, -1.5b, -3b           plan and measured peaks, sleep levels, sync, probe, an update without room
+    beside-0.5b-zero2, -zero3         plan and measured peaks, sync, probe
     loss-0.5b, -1.5b                  our chunks of logits beside Liger's fused losses
 
-The cases of `train` need `TRUEGOLD_DEMO`, the folder of a run up to `sft` and `select`; the others make random models
-of Qwen2.5's configurations, which vLLM loads as dummies before the trainer hands over its weights. Where FlashInfer is
-missing, `VLLM_USE_FLASHINFER_SAMPLER=0` has to be set.
+The cases of `train` need `TRUEGOLD_DEMO`, the folder of a run up to `sft` and `select`; those of dialogues
+`TRUEGOLD_SHOP`, one of `examples/shop.yaml` with `model` and `take_rows`, and its `sft.jsonl`. The others make random
+models of Qwen2.5's configurations, which vLLM loads as dummies before the trainer hands over its weights. Where
+FlashInfer is missing, `VLLM_USE_FLASHINFER_SAMPLER=0` has to be set.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import os
 import tempfile
@@ -28,6 +33,7 @@ from typing import Any
 
 import torch
 import vllm
+import yaml
 from vllm import LLM
 
 from truegold.pipeline.config.engines import VllmEngineConfig
@@ -35,16 +41,23 @@ from truegold.pipeline.engines.base import SamplingParams
 from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.grpo import GrpoConfig
+from truegold.train.config.models import SftConfig
 from truegold.train.grpo.stage import grpo
 from truegold.train.model.engine import NoRoomError, TrainingEngine
 from truegold.train.model.memory_plan import ModelShape, plan_memory
 from truegold.train.rollout.rollout import Probe
+from truegold.train.sft import sft
 
 from .figures import QWEN, Figures, allocated, device, give_back, machine, peak, qwen_config, reset_peak, synchronize
 from .memory import make_engine, make_segments, set_checkpointing, step_loss
 from .steps import _make_checkpoint
 
 PROMPT_TOKENS, OUTPUT_TOKENS = 64, 256
+EXAMPLES = Path(__file__).parents[2] / "examples"
+OF_EXAMPLES = {"demo", "shop", "zero2", "zero3", "lora", "full", "again"}
+"""Flags of cases that take their settings from an example."""
+LEFT = 2**25
+"""Bytes of the GPU that another program leaves."""
 
 
 def run(figures: Figures, case: str) -> None:
@@ -67,32 +80,25 @@ class _LastLine(NullProgress):
 
 
 def _train(figures: Figures, rest: str) -> None:
-    """Train the demo's tiny model for ten steps. rest: the dtype; `-awake` where vLLM keeps its memory, `-graphs` with
-    CUDA graphs."""
-    demo = Path(os.environ["TRUEGOLD_DEMO"])
+    """Train through the stage. rest: the dtype, and flags:
+
+    awake, graphs         vLLM keeps its memory; CUDA graphs
+    demo, shop            all steps of that example, in place of ten
+    zero2, zero3, lora    twenty of the demo's steps
+    full, again           likewise; another program takes the GPU in the third step, and the next start
+    """
     dtype, *flags = rest.split("-")
-    engine: dict[str, Any] = {"dtype": dtype, "max_model_len": 64, "gpu_memory_utilization": 0.2, "cpu_kv_cache_gib": 1}
-    if torch.cuda.is_available():
-        engine |= {"sleep": "awake" not in flags, "enforce_eager": "graphs" not in flags}
-    settings = {
-        "steps": 10,
-        "prompts_per_step": 8,
-        "group_size": 4,
-        "checkpoint_every": 5,
-        "sampling": {"max_tokens": 20},
-        "objective": {"masks": {"truncated": False}},
-        "evaluation": {"every": 5},
-        "optimizer": {"lr": 3.0e-4, "dtype": dtype, "warmup_steps": 0},
-        "engine": engine,
-    }
-    inputs = {name: demo / "select" / f"{name}.parquet" for name in ("heldout", "reserve")}
-    inputs |= {"model": demo / "sft" / "checkpoint", "rows": demo / "select" / "selected.parquet"}
+    example, stage = ("shop", "take_rows") if "shop" in flags else ("demo", "select")
+    run = Path(os.environ[f"TRUEGOLD_{example.upper()}"])
+    inputs = {name: run / stage / f"{name}.parquet" for name in ("heldout", "reserve")}
+    inputs |= {"model": run / "sft" / "checkpoint", "rows": run / stage / "selected.parquet"}
     progress = _LastLine()
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder)
+        out = figures.path.parent / "full" if {"full", "again"} & {*flags} else Path(folder) / "out"
+        out.mkdir(exist_ok=True)
         started = time.perf_counter()
-        with figures.attempt("trained", rest=rest):
-            report = grpo(inputs, GrpoConfig.model_validate(settings), out, progress)
+        with figures.attempt("trained", rest=rest), _filled(5 if "full" in flags else None):
+            report = grpo(inputs, GrpoConfig.model_validate(_settings(dtype, flags, example)), out, progress)
             figures.write("trained", rest=rest, seconds=round(time.perf_counter() - started, 1), facts=report.facts)
         for line in (out / "metrics.jsonl").read_text().splitlines() if (out / "metrics.jsonl").exists() else ():
             metrics = json.loads(line)
@@ -104,13 +110,79 @@ def _train(figures: Figures, rest: str) -> None:
             figures.write("step", rest=rest, **kept)
         alarms = out / "alarms.jsonl"
         figures.write("alarms", rest=rest, lines=alarms.read_text().splitlines() if alarms.exists() else [])
-        figures.write("notes", rest=rest, lines=progress.lines[-20:])
-        with figures.attempt("export", rest=rest):
-            from transformers import AutoModelForCausalLM
+        figures.write("notes", rest=rest, lines=progress.lines[:10])
+        if "full" not in flags:
+            with figures.attempt("export", rest=rest):
+                from transformers import AutoModelForCausalLM
 
-            model = AutoModelForCausalLM.from_pretrained(str(out / "checkpoint"))
-            finite = all(bool(value.isfinite().all()) for value in model.parameters())
-            figures.write("export", rest=rest, finite=finite, dtype=str(model.dtype))
+                model = AutoModelForCausalLM.from_pretrained(str(out / "checkpoint"))
+                finite = all(bool(value.isfinite().all()) for value in model.parameters())
+                figures.write("export", rest=rest, finite=finite, dtype=str(model.dtype))
+
+
+def _settings(dtype: str, flags: list[str], example: str) -> dict[str, Any]:
+    """Return the section `train` of a case of `_train`."""
+    engine: dict[str, Any] = {"dtype": dtype, "max_model_len": 64, "gpu_memory_utilization": 0.2, "cpu_kv_cache_gib": 1}
+    if torch.cuda.is_available():
+        engine |= {"sleep": "awake" not in flags, "enforce_eager": "graphs" not in flags}
+    settings: dict[str, Any] = {
+        "steps": 10,
+        "prompts_per_step": 8,
+        "group_size": 4,
+        "checkpoint_every": 5,
+        "sampling": {"max_tokens": 20},
+        "objective": {"masks": {"truncated": False}},
+        "evaluation": {"every": 5},
+        "optimizer": {"lr": 3.0e-4, "warmup_steps": 0},
+    }
+    if OF_EXAMPLES & {*flags}:
+        whole = yaml.safe_load((EXAMPLES / f"{example}.yaml").read_text())
+        settings = whole["train"]
+        engine |= {"max_model_len": whole["engine"]["max_model_len"]}
+        if example == "shop":
+            settings["turns"]["environment"] = str(EXAMPLES / "shop.py:Shop")
+        if not {"demo", "shop"} & {*flags}:
+            settings |= {"steps": 20, "evaluation": {"every": 10}}
+    optimizer = settings["optimizer"] | {"dtype": dtype}
+    if "lora" in flags:
+        optimizer |= {"lora": {"rank": 8, "alpha": 16}, "lr": 10 * optimizer["lr"]}
+    stage = next((int(flag[-1]) for flag in flags if flag.startswith("zero")), 1)
+    return settings | {"optimizer": optimizer | {"zero_stage": stage}, "engine": engine}
+
+
+@contextmanager
+def _filled(update: int | None) -> Iterator[None]:
+    """Leave nothing of the GPU from this update on, from 1, as another program would."""
+    whole, updates, held = TrainingEngine.update, itertools.count(1), []
+
+    def take_all(self: TrainingEngine, *arguments: Any) -> dict[str, float]:
+        if next(updates) == update:
+            if not torch.cuda.is_available():
+                with self._lack_of_room_told(arguments[0]):
+                    raise torch.OutOfMemoryError
+            self._take_states_back()
+            give_back()
+            free, _ = torch.cuda.mem_get_info()
+            held.append(torch.empty(free - LEFT, dtype=torch.uint8, device="cuda"))
+        return whole(self, *arguments)
+
+    TrainingEngine.update = take_all  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        TrainingEngine.update = whole  # type: ignore[method-assign]
+
+
+def _sft(figures: Figures, rest: str) -> None:
+    """Teach the tiny model what `examples/shop.yaml` begins with, for the cases of `shop`."""
+    shop = Path(os.environ["TRUEGOLD_SHOP"])
+    section = yaml.safe_load((EXAMPLES / "shop.yaml").read_text())["sft"]
+    settings = section | {"data": None, "dialogues": {}, "optimizer": section["optimizer"] | {"dtype": rest}}
+    inputs = {"model": shop / "model" / "checkpoint", "data": shop / "sft.jsonl"}
+    (shop / "sft").mkdir(exist_ok=True)
+    started = time.perf_counter()
+    report = sft(inputs, SftConfig.model_validate(settings), shop / "sft", NullProgress())
+    figures.write("sft", rest=rest, seconds=round(time.perf_counter() - started, 1), facts=report.facts)
 
 
 SHOWN = ("step", "pass_rate", "loss", "grad_norm", "lr", "weights_moved", "engine_mismatch", "truncated", "entropy")
@@ -161,20 +233,22 @@ def _common(first: tuple[int, ...], second: tuple[int, ...]) -> int:
     return next((index for index, (token, other) in enumerate(pairs) if token != other), min(len(first), len(second)))
 
 
-def _beside(figures: Figures, size: str) -> None:
-    """Put vLLM and the trainer on one GPU, and measure each phase beside what the plan says of it."""
+def _beside(figures: Figures, rest: str) -> None:
+    """Put vLLM and the trainer on one GPU, and measure each phase beside what the plan says of it. rest: the size;
+    `-zero2` and `-zero3` without what vLLM alone decides."""
+    size, _, stage = rest.partition("-zero")
     if not torch.cuda.is_available():
         size = "tiny"
-    share = 0.3
     large = size == "3b"
-    optimizer = {"micro_batch_tokens": 4096, "gradient_checkpointing": large}
+    optimizer = {"micro_batch_tokens": 4096, "gradient_checkpointing": large, "zero_stage": int(stage or 1)}
+    engine = {"gpu_memory_utilization": 0.3, "sleep": True, "max_model_len": 1024, "enforce_eager": bool(stage) or None}
     config = GrpoConfig.model_validate(
         {
             "steps": 2,
             "prompts_per_step": 8,
             "sampling": {"max_tokens": 512},
             "optimizer": optimizer,
-            "engine": _engine_config(gpu_memory_utilization=share, sleep=True, max_model_len=1024).model_dump(),
+            "engine": _engine_config(**engine).model_dump(),
         }
     )
     limit = float(torch.cuda.get_device_properties(0).total_memory) if torch.cuda.is_available() else 85e9
@@ -186,15 +260,14 @@ def _beside(figures: Figures, size: str) -> None:
         started = time.perf_counter()
         sampler = VllmEngine(folder, config.engine, True)
         figures.write("used", size=size, moment="vllm", seconds=round(time.perf_counter() - started, 2), **used.take())
-        trainer = make_engine(size, zero_stage=1)
+        trainer = make_engine(size, zero_stage=optimizer["zero_stage"])
         trainer._config = trainer._config.model_copy(update=optimizer)
         set_checkpointing(trainer, large)
         if sampler.takes_turns:
             sampler.make_room = trainer.release_states
             trainer.make_room = functools.partial(sampler.sleep, weights_follow=False)
         figures.write("used", size=size, moment="trainer", **used.take())
-        prompts = _prompts(size, 4)
-        probe = Probe(sampler, trainer, config, prompts)
+        probe = Probe(sampler, trainer, config, _prompts(size, 4))
         with figures.attempt("rollout", size=size):
             _wake_and_sync(figures, size, sampler, trainer, used, 0)
             figures.write("probe", size=size, moment="first", **vars(probe.check(0)))
@@ -212,6 +285,8 @@ def _beside(figures: Figures, size: str) -> None:
                 _take_update(figures, size, trainer, segments, used)
                 _wake_and_sync(figures, size, sampler, trainer, used, version)
                 figures.write("probe", size=size, moment=f"after update {version}", **vars(probe.check(version)))
+        if stage:
+            return
         for level in (1, 2):
             with figures.attempt("level", size=size, level=level):
                 _level(figures, size, sampler, trainer, probe, used, level)
@@ -451,7 +526,7 @@ def _loss(figures: Figures, size: str) -> None:
             )
 
 
-CASES = {"train": _train, "seeds": _seeds, "beside": _beside, "loss": _loss}
+CASES = {"train": _train, "sft": _sft, "seeds": _seeds, "beside": _beside, "loss": _loss}
 
 
 def _engine_config(**settings: Any) -> VllmEngineConfig:

@@ -1,4 +1,4 @@
-"""Stage `clean`: characters, markup, boilerplate, options and leaks: edits that have one reading, all in the ledger."""
+"""Stage `clean`: repairs characters, markup and boilerplate where one reading is possible, and records every edit."""
 
 from truegold.pipeline.clean.edits import EDITS, Boilerplate, clean_prose
 from truegold.pipeline.clean.stage import clean

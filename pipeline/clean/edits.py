@@ -1,17 +1,16 @@
-r"""The edits of one text, step by step, so that every change can be told with its reason.
+r"""Cleans one text step by step, so that every change is recorded with its reason.
 
     "How many&nbsp;apples?<br>"  ->  html_entities  ->  html_tags  ->  whitespace  ->  "How many apples?"
 
-The steps run in rounds until nothing changes any more: what one of them uncovers, an earlier one may have to clean.
-Of code only CRLF and NUL are changed: its indentation and its strings are its meaning. Steps on markup and LaTeX are in
-`markup`; those on characters, and on what a data set or a chat puts around the problem, are here:
-
+The steps run in rounds until the text no longer changes: one step may uncover work for an earlier one. In code only
+CRLF and NUL are changed, since indentation and strings are part of its meaning. The steps for markup and LaTeX are in
+`markup`. The steps here handle characters, and the wrapping that a data set or a chat puts around a problem:
     "\ufeffHow  many\u00a0apples?\r\n\r\n\r\n\r\nGive a number. \n"              "How  many apples?\n\nGive a number."
     "Question 3: How many apples?"                                                     "How many apples?"
     "How many аpples?", the first letter of which is Cyrillic                          "How many apples?"
     "Find x. Please reason step by step, and put your final answer within \boxed{}."   "Find x."
 
-Every step takes time linear in the text, also for a megabyte of blanks, and changes nothing the second time.
+Every step takes time linear in the text, even for a megabyte of blanks. Cleaning a cleaned text changes nothing.
 """
 
 from __future__ import annotations
@@ -32,32 +31,32 @@ from truegold.verifiers import ConfigError
 from truegold.verifiers.entities import decode_entities
 
 END_SPAN = 200
-"""How far from the end boilerplate is looked for: a user's pattern must not be tried all through a long text."""
+"""Characters at the end of a text that are searched for boilerplate: a user's pattern could be slow on long texts."""
 
 _UNKNOWN_TO_RE2 = re.compile(r"[^\S \t\n\f\r]|[^\D0-9]")
-"""Blanks and digits that RE2 does not know as such."""
+"""Blanks and digits that Python's `\\s` and `\\d` match and RE2's do not."""
 _LOOKAROUND = re.compile(r"\(\?<?[=!](?:[^()\[\]\\]|\\.|\[(?:[^\]\\]|\\.)+\]|\([^()]*\))*\)")
 _UNLIKE_RE2 = re.compile(r"(?<!\\)\$(?![^\[]*\])|\\[ABZbwW]|(?<!\[)\^")
-r"""The parts of a pattern that RE2 reads otherwise: `$`, `^`, `\b`, `\w` and their like."""
+r"""The parts of a pattern that RE2 matches differently: `$`, `^`, `\b`, `\w` and the like."""
 _LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
 _INVISIBLE = re.compile("[\u00ad\u180e\u200b\u2060-\u2064\ufeff]")
 _DIRECTIONS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Marks that say which way the text after them runs: they are idle if nothing is written from right to left."""
+"""Marks of writing direction. They have no effect in a text without right-to-left letters."""
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _OTHER_SPACES = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 _FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 _FULL_WIDTH_ALNUM = {code: ascii_code for code, ascii_code in _FULL_WIDTH.items() if chr(ascii_code).isalnum()}
 _FULL_WIDTH_SIGN = re.compile("[\uff01-\uff5e]")
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff66-\uff9f]")
-"""Scripts whose punctuation is full-width."""
+"""Letters of the scripts with full-width punctuation."""
 _LATIN_WORD = re.compile(r"[A-Za-z]{3}")
-"""A gold such as "1，200" may be two numbers, so that only prose gets commas of ASCII."""
+"""A word of prose. Full-width commas become ASCII only in prose: the gold `1，200` may be two numbers."""
 _LIGATURE_OR_STYLED = re.compile("[\ufb00-\ufb06]|[\U0001d400-\U0001d7cb]{3,}|[\U0001d7ce-\U0001d7ff]")
-"""A ligature, a word in letters of mathematical alphabets, or one of their digits; a single letter of them may mean
-a vector."""
+"""A ligature, a word in mathematical letters, or a mathematical digit. A single mathematical letter stays: it may be a
+vector."""
 _EMPTY_LINES = re.compile(r"\n{3,}")
-# Zero-width (non-)joiners carry meaning between letters of Arabic, Indic and kindred scripts, and glue emoji together.
+# Zero-width joiners and non-joiners have meaning between letters of Arabic and Indic scripts, and join emoji.
 _JOINS = (
     "\u0590-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u18af\u1900-\u1cff\ua840-\uabff\ufb1d-\ufdff\ufe70-\ufefc"
     "\u2190-\u21ff\u2300-\u23ff\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff\ufe0f"
@@ -65,20 +64,20 @@ _JOINS = (
 )
 _STRAY_JOINER = re.compile(f"(?<![{_JOINS}])[\u200c\u200d]|[\u200c\u200d](?![{_JOINS}])")
 MAX_ROUNDS = 6
-"""Rounds over one text. Ordinary texts need two; this stops a text that was made to uncover something each time."""
+"""The most rounds over one text. Ordinary texts need two; the limit stops texts that are built to need many."""
 Step = tuple[str, Callable[[str], str]]
-"""A reason and the function that makes the edit."""
+"""The reason of an edit, and the function that makes it."""
 CODE: tuple[Step, ...] = (
     ("control_characters", lambda text: text.replace("\x00", "")),
     ("whitespace", lambda text: text.replace("\r\n", "\n")),
 )
-"""The steps for a program or a prompt made of code."""
+"""The steps for code: a program, or a prompt that is code."""
 EDITS: tuple[EditName, ...] = get_args(EditName)
-"""All reasons for which a row may be edited."""
+"""All reasons of edits."""
 
 
 class Boilerplate:
-    """Cuts configured phrases off a prompt's ends."""
+    """Cuts the configured phrases off both ends of a prompt."""
 
     def __init__(self, config: CleanConfig) -> None:
         self._minimum = config.min_prompt_chars
@@ -87,13 +86,13 @@ class Boilerplate:
         self._may_cut = _glance(config.boilerplate, config.boilerplate_end)
 
     def cut(self, text: str) -> str:
-        """Return `text` without boilerplate, which is cut as long as there is some and enough of a prompt remains."""
+        """Return `text` without boilerplate; a cut that leaves less than `min_prompt_chars` is not made."""
         while (shorter := self._cut_phrase(text)) is not None:
             text = shorter
         return text
 
     def _cut_phrase(self, text: str) -> str | None:
-        """Return `text` without the first phrase that fits, or None if none does."""
+        """Return `text` without the first phrase that matches, or None if none does."""
         known_to_re2 = (text.isascii() and text.isprintable()) or not _UNKNOWN_TO_RE2.search(text)
         if known_to_re2 and self._may_cut and not self._may_cut.search(text):
             return None
@@ -117,9 +116,9 @@ def _compile(pattern: str, field: str, frame: str) -> re.Pattern[str]:
 
 
 def _glance(starts: Sequence[str], ends: Sequence[str]) -> re2.Pattern[str] | None:
-    """Return one pattern of RE2 that fits wherever any of several does, and perhaps elsewhere: it looks at all at once.
+    """Return one RE2 pattern that matches wherever any of the patterns matches, as a fast first test.
 
-    It leaves out what they look around for. None if RE2 might read a pattern otherwise.
+    Lookarounds are removed, so it may match more. None if RE2 might read a pattern differently.
     """
     bare = [_LOOKAROUND.sub("", pattern) for pattern in (*starts, *ends)]
     if any("(?" in part.replace("(?:", "") or _UNLIKE_RE2.search(part) for part in bare):
@@ -139,9 +138,9 @@ def drop_control_characters(text: str) -> str:
 
 
 def unify_encoding(text: str) -> str:
-    """Return the text in NFC, with ASCII for full-width and styled letters and without idle invisible characters.
+    """Return the text in NFC, with ASCII for full-width and styled letters and without stray invisible characters.
 
-    Full-width punctuation stays in Chinese, Japanese and Korean, and if nothing tells the language.
+    Full-width punctuation stays in Chinese, Japanese and Korean texts, and in texts without any Latin word.
     """
     if text.isascii():
         return text
@@ -153,18 +152,18 @@ def unify_encoding(text: str) -> str:
         if _LATIN_WORD.search(text) and not _EAST_ASIAN.search(text):
             text = text.translate(_FULL_WIDTH)
     text = _LIGATURE_OR_STYLED.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
-    # An accent composes with its letter only when the invisible character between them is gone, so NFC comes again.
+    # Removing an invisible character can bring a letter and its accent together, so NFC is applied again.
     return unicodedata.normalize("NFC", _STRAY_JOINER.sub("", text))
 
 
 def simplify_whitespace(text: str) -> str:
-    """Return the text with line feeds, ordinary blanks, at most one empty line, and none at its ends."""
+    """Return the text with simple line ends and blanks, no blanks at its ends, and at most one empty line in a row."""
     if not text.isascii():
         text = _OTHER_SPACES.sub(" ", _LINE_ENDS.sub("\n", text))
     elif "\r" in text or "\x0b" in text or "\x0c" in text:
         text = _LINE_ENDS.sub("\n", text)
     if " \n" in text or "\t\n" in text:
-        # The regular expression "[ \t]+\n" would take quadratic time on a long run of blanks.
+        # The pattern "[ \t]+\n" would take quadratic time on a long run of blanks.
         text = "\n".join(line.rstrip(" \t") for line in text.split("\n"))
     return (_EMPTY_LINES.sub("\n\n", text) if "\n\n\n" in text else text).strip(" \t\n")
 
@@ -183,7 +182,7 @@ PROSE: tuple[Step, ...] = (
     ("lost_backslashes", markup.restore_backslashes),
     ("stray_dollar", markup.drop_stray_dollar),
 )
-"""The steps of a round, in order. Mojibake and damaged LaTeX come first: their remains are control characters."""
+"""The steps of a round, in order. Mojibake and damaged LaTeX come first, since both leave control characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +198,7 @@ class Edit:
 
 
 def clean_prose(text: str, skip: Collection[str] = (), extra_steps: Iterable[Step] = ()) -> list[Edit]:
-    """Return the edits that clean a text, none if it is clean. `extra_steps` come after the common ones."""
+    """Return the edits that clean a text; empty if it is clean. `extra_steps` run after those of PROSE."""
     further = [step for step in extra_steps if step[0] not in skip]
     edits: list[Edit] = []
     for _ in range(MAX_ROUNDS):
@@ -213,7 +212,7 @@ def clean_prose(text: str, skip: Collection[str] = (), extra_steps: Iterable[Ste
 
 
 def _is_plain(text: str) -> bool:
-    """Say whether none of the steps of PROSE has anything to change, as a glance tells of most texts."""
+    """Return True if a quick test shows that no step of PROSE changes the text."""
     return (
         text.isascii()
         and text.isprintable()
@@ -224,7 +223,7 @@ def _is_plain(text: str) -> bool:
 
 
 def clean_code(text: str, skip: Collection[str] = ()) -> list[Edit]:
-    """Return the edits that a program or a prompt made of code gets."""
+    """Return the edits that clean a program, or a prompt that is code."""
     return _run_steps(text, [step for step in CODE if step[0] not in skip])
 
 

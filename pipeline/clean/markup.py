@@ -1,18 +1,18 @@
-r"""HTML that was left in a text, and LaTeX that was damaged on its way, repaired where only one reading makes sense.
+r"""Repairs HTML and damaged LaTeX in a text, where only one reading makes sense.
 
     "AB&nbsp;&lt; 5"                             "AB\u00a0< 5"
     "the following:<br/>① (x-1)<sup>2</sup>"     "the following:\n① (x-1)^{2}"
     "<tr><td>a</td><td>1</td></tr>"              "| a | 1 |\n"
-    "if a<b and c>d"                             stays: no tag
-    "<img src=...>"                              stays, for the rule `missing_figure` to see
-    <form feed>rac{1}{2}, <tab>imes              \frac{1}{2}, \times      an escape was taken for a control character
-    \\frac{1}{2} \\cdot x                        \frac{1}{2} \cdot x      escaped once too often
+    "if a<b and c>d"                             unchanged: not a tag
+    "<img src=...>"                              unchanged: the rule `missing_figure` reads it
+    <form feed>rac{1}{2}, <tab>imes              \frac{1}{2}, \times      escapes were read as control characters
+    \\frac{1}{2} \\cdot x                        \frac{1}{2} \cdot x      backslashes were escaped twice
     $\frac{r}{s}=frac{BC}{AD}$                   ... =\frac{BC}{AD}$      a backslash was lost
-    such that:\n(A) 5\n(B) 7                     line breaks              written as backslash and n
-    What is $x$? $                               What is $x$?             a dollar sign that opens nothing
+    such that:\n(A) 5\n(B) 7                     line breaks              line breaks were written as `\n`
+    What is $x$? $                               What is $x$?             the last dollar sign opens nothing
 
-A tag of one letter counts only with its closing tag: `<b>` may well be an inequality. Row ends (`\\`), `\(`, `\)` and
-everything else that could be meant stay. Every function takes time linear in the text.
+A tag of one letter counts only together with its closing tag, since `a<b>c` may be an inequality. Row ends (`\\`), `\(`
+and `\)` stay, like everything with more than one reading. Every function takes time linear in the text.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from importlib.resources import files
 from truegold.pipeline.text.prose import DELIMITED
 from truegold.verifiers.math.vocabulary import COMMANDS
 
-# Each pattern is what is left of commands whose first two characters became one control character. Answers have a list
-# of their own (`verifiers.math.reading.normal`) that goes further: they hold no prose, in which "<tab>o" is not \to.
+# Each pattern is the rest of commands whose backslash and first letter became one control character. The list for
+# answers (`verifiers.math.reading.normal`) has more: in prose, "<tab>o" is seldom `\to`.
 _DAMAGED = (
     (re.compile("\x0c(?=rac\\b|rac\\d|orall|rom|box|loor|latfrac)"), r"\\f"),
     (re.compile("\x08(?=eta|oxed|egin\\{|inom|ar\\{|mod|ullet|ig[lrgm]|oldsymbol|ecause)"), r"\\b"),
@@ -39,33 +39,33 @@ _DAMAGED = (
 )
 
 _MAYBE_DAMAGED = re.compile("[\x07\x08\t\x0b\x0c\r]|\n(?=eq|otin|abla|geq|leq)")
-"""Every damaged command begins like this, and most texts of several lines have nothing of it."""
+"""The first character of every damaged command. Most texts of several lines contain none, and are done quickly."""
 
 MAX_CHARS = 100_000
-"""Longer texts are left as they are: no problem is so long, and some patterns look a thousand characters ahead."""
+"""Longer texts are not repaired: problems are shorter, and some patterns look a thousand characters ahead."""
 
 _RUN = re.compile(r"\\+")
 _ENGLISH = frozenset(files(__package__).joinpath("english_commands.txt").read_text("utf-8").split())
-"""Commands of LaTeX whose names are words."""
+"""LaTeX commands whose names are also English words."""
 _UNLIKE_WORDS = frozenset(name for name in COMMANDS if len(name) >= 3 and name not in _ENGLISH)
-"""Commands whose names are not words, so that two backslashes before one are never the end of a row and a word."""
+"""Commands whose names are not words: `\\\\frac` can only be an escaped command, `\\\\where` a row end and a word."""
 _DOUBLED = re.compile(r"(?<!\\)\\\\(?=([A-Za-z]{2,20})(\{?))")
-r"""A command after two backslashes, `\\frac{`, or the end of a row and a word, `\\where`."""
+r"""Two backslashes before letters: a command as in `\\frac{`, or a row end and a word as in `\\where`."""
 _BLOCK = re.compile(r"\\begin\b")
 
 _ARGUMENT = r"\{(?:[^{}]|\{[^{}]{1,40}\}){1,60}\}"
 _LOST = re.compile(
     rf"(?<![A-Za-z\\/\"'`])(?<!backslash\}})(?:[dt]?frac(?=\s{{0,2}}{_ARGUMENT}\s{{0,2}}\{{)|sqrt(?=\s{{0,2}}(?:\[\d\])?{_ARGUMENT}))"
 )
-r"""A command that has lost its backslash: `frac{1}{2}`, `sqrt[3]{2}`; not `\frac`, or a path `a/frac`."""
+r"""A command without its backslash, `frac{1}{2}` or `sqrt[3]{2}`. Not part of `\frac` or of a path, `a/frac`."""
 _ONE_FORMULA = re.compile(
     r"(?=[^\n]*\\[A-Za-z])(?![^\n]*(?:\\[(\[]|(?<![\\A-Za-z{])[A-Za-z]{3,}\s+[A-Za-z]{2,}))(?:\$(?!\s?[\d.])[^$\n]+|[^$\n]+\$)"
 )
-"""A line with a command in it, no other delimiters, no prose, and one dollar sign that belongs to no amount."""
+"""A line that is one formula: it has a command, no prose, no other delimiters, and one dollar sign at an end."""
 _NEWLINE = re.compile(
     r"(?<!\\)\\n(?=\\(?:begin|end|item|\[|\()|\([A-Za-z0-9]{1,3}\)|\\n(?![a-z])|(?!(?:Right|Left|V)[a-z])[A-Z][a-z]*\b|\s*\Z)"
 )
-r"""A written line break: `\n(a)`, `\nFind`, `\n\begin`; not the commands `\nRightarrow` and `\nVdash`."""
+r"""A line break written as backslash and n: `\n(a)`, `\nFind`, `\n\begin`. Not `\nRightarrow` or `\nVdash`."""
 _END_DOLLAR = re.compile(r"[.?!。？！]\s{0,5}\$\Z")
 
 _ATTRIBUTES = r"(?:\s+[a-zA-Z][\w:-]{0,30}\s?=\s?(?:\"[^\"<>]{0,300}\"|'[^'<>]{0,300}'|[\w.#%-]{1,60})){0,12}\s*"
@@ -76,15 +76,15 @@ _LAID_OUT = (
 _PAIRED = (
     "html|body|head|code|pre|mark|kbd|samp|var|cite|abbr|label|caption|dl|dt|dd|main|header|footer|figure|figcaption"
 )
-"""Tags that count only with their closing tags, as those of one letter do: elsewhere they may be other things."""
+"""Tags that count only together with their closing tags, like those of one letter."""
 _TAG = re.compile(rf"<(?P<close>/?)(?P<name>{_LAID_OUT}|{_PAIRED}|tr|td|th){_ATTRIBUTES}/?>", re.IGNORECASE)
 _CODE = re.compile(r"(```.*?```|`[^`'\n]{1,300}`)", re.DOTALL)
-"""Code in Markdown, whose tags are what the text is about: "What does `<table>` do?"."""
+"""Code in Markdown. The text may be about its tags: "What does `<table>` do?"."""
 _UNSEEN = re.compile(
     r"<(?P<name>script|style|iframe|noscript)\b[^<>]{0,300}>.{0,2000}?</(?P=name)>|<!doctype\s+html[^<>]{0,200}>",
     re.IGNORECASE | re.DOTALL,
 )
-"""Parts of a page that a reader does not see: `<script>alert(1)</script>`."""
+"""Parts that a page does not show: `<script>alert(1)</script>`."""
 _SCRIPT = re.compile(r"<(?P<name>sup|sub)>(?P<body>[^<>]{1,60})</(?P=name)>", re.IGNORECASE)
 _CELL_END = re.compile(r"</t[dh]>\s{0,20}(?=</tr>)", re.IGNORECASE)
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)", re.IGNORECASE)
@@ -95,7 +95,7 @@ _BREAKS_ALWAYS = frozenset({"br", "hr", "li"})
 
 
 def repair_commands(text: str) -> str:
-    """Return the text with commands whose backslash and first letter became one escape, such as `\\t` of `\\times`."""
+    """Return the text with repaired commands, such as `\\times` whose backslash and `t` became a tab."""
     if text.isprintable() or not _MAYBE_DAMAGED.search(text):
         return text
     for pattern, repaired in _DAMAGED:
@@ -106,8 +106,8 @@ def repair_commands(text: str) -> str:
 def halve_backslashes(text: str) -> str:
     r"""Return the text with doubled backslashes halved.
 
-    All are halved if every run of backslashes in the text has an even length, and a command follows one. Otherwise `\\`
-    is halved before a command only, and nowhere in a text that has environments with rows.
+    All are halved if every run of backslashes has an even length and at least one stands before a command. Otherwise
+    only `\\` before a command is halved, and none in a text with an environment (`\begin`), whose rows end in `\\`.
     """
     if "\\\\" not in text or len(text) > MAX_CHARS:
         return text
@@ -120,7 +120,7 @@ def halve_backslashes(text: str) -> str:
 
 
 def _is_command(match: re.Match[str]) -> bool:
-    """Say whether the letters after two backslashes begin with a command: `fracx` does. A word needs its brace."""
+    """Return True if the letters after two backslashes begin with a command: `fracx` does, `where` does not."""
     letters = match[1]
     if match[2] and letters in COMMANDS:
         return True
@@ -129,7 +129,7 @@ def _is_command(match: re.Match[str]) -> bool:
 
 
 def restore_backslashes(text: str) -> str:
-    r"""Return the text with the backslash of `frac{1}{2}` and `sqrt{2}` inside of a formula."""
+    r"""Return the text with the lost backslashes of `frac{1}{2}` and `sqrt{2}` restored inside formulas."""
     if len(text) > MAX_CHARS or ("frac" not in text and "sqrt" not in text):
         return text
     fractions = text.count("\\frac") + text.count("\\dfrac") + text.count("\\tfrac")
@@ -137,21 +137,21 @@ def restore_backslashes(text: str) -> str:
         return text
     if DELIMITED.search(text):
         return DELIMITED.sub(lambda match: _LOST.sub(r"\\\g<0>", match[0]), text)
-    # A text in which all words are commands is a formula itself, such as a gold.
+    # A short text whose only words are these commands is a formula, such as a gold.
     if len(text) <= 1000 and not re.search(r"(?<![\\A-Za-z])(?!(?:[dt]?frac|sqrt)\b)[A-Za-z]{3,}", text):
         return _LOST.sub(r"\\\g<0>", text)
     return text
 
 
 def unescape_newlines(text: str) -> str:
-    r"""Return the text with line breaks that stood as backslash and n. Programs, where that is meant, stay."""
+    r"""Return the text with line breaks in place of written `\n`. Texts with programs, which mean `\n`, stay."""
     if "\\n" not in text or len(text) > MAX_CHARS or "```" in text or "print" in text:
         return text
     return _NEWLINE.sub("\n", text)
 
 
 def drop_stray_dollar(text: str) -> str:
-    """Return the text without a dollar sign at its end that no other belongs to; amounts of money stay."""
+    """Return the text without a dollar sign that lacks its partner; amounts of money stay."""
     if text[-1:] != "$" and text[:1] != "$":
         return text
     if (text.count("$") - text.count("\\$")) % 2 == 0:
@@ -162,9 +162,9 @@ def drop_stray_dollar(text: str) -> str:
 
 
 def replace_tags(text: str) -> str:
-    """Return the text with its layout as plain text: line breaks, powers and indices, the cells of a table.
+    """Return the text with tags as plain text: line breaks, `^{2}` for powers, `| a | 1 |` for table rows.
 
-    Code between backticks stays.
+    Code between backticks is unchanged.
     """
     if "<" not in text or ">" not in text:
         return text
@@ -181,7 +181,7 @@ def _lay_out_script(match: re.Match[str]) -> str:
     body = match["body"].strip()
     is_raised = match["name"].lower() == "sup"
     if is_raised and _ORDINAL.fullmatch(body):
-        # The text is an ordinal such as 1<sup>st</sup>.
+        # An ordinal such as 1<sup>st</sup>.
         return body
     return f"{'^' if is_raised else '_'}{{{body}}}"
 

@@ -1,16 +1,15 @@
-r"""Stage `clean`: texts in one shape, rows without a usable prompt or gold dropped, every change in the ledger.
+r"""Stage `clean`: cleans texts, drops rows without a usable prompt or gold, and records every change in the ledger.
 
     prompt="Question 3: Which is prime?&nbsp;\r\n(A) 4\n(B) 7\n(C) 9"  gold="B\n"  verifier="math"  becomes
     prompt="Which is prime?\n(A) 4\n(B) 7\n(C) 9"                      gold="B"    verifier="choice"
     verifier_args={"options": ["4", "7", "9"]}  meta={..., "truegold": {"gold_type": "choice", "language": "en", ...}}
 
-Input: `rows`. The reasons of edits are `edits.EDITS`; the ledger holds each edit whole, before and after, so that
-undoing the edits of a row from the last to the first gives the row as it came in. The reasons of drops are
-prompt_too_short, prompt_too_long, gold_too_long, empty_gold and other_language; a dropped row is kept as it came in and
-has no edits.
-Lengths are those of the cleaned text. A solution of nothing but whitespace becomes null. Ids stay what they were.
+Input: `rows`. The reasons of edits are in `edits.EDITS`. The ledger holds the whole text before and after each edit, so
+undoing a row's edits from last to first restores the row that came in. The reasons of drops are prompt_too_short,
+prompt_too_long, gold_too_long, empty_gold and other_language. A dropped row keeps its original texts and has no edits.
+Lengths are those of the cleaned text. A blank solution becomes null. Ids stay unchanged.
 
-What is noted of a row stands in `meta.truegold` and is not an edit, unless something else stood there.
+The notes on a row go into `meta.truegold`. They count as an edit only where they replace something else.
 """
 
 from __future__ import annotations
@@ -52,25 +51,25 @@ from truegold.verifiers.gold import OTHER_GOLDS
 ROWS_FILE = "rows.parquet"
 TextColumn = Literal["gold", "solution", "prompt"]
 _TEXTS: tuple[TextColumn, ...] = ("gold", "solution", "prompt")
-"""The columns that are cleaned. The prompt comes last, because what leaks into it is seen by the cleaned gold."""
+"""The columns that are cleaned. The prompt comes last: the cleaned gold is needed to find a leak in it."""
 MIN_CUT = 0.02
-"""A phrase in a smaller share of the prompts, such as the number of an exercise, is not named."""
+"""The smallest share of prompts for which a cut phrase is reported; rarer ones are exercise numbers and the like."""
 CUTS_SHOWN, CUT_CHARS = 3, 160
 KEPT_NOTES = (*PROVENANCE_NOTES, FILE)
-"""The notes of `ingest`."""
+"""The notes that `ingest` wrote and `clean` keeps."""
 _Changes = list[tuple[str, Edit]]
 """The edits of a row, each with its column."""
 _Fault = tuple[str, dict[str, Any]]
-"""The reason to drop a row, with what there is and what is allowed."""
+"""The reason to drop a row, with the found and the allowed value."""
 
 
 @stage_function(version=5, tunable=("workers",), aims=("workers",))
 def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Clean every row; drop those without a usable prompt or gold. Done part by part."""
-    # The language model takes 80 MB, and the workers alone need it.
+    """Clean every row, part by part, and drop rows without a usable prompt or gold."""
+    # The language model takes 80 MB, and only the workers need it.
     if config.languages and (unknown := sorted(set(config.languages) - known_languages())):
         raise ConfigError(
-            f"clean.languages: {', '.join(unknown)} cannot be told.", "Give ISO 639-1 codes, such as en, zh, de."
+            f"clean.languages: unknown: {', '.join(unknown)}.", "Give ISO 639-1 codes, such as en, zh, de."
         )
     work = PartWork(f"{__name__}:clean_part", config)
     report = sum_reports(run_parts(work, split_inputs(inputs, out_dir), progress, "cleaning"))
@@ -82,7 +81,7 @@ def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progre
 
 
 def describe_cuts(edits: pl.LazyFrame, rows: int) -> list[str]:
-    """Return a line for each phrase that is cut off many prompts, from their texts `before` and `after`."""
+    """Return a line for each phrase that was cut off many prompts."""
     before, after = pl.col("before"), pl.col("after")
     excess = before.str.len_chars() - after.str.len_chars()
     at_end = before.str.starts_with(after)
@@ -97,7 +96,7 @@ def describe_cuts(edits: pl.LazyFrame, rows: int) -> list[str]:
 
 
 def clean_part(part: Part, config: CleanConfig, shared: None, progress: Progress) -> StageReport:
-    """Clean the rows of one part."""
+    """Clean the rows of one part of the table."""
     cleaner = Cleaner(config)
     rows_in = 0
     with Ledger(part.output, "clean") as ledger, TableWriter(part.output(ROWS_FILE), ROW_SCHEMA) as rows:
@@ -114,7 +113,7 @@ def clean_part(part: Part, config: CleanConfig, shared: None, progress: Progress
 
 
 def clean_row(row: Row, config: CleanConfig, cleaner: Cleaner) -> tuple[Row, _Changes]:
-    """Return the cleaned row with its notes, and the edits that led to it in their order."""
+    """Return the cleaned row with its notes, and its edits in order."""
     cleaned = row.copy()
     changes: _Changes = []
     for column in _TEXTS:
@@ -135,18 +134,18 @@ def clean_row(row: Row, config: CleanConfig, cleaner: Cleaner) -> tuple[Row, _Ch
 
 
 class Cleaner:
-    """Cleans single texts: one for each configuration."""
+    """Cleans single texts by one configuration."""
 
     def __init__(self, config: CleanConfig | None = None) -> None:
         self._config = config or CleanConfig()
         self._boilerplate = Boilerplate(self._config)
 
     def edits(self, column: TextColumn, text: str, gold: str | None, domain: str) -> list[Edit]:
-        """Return the edits that clean a text of a row with this gold and domain."""
+        """Return the edits that clean a text; `gold` and `domain` are those of its row."""
         config = self._config
         if domain == "code":
             return clean_code(text, config.skip)
-        # A prompt above the bound is dropped anyway; cutting "Q:" a million times off its start would take hours.
+        # A prompt above the limit is dropped anyway, and cutting "Q:" off its start a million times would take hours.
         if column != "prompt" or len(text) > 4 * config.max_prompt_chars:
             return clean_prose(text, config.skip)
 
@@ -162,8 +161,10 @@ class Cleaner:
 
 
 def _write_points(row: Row) -> _Changes:
-    """Write points for the decimal commas of the golds, where the row's arguments say that it has such; answers may
-    have either from then on."""
+    """Replace the decimal commas of the golds by points, where the row's arguments say that it has decimal commas.
+
+    Afterwards an answer may have either.
+    """
     if row["verifier"] != "math" or row["gold"] is None or '"decimal"' not in row["verifier_args"]:
         return []
     arguments = _read_object(row["verifier_args"])
@@ -178,7 +179,7 @@ def _write_points(row: Row) -> _Changes:
 
 
 def _turn_into_choice(row: Row, config: CleanConfig) -> _Changes:
-    """Turn a row of the verifier `math` into one of `choice`, where its options are whole and gold is one of them."""
+    """Change the verifier from `math` to `choice` if the row has all its options and its gold is one of them."""
     if row["verifier"] != "math" or row["gold"] is None or len(row["prompt"]) > config.max_prompt_chars:
         return []
     if (after := choice_arguments(row)) is None:
@@ -192,7 +193,7 @@ def _turn_into_choice(row: Row, config: CleanConfig) -> _Changes:
 
 
 def _with_notes(row: Row) -> str:
-    """Return the row's `meta` with the notes in it."""
+    """Return the row's `meta` with its notes."""
     notes: dict[str, str] = {"language": language_of(row["prompt"])}
     options = _read_object(row["verifier_args"]).get("options", ()) if row["verifier"] == "choice" else ()
     if row["domain"] != "code" and (note := gold_note(row["gold"], row["verifier"], options)) is not None:

@@ -1,6 +1,6 @@
-"""The base of all configuration: models are frozen and refuse unknown keys; the docstring under a field is its help.
+"""The base of all configuration: frozen models that refuse unknown keys. The docstring under a field is its help text.
 
-`describe_mistakes` says in the user's words what pydantic finds wrong with settings, one line for each mistake:
+`describe_mistakes` translates pydantic's errors about settings, one line for each mistake:
 
     {"dedup": {"reword": false}}     ->  dedup.reword: unknown setting; did you mean reworded?
     {"data": {"limit": 0}}           ->  data.limit: must be at least 1 (given: 0)
@@ -27,17 +27,17 @@ from truegold.verifiers.running.batch import DEADLINE_S, MAX_TIMEOUTS
 from truegold.verifiers.user_code import close_match
 
 ROUNDING = 1e-6
-"""Shares such as three of .333333 count as adding up to 1."""
+"""The tolerance of a sum of shares: three shares of .333333 count as 1."""
 MOVED = "moved"
-"""The type of the error that refuses an old spelling; its context has the `new` one."""
+"""The type of the error for an old spelling of a setting; its context has the `new` spelling."""
 SECRET = "secret"
-"""The type of an error about a setting that may hold a key, which is not shown."""
+"""The type of an error about a setting that may hold a secret key: the message leaves its value out."""
 TEXT_ALONE = "chat"
-"""The type of engine that only some sections may have."""
+"""The engine type `chat`, which returns text without token ids, so that only some sections accept it."""
 LIST = "list"
-"""The tag of a union's member that is a list."""
+"""The tag of the list among the members of a union."""
 OFFERING = ("literal_error", "enum")
-"""The types of errors about a word that is not an allowed value."""
+"""The types of errors for a word outside the allowed values."""
 PLAIN_WORDS = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
@@ -63,9 +63,9 @@ PLAIN_WORDS = tuple(
         (r"^String should match pattern ", "must have the form "),
     )
 )
-"""The names of mistakes in pydantic's words, and in ours."""
+"""Patterns of pydantic's messages, with truegold's words for them."""
 PLAIN_TYPES = ("str", "int", "float", "bool")
-"""Pydantic's names for the plain members of a union."""
+"""Pydantic's names for the scalar members of a union."""
 
 
 class StageConfig(BaseModel):
@@ -76,16 +76,18 @@ class StageConfig(BaseModel):
     )
 
     moved: ClassVar[Mapping[str, str]] = {}
-    """Settings that this section once had, with their new spelling, counted from this section; after a slash, from the
-    whole configuration."""
+    """Maps old settings of this section to their new spelling. A new spelling is relative to the section; with a
+    leading slash, it is relative to the whole configuration."""
     in_list: ClassVar[bool] = False
-    """Whether the section is an element of a list that may stand in place of one section."""
+    """True for a section that is an element of a list."""
 
     @model_validator(mode="wrap")
     @classmethod
     def _refuse_what_cannot_be(cls, values: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
-        """Refuse what has moved, one error each, in addition to all else that is wrong with the section; and any
-        integer that no table holds."""
+        """Raise ValidationError for each moved setting, in addition to all other mistakes in the section.
+
+        An integer of more than 64 bits is refused too, since tables cannot hold it.
+        """
         if (huge := _find_huge_number(values)) is not None:
             raise ValueError(f"{huge} is a number of more than 64 bits, which no setting needs")
         values = cls._fill_in_defaults(values)
@@ -103,8 +105,10 @@ class StageConfig(BaseModel):
 
     @classmethod
     def _fill_in_defaults(cls, values: Any) -> Any:
-        """Return the settings with what a section that is set in part keeps of its default here: SFT whose `optimizer`
-        sets nothing but a dtype trains at SFT's learning rate, not at that of RL."""
+        """Return the settings, with this model's defaults filled into sections that are set in part.
+
+        SFT has its own default learning rate, for example: an `optimizer` that sets only a dtype keeps that rate.
+        """
         if not isinstance(values, dict):
             return values
         kept = {
@@ -116,35 +120,34 @@ class StageConfig(BaseModel):
 
 
 class VerdictConfig(StageConfig):
-    """How long verdicts may take. A verifier that hangs costs its rows their score, and stops the run where it hangs
-    often."""
+    """The time limit of verdicts. A verifier that hangs costs its rows their score; the run stops if it hangs often."""
 
     deadline_s: float = Field(default=DEADLINE_S, gt=0)
-    """Seconds for one verdict; one that takes longer is given up, with no score and the reason `timeout`."""
+    """Seconds for one verdict. A slower one is given up: it has no score, and the reason `timeout`."""
     max_timeouts: float = Field(default=MAX_TIMEOUTS, gt=0, le=1)
-    """The share of a verifier's verdicts that may be given up before the run stops; 1: any."""
+    """The largest share of a verifier's verdicts that may time out before the run stops; 1 allows all."""
 
 
 class LaunchConfig(StageConfig):
     """The processes that a stage runs in: usually one on each GPU."""
 
     ranks: int = Field(default=1, ge=1)
-    """How many, on this machine."""
+    """The number of processes on this machine."""
     hostfile: str | None = None
-    """DeepSpeed's list of machines (`worker-1 slots=8`); then its launcher starts the ranks over ssh. Every machine has
-    to see the run's folder and the same installation under the same paths."""
+    """DeepSpeed's list of machines (`worker-1 slots=8`). If given, its launcher starts the ranks over ssh. Every
+    machine needs the run's folder and the same installation, under the same paths."""
     gpu_gb: float | None = Field(default=None, gt=0)
-    """The memory of each GPU in GB, for the plan of memory, if they are not this machine's."""
+    """The memory of each GPU in GB, for the memory plan; needed if the GPUs are not this machine's."""
 
     @model_validator(mode="after")
     def _is_one_or_the_other(self) -> LaunchConfig:
         if self.hostfile is not None and self.ranks != 1:
-            raise ValueError("ranks are of this machine alone: the hostfile has the slots of each")
+            raise ValueError("ranks are of this machine alone: the hostfile has the slots of each machine")
         return self
 
 
 def moved_error(new: str) -> PydanticCustomError:
-    """Return the error that refuses an old spelling and names the `new` one, counted from the section it was in."""
+    """Return the error for an old spelling. `new` is the new one, relative to the section of the old one."""
     return PydanticCustomError(MOVED, "moved to {new}", {"new": new})
 
 
@@ -155,7 +158,7 @@ def _as_init_error(error: ErrorDetails) -> InitErrorDetails:
 
 
 def _find_huge_number(value: Any, path: str = "") -> str | None:
-    """Return the path of an integer that can be neither written down as JSON nor kept in a table, if there is one."""
+    """Return the path of an integer that is too large for JSON and tables, or None."""
     if isinstance(value, int):
         return path if abs(value) >= 2**63 else None
     if isinstance(value, Mapping):
@@ -168,7 +171,7 @@ def _find_huge_number(value: Any, path: str = "") -> str | None:
 
 
 def by_type(default: str) -> Discriminator:
-    """Tell the members of a union apart by their `type`, which may be left out for the default one."""
+    """Return a discriminator that picks the member of a union by `type`; a missing type means the default."""
 
     def kind_of(value: Any) -> str:
         if isinstance(value, list | tuple):
@@ -186,8 +189,11 @@ def describe_mistakes(error: ValidationError, root: type[BaseModel]) -> list[str
 
 
 def _of_meant_members(problems: Sequence[Any], root: type[BaseModel]) -> list[Any]:
-    """Drop the mistakes "not of that type" of a union where a mistake inside the setting shows which type is meant, and
-    "no list" where a word is not an allowed value."""
+    """Drop the mistakes about members of a union that the user did not mean.
+
+    A mistake inside a setting shows which type is meant, so that "not of that type" says nothing more. "Not a list" is
+    dropped if the same setting is a word outside the allowed values.
+    """
     paths = [_follow([str(part) for part in problem["loc"]], root)[0] for problem in problems]
     inside = {tuple(path[:end]) for path in paths for end in range(len(path))}
     listing_paths = {
@@ -237,7 +243,7 @@ def _explain_mistake(problem: Any, root: type[BaseModel]) -> str:
 
 
 def _sections_with(name: str, root: type[BaseModel]) -> list[str]:
-    """Return the settings of this name that whole sections have: `data.columns` for `columns`."""
+    """Return the sections that have a setting of this name: `data.columns` for `columns`."""
     return [
         f"{section}.{name}"
         for section, field in root.model_fields.items()
@@ -246,7 +252,7 @@ def _sections_with(name: str, root: type[BaseModel]) -> list[str]:
 
 
 def plain_words(message: str) -> str:
-    """Return a message of pydantic's in the words of this page: "must be at least 1"."""
+    """Return one of pydantic's messages in plain words: "must be at least 1"."""
     for pattern, words in PLAIN_WORDS:
         if pattern.search(message):
             return pattern.sub(words, message)
@@ -260,15 +266,15 @@ def _offer(word: str, names: Sequence[str]) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Return what was given, as YAML has it."""
+    """Return the given value as YAML writes it."""
     written = {"None": "nothing", "True": "true", "False": "false"}
     return f" (given: {written.get(repr(value)) or f'{value!r:.80}'})"
 
 
 def _follow(path: Sequence[str], root: type[BaseModel]) -> tuple[list[str], list[type[BaseModel]]]:
-    """Return a path as a user types it, and the sections that may stand there.
+    """Return a path as a user types it, and the sections that it may refer to.
 
-    pydantic adds the members of a union, a type or a list, to the path; users do not type these.
+    pydantic adds the chosen members of unions to the path, such as `list`; users do not type these.
     """
     typed: list[str] = []
     sections: list[type[BaseModel]] = [root]
@@ -296,7 +302,7 @@ def _follow(path: Sequence[str], root: type[BaseModel]) -> tuple[list[str], list
 
 
 def _is_tag(step: str, sections: Sequence[type[BaseModel]]) -> bool:
-    """Say whether a step of a path is what pydantic calls a member of a union: `tuple[...]`, `constrained-float`."""
+    """Return True if a step of a path is pydantic's name for a member of a union: `tuple[...]`, `constrained-float`."""
     if any(mark in step for mark in "-[(") or any(section.__name__ == step for section in sections):
         return True
     is_field = any(step in section.model_fields for section in sections)

@@ -1,4 +1,4 @@
-"""Settings of the engines that completions come from, and of how a problem is put to the model."""
+"""Settings of the engines that generate completions, and of the chat prompt."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pydantic_core import PydanticCustomError
 from truegold.pipeline.config.base import SECRET, StageConfig, by_type
 
 MOST_TOKENS = 2**31 - 1
-"""The greatest length that tables hold, which no model comes near to."""
+"""The largest number of tokens that tables can hold, far above any model's context."""
 
 
 def _check_variable(name: str) -> str:
-    """Return the name of an environment variable. What cannot be one may be the key itself, and is never shown."""
+    """Return the name of an environment variable. An invalid name may be the key itself, so errors never show it."""
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is None:
-        raise PydanticCustomError(SECRET, "must be the name of an environment variable; the key itself belongs there")
+        raise PydanticCustomError(SECRET, "must be an environment variable's name; the key itself belongs in it")
     return name
 
 
@@ -25,14 +25,14 @@ EnvironmentVariable = Annotated[str, AfterValidator(_check_variable)]
 
 
 class ChatConfig(StageConfig):
-    """How a prompt becomes what the model is given."""
+    """The way from a problem to the model's input."""
 
     system: str | None = None
     """The system message."""
     user: str = "{prompt}"
-    """The user message; `{prompt}` stands for the problem."""
+    """The user message; `{prompt}` is replaced by the problem."""
     use_template: bool = True
-    """Apply the tokenizer's chat template, where it has one."""
+    """Apply the tokenizer's chat template, if it has one."""
 
     @model_validator(mode="after")
     def _has_placeholder(self) -> ChatConfig:
@@ -42,40 +42,40 @@ class ChatConfig(StageConfig):
 
 
 class VllmEngineConfig(StageConfig):
-    """vLLM inside the process: the build that is installed, for GPUs or for CPUs."""
+    """vLLM inside the process: the installed build, for GPUs or for CPUs."""
 
     type: Literal["vllm"] = "vllm"
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    """The dtype of weights and activations; the checkpoint's where `auto`."""
+    """The dtype of weights and activations; `auto` takes the checkpoint's."""
     max_model_len: int = Field(default=2048, ge=16, le=MOST_TOKENS)
     """The longest prompt plus completion, in tokens."""
     max_num_seqs: int = Field(default=256, ge=1)
-    """Completions that are decoded at once, at most."""
+    """The largest number of completions that are decoded at once."""
     gpu_memory_utilization: float = Field(default=0.5, gt=0, le=1)
     """The share of the GPU's memory for weights and cache."""
     cpu_kv_cache_gib: int = Field(default=2, ge=1)
-    """The size of the cache on a CPU, in GiB."""
+    """The size of the KV cache on a CPU, in GiB."""
     cpu_threads: int | None = Field(default=None, ge=1)
-    """Threads that an engine without a GPU samples with. Left out: one for each core that is free at its start, unless
-    the environment names a number (OMP_NUM_THREADS)."""
+    """The threads of an engine without a GPU. By default OMP_NUM_THREADS, or else one for each core that is free at the
+    start."""
     enforce_eager: bool | None = None
-    """Run without CUDA graphs: vLLM starts sooner and decodes more slowly. On CPUs alone where it is left out."""
+    """Run without CUDA graphs: vLLM starts sooner and decodes more slowly. By default only on CPUs."""
     sleep: bool | None = None
-    """Take turns with the trainer on a GPU: vLLM drops weights and cache while the trainer updates, and the optimizer's
-    states wait in host memory while vLLM samples. Where it is left out, on a GPU that both share."""
+    """Take turns with the trainer on a shared GPU. vLLM drops weights and cache while the trainer updates; the
+    optimizer's states wait in host memory while vLLM samples. By default on, if both share a GPU."""
     tensor_parallel_size: int = Field(default=1, ge=1)
-    """GPUs that the model is spread over."""
+    """The number of GPUs that the model is spread over."""
     data_parallel_size: int = Field(default=1, ge=1)
-    """Engines side by side, each with GPUs of its own, through Ray. In training with `asynchronous` alone: next to the
-    trainer each rank has one."""
+    """The number of engines in parallel, each with its own GPUs, started through Ray. In training it needs
+    `asynchronous`; otherwise each rank has one engine next to the trainer."""
     ray_address: str | None = None
-    """The Ray cluster whose nodes they are on (`auto` for the one that this machine belongs to); this machine alone
-    where not given."""
+    """The address of the Ray cluster for the engines; `auto` for the cluster of this machine. By default only this
+    machine is used."""
     weights_dir: str | None = None
-    """A folder that this process and all nodes of `ray_address` see: training hands new weights over in it."""
+    """A folder that this process and all nodes of `ray_address` share. Training passes new weights through it."""
 
     def sleeps(self, beside_trainer: bool) -> bool:
-        """Return whether an engine on a GPU takes turns. beside_trainer: whether a trainer has the same GPU."""
+        """Return True if the engine takes turns on its GPU. `beside_trainer`: a trainer uses the same GPU."""
         return beside_trainer if self.sleep is None else self.sleep
 
     @model_validator(mode="after")
@@ -88,97 +88,98 @@ class VllmEngineConfig(StageConfig):
 
 
 class ServerEngineConfig(StageConfig):
-    """Running vLLM servers (their OpenAI-compatible API), which must serve the model that `model` names."""
+    """Running vLLM servers with an OpenAI-compatible API. They must serve the same model as the setting `model`."""
 
     type: Literal["server"] = "server"
     url: str | None = None
     """The address of the server, such as http://localhost:8000/v1."""
     urls: tuple[str, ...] = ()
-    """Several servers of the same model, instead of `url`. One that dies or answers nonsense is done without."""
+    """Several servers of the same model, instead of `url`. The run continues without a server that fails."""
     urls_file: str | None = None
-    """A file with the URL of a server on each line, instead of `urls`. It is read again every ten seconds: servers that
-    are added take part, and those that are taken away get no further request."""
+    """A file with a server's URL on each line, instead of `urls`. It is read again every ten seconds: added servers get
+    requests, and removed ones get no more."""
     model: str | None = None
-    """The name it is served under; each server's only model where not given."""
+    """The name that the servers have for the model. Not needed if each serves only one."""
     api_key_env: EnvironmentVariable | None = None
     """The environment variable that holds the key."""
     concurrency: int = Field(default=32, ge=1)
-    """Requests that wait for a server's answer at once, at most; a server that is slow or overloaded gets fewer."""
+    """The largest number of open requests to one server; a slow or overloaded server gets fewer."""
     timeout_seconds: float = Field(default=600, gt=0)
-    """How long one request may take."""
+    """The time limit of one request."""
     late_seconds: float | None = Field(default=None, gt=0)
-    """The seconds after which a request is sent to a second server as well; where not given, three times what the
-    fastest server needs for almost all of its requests."""
+    """Seconds after which a request is also sent to a second server. By default three times the time in which the
+    fastest server answers almost all requests."""
     retries: int = Field(default=3, ge=0)
-    """How often a failed request is repeated."""
+    """The number of retries of a failed request."""
     resume_tokens: int | None = Field(default=None, ge=1)
-    """Replies are streamed, and a completion whose server is lost goes on from its tokens on another one, if there are
-    this many; otherwise it is drawn anew. Not in training."""
+    """Stream replies, and continue an interrupted completion of at least this many tokens on another server. Shorter
+    ones are sampled anew. Not available in training."""
     outage_seconds: float = Field(default=60, ge=0)
-    """How long a run waits for a server to come back when none is left."""
+    """Seconds that a run waits for a server to return if none is available."""
     weights_dir: str | None = None
-    """A folder that this process and the server both see: training hands new weights over in it."""
+    """A folder that this process and the server share. Training passes new weights through it."""
 
     @model_validator(mode="after")
     def _names_each_server_once(self) -> ServerEngineConfig:
         if (self.url is not None) + bool(self.urls) + (self.urls_file is not None) != 1:
-            raise ValueError("needs one of url, of one server, urls, of several, and urls_file, of some that change")
+            raise ValueError("needs one of: url (one server), urls (several), urls_file (a list that may change)")
         if len({url.rstrip("/") for url in self.urls}) < len(self.urls):
             raise ValueError("urls names a server twice")
         return self
 
 
 class ChatEngineConfig(StageConfig):
-    """A model behind any OpenAI-compatible API. It gives text alone: no token ids and no log-probabilities."""
+    """A model behind any OpenAI-compatible API. It returns only text, without token ids and log-probabilities."""
 
     type: Literal["chat"] = "chat"
     base_url: str
-    """The address of the service, such as https://api.openai.com/v1; requests go to `/chat/completions` below it."""
+    """The address of the service, such as https://api.openai.com/v1; `/chat/completions` is appended to it."""
     model: str = Field(min_length=1)
-    """The name of the model at the service."""
+    """The service's name for the model."""
     api_key_env: EnvironmentVariable | None = None
     """The environment variable that holds the key, such as OPENAI_API_KEY."""
     max_concurrency: int = Field(default=8, ge=1)
-    """Requests that wait for an answer at once, at most."""
+    """The largest number of open requests."""
     timeout_seconds: float = Field(default=120, gt=0)
-    """How long one request may take."""
+    """The time limit of one request."""
     retries: int = Field(default=6, ge=0)
-    """How often a failed request is repeated (429, 5xx, no whole reply), each time after twice the pause, or when the
-    server says."""
+    """The number of retries of a failed request (429, 5xx, incomplete reply). The pause doubles each time, unless the
+    server gives one."""
     body: dict[str, Any] = Field(default_factory=dict)
-    """Further fields of each request; null takes one away: {temperature: null, max_tokens: null,
+    """More fields of each request; null removes a field: {temperature: null, max_tokens: null,
     max_completion_tokens: 2048}."""
     price_per_million_input: float | None = Field(default=None, ge=0)
     price_per_million_output: float | None = Field(default=None, ge=0)
-    """The price of a million tokens, in any currency: reports then have the costs."""
+    """The price of a million tokens, in any currency; if given, reports show costs."""
 
     @field_validator("base_url")
     @classmethod
     def _has_no_key(cls, url: str) -> str:
         if re.fullmatch(r"https?://[^/@?#\s]+(/[^@?#\s]*)?", url) is None:
             raise PydanticCustomError(
-                SECRET, "must be http(s)://HOST/PATH, without a name, a key or a query: the key goes into api_key_env"
+                SECRET, "must be http(s)://HOST/PATH without a name, key or query; the key belongs to api_key_env"
             )
         return url
 
 
 class ScriptedEngineConfig(StageConfig):
-    """A deterministic engine for tests: it draws completions from a file of prompts and answers."""
+    """A deterministic engine for tests: it takes completions from a file."""
 
     type: Literal["scripted"] = "scripted"
     path: str
-    """JSON Lines of {"prompt": ..., "completions": [...]}: the i-th sample of a prompt gets the i-th, going round."""
+    """JSON Lines of {"prompt": ..., "completions": [...]}. Sample i of a prompt gets completion i, starting over at the
+    end of the list."""
 
 
 class RepliesEngineConfig(StageConfig):
-    """Replies that a model has given before, in place of a model."""
+    """Stored replies of a model, used instead of calling it."""
 
     type: Literal["replies"] = "replies"
     path: str
-    """JSON Lines of {"id": ..., "model": ..., "reply": ...}, or the folder in which an engine of the type chat has kept
-    its replies."""
+    """JSON Lines of {"id": ..., "model": ..., "reply": ...}, or the folder where an engine of the type chat stored its
+    replies."""
     model: str | None = None
-    """The model whose replies are taken, where the file has those of several."""
+    """The model whose replies are used, if the file has replies of several models."""
 
 
 EngineConfig = Annotated[
@@ -187,7 +188,7 @@ EngineConfig = Annotated[
     | Annotated[ScriptedEngineConfig, Tag("scripted")],
     by_type("vllm"),
 ]
-"""The engines that sample: token ids and their log-probabilities."""
+"""The engines for sampling: they return token ids and log-probabilities."""
 AskedEngineConfig = Annotated[
     Annotated[VllmEngineConfig, Tag("vllm")]
     | Annotated[ServerEngineConfig, Tag("server")]
@@ -196,4 +197,4 @@ AskedEngineConfig = Annotated[
     | Annotated[ScriptedEngineConfig, Tag("scripted")],
     by_type("vllm"),
 ]
-"""The engines that are asked questions: text is enough."""
+"""The engines for questions, for which text is enough."""

@@ -1,4 +1,4 @@
-"""The sources of raw rows: files, hub sets, and the demo."""
+"""Settings of data sources: files, Hugging Face datasets, and the demo."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, Tag, model_validator
 from truegold.pipeline.config.base import LIST, ROUNDING, StageConfig, by_type
 
 MAX_SOURCES = 64
-"""The sources that one run may have."""
+"""The largest number of sources in one run."""
 
 
 class ColumnSpec(StageConfig):
@@ -21,12 +21,12 @@ class ColumnSpec(StageConfig):
     column: str
     """The source's column; dots reach into structs and JSON objects (`reward_model.ground_truth`)."""
     extract: str | None = None
-    """The part to take: `after MARKER` (the text after the last MARKER), `boxed` (the last \\boxed{}), `regex:PATTERN`
-    (its first group)."""
+    """The part of the value: `after MARKER` (the text after the last MARKER), `boxed` (the last \\boxed{}), or
+    `regex:PATTERN` (its first group)."""
 
 
 class Columns(StageConfig):
-    """The columns of the source by their roles. A preset sets the others."""
+    """The source's columns by role. The preset sets those that are not given."""
 
     prompt: ColumnSpec | None = None
     """The problem."""
@@ -35,19 +35,19 @@ class Columns(StageConfig):
     solution: ColumnSpec | None = None
     """A worked solution."""
     id: ColumnSpec | None = None
-    """The source's own identifier; kept in `meta.source_id`, never used as truegold's identity."""
+    """The source's own identifier. It is kept in `meta.source_id`; truegold makes its own ids."""
     tests: ColumnSpec | None = None
     """Test cases, for code; goes into `verifier_args.tests`."""
     golds: ColumnSpec | None = None
-    """A column with a list of accepted golds. Without a column of gold, the first one is gold."""
+    """A column with a list of accepted golds. Without a gold column, the first one is the gold."""
     verifier: ColumnSpec | None = None
-    """A column that names each row's verifier; rows may name code by it, which is loaded then."""
+    """A column that names each row's verifier. Rows may name code, which is then loaded."""
     verifier_args: ColumnSpec | None = None
     """A column holding each row's verifier arguments, as an object or a JSON string."""
     other_golds: ColumnSpec | None = None
-    """A column with accepted golds in addition to gold: a list, the JSON of one, or one answer."""
+    """A column with further accepted golds: a list, a JSON list, or one answer."""
     split: ColumnSpec | None = None
-    """A column with the split: train, or test, validation, dev, ... for held-out rows."""
+    """A column with the split: train; or test, validation, dev, ... for held-out rows."""
 
     @model_validator(mode="before")
     @classmethod
@@ -62,29 +62,28 @@ class SourceConfig(StageConfig):
 
     preset: str | None = None
     """The format of the source: gsm8k, math, leetcode, humaneval, mbpp, livecodebench, apps, codecontests, verl, trl,
-    inspect, open-instruct, accepted, truegold. Without a preset and `columns`, a preset with matching columns is
-    used."""
+    inspect, open-instruct, accepted, truegold. Without a preset and `columns`, the preset is chosen by the columns."""
     columns: Columns = Columns()
-    """Columns that are not to be taken from the preset or guessed."""
+    """Columns that the preset or the guess gets wrong."""
     domain: str | None = None
-    """math, code, choice, ...; by default that of the preset."""
+    """math, code, choice, ...; by default the preset's."""
     verifier: str | None = None
-    """A built-in name, an entry point or an import string; the preset's where not given."""
+    """A built-in name, an entry point or an import string; by default the preset's."""
     verifier_args: dict[str, Any] = Field(default_factory=dict)
     """Arguments for the verifier, the same for every row."""
     license: str | None = None
     """The licence of rows that do not state their own, such as `mit` or `cc-by-4.0`."""
     origin: str | None = None
-    """The origin of rows that do not state it (a data set, an address); the source's name where not given."""
+    """The origin of rows that do not state one: a data set or an address. By default the source's name."""
     last_turn_only: bool = False
-    """Keep only the last user message, without system messages, earlier turns, pictures and tools. Otherwise rows with
+    """Keep only the last user message, and drop system messages, earlier turns, pictures and tools. If false, rows with
     pictures or tools are rejected."""
     limit: int | None = Field(default=None, ge=1)
-    """The number of rows to read."""
+    """The number of rows to read; by default all."""
     heldout: float = Field(default=0.0, ge=0.0, lt=1.0)
     """The share of rows set aside for evaluation, chosen by the hash of their content: never trained on."""
     max_row_bytes: int = Field(default=8 * 2**20, ge=1)
-    """A longer line is rejected without being read into memory."""
+    """The longest line in bytes. Longer ones are rejected without being read into memory."""
 
 
 class FileSource(SourceConfig):
@@ -94,9 +93,9 @@ class FileSource(SourceConfig):
     path: str
     """The file, folder or pattern (`data/*.jsonl`), relative to the working directory."""
     format: Literal["auto", "jsonl", "parquet", "csv"] = "auto"
-    """The format of the file; `auto` goes by its suffix."""
+    """The format of the file; `auto` decides by its suffix."""
     heldout_path: str | None = None
-    """A file of the same format. All its rows are held out for evaluation."""
+    """A file of the same format whose rows are all held out for evaluation."""
 
     @property
     def label(self) -> str:
@@ -115,7 +114,7 @@ class HubSource(SourceConfig):
     split: str = "train"
     """The split to read."""
     revision: str | None = None
-    """The hub revision; the newest where not given."""
+    """The hub revision; by default the newest."""
 
     @property
     def label(self) -> str:
@@ -125,30 +124,30 @@ class HubSource(SourceConfig):
 
 
 class DemoSource(StageConfig):
-    """School-maths word problems made on the spot, with planted and labelled defects."""
+    """Generated school-maths word problems with planted and labelled defects."""
 
     type: Literal["demo"] = "demo"
     problems: int = Field(default=1600, ge=60)
-    """Clean problems; the planted defects come on top, at about two to five."""
+    """The number of clean problems. Planted defects add two for every five of them."""
     heldout_problems: int = Field(default=192, ge=8)
-    """Further problems, without defects, that are set aside for evaluation."""
+    """The number of further problems, without defects, that are held out for evaluation."""
     sft_examples: int = Field(default=24000, ge=64)
-    """Texts for the cold start."""
+    """The number of texts for the SFT before RL."""
     seed: int = 0
     """The random seed of the problems and the defects."""
 
 
 class Listing(StageConfig):
-    """The settings of a source in a list of sources."""
+    """The settings that a source has only in a list of sources."""
 
     in_list = True
 
     source: str | None = Field(default=None, min_length=1)
-    """The name in the column `source` of its rows; the file's or the hub's name where not given."""
+    """The name in the column `source` of its rows; by default the file's or the hub's name."""
     quota: float | None = Field(default=None, ge=0, le=1)
-    """The source's share of the selection, the default of `select.quotas`."""
+    """The source's share of the selection, unless `select.quotas` has one."""
     weight: float | None = Field(default=None, gt=0)
-    """Its share of the selection after quotas, relative to other sources, which have 1."""
+    """The source's weight in the part of the selection without quotas. Sources without a weight have 1."""
 
 
 class ListedFile(Listing, FileSource):
@@ -173,11 +172,10 @@ ListedSource = Annotated[Annotated[ListedFile, Tag("file")] | Annotated[ListedHu
 
 
 class SeveralSources(StageConfig):
-    """Sources that are read into one table, the most trusted first."""
+    """A list of sources that become one table, the most trusted first."""
 
     sources: tuple[ListedSource, ...]
-    """The sources in the order of their priority: of duplicates and of conflicts the row of the earlier source
-    stays."""
+    """The sources by priority: of duplicate or conflicting rows, the row of the earlier source is kept."""
 
 
 def heldout_label(label: str) -> str:
@@ -186,7 +184,7 @@ def heldout_label(label: str) -> str:
 
 
 def _check_sources(sources: tuple[ListedSource, ...]) -> tuple[ListedSource, ...]:
-    """Raise ValueError for sources with the same name or data, or with impossible shares."""
+    """Raise ValueError if two sources have the same name or data, or their shares are impossible."""
     labels = [source.label for source in sources]
     for first, source in enumerate(sources):
         for index, other in enumerate(sources[first + 1 :], first + 1):
@@ -201,14 +199,14 @@ def _check_sources(sources: tuple[ListedSource, ...]) -> tuple[ListedSource, ...
         if label in map(heldout_label, labels):
             raise ValueError(f"data.{index}: rows of a heldout_path are called {label!r}; set another source: NAME")
         if sources[index].quota is not None and sources[index].weight is not None:
-            raise ValueError(f"data.{index} ({label!r}) has a quota and a weight; one of them is its share")
+            raise ValueError(f"data.{index} ({label!r}) has both a quota and a weight; leave one out")
     if (total := sum(source.quota or 0 for source in sources)) > 1 + ROUNDING:
         raise ValueError(f"the quotas of the sources add up to {total:g}, more than 1")
     return sources
 
 
 def _what_is_read(source: ListedSource) -> tuple[Any, ...]:
-    """Return the settings that must differ between two sources: the data, and how it is read."""
+    """Return the settings that identify the data of a source and how it is read."""
     if isinstance(source, ListedFile):
         origin: tuple[Any, ...] = (Path(source.path).expanduser().resolve(),)
     else:
@@ -234,10 +232,10 @@ DataConfig = Annotated[
 
 
 def source_quotas(data: DataConfig, quotas: Mapping[str, float]) -> dict[str, float]:
-    """Return `select.quotas` with the shares that the sources set themselves, where it does not name them.
+    """Return `select.quotas`, completed by the shares that the sources set themselves.
 
-    Weights divide what quotas by source leave; a source with neither has the weight 1 there, and no quota. Raises
-    ValueError for a weight for which nothing is left.
+    Weights divide the part of the selection without quotas by source. A source with neither counts there with weight 1
+    and gets no quota. Raises ValueError if a source has a weight and the quotas already add up to 1.
     """
     if not isinstance(data, tuple):
         return dict(quotas)

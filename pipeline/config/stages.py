@@ -1,8 +1,8 @@
-"""The configuration of every pipeline stage, and of curation as a whole.
+"""Settings of every pipeline stage, and of a whole curation.
 
 decontaminate:
   against:
-    - math500                                  # a set that is known by name, streamed from the hub
+    - math500                                  # a set that truegold knows by name, streamed from the hub
     - openai/gsm8k:main@test                   # any other set of the hub: owner/name:subset@split
     - evals/aime.jsonl                         # a file, or a folder of `save_to_disk` (folder@split)
     - {set: evals/ours.csv, columns: {prompt: Question, gold: Key}}
@@ -66,7 +66,7 @@ def _boilerplate(end_of_prompt: str) -> tuple[str, ...]:
 
 
 class CleanConfig(StageConfig):
-    """Text cleaning, notes on every row, and bounds."""
+    """Text cleaning, notes on every row, and limits of length."""
 
     min_prompt_chars: int = Field(default=8, ge=0)
     """Rows with a shorter prompt are dropped."""
@@ -75,37 +75,40 @@ class CleanConfig(StageConfig):
     max_gold_chars: int = Field(default=2_000, ge=1)
     """Rows with a longer gold are dropped."""
     languages: tuple[Annotated[str, Field(pattern=r"^[a-z]{2,3}$")], ...] = ()
-    """ISO 639-1 codes such as `en` and `zh`. Rows with prompts in other languages are dropped. By default all stay. A
-    prompt with too few words always stays."""
+    """ISO 639-1 codes such as `en` and `zh`. Rows with prompts in other languages are dropped; by default all are kept.
+    A prompt with too few words is always kept."""
     skip: tuple[EditName, ...] = ()
-    """The reasons of edits that are not to be made: `multiple_choice`, `html_tags`, ..."""
+    """Edits that are not made, by reason: `multiple_choice`, `html_tags`, ..."""
     boilerplate: tuple[str, ...] = _boilerplate("start")
-    """Regular expressions, without regard to case, cut from the start of a prompt."""
+    """Case-insensitive regular expressions that are cut from the start of a prompt."""
     boilerplate_end: tuple[str, ...] = _boilerplate("end")
-    """Regular expressions, without regard to case, cut from the end of a prompt."""
+    """Case-insensitive regular expressions that are cut from the end of a prompt."""
     workers: int = Field(default=0, ge=0)
-    """Processes; 0 takes one per core."""
+    """The number of processes; 0 means one per core."""
 
 
 class DedupConfig(StageConfig):
-    """Deduplication: exact copies, rewordings of the same problem, instances of one template."""
+    """Deduplication of exact copies, rewordings of the same problem, and instances of one template."""
 
     case_sensitive: bool = False
-    """Whether prompts that differ in case only are different. Only exact copies are looked for then."""
+    """Treat prompts that differ only in case as different. If true, only exact copies are found."""
     reworded: bool = True
-    """Whether the same problem in other words, with the same quantities, is a duplicate. Code rows are only compared
-    exactly."""
+    """Treat the same problem in other words, with the same quantities, as a duplicate. Code rows are compared only for
+    exact copies."""
     confidence: float = Field(default=0.7, ge=0.5, lt=1)
-    """The probability that two rows are the same problem (`near.confirmation`), from which one of them is dropped."""
+    """The least probability that two rows are the same problem, for one of them to be dropped (`near.confirmation`)."""
     conflict_confidence: float = Field(default=0.71, ge=0.71, lt=1)
-    """How likely two rows with different golds must be the same problem for both to be flagged; neither goes."""
+    """The least probability that two rows with different golds are the same problem, for both to be flagged. Both are
+    kept."""
     reworded_conflicts: bool = False
-    """Whether rewordings with different golds are flagged for advice: of 33 read, 2 were right. Copies always are."""
+    """Flag rewordings with different golds, for advice only: of 33 read, 2 were right. Exact copies are always
+    flagged."""
     template_cap: int | None = Field(default=None, ge=1)
-    """Problems of one template (the same words, other quantities) that stay; null keeps all. Needs `reworded`."""
+    """The number of problems of one template (same words, other quantities) to keep; null keeps all. Needs
+    `reworded`."""
     embedder: str | None = None
-    """An encoder that proposes more pairs to compare, translations among them: a model on the hub, a folder, or an
-    import string (`path/to/encoder.py:encode`). Its time grows with the square of the rows. Needs `reworded`."""
+    """An encoder that proposes more pairs to compare, such as translations: a model on the hub, a folder, or an import
+    string (`path/to/encoder.py:encode`). Its time grows with the square of the number of rows. Needs `reworded`."""
 
     @model_validator(mode="after")
     def _has_an_effect(self) -> Self:
@@ -113,29 +116,29 @@ class DedupConfig(StageConfig):
         for name in (name for name, value in comparing.items() if value is not None):
             if not self.reworded or self.case_sensitive:
                 switch = "case_sensitive: true" if self.reworded else "reworded: false"
-                raise ValueError(f"{name} has no effect with {switch}, which compares exact copies alone")
+                raise ValueError(f"{name} has no effect with {switch}, which compares only exact copies")
         return self
 
 
 class AskedModelConfig(StageConfig):
-    """A language model that is asked questions."""
+    """A language model that answers questions about rows."""
 
     name: str
-    """The name that the evidence has for the model, such as `Qwen3-8B`."""
+    """The model's name in the evidence, such as `Qwen3-8B`."""
     model: str | None = None
-    """The folder of its checkpoint; for a served model the folder of its tokenizer. An engine of the type `chat`, or a
-    scripted one, needs none."""
+    """The folder of the checkpoint, or of the tokenizer if the model is served. Not needed for engines of the type
+    `chat` or `scripted`."""
     engine: AskedEngineConfig = VllmEngineConfig()
     chat: ChatConfig = ChatConfig()
     max_tokens: int = Field(default=512, ge=1, le=MOST_TOKENS)
     temperature: float = Field(default=0.0, ge=0)
     batch_size: int = Field(default=256, ge=1)
-    """Rows asked about at a time."""
+    """The number of rows in one batch of questions."""
     seed: int = 0
 
 
 class OpinionConfig(StageConfig):
-    """A verifier or a language model that is asked if rules could not read an answer. Its opinion is stored next to the
+    """A second verifier or a language model for answers that rules could not read. Its opinion is stored next to the
     verdict, which does not change. A plain text is the name of a verifier, such as `math_verify`."""
 
     verifier: str | None = None
@@ -156,11 +159,11 @@ class OpinionConfig(StageConfig):
 
 
 GRADED = "truegold.pipeline.judge.grading:graded"
-"""The verifier of a reward term that a language model grades."""
+"""The verifier of reward terms that a language model grades."""
 
 
 class GraderModelConfig(AskedModelConfig):
-    """A language model that grades, behind an OpenAI-compatible API. Its replies are kept."""
+    """A grading language model behind an OpenAI-compatible API. Its replies are stored."""
 
     engine: Annotated[
         Annotated[ChatEngineConfig, Tag("chat")] | Annotated[ScriptedEngineConfig, Tag("scripted")], by_type("chat")
@@ -171,71 +174,70 @@ class GraderConfig(StageConfig):
     """A language model that grades responses by a rubric."""
 
     rubric: str = Field(min_length=1)
-    """The qualities that a response has to have, in words."""
+    """The qualities of a good response, in words."""
     scale: int = Field(default=10, ge=1, le=100)
-    """The highest grade; the lowest is 0, and the score is their share."""
+    """The highest grade; the lowest is 0. The score is the grade divided by it."""
     shows_gold: bool = True
-    """Whether the model sees the reference answer."""
+    """Show the reference answer to the model."""
     model: GraderModelConfig
-    """The model that grades; each response takes one prompt."""
+    """The grading model; each response takes one prompt."""
 
 
 class AuditedOpinionConfig(OpinionConfig):
     """A second opinion that may raise scores in a training."""
 
     audit: str
-    """The audit.json of `truegold verifiers audit-judge`, in which no wrong response was called right, about this very
-    opinion and the verifiers as they are."""
+    """The audit.json of `truegold verifiers audit-judge`. It must be about this opinion and the current verifiers, and
+    no wrong response may have been called right in it."""
 
 
 class VerifyGoldConfig(VerdictConfig):
     """The check that each gold passes its own verifier."""
 
     workers: int = Field(default=0, ge=0)
-    """Processes; 0 takes one per core."""
+    """The number of processes; 0 means one per core."""
     second_opinion: OpinionConfig | None = None
-    """The verifier or model that is asked about worked solutions that contradict gold, or that the verifier could not
-    judge; no flag changes."""
+    """A second verifier or a model for worked solutions that contradict the gold or could not be judged. It changes no
+    flag."""
 
 
 class VetTestsConfig(StageConfig):
-    """The tests of code rows must be fit to compute a reward with. Rows of other verifiers are not looked at."""
+    """The check that the tests of code rows can compute a reward. Rows of other verifiers are skipped."""
 
     enabled: bool = True
-    """Whether the tests of programs are vetted at all."""
+    """Vet the tests of programs."""
     workers: int = Field(default=0, ge=0)
-    """Suites vetted at a time; 0 takes one per core."""
+    """The number of suites vetted at a time; 0 means one per core."""
     programs: int = Field(default=3, ge=1, le=100)
-    """Worked solutions of a row that are run, and programs known to be wrong, where its source has several."""
+    """The number of a row's worked solutions that are run, and of known wrong programs, if its source has several."""
     runs: int = Field(default=3, ge=1, le=20)
-    """Runs of each worked solution, each under another hash seed: a case that passes only sometimes is flaky."""
+    """Runs of each worked solution, each with another hash seed. A case that passes only sometimes is flaky."""
     mutants: int = Field(default=30, ge=0, le=1000)
-    """Faults planted in the worked solution to see how many of them the tests catch."""
+    """The number of faults planted in the worked solution, to measure how many of them the tests catch."""
     mend: bool = False
-    """Whether the cases that are proposed for weak tests are added to them; otherwise a person may, in review."""
+    """Add the cases that are proposed for weak tests. If false, a reviewer may add them."""
     seed: int = 0
-    """The random seed that chooses the planted faults."""
+    """The random seed for choosing planted faults."""
     min_cases: int = Field(default=2, ge=1)
-    """Cases that have to be left when broken ones are taken out."""
+    """The least number of cases that must remain after broken ones are removed."""
     min_case_share: float = Field(default=0.5, ge=0, le=1)
-    """The share of the cases that has to be left."""
+    """The least share of the cases that must remain."""
     min_kill_rate: float = Field(default=0.8, ge=0, le=1)
     """Tests that catch a smaller share of the planted faults are flagged `low_kill_rate`."""
     max_guess_chance: float = Field(default=0.05, ge=0, le=1)
-    """Tests that a guess passes with a greater chance are flagged `guessable`."""
+    """The largest chance that a guess passes the tests; tests above it are flagged `guessable`."""
     max_leaked: float = Field(default=0.5, ge=0, le=1)
     """Tests are flagged `leaked_cases` if the prompt shows a larger share of them."""
     max_headroom: float = Field(default=0.5, ge=0, le=1)
-    """The greatest share of the CPU limit that the worked solution may need; where it needs more, the limit is
-    raised."""
+    """The largest share of the CPU limit that the worked solution may use; if it uses more, the limit is raised."""
     max_repeat_s: float = Field(default=60.0, gt=0)
-    """CPU seconds for each sort of repetition: slow solutions are run less often, with fewer planted faults."""
+    """CPU seconds for each kind of repetition. Slow solutions get fewer runs and fewer planted faults."""
     python: str | None = None
-    """The interpreter whose packages programs may use; by default truegold's own."""
+    """The Python interpreter whose packages programs may use; by default truegold's own."""
 
 
 class Fault(StrEnum):
-    """The kinds of faults that a language model is asked about; the value is the reason that it flags with."""
+    """The kinds of faults that a language model looks for. The value is the reason of the flag."""
 
     MISSING_CONDITION = "model_missing_condition"
     CONTRADICTION = "model_contradiction"
@@ -249,80 +251,78 @@ class Fault(StrEnum):
 
 
 class WellPosedConfig(AskedModelConfig):
-    """A language model that is asked whether each problem can be answered: one prompt a row, and a second one for those
-    in which it finds a fault."""
+    """A language model that judges whether each problem can be answered. A row takes one prompt, and a second one if
+    the model finds a fault."""
 
     moved: ClassVar[Mapping[str, str]] = {"steps": "kinds"}
 
     max_tokens: int = Field(default=2048, ge=1, le=MOST_TOKENS)
     kinds: tuple[Fault, ...] = Field(default=tuple(Fault), min_length=1)
-    """The kinds of faults that it is asked about, each named by the reason of its flag."""
+    """The kinds of faults to look for, each by the reason of its flag."""
     known: str | None = None
-    """Problems to measure the model with: JSON Lines with `ill_posed` (true or false), about which it is asked first,
-    or the `asked_model.json` of an earlier run with the same model and prompts. Without it, flags have no
-    confidence."""
+    """Problems to measure the model with: JSON Lines with `ill_posed` (true or false), which it judges first. Or the
+    `asked_model.json` of an earlier run with the same model and prompts. Without either, flags have no confidence."""
     prior: float = Field(default=0.05, gt=0, lt=1)
-    """The share of ill-posed rows that is expected before the model is asked."""
+    """The expected share of ill-posed rows before the model is asked."""
     blocks: tuple[Fault, ...] = ()
     """Kinds of flags that hold a row back for review, if their measured confidence is at least .9."""
 
 
 class FlagConfig(StageConfig):
-    """The rules that flag suspicious rows. They route and explain; they never drop."""
+    """The rules that flag suspicious rows. Flags hold rows back or explain them; they never drop rows."""
 
     detectors: tuple[str, ...] = ("default",)
-    """Names of the detectors to run, or import strings of your own: `["default", "proof", "checks.py:shouting"]`.
-    `default` stands for the built-in ones that are right often enough on corpora that they never met, `all` for every
-    built-in one."""
+    """The detectors to run, by name or import string: `["default", "proof", "checks.py:shouting"]`. `all` stands for
+    every built-in detector, `default` for those with enough precision on corpora that they were not written for."""
     advise_only: tuple[str, ...] = ()
-    """Reasons that should only be reported and not hold a row back for review."""
+    """Reasons that are only reported and hold no row back for review."""
     model: WellPosedConfig | None = None
-    """A language model that is asked whether each problem can be answered; no model is asked where not given."""
+    """A language model that judges whether each problem can be answered; by default none."""
     workers: int = Field(default=0, ge=0)
-    """Processes; 0 takes one per core."""
+    """The number of processes; 0 means one per core."""
 
 
 class SampleSource(StageConfig):
-    """The system and the step that a file of samples comes from, where its rows do not say so."""
+    """The system and the step that sampled a file, for rows that do not say."""
 
     system: str | None = None
     step: int | None = Field(default=None, ge=0, le=2**31 - 1)
-    """The step of the system's training."""
+    """The training step of the system."""
 
 
 class SuspicionConfig(StageConfig):
-    """How likely each label is at fault, from samples of one or several systems."""
+    """The probability that each label is wrong, estimated from samples of one or several systems."""
 
     files: tuple[SampleSource, ...] = ()
-    """The files of samples, in their order."""
+    """The files of samples, in order."""
 
     workers: int = Field(default=0, ge=0)
-    """Processes that judge whole responses; 0 takes one per core."""
+    """The number of processes that judge whole responses; 0 means one per core."""
 
 
 class Tiers(StrEnum):
-    """The measure that decides whether a flag holds its row back."""
+    """The precision that decides whether a flag holds its row back."""
 
     MEASURED = "measured"
-    """The precision that truegold has measured, and `flag.advise_only`."""
+    """The precision that truegold measured, and `flag.advise_only`."""
     DECISIONS = "decisions"
-    """The precision that the reviewers' decisions about rows drawn at random show, once there are enough of them."""
+    """The precision in the reviewers' decisions about randomly drawn rows, once there are enough of them."""
 
 
 class SettleConfig(StageConfig):
-    """Applying the reviewers' decisions."""
+    """The application of reviewers' decisions."""
 
     tiers: Tiers = Tiers.MEASURED
-    """The measure that decides whether the flags of a reason hold rows back."""
+    """The precision that decides whether flags of a reason hold rows back."""
     min_decisions: int = Field(default=20, ge=5)
-    """Rows drawn at random that have to be decided before they set the tier of a reason."""
+    """The number of decisions about randomly drawn rows that are needed to set a reason's tier."""
 
 
 class JudgeConfig(AskedModelConfig):
-    """A language model that is asked about verdicts without a score. A row takes two prompts."""
+    """A language model for verdicts without a score. A row takes two prompts."""
 
     reasons: tuple[Reason, ...] = (Reason.GOLD_UNPARSED, Reason.LIMIT, Reason.TIMEOUT, Reason.DECLINED)
-    """Why rules gave no score, for those rows that are sent."""
+    """The reasons of missing scores; only rows with one of them are sent to the model."""
 
     @field_validator("reasons")
     @classmethod
@@ -333,73 +333,72 @@ class JudgeConfig(AskedModelConfig):
 
 
 class ProfileConfig(VerdictConfig):
-    """How pass rates are measured."""
+    """The measurement of pass rates."""
 
     engine: EngineConfig = VllmEngineConfig()
-    """The source of completions; the run's `engine` where it is left out."""
+    """The engine that samples; by default the run's `engine`."""
     chat: ChatConfig = ChatConfig()
-    """How a prompt is put to the model; the run's `chat` where it is left out."""
+    """The chat prompt; by default the run's `chat`."""
     samples: int = Field(default=16, ge=1, le=MOST_TOKENS)
-    """Completions per problem, at most."""
+    """The largest number of completions per problem."""
     first_samples: int | None = Field(default=4, ge=1, le=MOST_TOKENS)
-    """Completions that every problem gets. It gets further ones only where they may change which problems are worth
-    selecting, or where they agree that its gold is wrong. Each problem gets all of `samples` where this is null, as
-    held-out ones do in any case."""
+    """The number of completions that every problem gets. It gets more only if they could change the selection, or if
+    the first ones agree on another answer than its gold. If null, each problem gets all `samples`; held-out problems
+    always do."""
     group_size: int = Field(default=8, ge=2)
-    """The samples of one group in training; `train.group_size` where it is left out."""
+    """The number of samples in a training group; by default `train.group_size`."""
     rows_to_select: int | None = Field(default=None, ge=1)
-    """The number of rows that selection will take; by default `select.max_rows`. If neither is set, samples are drawn
-    for selections of a quarter and of half of the rows. A finished profile stays valid if this, `quotas`, `zero_share`
-    or `group_size` changes."""
+    """The number of rows that selection will take; by default `select.max_rows`. Without either, samples are drawn for
+    selections of a quarter and of half of the rows. A finished profile remains valid if this, `quotas`, `zero_share` or
+    `group_size` changes."""
     quotas: dict[str, float] = Field(default_factory=dict)
     """Shares of the selection by `domain:NAME` or `source:NAME`; by default those of `select`."""
     zero_share: float = Field(default=0.1, ge=0, le=1)
-    """The share of rows without a right sample that selection takes at most; `select.zero_share` where it is left
-    out."""
+    """The largest share of selected rows without a right sample; by default `select.zero_share`."""
     budget_tokens: int | None = Field(default=None, ge=1)
-    """No sample starts after this many sampled tokens. Running samples are finished. Rows without a sample are dropped
-    as `not_sampled`."""
+    """The budget of sampled tokens. After it, running samples are finished and no new one starts. Rows without a sample
+    are dropped as `not_sampled`."""
     temperature: float = Field(default=1.0, ge=0)
-    """The temperature of sampling, as training will have it."""
+    """The sampling temperature; use that of training."""
     top_p: float = Field(default=1.0, gt=0, le=1)
-    """Tokens are drawn from the smallest set with this much probability."""
+    """Nucleus sampling: tokens are drawn from the smallest set with this probability."""
     max_tokens: int = Field(default=512, ge=1, le=MOST_TOKENS)
-    """The longest completion."""
+    """The longest completion, in tokens."""
     stop_loops: bool = True
-    """End a completion whose last 150 to 190 tokens repeat the same text, and count it as `repeating`. Needs a vLLM
-    that can detect this."""
+    """Stop a completion whose last 150 to 190 tokens repeat the same text, and count it as `repeating`. Needs a vLLM
+    version that can detect this."""
     seed: int = 0
-    """The seed that each sample's own seed is made from."""
+    """The seed from which each sample's seed is derived."""
     logprobs: bool = False
-    """Whether samples.parquet has the log-probability of each token. truegold does not use them."""
+    """Store the log-probability of each token in samples.parquet. truegold does not use them."""
     suspect_agreement: float = Field(default=0.75, gt=0, le=1)
-    """A problem with no pass is flagged `suspect_gold` when at least this share of all samples agrees on another
-    answer. A flag for review, never a drop."""
+    """A problem without a right sample is flagged `suspect_gold` if at least this share of its samples agrees on
+    another answer. The flag is for review and drops no row."""
     unread: Literal["wrong", "left_out"] = "wrong"
-    """Whether a completion that ends in a form which is not read counts as a wrong one, as it does in training, or is
-    left out of pass rates. It is shown as `unread` in any case."""
+    """How completions count whose answer cannot be read: as `wrong`, like in training, or `left_out` of pass rates.
+    Reports show them as `unread` in both cases."""
     workers: int = Field(default=1, ge=0)
-    """Processes that verify; 0 takes one per core. Worth raising for slow verifiers only."""
+    """The number of processes that verify; 0 means one per core. More than one helps only with slow verifiers."""
     judge: JudgeConfig | None = None
-    """A language model for samples that the verifier could not judge. Best a served one: in-process vLLM would hold
-    two models at once."""
+    """A language model for samples that the verifier could not judge. It should be served, since two models in one
+    process need the memory of both."""
     second_opinion: OpinionConfig | None = None
-    """The verifier or model that is asked about samples with unread answers. Verdicts do not change."""
+    """A second verifier or a model for samples with unread answers. Verdicts do not change."""
 
     def sampling_settings(self) -> dict[str, Any]:
-        """Return the settings that decide a sample."""
+        """Return the settings that determine a sample."""
         names = {"temperature", "top_p", "max_tokens", "seed", "logprobs", "stop_loops"}
         return self.model_dump(mode="json", include=names)
 
 
 class ExportConfig(StageConfig):
-    """The curated set as a folder with its data card."""
+    """The export of the curated set: a folder with a data card."""
 
     license: str | None = None
     """The licence on the card, by its Hugging Face name: `mit`, `apache-2.0`, `cc-by-4.0`, ..."""
     suspicion: str | None = None
-    """A suspicion.parquet of `truegold flag`, from which the card estimates the share of wrong labels; the profile's
-    own where not given."""
+    """A suspicion.parquet of `truegold flag`, from which the card estimates the share of wrong labels; by default the
+    profile's."""
 
     moved: ClassVar[Mapping[str, str]] = {"matches": "/decontaminate.against"}
 
@@ -412,13 +411,15 @@ class ReportConfig(StageConfig):
     stages: tuple[str, ...]
     """The stages in the report, in order."""
     group_size: int = Field(default=8, ge=1)
-    """The samples of a training group, for the expected rewards. If the run has trained, its own group size is used."""
+    """The number of samples in a training group, for expected rewards. If the run has trained, its own group size is
+    used."""
     max_rows: int = Field(default=50_000, ge=1)
-    """The records in the page; of more, the most suspicious and others at random. All stay in the Parquet tables."""
+    """The number of rows on the page. If there are more, the most suspicious and a random sample are shown. The Parquet
+    tables have all."""
 
 
 class MatchKind(StrEnum):
-    """How a row matches an evaluation item, the most certain first. The value is `kind` in `matches.parquet`."""
+    """The ways in which a row matches an evaluation item, the most certain first; `kind` in `matches.parquet`."""
 
     EXACT = "exact"
     OVERLAP = "overlap"
@@ -426,14 +427,14 @@ class MatchKind(StrEnum):
 
 
 class EvalColumns(StageConfig):
-    """The columns of an evaluation set by their roles. Others are guessed by their names."""
+    """The columns of an evaluation set by role. Those not given are guessed by their names."""
 
     prompt: str | None = None
     """The problem."""
     gold: str | None = None
     """The reference answer."""
     id: str | None = None
-    """The item's identifier, which matches name."""
+    """The item's identifier, by which matches refer to it."""
 
 
 class EvalSetConfig(StageConfig):
@@ -442,9 +443,9 @@ class EvalSetConfig(StageConfig):
     set: str = Field(min_length=1)
     """A name such as `math500`, a file, a folder, or `owner/name:subset@split` of the hub."""
     preset: str | None = None
-    """The shape of its records, as in `data.preset`; by its columns where not given."""
+    """The format of its records, as in `data.preset`; by default chosen by the columns."""
     columns: EvalColumns = EvalColumns()
-    """Columns that are not to be guessed."""
+    """Columns that the guess gets wrong."""
 
     @model_validator(mode="before")
     @classmethod
@@ -453,13 +454,13 @@ class EvalSetConfig(StageConfig):
 
 
 class DecontaminateConfig(StageConfig):
-    """The comparison with evaluation sets. Training rows that match are dropped. Held-out rows stay, because they are
+    """The comparison with evaluation sets. Matching training rows are dropped. Held-out rows are kept, since they are
     not trained on."""
 
     against: tuple[EvalSetConfig, ...] = Field(min_length=1)
     """The evaluation sets."""
     drop: tuple[MatchKind, ...] = tuple(MatchKind)
-    """Kinds of matches that drop a row. Rows with other matches stay, and the ledger records the match."""
+    """The kinds of matches that drop a row. For other kinds the row is kept and the ledger records the match."""
 
     @field_validator("against", mode="before")
     @classmethod
@@ -471,30 +472,30 @@ class DecontaminateConfig(StageConfig):
     def _are_different(cls, value: tuple[EvalSetConfig, ...]) -> tuple[EvalSetConfig, ...]:
         names = [entry.set for entry in value]
         if repeated := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"{', '.join(repeated)} stands there more than once")
+            raise ValueError(f"{', '.join(repeated)} is listed more than once")
         return value
 
 
 class TargetBand(StageConfig):
-    """A band of expected pass rates, from the one before it (0 for the first) up to a bound."""
+    """A band of expected pass rates. It starts where the band before it ends; the first starts at 0."""
 
     up_to: float = Field(gt=0, le=1)
-    """The upper end of the band, which belongs to it."""
+    """The upper end of the band, inclusive."""
     share: float | None = Field(default=None, ge=0, le=1)
-    """The share of the selection; 0 keeps the band out, and left out takes what there is."""
+    """The share of the selection; 0 leaves the band out. By default all rows of the band."""
 
 
 class TargetName(StrEnum):
-    """Histograms of pass rates with a name."""
+    """Named histograms of pass rates."""
 
     BALANCED = "balanced"
-    """Four bands of equal width, with the same number of rows from each."""
+    """Four bands of equal width, each with the same number of rows."""
     OPEN_R1 = "open-r1"
-    """Pass rates of .1 to .6, as open-r1's filter keeps them."""
+    """Pass rates of .1 to .6, like open-r1's filter."""
     SKYWORK = "skywork"
-    """1 to 15 failures of 16, as Skywork-OR1 keeps them."""
+    """1 to 15 failures in 16 samples, like Skywork-OR1."""
     CURRICULUM = "curriculum"
-    """Three bands with the same number of rows from each, easy ones first in selected.parquet."""
+    """Three bands, each with the same number of rows; selected.parquet has the easy ones first."""
 
 
 TARGETS: Mapping[TargetName, tuple[TargetBand, ...]] = {
@@ -506,37 +507,38 @@ TARGETS: Mapping[TargetName, tuple[TargetBand, ...]] = {
 
 
 class SelectConfig(StageConfig):
-    """The choice of the profiled problems that are trained on."""
+    """The selection of profiled problems for training."""
 
     moved: ClassVar[Mapping[str, str]] = {"bands": "target"}
 
     group_size: int = Field(default=8, ge=2)
-    """The samples of one group in training; `train.group_size` where it is left out."""
+    """The number of samples in a training group; by default `train.group_size`."""
     min_teaching: float = Field(default=0.2, ge=0, le=1)
-    """A row is dropped where a smaller share of its groups is expected to teach (neither all wrong nor all right)."""
+    """The least expected share of a row's groups that teach (neither all wrong nor all right). Rows below it are
+    dropped."""
     min_teaching_share: float = Field(default=0.05, ge=0, le=1)
-    """The least expected share of groups that teach. A selection below it is refused."""
+    """The least expected share of teaching groups in the whole selection. A selection below it raises an error."""
     may_be_empty: bool = False
-    """Whether a selection may be empty, or hardly teach. A run with a section `synth` sets it: rows that hardly ever
-    pass may become trainable."""
+    """Accept a selection that is empty or teaches little. A run with a section `synth` sets it, since synthesis may
+    make rows trainable that hardly ever pass."""
     min_pass_rate: float = Field(default=0.0, ge=0, le=1)
-    """The lowest expected pass rate that is taken."""
+    """The lowest expected pass rate of a selected row."""
     max_pass_rate: float = Field(default=1.0, ge=0, le=1)
-    """The highest expected pass rate that is taken."""
+    """The highest expected pass rate of a selected row."""
     min_passes: int = Field(default=0, ge=0)
-    """The fewest right samples of a row, such as 1 to train on its right samples."""
+    """The least number of right samples of a selected row; set 1 to train on right samples."""
     zero_share: float = Field(default=0.1, ge=0, le=1)
-    """Rows without a right sample may make up this share of the selection, the worthiest ones. Wrong labels and broken
-    texts are more frequent among them than elsewhere."""
+    """The largest share of selected rows without a right sample; the best of them are taken. Wrong labels and broken
+    texts are more frequent among them."""
     target: TargetName | tuple[TargetBand, ...] | None = None
-    """The histogram of expected pass rates: a name, or bands. Left out: `balanced` as far as rows last where `max_rows`
-    makes a choice necessary, and all rows otherwise."""
+    """The histogram of expected pass rates: a name, or bands. By default `balanced`, as far as there are rows, if
+    `max_rows` requires a choice; otherwise all rows."""
     quotas: dict[str, float] = Field(default_factory=dict)
     """Shares of the selection by `domain:NAME` or `source:NAME`. Values without a quota share the rest."""
     max_rows: int | None = Field(default=None, ge=1)
-    """Rows that are selected at most. Left out: all, or as many as keep the target's shares and the quotas."""
+    """The largest number of selected rows. By default all, or as many as the target's shares and the quotas allow."""
     seed: int = 0
-    """The seed that decides between rows of equal worth."""
+    """The seed that decides between rows of equal value."""
 
     @property
     def bands(self) -> tuple[TargetBand, ...]:
@@ -568,7 +570,7 @@ class SelectConfig(StageConfig):
         for name, share in quotas.items():
             column, separator, value = name.partition(":")
             if column not in QUOTA_COLUMNS or not separator or not value:
-                raise ValueError(f"a quota is of `domain:NAME` or `source:NAME`, not of {name!r}")
+                raise ValueError(f"the name of a quota is `domain:NAME` or `source:NAME`, not {name!r}")
             if not 0 <= share <= 1:
                 raise ValueError(f"the quota of {name} must be a share from 0 to 1, not {share:g}")
             totals[column] += share
@@ -584,43 +586,43 @@ class SelectConfig(StageConfig):
 
 
 class PartsConfig(StageConfig):
-    """How tables are cut into parts, which are worked on side by side. Nothing that is written in them depends on it,
-    and stages that are finished stay as they are."""
+    """The division of tables into parts, which are processed in parallel. Results do not depend on it, and finished
+    stages remain valid if it changes."""
 
     rows: int = Field(default=5_000, ge=1)
-    """Rows of a part. A table of fewer is one file."""
+    """The number of rows in a part. A table with fewer is one file."""
 
 
 class CurationConfig(StageConfig):
-    """Everything that `truegold curate` needs. Sections that are left out take their defaults."""
+    """All settings of `truegold curate`. Sections that are left out have their defaults."""
 
     data: DataConfig
     """The source of the raw rows, or a list of sources with the most trusted first."""
     clean: CleanConfig = CleanConfig()
-    """How texts are cleaned."""
+    """The cleaning of texts."""
     decontaminate: DecontaminateConfig | None = None
-    """The comparison with evaluation sets. By default there is none."""
+    """The comparison with evaluation sets; by default none."""
     dedup: DedupConfig = DedupConfig()
     """The removal of copies and rewordings."""
     verify_gold: VerifyGoldConfig = VerifyGoldConfig()
-    """The check of gold by its own verifier."""
+    """The check that each gold passes its own verifier."""
     vet_tests: VetTestsConfig = VetTestsConfig()
-    """How the tests of programs are vetted."""
+    """The check of programs' tests."""
     flag: FlagConfig = FlagConfig()
     """The rules that flag suspicious rows."""
     settle: SettleConfig = SettleConfig()
-    """How reviewers' decisions are applied."""
+    """The application of reviewers' decisions."""
     decisions: tuple[str, ...] = ()
-    """The reviewers' decisions: a folder (JSON Lines, one file for each reviewer), a file, or a list of them. If no
-    folder is named, `decisions` in the run's folder is used too."""
+    """The reviewers' decisions: a folder (JSON Lines, one file for each reviewer), a file, or a list of them. The
+    folder `decisions` of the run is used as well, unless another folder is named."""
     parts: PartsConfig = PartsConfig()
-    """How tables are cut into parts."""
+    """The division of tables into parts."""
     max_rejected: float | None = Field(default=None, ge=0, le=1)
-    """The run ends with an error where a larger share of the records could not become rows; any share passes where not
-    given, as long as a row is left."""
+    """The largest share of records that may be rejected; above it the run ends with an error. By default one accepted
+    record is enough."""
     max_held: float | None = Field(default=None, ge=0, le=1)
-    """The run ends with an error where a larger share of the rows is held back for review; any share passes where not
-    given, as long as a row is left."""
+    """The largest share of rows that may be held back for review; above it the run ends with an error. By default one
+    remaining row is enough."""
 
     @field_validator("decisions", mode="before")
     @classmethod

@@ -1,1 +1,1 @@
-"""Curation as a whole: its stages wired (`plan`), and the functions that Python users call (`api`)."""
+"""Curation as a whole: the plan of its stages (`plan`), the Python API (`api`), and gates (`gate`)."""

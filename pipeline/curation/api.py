@@ -1,32 +1,31 @@
-"""Curation from Python, without a configuration file: what `truegold.pipeline` offers.
+"""Curation from Python, without a configuration file: the functions of `truegold.pipeline`.
 
     deduplicate(frame).rows                 the frame without copies and rewordings
-    find_flags(frame).flags                 what is suspicious, row by row, with the evidence
-    find_leaks(frame, ["math500.jsonl"])    which rows stand in evaluation sets
-    curate(frame).report("report.html")     all of curation, and the page that explains every dropped or changed row
+    find_flags(frame).flags                 the flags of suspicious rows, with their evidence
+    find_leaks(frame, ["math500.jsonl"])    the rows that are in evaluation sets
+    curate(frame).report("report.html")     all of curation, and a page that explains every dropped or changed row
 
-Rows may be frames of polars or pandas, a `datasets.Dataset`, a list of dicts or a path. Columns are guessed
-by their names, as everywhere, or named in the same way for every function: `prompt="Body", gold="label"`. Tables of
-results are polars frames, keyed by `row`, the number of the row from 1. Work is done in a temporary folder that goes
-with the result, or in the folder that `work_dir` names, where an unchanged stage is not run twice; nothing is written
-anywhere else.
+Rows may be frames of polars or pandas, a `datasets.Dataset`, a list of dicts or a path. Columns are guessed by their
+names, or named in the same way for every function: `prompt="Body", gold="label"`. Results are polars frames with a
+column `row`, the number of the row from 1. Functions work in a temporary folder, which is deleted with the result. With
+`work_dir`, they work in that folder, where unchanged stages are cached. They do not write to any other folder.
 
-Rows in any form become a file for the stages, and the rows that stay come back in their form:
+Rows in any form are written to a file for the stages, and kept rows are returned in the form of the input:
 
     write_rows_file([{"question": "1+1?", "answer": "2"}], folder)   ->  folder/rows.jsonl
     write_rows_file(polars_frame, folder)                            ->  folder/rows.parquet
-    write_rows_file("train.csv", folder)                             ->  train.csv, where it lies
+    write_rows_file("train.csv", folder)                             ->  train.csv, which is not copied
     keep_rows(polars_frame, [1, 3])                                  ->  a polars frame of its first and third row
 
-Forms: frames of polars (lazy ones too) and pandas, `datasets.Dataset`, sequences of dicts, and paths of JSON Lines,
-Parquet and CSV files. Rows are counted from 1, as everywhere; those of a path come back as a list of dicts.
+Forms are frames of polars (also lazy ones) and pandas, `datasets.Dataset`, sequences of dicts, and paths of JSON Lines,
+Parquet and CSV files. Rows are counted from 1. The rows of a path are returned as a list of dicts.
 
-Errors speak of it as the user does:
+Errors use the names of the caller's arguments:
 
     curate(rows, flags={})                ->  curate has no argument 'flags'. Did you mean 'flag'? There are: clean, ...
     curate(rows, columns={"question": 1}) ->  columns: there is no role 'question'. There are: prompt, gold, ...
     curate(rows, dedup={"reword": False}) ->  curate: dedup.reword: unknown setting; did you mean reworded?
-    deduplicate([{"titel": "x"}])         ->  rows has no prompt column ..., where a temporary file holds the rows
+    deduplicate([{"titel": "x"}])         ->  rows has no prompt column ..., instead of the name of a temporary file
 """
 
 from __future__ import annotations
@@ -78,13 +77,13 @@ Rows = Any
 """A frame of polars or pandas, a `datasets.Dataset`, a sequence of dicts, or the path of a file."""
 
 REASONS_SHOWN = 4
-"""Reasons of each step that a curation shows of itself."""
+"""The number of most frequent reasons that are shown for each step."""
 
 FORMS = "a polars or pandas frame, a datasets.Dataset, a list of dicts, or the path of a file"
 
 
 def hold_rows(rows: Rows) -> Rows:
-    """Return rows that can be read more than once: what can only be walked through once becomes a list.
+    """Return rows that can be read repeatedly: an iterator becomes a list.
 
     Raises InputError if `rows` cannot be read as rows.
     """
@@ -99,9 +98,9 @@ def hold_rows(rows: Rows) -> Rows:
 
 
 def write_rows_file(rows: Rows, folder: Path, name: str = "rows") -> Path:
-    """Write rows to a file in `folder` and return its path; rows that are a file stay where they are.
+    """Write rows to a file in `folder`, and return its path. Rows that are a file are not copied.
 
-    `rows` are as `hold_rows` returns them. Raises InputError if there are none or a file cannot be read.
+    `rows` must be from `hold_rows`. Raises InputError if there are no rows, or a file cannot be read.
     """
     if isinstance(rows, str | Path):
         path = Path(rows).expanduser()
@@ -120,7 +119,7 @@ def write_rows_file(rows: Rows, folder: Path, name: str = "rows") -> Path:
 
 
 def keep_rows(rows: Rows, row_numbers: Sequence[int]) -> Rows:
-    """Return the rows of these numbers (from 1, rising) in the form that `rows` has."""
+    """Return the rows with these numbers (from 1, rising), in the form of `rows`."""
     indices = [row_number - 1 for row_number in row_numbers]
     if isinstance(rows, str | Path):
         kept_numbers = set(row_numbers)
@@ -152,7 +151,7 @@ def _write_parquet(frame: pl.DataFrame, path: Path) -> Path:
 
 
 def _write_arrow(dataset: Any, path: Path) -> Path:
-    """Write a `datasets.Dataset`, as it is indexed, without the progress bar of its `to_parquet`."""
+    """Write a `datasets.Dataset`, with its selection of rows, without the progress bar of its `to_parquet`."""
     if len(dataset) == 0:
         raise InputError("The dataset has no rows.")
     batches = dataset.with_format("arrow").iter(BATCH_ROWS)
@@ -173,7 +172,7 @@ def _write_json_lines(rows: Iterable[Any], path: Path) -> Path:
             try:
                 file.write(orjson.dumps(json_safe(row), option=orjson.OPT_APPEND_NEWLINE))
             except Unusable:
-                # Half a character in one row is that row's mistake, which is read as any other file's.
+                # A lone surrogate is written as an escape, so that the reader rejects only this row.
                 file.write(json.dumps(row, default=str, skipkeys=True).encode() + b"\n")
     if not count:
         raise InputError("There are no rows.")
@@ -190,13 +189,13 @@ def _describe(value: Any) -> str:
 
 
 FILE_PREFIX = "data.file."
-"""Settings of the data are arguments here: `columns`, not `data.file.columns`."""
+"""The prefix of settings of the data, which is removed in errors, since they are arguments here: `columns`."""
 
 
 def make_config(function: str, path: Path, source: Mapping[str, Any], sections: Mapping[str, Any]) -> CurationConfig:
-    """Return the configuration of curation for a file; raises ConfigError with every mistake in it.
+    """Return the configuration of curation for a file. Raises ConfigError with all its mistakes.
 
-    `function` names what the user called; `source` has the settings of the file (`columns`, `verifier`, ...).
+    `function` is the name of the called function. `source` has the settings of the file (`columns`, `verifier`, ...).
     """
     data = {"path": str(path), **source}
     try:
@@ -207,7 +206,7 @@ def make_config(function: str, path: Path, source: Mapping[str, Any], sections: 
 
 
 def check_names(names: Iterable[str], known: Iterable[str], statement: str) -> None:
-    """Raise ConfigError for a name that is not known; `statement` says which kind of thing the name is unknown for."""
+    """Raise ConfigError for an unknown name. `statement` begins the message: `curate has no argument`."""
     known = list(known)
     for name in names:
         if name not in known:
@@ -216,9 +215,9 @@ def check_names(names: Iterable[str], known: Iterable[str], statement: str) -> N
 
 
 def merge_columns(columns: Mapping[str, Any] | None, **names: str | None) -> dict[str, Any]:
-    """Return a mapping of roles to columns, which `columns` or arguments of their own name.
+    """Return a mapping of roles to columns, from `columns` and from keyword arguments.
 
-    Raises ConfigError for a role that does not exist or is named twice.
+    Raises ConfigError for a role that does not exist, or is given twice.
     """
     merged = dict(columns or {})
     check_names(merged, Columns.model_fields, "columns: there is no role")
@@ -232,10 +231,9 @@ def merge_columns(columns: Mapping[str, Any] | None, **names: str | None) -> dic
 
 
 def add_guessed_columns(path: Path, columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the named columns, and those that a run would ask for as well, guessed as everywhere.
+    """Return the named columns, with guessed columns for the gold of a prompt and for the worked solution.
 
-    A prompt that is named alone gets its gold, and its worked solution in any case: without it, rules that read the
-    solution would be silent.
+    Without a worked solution, rules that read it could not find anything.
     """
     if "prompt" not in columns:
         return dict(columns)
@@ -252,8 +250,8 @@ def add_guessed_columns(path: Path, columns: Mapping[str, Any]) -> dict[str, Any
 
 @contextmanager
 def named_in_errors(files: Mapping[Path, str]) -> Iterator[None]:
-    """Let errors name what the user passed instead of a temporary file: `against[0]`, not the temporary file that holds
-    it."""
+    """Within this context, replace the paths of temporary files in errors by the caller's names, such as
+    `against[0]`."""
     try:
         yield
     except TruegoldError as error:
@@ -269,13 +267,13 @@ class Deduplicated:
     """The result of `deduplicate`."""
 
     rows: Rows
-    """The rows that stay, in their order and in the form they came in."""
+    """The kept rows, in their order and in the form of the input."""
     ledger: pl.DataFrame
     """One line for each dropped row: `row, id, reason, kept_row, kept_id, evidence` (JSON)."""
     flags: pl.DataFrame
-    """Rows of one problem whose golds differ (`conflicting_labels`)."""
+    """The rows of a problem with different golds (`conflicting_labels`)."""
     clusters: pl.DataFrame
-    """One line for each row; `truegold.pipeline.dedup.clusters` describes the columns."""
+    """One line for each row. The columns are described in `truegold.pipeline.dedup.clusters`."""
 
 
 @dataclass(frozen=True)
@@ -285,10 +283,10 @@ class Flags:
     flags: pl.DataFrame
     """The findings of the rules: `row, id, reason, detector, confidence, blocks, evidence` (JSON) and `suggestion`."""
     rejects: pl.DataFrame
-    """Every record that could not become a row: `row, reason, detail, excerpt`."""
+    """Every rejected record: `row, reason, detail, excerpt`."""
     suspicion: pl.DataFrame
-    """How likely each row is at fault: `row, id, suspicion, ill_posed, label_wrong, tier, evidence` (JSON) and
-    `suggestion`; null if nothing was looked at."""
+    """The probability that each row is at fault: `row, id, suspicion, ill_posed, label_wrong, tier, evidence` (JSON)
+    and `suggestion`; null without evidence."""
 
 
 @dataclass(frozen=True)
@@ -296,37 +294,37 @@ class Leaks:
     """The result of `find_leaks`."""
 
     rows: Rows
-    """The rows that stand in no evaluation set, in their order and in the form they came in."""
+    """The rows that are not in an evaluation set, in their order and in the form of the input."""
     matches: pl.DataFrame
     """One line for each pair of a row and an evaluation item: `row, id, against, against_id, kind, score, evidence`."""
 
 
 @dataclass(frozen=True, repr=False)
 class Curated:
-    """The result of `curate`; the stages' folders stay as long as it does. Shown, it is a table of its steps."""
+    """The result of `curate`, printed as a table of its steps. The stages' folders last as long as this object."""
 
     rows: pl.DataFrame
-    """The rows that may be profiled, as canonical rows (`truegold.pipeline.tables.rows`), cleaned."""
+    """The curated rows, as canonical rows (`truegold.pipeline.tables.rows`)."""
     ledger: pl.DataFrame
     """Every edit, drop and flag, in the order of the stages."""
     flags: pl.DataFrame
-    """All flags, with those that hold their rows back (`blocks`)."""
+    """All flags. `blocks` marks the flags that hold their rows back."""
     dropped: pl.DataFrame
-    """Every row that was dropped, with its `drop_reason`."""
+    """Every dropped row, with its `drop_reason`."""
     rejects: pl.DataFrame
-    """Every record that could not become a row: `row, reason, detail, excerpt`."""
+    """Every rejected record: `row, reason, detail, excerpt`."""
     finished: tuple[StageResult, ...]
     """The finished stages in their order."""
 
     def __repr__(self) -> str:
-        """Return what each step did, and where the rows are, as a few lines of text."""
+        """Return a few lines of text on the steps and on the places of the rows."""
         steps = self._steps()
         widths = [max(map(len, column)) for column in zip(*steps, strict=True)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(step, widths, strict=True)) for step in steps]
         return "\n".join([f"Curated: {self._summary()}", *(f"  {line}".rstrip() for line in lines)])
 
     def _repr_html_(self) -> str:
-        """Return the same as a table, for notebooks."""
+        """Return a table of the steps in HTML, for notebooks."""
         lines = ["".join(f"<td>{escape(cell)}</td>" for cell in step) for step in self._steps()]
         table = "".join(f"<tr>{line}</tr>" for line in lines)
         return f"<p><b>Curated</b>: {escape(self._summary())}</p><table>{table}</table>"
@@ -337,7 +335,7 @@ class Curated:
         return f"{rows} rows in .rows, {dropped} in .dropped, {rejects} in .rejects; .report(PATH) explains; {folder}"
 
     def _steps(self) -> list[tuple[str, ...]]:
-        """Return the head of a table of the steps, and a line for each."""
+        """Return the header of the table of steps, and a line for each step."""
         steps: list[tuple[str, ...]] = [("step", "rows in", "rows out", "most of all")]
         for result in self.finished:
             commonest = Counter(result.report.counts).most_common(REASONS_SHOWN)
@@ -347,7 +345,7 @@ class Curated:
         return steps
 
     def report(self, path: str | Path, name: str = "curation") -> Path:
-        """Write the self-contained page that accounts for every row, and return its path."""
+        """Write a self-contained page that accounts for every row, and return its path."""
         target = Path(path).expanduser()
         run_dir = self.finished[0].path.parent
         names = tuple(result.name for result in self.finished)
@@ -369,8 +367,8 @@ def deduplicate(
 ) -> Deduplicated:
     """Drop exact copies and rewordings of the same problem; the best row of each problem and gold stays.
 
-    `prompt`, `gold` and `id` name columns that are not to be guessed; no gold is needed. `template_cap` is the
-    largest number of instances of one template to keep. Raises InputError if there are no rows or no prompt column.
+    `prompt`, `gold` and `id` name columns, which are guessed by default; gold is optional. `template_cap` is the most
+    instances of one template to keep. Raises InputError if there are no rows or no prompt column.
     """
     if template_cap is not None and (not isinstance(template_cap, int) or template_cap < 1):
         raise ConfigError(f"template_cap is {template_cap!r}.", "It is a whole number from 1, or None.")
@@ -401,13 +399,16 @@ def find_flags(
     last_turn_only: bool = False,
     **settings: Any,
 ) -> Flags:
-    """Say which rows are suspicious: by rules about question, gold and solution, and by the answers of systems.
+    """Find suspicious rows, by rules about question, gold and solution, and by the answers of systems.
 
-    `samples` are rows of id, system, and answer or response, and of step where they are of a training. `prompt`, `gold`
-    and `id` name columns that are not to be guessed, `columns` those of other roles too (`{"solution": "rationale"}`),
-    `verifier` the verifier of every row; `last_turn_only` keeps rows whose prompt is more than one message (`curate`).
-    `settings` are those of the section `flag`. Raises InputError if a column is missing, ConfigError for an argument or
-    a role that does not exist.
+    - `samples`: rows with id, system, and answer or response; also with step for samples of a training
+    - `prompt`, `gold`, `id`: names of columns, which are guessed by default
+    - `columns`: names of columns by role, also for other roles: `{"solution": "rationale"}`
+    - `verifier`: the verifier of every row
+    - `last_turn_only`: whether to keep rows whose prompt has several messages (`curate`)
+    - `settings`: settings of the section `flag`
+
+    Raises InputError if a column is missing, and ConfigError for an argument or a role that does not exist.
     """
     check_names(settings, [*FlagConfig.model_fields, *_parameters(find_flags)], "find_flags has no argument")
     named = merge_columns(columns, prompt=prompt, gold=gold, id=id)
@@ -440,11 +441,11 @@ def find_leaks(
     gold: str | None = None,
     id: str | None = None,
 ) -> Leaks:
-    """Find rows that stand in evaluation sets: copies, parts of longer texts, rewordings.
+    """Find rows that are in evaluation sets: copies, parts of longer texts, and rewordings.
 
     `against` is one evaluation set or several: rows in any form, or a name such as `math500`, which is read from the
-    hub. `prompt`, `gold` and `id` name columns of `rows` that are not to be guessed. Raises InputError if there are no
-    rows, no prompt column or no such evaluation set.
+    hub. `prompt`, `gold` and `id` name columns of `rows`, which are guessed by default. Raises InputError if there are
+    no rows, no prompt column or no such evaluation set.
     """
     rows = hold_rows(rows)
     sets = against if isinstance(against, list | tuple) and not _is_list_of_rows(against) else [against]
@@ -485,15 +486,17 @@ def curate(
 ) -> Curated:
     """Clean, deduplicate, verify gold, vet tests and flag, as `truegold curate` does.
 
-    `prompt`, `gold` and `id` name columns that are not to be guessed, `columns` those of other roles too
-    (`{"tests": "asserts"}`), `verifier` the verifier of every row. `last_turn_only` keeps the last user message of rows
-    with system messages, earlier turns, pictures or tools, which are rejected otherwise. `sections` are those of a
-    run's configuration, such as `clean={"languages": ["en"]}` or `decisions="decisions"`. With `work_dir` the stages'
-    folders stay there, and what has not changed is not run again.
+    - `prompt`, `gold`, `id`: names of columns, which are guessed by default
+    - `columns`: names of columns by role, also for other roles: `{"tests": "asserts"}`
+    - `verifier`: the verifier of every row
+    - `last_turn_only`: whether to keep only the last user message of rows with system messages, earlier turns, pictures
+      or tools, which are rejected by default
+    - `work_dir`: a folder for the stages, where unchanged stages are cached
+    - `sections`: sections of a run's configuration: `clean={"languages": ["en"]}` or `decisions="decisions"`
 
-    Warns where more than a fifth of the rows is rejected or held back for one reason, with the likely cause. Raises
-    InputError if the rows cannot be read or have no gold, if none is left, or more are lost than `max_rejected` and
-    `max_held` allow; ConfigError for an argument, a role or a setting that does not exist.
+    Warns if more than a fifth of the rows are rejected or held back for one reason, with the likely cause. Raises
+    InputError if the rows cannot be read or have no gold, if no row is left, or if more rows are lost than
+    `max_rejected` and `max_held` allow. Raises ConfigError for an argument, a role or a setting that does not exist.
     """
     known_sections = [name for name in CurationConfig.model_fields if name != "data"]
     check_names(sections, [*known_sections, *_parameters(curate)], "curate has no argument")
@@ -533,12 +536,12 @@ def _curated(finished: Sequence[StageResult]) -> Curated:
 
 
 def _labels(rows: Rows, path: Path, name: str) -> dict[Path, str]:
-    """Return the name that errors use for the file of these rows, if the user has not made the file."""
+    """Return the name for the temporary file of these rows in errors, empty for rows that are a file."""
     return {} if isinstance(rows, str | Path) else {path: name}
 
 
 def _parameters(function: Callable[..., Any]) -> list[str]:
-    """Return the names of the arguments that a function knows itself."""
+    """Return the names of the keyword arguments in a function's signature."""
     return [
         name for name, parameter in signature(function).parameters.items() if parameter.kind is parameter.KEYWORD_ONLY
     ]
@@ -547,9 +550,9 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
 def run_stages(
     stages: Sequence[Stage], run_dir: Path, progress: Progress | None = None, bounds: LossBounds | None = None
 ) -> list[StageResult]:
-    """Run stages one after the other in a folder, which is made if it is not there, and return what they made.
+    """Run stages one after the other in a folder, which is made if it does not exist, and return their results.
 
-    Raises InputError if no row is left or more are lost than `bounds` allow, if there are any.
+    With `bounds`, raises InputError if no row is left, or if more rows are lost than they allow.
     """
     run_dir.mkdir(exist_ok=True)
     digests = DigestCache(run_dir / ".digests.json")
@@ -568,7 +571,7 @@ def _read_rejects(ingested: Path) -> pl.DataFrame:
 
 
 def _by_row(table: pl.DataFrame) -> pl.DataFrame:
-    """Name a row by its number; the name of the temporary file means nothing to the caller."""
+    """Return a table with the number of each row as column `row`, and without the name of the temporary file."""
     return (
         table.drop("source", strict=False).rename({"source_row": "row"}, strict=False).select("row", pl.exclude("row"))
     )

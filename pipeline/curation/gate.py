@@ -1,18 +1,18 @@
-"""Gates a data set as code is gated: what may not be in a set that is trained on, row by row.
+"""Gates a data set, as continuous integration gates code: checks each row before the set is used for training.
 
     gate(Path("train.jsonl"), GateOptions(against=("math500",)), NullProgress()).failed          [Check.GOLD, ...]
 
-The set is curated as `truegold curate` curates it, in a folder that goes away, and what curation rejects, edits, drops,
-flags or would hold back is reported. A gate asks further questions (`gate_questions`): empty answers of every
-row, gaming responses of a share of the rows, the same ones every time, which `Gated.hacked_rows` counts; a verifier
-that accepts one of them does so on most. Planted faults are not looked for in programs, which takes minutes
+The set is curated as by `truegold curate`, in a temporary folder. All rows that curation rejects, edits, drops, flags
+or would hold back are violations. A gate makes further checks (`gate_questions`): it tries empty answers on every row,
+and gaming responses on a fixed sample of rows (`Gated.hacked_rows`). A sample suffices, because a verifier that accepts
+a gaming response does so on most rows. Tests of programs are not checked against planted faults, which takes minutes
 (`testcases vet`).
 
     truncated_text: {"sign":"ends with a comma or a hyphen", ...}      check flags, kind truncated_text
     exact_duplicate: {"kept":"train.jsonl:3", ...}                     check dropped, kind exact_duplicate
 
-Every violation has a check and a kind, the reason of curation; both may be bounded. `junit_xml` and `sarif_log` write
-the outcomes for machines: CI shows JUnit as tests, code hosts show SARIF next to lines.
+Every violation has a check and a kind, which is curation's reason. Both may have a bound. `junit_xml` and `sarif_log`
+write the outcomes for machines: CI shows JUnit as tests, and code hosts show SARIF at the lines of files.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ from truegold.verifiers.columns import find_column
 from truegold.verifiers.running.batch import DEADLINE_S
 
 HACKED_ROWS = 300
-"""The rows of a larger set that gaming responses, some forty a row, are tried on, about."""
+"""The approximate number of rows on which gaming responses, some forty a row, are tried."""
 BOUNDS: Mapping[str, int | float] = {Check.HELD: 0.05, Check.FLAGS: 0.2, Check.DROPPED: 0.1, Check.EDITED: 0.2}
-"""How many rows may violate a check, if it is not none: a whole number of rows, or a share of them as a float."""
+"""The default bounds on the rows that violate a check: a number of rows, or a share as a float. For other checks, 0."""
 VETTING = VetTestsConfig(mutants=0, runs=2, max_leaked=1.0, max_guess_chance=1.0, max_repeat_s=5.0)
-"""The checks of programs' tests that take seconds, and say that tests are wrong rather than weak."""
+"""The settings for fast checks of programs' tests, which find wrong tests, but not weak ones."""
 
 CHECK_OF_REASON: Mapping[str, Check] = {
     **dict.fromkeys(UNPAYABLE_REASONS, Check.GOLD),
@@ -80,18 +80,18 @@ CHECK_OF_REASON: Mapping[str, Check] = {
     VetReason.REFERENCE_FAILS: Check.GOLD,
     VetReason.PAID_NULL: Check.NULL,
 }
-"""The checks of reasons that have one of their own; others are dropped, edited, held or flagged rows."""
+"""The checks of reasons with their own check. Other reasons belong to `dropped`, `edited`, `held` or `flags`."""
 INNOCENT_EDITS = ("unicode", "whitespace", "stray_dollar", "boilerplate", "multiple_choice", "decimal_comma", "notes")
-"""Edits that change how a text is written or kept, and mend no damage."""
+"""Edits that only normalise a text, and do not repair damage."""
 
 UNREAD = "unread"
-"""The name of a failure that is not a check: the set could not be read."""
+"""The name of the failure for a set that cannot be read, which is not a check."""
 SHOWN = 50
-"""The rows that a failing test of the JUnit file names."""
+"""The most rows that a failing test of the JUnit file lists."""
 SARIF_RESULTS = 5_000
-"""The violations in a SARIF file; code hosts refuse files with many more."""
+"""The most violations in a SARIF file. Code hosts refuse much larger files."""
 FINDINGS_A_ROW = 3
-"""A row whose verifier accepts forty gaming responses is one finding; its first three violations say enough."""
+"""The most violations that are reported for a row, since a verifier may accept all forty gaming responses."""
 
 
 @dataclass(frozen=True)
@@ -99,16 +99,16 @@ class GateOptions:
     """The settings of a gate."""
 
     fail_on: Sequence[Check] = ()
-    """The checks; all that apply if none is named."""
+    """The checks to make, by default all that apply."""
     against: Sequence[str] = ()
     """Evaluation sets, by name or as files."""
     card: Path | None = None
-    """The set's card; README.md next to the data where not given."""
+    """The set's card, by default README.md in the folder of the data."""
     bounds: Mapping[str, int | float] = field(default_factory=dict)
-    """How many rows may have a kind of violation, or violate a check, where it is another than the default: a whole
-    number of rows, or a share of them as a float. What has a bound by its kind counts in no check."""
+    """Bounds on the rows that violate a check or have a kind of violation, where they differ from the default: a number
+    of rows, or a share as a float. Violations of a kind with a bound do not count for their check."""
     source: FileSource = field(default_factory=lambda: FileSource(path=""))
-    """How a file is read."""
+    """The settings for reading the file."""
     workers: int = 0
     deadline_s: float = DEADLINE_S
 
@@ -120,27 +120,27 @@ class Gated:
     data: Path
     rows: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
-    """Records that could not become rows, by reason."""
+    """The number of rejected records by reason."""
     hacked_rows: int = 0
-    """Rows on which gaming responses were tried."""
+    """The number of rows on which gaming responses were tried."""
     checks: list[Check] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
     bounds: dict[str, int | float] = field(default_factory=dict)
-    """How many rows may violate each check or have each kind, as in `GateOptions`; none if there is no bound."""
+    """The bounds by check or kind, as in `GateOptions`. Without a bound, no row may violate a check."""
     error: InputError | None = None
-    """Why the data could not be read, where it could not: then nothing was checked."""
+    """The error if the data could not be read and nothing was checked, else None."""
 
     def of_check(self, check: Check) -> list[Violation]:
-        """Return the violations of a check. The flags of rows that are held back are flags as well."""
+        """Return the violations of a check. `flags` includes the flags of rows that are held back."""
         checks = (Check.HELD, Check.FLAGS) if check is Check.FLAGS else (check,)
         return [violation for violation in self.violations if violation.check in checks]
 
     def count(self, check: Check) -> int:
-        """Return how many rows violate a check."""
+        """Return the number of rows that violate a check."""
         return len({violation.row_key for violation in self.of_check(check)})
 
     def errors(self, check: Check) -> list[Violation]:
-        """Return the violations of a check that are more than there may be: of the check itself, or of their kind."""
+        """Return the violations of a check that exceed the bound of the check, or of their kind."""
         by_bound: dict[str, list[Violation]] = {}
         for violation in self.of_check(check):
             by_bound.setdefault(violation.kind if violation.kind in self.bounds else str(check), []).append(violation)
@@ -152,7 +152,7 @@ class Gated:
         ]
 
     def fails(self, check: Check) -> bool:
-        """Return whether a check is violated, or has a kind of violation, more often than it may be."""
+        """Return whether the violations of a check exceed its bound, or the bound of a kind."""
         return bool(self.errors(check))
 
     def _allowed(self, name: str, check: Check) -> float:
@@ -160,11 +160,11 @@ class Gated:
         return bound * max(self.judged(check), 1) if isinstance(bound, float) else bound
 
     def judged(self, check: Check) -> int:
-        """Return the number of rows that a check looked at; for `unusable`, of records."""
+        """Return the number of rows that were checked; for `unusable`, the number of records."""
         return self.rows + (self.rejected.total() if check is Check.UNUSABLE else 0)
 
     def allowance(self, check: Check) -> str:
-        """Return how many rows may violate a check, in words: `2 rows may`, `5 % may`; empty if no row may."""
+        """Return the bound of a check in words: `2 rows may`, `5 % may`; empty for a bound of 0."""
         bound = self.bounds.get(check, 0)
         if isinstance(bound, float):
             return f"{100 * bound:g} % may"
@@ -173,7 +173,7 @@ class Gated:
         return f"{bound:,} row{'s' if bound > 1 else ''} may"
 
     def tally(self, check: Check) -> str:
-        """Return how often a check is violated, in words: `36 of 57 records: 30 gold_not_text, 6 system_message`."""
+        """Return the violations of a check in words: `36 of 57 records: 30 gold_not_text, 6 system_message`."""
         unit = "records" if check is Check.UNUSABLE else "rows"
         kinds = {(violation.row_key, violation.kind) for violation in self.of_check(check)}
         reasons = describe_reasons(Counter(kind for _, kind in kinds if kind))
@@ -181,14 +181,14 @@ class Gated:
 
     @property
     def failed(self) -> list[Check]:
-        """The checks that fail."""
+        """The failed checks."""
         return [check for check in self.checks if self.fails(check)]
 
 
 def parse_bound(text: str) -> tuple[str, int | float]:
-    """Return the name and the bound that a user typed: `gold=3` rows, or a share, `gold=0.01` or `gold=1%`.
+    """Return the name and the bound in a text: a number of rows (`gold=3`), or a share (`gold=0.01` or `gold=1%`).
 
-    Raises ConfigError if it is neither.
+    Raises ConfigError for any other text.
     """
     name, _, value = text.partition("=")
     hint = "A whole number is rows (--max gold=3), a decimal or a percentage a share (--max gold=0.01, --max gold=1%)."
@@ -204,11 +204,10 @@ def parse_bound(text: str) -> tuple[str, int | float]:
 
 
 def why_no_problems(data: Path, source: FileSource) -> str | None:
-    """Return why a file is not a set of problems: its records can be read, and none has a column of prompts, or else
-    None.
+    """Return the reason why a file is not a set of problems: its records have no column of prompts. Else return None.
 
-    A folder, a file without records and one whose columns `source` names are sets. Raises InputError if the file cannot
-    be read.
+    A folder, a file without records, and a file whose columns are named in `source` count as sets. Raises InputError if
+    the file cannot be read.
     """
     if data.is_dir() or source.preset is not None or source.columns.prompt is not None:
         return None
@@ -224,7 +223,7 @@ def why_no_problems(data: Path, source: FileSource) -> str | None:
 
 
 def gate(data: Path, options: GateOptions, progress: Progress) -> Gated:
-    """Run the checks. Raises InputError if the data cannot be read at all."""
+    """Run the checks on a data set. Raises InputError if the data cannot be read."""
     gated = Gated(data, checks=_checks(options), bounds={**BOUNDS, **options.bounds})
     violations = gated.violations
     with tempfile.TemporaryDirectory(prefix="truegold-") as scratch:
@@ -255,7 +254,7 @@ def _checks(options: GateOptions) -> list[Check]:
 
 
 def _read(data: Path, options: GateOptions, folder: Path, gated: Gated, progress: Progress) -> Path:
-    """Return the table of rows, with what could not be read as violations."""
+    """Return the table of rows, and add rejected records as violations to `gated`."""
     source = options.source.model_copy(update={"path": str(data)})
     tables, gated.rejected = tables_of(data, source, folder, progress)
     for rejects in rejects_of(folder):
@@ -265,7 +264,7 @@ def _read(data: Path, options: GateOptions, folder: Path, gated: Gated, progress
                 _violation(Check.UNUSABLE, reject["source_row"], data.name, reject["reason"], reject["detail"])
             )
     path = folder / "rows.parquet"
-    # The rows of a run have what curation added; the checks need the canonical columns.
+    # The rows of a run have additional columns. The checks need only the canonical ones.
     write_rows(path, map(_canonical, read_tables(tables)))
     return path
 
@@ -279,7 +278,7 @@ def _violation(check: Check, row: int | None, source: str, kind: str, text: str)
 
 
 def _curate(rows: Path, options: GateOptions, run_dir: Path, progress: Progress) -> Iterator[Violation]:
-    """Curate the rows, and yield what curation flags, drops and edits."""
+    """Curate the rows, and yield a violation for each flag, drop and edit."""
     sets = tuple(EvalSetConfig(set=name) for name in options.against)
     config = CurationConfig(
         data=options.source,
@@ -289,7 +288,7 @@ def _curate(rows: Path, options: GateOptions, run_dir: Path, progress: Progress)
     )
     holds_code = any(row["verifier"] == CODE_VERIFIER for row in read_rows(rows, ["verifier"]))
     stages = [
-        # Golds, tests and texts of all rows are judged, also of those that leave as leaks and copies.
+        # Check golds, tests and texts of all rows, including rows that are dropped as leaks or copies.
         replace(stage, inputs=rows_of("clean")) if stage.name == "verify_gold" else stage
         for stage in stages_after_ingest(config, {"rows": rows}, vets=holds_code)
     ]
@@ -309,7 +308,7 @@ def _flagged(finished: Sequence[StageResult]) -> Iterator[Violation]:
 
 
 def _recorded(ledger: Path) -> Iterator[Violation]:
-    """Yield the rows that a stage drops or edits."""
+    """Yield a violation for each row that a stage drops or edits."""
     records = pl.read_parquet(ledger, columns=["source", "source_row", "action", "reason", "evidence"])
     for source, row, action, reason, evidence in records.iter_rows():
         if action == Action.DROP:
@@ -345,7 +344,7 @@ def _ask_verifiers(rows: Path, options: GateOptions, checks: set[Check], gated: 
 
 
 def _card_problem(data: Path, card: Path | None) -> str | None:
-    """Return what is wrong with the card of the set, or None."""
+    """Return the fault of the set's card, or None."""
     folder = data if data.is_dir() else data.parent
     candidates = [card] if card is not None else [folder / "README.md", folder / "export" / "README.md"]
     path = next((file for file in candidates if file.is_file()), None)
@@ -354,14 +353,14 @@ def _card_problem(data: Path, card: Path | None) -> str | None:
     parts = path.read_text(encoding="utf-8").split("---\n", 2)
     head = yaml.safe_load(parts[1]) if len(parts) == 3 and not parts[0].strip() else None
     if not isinstance(head, dict):
-        return f"{path} has no head in YAML"
+        return f"{path} has no YAML header"
     return None if head.get("license") else f"{path} states no license"
 
 
 def junit_xml(outcomes: Sequence[Gated]) -> bytes:
-    """Return the outcomes as JUnit's XML: a suite for each set, with one test for each check.
+    """Return the outcomes as JUnit XML: a suite for each set, with a test for each check.
 
-    A set that could not be read is a suite with one test, `read`, that has an error.
+    A set that could not be read is a suite with a single test `read` that has an error.
     """
     suites = ElementTree.Element("testsuites", name="truegold gate")
     for gated in outcomes:
@@ -391,14 +390,14 @@ def _add_test(suite: ElementTree.Element, gated: Gated, check: Check) -> None:
 
 
 def sarif_log(outcomes: Sequence[Gated]) -> dict[str, Any]:
-    """Return the outcomes as SARIF 2.1.0: one result for each violation, an error where its check fails.
+    """Return the outcomes as SARIF 2.1.0: a result for each violation, with level `error` if its check fails.
 
-    A set that could not be read is one result, an error of the rule `unread`.
+    A set that could not be read is a single result of the rule `unread`.
     """
     described = {**{str(check): check.description for check in Check}, UNREAD: "The file cannot be read as a data set."}
     rules = [{"id": name, "shortDescription": {"text": description}} for name, description in described.items()]
     findings = [finding for gated in outcomes for finding in _sarif_results(gated)]
-    findings.sort(key=lambda finding: finding["level"])  # Errors come first where not all are written.
+    findings.sort(key=lambda finding: finding["level"])  # Errors come first, in case that not all are written.
     return {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",

@@ -1,8 +1,8 @@
-"""Questions that only a gate asks: responses that a row's verifier must not accept, and tests that test nothing.
+"""Checks that only a gate makes: responses that a row's verifier must reject, and tests that test nothing.
 
-row with gold "72"          "", "I do not know." and "\\boxed{}" must not be paid (`empty`)
-row with tests              an empty program and `pass` must not be paid, and something must be asserted (`skipped`)
-row drawn for the attacks   responses that are known to game verifiers must not be paid (`hack`)
+row with gold "72"          must reject "", "I do not know." and "\\boxed{}" (`empty`)
+row with tests              must reject an empty program and `pass` (`empty`), and assert something (`skipped`)
+row sampled for attacks     must reject responses that are known to game verifiers (`hack`)
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ from truegold.verifiers.code.suite.reading import Asserts, Calls, Stdio, Suite, 
 from truegold.verifiers.gold import all_golds
 
 EMPTY_PROGRAM = "```python\npass\n```"
-"""A suite that judges nothing says so of every program, this one among them."""
+"""A program by which a suite is recognised that cannot judge any program."""
 NOTHING = ("", "I do not know.", "\\boxed{}")
-"""Answers that say nothing."""
+"""Responses without an answer."""
 NO_PROGRAM = ("", "```python\npass\n```")
-"""Responses that say nothing where a program is asked for."""
+"""Responses without a program."""
 MESSAGE_CHARS = 300
-"""The length of a violation's message."""
+"""The most characters of a violation's message."""
 
 
 class Check(StrEnum):
-    """A check that a gate may fail."""
+    """A check of a gate."""
 
     description: str
-    """The violation of the check, in a sentence."""
+    """A violation of the check, described in a sentence."""
 
     GOLD = "gold", "Gold does not earn the full score from its own verifier."
-    EMPTY = "empty", "An answer that says nothing is paid."
+    EMPTY = "empty", "A response without an answer earns a reward."
     NULL = "null", "A program that solves nothing passes the tests."
     SKIPPED = "skipped", "The tests test nothing."
-    HACK = "hack", "A response that is known to game verifiers is paid."
+    HACK = "hack", "A response that is known to game verifiers earns a reward."
     UNUSABLE = "unusable", "A record cannot become a row."
-    LEAK = "leak", "A row stands in an evaluation set."
+    LEAK = "leak", "A row is in an evaluation set."
     HELD = "held", "Curation would hold the row back for review."
     FLAGS = "flags", "A rule flags the row, whether that holds it back or only advises."
     DROPPED = "dropped", "Curation would drop the row."
-    EDITED = "edited", "Curation would mend damage in the row."
+    EDITED = "edited", "Curation would repair damage in the row."
     CARD = "card", "There is no card, or none that states a licence."
 
     def __new__(cls, name: str, description: str) -> Check:
@@ -67,24 +67,24 @@ class Violation:
     """The row's number in its file; None for the whole set."""
     source: str
     message: str
-    """The fault, in a line."""
+    """The fault, in one line."""
     kind: str = ""
-    """The reason that curation has for it; empty where a gate alone asks."""
+    """The reason of curation for the violation; empty for checks that only a gate makes."""
 
     @property
     def row_key(self) -> tuple[str, int | None]:
-        """The key that tells rows apart: source and number."""
+        """The key that identifies the row: source and number."""
         return self.source, self.row
 
     @property
     def line(self) -> str:
-        """The violation with its place: `train.jsonl:4: truncated_text: ...`."""
+        """The violation with its location: `train.jsonl:4: truncated_text: ...`."""
         return f"{self.source}:{self.row or ''}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A response that a row's verifier judges for a check."""
+    """A response that a row's verifier has to reject."""
 
     check: Check
     name: str
@@ -92,7 +92,7 @@ class Question:
     item: Item
 
     def violation(self, row: Row, verdict: Verdict) -> Violation | None:
-        """Return the violation that a verdict shows, if any: such responses must earn nothing."""
+        """Return the violation if the verdict has a score above 0, else None."""
         if not verdict.score:
             return None
         text = f"{self.name} earns {verdict.score:g} ({verdict.reason})"
@@ -100,7 +100,7 @@ class Question:
 
 
 def questions_of(row: Row, hacks: bool) -> Iterator[Question]:
-    """Yield the questions about a row. With `hacks` gaming responses are tried on it too."""
+    """Yield the questions about a row; with `hacks`, also gaming responses."""
     if judges_solutions(resolve(row["verifier"])):
         for text in NO_PROGRAM:
             yield _ask(row, Check.EMPTY, "an empty program", text)
@@ -111,7 +111,7 @@ def questions_of(row: Row, hacks: bool) -> Iterator[Question]:
         yield _ask(row, Check.EMPTY, f"the answer {text!r}", text)
     golds = all_golds(row["gold"], orjson.loads(row["verifier_args"] or "{}")) if hacks else ()
     for case in gaming_cases(golds[0], row["prompt"]) if golds else ():
-        # What says nothing at all was asked about already, and a longer text may quote the gold of a word problem.
+        # Empty responses are asked above, and a longer text may contain the gold of a word problem.
         if case.response.strip():
             yield _ask(row, Check.HACK, f"{case.name} ({case.response[:60]!r})", case.response)
 
@@ -121,12 +121,12 @@ def _ask(row: Row, check: Check, name: str, response: str) -> Question:
 
 
 def is_sampled(row: Row, share: float) -> bool:
-    """Return whether gaming responses are tried on a row: the same rows every time, by the hash of their ids."""
+    """Return whether gaming responses are tried on a row. Rows are sampled by the hash of their ids."""
     return int(hashlib.sha256(row["id"].encode()).hexdigest()[:8], 16) < share * 2**32
 
 
 def why_nothing_is_tested(row: Row) -> str | None:
-    """Return why the tests of a program test nothing, or None if they test something."""
+    """Return the reason why the tests of a program test nothing, or None if they test something."""
     verifier = resolve(row["verifier"])
     if not judges_solutions(verifier):
         return None
@@ -144,7 +144,7 @@ def why_nothing_is_tested(row: Row) -> str | None:
 
 
 def _why_empty(suite: Suite) -> str | None:
-    """Return why a suite tests nothing: it has no cases or, in Python, no assertion or no test method."""
+    """Return the reason why a suite tests nothing: no cases, no assertion or no test method. Else return None."""
     tests = suite.tests
     if isinstance(tests, Stdio | Calls):
         return None if tests.cases else "there are no cases"

@@ -1,4 +1,4 @@
-"""The stages that need no model, wired: from raw rows to rows that may be profiled. Nothing is run here.
+"""Plans the stages of curation, from raw records to rows that may be profiled. Nothing is run here.
 
 make_data -> ingest -> clean -> decontaminate -> dedup -> verify_gold -> vet_tests -> flag
 -> well_posed -> suspect                                        where a model is asked
@@ -12,9 +12,9 @@ Everything that a configuration names is checked before the first stage runs:
 
     flag: {advise_only: [prof]}                   no flag of curation has the reason 'prof'. Did you mean 'proof'?
 
-No hour is spent before such a line. This is the one module that reads data, columns and names of the hub while a run is
-planned: a file as far as `ingest` looks for its columns, a hub set (`check_hub`) before the first stage. A user's own
-detector may flag for any reason, so that with one all names are taken.
+So such an error appears before a long run. This is the only module that reads data while a run is planned: of a file,
+only the first records, by which `ingest` finds its columns. Sets on the hub are opened before the first stage
+(`check_hub`). With a user's detector, which may flag for any reason, all names of reasons are accepted.
 """
 
 from __future__ import annotations
@@ -81,23 +81,23 @@ from truegold.verifiers.user_code import did_you_mean, load_object, source_diges
 
 CODE_VERIFIER = "code"
 NEVER_CODE = ("gsm8k", "math")
-"""The presets whose rows name another verifier."""
+"""The presets whose rows never have the verifier `code`."""
 
 Files = Mapping[str, Path | Output]
 
 EARLIER_REASONS = (CONFLICTING_LABELS, POSSIBLE_TRANSLATION, *GOLD_REASONS, NOT_VETTED, *map(str, VetReason))
-"""The reasons of the stages before `flag`, whose flags it gathers."""
+"""The reasons of flags by stages before `flag`, which gathers these flags."""
 
 DEMO_COLUMNS = Columns.model_validate({"prompt": "question", "gold": "answer", "solution": "solution"})
 DEMO_SFT_TEXTS = Output("make_data", "sft.jsonl")
-"""The demo's texts for a cold start."""
+"""The demo's texts for supervised fine-tuning before GRPO."""
 
 
 def resolve_sources(source: FileSource | HubSource | SeveralSources, files: Files) -> bool:
-    """Check what sources name, and return whether any of them may hold programs with tests.
+    """Check the names in the settings of sources, and return whether a source may have programs with tests.
 
-    `files` are the inputs of `ingest`. Raises ConfigError for a preset, an extract, a verifier or an option of it that
-    does not exist, InputError for a column that is not in the file.
+    `files` has the inputs of `ingest`. Raises ConfigError for an unknown preset, extract, verifier or option, and
+    InputError for a column that is not in the file.
     """
     if not isinstance(source, SeveralSources):
         return _resolve_source(source, files.get("data"), files.get("heldout"))
@@ -126,9 +126,9 @@ def _resolve_source(config: FileSource | HubSource, data: Path | Output | None, 
 
 
 def _look_into(config: FileSource, data: Path, heldout: Path | None) -> tuple[str | None, set[str]]:
-    """Return the verifier of the file's rows, and which of `verifier` and `verifier_args` rows have of their own.
+    """Return the verifier of a file's rows, and which of the columns `verifier` and `verifier_args` the rows have.
 
-    The verifier is None if the file has no record that can be read, which `ingest` explains.
+    The verifier is None if no record of the file can be read, which `ingest` reports.
     """
     opened = open_file(data, config.format, config.max_row_bytes)
     samples = [record.values for record in look_ahead(islice(opened.records, LOOK_AHEAD), lambda reject: None)]
@@ -147,7 +147,7 @@ def _look_into(config: FileSource, data: Path, heldout: Path | None) -> tuple[st
 
 
 def _may_hold_code(config: FileSource | HubSource, verifier: str | None, rows_differ: bool) -> bool:
-    """Say whether a source may hold programs: a hub set may where it has neither a preset nor a verifier."""
+    """Return whether a source may have programs. A hub set without preset and verifier may have them."""
     if config.verifier is not None:
         return config.verifier == CODE_VERIFIER
     if rows_differ or config.columns.tests is not None:
@@ -158,9 +158,9 @@ def _may_hold_code(config: FileSource | HubSource, verifier: str | None, rows_di
 
 
 def resolve_eval_sets(config: stage_settings.DecontaminateConfig) -> dict[str, Path | Output]:
-    """Return the files and folders of evaluation sets as inputs, so that a comparison is made again when they change.
+    """Return the files and folders of evaluation sets as inputs, so that they are part of the cache key.
 
-    Raises InputError for a set that does not exist, and for a column that is not in the first records of a file.
+    Raises InputError for a missing set, and for a column that is not in the first records of a file.
     """
     inputs: dict[str, Path | Output] = {}
     for index, entry in enumerate(config.against):
@@ -173,9 +173,9 @@ def resolve_eval_sets(config: stage_settings.DecontaminateConfig) -> dict[str, P
 
 
 def check_hub(config: BaseModel) -> None:
-    """Open every set that a stage of this configuration will fetch from the hub, which planning leaves alone.
+    """Open every set that the stages of this configuration will read from the hub. Planning does not do that.
 
-    Raises InputError for what does not exist, SetupError where the hub cannot be reached, as the stage would.
+    Raises InputError for a missing set, and SetupError if the hub cannot be reached, as the stage would.
     """
     match config:
         case HubSource() as source:
@@ -195,22 +195,22 @@ def check_hub(config: BaseModel) -> None:
 
 
 def resolve_stages(stages: Iterable[Stage]) -> None:
-    """Check the files, models, programs and patterns that the settings of stages name.
+    """Check the files, models, programs and patterns that are named in the settings of stages.
 
-    Raises ConfigError or InputError, which begins with the stage and the setting.
+    Raises ConfigError or InputError, whose message begins with the stage and the setting.
     """
     for stage in stages:
         check_settings(stage.config, stage.name)
 
 
 def check_settings(settings: BaseModel, name: str) -> None:
-    """Check what the settings of a section name, and of all that stand in it. Raises as `resolve_stages`."""
+    """Check the names in the settings of a section and its subsections. Raises as `resolve_stages`."""
     for path, section in _sections(settings, name):
         _check_section(path, section)
 
 
 def _sections(section: BaseModel, path: str) -> Iterator[tuple[str, BaseModel]]:
-    """Yield a section and all that stand in it, each with its place."""
+    """Yield a section and its subsections, each with its path."""
     yield path, section
     for name in type(section).model_fields:
         value = getattr(section, name)
@@ -266,13 +266,13 @@ def _check_named_file(setting: str, name: str) -> None:
 
 
 def check_reasons(config: stage_settings.FlagConfig) -> None:
-    """Raise ConfigError for a reason in `advise_only` that no flag can have."""
+    """Raise ConfigError for a reason in `advise_only` that is not a reason of any flag."""
     known = {*BUILT_IN, *EARLIER_REASONS}
     has_own = any(name not in BUILT_IN and name not in GROUPS for name in config.detectors)
     for reason in config.advise_only:
         if reason in set(stage_settings.Fault):
             raise ConfigError(
-                f"flag.advise_only: {reason} is a language model's word, which only advises as it is.",
+                f"flag.advise_only: {reason} is a reason of the asked model, whose flags only advise by default.",
                 "flag.model.blocks names those that hold rows back.",
             )
         if reason not in known and not has_own:
@@ -281,10 +281,10 @@ def check_reasons(config: stage_settings.FlagConfig) -> None:
 
 
 def curation_stages(config: stage_settings.CurationConfig) -> list[Stage]:
-    """Return the stages in their order.
+    """Return the stages of curation in order.
 
-    Raises InputError or ConfigError for anything that the configuration names and that is not there: files, columns,
-    rules, verifiers and their options (`truegold.pipeline.curation.plan`).
+    Raises InputError or ConfigError for names in the configuration that do not exist: files, columns, rules, verifiers
+    and their options (`truegold.pipeline.curation.plan`).
     """
     stages, source, files = _source(config)
     may_hold_code = resolve_sources(source, files)
@@ -304,10 +304,10 @@ def stages_after_ingest(
     vets: bool,
     priority: Mapping[str, Path | Output] = MappingProxyType({}),
 ) -> list[Stage]:
-    """Return the stages that curate rows which `ingest` has made: `rows` is the input of that name.
+    """Return the stages that curate the rows of `ingest`, given as the input `rows`.
 
-    With `vets` the tests of programs are vetted. `priority` is the input of deduplication that ranks sources. Raises
-    what `curation_stages` raises for evaluation sets and reasons.
+    With `vets`, the tests of programs are vetted. `priority` is the input of deduplication that ranks sources. Raises
+    the errors of `curation_stages` for evaluation sets and reasons.
     """
     stages = [plan_stage("clean", clean, config.clean, rows)]
     if config.decontaminate is not None:
@@ -345,7 +345,10 @@ def stages_after_ingest(
 
 
 def _deduplicate(config: stage_settings.DedupConfig, inputs: dict[str, Path | Output]) -> Stage:
-    """Plan deduplication; an encoder is an input, or its code a version, so that it is made again with another one."""
+    """Plan deduplication.
+
+    The encoder is an input, or its code an extra version, so that it is part of the cache key.
+    """
     extra: dict[str, str] = {}
     if config.embedder is not None:
         if (spelling := split_spelling(config.embedder)) is not None:
@@ -368,9 +371,9 @@ def _ask_model(config: stage_settings.WellPosedConfig) -> Stage:
 
 
 def flagging_stages(config: stage_settings.CurationConfig, samples: Sequence[SampleFile]) -> list[Stage]:
-    """Return the stages that say which rows are suspicious: reading, verified golds, rules, and the answers of systems.
+    """Return the stages that find suspicious rows, by verified golds, by rules, and by the answers of systems.
 
-    `samples` are the files of answers. Raises what `curation_stages` raises.
+    `samples` has the files of answers. Raises the errors of `curation_stages`.
     """
     planned = {stage.name: stage for stage in curation_stages(config)}
     inputs = rows_of("ingest") | evidence_of_rows(config)
@@ -389,30 +392,30 @@ def flagging_stages(config: stage_settings.CurationConfig, samples: Sequence[Sam
 
 
 def last_flagging(config: stage_settings.CurationConfig) -> str:
-    """Return the name of the stage whose flags are all flags."""
+    """Return the name of the last flagging stage, whose table has all flags."""
     return "flag" if config.flag.model is None else "well_posed"
 
 
 def evidence_of_rows(config: stage_settings.CurationConfig) -> dict[str, Path | Output]:
-    """Return what joins the samples as evidence: the input `flags`, and `asked` where a model is asked."""
+    """Return the inputs with evidence other than samples: `flags`, and `asked` if a model is asked."""
     inputs: dict[str, Path | Output] = {"flags": Output(last_flagging(config), "flags.parquet")}
     return inputs if config.flag.model is None else inputs | {"asked": Output("well_posed", ASKED_FILE)}
 
 
 def rows_of(stage: str) -> dict[str, Path | Output]:
-    """Return the rows that a stage leaves as the input `rows` of another one."""
+    """Return the output rows of a stage, as the input `rows` of another stage."""
     return {"rows": Output(stage, "rows.parquet")}
 
 
 def data_file(path: str) -> Path:
-    """Return the path of a file that the configuration names; raises InputError if it cannot be read."""
+    """Return the path of a file in the configuration. Raises InputError if it cannot be read."""
     file = at_hand(Path(path).expanduser())
     check_file(file)
     return file
 
 
 def _data_path(path: str) -> Path:
-    """Return the path of data: a file, a folder, or a pattern; raises InputError if it cannot be read."""
+    """Return the path of data, which is a file, a folder, or a pattern. Raises InputError if it cannot be read."""
     data = at_hand(Path(path).expanduser())
     check_data(data)
     return data
@@ -421,10 +424,10 @@ def _data_path(path: str) -> Path:
 def _source(
     config: stage_settings.CurationConfig,
 ) -> tuple[list[Stage], FileSource | HubSource | SeveralSources, dict[str, Path | Output]]:
-    """Return what has to be run before `ingest`, and the source or sources and files that it reads."""
+    """Return the stages to run before `ingest`, and the source or sources and the files that `ingest` reads."""
     data = config.data
     if isinstance(data, tuple):
-        # Shares of the selection do not concern ingest, and do not make it read everything again.
+        # Shares of the selection do not affect ingest, so they are left out of its cache key.
         sources = tuple(source.model_copy(update={"quota": None, "weight": None}) for source in data)
         return [], SeveralSources(sources=sources), _listed_files(data)
     files: dict[str, Path | Output] = {}
@@ -456,5 +459,5 @@ def _decisions_at(path: str) -> Path:
     full = Path(path).expanduser()
     if not full.exists():
         shown = full.relative_to(Path.cwd()) if full.is_relative_to(Path.cwd()) else full
-        raise InputError(f"decisions: {shown} is not there.", "Name a file or a folder, or leave `decisions` out.")
+        raise InputError(f"decisions: {shown} does not exist.", "Name a file or a folder, or leave `decisions` out.")
     return full

@@ -1,4 +1,4 @@
-"""Finds problems of evaluation sets: copies, parts of longer texts, rewordings. `decontaminate` is the stage."""
+"""Stage `decontaminate`: finds problems of evaluation sets in the data, as copies, in longer texts, and reworded."""
 
 from truegold.pipeline.decontaminate.stage import decontaminate
 

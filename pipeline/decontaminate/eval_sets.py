@@ -1,9 +1,9 @@
-"""The evaluation sets that `truegold decontaminate` knows by name, and how to open any other.
+"""Opens evaluation sets: those known by name, files, folders, and any other set of the hub.
 
 "math500"                    the test split of HuggingFaceH4/MATH-500, streamed from the hub
 "evals/mine.jsonl"           a file
-"evals/saved@test"           a folder that `save_to_disk` wrote, and its split (`test` where not given)
-"owner/name:subset@split"    any other set of the hub; subset and split (`test` where not given) may be left out
+"evals/saved@test"           a folder that `save_to_disk` wrote, and its split (by default `test`)
+"owner/name:subset@split"    any other set of the hub; the subset is optional, and so is the split (by default `test`)
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class EvalSet:
     name: str
     """The hub name."""
     subset: str | None = None
-    """The hub's configuration name, where it has several."""
+    """The hub's configuration name, if the set has several."""
     split: str = "test"
     """The split that models are evaluated on."""
     columns: ProblemColumns = field(default_factory=ProblemColumns)
-    """Columns that have other names than those usually looked for."""
+    """Columns whose names are not guessed."""
 
 
 EVAL_SETS = {
@@ -52,9 +52,9 @@ EVAL_SETS = {
 
 
 def find_local(spec: str) -> Path | None:
-    """Return the file or folder that holds an evaluation set, None for one of the hub.
+    """Return the file or folder of an evaluation set, or None if it is on the hub.
 
-    Raises InputError if there is neither, or the file cannot be read.
+    Raises InputError if there is no such set or file, or the file cannot be read.
     """
     path = _split_folder(spec)[0]
     if spec in EVAL_SETS or (not path.exists() and not path.suffix and _HUB_NAME.fullmatch(spec)):
@@ -71,8 +71,8 @@ def find_local(spec: str) -> Path | None:
 def read_eval_set(spec: str, columns: ProblemColumns) -> Iterator[Batch]:
     """Return the problems of a known set, a file, a folder, or a set of the hub, in batches.
 
-    Columns that are not named are known or go by their usual names. Raises InputError if there is no such set or file,
-    SetupError where the hub is needed and cannot be reached.
+    Columns that are not given are known or guessed. Raises InputError if there is no such set or file, and SetupError
+    if the hub is needed and cannot be reached.
     """
     path = find_local(spec)
     if path is not None and path.is_file():
@@ -89,7 +89,7 @@ def read_eval_set(spec: str, columns: ProblemColumns) -> Iterator[Batch]:
 
 
 def _split_folder(spec: str) -> tuple[Path, str]:
-    """Return the path that a set is named by, and the split that is named after it."""
+    """Split `folder@split` into its path and its split."""
     path = at_hand(Path(spec).expanduser())
     folder, at_sign, split = spec.rpartition("@")
     if at_sign and not path.exists() and Path(folder).expanduser().is_dir():

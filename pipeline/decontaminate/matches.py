@@ -6,24 +6,23 @@
        {"id": "c", "question": "Tom, who owned three red cars, buys 4 more. How many cars are his now?"}    reworded
        {"id": "d", "question": "Tom has 5 red cars and buys 9 more. How many cars has he?"}                 no match
 
-`matches.parquet` names every set and its number of items in its schema's metadata (`against`, JSON), matches or not,
-and has a row for each pair: id, row (the record's number from 1), against, against_id, kind, score,
-evidence. A pair has the first kind that fits:
+`matches.parquet` has a row for each matching pair: id, row (the record's number from 1), against, against_id, kind,
+score, evidence. Its schema's metadata has the number of items of every set, also of sets without a match (`against`,
+JSON). A pair has the first kind that applies:
 
-- `exact` pairs have the same prompt (`near.exact_copies`); their score is 1. Slips in the words of a record are mended
-  by the words of the items before (`near.slips`).
-- In an `overlap` the record has at least MIN_SHARE of the item's runs of five tokens, weighted by rarity (the score;
-  `near.containment`), and all of its words that carry meaning and quantities, these next to the same words. A
-  renumbered instance of the item has not, nor has a text with the item's words and other signs (⌈x⌉ for ⌊x⌋). Or it
-  holds the item letter for letter, in another layout or in letters that look alike (`near.squashed`); the score is 1
-  then.
-- `reworded` pairs are the same problem in other words, with the same quantities (`near.measures`); the score is the
-  probability of that.
-- `translated` pairs, with an encoder only, are in two scripts and agree in numbers and question
-  (`near.embedding`).
+- `exact`: the same prompt (`near.exact_copies`); the score is 1. Typing slips in a record are first corrected with the
+  words of the items (`near.slips`).
+- `overlap`: the record contains the item. It has at least MIN_SHARE of the item's runs of five tokens, weighted by
+  rarity (the score; `near.containment`). It also has all content words and quantities of the item, the quantities next
+  to the same words. So neither a renumbered instance nor a text with other signs (⌈x⌉ for ⌊x⌋) matches. A record that
+  contains the item letter for letter matches too, in any layout and with look-alike letters (`near.squashed`); its
+  score is 1.
+- `reworded`: the same problem in other words, with the same quantities (`near.measures`). The score is the probability
+  of that.
+- `translated`, only with an encoder: two scripts, with the same numbers and question (`near.embedding`).
 
-Items of fewer than five words have no runs; they match as exact or reworded ones. The evidence has both texts, so
-that a person can judge each pair. Features and texts lie on disk meanwhile, some 600 bytes a text.
+Items of fewer than five words have no runs; they can match as `exact` or `reworded`. The evidence has both texts, so
+that a person can judge each pair. Features and texts are stored on disk meanwhile, about 600 bytes a text.
 """
 
 from __future__ import annotations
@@ -59,20 +58,20 @@ from truegold.pipeline.text.quantities import SPELLING_MARGIN
 from truegold.verifiers import InputError
 
 MIN_SHARE = 0.9
-"""An overlap needs at least this share of an item's runs, by weight."""
+"""The least share of an item's runs that an overlap needs, by weight."""
 MIN_WEIGHT = 1.5
-"""Shared weight below which an overlap tells nothing: fewer than two rare runs."""
+"""The least shared weight that an overlap needs: about two rare runs."""
 MIN_CONTEXTS = 0.75
-"""An overlap needs at least this share of an item's quantities with the words next to them."""
+"""The least share of an item's quantities that must stand next to the same words in an overlap."""
 SHOWN_CHARS = 500
-"""Characters shown of each text."""
+"""The number of characters shown of each text."""
 
 KINDS: tuple[str, ...] = (*MatchKind, "translated")
-"""The last kind occurs with an encoder only."""
+"""The kinds by certainty. `translated` occurs only with an encoder."""
 TRANSLATION_SCORE = 0.5
-"""Nothing says how likely a translation is one, beyond that numbers and question agree."""
+"""The score of a translation: no probability has been measured."""
 ReadData = Callable[[bool], Iterable[Batch]]
-"""Reads the data from its start, in batches: cleaned, or with False as it is shown."""
+"""A function that yields the data in batches; its argument says whether texts are cleaned."""
 
 
 def find_leaks_in_file(
@@ -83,10 +82,9 @@ def find_leaks_in_file(
     progress: Progress,
     encoder: Encoder | None = None,
 ) -> dict[str, int]:
-    """Write `matches.parquet`, and the records that match nothing and that match in the form of the file `data`.
+    """Write `matches.parquet`, and split the file `data` into records with and without a match.
 
-    Returns what `find_matches` returns. Raises InputError if a file or set cannot be read or has no column for the
-    prompt.
+    Returns the counts of `find_matches`. Raises InputError if a file or set cannot be read or has no prompt column.
     """
 
     def read_data(clean: bool) -> Iterator[Batch]:
@@ -104,12 +102,10 @@ def find_matches(
     progress: Progress,
     encoder: Encoder | None = None,
 ) -> dict[str, int]:
-    """Write `matches.parquet`; return how many records there are and match, and the matches by kind and set.
+    """Write `matches.parquet`, and return the numbers of records, of matching records, and of matches by kind and set.
 
-    With an `encoder` the nearest neighbours of each item are read as well (`near.embedding`).
-
-    `against` has the columns of each evaluation set that are not to be guessed. Raises InputError if no item of a set
-    has a prompt: comparing with it would prove nothing.
+    With an `encoder`, the nearest neighbours of each item are compared as well (`near.embedding`). `against` has the
+    given columns of each evaluation set. Raises InputError if an evaluation set has no prompts.
     """
     out_dir.mkdir(parents=True, exist_ok=True)
     builder, grams, squashed, mender = CorpusBuilder(out_dir), GramIndex(), SquashedItems(), SlipMender()
@@ -133,7 +129,7 @@ def find_matches(
         builder.add(prompts, batch.golds, batch.solution_chars)
         progress.advance(len(batch))
     corpus = builder.finish()
-    # A half of a broken word may look like a slip, so that texts are looked up as they were written, too.
+    # Part of a broken word may be taken for a typing slip, so the original texts are looked up as well.
     as_written = pl.Series([prompt for _, prompt in with_slips], dtype=pl.String)
     squashed.look_up_again(as_written, corpus.text[[row for row, _ in with_slips]])
     pairs = _find_pairs(corpus, grams, squashed, item_texts, progress, encoder, out_dir)
@@ -157,7 +153,7 @@ def find_matches(
 def _add_eval_sets(
     builder: CorpusBuilder, mender: SlipMender, against: Mapping[str, ProblemColumns], progress: Progress
 ) -> pl.DataFrame:
-    """Add the items of all evaluation sets, and return a row for each: its set, its id, and its text as it is shown."""
+    """Add the items of all evaluation sets. Return the set, id and shown text of each item."""
     shown_items = [pl.DataFrame(schema={"against": pl.String, "against_id": pl.String, "item_shown": pl.String})]
     progress.start("reading evaluation sets")
     for spec, columns in against.items():
@@ -184,18 +180,18 @@ def _find_pairs(
     encoder: Encoder | None,
     scratch: Path,
 ) -> pl.DataFrame:
-    """Return all matching pairs of a text of the data and an item's text, each with the first kind that fits.
+    """Return all matching pairs of a text and an item's text, each with the first kind that applies.
 
-    Texts below `item_texts` are items. The measures are of the training text (here) and the item (there).
+    Texts with numbers below `item_texts` are items. In the measures, `here` is the data's text and `there` the item's.
     """
-    # An item's text that the data has too is the same text here.
+    # Equal texts have one number in the corpus, so that each item's text matches itself.
     exact = np.arange(item_texts)
     texts = math.isqrt(2 * item_texts * (len(whole.features) - item_texts))
     held = grams.contained(MIN_SHARE, MIN_WEIGHT)
     whole_text, whole_item = squashed.pairs()
     corpus, numbers = whole, np.arange(len(whole.features))
     if encoder is None:
-        # The others are like no item: they count only for how rare words are.
+        # All other texts resemble no item: only their word counts matter, for the rarity of words.
         near = find_neighbours(whole.features, item_texts)
         numbers = np.unique(np.concatenate([near, held.text, whole_text]))
         corpus = whole.take(numbers)
@@ -222,7 +218,7 @@ def _find_pairs(
     probability = 1 / (1 + np.exp(-links.score.astype(np.float64)))
     text = np.concatenate([exact, whole_text, held.text[sound], links.right, translated[0]])
     item = np.concatenate([exact, whole_item, held.item[sound], links.left, translated[1]])
-    # An item that a text holds letter for letter is an overlap too.
+    # An item that is contained letter for letter is an overlap (kind 1), like `held`.
     kinds_found = [0, 1, 1, 2, 3]
     kind = np.repeat(kinds_found, [len(exact), len(whole_text), int(sound.sum()), len(links), len(translated[0])])
     unknown = np.full(len(translated[0]), TRANSLATION_SCORE)
@@ -254,7 +250,7 @@ def _write_matches(
 
 
 class _MatchingRecord(NamedTuple):
-    """A record that matches, with its prompt as it is shown."""
+    """A matching record; `shown` is the start of its prompt."""
 
     id: str | None
     row_number: int
@@ -265,7 +261,7 @@ _NO_RECORD = _MatchingRecord(None, 0, "")
 
 
 def _read_records(read_data: ReadData, rows: npt.NDArray[np.generic]) -> Iterator[_MatchingRecord]:
-    """Yield some of the records; reading the data once more saves holding all of them."""
+    """Yield the records at these positions, in a second pass over the data instead of holding all of it in memory."""
     start = 0
     if not len(rows):
         return

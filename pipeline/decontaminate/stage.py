@@ -1,14 +1,14 @@
-"""Stage `decontaminate`: training rows that stand in an evaluation set go, before anything is sampled of them.
+"""Stage `decontaminate`: drops training rows that occur in an evaluation set, before any sampling.
 
     train.jsonl:3  "tom has 3 red cars and  buys 4 more. How many ..."    drop evaluation_copy
     train.jsonl:9  "Solve: Tom has 3 red cars and buys 4 more. How ..."   drop evaluation_overlap
     train.jsonl:12 "Tom, who owned three red cars, buys 4 more. ..."      drop evaluation_rewording
                    {"against": "evals.jsonl", "against_id": "g1", "item": "Tom has 3 red cars ...", "score": 0.97}
 
-Inputs: `rows`, and the files and folders of `against` under `against 0`, `against 1` and so on, for the sake of the
-stage's key. Rows are compared before duplicates go, each for itself, because the rewording that stays of a problem need
-not be the one that is recognised. `matches.parquet` has every pair with both texts (`matches`); its `row` is the row's
-number in `rows`. Held-out rows that match stay, with a ledger record: nothing is trained on them.
+Inputs: `rows`, and the files and folders of `against` as `against 0`, `against 1` and so on, which the cache key needs.
+Rows are compared before duplicates are dropped: of two rewordings, the dropped one may be the one that matches.
+`matches.parquet` has every pair with both texts (`matches`); its `row` is the row's number in `rows`. Held-out rows
+that match are kept, with a ledger record, since they are not trained on.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ REASONS = {
     MatchKind.OVERLAP: "evaluation_overlap",
     MatchKind.REWORDED: "evaluation_rewording",
 }
-"""The reason of the ledger for each kind of match."""
+"""The ledger's reason for each kind of match."""
 ITEMS_NAMED = 5
-"""The further items that the evidence names, where a row matches several."""
+"""The number of further items in the evidence, if a row matches several."""
 
 
 @stage_function(version=5)
 def decontaminate(
     inputs: Mapping[str, Path], config: DecontaminateConfig, out_dir: Path, progress: Progress
 ) -> StageReport:
-    """Drop the training rows that stand in an evaluation set. Raises InputError if a set cannot be read."""
+    """Drop the training rows that occur in an evaluation set. Raises InputError if a set cannot be read."""
     path = inputs["rows"]
     sets = {entry.set: problem_columns(entry) for entry in config.against}
     find_matches(lambda clean: _batches(path), sets, out_dir, progress)
@@ -63,7 +63,7 @@ def decontaminate(
 
 
 def drop_part(part: Part, config: DecontaminateConfig, starts: Sequence[int], progress: Progress) -> StageReport:
-    """Write the rows of a part that stay, and those that go; `starts` has the rows before each part."""
+    """Write the kept and the dropped rows of one part; `starts` has the number of rows before each part."""
     first, last = starts[part.index] + 1, starts[part.index + 1]
     part_matches = pl.scan_parquet(part.out_dir / MATCHES_FILE).filter(pl.col("row").is_between(first, last)).collect()
     by_row = part_matches.rows_by_key("row", named=True, include_key=True)
@@ -76,7 +76,7 @@ def drop_part(part: Part, config: DecontaminateConfig, starts: Sequence[int], pr
 
 
 def problem_columns(entry: EvalSetConfig) -> ProblemColumns:
-    """Return the columns of an evaluation set as the configuration names them."""
+    """Return the configured columns of an evaluation set."""
     named = entry.columns
     spelling = f"decontaminate.against: [{{set: {entry.set}, columns: {{{{role}}: COLUMN}}}}]"
     return ProblemColumns(named.prompt, named.gold, named.id, preset=entry.preset, spelling=spelling)
@@ -95,9 +95,9 @@ def _batches(path: Path) -> Iterator[Batch]:
 
 
 def _drops(row: Row, matches: Sequence[Mapping[str, Any]], config: DecontaminateConfig, ledger: Ledger) -> bool:
-    """Record what a row matches and say whether the row goes for it.
+    """Record the match of a row, and return True if the row is dropped.
 
-    The record is of the surest match among those whose kind drops a row, and if there are none among all.
+    The record has the surest match: among the kinds that drop a row, or else among all.
     """
     order = list(MatchKind)
     surest, *others = sorted(

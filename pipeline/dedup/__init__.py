@@ -1,4 +1,4 @@
-"""Stage `dedup`: exact copies, the same problem in other words, conflicting labels, leaked held-out rows, templates."""
+"""Stage `dedup`: drops copies and rewordings, and flags conflicting labels."""
 
 from truegold.pipeline.dedup.stage import dedup
 

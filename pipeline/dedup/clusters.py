@@ -1,4 +1,4 @@
-"""Finds the clusters of equal problems in a file: `truegold dedup --data problems.jsonl --out folder`.
+"""Finds clusters of records with the same problem in a file: `truegold dedup --data problems.jsonl --out folder`.
 
     {"id": "a", "question": "Tom has 3 red cars and buys 4 more. How many cars has he?", "answer": "7"}
     {"id": "b", "question": "Tom, who owned three red cars, buys 4 more. How many cars does he have?", "answer": "7"}
@@ -10,17 +10,17 @@ becomes `clusters.parquet` with a row for each record, in the order of the file:
     a   1    1        1         same_problem   true            {"with": "b", "with_row": 2, "score": ...}
     b   2    2 ...
 
-- `row` is the number of the record, from 1.
-- `cluster` is the number of a row; all records of the same problem have the same one.
-- `template` is the number of a row; all instances of a template have the same one. It is empty without other instances.
-- `relation` (exact, same_problem, same_template, edited_variant, unrelated) is the relation of a dropped record to the
-  record that stays for it, and of other records to their closest one. The evidence names that record: `with`.
-- `keep` says whether the record stays, and `kept_id` names the record that stays for it.
+- `row` is the record's number, from 1.
+- `cluster` is the number of one row of the cluster; all records of the same problem share it.
+- `template` is the number of one row of the template; all its instances share it. Null without other instances.
+- `relation` is exact, same_problem, same_template, edited_variant or unrelated. For a dropped record it is the relation
+  to the record that was kept instead, for a kept record that to its closest one. The evidence names the other: `with`.
+- `keep` is true for a kept record; `kept_id` names the record that was kept instead of a dropped one.
 
 Copies with different golds are in `flags.parquet` as `conflicting_labels`. The best record of each gold in a cluster
-stays. `kept.jsonl` and `dropped.jsonl` have the records in the format of the file.
+is kept. `kept.jsonl` and `dropped.jsonl` have the records in the format of the file.
 
-Memory: some 800 bytes a record of 250 characters. Exact copies and records without a prompt cost far less.
+Memory: about 800 bytes for a record of 250 characters, and far less for exact copies and records without a prompt.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ WRITE_ROWS = 50_000
 
 @dataclass(frozen=True)
 class _Records:
-    """All records of a file, and what was made of them."""
+    """All records of a file, with their comparison."""
 
     ids: pl.Series
     numbers: pl.Series
@@ -84,12 +84,10 @@ def find_clusters(
     progress: Progress,
     run_shards: ShardRunner = run_in_threads,
 ) -> dict[str, int]:
-    """Write `clusters.parquet` and `flags.parquet`, and the records that stay and that go in the form of `source`.
+    """Write `clusters.parquet` and `flags.parquet`, and split `source` into kept and dropped records.
 
-    Returns the number of records with each outcome.
-
-    The result is the same for all runners of shards. Temporary files lie in `out_dir` meanwhile. Raises InputError if
-    the file cannot be read or has no column for the prompt.
+    Returns the number of records with each outcome, which does not depend on `run_shards`. Temporary files are in
+    `out_dir` meanwhile. Raises InputError if the file cannot be read or has no prompt column.
     """
     out_dir.mkdir(parents=True, exist_ok=True)
     progress.start("reading")
@@ -148,7 +146,7 @@ def _null_unless(condition: Marks, values: pl.Series) -> pl.Series:
 
 
 def _evidence(rows: Ints, records: _Records) -> pl.Series:
-    """Return `{}`, or the other record and, unless it is a copy, what the two have in common."""
+    """Return the evidence of each row: the other record's name and, unless the two are copies, their measures."""
     corpus, duplicates = records.corpus, records.duplicates
     other = duplicates.other[rows]
     measured = (other >= 0) & (duplicates.relation[rows] != Relation.EXACT)
@@ -175,12 +173,12 @@ def _evidence(rows: Ints, records: _Records) -> pl.Series:
 
 
 def _write_flags(path: Path, source: Path, columns: ProblemColumns, records: _Records) -> int:
-    """Write a flag for each record whose copies have other golds, and return how many there are."""
+    """Write a flag for each record whose copies have different golds, and return the number of flags."""
     duplicates, golds = records.duplicates, records.corpus.golds
     rows = np.flatnonzero(duplicates.conflict & duplicates.copies_conflict)
     conflicts = {cluster: Conflict() for cluster in duplicates.cluster[rows].tolist()}
     start = 0
-    # The file is only read again where there are conflicts.
+    # The file is read a second time only if there are conflicts.
     for batch in read_problems(source, columns, clean=False) if len(rows) else ():
         for row in rows[np.searchsorted(rows, start) : np.searchsorted(rows, start + len(batch))].tolist():
             conflict, prompt = conflicts[int(duplicates.cluster[row])], batch.prompts[row - start]

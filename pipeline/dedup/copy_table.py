@@ -1,4 +1,4 @@
-"""Finds rows that are exact copies (`near.exact_copies`): hashes in flat arrays, one sort, no Python object per row.
+"""Finds exact copies among rows (`near.exact_copies`) with hashes in flat arrays and one sort.
 
     position  prompt                gold   split          winner  conflict
     0         What is 6*7?          42     train          0       -1
@@ -6,7 +6,7 @@
     2         How many legs?        4      train          2        0         two answers to one prompt
     3         How many legs?        8      train          3        0
 
-A row costs 21 bytes and its gold here, and some 80 while it is sorted: 1 GB for ten million rows.
+A row takes 21 bytes and its gold, and about 80 bytes during the sort: 1 GB for ten million rows.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from truegold.pipeline.tables.rows import Row
 
 KEY_COLUMNS = ["prompt", "gold", "solution", "domain", "verifier_args", "split"]
 BATCH_ROWS = 1_000
-"""Rows that are hashed at a time."""
+"""The number of rows that are hashed at a time."""
 
 
 class _Waiting(NamedTuple):
-    """A row that waits to be hashed."""
+    """A row that has not been hashed yet."""
 
     prompt: str
     tests: str | None
-    """A digest of the program's tests, or None if the problem asks for no program."""
+    """A digest of the program's tests; None for other problems."""
     gold: str | None
     solution_chars: int
     is_heldout: bool
@@ -44,19 +44,19 @@ class _Waiting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExactCopies:
-    """The outcome of exact copies alone for each row."""
+    """The outcome of exact deduplication for each row."""
 
     winner: Ints
-    """The position of the row that is kept for it, its own where it stays."""
+    """The position of the kept row: another one for a copy, the row's own otherwise."""
     conflict: Ints
-    """The number of its conflict (one prompt with golds that are known to differ), -1 for none."""
+    """The number of the row's conflict (one prompt with different golds), or -1."""
 
 
 class CopyTable:
-    """Takes rows in order (`add`) and finds the copies among them (`resolve`, once, which empties it)."""
+    """A table of row hashes: `add` takes rows in order, then `resolve` finds the copies and empties the table."""
 
     def __init__(self, case_sensitive: bool, *, has_ranks: bool = False) -> None:
-        """`has_ranks` says that rows come from several sources, of which some are better: their ranks count."""
+        """Create an empty table. `has_ranks`: rows come from several sources, and better sources have lower ranks."""
         self._case_sensitive, self._has_ranks = case_sensitive, has_ranks
         self._waiting: list[_Waiting] = []
         self._clear()
@@ -69,8 +69,8 @@ class CopyTable:
         self._golds = [pl.Series([], dtype=pl.String)]
 
     def add(self, row: Row, source_rank: int = 0) -> None:
-        """Take in one more row, which has KEY_COLUMNS; the best source has rank 0."""
-        # Tests may be megabytes long, so that only a hash of them waits for the batch to be full.
+        """Add a row with the columns KEY_COLUMNS; the best source has rank 0."""
+        # Tests may be megabytes long, so only their hash waits for a full batch.
         tests = _digest(row["verifier_args"]) if row["domain"] == "code" else None
         gold = accepted_text(row["gold"], row["verifier_args"])
         solution_chars, is_heldout = len(row["solution"] or ""), row["split"] == "heldout"
@@ -94,9 +94,9 @@ class CopyTable:
         self._waiting = []
 
     def resolve(self) -> ExactCopies:
-        """Keep the best of copies (`row_quality`), and of equally good ones the first."""
+        """Return the outcome: among copies the best row is kept (`row_quality`), or the first of equally good ones."""
         self._hash_batch()
-        # The sort is stable, so that of equally good rows the first is the best.
+        # The sort is stable, so the first of equally good rows comes first.
         best_first = np.argsort(-self._quality.array, kind="stable")
         quality_order = places_in(best_first)
         cluster = self._cluster_by_prompt(quality_order)
@@ -107,9 +107,9 @@ class CopyTable:
         return ExactCopies(winner, _number_conflicts(cluster, unified.contradicted))
 
     def _cluster_by_prompt(self, quality_order: Ints) -> Ints:
-        """Return for each row the best row with the same prompt; a row without a prompt is alone.
+        """Return for each row the best row with the same prompt; a row without a prompt is its own.
 
-        `quality_order` is 0 for the best of all rows.
+        `quality_order` has each row's place in the order of quality, 0 for the best.
         """
         prompt: Hashes = self._prompt.array
         by_prompt = np.lexsort((quality_order, prompt))
@@ -124,11 +124,11 @@ def _digest(text: str) -> str:
 
 
 def _number_conflicts(cluster: Ints, contradicted: Ints) -> Ints:
-    """Number the clusters with golds that differ; -1 for the rows of other clusters.
+    """Number the clusters with different golds; rows of other clusters get -1.
 
-    Clusters 0 0 2 2 5, of which `contradicted` names 2:  -1 -1 0 0 -1
+    Rows of the clusters 0 0 2 2 5, where `contradicted` is [2], get -1 -1 0 0 -1.
     """
     marked = np.sort(contradicted)
-    # Clusters beyond the last that is marked (5) would get a number that `marked` has not.
+    # A cluster above the last contradicted one, like 5, would get a number past the end of `marked`.
     conflict = np.minimum(np.searchsorted(marked, cluster), max(len(marked) - 1, 0))
     return np.where(np.isin(cluster, marked), conflict, -1)

@@ -4,18 +4,18 @@
     train.jsonl:8  "Tom, who owned three red cars, buys 4 more. How many has he now?"  same problem as train.jsonl:3
 
 `compare_rows` takes the outcome of the first half (exact copies) and returns an outcome for all rows. Dropped rows get
-their relation and evidence. Rows of code are not compared, because they often differ only by a few words in long
-boilerplate, and by their tests. Choice questions with common options, such as "(A) True, True (B) False, False ...",
-are not compared either.
+their relation and evidence. Code rows are skipped, since they often differ only in a few words of long boilerplate, and
+in their tests. Choice questions with common options, such as "(A) True, True (B)
+False, False ...", are skipped too.
 
-If a run has several sources, the source that the configuration lists first is the better one:
+If a run has several sources, those listed earlier in the configuration are better:
 
-    maths.parquet:3   "What is 6*7?"  gold 42   stays     flag conflicting_labels, for advice
-    scraped.jsonl:9   "What is 6*7?"  gold 48   goes      drop conflict_with_better_source
+    maths.parquet:3   "What is 6*7?"  gold 42   kept      flag conflicting_labels, for advice
+    scraped.jsonl:9   "What is 6*7?"  gold 48   dropped   drop conflict_with_better_source
 
-The row of the better source stays (`near.row_quality`), also if copies have different golds (`overrule`). A training
-row that contradicts a held-out row is dropped as `leaked_heldout`. Copies within one source that contradict each other
-are held for review. Rewordings with different golds are mostly different problems, so both stay.
+The row of the better source is kept (`near.row_quality`), even if copies have different golds (`overrule`). A training
+row that contradicts a held-out row is dropped as `leaked_heldout`. Contradictory copies within one source are held for
+review. Rewordings with different golds are mostly different problems, so both are kept.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ from truegold.pipeline.tables.rows import Row
 
 COLUMNS = ["prompt", "gold", "solution", "split", "domain", "verifier_args"]
 BATCH_ROWS = 10_000
-"""Rows that are read at a time."""
+"""The number of rows that are read at a time."""
 SHARED_OPTIONS_ROWS = 4
-"""Options are common if this many questions have them."""
+"""Options that at least this many questions share are common."""
 
 
 class Translation(NamedTuple):
-    """Two rows in different scripts whose numbers and questions agree."""
+    """The positions of two rows in different scripts whose numbers and questions agree."""
 
     row: int
     other: int
@@ -63,38 +63,38 @@ class Translation(NamedTuple):
 
 @dataclass(frozen=True)
 class DedupOutcome:
-    """The outcome for each row."""
+    """The outcome of deduplication, with an entry for each row in every array."""
 
     winner: Ints
-    """The position of the row that stays for this row, or its own position."""
+    """The position of the kept row: another one for a duplicate, the row's own otherwise."""
     conflict: Ints
-    """The number of its conflict, -1 for none."""
+    """The number of the row's conflict, or -1."""
     copies_conflict: Marks
-    """Whether the conflict is with a copy rather than a rewording."""
+    """True if the conflict is with a copy rather than a rewording."""
     relation: npt.NDArray[np.uint8]
-    """The relation of a dropped row to the row that stays for it."""
+    """The relation of a dropped row to the kept row."""
     capped: Marks
-    """Whether it goes because its template has enough instances."""
+    """True if the row is dropped because enough instances of its template are kept."""
     evidence: dict[int, str]
-    """Maps the position of a row that is dropped, but is not a copy, to its JSON."""
+    """Maps the positions of dropped rows, except exact copies, to their evidence as JSON."""
     translations: Sequence[Translation] = ()
-    """Pairs that an encoder proposed and the reading confirmed; both rows stay."""
+    """Pairs that an encoder proposed and a comparison confirmed; both rows are kept."""
     overruled: Marks | None = None
-    """Whether it goes because a better source has another gold (`rewordings`), or None if no source is better."""
+    """True if the row is dropped because a better source has another gold. None if all sources are equal."""
     settled: Marks | None = None
-    """Whether its conflict is settled by that."""
+    """True if a better source settles the row's conflict."""
 
     @property
     def has_duplicates(self) -> Marks:
-        """Whether other rows were dropped in favour of each row."""
+        """True for each kept row for which other rows were dropped."""
         marks = np.zeros(len(self.winner), dtype=bool)
         marks[self.winner[self.winner != np.arange(len(self.winner))]] = True
         return marks
 
     @property
     def kept_translations(self) -> list[Translation]:
-        """The translations among the rows that stay. A dropped row is replaced by the row that stays for it, unless
-        this is another instance of its template."""
+        """The translations among the kept rows. A dropped row is replaced by its kept row, unless that is another
+        instance of its template."""
         kept: list[Translation] = []
         for pair in self.translations:
             row, other = sorted((int(self.winner[pair.row]), int(self.winner[pair.other])))
@@ -104,13 +104,13 @@ class DedupOutcome:
         return list(dict.fromkeys(kept))
 
     def drop_evidence(self, position: int) -> dict[str, object]:
-        """Return the evidence for the ledger on a dropped row, apart from the kept row."""
+        """Return the evidence of a dropped row, without the kept row's name."""
         evidence: dict[str, object] = orjson.loads(self.evidence.get(position, "{}"))
         return evidence
 
 
 def keep_all_but_copies(copies: ExactCopies) -> DedupOutcome:
-    """Return what exact copies alone make of the rows."""
+    """Return the outcome of exact deduplication alone."""
     rows = len(copies.winner)
     relation = np.full(rows, Relation.EXACT, dtype=np.uint8)
     return DedupOutcome(
@@ -126,9 +126,9 @@ def keep_all_but_copies(copies: ExactCopies) -> DedupOutcome:
 def compare_rows(
     path: Path, copies: ExactCopies, config: DedupConfig, scratch: Path, progress: Progress, ranks: Ints | None = None
 ) -> DedupOutcome:
-    """Compare the rows that the exact half keeps.
+    """Compare the rows that exact deduplication keeps, and return the outcome for all rows.
 
-    `scratch` is a folder for temporary files, some 1,000 bytes a row. `ranks` are those of the rows' sources.
+    `scratch` is a folder for temporary files, about 1,000 bytes a row. `ranks` has the rank of each row's source.
     """
     builder, keys = CorpusBuilder(scratch), SquashedKeys()
     builder.listen_to_texts(keys.add)
@@ -174,8 +174,7 @@ def _shared_options(path: Path) -> frozenset[str]:
 
 
 def _translations(pairs_of_texts: Translations, corpus: Corpus, positions: Ints) -> list[Translation]:
-    """Return pairs of texts with agreeing questions as pairs of rows. Each text stands for the first row that has
-    it."""
+    """Return pairs of texts as pairs of rows, where each text stands for the first row that has it."""
     first_row: dict[int, int] = {}
     for index, text in enumerate(corpus.text.tolist()):
         first_row.setdefault(text, int(positions[index]))
@@ -194,7 +193,7 @@ def _add_rows(builder: CorpusBuilder, rows: list[Row], ranks: list[int] | None) 
 
 
 def _merge(copies: ExactCopies, positions: Ints, duplicates: Duplicates, evidence: dict[int, str]) -> DedupOutcome:
-    """Return the outcome of all rows, from the outcome of the compared rows at `positions`."""
+    """Return the outcome for all rows, from the outcome for the compared rows at `positions`."""
     rows = len(copies.winner)
     winner = np.arange(rows)
     winner[positions] = positions[duplicates.kept_for]
@@ -209,7 +208,7 @@ def _merge(copies: ExactCopies, positions: Ints, duplicates: Duplicates, evidenc
     conflict[positions[in_conflict]] = conflict_number + conflict.max(initial=-1) + 1
     copies_conflict = copies.conflict >= 0
     copies_conflict[positions] = duplicates.copies_conflict
-    # A copy goes with the row that it is a copy of.
+    # A copy follows the row that it repeats.
     copy = np.flatnonzero(copies.winner != np.arange(rows))
     original = copies.winner[copy]
     conflict[copy] = conflict[original]
@@ -232,20 +231,22 @@ def _merge(copies: ExactCopies, positions: Ints, duplicates: Duplicates, evidenc
 
 
 def read_ranks(rows: Path, sources: Path) -> Ints:
-    """Return the rank of each row's source, 0 for the best; `sources` is a JSON list of them in their order."""
+    """Return the rank of each row's source, 0 for the best. The file `sources` is a JSON list of sources, best
+    first."""
     order = {name: rank for rank, name in enumerate(orjson.loads(sources.read_bytes()))}
     column = pl.read_parquet(rows, columns=["source"])["source"]
     return column.replace_strict(order, return_dtype=pl.Int64).to_numpy()
 
 
 def read_heldout(rows: Path) -> Marks:
-    """Return which rows are held out."""
+    """Return a mask of the held-out rows."""
     return (pl.read_parquet(rows, columns=["split"])["split"] == "heldout").to_numpy()
 
 
 def overrule(outcome: DedupOutcome, ranks: Ints, heldout: Marks) -> DedupOutcome:
-    """Keep the row of the better source if copies in worse sources contradict it. A held-out row is better than any
-    training row, so that the measurement does not depend on the training data.
+    """Drop rows that a copy from a better source contradicts.
+
+    A held-out row is better than any training row, so that evaluation does not depend on the training data.
     """
     ranks = np.where(heldout, ranks - ranks.max(initial=0) - 1, ranks)
     rows = np.arange(len(ranks))
@@ -258,13 +259,13 @@ def overrule(outcome: DedupOutcome, ranks: Ints, heldout: Marks) -> DedupOutcome
     is_worse = ranks[disputed] > best_rank[conflict]
     trusted = disputed[~is_worse][::-1]
     best_row = np.full(len(best_rank), -1, dtype=np.int64)
-    # Of several rows the last assignment counts, so they are reversed: the first row of the best source stays.
+    # The last assignment to an element counts, so the rows are reversed: the first row of the best source is kept.
     best_row[outcome.conflict[trusted]] = trusted
     successor = rows.copy()
     successor[disputed[is_worse]] = best_row[conflict[is_worse]]
     left = np.bincount(outcome.conflict[trusted], minlength=len(best_rank))
     is_settled = np.zeros(len(ranks), dtype=bool)
-    # A conflict inside of the better source alone was none between sources.
+    # A conflict within the better source alone is not one between sources.
     between = np.isin(outcome.conflict[trusted], conflict[is_worse])
     is_settled[trusted] = between & (left[outcome.conflict[trusted]] == 1)
     winner = successor[outcome.winner]

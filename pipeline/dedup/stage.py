@@ -1,4 +1,4 @@
-"""Stage `dedup`: of rows with the same problem and the same answer one is kept; different answers are flagged.
+"""Stage `dedup`: keeps one of the rows with the same problem and answer, and flags different answers to one problem.
 
     train.jsonl:3   "What is 6*7?"    gold "42"    stays
     train.jsonl:9   "what is  6*7?"   gold "42.0"  drop exact_duplicate {"kept": "train.jsonl:3", "kept_id": "9f0c..."}
@@ -7,16 +7,20 @@
     train.jsonl:20  the problem of train.jsonl:3 in other words
                                                    drop same_problem {"kept": ..., "score": 4.2, "words": 0.81, ...}
 
-Inputs: `rows`, and `sources` where a run has several (`rewordings`). A held-out row wins over train rows, which are
-dropped as `leaked_heldout`. Exact copies come first (`near.exact_copies`). What is left is compared for
-rewordings (`rewordings`), unless `reworded` is off or case counts. Of copies and of rewordings a row with gold stays
-rather than one without, then a complete text, then the longer worked solution, then the first. Golds that cannot be
-compared do not count as a conflict (`near.golds`): both rows stay.
-A conflict between copies holds its rows back for review, unless a better source settles it; one between rewordings only
-advises. With `embedder` rows that may be translations of each other are flagged `possible_translation`, which only
-advises (`flags`). With `template_cap` rows beyond the best of a template are dropped as `template_cap`. The
-evidence of a rewording is explained in `near.measures`. The file is read four times: for hashes (`copy_table`), for
-rewordings (some 500 bytes for each row that is not a copy), for the evidence, and to write.
+Inputs: `rows`, and `sources` if a run has several (`rewordings`).
+
+1. Exact copies are found first (`near.exact_copies`), then rewordings among the rest (`rewordings`), unless `reworded`
+   is off or case counts.
+2. Held-out rows are kept, and train rows that repeat them are dropped as `leaked_heldout`. Otherwise a row with gold is
+   preferred, then a complete text, then the longer worked solution, then the first row. Golds that cannot be compared
+   are not a conflict (`near.golds`): both rows are kept.
+3. A conflict between copies holds its rows back for review, unless a better source settles it. A conflict between
+   rewordings only advises.
+4. With `embedder`, possible translations are flagged `possible_translation`, which only advises (`flags`).
+5. With `template_cap`, rows beyond the best of a template are dropped as `template_cap`.
+
+`near.measures` explains the evidence of a rewording. The file is read four times: for hashes (`copy_table`), for
+rewordings (about 500 bytes for each row that is not a copy), for evidence, and to write.
 """
 
 from __future__ import annotations
@@ -53,7 +57,7 @@ from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, TableWriter, count_ro
 
 ROWS_FILE = "rows.parquet"
 OVERRULED = "conflict_with_better_source"
-"""The reason for which a row goes whose gold a better source contradicts."""
+"""The reason for dropping a row whose gold a better source contradicts."""
 
 
 @stage_function(version=14)
@@ -91,7 +95,7 @@ def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progre
 
 @dataclass(frozen=True)
 class _Decided:
-    """The decisions about the rows of all parts, which are given by their positions."""
+    """The decisions about all rows, by position."""
 
     outcome: DedupOutcome
     kept_rows: _KeptRows
@@ -101,7 +105,7 @@ class _Decided:
     reworded_conflicts: bool
 
     def write(self, part: Part, start: int) -> StageReport:
-        """Write the rows of a part that stay, what is said of them, and those that go; the first is at `start`."""
+        """Write the kept rows of a part with their flags, and the dropped ones; `start` is the first row's position."""
         with (
             Ledger(part.output, "dedup") as ledger,
             TableWriter(part.output(ROWS_FILE), ROW_SCHEMA) as rows,
@@ -151,7 +155,7 @@ def _drop_reason(outcome: DedupOutcome, position: int) -> str:
 
 
 class _KeptRows:
-    """The identities of the rows that stay for duplicates."""
+    """The identities of rows that are kept instead of duplicates."""
 
     def __init__(self, path: Path, outcome: DedupOutcome) -> None:
         self._positions = np.flatnonzero(outcome.has_duplicates)

@@ -1,4 +1,4 @@
-"""Stage `make_data`: the demo's word problems, the stories they are told in, and the defects planted among them."""
+"""Stage `make_data`: generates the demo's word problems as stories, with planted defects."""
 
 from truegold.pipeline.demo.stage import make_demo_data
 

@@ -1,13 +1,13 @@
 """Makes the rows of the demo: clean ones, copies of them, and one kind of row for each defect.
 
-Most makers of defects take a fresh problem. `truncated` turns the row
+Most makers of defects take a fresh problem. `truncated`, for example, turns the row
 
     {"question": "Tom has 12 apples. He buys 9 more. How many apples does Tom have now?", "answer": "21", ...}
     into
     {"question": "Tom has 12 apples. He buys 9 more. How many apples does", "answer": "21", ..., "planted": "truncated"}
 
-A maker of copies (`COPIES`) takes a clean row and returns a second one that repeats it. One kind of row, the decoy, has
-no defect. Only the report reads `planted`, to score the detectors (`planted_scores`); no detector does.
+A maker of copies (`COPIES`) takes a clean row and returns a second one that repeats it. One kind, the decoy, has a
+correct gold in an unusual form. Only the report reads `planted`, to score the detectors (`planted_scores`).
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from truegold.pipeline.demo.problems import (
 RawRow = dict[str, str | None]
 
 DECOY = "format_variant_gold"
-"""The kind of a right gold that is written otherwise. A detector that flags it is wrong."""
+"""The kind of a correct gold in another form. A flag on it is a false alarm."""
 
 _FULL_WIDTH = str.maketrans("0123456789", "０１２３４５６７８９")
 
 
 @dataclass(frozen=True)
 class ToldProblem:
-    """A problem as it was told, so that it can be told again."""
+    """A problem with the story that was chosen for it, so that it can be told again."""
 
     problem: Problem
     telling: Telling
@@ -64,12 +64,12 @@ def _plant(item: ToldProblem, kind: str, **changed: str) -> RawRow:
 
 
 def exact_duplicate(item: ToldProblem, rng: random.Random) -> RawRow:
-    """Repeat the row as it is."""
+    """Return an exact copy of the row."""
     return _plant(item, "exact_duplicate")
 
 
 def format_duplicate(item: ToldProblem, rng: random.Random) -> RawRow:
-    """Repeat the text with other spaces, letters or line ends."""
+    """Return a copy of the row with other spaces, letters or line ends."""
     text = str(clean_row(item)["question"])
     variant = rng.choice(
         [
@@ -85,7 +85,7 @@ def format_duplicate(item: ToldProblem, rng: random.Random) -> RawRow:
 
 
 def rephrased(item: ToldProblem, rng: random.Random) -> RawRow:
-    """Tell the same person, things and numbers in another story."""
+    """Return the same problem in another story, with the same person, things and numbers."""
     others = [story for story in PERSON_STORIES if story is not item.telling.story]
     telling = Telling(rng.choice(others), item.telling.person, item.telling.things)
     return _plant(ToldProblem(item.problem, telling), "rephrased")
@@ -97,21 +97,21 @@ COPIES: Mapping[str, Maker] = {maker.__name__: maker for maker in (exact_duplica
 
 
 def wrong_gold(item: ToldProblem, rng: random.Random, *, solution_agrees: bool) -> RawRow:
-    """Give a wrong answer; the worked solution is right, or agrees with the answer."""
+    """Return a row with a wrong answer; its worked solution is right, or ends in the wrong answer."""
     wrong = wrong_by_a_little(item.problem.answer, rng)
     solution = item.problem.working(wrong if solution_agrees else None)
     return _plant(item, "wrong_gold", answer=str(wrong), solution=solution)
 
 
 def conflicting_pair(item: ToldProblem, rng: random.Random) -> tuple[RawRow, RawRow]:
-    """Give the same prompt two answers, each with its solution; both are marked, as no rule can tell which is right."""
+    """Return two rows with one prompt and different answers. Both are marked: no rule can know which is right."""
     wrong = wrong_by_a_little(item.problem.answer, rng)
     right = _plant(item, "conflicting_label")
     return right, _plant(item, "conflicting_label", answer=str(wrong), solution=item.problem.working(wrong))
 
 
 def ambiguous(item: ToldProblem, rng: random.Random) -> RawRow:
-    """Ask for a share that is not a whole number: is it 4, 4.5 or 5?"""
+    """Return a question for a share that is not a whole number: is it 4, 4.5 or 5?"""
     total, parts = rng.choice([(total, parts) for parts in (2, 4, 5) for total in range(5, 30) if total % parts])
     person = item.telling.person
     question = rng.choice(STORY_TEXTS["sharing"]).format(
@@ -123,7 +123,7 @@ def ambiguous(item: ToldProblem, rng: random.Random) -> RawRow:
 
 
 def unanswerable(item: ToldProblem, rng: random.Random) -> RawRow:
-    """Leave out a number that the question needs."""
+    """Return a problem without one of the numbers that it needs."""
     hidden_index = rng.randrange(len(item.problem.numbers))
     vague = {hidden_index: rng.choice(("some", "a few", "several"))}
     question = ". ".join(part[0].upper() + part[1:] for part in tell(item.problem, item.telling, vague).split(". "))
@@ -131,14 +131,14 @@ def unanswerable(item: ToldProblem, rng: random.Random) -> RawRow:
 
 
 def truncated(item: ToldProblem, rng: random.Random) -> RawRow:
-    """Cut the question in the middle of a sentence, after its seventh word and before the last two."""
+    """Return a question that is cut within a sentence, after at least seven words and before the last two."""
     words = tell(item.problem, item.telling).split()
     lengths = [length for length in range(7, len(words) - 2) if words[length - 1][-1] not in ".?"]
     return _plant(item, "truncated", question=" ".join(words[: rng.choice(lengths)]))
 
 
 def multi_part(item: ToldProblem, rng: random.Random) -> RawRow:
-    """Ask a second question after the first."""
+    """Return a problem with a second question after the first."""
     second_question = rng.choice(
         (
             "And how many were there at first?",
@@ -150,7 +150,7 @@ def multi_part(item: ToldProblem, rng: random.Random) -> RawRow:
 
 
 def missing_figure(item: ToldProblem, rng: random.Random) -> RawRow:
-    """Leave the first number to a figure that is not there."""
+    """Return a problem whose first number is in a figure that is missing."""
     telling = pick_telling(rng, PERSON_STORIES[:1])
     question = rng.choice(STORY_TEXTS["figures"]).format(
         name=telling.person.name,
@@ -162,7 +162,7 @@ def missing_figure(item: ToldProblem, rng: random.Random) -> RawRow:
 
 
 def proof(item: ToldProblem, rng: random.Random) -> RawRow:
-    """Ask for a proof instead of an answer."""
+    """Return a problem that asks for a proof instead of an answer."""
     first, *rest = item.problem.numbers
     terms = str(first) + "".join(f"{sign}{term}" for sign, term in zip(item.problem.operations, rest, strict=True))
     parity = "odd" if item.problem.answer % 2 else "even"
@@ -171,13 +171,13 @@ def proof(item: ToldProblem, rng: random.Random) -> RawRow:
 
 
 def unparsable_gold(item: ToldProblem, rng: random.Random) -> RawRow:
-    """Give a gold that says no answer."""
+    """Return a row whose gold is not an answer."""
     golds = ("see solution", "twelve or so??", "N/A", "answers will vary", f"about {item.problem.answer} I think??")
     return _plant(item, "unparsable_gold", answer=rng.choice(golds))
 
 
 def format_variant_gold(item: ToldProblem, rng: random.Random) -> RawRow:
-    """Write the right answer otherwise, which is not a defect."""
+    """Return a row whose right answer has another form, which is not a defect."""
     right = item.problem.answer
     answers = (f"{right}.0", f"{right} {item.telling.things}", f"${right}$", f"{right}.")
     return _plant(item, DECOY, answer=rng.choice(answers))

@@ -1,13 +1,13 @@
-"""Scores how many planted defects were detected: only for data whose `meta` says what was planted, as the demo's does.
+"""Scores the detectors on planted defects, if `meta` names them, as in the demo's data.
 
     meta {"planted": "truncated"}, flagged truncated_text      ->  a planted truncation, detected
     meta {"planted": null},        flagged truncated_text      ->  a clean row, a false alarm
     meta {"planted": "exact_duplicate"}, kept, while its clean
-    twin was dropped as exact_duplicate                        ->  detected: of a pair either may go
+    original was dropped as exact_duplicate                    ->  detected: either of a pair may be dropped
 
-The recall of a kind is the share of its planted rows that were hit by any of the reasons that belong to it, or rejected
-on the way in. The precision of a kind's reasons is the share of the rows they hit that carry any planted defect. A row
-held back because of its flags counts by its flags; what selection by pass rate leaves out does not count as detected.
+The recall of a kind is the share of its planted rows that `ingest` rejected or that have one of the kind's reasons. The
+precision of a kind's reasons is the share of rows with these reasons that have any planted defect. For a row that is
+held back because of its flags, only the flags count. A row that selection drops by pass rate is not detected.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ KIND_REASONS: Mapping[str, tuple[str, ...]] = {
     "proof": ("proof",),
     "unparsable_gold": ("gold_unparsed", "gold_fails_verifier", "gold_unverified", "gold_unmatchable", "empty_gold"),
 }
-"""The reasons that belong to each planted kind. A kind without any can still be detected by any means."""
+"""The reasons that belong to each planted kind. Other kinds can still be detected, by any reason."""
 CLEAN = ""
-"""The kind of a row that nothing was planted in."""
+"""The kind of a row without a planted defect."""
 HARMLESS = (CLEAN, DECOY)
-"""Kinds of rows without a defect: a flag on them is wrong."""
+"""Kinds without a defect: a flag on such a row is a false alarm."""
 COPY_KINDS = ("exact_duplicate", "format_duplicate", "rephrased")
 
 
 def score_planted(files: RunFiles) -> Fields | None:
-    """Score the run: `kinds` of defects, the false `alarms`, and the labels that the trained model has `disputed`.
+    """Return the scores of a run: `kinds` of defects, false `alarms`, and labels that the trained model `disputed`.
 
-    None if nothing says what was planted. Shares are None if there is nothing to divide by.
+    None if the data names no planted defects. A share is None if its denominator is 0.
     """
     if (kinds := _planted_kinds(files)) is None:
         return None
@@ -59,7 +59,7 @@ def score_planted(files: RunFiles) -> Fields | None:
     trained_on = None if selected is None else _count_kinds(selected, kinds)
     ingested = dict(kinds.group_by("planted").len().iter_rows())
     counts = files.path("make_data", "planted.json")
-    # Rows that ingest has rejected are known from the maker of the data alone.
+    # For rows that ingest rejected, only planted.json knows the kind.
     planted = ingested if counts is None else orjson.loads(counts.read_bytes())
     order = list(KIND_REASONS)
     defects = sorted(
@@ -74,7 +74,7 @@ def score_planted(files: RunFiles) -> Fields | None:
 
 
 def _planted_kinds(files: RunFiles) -> pl.DataFrame | None:
-    """Return SOURCE_KEY and planted kind of every ingested row."""
+    """Return SOURCE_KEY and the planted kind of every ingested row, or None if nothing was planted."""
     if (rows := files.table("ingest", "rows.parquet")) is None:
         return None
     marked = pl.col("meta").str.contains('"planted":', literal=True)
@@ -85,9 +85,9 @@ def _planted_kinds(files: RunFiles) -> pl.DataFrame | None:
 
 
 def _find_hits(files: RunFiles, kinds: pl.DataFrame) -> pl.DataFrame:
-    """Return SOURCE_KEY, `reason` and `planted` of every flag and drop before training, each once.
+    """Return SOURCE_KEY, `reason` and `planted` of every flag and drop before training, without repetitions.
 
-    The drop of a duplicate hits the planted row of the pair, even if the other one was dropped.
+    When the clean row of a pair is dropped as a duplicate, its planted copy counts as found.
     """
     kept = pl.col("evidence").str.json_path_match("$.kept")
     is_finding = (pl.col("action") == "drop") & ~pl.col("reason").is_in(HELD_REASONS)
@@ -117,7 +117,7 @@ def _find_hits(files: RunFiles, kinds: pl.DataFrame) -> pl.DataFrame:
 
 
 def _count_kinds(rows: pl.LazyFrame, kinds: pl.DataFrame) -> dict[str, int]:
-    """Return how many rows of each kind are in a table."""
+    """Return the number of rows of each kind in a table."""
     keys = rows.select(SOURCE_KEY).unique().collect(engine="streaming")
     return dict(kinds.join(keys, on=SOURCE_KEY, how="semi").group_by("planted").len().iter_rows())
 

@@ -1,6 +1,6 @@
-"""The demo's word problems, and the stories in which they are told.
+"""Generates the demo's word problems and tells them as stories.
 
-The problem `Problem("+-", (12, 9, 5))` has the answer 16, and the worked solution a small model can learn to write:
+The problem `Problem("+-", (12, 9, 5))` has the answer 16 and a worked solution that a small model can learn to write:
 
     12+9=21-5=16 \\boxed{16}
 
@@ -8,9 +8,9 @@ The problem `Problem("+-", (12, 9, 5))` has the answer 16, and the worked soluti
 
     Tom has 12 apples. He buys 9 more and gives away 5. How many apples does Tom have now?
 
-Values on the way lie between 0 and 30, so that a model of 0.4M parameters can know all of it. The stories
-(`stories.json`) have few words, used often, so that prompts are short for a small vocabulary. Whether a problem is held
-out depends on its operations and numbers alone, never on the story or the seed: what is held out was seen nowhere.
+All values lie between 0 and 30, so that a model of 0.4M parameters can learn all of them. The stories (`stories.json`)
+use few words, for a small vocabulary and short prompts. Whether a problem is held out depends only on its operations
+and numbers, not on the story or the seed: no held-out calculation occurs in the training data.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ SECOND = range(2, 13)
 THIRD = range(2, 10)
 LARGEST_VALUE = 30
 HELD_OUT_ONE_IN = 8
-"""One problem in this many is held out."""
+"""One of this many problems is held out."""
 ONE_STEP_EVERY = 8
-"""One problem in this many has one step, the others two: there are far fewer problems of one step."""
+"""One of this many problems has a single step, the others two: there are far fewer one-step problems."""
 
 STORY_TEXTS = json.loads((files(__package__) / "stories.json").read_text(encoding="utf-8"))
-"""The texts of stories, and the people and things in them."""
+"""The stories, with the people and things in them."""
 
 THINGS = tuple(STORY_TEXTS["things"])
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A start, and what is added to it and taken from it."""
+    """A start value, with numbers that are added to it or subtracted."""
 
     operations: str
     """A sign for each number after the first."""
@@ -60,12 +60,12 @@ class Problem:
 
     @property
     def held_out(self) -> bool:
-        """Whether the problem is kept from training, by a hash of its operations and numbers."""
+        """True if the problem is held out from training, by a hash of its operations and numbers."""
         digest = hashlib.sha256(f"{self.operations}:{self.numbers}".encode()).digest()
         return digest[0] % HELD_OUT_ONE_IN == 0
 
     def working(self, final: int | None = None) -> str:
-        """Return the worked solution, which ends in `final` where it is to end wrongly."""
+        """Return the worked solution; with `final` it ends in that number instead of the answer."""
         text = str(self.numbers[0])
         steps = list(zip(self.operations, self.numbers[1:], self.values[1:], strict=True))
         for index, (sign, operand, value) in enumerate(steps):
@@ -76,13 +76,13 @@ class Problem:
 
 @dataclass(frozen=True)
 class Pools:
-    """All problems of one or two steps: those that are held out, or the others."""
+    """All problems of one or two steps, either the held-out ones or the rest."""
 
     one_step: tuple[Problem, ...]
     two_steps: tuple[Problem, ...]
 
     def draw(self, rng: random.Random) -> Iterator[Problem]:
-        """Yield problems without end, none twice before all have come."""
+        """Yield problems without end; all come once before any is repeated."""
         one_step, two_steps = _cycle(self.one_step, rng), _cycle(self.two_steps, rng)
         for index in count():
             yield next(one_step if index % ONE_STEP_EVERY == 0 else two_steps)
@@ -96,7 +96,7 @@ def _cycle(problems: tuple[Problem, ...], rng: random.Random) -> Iterator[Proble
 
 
 def make_pools(*, held_out: bool) -> Pools:
-    """Return the problems that are held out, or those that are not."""
+    """Return all held-out problems, or all others."""
 
     def select(problems: Iterator[Problem]) -> tuple[Problem, ...]:
         return tuple(
@@ -112,7 +112,7 @@ def make_pools(*, held_out: bool) -> Pools:
 
 
 def wrong_by_a_little(value: int, rng: random.Random) -> int:
-    """Return another value, off by 1 to 3 and not negative."""
+    """Return a wrong value: not negative, and off by 1 to 3."""
     return rng.choice([value + off for off in (-3, -2, -1, 1, 2, 3) if value + off >= 0])
 
 
@@ -126,16 +126,16 @@ class Person:
 
 @dataclass(frozen=True)
 class StoryTemplate:
-    """A way to tell a problem."""
+    """A template of a story."""
 
     frame: str
-    """The text, with {start} and {events} to fill in."""
+    """The text, with {start}, {events} and other fields to fill in."""
     adding: Sequence[str]
-    """The phrases for adding, as the first and as the second event."""
+    """Two phrases for adding: as the first and as the second event."""
     taking: Sequence[str]
-    """The phrases for taking away, likewise."""
+    """Two phrases for taking away: as the first and as the second event."""
     about_person: bool
-    """Whether a person has things, so that any other such story can tell the same problem."""
+    """True if a person owns the things, so that all such stories can tell the same problem."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def pick_telling(rng: random.Random, stories: tuple[StoryTemplate, ...] = STORIE
 
 
 def tell_events(problem: Problem, story: StoryTemplate, vague: Mapping[int, str] | None = None) -> str:
-    """Return what happens after the start, such as `buys 9 more and gives away 5`; for `vague` see `tell`."""
+    """Return the events after the start, such as `buys 9 more and gives away 5`; `tell` explains `vague`."""
     events = []
     for index, (sign, operand) in enumerate(zip(problem.operations, problem.numbers[1:], strict=True), start=1):
         phrase = (story.adding if sign == "+" else story.taking)[index - 1]
@@ -167,7 +167,7 @@ def tell_events(problem: Problem, story: StoryTemplate, vague: Mapping[int, str]
 
 
 def tell(problem: Problem, telling: Telling, vague: Mapping[int, str] | None = None) -> str:
-    """Return the problem as a story. `vague` maps the index of a number to a word in its place, such as {0: "some"}."""
+    """Return the problem as a story. `vague` maps the index of a number to a word for it, such as {0: "some"}."""
     return telling.story.frame.format(
         name=telling.person.name,
         he=telling.person.pronoun,

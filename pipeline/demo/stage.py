@@ -1,16 +1,16 @@
-"""Stage `make_data`: the demo's school-maths word problems, made on the spot with planted and labelled defects.
+"""Stage `make_data`: generates school-maths word problems for the demo, with planted and labelled defects.
 
 It writes four files:
 
     raw.jsonl       {"question": "Tom has 12 apples. He buys 9 more and gives away 5. How many apples does
                      Tom have now?", "solution": "12+9=21-5=16 \\boxed{16}", "answer": "16", "planted": null}
-    heldout.jsonl   the same columns, all clean; its operations and numbers occur in neither of the other two files
+    heldout.jsonl   the same columns, all clean; its calculations occur in neither of the other two files
     sft.jsonl       {"prompt": "Tom has 12 apples. ...", "completion": "12+9=21-5=16 \\boxed{16}"}
-    planted.json    how many rows of each kind were planted in raw.jsonl
+    planted.json    the number of planted rows of each kind in raw.jsonl
 
 `planted` names the defect of a row. Detectors never read it; the report scores them by it. A copy always comes after
-the row it repeats. The last tenth of sft.jsonl is contaminated: half of its final values are wrong by 1 to 3. A model
-that reads the file in order knows the arithmetic and then learns to be careless, which is what RL can mend quickly.
+the row that it repeats. The last tenth of sft.jsonl is contaminated: half of its final values are wrong by 1 to 3. A
+model trained on it in order first learns the arithmetic and then to make mistakes, which RL can correct quickly.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 
 KIND_SHARE = 0.03
-"""The planted rows of each kind, as a share of the clean problems."""
+"""The planted rows of each kind, as a share of the number of clean problems."""
 WRONG_GOLD_SHARE = 0.05
-"""The rows with a wrong gold, the defect that matters most, as a share of the clean problems."""
+"""The rows with a wrong gold, the most harmful defect, as a share of the number of clean problems."""
 CONTAMINATED_SHARE = 0.1
-"""The share of the SFT file, at its end, whose final values are wrong half of the time."""
+"""The last share of the SFT file, in which half of the final values are wrong."""
 
 
 @stage_function(version=1)
 def make_demo_data(inputs: Mapping[str, Path], config: DemoSource, out_dir: Path, progress: Progress) -> StageReport:
-    """Make all four files from the seed alone."""
+    """Write all four files, which depend only on the configuration and its seed."""
     rows = _raw_rows(config, random.Random(f"raw {config.seed}"))
     heldout = _clean_items(make_pools(held_out=True), config.heldout_problems, random.Random(f"heldout {config.seed}"))
     _write_lines(out_dir / "raw.jsonl", iter(rows))
@@ -81,7 +81,7 @@ def _write_lines(path: Path, rows: Iterator[RawRow]) -> None:
 
 
 def _clean_items(pools: Pools, count: int, rng: random.Random) -> list[ToldProblem]:
-    """Return problems whose texts all differ, and whose numbers all differ as long as the pool lasts."""
+    """Return problems with distinct texts; their numbers are distinct too, until the pool is used up."""
     by_text: dict[str, ToldProblem] = {}
     for problem in pools.draw(rng):
         item = ToldProblem(problem, pick_telling(rng))
@@ -92,7 +92,7 @@ def _clean_items(pools: Pools, count: int, rng: random.Random) -> list[ToldProbl
 
 
 def _raw_rows(config: DemoSource, rng: random.Random) -> list[RawRow]:
-    """Return the clean rows with the planted ones among them, shuffled."""
+    """Return the clean and the planted rows, shuffled."""
     per_kind = max(2, round(config.problems * KIND_SHARE))
     wrong_golds = max(2, round(config.problems * WRONG_GOLD_SHARE))
     pairs = per_kind // 2
@@ -115,7 +115,7 @@ def _raw_rows(config: DemoSource, rng: random.Random) -> list[RawRow]:
 
 
 def _rows_to_repeat(clean: list[ToldProblem], per_kind: int, rng: random.Random) -> dict[str, list[int]]:
-    """Return which clean rows get a copy, by kind: no row gets two."""
+    """Return the indices of the clean rows to copy, by kind of copy; no row is copied twice."""
     order = list(range(len(clean)))
     rng.shuffle(order)
     chosen: dict[str, list[int]] = {}
@@ -127,9 +127,9 @@ def _rows_to_repeat(clean: list[ToldProblem], per_kind: int, rng: random.Random)
 
 
 def _shuffle(rows: list[RawRow], originals: Mapping[int, int], rng: random.Random) -> list[RawRow]:
-    """Return the rows in random order, each copy after its original, so that the first of them is without a defect.
+    """Return the rows in random order, each copy after its original.
 
-    `originals` has the index of the original for that of each copy.
+    `originals` maps the index of each copy to the index of its original.
     """
     order = list(range(len(rows)))
     rng.shuffle(order)
@@ -141,7 +141,7 @@ def _shuffle(rows: list[RawRow], originals: Mapping[int, int], rng: random.Rando
 
 
 def _sft_examples(config: DemoSource, rng: random.Random, progress: Progress) -> Iterator[RawRow]:
-    """Yield worked solutions, which are all right up to the contaminated end."""
+    """Yield examples with worked solutions; only in the contaminated end some are wrong."""
     count = config.sft_examples
     contaminated = round(count * CONTAMINATED_SHARE)
     wrong = set(rng.sample(range(count - contaminated, count), contaminated // 2))

@@ -1,6 +1,6 @@
-"""Engines that completions come from: one interface, five of them.
+"""Engines that sample completions: one interface and five implementations.
 
-Token ids go in and token ids come out; of an engine of the type `chat`, which gives text alone, they are its bytes.
+Token ids go in and token ids come out. An engine of the type `chat` returns only text; its tokens are the text's bytes.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ __all__ = ["Completion", "Engine", "PromptEncoder", "SamplingParams", "build_enc
 def build_encoder(config: AskedEngineConfig, chat: ChatConfig, model: Path | None) -> PromptEncoder:
     """Return the encoder of the checkpoint in folder `model`.
 
-    Scripted engines, and those of the types chat and replies, do without a model; raises ConfigError if another has
-    none.
+    Engines of the types scripted, chat and replies need no model. Raises ConfigError if another type has none.
     """
     if isinstance(config, ChatEngineConfig | RepliesEngineConfig):
         return MessageEncoder(chat)
@@ -38,9 +37,9 @@ def build_encoder(config: AskedEngineConfig, chat: ChatConfig, model: Path | Non
 def build_engine(
     config: AskedEngineConfig, chat: ChatConfig, model: Path | None, replies: Path | None = None
 ) -> tuple[Engine, PromptEncoder]:
-    """Return the configured engine with its encoder, on the checkpoint in folder `model`. Raises as `build_encoder`.
+    """Return the configured engine with its encoder, on the checkpoint in folder `model`.
 
-    replies: the folder in which an engine of the type chat keeps what it has paid for.
+    `replies` is the folder in which an engine of the type chat stores its replies. Raises as `build_encoder`.
     """
     encoder = build_encoder(config, chat, model)
     if isinstance(config, ScriptedEngineConfig):

@@ -1,4 +1,4 @@
-"""The engine interface. Text is never tokenized again on the way: what was sampled is what is judged and trained on."""
+"""The engine interface. Completions stay token ids, so training and verification use exactly the sampled tokens."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ from typing import Any, Literal, Protocol
 FinishReason = Literal["stop", "length", "repetition", "abort"]
 
 FINISH_REASONS: dict[str | None, FinishReason] = {"stop": "stop", "length": "length", "repetition": "repetition"}
-"""vLLM's finish reasons that tell what ended a completion; all others are `abort`."""
+"""The finish reasons of vLLM that are passed on. Every other reason becomes `abort`."""
 
 
 LOOP = {"min_pattern_size": 49, "max_pattern_size": 64, "min_count": 3}
-"""vLLM's detection of repetition: the last 147 to 192 tokens repeat one stretch. Every period up to 21, and most up to
-32, has a multiple between 49 and 64, so that these sixteen lengths are enough, which vLLM tries after each token."""
+"""The settings of vLLM's detection of repetition: the last 147 to 192 tokens are three copies of one pattern.
+
+vLLM tries every pattern size after each token, so there are few: 49 to 64. They also cover shorter periods, since every
+period up to 21, and most up to 32, has a multiple in that range.
+"""
 
 TakeRequests = Callable[[int], "Sequence[Request] | None"]
-"""Returns at most this many requests that are to be sampled next; an empty list if there may be some later, None at the
-end."""
+"""A function that returns up to this many further requests; an empty list if more may come later, None at the end."""
 
 POLL_S = 0.005
-"""How long an idle engine waits before it asks for requests again."""
+"""The pause of an idle engine before it asks for requests again, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +35,13 @@ class SamplingParams:
     top_p: float = 1.0
     max_tokens: int = 512
     stop_token_ids: tuple[int, ...] = ()
-    """The tokens that end a completion; the one that did stays in it as its last."""
+    """The tokens that end a completion. The completion includes its stop token."""
     top_k: int = 0
-    """The most likely tokens that are sampled from; 0 for all."""
+    """The number of most likely tokens that are sampled from; 0 for all."""
     logprobs: bool = True
     """Whether the engine computes the log-probability of each token."""
     stop_loops: bool = False
-    """Whether a completion ends that only repeats itself (`LOOP`)."""
+    """Whether a completion is ended once it only repeats itself (`LOOP`)."""
     prompt_logprobs: bool = False
     """Whether the engine computes the log-probability of each token of the prompt (`score`)."""
 
@@ -52,7 +54,7 @@ class Request:
     """The ids of the prompt."""
     seed: int
     sample: int
-    """The number of this sample among the prompt's."""
+    """The number of this sample among the samples of its prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,26 +62,25 @@ class Completion:
     """A sample of one prompt."""
 
     token_ids: tuple[int, ...]
-    """The sampled ids, the end-of-sequence token included where it was sampled."""
+    """The sampled ids, including a sampled end-of-sequence token."""
     logprobs: tuple[float, ...]
-    """The natural-log probability of each token under the distribution that was sampled from, temperature applied;
-    empty where the engine gives none."""
+    """The natural-log probability of each token under the sampled distribution, with temperature applied; empty if the
+    engine does not return them."""
     finish_reason: FinishReason
-    """`stop` at a stop token, `length` at `max_tokens` or the model's limit, `repetition` where only a loop would have
-    followed, `abort` otherwise."""
+    """`stop` at a stop token, `length` at `max_tokens` or the model's limit, `repetition` in a loop, else `abort`."""
     prompt_logprobs: tuple[float, ...] = ()
-    """The log-probability of each token of the prompt but the first, at temperature 1, if they were asked for."""
+    """The log-probability of each token of the prompt except the first, at temperature 1, if requested."""
     counted: int | None = None
-    """The tokens that the engine has counted, where it gives none: `token_ids` are the bytes of its text then."""
+    """The number of tokens as the engine reports it, if it returns only text. Then `token_ids` are the text's bytes."""
 
     @property
     def tokens(self) -> int:
-        """How many tokens were sampled."""
+        """The number of sampled tokens."""
         return len(self.token_ids) if self.counted is None else self.counted
 
 
 def join(begun: Completion, rest: Completion) -> Completion:
-    """Return the completion that begins and ends so."""
+    """Return the completion that consists of its beginning and the rest."""
     token_ids, logprobs = begun.token_ids + rest.token_ids, begun.logprobs + rest.logprobs
     return replace(rest, token_ids=token_ids, logprobs=logprobs)
 
@@ -89,29 +90,29 @@ class Engine(Protocol):
 
     @property
     def max_model_len(self) -> int:
-        """The longest prompt plus completion, in tokens."""
+        """The most tokens of a prompt and its completion together."""
 
     def generate(
         self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seeds: Sequence[int]
     ) -> list[Completion]:
-        """Return one completion for each prompt, in order. Raises ValueError for a prompt that leaves no room.
+        """Return one completion for each prompt, in order.
 
-        `seeds` has one seed a prompt, so that a completion depends on its own seed and not on what else is in the
-        batch.
+        `seeds` has a seed for each prompt, so that a completion does not depend on the rest of the batch. Raises
+        ValueError for a prompt that leaves no room for a completion.
         """
 
     def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
-        """Yield each completion as soon as it is finished, asking `take` for requests whenever there is room.
+        """Yield each completion as soon as it is finished, and call `take` for requests whenever there is room.
 
-        `take` is called between two completions only, from the thread that reads them. Every request leaves room for a
+        `take` is only called between two completions, in the thread that reads them. Every prompt must leave room for a
         token (`check_room`).
         """
 
     def facts(self) -> dict[str, Any]:
-        """Return what the report says of the engine's work."""
+        """Return the facts about the engine's work that the report shows."""
 
     def close(self) -> None:
-        """Give back what the engine holds."""
+        """Release the engine's resources."""
 
 
 def score(
@@ -119,8 +120,8 @@ def score(
 ) -> list[tuple[float, ...]]:
     """Return the natural-log probability of each output's tokens after its prompt, at temperature 1.
 
-    The engine reads the output as a part of the prompt, and samples one token, which is ignored; an output that leaves
-    no room for it loses its last ones.
+    The engine reads each output as part of the prompt, and samples one token, which is ignored. An output that leaves
+    no room for this token loses its last tokens.
     """
     texts = [(*prompt, *output)[: engine.max_model_len - 1] for prompt, output in zip(prompts, outputs, strict=True)]
     sampling = SamplingParams(temperature=0.0, max_tokens=1, logprobs=False, prompt_logprobs=True)
@@ -131,9 +132,9 @@ def score(
 
 
 def hand_out(prompts: Sequence[Sequence[int]], seeds: Sequence[int], max_model_len: int) -> TakeRequests:
-    """Return what hands out a request for each prompt, in order; its `sample` is the prompt's number.
+    """Return a function that hands out a request for each prompt, in order. Its `sample` is the prompt's number.
 
-    Raises ValueError for a prompt that leaves no room.
+    Raises ValueError for a prompt that leaves no room for a completion.
     """
     check_room(prompts, max_model_len)
     pairs = zip(prompts, seeds, strict=True)
@@ -146,13 +147,13 @@ def hand_out(prompts: Sequence[Sequence[int]], seeds: Sequence[int], max_model_l
 
 
 def collect(stream: Iterator[tuple[Request, Completion]], count: int) -> list[Completion]:
-    """Return the completions of this many requests of `hand_out`, in order."""
+    """Return the completions of a stream of `count` requests from `hand_out`, in the order of the requests."""
     completions = {request.sample: completion for request, completion in stream}
     return [completions[index] for index in range(count)]
 
 
 def sample_seed(*parts: object) -> int:
-    """Return a 31-bit seed from what identifies one sample, such as (run seed, step, row id, sample number)."""
+    """Return a 31-bit seed from the parts that identify a sample, such as run seed, step, row id and sample number."""
     text = "\x1f".join(str(part) for part in parts)
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "big") & 0x7FFFFFFF
 

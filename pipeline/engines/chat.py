@@ -1,8 +1,8 @@
-"""Turns a problem into the token ids that the model is given, and completion ids back into text.
+"""Encodes problems as the token ids of a prompt, and decodes completions into text.
 
     "What is 2+3?"  --chat template-->  "<|im_start|>user\\nWhat is 2+3?<|im_end|>\\n<|im_start|>assistant\\n"  -->  ids
 
-The template is applied once and its text is encoded without special tokens, so that no second BOS is put in front.
+The template is applied once, and its text is encoded without special tokens, so that there is only one BOS token.
 
     ask_model(["Is 7 prime? ..."], [17], engine, encoder, AskedModelConfig(name="Qwen3-8B"))  ->  ["... YES"]
 """
@@ -25,9 +25,9 @@ from truegold.verifiers import SetupError
 from truegold.verifiers.conversation import SYSTEM, Message, write_out
 
 BYTES_A_TOKEN = 4
-"""Bytes per token, to estimate the length of a text without a tokenizer."""
+"""The number of bytes per token, to estimate the length of a text without a tokenizer."""
 ID_CHARS = 32
-"""The hexadecimal digits of a prompt's id."""
+"""The number of hexadecimal digits of a prompt's id."""
 
 
 class PromptEncoder(Protocol):
@@ -39,17 +39,16 @@ class PromptEncoder(Protocol):
 
     @property
     def vocabulary(self) -> int:
-        """The tokens of the model: every id is below."""
+        """The size of the vocabulary: every token id is below it."""
 
     def encode(self, problem: str, context: Sequence[Message] = ()) -> list[int]:
-        """Return the ids of the whole prompt, chat template and special tokens included.
+        """Return the ids of the whole prompt, including chat template and special tokens.
 
-        `context` are the messages before the problem; a system message among them takes the place of the
-        configuration's.
+        `context` has the messages before the problem. A system message among them replaces the configured one.
         """
 
     def encode_completion(self, text: str) -> list[int]:
-        """Return the ids of a completion the model is to learn, with the end-of-turn token at its end."""
+        """Return the ids of a completion to train on, with the end-of-turn token at its end."""
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """Return a completion's text, without special tokens."""
@@ -61,7 +60,7 @@ class ChatEncoder:
     def __init__(
         self, tokenizer: Any, chat: ChatConfig, stop_token_ids: tuple[int, ...], model_tokens: int = 0
     ) -> None:
-        """`model_tokens` are those of the model's output head, which often has more than the tokenizer."""
+        """`model_tokens` is the size of the model's output head, which is often larger than the tokenizer's."""
         self.tokenizer = tokenizer
         self.vocabulary = max(len(tokenizer), model_tokens)
         self._decodes_plainly = _decodes_plainly(tokenizer)
@@ -71,8 +70,10 @@ class ChatEncoder:
         self._check_single_bos()
 
     def encode(self, problem: str, context: Sequence[Message] = ()) -> list[int]:
-        """Return the prompt's ids: by the tokenizer's template, or as plain text if there is none. Raises SetupError if
-        the template refuses it."""
+        """Return the ids of the prompt, by the tokenizer's template, or as plain text without one.
+
+        Raises SetupError if the template rejects the messages.
+        """
         messages = _messages(problem, context, self._chat)
         if not self._templated:
             turns = write_out(messages) if any(message["role"] == "assistant" for message in messages) else None
@@ -81,12 +82,12 @@ class ChatEncoder:
         try:
             text = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         except Exception as error:
-            # A template is a program of the model's author: it raises what it likes.
+            # A template is code of the model's author, so it may raise any exception.
             behind, change = ("behind", "Leave out") if messages[0]["role"] == SYSTEM else ("without", "Set")
             remedy = "Keep the last user message alone (data.last_turn_only)" if context else f"{change} chat.system"
             raise SetupError(
                 f"The model's chat template refuses a problem {behind} a system message: {error}",
-                f"{remedy}, if that is what it says, or set chat.use_template: false.",
+                f"{remedy}, if the error names that message, or set chat.use_template: false.",
             ) from error
         return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
@@ -97,7 +98,7 @@ class ChatEncoder:
     def decode(self, token_ids: Sequence[int]) -> str:
         """Return the text without special tokens."""
         if self._decodes_plainly:
-            # What the wrapper does, without its look at every id, which takes four times as long.
+            # Same result as the wrapper's `decode`, which checks every id and takes four times as long.
             return str(self.tokenizer.backend_tokenizer.decode(token_ids, skip_special_tokens=True))
         return str(self.tokenizer.decode(list(token_ids), skip_special_tokens=True))
 
@@ -107,12 +108,12 @@ class ChatEncoder:
         if bos is not None and ids[:2] == [bos, bos]:
             raise SetupError(
                 "The prompt starts with two BOS tokens: the chat template and the tokenizer both add one.",
-                "Set chat.use_template: false, or mend the tokenizer's template.",
+                "Set chat.use_template: false, or correct the tokenizer's template.",
             )
 
 
 class ByteEncoder:
-    """The encoder of scripted runs, which have no model: tokens are bytes, and 256 is the end."""
+    """The encoder of scripted runs, which have no model: tokens are bytes, and token 256 is the end of the text."""
 
     END = 256
 
@@ -122,46 +123,46 @@ class ByteEncoder:
         self.vocabulary = self.END + 1
 
     def encode(self, problem: str, context: Sequence[Message] = ()) -> list[int]:
-        """Return the bytes of the user message, after its context; the configuration's system message is left out."""
+        """Return the bytes of the context and the user message. The configured system message is left out."""
         user = self._chat.user.replace("{prompt}", problem)
         return list((write_out([*context, Message(role="user", content=user)]) if context else user).encode())
 
     def encode_completion(self, text: str) -> list[int]:
-        """Return the text's bytes and the end."""
+        """Return the text's bytes and the end token."""
         return [*text.encode(), self.END]
 
     def decode(self, token_ids: Sequence[int]) -> str:
-        """Return the text of the bytes, the end left out."""
+        """Return the text of the bytes, without the end token."""
         return bytes(token for token in token_ids if token < self.END).decode("utf-8", "replace")
 
 
 class MessageEncoder(ByteEncoder):
-    """The encoder of models that are sent messages: tokens are the bytes of the messages as JSON, and of the reply."""
+    """The encoder of models behind a chat API: tokens are the bytes of the messages as JSON, and of the reply."""
 
     def encode(self, problem: str, context: Sequence[Message] = ()) -> list[int]:
-        """Return the bytes of the conversation."""
+        """Return the bytes of the messages as JSON."""
         return list(json.dumps(_messages(problem, context, self._chat), ensure_ascii=False).encode(errors="replace"))
 
 
 def prompt_id(text: str) -> str:
-    """Return the name of a prompt in files of replies: half of the SHA-256 of the user's message."""
+    """Return the id of a prompt in files of replies: half of the SHA-256 of the user's message."""
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:ID_CHARS]
 
 
 def encode_row(encoder: PromptEncoder, row: Mapping[str, Any]) -> list[int]:
-    """Return the ids of the prompt that a row is sampled from, its context before it."""
+    """Return the ids of a row's prompt, with its context."""
     return encoder.encode(row["prompt"], context_of(row))
 
 
 def _messages(problem: str, context: Sequence[Message], chat: ChatConfig) -> list[Message]:
-    """Return the conversation that a model is given."""
+    """Return the messages that are sent to a model."""
     has_system = any(message["role"] == SYSTEM for message in context)
     systems = [Message(role=SYSTEM, content=chat.system)] if chat.system and not has_system else []
     return [*systems, *context, Message(role="user", content=chat.user.replace("{prompt}", problem))]
 
 
 def load_encoder(model: Path, chat: ChatConfig) -> ChatEncoder:
-    """Return the encoder of the checkpoint in folder `model`; SetupError where its tokenizer cannot be loaded."""
+    """Return the encoder of the checkpoint in folder `model`. Raises SetupError if its tokenizer cannot be loaded."""
     from transformers import AutoTokenizer, GenerationConfig
 
     try:
@@ -189,7 +190,7 @@ def load_encoder(model: Path, chat: ChatConfig) -> ChatEncoder:
 
 
 def _decodes_plainly(tokenizer: Any) -> bool:
-    """Return whether the tokenizer's text is that of its backend: nothing is overridden or cleaned up."""
+    """Return whether the tokenizer decodes exactly as its backend: without an override or a clean-up of the text."""
     from transformers import PreTrainedTokenizerFast
 
     kind = type(tokenizer)
@@ -202,7 +203,7 @@ def _decodes_plainly(tokenizer: Any) -> bool:
 
 
 def _model_tokens(model: Path) -> int:
-    """Return how many tokens the checkpoint's output head has, 0 where its folder does not say."""
+    """Return the size of the checkpoint's output head, 0 if its configuration does not name it."""
     config = model / "config.json"
     settings = json.loads(config.read_text(encoding="utf-8")) if config.exists() else {}
     return int(settings.get("vocab_size") or settings.get("text_config", {}).get("vocab_size") or 0)
@@ -215,7 +216,7 @@ def ask_model(
     encoder: PromptEncoder,
     config: AskedModelConfig,
 ) -> list[str | None]:
-    """Return the reply to each encoded prompt; None for one that was cut off before it ended."""
+    """Return the reply to each encoded prompt; None for a reply that was cut off."""
     sampling = SamplingParams(config.temperature, 1.0, config.max_tokens, encoder.stop_token_ids)
 
     def decode_whole(completion: Completion) -> str | None:
@@ -233,7 +234,7 @@ def ask_pairs(
 ) -> list[tuple[str | None, str | None] | None]:
     """Return the replies to both prompts of each question.
 
-    The entry is None for a question that is None, and for one whose prompts leave no room for a reply in the model's
+    The entry is None for a missing question, and for a question whose prompts leave no room for a reply in the model's
     context.
     """
     encoded = {n: [encoder.encode(text) for text in texts] for n, texts in enumerate(questions) if texts is not None}

@@ -1,17 +1,18 @@
-"""Text from a model behind any OpenAI-compatible API, over `/chat/completions`: what judges, reflectors and checks of
-problems are asked with.
+"""Asks a model behind any OpenAI-compatible API, over `/chat/completions`. Used for judges, reflectors and checks of
+problems.
 
     engine = ChatEngine(ChatEngineConfig(base_url="https://api.openai.com/v1", model="gpt-4o-mini",
                                          api_key_env="OPENAI_API_KEY"), Path("runs/demo/.samples/replies"))
     ask_model(prompts, seeds, engine, encoder, config)      ["... SAME", None, ...]
     report_costs([engine.facts()], progress)                notes "gpt-4o-mini: 120 requests, 30 replies kept ..."
 
-Every reply is on disk the moment it is there, by all that was sent: a killed run asks nothing twice. With a temperature
-of 0 the same question has one reply; else one for each seed, which is not sent, since many servers refuse it.
+Every reply is stored on disk as soon as it arrives, under a hash of the request, so that a restarted run asks nothing
+twice. With a temperature of 0, equal questions share a reply. Otherwise there is a reply for each seed. The seed is not
+sent, since many servers refuse it.
 
-    429, 5xx, no whole reply    asked again, `retries` times, and then the run ends with one line; its replies are kept
-    400, 413, 422               this question has no answer (content filters, a prompt too long); where the first eight
-                                are refused and none is answered, the run ends
+    429, 5xx, incomplete reply  retried `retries` times; then the run ends with an error, and its replies are kept
+    400, 413, 422               the question stays without answer (content filter, prompt too long); if the first eight
+                                questions are all refused, the run ends
     401, 403, 404, ...          the run ends
 """
 
@@ -46,16 +47,16 @@ from truegold.pipeline.running.record_log import RecordLog
 from truegold.verifiers import ConfigError, SetupError
 
 LONGEST_PROMPT = 2**20
-"""The most bytes of a conversation; how many tokens a model takes only its server knows."""
+"""The most bytes of a conversation. The limit in tokens is known only to the server."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 """The first and the longest pause before a request is repeated."""
 BAD_REQUESTS = (400, 413, 422)
-"""Statuses of a request that is refused for what it asks."""
+"""HTTP statuses of a request that is refused for its content."""
 ALL_REFUSED = 8
-"""The number of refused questions, with none answered, that shows a mistake in the settings."""
+"""The number of refused questions, with none answered, after which the settings are considered wrong."""
 COUNTED = ("requests", "kept", "refused", "repeated", "input_tokens", "output_tokens")
-"""The names of the counters: requests that were answered, replies that lay on disk, refused questions, requests that
-were sent again, and the tokens of answered requests."""
+"""The names of the counters: answered requests, replies found on disk, refused questions, retries, and the tokens of
+answered requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +70,13 @@ class ChatReply:
 
     @property
     def completion(self) -> Completion:
-        """The completion that it is: its bytes, and the end where the model ended it."""
+        """The reply as a completion: the bytes of its text, and the end token if the model ended it."""
         end = (ByteEncoder.END,) if self.finish_reason == "stop" else ()
         return Completion((*self.text.encode(errors="replace"), *end), (), self.finish_reason, (), self.output_tokens)
 
 
 class ChatEngine:
-    """Asks the model of `config`; replies are kept in the folder `replies`, if there is one."""
+    """An engine that asks the model of `config`, and stores its replies in the folder `replies`, if given."""
 
     max_model_len = LONGEST_PROMPT
 
@@ -85,18 +86,18 @@ class ChatEngine:
         self._log = None if replies is None else RecordLog(replies)
         self._kept = {record["key"]: position for position, record in self._log.scan()} if self._log else {}
         self._asking: dict[str, asyncio.Task[ChatReply]] = {}
-        """Questions on the way: the same one is asked once."""
+        """The pending requests by key, so that equal questions are asked once."""
         self._usage: Counter[str] = Counter()
         self._loop = RequestLoop()
 
     def generate(
         self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seeds: Sequence[int]
     ) -> list[Completion]:
-        """Ask as `Engine.generate` says."""
+        """Ask as `Engine.generate` describes."""
         return collect(self.stream(hand_out(prompts, seeds, self.max_model_len), sampling), len(prompts))
 
     def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
-        """Ask as `Engine.stream` says. Raises ConfigError if log-probabilities are asked for."""
+        """Ask as `Engine.stream` describes. Raises ConfigError if log-probabilities are asked for."""
         if sampling.prompt_logprobs:
             raise ConfigError(
                 f"The engine of {self._config.model} gives no log-probabilities.", "Set engine.type to vllm or server."
@@ -106,7 +107,7 @@ class ChatEngine:
         )
 
     def facts(self) -> dict[str, Any]:
-        """Return what was asked, and what it cost where prices are known."""
+        """Return the counts of requests and tokens, and the cost if prices are configured."""
         config, usage = self._config, self._usage
         facts = {"endpoint": config.base_url, "model": config.model, **{name: usage[name] for name in COUNTED}}
         prices = config.price_per_million_input, config.price_per_million_output
@@ -147,8 +148,7 @@ class ChatEngine:
             self._asking.pop(key, None)
 
     async def _ask(self, key: str, body: Mapping[str, Any]) -> ChatReply:
-        """Return the reply to a request that is repeated where it fails. Raises Refusal for what this request asks, and
-        SetupError for everything else."""
+        """Return the reply to a request, with retries. Raises Refusal if its content is refused, else SetupError."""
         config, tries = self._config, 0
         while True:
             try:
@@ -176,7 +176,7 @@ class ChatEngine:
         return reply
 
     def _note_refusal(self, refusal: Refusal) -> None:
-        """Count a question that has no answer. Raises SetupError if there is none to any."""
+        """Count a refused question. Raises SetupError if all of the first ALL_REFUSED questions were refused."""
         self._usage["refused"] += 1
         if self._usage["refused"] >= ALL_REFUSED and not self._usage["requests"] + self._usage["kept"]:
             raise self._error(str(refusal), "Check the engine's settings: body changes the fields of a request.")
@@ -209,7 +209,7 @@ def read_chat_reply(content: bytes) -> ChatReply:
 
 
 def report_costs(engines: Iterable[Mapping[str, Any]], progress: Progress) -> list[Mapping[str, Any]]:
-    """Return the facts of those engines that are of the type chat, each with a note on what it was asked and cost."""
+    """Return the facts of the engines of the type chat, and note the requests and cost of each as progress."""
     asked = [facts for facts in engines if "endpoint" in facts]
     for facts in asked:
         refused = f", {facts['refused']:,} refused" if facts["refused"] else ""

@@ -1,4 +1,4 @@
-"""Gives memory back to the system where vLLM runs on CPU: this process's, and that of vLLM's CPU build.
+"""Returns memory to the system when vLLM runs on CPU, from this process and from vLLM's cache and weights.
 
 `discard` and `trim` need Linux with glibc; elsewhere they do nothing. `release_cache` and `release_weights` run inside
 a vLLM worker, through `collective_rpc`.
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 LARGE = 2**20
-"""Tensors of this many bytes and more have their pages given back."""
+"""The least size of a tensor whose pages are returned, in bytes."""
 WORTH_TRIMMING = 2**24
-"""The bytes by which a process has to grow before memory is given back."""
+"""The growth of the process since the last trim from which `trim` acts, in bytes."""
 
 
 def discard(address: int, size: int) -> None:
-    """Give back the whole pages of [address, address + size), which read as zeros afterwards.
+    """Return the whole pages within [address, address + size) to the system. They read as zeros afterwards.
 
-    They must be anonymous memory that is no longer needed.
+    The pages must be anonymous memory that is no longer needed.
     """
     start = -(-address // mmap.PAGESIZE) * mmap.PAGESIZE
     length = (address + size - start) // mmap.PAGESIZE * mmap.PAGESIZE
@@ -35,8 +35,10 @@ def discard(address: int, size: int) -> None:
 
 
 def trim() -> None:
-    """Give back what was freed and is still held for later allocations, unless it is little: it takes milliseconds, and
-    this process has grown since the last time by what it has taken and freed since."""
+    """Return freed memory that the allocator still holds to the system, by `malloc_trim`.
+
+    As this takes milliseconds, it is skipped unless the process has grown by WORTH_TRIMMING since the last time.
+    """
     release = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     if release is None:
         return
@@ -47,20 +49,21 @@ def trim() -> None:
 
 
 class _Trimmed:
-    """The memory that this process held after the last time."""
+    """The resident memory of this process after the last trim, in bytes."""
 
     resident = 0
 
 
 def _resident() -> int:
-    """Return the bytes of memory that this process holds (Linux)."""
+    """Return the resident memory of this process in bytes (Linux)."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
 
 
 @contextmanager
 def lazy_zeros() -> Iterator[None]:
-    """Let torch make large buffers of zero bytes, as vLLM makes its key-value cache, of pages that come into being when
-    they are first used. `torch.zeros` writes every one of them, and loading would need the memory of the whole cache.
+    """Let torch allocate large zero buffers, such as vLLM's key-value cache, lazily: a page takes memory on first use.
+
+    `torch.zeros` writes every page, so loading a model would take the memory of the whole cache.
     """
     import torch
 
@@ -86,10 +89,10 @@ def release_cache(worker: Any) -> None:
 
 
 def release_weights(worker: Any) -> None:
-    """Drop the worker's weights: `reload_weights` has to follow before anything is generated, and brings all back.
+    """Drop the worker's weights. `reload_weights` has to restore them before the next generation.
 
-    Linear layers hold theirs in the closure that multiplies by them, packed; what is left in tensors is written over in
-    place when it is reloaded.
+    Linear layers hold their packed weights in a closure, which is replaced. All other weights are tensors, which are
+    overwritten in place when reloaded.
     """
     model = worker.get_model()
     for module in model.modules():
@@ -99,7 +102,7 @@ def release_weights(worker: Any) -> None:
 
 
 def _discard_tensors(tensors: Iterable[Tensor]) -> None:
-    # Several tensors may share one storage, which is discarded once.
+    # Several tensors may share a storage; each storage is discarded once.
     storages = {(storage.data_ptr(), storage.nbytes()) for storage in (tensor.untyped_storage() for tensor in tensors)}
     for address, size in storages:
         if size >= LARGE:

@@ -1,14 +1,13 @@
-"""An address that is asked over HTTP: replies of a bounded size in a bounded time, and errors that say whether another
-try may help.
+"""An HTTP endpoint with bounds on the size and time of replies. Its errors tell whether a retry may help.
 
     await endpoint.call("POST", "/chat/completions", body)
         b'{"choices": ...}'
-        Failure    no answer in time, HTTP 429 or 503: it may succeed later (in `wait_s`, where the server says so)
-        Refusal    HTTP 400 or 401: it will not
-        Unsound    a reply without end, or none that can be unpacked
+        Failure    timeout, HTTP 429 or 503: a retry may succeed (after `wait_s`, if the server names a time)
+        Refusal    HTTP 400 or 401: a retry will not succeed
+        Unsound    a reply that is too long, or cannot be decompressed
 
-The key comes from the environment, goes into one header, and is taken out of all that a server writes: some repeat it
-in their errors.
+The key comes from the environment and is sent in one header. It is removed from all text of a server, since some
+servers repeat it in their errors.
 """
 
 from __future__ import annotations
@@ -27,23 +26,23 @@ from truegold.pipeline.engines.base import Completion
 from truegold.verifiers import ConfigError
 
 MAX_REPLY_BYTES = 2**26
-"""Longer replies are refused."""
+"""The most bytes of a reply. A longer reply is rejected."""
 CONNECT_S = 10.0
-"""How long a server may take to accept a connection."""
+"""The timeout for a connection, in seconds."""
 RETRY_STATUSES = (408, 425, 429)
-"""Besides 5xx, the statuses of requests that may succeed later."""
+"""The statuses, in addition to 5xx, after which a retry may succeed."""
 QUOTED_CHARS = 200
-"""The most characters of a server's value in a message: it may write megabytes where a word belongs."""
+"""The most characters of a server's value that are quoted in a message. A faulty server may send megabytes."""
 EXCERPT_BYTES = 80
-"""The beginning of a reply that stands in a message."""
+"""The most bytes of a reply that are quoted in a message."""
 
 
 class Unsound(Exception):
-    """A reply after which a server is not used any more; the message says what is wrong with it."""
+    """A faulty reply, after which the server is not used any more. The message names the fault."""
 
 
 class Refusal(Unsound):
-    """A request that the server refuses, and will refuse again."""
+    """An error for a request that the server refuses, and will refuse again."""
 
     def __init__(self, reason: str, status: int) -> None:
         super().__init__(reason)
@@ -52,28 +51,28 @@ class Refusal(Unsound):
 
 
 class Failure(Exception):
-    """A request that failed, and may succeed later or elsewhere."""
+    """An error for a request that failed, and may succeed later or on another server."""
 
     def __init__(self, reason: str, *, overload: bool = False, wait_s: float = 0.0) -> None:
         super().__init__(reason)
         self.overload = overload
-        """Whether the server said that it has too many requests."""
+        """Whether the server reported too many requests."""
         self.wait_s = wait_s
-        """How long the server asks to be left alone."""
+        """The pause before a retry that the server asks for, in seconds; 0.0 for none."""
         self.begun: Completion | None = None
-        """The beginning of the completion, where it has arrived."""
+        """The part of the completion that had arrived, if any."""
 
 
 class Endpoint:
-    """The address `url` and what is sent there."""
+    """An HTTP client for the address `url`."""
 
     def __init__(self, url: str, key: str | None, timeout_s: float) -> None:
-        """key: the bearer's, if there is one."""
+        """Make a client that sends `key`, if given, as bearer token."""
         self.url = url.rstrip("/")
         self._key, self._timeout_s = key, timeout_s
         self._idle: list[httpx.AsyncClient] = []
-        """A client for each connection, those that send a request left out: one with many looks at all of them before
-        each request."""
+        """Clients without a pending request, each with one connection. A single client with many connections would
+        check all of them before each request."""
 
     async def call(
         self,
@@ -83,9 +82,10 @@ class Endpoint:
         limit_s: float | None = None,
         take_part: Callable[[bytes], None] = lambda _: None,
     ) -> bytes:
-        """Return the body of the server's reply. take_part: gets each part of it as it arrives, unless it is an error.
+        """Return the body of the server's reply.
 
-        Raises Failure if another try may succeed, Refusal for HTTP 404 and its like, and Unsound for an endless reply.
+        Each part of a successful reply is passed to `take_part` as it arrives. Raises Failure if a retry may succeed,
+        Refusal for other error statuses such as 404, and Unsound for a reply that is too long.
         """
         url = path if path.startswith("http") else self.url + path
         client = self._idle.pop() if self._idle else self._make_client()
@@ -131,14 +131,14 @@ class Endpoint:
 
 @cache
 def _ssl_context() -> ssl.SSLContext:
-    """Return the certificates that are trusted, which take long to load."""
+    """Return the SSL context with the trusted certificates, cached because loading them is slow."""
     return httpx.create_ssl_context()
 
 
 def read_key(variable: str | None) -> str | None:
-    """Return the key in an environment variable, or None if none is named, or it is not set.
+    """Return the key in an environment variable; None if no variable is named, or it is not set.
 
-    Raises ConfigError, which does not show it, for a text that no header can carry.
+    Raises ConfigError if the key cannot be sent in a header. The message does not show the key.
     """
     key = os.environ.get(variable, "").strip() if variable else ""
     if not all("!" <= character <= "~" for character in key):
@@ -151,7 +151,7 @@ def read_key(variable: str | None) -> str | None:
 
 
 def read_json(content: bytes) -> dict[str, Any]:
-    """Return a reply's JSON object. Raises Unsound if it is not a JSON object, or reports an error."""
+    """Return the JSON object of a reply. Raises Unsound if the reply is not a JSON object, or reports an error."""
     try:
         reply = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -164,12 +164,12 @@ def read_json(content: bytes) -> dict[str, Any]:
 
 
 def quoted(value: object) -> str:
-    """Return the beginning of what a server wrote, as it may stand in a message and in a report."""
+    """Return the beginning of a server's value, quoted for messages and reports."""
     return repr(value)[:QUOTED_CHARS]
 
 
 def _seconds(header: str | None) -> float:
-    """Return the seconds of a header Retry-After; 0 where it has none, or a date."""
+    """Return the seconds of a Retry-After header; 0 for a missing header, or one with a date."""
     return float(header) if header and header.isascii() and header.isdecimal() else 0.0
 
 

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, through which an engine has many requests on the way at once.
+"""An event loop in a separate thread, in which an engine runs many requests at once.
 
 loop = RequestLoop()
 for request, completion in loop.stream(take, room=lambda: 32, complete=ask):     as they come in, in any order
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class RequestLoop:
-    """Runs coroutines of the thread that calls."""
+    """An event loop in a separate thread, which runs coroutines for the calling thread."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -29,15 +29,15 @@ class RequestLoop:
         self._thread.start()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Return what a coroutine does."""
+        """Run a coroutine in the loop, and return its result."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def close(self, disconnect: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """End all that runs in the loop, and then the loop; `disconnect` is what it runs last."""
+        """Cancel all tasks, run `disconnect` as the last one, and stop the loop."""
 
         async def end() -> None:
-            # Tasks that end may start others, such as a connection's. Each takes its first step before it is cancelled:
-            # anyio warns of a coroutine that never ran.
+            # A cancelled task may start new tasks, such as closing a connection, so this repeats until none is left.
+            # Each task takes a first step before it is cancelled, since anyio warns of a coroutine that never ran.
             while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
                 await asyncio.sleep(0)
                 for task in tasks:
@@ -57,7 +57,7 @@ class RequestLoop:
         room: Callable[[], int],
         complete: Callable[[Request], Coroutine[Any, Any, Completion]],
     ) -> Iterator[tuple[Request, Completion]]:
-        """Complete requests as `Engine.stream` says. room: how many may be on the way now."""
+        """Complete requests as `Engine.stream` describes. `room` returns how many requests may be pending now."""
         running: dict[Future[Completion], Request] = {}
         finished: queue.SimpleQueue[Future[Completion]] = queue.SimpleQueue()
         error: BaseException | None = None
@@ -80,7 +80,7 @@ class RequestLoop:
                 if future.exception() is None:
                     yield request, future.result()
                 elif error is None:
-                    # What others have finished meanwhile is kept: it is yielded before the error is raised.
+                    # Completions that other requests finished meanwhile are yielded before the error is raised.
                     error = future.exception()
                     _cancel(running)
         finally:

@@ -1,13 +1,15 @@
-"""Engines without a model: what they answer lies in a file.
+"""Engines without a model, which answer from a file.
 
     {"prompt": "What is 2+3?", "completions": ["\\boxed{5}", "\\boxed{6}"]}          ScriptedEngine, for tests
     {"id": "5feceb66ffc86f38d952786c6d696c79", "model": "gpt-4o-mini", "reply": "NONE"}     RepliesEngine
 
-The samples of a scripted problem get its completions in turn; a problem that is not in the script gets an empty one.
+The samples of a scripted problem are its completions in turn. A problem that is not in the script has an empty
+completion.
 
-A file of replies maps the hash of a prompt (`prompt_id`) to a reply that a model has given before, so that each reply
-is paid for once and can be shared. A prompt without a reply has none (`abort`), and is kept in `missing`: a file of
-those can be answered elsewhere. The folder in which a chat engine stores replies also serves as such a file.
+A file of replies maps the hash of a prompt (`prompt_id`) to the earlier reply of a model, so that each reply is paid
+for once and can be shared. A prompt without a reply gets an empty completion that ends with `abort`, and is collected
+in `missing`; those prompts can be written to a file and answered elsewhere. The folder in which a chat engine stores
+its replies can be read as well.
 """
 
 from __future__ import annotations
@@ -35,15 +37,15 @@ from truegold.pipeline.sources.data_files import check_file
 from truegold.verifiers import InputError
 
 SCRIPTED_LOGPROB = -1.0
-"""The log-probability that every token has."""
+"""The log-probability of every token."""
 STREAMED = 64
-"""Requests that are taken at a time."""
+"""The number of requests that are taken at a time."""
 
 
 class ScriptedEngine:
-    """Answers from `script`, which has the completions of each problem.
+    """An engine that answers from `script`, which has the completions of each problem.
 
-    A problem matches a prompt that contains it; of several, the longest.
+    A prompt matches the longest problem that it contains.
     """
 
     def __init__(self, script: Mapping[str, Sequence[str]], encoder: PromptEncoder, max_model_len: int = 2**20) -> None:
@@ -51,7 +53,7 @@ class ScriptedEngine:
         self._script = script
         self._encoder = encoder
         self._draws: dict[str, int] = {}
-        """How many completions of each problem have been drawn."""
+        """The number of completions drawn for each problem."""
 
     def generate(
         self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seeds: Sequence[int]
@@ -71,7 +73,7 @@ class ScriptedEngine:
         return completions
 
     def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
-        """Answer as `Engine.stream` says: the i-th sample of a prompt is the problem's i-th completion, going round."""
+        """Answer as `Engine.stream` describes. Sample i of n completions is completion i modulo n."""
         while (requests := take(STREAMED)) is not None:
             if not requests:
                 time.sleep(POLL_S)
@@ -79,11 +81,11 @@ class ScriptedEngine:
                 yield request, self._answer(self._problem(request.prompt), request.sample, sampling)
 
     def facts(self) -> dict[str, Any]:
-        """Return nothing: no work is done."""
+        """Return an empty dictionary."""
         return {}
 
     def close(self) -> None:
-        """Do nothing: there is nothing to give back."""
+        """Do nothing."""
 
     def _problem(self, prompt: Sequence[int]) -> str:
         text = self._encoder.decode(prompt)
@@ -99,8 +101,10 @@ class ScriptedEngine:
 
 
 class RepliesEngine:
-    """Answers with `replies`, which maps the id of a prompt (`prompt_id`) to its reply; None is a reply that was cut
-    off."""
+    """An engine that answers from `replies`, a mapping of prompt ids (`prompt_id`) to replies.
+
+    None stands for a reply that was cut off.
+    """
 
     max_model_len = 2**20
 
@@ -108,28 +112,28 @@ class RepliesEngine:
         self._replies = replies
         self._replayed: set[str] = set()
         self.missing: dict[str, str] = {}
-        """Maps the id of a prompt without a reply to the prompt."""
+        """The prompts without a reply, by their ids."""
 
     def generate(
         self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seeds: Sequence[int]
     ) -> list[Completion]:
-        """Return the reply to each prompt; settings and seeds were those of the run that asked."""
+        """Return the stored reply to each prompt; `sampling` and `seeds` have no effect."""
         del sampling, seeds
         return [self._answer(prompt) for prompt in prompts]
 
     def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
-        """Answer as `Engine.stream` says."""
+        """Answer as `Engine.stream` describes."""
         del sampling
         while (requests := take(STREAMED)) is not None:
             for request in requests:
                 yield request, self._answer(request.prompt)
 
     def facts(self) -> dict[str, Any]:
-        """Return how many prompts had a reply, and how many none."""
+        """Return the numbers of prompts with and without a reply."""
         return {"replayed": len(self._replayed), "not_replayed": len(self.missing)}
 
     def close(self) -> None:
-        """Do nothing: there is nothing to give back."""
+        """Do nothing."""
 
     def write_missing(self, path: Path) -> None:
         """Write the prompts without a reply as JSON Lines of `id` and `prompt`."""
@@ -151,9 +155,9 @@ class RepliesEngine:
 
 
 def read_replies(path: Path) -> dict[str, dict[str, str | None]]:
-    """Return the replies in a file, or in the files of a folder, by model and by the ids of their prompts.
+    """Return the replies in a file, or in the files of a folder, by model and by prompt id.
 
-    The last of several to one prompt counts. Raises InputError naming the line that is wrong.
+    Of several replies to one prompt, the last one is used. Raises InputError with the number of a malformed line.
     """
     replies: dict[str, dict[str, str | None]] = {}
     for file in sorted(path.glob("*.jsonl")) if path.is_dir() else [path]:
@@ -172,8 +176,11 @@ def read_replies(path: Path) -> dict[str, dict[str, str | None]]:
 
 
 def name_model(path: Path, model: str | None = None) -> str:
-    """Return whose replies a file has, `model` or its only one; of a file without any, "unanswered". Raises InputError
-    if it has those of several models, or none of `model`."""
+    """Return the name of the model whose replies are used: `model`, or the only model of the file.
+
+    For a file without replies, the name is "unanswered". Raises InputError if the file has replies of several models
+    and `model` is not given, or none of `model`.
+    """
     models = sorted(read_replies(path)) or [model or "unanswered"]
     if model is None and len(models) == 1:
         return models[0]
@@ -190,7 +197,7 @@ def load_replies(path: Path, model: str | None = None) -> dict[str, str | None]:
 
 
 def load_script(path: Path) -> dict[str, list[str]]:
-    """Read a script file. Raises InputError naming the line that is wrong."""
+    """Read a script file. Raises InputError with the number of a malformed line."""
     script: dict[str, list[str]] = {}
     if not path.exists():
         raise InputError(f"{path}: no such script file.")

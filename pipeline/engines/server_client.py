@@ -1,8 +1,9 @@
-"""One vLLM server: the requests to it, how many of them may be on the way, and what it says of itself.
+"""A client for one vLLM server: its requests, the limit of pending requests, its health and its weights.
 
-How many may be on the way follows TCP's congestion control (RFC 5681): from a few, twice as many with every round that
-succeeds, half as many when the server says that it is overloaded, then one more each round. A server that takes longer
-than the fastest one gets fewer, in proportion: by Little's law all servers then answer after about the same time.
+The limit of pending requests follows TCP's congestion control (RFC 5681). It starts low, and doubles with every
+successful round. When the server reports overload, it is halved; from then on it grows by one each round. A slower
+server gets proportionally fewer requests than the fastest one, so by Little's law all servers have about the same
+response time.
 """
 
 from __future__ import annotations
@@ -29,89 +30,89 @@ from truegold.pipeline.engines.server_replies import (
 from truegold.pipeline.engines.weight_probes import ProbeAnswer
 
 FIRST_IN_FLIGHT = 8
-"""The requests that may be on the way to a server of which nothing is known yet."""
+"""The limit of pending requests to a new server."""
 DURATIONS = 64
-"""The last requests that show how long the server takes."""
+"""The number of recent requests from which the server's response time is estimated."""
 ENOUGH_DURATIONS = 3
-"""The fewest requests that show how long the server takes."""
+"""The fewest requests from which the server's response time is estimated."""
 HEALTH_S = 10.0
-"""How long a server may take to say that it is healthy."""
+"""The timeout of a health check, in seconds."""
 PROBE_S = 60.0
-"""How long a server may take to show its weights."""
+"""The timeout of a weight probe (`weight_probes`), in seconds."""
 LEAST_MODEL_LEN, LONGEST_MODEL_LEN = 16, 2**31 - 1
-"""The lengths that a model can be served with: less leaves no room for a question."""
+"""The allowed range of a server's `max_model_len`. A smaller one leaves no room for a question."""
 LONGEST_NAME = 4096
-"""The most characters that a model's name has, which may be a path."""
+"""The most characters of a model's name, which may be a path."""
 State = Literal["starting", "up", "down", "out", "gone"]
-"""Servers that are `up` take requests. Servers that are `down` or `out` are looked at again. Servers that are `gone`
-are no longer on the list."""
+"""The state of a server. One that is `up` takes requests, one that is `down` or `out` is checked again later, and one
+that is `gone` is no longer on the list."""
 
 
 class Server(Endpoint):
-    """The server at `url`, and what is known of it."""
+    """A client for the server at `url`, with the server's state."""
 
     def __init__(self, url: str, config: ServerEngineConfig, key: str | None, encoder: PromptEncoder | None) -> None:
         super().__init__(url, key, config.timeout_seconds)
         self._config, self._encoder = config, encoder
         self.root = str(httpx.URL(self.url).copy_with(path="/")).rstrip("/")
-        """The root of the server's addresses that are not OpenAI's."""
+        """The root URL of vLLM's routes, which are not part of OpenAI's API: `url` without `/v1`."""
         self.state: State = "starting"
         self.why = ""
-        """Why it is down, out or gone."""
+        """The reason why the server is down, out or gone."""
         self.put_out_for: list[str] = []
-        """The reasons for which it was put out, also where it has come back."""
+        """The reasons for which the server was put out, including times after which it came back."""
         self.refuses = False
-        """Whether it was put out last because it refuses a request, which no other try changes."""
+        """Whether the server was last put out for refusing a request. Then a retry does not help."""
         self.looks = 0
-        """How often it was looked at without an answer since it was up."""
+        """The number of checks without an answer since the server was last up."""
         self.failed_in_a_row = 0
         self.model = ""
         self.max_model_len = 0
         self.in_flight = 0
-        """The requests that are on the way now."""
+        """The number of pending requests."""
         self.pace = 1.0
         """The time that the fastest server takes for a request, divided by the time that this one takes."""
         self.completions = 0
         self.tokens = 0
         self.late = 0
-        """The requests that another server answered sooner, though it was asked later."""
+        """The number of late requests, which another server answered sooner although it was asked later."""
         self.late_in_a_row = 0
         self.failures: Counter[str] = Counter()
         self._instance: str | None = None
         self._instance_asked = self._instance_seen = 0
-        """The number of the last call that asked for the instance, and of the last one that a look has answered."""
+        """The number of the last call of `look_up_instance`, and of the last call that has its answer."""
         self._looking = asyncio.Lock()
         self._sent = 0
         self._window = float(min(FIRST_IN_FLIGHT, config.concurrency))
-        """How many requests may be on the way, by TCP's rule (its congestion window)."""
+        """The limit of pending requests by TCP's rule (the congestion window)."""
         self._threshold = float(config.concurrency)
-        """The size below which the window doubles with every round; above it, it grows by one (TCP's slow-start
-        threshold)."""
+        """The size up to which the window doubles with every round (TCP's slow-start threshold). Above, it grows by
+        one."""
         self._shrunk = 0.0
-        """The time at which the window was halved last."""
+        """The time when the window was last halved."""
         self._durations: deque[float] = deque(maxlen=DURATIONS)
         self._busy_s = 0.0
-        """The seconds with a request on the way, up to `_busy_since`, when the present ones began."""
+        """The seconds with pending requests before `_busy_since`, the time when the current busy period began."""
         self._busy_since = 0.0
         self._began = time.monotonic()
 
     @property
     def limit(self) -> int:
-        """The requests that may be on the way."""
+        """The limit of pending requests."""
         return max(1, min(int(self._window), round(self._config.concurrency * self.pace)))
 
     @property
     def typical_s(self) -> float | None:
-        """How long half of the requests take at most, or None if that is not known yet."""
+        """The median response time in seconds, or None if it is not known yet."""
         return self._quantile(0.5)
 
     @property
     def long_s(self) -> float | None:
-        """How long 95 of 100 requests take at most, or None if that is not known yet."""
+        """The 95th percentile of the response time in seconds, or None if it is not known yet."""
         return self._quantile(0.95)
 
     def reserve(self) -> None:
-        """Count a request as on the way."""
+        """Count a request as pending."""
         if not self.in_flight:
             self._busy_since = time.monotonic()
         self.in_flight += 1
@@ -124,7 +125,7 @@ class Server(Endpoint):
             self._busy_s += time.monotonic() - self._busy_since
 
     def note_late(self, seconds: float) -> None:
-        """Count a request that another server answered sooner; it had taken so long already."""
+        """Count a late request, which another server answered sooner, after `seconds` without an answer."""
         self.late += 1
         self.late_in_a_row += 1
         self._durations.append(seconds)
@@ -149,7 +150,7 @@ class Server(Endpoint):
             if failure.overload:
                 self._shrink(sent)
             raise
-        # One more for each success doubles the window in a round; 1/window more for each adds one in a round.
+        # A growth of 1 per success doubles the window in a round; a growth of 1/window adds one in a round.
         self._window += 1 if self._window < self._threshold else 1 / self._window
         self._window = min(self._window, float(self._config.concurrency))
         self._durations.append(time.monotonic() - sent)
@@ -159,7 +160,7 @@ class Server(Endpoint):
         return completion
 
     async def probe_weights(self, probe: CompletionRequest) -> ProbeAnswer:
-        """Return the server's answer to the question that shows which weights it has."""
+        """Return the server's answer to the probe, by which weights are compared."""
         probe = replace(probe, model=self.model)
         limit_s = min(PROBE_S, self._config.timeout_seconds)
         content = await self.call("POST", "/completions", probe.body(), limit_s)
@@ -167,17 +168,17 @@ class Server(Endpoint):
         return ProbeAnswer(completion.token_ids, read_prompt_logprobs(choice.get("prompt_logprobs"), probe.prompt))
 
     async def check_health(self) -> None:
-        """Raise Failure if the server is not healthy, and Unsound where it does not serve the model."""
+        """Raise Failure if the server is not healthy, and Unsound if it does not serve the model."""
         try:
             await self.call("GET", f"{self.root}/health", limit_s=HEALTH_S)
         except Unsound as error:
-            # Not every server has this address: the list of models then shows its health.
+            # Not every server has this route. Without it, the list of models shows the server's health.
             if "HTTP 404" not in str(error):
                 raise
         await self.look_up_model()
 
     async def look_up_model(self) -> None:
-        """Ask for the server's models, and note the name and the `max_model_len` of the configured or only one."""
+        """Ask for the server's models, and store name and `max_model_len` of the configured or only model."""
         reply = read_json(await self.call("GET", "/models", limit_s=min(HEALTH_S, self._config.timeout_seconds)))
         models = reply.get("data")
         if not isinstance(models, list) or not all(isinstance(m, dict) and _is_name(m.get("id")) for m in models):
@@ -192,9 +193,9 @@ class Server(Endpoint):
         self.model, self.max_model_len = name, longest
 
     async def look_up_instance(self) -> str | None:
-        """Return what tells this start of the server from those before, or None if the server does not say it.
+        """Return an identifier of the server's process, which changes with a restart; None if the server has none.
 
-        The look begins after the call; calls that wait for each other share one.
+        The server is asked after the call. Calls that wait at the same time share one request.
         """
         self._instance_asked += 1
         ticket = self._instance_asked
@@ -204,7 +205,7 @@ class Server(Endpoint):
                 try:
                     info = read_json(await self.call("GET", f"{self.root}/server_info?config_format=json"))
                 except Refusal:
-                    # In VLLM_SERVER_DEV_MODE alone it has this address.
+                    # The server has this route only in VLLM_SERVER_DEV_MODE.
                     info = {}
                 config = info.get("vllm_config")
                 self._instance = str(config.get("instance_id")) if isinstance(config, dict) else None
@@ -212,7 +213,7 @@ class Server(Endpoint):
             return self._instance
 
     def facts(self) -> dict[str, Any]:
-        """Return what the report says of the server."""
+        """Return the facts about the server that the report shows."""
         busy = self._busy_s + (time.monotonic() - self._busy_since if self.in_flight else 0.0)
         facts: dict[str, Any] = {
             "url": self.url,
@@ -235,18 +236,18 @@ class Server(Endpoint):
         return facts
 
     def _shrink(self, sent: float) -> None:
-        """Halve the window, once for all requests that were on the way together."""
+        """Halve the window, at most once for requests that were pending together."""
         if sent > self._shrunk:
             self._threshold = self._window = max(1.0, self._window / 2)
             self._shrunk = time.monotonic()
 
     def _quantile(self, share: float) -> float | None:
-        """Return the seconds that this share of the last requests took at most; `share` is a multiple of 1/20."""
+        """Return a quantile of the recent response times in seconds. `share` is a multiple of 1/20."""
         if len(self._durations) < ENOUGH_DURATIONS:
             return None
         return quantiles(self._durations, n=20, method="inclusive")[round(share * 20) - 1]
 
 
 def _is_name(value: object) -> bool:
-    """Return whether a model can have this name, which goes into every request and into reports."""
+    """Return whether a value is valid as a model's name, which is sent in requests and shown in reports."""
     return isinstance(value, str) and 0 < len(value) <= LONGEST_NAME and value.isprintable()

@@ -1,6 +1,6 @@
-"""The servers that a configuration names, which may change while a run lasts.
+"""The servers that a configuration names. The list may change during a run.
 
-# one a line; what comes after # is not read
+# one URL a line; text after # is ignored
 http://node-1:8000/v1
 http://node-2:8000/v1
 """
@@ -15,9 +15,9 @@ from truegold.verifiers import ConfigError
 
 
 class ServerList:
-    """The servers at `config.url`, `config.urls` or in `config.urls_file`.
+    """The servers of `config.url`, `config.urls` or `config.urls_file`.
 
-    Raises ConfigError if that file cannot be read, or does not name servers.
+    Raises ConfigError if the file cannot be read, or has a line that is not a URL.
     """
 
     def __init__(self, config: ServerEngineConfig) -> None:
@@ -28,12 +28,14 @@ class ServerList:
 
     @property
     def may_change(self) -> bool:
-        """Whether servers may join and leave."""
+        """Return whether servers may join and leave."""
         return self._path is not None
 
     def read_again(self) -> tuple[str, ...]:
-        """Return the servers that are named now; those of before where the file names none, or cannot be read: it may
-        be being written."""
+        """Return the current servers, after reading the file again.
+
+        An empty or unreadable file leaves the servers unchanged, since it may be being written.
+        """
         if self._path is not None:
             with suppress(ConfigError):
                 self.urls = _read_urls(self._path) or self.urls

@@ -1,13 +1,13 @@
-"""A pool of vLLM servers: each request goes to the server that has most room, and to another one where that fails.
+"""A pool of vLLM servers: each request goes to the server with most room, and is retried on another one if it fails.
 
-    up        takes requests; looked at every `LOOK_EVERY_S`
-    down      does not answer; looked at again, first soon and then less often, and comes back when it answers
-    out       has answered what no sound server would, or has other weights; looked at again after longer pauses, and
-              comes back a few times when it shows the weights of the others
-    gone      is on the list of servers no more (`engine.urls_file`)
+    up        takes requests; checked every `LOOK_EVERY_S`
+    down      does not answer; checked again after growing pauses, and is up once it answers
+    out       sent a faulty reply, or has other weights than most servers; checked again after longer pauses, and is up
+              once its weights agree, up to TIMES_OUT - 1 times
+    gone      is no longer on the list of servers (`engine.urls_file`)
 
-A request that takes far longer than others is sent to a second server as well, and the first answer counts. Both have
-the same seed. The pool runs in one event loop.
+A request that takes far longer than others is also sent to a second server, with the same seed, and the first answer is
+used. The pool runs in one event loop.
 """
 
 from __future__ import annotations
@@ -30,40 +30,40 @@ from truegold.pipeline.engines.weight_probes import ProbeAnswer, find_largest_ag
 from truegold.verifiers import SetupError
 
 LOOK_EVERY_S = 10.0
-"""How often a server that is up is looked at."""
+"""The interval between checks of a server that is up, in seconds."""
 MISSED_LOOKS = 3
-"""Looks in a row that a server may miss before it is down: one that is busy may answer late."""
+"""The number of checks in a row that a server may fail before it is down. A busy server may answer late."""
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 30.0
-"""The first and the longest pause before a server that is down is looked at again; each is twice the one before."""
+"""The first and the longest pause before a server that is down is checked again, in seconds. Pauses double."""
 OUT_PAUSE_S = 30.0
-"""The first pause before a server that was put out is looked at again; each is twice the one before."""
+"""The first pause before a server that was put out is checked again, in seconds. Pauses double."""
 TIMES_OUT = 4
-"""A server that was put out this many times does not come back."""
+"""The number of times that a server is put out before it is given up."""
 FAILURES_IN_A_ROW = 3
 LATE_IN_A_ROW = 5
-"""A server is down after this many failed, or late, requests in a row."""
+"""The numbers of failed, and of late, requests in a row after which a server is down."""
 LATE_FACTOR = 3.0
 LATE_AT_LEAST_S = 1.0
-"""A request is late when it takes this many times what 95 of 100 take on the fastest server, and this long at least."""
+"""A request is late after LATE_FACTOR times the fastest server's 95th percentile, but not before LATE_AT_LEAST_S."""
 OVERLOADS = 5
-"""Failures by overload may be this many times as many as other failures of a request."""
+"""A request may fail by overload this many times as often as by other failures."""
 STARTED_AGAIN = "it was started again"
 ASK_AGAIN_S = 0.25
-"""How long a late request waits for room on another server before it asks again."""
+"""The pause before a late request looks again for room on a second server, in seconds."""
 
 _Attempts = dict[asyncio.Task[Completion], tuple[Server, float]]
 """The attempts at one request, with their servers and the times of sending."""
 
 
 class Preparation(Protocol):
-    """Gives servers what they need in addition to the model that they were started with."""
+    """Prepares servers for requests, for example by loading an adapter."""
 
     async def prepare(self, server: Server) -> None:
-        """Prepare a server, before it takes its first request and again when it has come back."""
+        """Prepare a server before its first request, and whenever it comes back."""
 
     async def is_prepared(self, server: Server) -> bool:
-        """Return whether a server, which has just completed a request, is as `prepare` has left it."""
+        """Return whether a server is still prepared after it has completed a request."""
 
 
 class Pool:
@@ -79,30 +79,30 @@ class Pool:
         self._config, self._key, self._encoder, self._preparation = config, key, encoder, preparation
         self._list = ServerList(config)
         self.servers: list[Server] = []
-        """All that are on the list, or were."""
+        """All servers that are or were on the list."""
         self._probe_answers: dict[Server, ProbeAnswer] = {}
         self._trusted: ProbeAnswer | None = None
-        """The answer of the weights that most servers have."""
+        """The probe answer of the majority of servers, which shows the right weights."""
         self._probe: CompletionRequest | None = None
         self._waiting: deque[asyncio.Future[None]] = deque()
-        """The futures that `_wait_for_change` waits for; `_wake` ends all of them."""
+        """The futures that `_wait_for_change` waits for. `_wake` completes all of them."""
         self._none_up_since = time.monotonic()
         self._conflict: SetupError | None = None
-        """Set if no weights have a majority; every request then raises it."""
+        """The error that every request raises if no weights have a majority; else None."""
         self._keepers: list[asyncio.Task[None]] = []
-        """The tasks that look at the servers, one at each, and at their list."""
+        """The tasks that check the servers, one for each, and the task that reads their list."""
         self.max_model_len = 0
         self.model = ""
         """The name of the model on the first server that was up."""
 
     @property
     def room(self) -> int:
-        """The requests that may be on the way or wait here: a few more than servers take, so that none runs dry."""
+        """The limit of requests in the pool: a quarter more than the servers take, so that no server runs idle."""
         limits = sum(server.limit for server in self.servers if server.state == "up")
         return limits + limits // 4 + 1
 
     async def start(self) -> None:
-        """Wait until a server is up; raises SetupError if none is after all tries."""
+        """Wait until a server is up. Raises SetupError if all servers stay down."""
         self._follow_list()
         if self._list.may_change:
             self._keepers.append(asyncio.create_task(self._keep_list()))
@@ -122,7 +122,7 @@ class Pool:
         self.model = self._up()[0].model
 
     async def complete(self, request: CompletionRequest) -> Completion:
-        """Return the completion of a request, from any server; raises SetupError if none gives it."""
+        """Return the completion of a request by any server. Raises SetupError if all attempts fail."""
         resume_tokens = self._config.resume_tokens
         is_long = resume_tokens is not None and request.max_tokens > resume_tokens and self._preparation is None
         request = replace(request, is_streamed=is_long and not request.prompt_logprobs)
@@ -143,7 +143,7 @@ class Pool:
                     server, sent = attempts.pop(task)
                     completion = self._outcome(server, task, failures)
                     if completion is not None:
-                        # A server that was asked later, to help out, is not late.
+                        # Only the server that was asked first is late, not one that was asked later.
                         self._note_late(attempt for attempt in attempts.values() if attempt[1] < sent)
                         return join(begun, completion)
                 if not attempts:
@@ -157,7 +157,7 @@ class Pool:
                 task.cancel()
 
     async def prepare_again(self, preparation: Preparation) -> None:
-        """Prepare all servers that are up anew, and wait until one is; raises SetupError if none is in time."""
+        """Prepare all servers that are up again, and wait for the first one. Raises SetupError if all are lost."""
         for server in self._up():
             try:
                 await preparation.prepare(server)
@@ -173,11 +173,11 @@ class Pool:
             await server.close()
 
     def _is_unknown(self, server: Server) -> bool:
-        """Return whether the first look at a server has not shown anything yet."""
+        """Return whether the first check of a server is still pending."""
         return server.state == "starting" and not server.max_model_len and not server.looks
 
     def _known(self) -> list[Server]:
-        """Return the servers that have said what they serve, and may be sampled from now or later."""
+        """Return the servers with a known model that may take requests now or later."""
         return [server for server in self.servers if server.max_model_len and server.state not in ("out", "gone")]
 
     def _up(self) -> list[Server]:
@@ -204,14 +204,14 @@ class Pool:
         return completion
 
     def _send_again(self, request: CompletionRequest, attempts: _Attempts) -> None:
-        """Send a late request to a second server, where one is up. It may then have a few requests above its limit."""
+        """Send a late request to a second server that is up, which may then exceed its limit by a few requests."""
         busy = {server for server, _ in attempts.values()}
         others = [s for s in self._up() if s not in busy and s.in_flight < s.limit + 1 + s.limit // 4]
         if len(attempts) == 1 and others:
             self._send(request, min(others, key=_load), attempts)
 
     def _seconds_until_late(self, attempts: _Attempts) -> float | None:
-        """Return how long to wait for the answer before it is late, or None if nothing can be done about it."""
+        """Return the seconds until the request is late, or None if it cannot be sent to another server."""
         if len(attempts) > 1 or (len(self.servers) == 1 and not self._list.may_change):
             return None
         late_s = self._config.late_seconds
@@ -224,13 +224,13 @@ class Pool:
         return max(ASK_AGAIN_S, sent + late_s - time.monotonic())
 
     async def _pause(self, failures: list[tuple[Server, Failure]]) -> None:
-        """Wait after failures, each time twice as long. After the first another server is asked at once."""
+        """Wait after failures, with doubling pauses. After the first failure, another server is asked immediately."""
         repeated = len(failures) - 1 if len(self._up()) > 1 else len(failures)
         if repeated > 0:
             await asyncio.sleep(min(FIRST_PAUSE_S * 2 ** (repeated - 1), LONGEST_PAUSE_S))
 
     def _check_failures(self, failures: list[tuple[Server, Failure]]) -> None:
-        """Raise SetupError if the request has failed too often. Servers that are overloaded get more time."""
+        """Raise SetupError if the request has failed too often. Failures by overload are allowed more often."""
         overloads = sum(failure.overload for _, failure in failures)
         most = self._config.retries
         if len(failures) - overloads > most or overloads > OVERLOADS * most:
@@ -243,7 +243,10 @@ class Pool:
     def _outcome(
         self, server: Server, task: asyncio.Task[Completion], failures: list[tuple[Server, Failure]]
     ) -> Completion | None:
-        """Return the completion, or None if the request failed, of which the server and `failures` then tell."""
+        """Return the completion of an attempt.
+
+        If it failed, return None, and note that in the server and `failures`.
+        """
         try:
             completion = task.result()
         except Failure as failure:
@@ -274,7 +277,7 @@ class Pool:
             server.pace = min(known) / max(seconds, 1e-9) if seconds is not None else 1.0
 
     async def _wait_for_room(self, failures: list[tuple[Server, Failure]]) -> Server:
-        """Return the server with most room, waiting for it where all are full; of several one that has failed least."""
+        """Return the server with most room, after waiting for room. Servers that failed the request come last."""
         failed = Counter(server for server, _ in failures)
         while True:
             self._raise_conflict()
@@ -288,7 +291,7 @@ class Pool:
             await self._wait_for_change()
 
     async def _wait_for_change(self) -> None:
-        """Wait until there may be room, or a second has gone by."""
+        """Wait until there may be room, for a second at most."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         await asyncio.wait([turn], timeout=1.0)
@@ -302,17 +305,17 @@ class Pool:
     # Servers
 
     async def _keep_list(self) -> None:
-        """Read the list of servers again and again."""
+        """Read the list of servers every `LOOK_EVERY_S`."""
         while True:
             await asyncio.sleep(LOOK_EVERY_S)
             self._follow_list()
 
     def _follow_list(self) -> None:
-        """Take in the servers that are new on the list, and let those go that are on it no more."""
+        """Add the servers that are new on the list, and drop those that are no longer on it."""
         urls = self._list.read_again()
         for server in self.servers:
             if server.url not in urls and server.state != "gone":
-                self._lose(server, "gone", "it is on the list of servers no more")
+                self._lose(server, "gone", "it is no longer on the list of servers")
         known = {server.url for server in self.servers if server.state != "gone"}
         for url in urls:
             if url.rstrip("/") not in known:
@@ -321,7 +324,7 @@ class Pool:
                 self._keepers.append(asyncio.create_task(self._keep(server)))
 
     async def _keep(self, server: Server) -> None:
-        """Look at a server again and again, as long as it may come back."""
+        """Check a server periodically until it is given up."""
         pause, missed = FIRST_PAUSE_S, 0
         while server.state != "gone" and len(server.put_out_for) < TIMES_OUT:
             try:
@@ -352,14 +355,14 @@ class Pool:
                 pause = min(2 * pause, LONGEST_PAUSE_S)
 
     async def _check(self, server: Server) -> None:
-        """Raise where a server is not healthy, or does not serve the model as the others do and did at the start."""
+        """Raise Failure if a server is not healthy, and Unsound if it does not serve the model as at the start."""
         await server.check_health()
         self._wake()
         if self.max_model_len and server.max_model_len != self.max_model_len:
             raise Unsound(f"its max_model_len is {server.max_model_len}, and was {self.max_model_len} at the start")
 
     async def _admit(self, server: Server) -> None:
-        """Let a server take requests that is healthy and has the weights of the others."""
+        """Set a server to `up` if it is healthy and its weights agree with those of the others."""
         await self._check(server)
         if self._encoder is not None:
             self._probe = self._probe or make_probe(self._encoder, server.max_model_len)
@@ -375,8 +378,10 @@ class Pool:
             self._wake()
 
     def _compare_weights(self) -> None:
-        """Trust the weights of most servers, those that have yet to answer for the first time counted, and put others
-        out. Without a majority there is no telling whose samples are right."""
+        """Trust the weights of the majority of servers, and put servers with other weights out.
+
+        Servers that have not answered yet count for the majority. Without a majority, no server can be trusted.
+        """
         servers = [server for server in self._probe_answers if server.state not in ("out", "gone")]
         if self._trusted is None and servers:
             group = find_largest_agreement([self._probe_answers[server] for server in servers])
@@ -387,7 +392,7 @@ class Pool:
                 urls = ", ".join(server.url for server in servers)
                 self._conflict = SetupError(
                     f"The servers {urls} do not have the same weights: they answer the same prompt differently.",
-                    "Serve one model on all of them, or take out of engine.urls what is not to be sampled from.",
+                    "Serve one model on all of them, or remove the wrong servers from engine.urls.",
                 )
         for server in servers:
             if self._trusted is not None and not self._probe_answers[server].agrees(self._trusted):
@@ -405,7 +410,7 @@ class Pool:
             self._lose(server, "out", str(unsound))
 
     def _forgive(self, server: Server) -> None:
-        """Have a server that was put out answer anew, as one that was down."""
+        """Treat a server that was put out as one that is down, so that it answers the probe again."""
         if server.state == "out":
             self._probe_answers.pop(server, None)
             server.state = "down"
@@ -421,7 +426,7 @@ class Pool:
             raise self._conflict
         for keeper in self._keepers:
             if keeper.done():
-                # It ends when its server is lost; a bug must not leave everybody waiting for that server.
+                # The task ends when its server is lost. Raise its error, if any, instead of waiting for the server.
                 keeper.result()
 
     def _describe_loss(self) -> SetupError:
@@ -437,10 +442,10 @@ class Pool:
 
 
 def _is_lost(server: Server) -> bool:
-    """Return whether waiting for a server is in vain."""
+    """Return whether a server will not come back."""
     return server.state == "gone" or len(server.put_out_for) >= TIMES_OUT or (server.state == "out" and server.refuses)
 
 
 def _load(server: Server) -> float:
-    """Return the share of its requests that a server has."""
+    """Return the number of pending requests of a server as a share of its limit."""
     return server.in_flight / server.limit

@@ -1,11 +1,10 @@
-"""Reads what a vLLM server replies, and says what is unsound in it.
+"""Reads the replies of a vLLM server, and raises Unsound for a faulty one.
 
     {"model": "m", "choices": [{"token_ids": [9, 4], "text": "5", "finish_reason": "stop", ...}], ...}  ->  Completion
     {"error": {"message": "CUDA error"}}    with status 200                                             ->  Unsound
     {"model": "m", "choices": [{"token_ids": [9, 4], "text": "lorem ipsum", ...}]}                      ->  Unsound
 
-Every reply is checked, because nothing later would notice a wrong one: a completion whose tokens are not those of the
-model would be judged and trained on.
+Every reply is checked, because no later step would notice a fault: wrong tokens would be verified and trained on.
 """
 
 from __future__ import annotations
@@ -21,38 +20,40 @@ from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.engines.endpoint import Failure, Unsound, quoted, read_json
 
 LIKE_ENOUGH = 0.8
-"""The server's text and that of its tokens are taken for the same where this share of their beginnings is. The server
-decodes token by token and the tokenizer all at once, which can differ where bytes are not valid text."""
+"""The least similarity of the server's text and the text of its tokens.
+
+Both may differ in invalid bytes, because the server decodes token by token and the tokenizer all tokens at once.
+"""
 COMPARED_CHARS = 1000
-"""The length of those beginnings."""
+"""The number of characters of both texts that are compared."""
 
 LOWEST_LOGPROB, HIGHEST_LOGPROB = -3.4e38, 1e-3
-"""The bounds of a log-probability: the lowest that 32 bits hold, and what rounding may add to 0."""
+"""The bounds of a log-probability: the lowest 32-bit float, and the largest rounding error above 0."""
 
 GIVEN_UP = ("abort", "error")
-"""Finish reasons of requests that the server did not finish; another try may."""
+"""Finish reasons of requests that the server did not complete. A retry may succeed."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
-    """A completion that a server is asked for."""
+    """A request for a completion."""
 
     prompt: tuple[int, ...]
     max_tokens: int
     logprobs: bool
     prompt_logprobs: bool = False
-    """Whether the server has to give those of the prompt's tokens."""
+    """Whether the server returns the log-probabilities of the prompt's tokens."""
     stop_token_ids: tuple[int, ...] = ()
-    """The tokens that it is asked to end at."""
+    """The tokens that end the completion."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The other settings of the request, by vLLM's names."""
     model: str = ""
-    """The model's name on the server that is asked."""
+    """The model's name on the server."""
     is_streamed: bool = False
-    """Whether the reply arrives token by token, so that a part of it is there where the rest is lost."""
+    """Whether the reply arrives token by token. If it breaks off, its beginning can be used."""
 
     def body(self) -> dict[str, Any]:
-        """Return what is sent."""
+        """Return the JSON body of the request."""
         return {
             "model": self.model,
             "prompt": list(self.prompt),
@@ -66,8 +67,10 @@ class CompletionRequest:
         }
 
     def after(self, begun: Completion) -> CompletionRequest:
-        """Return the request for what follows the beginning of a completion. It has another seed: with its own it would
-        draw by the random numbers that have drawn the beginning."""
+        """Return the request for the rest of a completion that has begun.
+
+        It has a new seed. The original seed would draw the same random numbers as for the beginning.
+        """
         seed = sample_seed(self.settings["seed"], len(begun.token_ids))
         return replace(
             self,
@@ -80,7 +83,7 @@ class CompletionRequest:
 def read_reply(
     content: bytes, request: CompletionRequest, encoder: PromptEncoder | None
 ) -> tuple[Completion, dict[str, Any]]:
-    """Return the completion and the choice of the reply that it was read from; raises as `check_reply`."""
+    """Return the completion of a reply, and the choice that it was read from. Raises as `check_reply`."""
     return check_reply(read_json(content), request, encoder)
 
 
@@ -89,8 +92,8 @@ def check_reply(
 ) -> tuple[Completion, dict[str, Any]]:
     """Return the completion of a reply, and its choice.
 
-    Raises Failure if the server gave the request up, and Unsound where the reply cannot be trusted. Without an encoder
-    token ids are not compared with the model's vocabulary and with the text.
+    Raises Failure if the server gave the request up, and Unsound if the reply is faulty. Without an encoder, token ids
+    are not compared with the model's vocabulary and with the text.
     """
     choice = _only_choice(reply, request.model)
     if choice.get("finish_reason") in GIVEN_UP:
@@ -112,7 +115,7 @@ def check_reply(
 
 
 class StreamedReply:
-    """A reply that arrives in parts: server-sent events, of which each has the tokens since the one before.
+    """A reply that arrives as server-sent events. Each event has the tokens since the previous one.
 
     data: {"model": "m", "choices": [{"token_ids": [9], "text": "5", "finish_reason": null, ...}]}
     """
@@ -121,10 +124,13 @@ class StreamedReply:
         self._reply: dict[str, Any] = {}
         self._choice: dict[str, Any] = {"text": "", "token_ids": [], "logprobs": {"token_logprobs": []}}
         self._rest = b""
-        """The beginning of a line."""
+        """The beginning of a line whose rest has not arrived yet."""
 
     def take_part(self, part: bytes) -> None:
-        """Take up what has arrived. Raises Failure if the server breaks the reply off, and Unsound for nonsense."""
+        """Add a part that has arrived.
+
+        Raises Failure if the server breaks the reply off, and Unsound if it is faulty.
+        """
         *lines, self._rest = (self._rest + part).split(b"\n")
         for line in lines:
             event = line.removeprefix(b"data:").strip()
@@ -134,15 +140,15 @@ class StreamedReply:
                 self._add(read_json(event))
 
     def read(self, request: CompletionRequest, encoder: PromptEncoder | None) -> Completion:
-        """Return the completion of a reply that is whole; raises as `check_reply`."""
+        """Return the completion of a complete reply. Raises Failure if it breaks off, else as `check_reply`."""
         if self._choice.get("finish_reason") is None:
             raise Failure("its reply breaks off")
         return check_reply({**self._reply, "choices": [self._choice]}, request, encoder)[0]
 
     def read_begun(self, request: CompletionRequest, encoder: PromptEncoder | None) -> Completion | None:
-        """Return the tokens but the last of a reply that has broken off, or None if they are not the beginning of one.
+        """Return the beginning of a completion whose reply broke off, or None if the beginning is faulty.
 
-        The last one may have been meant to end it.
+        It has all tokens that arrived except the last one, which may have been the end of the completion.
         """
         begun = dict(self._choice, token_ids=self._choice["token_ids"][:-1], finish_reason="length")
         begun["logprobs"] = {"token_logprobs": self._choice["logprobs"]["token_logprobs"][:-1]}
@@ -172,7 +178,7 @@ def _only_choice(reply: dict[str, Any], model: str) -> dict[str, Any]:
         raise Unsound(f"it answers as the model {quoted(reply.get('model'))}, not {model!r}")
     choices = reply.get("choices")
     if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
-        raise Unsound("its reply has not one choice")
+        raise Unsound("its reply does not have exactly one choice")
     return choices[0]
 
 
@@ -181,7 +187,7 @@ def _token_ids(choice: dict[str, Any], encoder: PromptEncoder | None) -> tuple[i
     if token_ids is None:
         raise Unsound("its reply has no token ids: truegold needs vLLM 0.11 or newer there")
     if not isinstance(token_ids, list) or not token_ids or any(type(token) is not int for token in token_ids):
-        raise Unsound("the token ids of its reply are no list of integers")
+        raise Unsound("the token ids of its reply are not a list of integers")
     vocabulary = encoder.vocabulary if encoder is not None else math.inf
     outside = [token for token in token_ids if not 0 <= token < vocabulary]
     if outside:
@@ -190,7 +196,7 @@ def _token_ids(choice: dict[str, Any], encoder: PromptEncoder | None) -> tuple[i
 
 
 def _check_prompt(reply: dict[str, Any], choice: dict[str, Any], request: CompletionRequest) -> None:
-    """Raise where the server has answered another prompt, or does not say which."""
+    """Raise Unsound if the server answered another prompt, or does not tell which prompt."""
     prompt = choice.get("prompt_token_ids", reply.get("prompt_token_ids"))
     tokens = _usage(reply, "prompt_tokens")
     if prompt is None and tokens is None:
@@ -202,7 +208,7 @@ def _check_prompt(reply: dict[str, Any], choice: dict[str, Any], request: Comple
 
 
 def _check_end(reply: dict[str, Any], choice: dict[str, Any], token_ids: Sequence[int], max_tokens: int) -> None:
-    """Raise where a completion is longer than asked for, or was cut shorter."""
+    """Raise Unsound if a completion is longer than requested, or was cut at a shorter length."""
     reason, tokens = choice.get("finish_reason"), _usage(reply, "completion_tokens")
     if not isinstance(reason, str) or reason not in FINISH_REASONS:
         raise Unsound(f"its reply ends for the reason {quoted(reason)}")
@@ -217,10 +223,10 @@ def _check_end(reply: dict[str, Any], choice: dict[str, Any], token_ids: Sequenc
 def _check_stop_token(
     choice: dict[str, Any], token: int, stop_token_ids: Sequence[int], encoder: PromptEncoder
 ) -> None:
-    """Raise where a completion is said to have ended by itself, and its last token is a word: it was cut off.
+    """Raise Unsound if a completion has the reason `stop`, but its last token is not a stop token: it was cut off.
 
-    Three kinds of tokens may end it: those that were asked for; one of the server's own settings, which it names as
-    the reason; and the end token of the model, which decodes to no text.
+    Three kinds of tokens are stop tokens: those of the request; one of the server's settings, which the server then
+    reports as the stop reason; and the end token of the model, which decodes to an empty text.
     """
     is_named = type(choice.get("stop_reason")) is int and choice["stop_reason"] == token
     if token not in stop_token_ids and not is_named and encoder.decode((token,)):
@@ -239,7 +245,7 @@ def _check_text(text: object, token_ids: Sequence[int], encoder: PromptEncoder) 
     if not isinstance(text, str):
         raise Unsound("its reply has no text")
     received = _comparable(text)
-    # The token that ended the completion is left out of the server's text, even where it is not a special one.
+    # The server's text leaves out the token that ended the completion, even if it is not a special token.
     decoded = [_comparable(encoder.decode(ids)) for ids in (token_ids, token_ids[:-1])]
     if received not in decoded:
         start, other = received[:COMPARED_CHARS], decoded[0][:COMPARED_CHARS]
@@ -248,7 +254,7 @@ def _check_text(text: object, token_ids: Sequence[int], encoder: PromptEncoder) 
 
 
 def _comparable(text: str) -> str:
-    """Return a text without white space, and without the characters that stand for invalid bytes."""
+    """Return a text without whitespace and replacement characters, which stand for invalid bytes."""
     return "".join(text.replace("\ufffd", "").split())
 
 
@@ -256,14 +262,14 @@ def _logprobs(choice: dict[str, Any], count: int) -> tuple[float, ...]:
     entry = choice.get("logprobs")
     logprobs = entry.get("token_logprobs") if isinstance(entry, dict) else None
     if not isinstance(logprobs, list) or len(logprobs) != count:
-        raise Unsound("its reply has not one log-probability for each token")
+        raise Unsound("its reply does not have a log-probability for each token")
     if not all(is_logprob(value) for value in logprobs):
-        raise Unsound("its reply has log-probabilities that are none")
+        raise Unsound("its reply has values that are not log-probabilities")
     return tuple(float(value) for value in logprobs)
 
 
 def read_prompt_logprobs(values: Any, prompt: Sequence[int]) -> tuple[float, ...]:
-    """Return the log-probability of each token of the prompt but the first; empty if the server does not send them."""
+    """Return the log-probability of each token of the prompt except the first; empty if the server sends none."""
     if values is None:
         return ()
     if not isinstance(values, list) or len(values) != len(prompt):
@@ -279,6 +285,6 @@ def read_prompt_logprobs(values: Any, prompt: Sequence[int]) -> tuple[float, ...
 
 
 def is_logprob(value: object) -> bool:
-    """Return whether the value can be a log-probability, rounding allowed for."""
-    # Integers of any length are compared, and would not convert. No comparison holds for NaN.
+    """Return whether the value can be a log-probability, with a margin for rounding."""
+    # The value is not converted, since a huge integer would overflow. NaN fails the comparison.
     return type(value) in (int, float) and LOWEST_LOGPROB <= value <= HIGHEST_LOGPROB  # type: ignore[operator]

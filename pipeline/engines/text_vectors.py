@@ -1,4 +1,4 @@
-"""Loads an encoder that makes a vector of each text: a model of transformers, or a function of the user's.
+"""Loads an encoder that returns a vector for each text: a model of transformers, or a user's function.
 
 load_text_encoder("intfloat/multilingual-e5-small")(["Tom has 3 cars.", "Tom owns three cars."])  ->  two unit vectors
 load_text_encoder("path/to/encoder.py:encode")     a function from texts to an array with a row for each
@@ -18,9 +18,9 @@ from truegold.verifiers import ConfigError, SetupError
 from truegold.verifiers.user_code import load_object, split_spelling
 
 BATCH = 32
-"""Texts that are encoded at a time."""
+"""The number of texts that are encoded at a time."""
 MAX_TOKENS = 512
-"""Tokens of a text that are encoded, from its beginning."""
+"""The number of tokens of a text that are encoded. The rest is ignored."""
 
 Vectors = npt.NDArray[np.float32]
 

@@ -1,9 +1,8 @@
-"""vLLM inside this process, the GPU or the CPU build: sampling for profiles, and rollouts whose weights are updated
-between steps.
+"""vLLM inside this process, on GPU or CPU: samples for profiles, and rollouts with weights that change between steps.
 
-The engine runs in this one process (`VLLM_ENABLE_V1_MULTIPROCESSING=0`), so that new weights are handed over as tensors
-and a killed run leaves no engine process behind. Stages that use it run isolated, because an engine gives its memory
-back only at exit; on CPU some of it goes back between rollouts (`cpu_memory`).
+The engine runs in this process (`VLLM_ENABLE_V1_MULTIPROCESSING=0`). So new weights are passed as tensors, and a killed
+run leaves no engine process behind. Stages that use the engine run isolated, because it frees its memory only at exit.
+On CPU, some memory is freed between rollouts (`cpu_memory`).
 """
 
 from __future__ import annotations
@@ -37,41 +36,43 @@ if TYPE_CHECKING:
 
 
 CPU_BATCHED_TOKENS = 8192
-"""The tokens prefilled in one go on CPU. Chunked prefill is off there: vLLM rewinds a seeded request's generator after
-a partial prefill, which torch's CPU generator cannot do."""
+"""The most tokens of a prefill batch on CPU. Chunked prefill is off there, because vLLM would rewind a seeded request's
+generator after a partial prefill, and torch's CPU generator cannot be rewound."""
 
 CPU_BLOCK_TOKENS = 32
-"""The tokens of a block of the key-value cache on CPU. Only whole blocks are shared, so that vLLM's own 128 would leave
-most prompts unshared: with 8 completions each of 8 GSM8K prompts that makes a fifth of the CPU time."""
+"""The tokens of a block of the key-value cache on CPU. Only whole blocks are shared between prompts, and most prompts
+are shorter than vLLM's default of 128 tokens. With 8 completions of 8 GSM8K prompts, this saves a fifth of the CPU
+time."""
 
 GPU_BLOCK_TOKENS = 64
-"""No block of the key-value cache is longer than this by default on a GPU."""
+"""The longest block of the key-value cache on a GPU by default, in tokens."""
 
 QUEUED_PER_SEQUENCE = 2
-"""An engine holds this many requests for each sequence that it decodes at once, so that it never waits for new ones."""
+"""The number of requests in the engine for each sequence that it decodes at once, so that it never runs idle."""
 REASON_CHARS = 300
+"""The most characters of an error of vLLM that are quoted."""
 
 BUSY_READINGS, BUSY_EVERY_S = 10, 0.03
-"""How often it is looked which threads want to run, and how long apart."""
+"""The number of readings of the runnable threads, and the interval between readings in seconds."""
 ROUNDED_UP = 0.5
-"""The part of a core that has to be free to count as a whole one."""
+"""The free share of a core from which it counts as a free core."""
 
 
 WEIGHTS, CACHE = ["weights"], ["kv_cache"]
-"""vLLM's tags of the memory that it wakes."""
+"""vLLM's tags for the memory that an engine releases when it sleeps."""
 
 
 class VllmEngine:
     """An in-process vLLM engine on the checkpoint in folder `model`.
 
-    beside_trainer: whether a trainer has the same GPU. Then the two take turns (`engine.sleep`): it sleeps from the
-    start on, when `sleep` is called, and wakes by itself when it is used.
+    `beside_trainer` is true if a trainer uses the same GPU. Then the two take turns (`engine.sleep`): the engine sleeps
+    at first and whenever `sleep` is called, and wakes when it is used.
     """
 
     make_room: Callable[[], None] = staticmethod(lambda: None)
-    """Called before it takes the GPU's memory again: what shares the GPU gives its own up."""
+    """Called before the engine takes GPU memory again, so that the trainer can release its memory."""
     takes_turns = False
-    """Whether it sleeps on a GPU."""
+    """Whether the engine takes turns with a trainer on a GPU."""
 
     def __init__(self, model: Path, config: VllmEngineConfig, beside_trainer: bool = False) -> None:
         os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
@@ -93,9 +94,9 @@ class VllmEngine:
         self._step_s = 0.0
         self._vllm = vllm
         self._version = 0
-        """The version of the weights, for the salt of cached prefixes."""
+        """The version of the weights, which is part of the salt of cached prefixes."""
         self._times_forgotten = 0
-        # Older versions cannot detect loops: there they go on until max_tokens.
+        # Older versions of vLLM cannot detect loops, which then run until max_tokens.
         detection = getattr(vllm_sampling, "RepetitionDetectionParams", None)
         self._loop_detection = detection(**LOOP) if detection is not None else None
         self._on_cpu = on_cpu = current_platform.is_cpu()
@@ -112,7 +113,7 @@ class VllmEngine:
             options["enable_sleep_mode"] = self.takes_turns
         self._threads = _set_threads(config.cpu_threads, beside_trainer) if on_cpu else None
         self.block_tokens = options.get("block_size", GPU_BLOCK_TOKENS)
-        """The tokens of a block of the prefix cache, at most."""
+        """The most tokens of a block of the prefix cache."""
         self._asleep: Literal["", "weights wait", "no weights"] = ""
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             if config.tensor_parallel_size > 1:
@@ -120,7 +121,7 @@ class VllmEngine:
                     "Several ranks sample with an engine each, which cannot be spread over GPUs.",
                     "Set engine.tensor_parallel_size: 1, or sample from a vLLM server.",
                 )
-            # One engine in each rank, within the group of ranks that is already there.
+            # Each rank has an engine, within the existing process group.
             options["distributed_executor_backend"] = "external_launcher"
         try:
             with lazy_zeros() if on_cpu else nullcontext():
@@ -131,7 +132,7 @@ class VllmEngine:
                     max_num_seqs=config.max_num_seqs,
                     tensor_parallel_size=config.tensor_parallel_size,
                     enforce_eager=on_cpu if config.enforce_eager is None else config.enforce_eager,
-                    # Log-probabilities are those of the distribution that was sampled from, temperature applied.
+                    # Log-probabilities are those of the sampled distribution, with temperature applied.
                     logprobs_mode="processed_logprobs",
                     # A checkpoint's own sampling defaults would bias the importance ratio.
                     generation_config="vllm",
@@ -152,7 +153,7 @@ class VllmEngine:
         sampling: SamplingParams | Sequence[SamplingParams],
         seeds: Sequence[int],
     ) -> list[Completion]:
-        """Sample as `Engine.generate` says; each prompt may have its own sampling parameters."""
+        """Sample as `Engine.generate` describes; each prompt may have its own sampling parameters."""
         prompt_sampling = [sampling] * len(prompts) if isinstance(sampling, SamplingParams) else sampling
         check_room(prompts, self.max_model_len)
         if not prompts:
@@ -166,13 +167,13 @@ class VllmEngine:
         return [_completion(output) for output in outputs]
 
     def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
-        """Sample as `Engine.stream` says."""
+        """Sample as `Engine.stream` describes."""
         from vllm.sampling_params import RequestOutputKind
 
         self._wake()
         engine = self.llm.llm_engine
         running = self._running = {}
-        # A million objects of vLLM and torch live as long as the engine: Python's collector need not go through them.
+        # A million objects of vLLM and torch live as long as the engine, so the garbage collector can skip them.
         gc.freeze()
         earlier_s, began = self._stream_s, time.monotonic()
         while True:
@@ -187,7 +188,7 @@ class VllmEngine:
                 params.output_kind = RequestOutputKind.FINAL_ONLY
                 self._streamed += 1
                 name = f"stream-{self._streamed}"
-                # With its type the prompt is what vLLM would make of it, and is taken as it is.
+                # With an explicit type, vLLM takes the prompt as it is, without processing it again.
                 engine.add_request(name, {"type": "token", **self._salted(request.prompt)}, params)
                 running[name] = request
             step_began = time.monotonic()
@@ -199,21 +200,22 @@ class VllmEngine:
                     yield running.pop(output.request_id), _completion(output)
 
     def lengths(self) -> dict[int, int]:
-        """Return a mapping of the `sample` of each unfinished request to its number of tokens."""
+        """Return the number of tokens so far of each unfinished request, by its `sample`."""
         states = self.llm.llm_engine.output_processor.request_states.values()
-        # vLLM has request ids of its own after those that it was given.
+        # vLLM replaces request ids by internal ones, and stores the given id as the external id.
         lengths = {state.external_req_id: state.detokenizer.num_output_tokens() for state in states}
         return {request.sample: lengths[name] for name, request in self._running.items() if name in lengths}
 
     def facts(self) -> dict[str, Any]:
-        """Return the share of the time of its streams that the engine did not spend sampling, and on a CPU its
-        threads."""
+        """Return the share of time during streams in which the engine did not sample, and on CPU its threads."""
         idle = {"idle_share": round(1 - self._step_s / self._stream_s, 3)} if self._stream_s else {}
         return idle if self._threads is None else {**idle, "threads": self._threads}
 
     def _salted(self, prompt: Sequence[int]) -> dict[str, Any]:
-        """Return the prompt with the salt that ties cached prefixes to the weights that computed them: a sync makes the
-        old ones unreachable. The first weights need none, which vLLM would hash with every block."""
+        """Return the prompt with a cache salt for the current weights, so that prefixes of older weights are not used.
+
+        The first weights have no salt, since vLLM hashes a salt with every block.
+        """
         salted: dict[str, Any] = {"prompt_token_ids": list(prompt)}
         if self._version or self._times_forgotten:
             salted["cache_salt"] = f"weights-{self._version}-{self._times_forgotten}"
@@ -233,32 +235,32 @@ class VllmEngine:
             logprobs=0 if sampling.logprobs else None,
             prompt_logprobs=0 if sampling.prompt_logprobs else None,
             detokenize=False,
-            # vLLM would copy them deeply, in case that somebody changes them later.
+            # Without this, vLLM makes a deep copy of the parameters, in case they change later.
             skip_clone=True,
             **options,
         )
 
     def update_weights(self, named_tensors: Iterator[tuple[str, torch.Tensor]], version: int) -> None:
-        """Load new weights, which have Hugging Face names.
+        """Load new weights, given with their Hugging Face names.
 
-        A model with tied embeddings needs `lm_head.weight` as well: the CPU build keeps a packed copy that the
-        embedding alone would leave stale.
+        A model with tied embeddings needs `lm_head.weight`, too: the CPU build has a packed copy of it, which the
+        embedding alone would not update.
         """
         was_asleep = bool(self._asleep)
         if was_asleep:
             self._wake_part(WEIGHTS)
         self.llm.collective_rpc("reload_weights", kwargs={"weights_iterator": named_tensors})
         self._version = version
-        # New weights and those that they come from have gone through the GPU before the cache takes its share.
+        # The cache takes its memory only after the weights, since loading them takes GPU memory on both sides.
         if was_asleep:
             self._wake_part(CACHE)
         self._asleep = ""
 
     def sleep(self, weights_follow: bool = True) -> None:
-        """Give back the memory of cache and weights until it is used again.
+        """Release the memory of cache and weights until the engine is used again.
 
-        weights_follow: whether `update_weights` comes first; else a GPU's weights wait in host memory, and on a CPU
-        nothing is given back.
+        `weights_follow` is true if `update_weights` is called before the next use. If false, the weights of a GPU are
+        moved to host memory, and on CPU no memory is released.
         """
         if self._asleep or not (weights_follow if self._on_cpu else self.takes_turns):
             return
@@ -272,7 +274,7 @@ class VllmEngine:
             self.llm.sleep(level=2 if weights_follow else 1)
 
     def _wake(self) -> None:
-        """Wake where it sleeps with its weights."""
+        """Wake the engine if it sleeps. Raises RuntimeError if it waits for new weights."""
         if self._asleep == "no weights":
             raise RuntimeError("The engine sleeps: it has no weights until update_weights.")
         if self._asleep:
@@ -280,14 +282,14 @@ class VllmEngine:
             self._asleep = ""
 
     def _wake_part(self, tags: list[str]) -> None:
-        """Take memory again; on a CPU what others have freed meanwhile is given back first."""
+        """Take memory again. On CPU, memory that was freed meanwhile is returned to the system first."""
         if self._on_cpu:
             trim()
             return
         import torch
 
         self.make_room()
-        # vLLM maps memory past torch's allocator, which keeps what it was given back.
+        # Empty torch's cache of freed memory first, because vLLM maps its memory outside of torch's allocator.
         torch.cuda.empty_cache()
         self.llm.wake_up(tags=tags)
 
@@ -296,31 +298,31 @@ class VllmEngine:
         self._times_forgotten += 1
 
     def head_logits(self, hidden: torch.Tensor) -> torch.Tensor:
-        """Return the logits [N, V] that the engine's own output head gives for hidden states [N, H]."""
+        """Return the logits [N, V] of the engine's output head for hidden states [N, H]."""
         logits: torch.Tensor = self.llm.apply_model(lambda model: model.compute_logits(hidden))[0]
         return logits
 
     def vectors(self) -> dict[str, torch.Tensor]:
-        """Return the model's one-dimensional weights, such as norms', which vLLM keeps under their own names."""
+        """Return the model's one-dimensional weights, such as those of norms, whose names vLLM does not change."""
         named_vectors: dict[str, torch.Tensor] = self.llm.apply_model(
             lambda model: {name: value.detach() for name, value in model.named_parameters() if value.dim() == 1}
         )[0]
         return named_vectors
 
     def close(self) -> None:
-        """Let go of the engine; its memory comes back when the process ends."""
+        """Drop the engine. Its memory is freed when the process ends."""
         del self.llm
 
 
 def _set_threads(configured: int | None, beside_trainer: bool) -> str:
-    """Have torch and vLLM compute with this many threads from now on, and return a line on how many these are and why.
+    """Set the number of threads of torch and vLLM, and return a line with the number and its reason.
 
         2 cores, nothing else runs        ->  2
         2 cores, 7 processes want to run  ->  1
 
-    Threads that wait for each other spin, and where other processes have their cores they wait most of the time: on two
-    busy cores one thread samples several times as fast as two. A trainer in this process keeps all cores unless a
-    number is set: one that followed the load would change its sums from run to run.
+    Threads spin while they wait for each other, and on busy cores they wait most of the time: on two busy cores, one
+    thread samples several times as fast as two. With a trainer in this process, all cores are used unless a number is
+    configured. A number that depends on the load would change floating-point sums from run to run.
     """
     import torch
 
@@ -342,14 +344,16 @@ def _count_threads(threads: int, usable: int) -> str:
 
 
 def _busy_cores() -> float:
-    """Return how many cores the other processes of this machine would keep busy: as many as wanted to run in the last
-    minute, and do now. The first number alone has what this run did before, the second what lasts a moment."""
+    """Return the number of cores that other processes keep busy, in the last minute and now: the lower number.
+
+    The average of the last minute includes this run's earlier work, and the current number includes short bursts.
+    """
     lately, now = os.getloadavg()[0], _wanting_to_run()
     return lately if now is None else min(lately, now)
 
 
 def _wanting_to_run() -> float | None:
-    """Return how many threads of other processes want to run now, or None if the system does not say (Linux does)."""
+    """Return the number of runnable threads of other processes, or None if it is not known (outside of Linux)."""
     table = Path("/proc/loadavg")
     if not table.exists():
         return None
@@ -362,10 +366,10 @@ def _wanting_to_run() -> float | None:
 
 
 def _reason(error: Exception) -> str:
-    """Return what an error says, in one line of REASON_CHARS at most.
+    """Return the message of an error in one line of at most REASON_CHARS.
 
-    An error of pydantic begins with the number of mistakes and the first one's field; what is wrong comes after
-    "Value error, ": `1 validation error ...\n  Value error, No model config found [type=value_error, ...]`.
+    An error of pydantic begins with a count and a field. Its reason comes after "Value error, ":
+    `1 validation error ...\n  Value error, No model config found [type=value_error, ...]`.
     """
     lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
     first = lines[0] if lines else type(error).__name__

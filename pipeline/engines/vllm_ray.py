@@ -1,12 +1,12 @@
-"""Several in-process vLLM engines side by side, each on GPUs of its own or on a node of its own, through Ray.
+"""Several vLLM engines in parallel through Ray, each on separate GPUs or on a separate node.
 
     take  ->  requests  ->  engine on node A, GPU 0   ->  completions
                         ->  engine on node A, GPU 1   ->
                         ->  engine on node B, GPU 0   ->
 
-vLLM itself refuses data parallelism in one process. Here every engine is an actor that Ray places; it ends with this
-process, even if that is killed. The requests of an engine that is lost go to the others. It starts anew where Ray has
-room for it, also on a node that joins later, and takes requests again when it has loaded the model.
+vLLM refuses data parallelism in one process. So every engine is an actor that Ray places. It ends with this process,
+even if the process is killed. The requests of a lost engine go to the others. The engine is restarted as soon as Ray
+has room for it, also on a node that joins later, and takes requests again once the model is loaded.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from truegold.pipeline.running.ray_cluster import join_cluster
 from truegold.verifiers import SetupError
 
 WORK_S = 0.25
-"""How long an engine samples before it hands over what is finished and takes new requests."""
+"""The seconds for which an engine samples before it returns finished completions and takes new requests."""
 MOST_LOSSES = 4
-"""An engine that is lost this many times does not start anew."""
+"""The number of times that an engine is lost before it is given up."""
 LONGEST_START_S = 1800.0
-"""How long engines may take to start while none samples."""
+"""The longest time without any ready engine, in seconds."""
 LONGEST_SILENCE_S = 3600.0
-"""The time that an engine may take without finishing a request."""
+"""The longest time that an engine may run without finishing a request, in seconds."""
 HANDFUL = 16
-"""The requests that an engine gets at a time, before it is the next one's turn."""
+"""The number of requests that an engine gets before the next engine's turn."""
 
 
 class Replica:
@@ -47,11 +47,11 @@ class Replica:
         self._sampling: SamplingParams | None = None
 
     def work(self, requests: list[tuple[int, Request]], sampling: SamplingParams) -> list[tuple[int, Completion]]:
-        """Take requests, sample for a while, and return the finished completions with the callers' numbers."""
+        """Add requests, sample for WORK_S, and return the finished completions with the numbers of their requests."""
         self._todo.extend(requests)
         self._outstanding.update((request, index) for index, request in requests)
         if self._stream is None or sampling != self._sampling:
-            # Other sampling comes with another stream of the caller, who has waited for the end of the first.
+            # New sampling parameters mean a new stream of the caller, which starts after the previous one has ended.
             self._stream, self._sampling = self._engine.stream(self._take, sampling), sampling
         ended = time.monotonic() + WORK_S
         finished: list[tuple[int, Completion]] = []
@@ -61,7 +61,7 @@ class Replica:
         return finished
 
     def facts(self) -> dict[str, Any]:
-        """Return what the engine says of its work."""
+        """Return the facts of the engine (`Engine.facts`)."""
         return self._engine.facts()
 
     def _take(self, count: int) -> list[Request]:
@@ -71,7 +71,7 @@ class Replica:
 
 @dataclass
 class _Worker:
-    """An engine, as this process sees it."""
+    """The state of an engine in the calling process."""
 
     name: str
     actor: Any
@@ -79,32 +79,32 @@ class _Worker:
     completions: int = 0
     tokens: int = 0
     is_ready: bool = False
-    """Whether it takes requests; else it starts, or is lost."""
+    """Whether the engine takes requests. If not, it is starting or lost."""
     asked: float = 0.0
-    """When it was last asked for what is finished."""
+    """The time when the engine was last asked for finished completions."""
     losses: list[str] = field(default_factory=list)
-    """The reasons for which it was lost."""
+    """The reason for each loss of the engine."""
 
 
 class RayEngine:
-    """Samples from `config.data_parallel_size` engines on the checkpoint in folder `model`."""
+    """An engine that distributes requests over `config.data_parallel_size` engines on the checkpoint in `model`."""
 
     def __init__(self, model: Path, config: VllmEngineConfig) -> None:
         ray, self._joined = join_cluster(config.ray_address, "engine.ray_address")
         self._ray: Any = ray
         self.max_model_len = config.max_model_len
         self._most_requests = QUEUED_PER_SEQUENCE * config.max_num_seqs
-        """The requests that one engine may hold."""
+        """The most requests of one engine at a time."""
         self._next_index = 0
-        """The number of the next request that is handed out."""
+        """The number of the next request."""
         options = resources(ray.cluster_resources(), config)
         alone = config.model_copy(update={"data_parallel_size": 1, "ray_address": None})
         make: Any = ray.remote(**options)(Replica)
         self._make_actor: Callable[[], Any] = lambda: make.remote(str(model.resolve()), alone)
         self._starting: dict[Any, _Worker] = {}
-        """Maps the object that Ray completes when an engine has started to the engine."""
+        """The engines that are starting, by the Ray object that is completed when an engine has started."""
         self._had_one = time.monotonic()
-        """The time at which an engine was ready last."""
+        """The last time when any engine was ready."""
         self._workers = [
             self._start(_Worker(f"engine {index}", self._make_actor())) for index in range(config.data_parallel_size)
         ]
@@ -112,12 +112,12 @@ class RayEngine:
     def generate(
         self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seeds: Sequence[int]
     ) -> list[Completion]:
-        """Sample as `Engine.generate` says."""
+        """Sample as `Engine.generate` describes."""
         take = hand_out(prompts, seeds, self.max_model_len)
         return collect(self.stream(take, sampling), len(prompts))
 
     def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
-        """Sample as `Engine.stream` says."""
+        """Sample as `Engine.stream` describes."""
         working: dict[Any, _Worker] = {}
         orphans: list[Request] = []
         while True:
@@ -128,7 +128,7 @@ class RayEngine:
             if not references:
                 time.sleep(POLL_S)
                 continue
-            # Engines that wait for requests get them at once, also while another one starts.
+            # If a ready engine is idle, do not wait for engines that are starting.
             is_idle = not working and any(worker.is_ready for worker in self._workers)
             done, _ = self._ray.wait(references, num_returns=1, timeout=POLL_S if is_idle else WORK_S)
             self._check_starts()
@@ -156,7 +156,7 @@ class RayEngine:
                     orphans += self._lose(worker, TimeoutError(hangs))
 
     def facts(self) -> dict[str, Any]:
-        """Return what each engine has done."""
+        """Return the completions, tokens and losses of each engine."""
         return {
             "engines": [
                 {"engine": each.name, "completions": each.completions, "tokens": each.tokens, "lost": each.losses}
@@ -165,7 +165,7 @@ class RayEngine:
         }
 
     def close(self) -> None:
-        """End the engines, and Ray where it was started here."""
+        """End the engines, and also Ray if it was started here."""
         for worker in self._workers:
             self._ray.kill(worker.actor)
         if not self._joined:
@@ -174,8 +174,10 @@ class RayEngine:
     def _hand_out(
         self, take: TakeRequests, sampling: SamplingParams, working: dict[Any, _Worker], orphans: list[Request]
     ) -> bool:
-        """Give requests to the idle workers, a handful in turn, so that a few requests are spread as well; return
-        whether no further ones will come."""
+        """Give requests to the idle engines, HANDFUL at a time in turn, so that even few requests are spread.
+
+        Return whether `take` has reached its end.
+        """
         busy = {worker.name for worker in working.values()}
         idle = [worker for worker in self._workers if worker.is_ready and worker.name not in busy]
         batches: dict[str, list[tuple[int, Request]]] = {worker.name: [] for worker in idle}
@@ -201,12 +203,12 @@ class RayEngine:
         return ended
 
     def _start(self, worker: _Worker) -> _Worker:
-        """Have an engine take requests when its actor has loaded the model."""
+        """Note that an engine is starting. It takes requests once its actor has loaded the model."""
         self._starting[worker.actor.facts.remote()] = worker
         return worker
 
     def _check_starts(self) -> None:
-        """Raise SetupError if no engine is ready, and none has been for long."""
+        """Raise SetupError if no engine has been ready for LONGEST_START_S."""
         if any(worker.is_ready for worker in self._workers):
             self._had_one = time.monotonic()
         elif time.monotonic() - self._had_one > LONGEST_START_S:
@@ -216,11 +218,13 @@ class RayEngine:
             )
 
     def _lose(self, worker: _Worker, error: Exception) -> list[Request]:
-        """Start a lost engine anew, unless it has never worked or was lost often, and return the requests that it
-        had."""
+        """Restart a lost engine, and return its unfinished requests.
+
+        An engine that never worked, or was lost too often, is not restarted.
+        """
         worker.losses.append(str(error).strip().splitlines()[-1][:300])
         has_worked, worker.is_ready = worker.is_ready or len(worker.losses) > 1, False
-        # Its process may be there yet, where its engine has failed or its node does not answer.
+        # The actor's process may still run, if only its engine failed or its node does not answer.
         self._ray.kill(worker.actor)
         if has_worked and len(worker.losses) < MOST_LOSSES:
             worker.actor = self._make_actor()
@@ -236,18 +240,18 @@ class RayEngine:
 
 
 def _strip(numbered: Sequence[tuple[int, Request]]) -> list[tuple[int, Request]]:
-    """Return plain requests to send: subclasses of Request carry data of the caller's that the engine does not need.
+    """Return plain requests to send, without the additional data of subclasses of Request.
 
-    The number stands for the sample, so that no two requests of an engine are equal: they are the keys of
+    Each request's number replaces its `sample`. So no two requests of an engine are equal, and they can be the keys of
     `Replica._outstanding`.
     """
     return [(index, Request(request.prompt, request.seed, index)) for index, request in numbered]
 
 
 def resources(cluster: dict[str, float], config: VllmEngineConfig) -> dict[str, Any]:
-    """Return the options of an actor: its GPUs or, on a cluster without any, its CPUs.
+    """Return the Ray options of an actor: its GPUs or, on a cluster without GPUs, its CPUs.
 
-    Raises SetupError if the cluster has too few for all engines.
+    Raises SetupError if the cluster has too few GPUs for all engines.
     """
     gpus, engines = int(cluster.get("GPU", 0)), config.data_parallel_size
     if not gpus and config.tensor_parallel_size == 1:

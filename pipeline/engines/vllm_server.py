@@ -1,6 +1,6 @@
-"""Samples from running vLLM servers, over their OpenAI-compatible completions API with token ids in and out.
+"""Samples from running vLLM servers, over their OpenAI-compatible completions API, with token ids in and out.
 
-Start each server so that its log-probabilities are those of the distribution it samples from:
+Start each server so that its log-probabilities are those of the distribution that it samples from:
 `vllm serve MODEL --logprobs-mode processed_logprobs --generation-config vllm`.
 """
 
@@ -27,9 +27,10 @@ from truegold.pipeline.engines.server_replies import CompletionRequest
 
 
 class ServerEngine:
-    """Samples from the servers that `config` names.
+    """An engine that samples from the servers of `config`.
 
-    With an `encoder` their tokens are compared with their texts, and the weights of several servers with each other.
+    With an `encoder`, the tokens of each reply are compared with its text, and several servers are checked for equal
+    weights.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class ServerEngine:
         preparation: Preparation | None = None,
     ) -> None:
         self._extra_body: dict[str, Any] = {}
-        """Further fields of every request for completions."""
+        """Additional fields of every completion request."""
         self._pool = Pool(config, read_key(config.api_key_env), encoder, preparation)
         self._loop = RequestLoop()
         try:
@@ -55,17 +56,17 @@ class ServerEngine:
         sampling: SamplingParams | Sequence[SamplingParams],
         seeds: Sequence[int],
     ) -> list[Completion]:
-        """Sample as `Engine.generate` says; each prompt may have its own sampling parameters."""
+        """Sample as `Engine.generate` describes; each prompt may have its own sampling parameters."""
         prompt_sampling = [sampling] * len(prompts) if isinstance(sampling, SamplingParams) else sampling
         take = hand_out(prompts, seeds, self.max_model_len)
         return collect(self._stream(take, lambda request: prompt_sampling[request.sample]), len(prompts))
 
     def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
-        """Sample as `Engine.stream` says, with as many requests on the way as the servers take."""
+        """Sample as `Engine.stream` describes, with as many pending requests as the servers take."""
         return self._stream(take, lambda _: sampling)
 
     def facts(self) -> dict[str, Any]:
-        """Return what each server has done, and why it is not up if it is not."""
+        """Return the work of each server, and the reason for a server that is not up."""
         return {"servers": [server.facts() for server in self._pool.servers]}
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The curated set as a folder that `datasets.load_dataset` reads, with its data card. `export` is the stage."""
+"""Stage `export`: writes the curated set as a folder for `datasets.load_dataset`, with its data card."""
 
 from truegold.pipeline.export.stage import export
 

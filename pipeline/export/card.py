@@ -1,5 +1,4 @@
-"""The data card of a curated set: collects its facts from the tables of the run, and writes it as a Hugging Face
-README.
+"""The data card of a curated set, a Hugging Face README with facts from the run's tables.
 
     ---
     configs: [{config_name: default, data_files: [{split: train, path: data/train.parquet}]}]
@@ -9,7 +8,7 @@ README.
     ...
 
 The YAML head has the fields of `datasets.DatasetInfo`; sizes are in bytes. Without the stage `decontaminate` the card
-says that decontamination was "not run". Leaks of the run's own held-out rows are always counted, because `dedup` finds
+says that decontamination was "not run". Leaks of the run's own held-out rows are always counted, since `dedup` finds
 them.
 """
 
@@ -51,25 +50,25 @@ FOLDER = Path(__file__).parent
 SOURCES_SHOWN = 20
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
 NOT_STATED = "not stated"
-"""The name under which the card counts rows without a licence."""
+"""The licence under which the card counts rows without one."""
 
 RowCounts = dict[str, Counter[str]]
-"""Counts of rows: for each property in COUNTED by its values, and for `flags` by reason."""
+"""Counts of rows: for each property in COUNTED by value, and for `flags` by reason."""
 COUNTED = ("verifiers", "domains", "sources", "languages", "gold_types", "licenses", "origins")
 
 
 @dataclass(frozen=True)
 class SplitFile:
-    """One file of the set."""
+    """One split of the set as a file."""
 
     name: str
     path: str
-    """The path within the folder of the set."""
+    """The path relative to the set's folder."""
     rows: int
     bytes: int
-    """The size of its columns in memory (Arrow)."""
+    """The size of the columns in memory (Arrow)."""
     file_bytes: int
-    """Its size on disk."""
+    """The size on disk."""
 
 
 def count_row(counts: RowCounts, row: Row, flags: Sequence[str]) -> None:
@@ -90,14 +89,14 @@ def count_row(counts: RowCounts, row: Row, flags: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class Matches:
-    """The matches of one kind with one evaluation set."""
+    """The numbers of matches of one kind with one evaluation set."""
 
     against: str
     kind: str
     rows: int
-    """Rows of the data that match an item."""
+    """Rows of the data that match an item of the set."""
     in_train: int
-    """Matching rows that are in the training split, because this kind of match drops no rows."""
+    """Matching rows in the training split; they are kept because this kind of match drops no rows."""
     in_heldout: int
     """Matching rows that are held out."""
 
@@ -107,9 +106,9 @@ class Decontamination:
     """The result of decontamination."""
 
     is_run: bool
-    """Whether the data was compared with evaluation sets."""
+    """True if the data was compared with evaluation sets."""
     sets: Mapping[str, int]
-    """The evaluation sets with their numbers of items."""
+    """The number of items of each evaluation set."""
     matches: tuple[Matches, ...]
     leaked_heldout: int
     """The number of rows that were dropped because they leak a held-out row."""
@@ -128,25 +127,25 @@ class DataCard:
     splits: tuple[SplitFile, ...]
     records_in: int
     removed: tuple[tuple[str, str, int], ...]
-    """(stage, reason, rows) of rows that were rejected, dropped or left in reserve. These and the rows of the splits
-    add up to `records_in`."""
+    """(stage, reason, rows) of rows that were rejected, dropped or put in reserve. Together with the rows of the splits
+    they add up to `records_in`."""
     by_source: tuple[SourceAccount, ...]
-    """The same by source. Empty if there is only one source."""
+    """The account of each source; empty if there is only one."""
     edits: tuple[tuple[str, str, int], ...]
     """(stage, reason, edits)."""
     cut: tuple[str, ...]
-    """The phrases that were cut off many prompts, a sentence each."""
+    """A sentence for each phrase that was cut off many prompts."""
     flags: Mapping[str, int]
-    """Rows of the set with a flag, by reason. Such a flag only advises, or a reviewer kept the row."""
+    """The number of flagged rows in the set, by reason. These flags only advise, or a reviewer kept the row."""
     counts: Mapping[str, Mapping[str, int]]
-    """Counts of rows for each property in COUNTED, such as the verifier (with its version, and the digest of its file
-    if it is imported) or the licence."""
+    """The number of rows for each value of each property in COUNTED, such as the licence. Verifiers are named with
+    their version, imported ones with the digest of their file."""
     label_errors: LabelErrors
     decontamination: Decontamination
 
 
 def cut_phrases(cleaned: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what the record of cleaning says was cut off many prompts."""
+    """Return the sentences of the clean stage's record about phrases that were cut off many prompts."""
     return tuple(cleaned.get("report", {}).get("facts", {}).get(CUT, ()))
 
 
@@ -160,7 +159,7 @@ def gather_card(
     inputs: Mapping[str, Path],
 ) -> DataCard:
     """Collect the facts of the card from the exported `tables`. Raises RuntimeError if rows are missing
-    (`report.accounting`)."""
+    (`accounting`)."""
     account = count_rows_by_end(files)
     configuration = {
         name: {key: record[key] for key in ("fn", "version", "config")} for name, record in files.records.items()
@@ -189,7 +188,7 @@ def gather_card(
 
 
 def _dtype(kind: pa.DataType) -> str:
-    """Return a column's type as Hugging Face's `dataset_info` names it."""
+    """Return a column's type in the notation of Hugging Face's `dataset_info`."""
     names: dict[Any, str] = {pa.string(): "string", pa.int64(): "int64", pa.float64(): "float64"}
     if pa.types.is_struct(kind):
         return "{" + ", ".join(f"{part.name}: {_dtype(part.type)}" for part in kind) + "}"
@@ -233,7 +232,7 @@ def _leaked_heldout(files: RunFiles) -> int:
 
 
 def read_decontamination(table: Path | None, rows: list[Path], leaked_heldout: int) -> Decontamination:
-    """Count the matches of a run with evaluation sets. `rows` are the exported rows."""
+    """Return the result of decontamination, from the table of matches; `rows` are the exported tables."""
     if table is None:
         return Decontamination(False, {}, (), leaked_heldout)
     matched = pl.scan_parquet(table).select("id", "row", "against", "kind")
@@ -250,7 +249,7 @@ def read_decontamination(table: Path | None, rows: list[Path], leaked_heldout: i
 
 
 def render(card: DataCard) -> str:
-    """Return the card as the text of a README.md."""
+    """Return the card as Markdown with a YAML head."""
     body = templates_in(FOLDER).get_template("card.md.jinja")
     rows = sum(split.rows for split in card.splits)
     text = body.render(card=card, rows=rows, describe_losses=describe_losses, list_counts=_list_counts)
@@ -290,13 +289,13 @@ def _front_matter(card: DataCard) -> dict[str, Any]:
     if card.license:
         head["license"] = card.license
     elif stated:
-        # The set has a licence if all rows have the same one. The hub has no name for a mixture.
+        # The set has a licence if all rows share it. The hub has no name for a mixture.
         head["license"] = stated[0] if len(card.counts["licenses"]) == 1 else "other"
     return head
 
 
 def _feature(name: str, dtype: str) -> dict[str, Any]:
-    """Return a column as `dataset_info` describes it."""
+    """Return a column in the form of `dataset_info`."""
     entries = dtype.removeprefix("list[")
     if entries == dtype:
         return {"name": name, "dtype": dtype}

@@ -1,15 +1,15 @@
-"""Completions of a run for examples and preferences: of each row some that are right, and some that are wrong.
+"""Chooses right and wrong completions of a run for training examples and preference pairs.
 
-    profile/samples.parquet     16 samples of a row: 5 right, 9 wrong, 1 cut, 1 that could not be read
+    profile/samples.parquet     16 samples of a row: 5 right, 9 wrong, 1 cut off, 1 unreadable
     synth/distilled.parquet     2 positives of a row that hardly ever passes
-    train/completions/          what a training drew, step by step
+    train/completions/          the rollouts of a training, step by step
 
     read_completions(run, CompletionChoice(per_row=1)).right["9f0c..."]   [DrawnCompletion("9+4=13 ...", "profile")]
 
-Right is what earned the full score, wrong what answered and earned less. Left out, and counted, is what was cut or
-repeats itself, what has no score, and what could not be read: that may be right in another form. Of each row `per_row`
-of either kind are taken, each text once: those with the smallest SHA-256 of seed, row and text, so that the same are
-taken every time, in any order of drawing.
+A right completion has the full score; a wrong one gave an answer and has less. Other completions are counted and left
+out: those that were cut off, repeat themselves, have no score, or could not be read, since they may be right in another
+form. For each row, up to `per_row` distinct texts of either kind are chosen: those with the smallest SHA-256 of seed,
+row and text. So the choice is the same each time, in any order of sampling.
 """
 
 from __future__ import annotations
@@ -29,53 +29,53 @@ from truegold.pipeline.tables.run_files import read_manifest
 from truegold.verifiers import InputError, Reason
 
 ANSWERED = frozenset((Reason.MISMATCH, Reason.HEDGED, Reason.PARTIAL))
-"""The reasons for which a completion is wrong. Others say that nothing was read."""
+"""The reasons of wrong completions. Other reasons mean that no answer was read."""
 ORIGINS = {
     "profile": "profile/samples.parquet",
     "synth": "synth/distilled.parquet",
     "train": "train/completions/step-*.parquet",
     "profile_after": "profile_after/samples.parquet",
 }
-"""Maps a stage to the table of the completions that it has drawn."""
+"""Maps each stage to the table of its completions."""
 BEFORE_TRAINING = ("profile", "synth")
 
 
 class DrawnCompletion(NamedTuple):
-    """A completion, and who drew it."""
+    """A completion and its origin."""
 
     text: str
     origin: str
-    """The stage, and of positives the strategy: `synth:reflect`."""
+    """The stage that sampled it; for a positive also the strategy: `synth:reflect`."""
 
 
 @dataclass(frozen=True)
 class CompletionChoice:
-    """How many completions of a row are taken, and of which."""
+    """The settings for choosing completions."""
 
     per_row: int = 1
-    """At most this many of either kind."""
+    """The largest number of right and of wrong completions for a row."""
     seed: int = 0
     origins: Sequence[str] = BEFORE_TRAINING
-    """Stages, as in ORIGINS."""
+    """The stages whose completions are used; see ORIGINS."""
 
 
 @dataclass
 class RunCompletions:
-    """The completions that were taken from a run, for each row."""
+    """The chosen completions of a run, by row id."""
 
     chat: ChatConfig
-    """The chat around the problem when they were drawn."""
+    """The chat prompt with which they were sampled."""
     right: dict[str, list[DrawnCompletion]] = field(default_factory=dict)
     wrong: dict[str, list[DrawnCompletion]] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
-    """Numbers of other completions, by kind: `cut`, `unjudged`, `unread`."""
+    """The numbers of other completions, by kind: `cut`, `unjudged`, `unread`."""
 
 
 def read_completions(run_dir: Path, choice: CompletionChoice) -> RunCompletions:
-    """Return the completions of a run, in memory no more than are taken.
+    """Return the chosen completions of a run; no others are kept in memory.
 
-    Stages that the run has no more, as its manifest says, count for nothing. Raises InputError if the folder is not a
-    run with completions, if they are turns of dialogues, or if stages sampled from different prompts.
+    Stages that are missing from the run's manifest are ignored. Raises InputError if the folder is not a run with
+    completions, if they are turns of dialogues, or if its stages sampled from different prompts.
     """
     stages = read_manifest(run_dir)
     origins = [origin for origin in choice.origins if origin in stages]
@@ -83,7 +83,7 @@ def read_completions(run_dir: Path, choice: CompletionChoice) -> RunCompletions:
     if not tables:
         raise InputError(
             f"{run_dir} has no completions of {', '.join(choice.origins)}.",
-            "Name the folder of a run that has drawn some: truegold profile, truegold synth, truegold run.",
+            "Name the folder of a run that has sampled some: truegold profile, truegold synth, truegold run.",
         )
     drawn = RunCompletions(_chat_of(run_dir, list(dict(tables))))
     kept: dict[str, dict[str, list[tuple[str, DrawnCompletion]]]] = {"right": {}, "wrong": {}}
@@ -128,7 +128,7 @@ def _keep(
     completion: DrawnCompletion,
     choice: CompletionChoice,
 ) -> None:
-    """Put a completion among the row's best, the smallest digest first, where it is one of them and not there yet."""
+    """Insert a completion into the row's best ones, ordered by digest, if it is among them and not a repetition."""
     text = f"{choice.seed} {record['id']} {completion.text}"
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     if all(digest != other for other, _ in best):
@@ -137,12 +137,12 @@ def _keep(
 
 
 def _chat_of(run_dir: Path, stages: Sequence[str]) -> ChatConfig:
-    """Return what the stages put around a problem; InputError where they differ."""
+    """Return the chat prompt of the stages. Raises InputError if they differ."""
     chats = {stage: ChatConfig.model_validate(_config_of(run_dir, stage).get("chat") or {}) for stage in stages}
     if odd := [stage for stage in stages if chats[stage] != chats[stages[0]]]:
         raise InputError(
-            f"In {run_dir} the stages {stages[0]} and {odd[0]} drew from different prompts (chat).",
-            f"Take them apart: --completions {stages[0]}",
+            f"In {run_dir} the stages {stages[0]} and {odd[0]} sampled from different prompts (setting chat).",
+            f"Export one of them: --completions {stages[0]}",
         )
     return chats[stages[0]]
 
@@ -155,12 +155,12 @@ def _config_of(run_dir: Path, stage: str) -> Mapping[str, Any]:
 def _refuse_dialogues(run_dir: Path) -> None:
     if _config_of(run_dir, "train").get("turns") is not None:
         raise InputError(
-            f"The training of {run_dir} held dialogues; a turn of one is not an answer to the prompt alone.",
+            f"The training of {run_dir} held dialogues, whose turns are not answers to the prompt alone.",
             "Leave them out: --completions profile",
         )
 
 
 def rescued_rows(run_dir: Path) -> Iterator[Row]:
-    """Yield the rows that synthesis brought back among the selected ones; the run's export was written before."""
+    """Yield the selected rows that synthesis brought back. They are missing from the run's export, which is older."""
     if "synth" in read_manifest(run_dir):
         yield from read_rows(run_dir / "synth" / "selected.parquet")

@@ -1,12 +1,12 @@
-"""Writes a curated set in the format of a trainer, and checks it by reading it as the trainer does.
+"""Writes a curated set in a trainer's format, and checks the files with the trainer's own reader.
 
     convert(Path("runs/gsm8k"), FORMATS["verl"], Path("out"), ...)   out/train.parquet, out/test.parquet, out/README.md
     check(Path("out/train.parquet"), FORMATS["verl"])     Checked(1319, ("published schema", "verl 0.9.1"), ())
 
 The data may be any of these (`tables_of`):
 
-    runs/gsm8k                      the tables of its stage `export`
-    out, with data/train.parquet    such tables
+    runs/gsm8k                      a run: the tables of its stage `export`
+    out, with data/train.parquet    truegold's own tables
     out, with train.jsonl           a set in a trainer's format, read back
     train.jsonl                     any file that `ingest` reads
 """
@@ -76,36 +76,36 @@ from truegold.verifiers import (
 from truegold.verifiers.code.suite.row_tests import Unusable
 
 TYPES = {"pass_rate": pa.float64(), "suspicion": pa.float64(), "posterior": PROFILE_SCHEMA.field("posterior").type}
-"""Columns that have their type also if no row has a value."""
+"""The types of columns that may have no values."""
 ORIGINS_SHOWN = 20
 SHOWN_MISTAKES = 5
-"""The most invalid records that are described."""
+"""The largest number of mistakes that are described."""
 
 _ADDED_COLUMNS = {FLAGS_FIELD.name, *(column.name for column in PROVENANCE_FIELDS)}
 
 
 @dataclass
 class Written:
-    """The result of `convert`."""
+    """The result of `convert`, with counts of written and omitted rows."""
 
     splits: dict[Path, int] = field(default_factory=dict)
-    """The rows of each split's file."""
+    """The number of rows in each split's file."""
     rejected: Counter[str] = field(default_factory=Counter)
-    """Records that could not become rows, and rows that do not fit the format, by reason."""
+    """The number of rejected records and of rows that do not fit the format, by reason."""
     first_rejects: list[dict[str, Any]] = field(default_factory=list)
-    """The first of them of each reason, as `ingest` writes it."""
+    """The first rejected row of each reason, in the form of `ingest`."""
     incomplete: Counter[str] = field(default_factory=Counter)
-    """The numbers of rows without the needed completions, by the kind that is missing."""
+    """The number of rows without the needed completions, by the missing kind."""
     completions_left_out: Counter[str] = field(default_factory=Counter)
-    """Completions that are neither right nor wrong, as `RunCompletions` counts them."""
+    """The number of completions that are neither right nor wrong, by kind (`RunCompletions`)."""
     notes: list[str] = field(default_factory=list)
-    """Further notes."""
+    """Further lines for the user."""
     needs_reward: int = 0
-    """Rows that need truegold's own reward at the target (`Format.remark`)."""
+    """The number of rows that need truegold's own reward in the target (`Format.remark`)."""
     replaced: str | None = None
-    """When the set was written that this one replaces, if there was one."""
+    """The time of the replaced set, or None."""
     moved: int = 0
-    """Rows that had named another split than the one that they stand in."""
+    """The number of rows whose own column named another split than their new one."""
     verifiers: Counter[str] = field(default_factory=Counter)
     licenses: Counter[str] = field(default_factory=Counter)
     origins: Counter[str] = field(default_factory=Counter)
@@ -119,14 +119,14 @@ class Written:
         self.origins[row.provenance.origin] += 1
 
     def reject(self, row: Row, error: Unusable) -> None:
-        """Count a row that is left out."""
+        """Count an omitted row under the error's reason."""
         if error.reason not in self.rejected:
             named = {"source": row["source"], "source_row": row["source_row"]}
             self.first_rejects.append({**named, "reason": error.reason, "detail": error.detail})
         self.rejected[error.reason] += 1
 
     def describe_losses(self) -> str:
-        """Return a sentence on rows that were left out."""
+        """Return a sentence about omitted rows."""
         lost = [f"rejected: {describe_reasons(self.rejected)}"] if self.rejected else []
         lost += [f"rows with {what}: {count:,}" for what, count in self.incomplete.items()]
         firsts = [f"{first['reason']}: {first['detail']}" for first in self.first_rejects]
@@ -136,7 +136,7 @@ class Written:
         return f"Left out: {'; '.join(lost) or 'nothing'}.{why}"
 
     def lines(self, form: Format) -> list[str]:
-        """Return the lines of the command on written and omitted rows."""
+        """Return the output lines about written and omitted rows."""
         rows = sum(self.splits.values())
         lines = [f"{path}: {count:,} rows" for path, count in self.splits.items()]
         if self.replaced is not None:
@@ -147,7 +147,7 @@ class Written:
             left_out = describe_reasons(self.completions_left_out)
             lines.append(f"Completions that are neither right nor wrong: {left_out}.")
         if self.moved:
-            lines.append(f"{self.moved:,} rows had named another split than the one that they stand in now.")
+            lines.append(f"{self.moved:,} rows named another split in their own column than the one that they are in.")
         lines += self.notes
         if self.needs_reward:
             lines.append(f"{self.needs_reward:,} of {rows:,} rows {form.remark}.")
@@ -156,14 +156,13 @@ class Written:
 
 @dataclass(frozen=True)
 class Checked:
-    """The result of reading a file as its target does."""
+    """The result of reading a file like its target."""
 
     rows: int
     readers: tuple[str, ...]
-    """The readers of the file: the published schema, and the target's own code with its version where it is
-    installed."""
+    """The checks that ran: the published schema, and the target's own code with its version if it is installed."""
     mistakes: tuple[str, ...]
-    """The mistakes, one line each; empty where everything fits."""
+    """One line for each mistake; empty if the file fits."""
 
 
 def convert(
@@ -178,10 +177,10 @@ def convert(
 ) -> Written:
     """Write the rows of `data` into `out_dir`.
 
-    `source` says how a file is read, where `data` is one; its verifier, licence, origin and limit are those of a run or
-    an exported set as well. `choice` says which completions of a run a format of completions gets. Raises InputError if
-    there are no rows or more are rejected than `bounds` allow, ConfigError where `source` names columns of what are
-    truegold's own tables.
+    `source` says how to read a file. Its verifier, licence, origin and limit also apply to a run or an exported set.
+    `choice` selects completions for a format that needs them. Raises InputError if there are no rows, or more are
+    rejected than `bounds` allow. Raises ConfigError if `source` names columns although `data` has truegold's own
+    tables.
     """
     refuse_input(out_dir, data)
     _refuse_other_set(out_dir, form, data)
@@ -224,11 +223,11 @@ def convert(
     if drawn is not None:
         written.completions_left_out = drawn.left_out
         if not drawn.chat.use_template:
-            written.notes.append("They were drawn without a chat template (chat.use_template); TRL will apply one.")
+            written.notes.append("They were sampled without a chat template (chat.use_template); TRL will apply one.")
     if (cleaned := data / "clean" / "stage.json").is_file():
         written.notes += cut_phrases(orjson.loads(cleaned.read_bytes()))
     written.notes += [
-        f"{path} is of an earlier export, and no part of this set."
+        f"{path} is from an earlier export and does not belong to this set."
         for path in _splits_in(out_dir)
         if path not in written.splits
     ]
@@ -243,8 +242,8 @@ def convert(
 
 
 def _refuse_other_set(out_dir: Path, form: Format, data: Path) -> None:
-    """Raise ConfigError where a folder has files of these names that are not an earlier export of this format, or has
-    what is read."""
+    """Raise ConfigError if files would be overwritten that are not an earlier export of this format, or are the
+    input."""
     card = out_dir / "README.md"
     text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
     others = [*_splits_in(out_dir), *([card] if text else [])]
@@ -261,17 +260,17 @@ def _refuse_other_set(out_dir: Path, form: Format, data: Path) -> None:
 
 
 def _day_of_set(out_dir: Path) -> str | None:
-    """Return when the set in a folder was written, or None if the folder has no set."""
+    """Return the time when the set in a folder was written, or None if there is none."""
     card = out_dir / "README.md"
     return f"{datetime.fromtimestamp(card.stat().st_mtime):%Y-%m-%d %H:%M}" if card.is_file() else None
 
 
 _WRITTEN_FOR = "Written by truegold for {}."
-"""The line of a set's card by which its format is known again."""
+"""The line of a set's card that states its format."""
 
 
 def _with_rescued(rows: Iterator[Row], run_dir: Path) -> Iterator[Row]:
-    """Yield the rows, and then rows that have a positive only from synthesis."""
+    """Yield the rows, then those that have a right completion only from synthesis."""
     seen: set[RowKey] = set()
     for row in rows:
         seen.add(row_key(row))
@@ -280,7 +279,7 @@ def _with_rescued(rows: Iterator[Row], run_dir: Path) -> Iterator[Row]:
 
 
 def _as_stated(rows: Iterator[Row], source: FileSource, written: Written) -> Iterator[Row]:
-    """Yield the rows with the verifier, licence and origin of their source."""
+    """Yield the rows with the verifier, licence and origin that `source` sets."""
     for row in rows:
         if source.verifier is not None:
             arguments = orjson.loads(row["verifier_args"] or "{}")
@@ -294,7 +293,7 @@ def _as_stated(rows: Iterator[Row], source: FileSource, written: Written) -> Ite
 
 
 def _read_by(rows: Iterator[Row], verifier: str, written: Written) -> Iterator[Row]:
-    """Yield rows whose gold the user's verifier can read, and reject the others."""
+    """Yield the rows whose gold the user's verifier can read, and reject the others."""
     resolved = resolve(verifier)
     if judges_solutions(resolved) or gold_response(resolved, "1") is None:
         yield from rows
@@ -335,7 +334,7 @@ def _export_rows(
 
 
 def _render_card(out_dir: Path, form: Format, written: Written, curated_card: Path) -> str:
-    """Return the card as the text of a README.md. curated_card: the card of the original set, if there is one."""
+    """Return the card as the text of a README.md. `curated_card`: the card of the original set, which may not exist."""
     licenses = [name for name in written.licenses if name != NOT_STATED]
     files = [{"split": path.stem, "path": path.relative_to(out_dir).as_posix()} for path in written.splits]
     head: dict[str, Any] = {
@@ -359,7 +358,7 @@ def _render_card(out_dir: Path, form: Format, written: Written, curated_card: Pa
 
 
 def check(path: Path, form: Format) -> Checked:
-    """Check a split against the trainer's schema, and with its own code if it is installed."""
+    """Check a split against the target's schema, and with the target's own code if it is installed."""
     rows, mistakes = 0, []
     for rows, record in enumerate(_records(path), 1):
         try:
@@ -374,7 +373,7 @@ def check(path: Path, form: Format) -> Checked:
         try:
             loaded = form.load(path)
         except Exception as error:
-            # Any exception of the trainer's code is a mistake that its user would see.
+            # The trainer's code may raise anything; its user would see the same error.
             mistakes.append(f"{readers[-1]}: {type(error).__name__}: {error}")
         else:
             if loaded != rows:
@@ -384,7 +383,7 @@ def check(path: Path, form: Format) -> Checked:
 
 
 class _SplitFile:
-    """One split, written in batches under another name until it is whole. A context manager."""
+    """One split, written in batches to a temporary name until it is complete. A context manager."""
 
     def __init__(self, path: Path, aside: Path) -> None:
         self.path = path
@@ -408,7 +407,7 @@ class _SplitFile:
         if not self._batch:
             return
         if self._parquet is None:
-            # Empty columns need a type too.
+            # Columns without values need a type too.
             schema = pa.schema([_typed(column) for column in pa.Table.from_pylist(self._batch).schema])
             self._parquet = pq.ParquetWriter(self._aside, schema, compression="zstd")
         self._parquet.write_table(pa.Table.from_pylist(self._batch, schema=self._parquet.schema))
@@ -447,7 +446,7 @@ def _records(path: Path) -> Iterable[Mapping[str, Any]]:
 
 
 def _package_name(out_dir: Path) -> str:
-    """Return a name for a Python package, made of the folder's."""
+    """Return a name for a Python package, derived from the folder's name."""
     name = out_dir.resolve().name.lower()
     return "truegold_" + "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in name)
 
@@ -463,10 +462,10 @@ def _version(package: str | None) -> str | None:
 def tables_of(
     data: Path, source: FileSource, scratch: Path, progress: Progress, bounds: LossBounds = NO_BOUNDS
 ) -> tuple[list[Path], Counter[str]]:
-    """Return the tables of a set, and how many records could not become rows, by reason.
+    """Return the tables of a set, and the number of rejected records by reason.
 
-    Files other than truegold's own tables are read as `source` says, into the folder `scratch`. Raises InputError if
-    there is no set, or more of it is rejected than `bounds` allow.
+    Files other than truegold's own tables are read into the folder `scratch`, by the settings of `source`. Raises
+    InputError if there is no set, or more of it is rejected than `bounds` allow.
     """
     if finished := finished_tables(data):
         _refuse_columns(finished[0].parents[1], source)
@@ -489,14 +488,14 @@ def tables_of(
 
 
 def finished_tables(data: Path) -> list[Path]:
-    """Return truegold's own tables of a run or an exported set. Empty for other data."""
+    """Return truegold's own tables of a run or an exported set; empty for other data."""
     folder = data / "export" if (data / "export").is_dir() else data
     # train.parquet comes before heldout.parquet.
     return sorted((folder / DATA_DIR).glob("*.parquet"), reverse=True)
 
 
 def _refuse_columns(folder: Path, source: FileSource) -> None:
-    """Raise ConfigError if the source says of truegold's own tables how they are to be read."""
+    """Raise ConfigError if `source` has settings for reading columns, which truegold's own tables do not need."""
     settings = {"preset": source.preset, **dict(source.columns), "last_turn_only": source.last_turn_only or None}
     if named := [name for name, value in settings.items() if value is not None]:
         raise ConfigError(
@@ -505,7 +504,7 @@ def _refuse_columns(folder: Path, source: FileSource) -> None:
 
 
 def rejects_of(scratch: Path) -> list[Path]:
-    """Return the files with the rejects of the files that `tables_of` has read into `scratch`."""
+    """Return the rejects files that `tables_of` wrote into `scratch`."""
     return sorted(scratch.glob(f"read-*/{REJECTS_FILE}"))
 
 
@@ -525,16 +524,16 @@ def _splits_in(folder: Path) -> list[Path]:
 
 
 def _split_files(folder: Path) -> list[Path]:
-    """Return the splits of a set in a trainer's format, from its folder or the package in it."""
+    """Return the split files in a folder or in the package inside it."""
     if not (files := _splits_in(folder)):
         hint = "Name a run with its stage `export`, an exported set, or a file: JSON Lines, Parquet, CSV."
         if others := data_files(folder):
             patterns = dict.fromkeys(f"'{file.parent / _stem_of(file)}*{file.suffix}'" for file in others)
-            hint = f"Its data files are read by a pattern: {' or '.join(list(patterns)[:SHOWN_MISTAKES])}."
+            hint = f"Read its data files with a pattern: {' or '.join(list(patterns)[:SHOWN_MISTAKES])}."
         raise InputError(f"{folder} holds no set ({DATA_DIR}/*.parquet, {', '.join(_SPLIT_FILES)}).", hint)
     return files
 
 
 def _stem_of(file: Path) -> str:
-    """Return how the names of a split's files begin: `train` of `train-00000-of-00001.parquet`."""
+    """Return the common start of a split's file names: `train` for `train-00000-of-00001.parquet`."""
     return re.split(r"[-_.]\d", file.name)[0].removesuffix(file.suffix)

@@ -1,9 +1,9 @@
-"""The curated set in the formats of trainers and environments: a function each makes a record of a row.
+"""Formats of trainers and environments: for each, a function that turns a row of the curated set into a record.
 
     ExportRow(row, flags=("yes_no_answer",)).golds          ("1/2", "0.5")
     FORMATS["trl"].record(export_row, 0)                    {"prompt": [...], "solution": "\\\\boxed{72}", ...}
 
-A format also checks records, and names the component of the target that reads them. `convert` writes and checks files.
+A format also has a schema for its records, and the target's own reader. `convert` writes and checks files.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from truegold.verifiers.conversation import SYSTEM, Message
 from truegold.verifiers.gold import OTHER_GOLDS, all_golds
 
 SPLIT_NAMES = {"train": "train", "heldout": "test"}
-"""The names that trainers have for truegold's splits."""
+"""Maps truegold's splits to the names that trainers use."""
 
 
 @dataclass(frozen=True)
 class ExportRow:
-    """A row to export, with what formats take from it."""
+    """A row to export, with the values that formats need."""
 
     row: Row
     flags: Sequence[str] = ()
-    """The reasons of the flags that it carries."""
+    """The reasons of the row's flags."""
     system: str | None = None
-    """A system message before its prompt."""
+    """A system message to put before the prompt."""
     user: str = PROMPT_MARK
-    """The user message around the prompt, whose place is `{prompt}`."""
+    """The user message; `{prompt}` in it is replaced by the prompt."""
     completion: DrawnCompletion | None = None
-    """A completion that is right."""
+    """A right completion."""
     rejected: DrawnCompletion | None = None
-    """A completion that is wrong, for the format of pairs."""
+    """A wrong completion, for preference pairs."""
 
     @cached_property
     def arguments(self) -> dict[str, Any]:
@@ -59,23 +59,23 @@ class ExportRow:
 
     @cached_property
     def meta(self) -> dict[str, Any]:
-        """The further columns of its source, and notes."""
+        """The source's other columns, and notes."""
         meta: dict[str, Any] = orjson.loads(self.row["meta"] or "{}")
         return meta
 
     @cached_property
     def provenance(self) -> Provenance:
-        """Its licence and origin."""
+        """The licence and the origin of the row."""
         return provenance_of_row(self.row)
 
     @property
     def golds(self) -> tuple[str, ...]:
-        """Every accepted gold, the first one first."""
+        """Every accepted gold; `gold` comes first."""
         return all_golds(self.row["gold"], self.arguments)
 
     @property
     def messages(self) -> list[Message]:
-        """The conversation, the prompt at its end. A system message of the row's own stays."""
+        """The conversation, with the prompt as its last message. A system message of the row's own is kept."""
         *before, asked = messages_of_row(self.row)
         messages = [*before, Message(role=asked["role"], content=self.user.replace(PROMPT_MARK, asked["content"]))]
         has_own = messages[0]["role"] == SYSTEM
@@ -88,54 +88,55 @@ class ExportRow:
 
     @cached_property
     def perfect_response(self) -> str:
-        """A response that earns the full score; empty if none can be made up."""
+        """A response with the full score, or "" if none can be constructed."""
         return gold_response(resolve(self.row["verifier"]), self.row["gold"], self.row["solution"]) or ""
 
     @property
     def ground_truth(self) -> str:
-        """The text for a trainer that knows one text as the truth: gold, or of a program the verifier's arguments."""
+        """The truth as one text, for trainers that accept only text: the gold, or for a program the verifier's
+        arguments."""
         return self.row["verifier_args"] if self.row["gold"] is None else self.row["gold"]
 
     @cached_property
     def carried(self) -> str:
-        """The whole row but its prompt, as JSON text."""
+        """The whole row except its prompt, as JSON text."""
         return carry(self.row, self.provenance, self.flags, self.user)
 
     @property
     def options(self) -> list[str]:
-        """The options of its verifier, which a trainer's own rewards ignore. Tests are not among them."""
+        """The names of the verifier's options, which a trainer's own rewards ignore. Tests are not options."""
         return [name for name in self.arguments if name != OTHER_GOLDS] if self.row["gold"] is not None else []
 
     @property
     def verifier_columns(self) -> dict[str, str]:
-        """The columns that say who judges."""
+        """The columns that name the verifier and its arguments."""
         return {"verifier": self.row["verifier"], "verifier_args": self.row["verifier_args"]}
 
     @property
     def source_columns(self) -> dict[str, str | None]:
-        """The columns that say whose the row is, and carry the rest of it."""
+        """The columns with the row's origin, and `truegold` with the rest of the row."""
         return {**self.origin_columns, "truegold": self.carried}
 
     def own_value(self, name: str) -> Any:
-        """Return what the row had in a column of its own, or in `extra_info`; None if it had neither."""
+        """Return the value of the source's own column `name` or of its `extra_info`; None without either."""
         struct = self.meta.get("extra_info")
         return struct[name] if isinstance(struct, dict) and struct.get(name) is not None else self.meta.get(name)
 
     @cached_property
     def split(self) -> str:
-        """The name of its split: its own word for it, where that means the same."""
+        """The name of the split: the source's own word for it, if that word means the same split."""
         word, split = self.own_value("split"), self.row["split"]
         return word if isinstance(word, str) and read_split(word) == split else SPLIT_NAMES[split]
 
     @property
     def origin_columns(self) -> dict[str, str | None]:
-        """Licence, origin, and the id that the source itself gave the row."""
+        """The licence, the origin, and the source's own id of the row."""
         source_id = self.meta.get("source_id")
         return {**self.provenance._asdict(), "source_id": None if source_id is None else str(source_id)}
 
 
 def has_more_than_gold(row: ExportRow) -> bool:
-    """Say whether a row has no gold, as with tests, accepts several golds or has options of its verifier."""
+    """Return True if a single gold does not say all: the row has tests, several golds or options of its verifier."""
     return row.row["gold"] is None or len(row.golds) > 1 or bool(row.options)
 
 
@@ -152,9 +153,9 @@ PROMPT = str | list[MessageRecord]
 
 
 def _schema(*, optional: Sequence[str] = (), **columns: Any) -> type[BaseModel]:
-    """Return what records look like. What a trainer hands on without reading it is allowed; a wrong type is not.
+    """Return a model of records. Further columns are allowed, since trainers pass them on; a wrong type is not.
 
-    `optional` names the columns that truegold writes and the trainer does without.
+    `optional` names columns that truegold writes and the trainer does not need.
     """
     fields: dict[str, Any] = {
         name: (kind | None, None) if name in optional else (kind, ...) for name, kind in columns.items()
@@ -163,50 +164,50 @@ def _schema(*, optional: Sequence[str] = (), **columns: Any) -> type[BaseModel]:
 
 
 Record = Callable[[ExportRow, int], Mapping[str, Any]]
-"""A function from a row and its number in the split to its record. It raises Unusable if the format would lose
-something of the row."""
+"""A function from a row and its index in the split to its record. It raises Unusable if the record would lose a part
+of the row."""
 
 
 @dataclass
 class Format:
-    """One format; the decorator of the function that makes its records."""
+    """A format. Decorating a function with it registers the format, with the function as its `record`."""
 
     name: str
     title: str
-    """The readers of the format, in a few words."""
+    """The programs that read the format, in a few words."""
     suffix: Literal["parquet", "jsonl"]
     schema: type[BaseModel]
-    """The fields that a record has by the target's documentation and code."""
+    """The fields of a record, from the target's documentation and code."""
     package: str | None = None
-    """The target's package, if there is one to install."""
+    """The target's package, if it can be installed."""
     load: Callable[[Path], int] | None = None
-    """The target's own reader of a split, which returns the number of rows and raises where a file does not fit."""
+    """The target's own reader of a split. It returns the number of rows, and raises if the file does not fit."""
     companions: Mapping[str, str] = field(default_factory=dict)
-    """Further files to write, such as the trainer's reward function, and the files in `companions/` with their text."""
+    """Further files to write, such as the trainer's reward function: maps each to its text in `companions/`."""
     data_dir: str = ""
-    """The folder of the splits within the exported one."""
+    """The folder of the splits, relative to the exported folder."""
     completions: Literal["none", "right", "pairs"] = "none"
-    """The completions that a record has in addition to its row: none, a right one, or a right one and a wrong one."""
+    """The completions in a record: none, a right one, or a pair of a right and a wrong one."""
     remark: str = ""
-    """The remark on rows that need truegold's own reward there; empty if no other reward reads the format."""
+    """The end of a message about rows that need truegold's own reward in the target; empty if all rows need it."""
     needs_reward: Callable[[ExportRow], bool] = has_more_than_gold
-    """Whether a row does."""
+    """A function that says if a row needs truegold's own reward."""
     record: Record = field(init=False)
 
     def __call__(self, record: Record) -> Record:
-        """List the format, whose records this function makes."""
+        """Register the format; `record` makes its records."""
         self.record = record
         FORMATS[self.name] = self
         return record
 
 
 FORMATS: dict[str, Format] = {}
-"""Every format by its name."""
+"""All formats by name."""
 
 
 @contextmanager
 def dataset_of(path: Path) -> Iterator[Any]:
-    """Load a split as most trainers do, with Hugging Face's `datasets`, for as long as the context lasts."""
+    """Load a split with Hugging Face's `datasets`, like most trainers; the cache exists only within the context."""
     import datasets
 
     kind = "parquet" if path.suffix == ".parquet" else "json"
@@ -225,16 +226,16 @@ TRL_SCHEMA = _schema(
     optional=("solution", "answer", "id", "verifier", "verifier_args"),
     **dict.fromkeys(("solution", "answer", "id", "verifier", "verifier_args"), str),
 )
-"""GRPOTrainer needs the prompt alone, and hands all other columns to the reward functions."""
+"""GRPOTrainer needs only the prompt, and passes all other columns to the reward functions."""
 
 
 def load_with_trl(path: Path) -> int:
-    """Load a split as TRL's scripts do, and see that its trainers take messages for conversations."""
+    """Load a split like TRL's scripts, and check that TRL recognises messages as conversations."""
     from trl import is_conversational
 
     with dataset_of(path) as dataset:
         if len(dataset) and not isinstance(dataset[0]["prompt"], str) and not is_conversational(dataset[0]):
-            raise ValueError("TRL does not take the prompts for conversations")
+            raise ValueError("TRL does not recognise the prompts as conversations")
         return len(dataset)
 
 
@@ -251,14 +252,14 @@ MORE_THAN_GOLD = "have tests, several golds or options of their verifier"
     remark=f"{MORE_THAN_GOLD}, which TRL's own accuracy_reward does not read: reward_funcs=[TruegoldReward()]",
 )
 def make_trl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
-    """Return a conversation and columns that every reward function gets as lists.
+    """Return a conversation, and columns that every reward function receives as lists.
 
         {"prompt": [{"role": "user", "content": "Natalia sold ..."}], "solution": "\\\\boxed{72}", "answer": "72",
          "id": ..., "verifier": "math", "verifier_args": "{}", "license": "mit", "origin": "openai/gsm8k", ...}
 
-    `solution` is a response that earns the full score, in the form that TRL's own `accuracy_reward` parses; worked
-    solutions stand in `truegold`. `pass_rate` and `posterior` are there for the sampler
-    (`train.rollout.trl_sampler`). Source: TRL's docs/source/dataset_formats.md and trainer/grpo_trainer.py.
+    `solution` is a response with the full score, in the form that TRL's own `accuracy_reward` parses. The worked
+    solution is in `truegold`. `pass_rate` and `posterior` are for the sampler (`train.rollout.trl_sampler`). Source:
+    TRL's docs/source/dataset_formats.md and trainer/grpo_trainer.py.
     """
     return {
         "prompt": row.messages,
@@ -280,13 +281,13 @@ TRL_DPO_SCHEMA = _schema(
 
 @Format("trl-sft", "TRL's SFTTrainer", "parquet", TRL_SFT_SCHEMA, "trl", load_with_trl, completions="right")
 def make_trl_sft_record(row: ExportRow, index: int) -> Mapping[str, Any]:
-    """Return a conversation and a completion that its verifier found right: TRL's "conversational prompt-completion".
+    """Return a conversation and a right completion: TRL's "conversational prompt-completion".
 
         {"prompt": [{"role": "user", "content": "Natalia sold ..."}],
          "completion": [{"role": "assistant", "content": "48/2 = 24 ... \\boxed{72}"}], "drawn_by": "profile", ...}
 
-    The prompt is the one that the completion was drawn from, the run's `chat` included. Source: TRL's
-    docs/source/dataset_formats.md, and trainer/sft_trainer.py, which computes the loss on the completion alone.
+    The prompt is the one that the completion was sampled from, including the run's `chat`. Source: TRL's
+    docs/source/dataset_formats.md, and trainer/sft_trainer.py, which computes the loss only on the completion.
     """
     assert row.completion is not None
     return {
@@ -307,7 +308,7 @@ def make_trl_dpo_record(row: ExportRow, index: int) -> Mapping[str, Any]:
          "chosen": [{"role": "assistant", "content": "... \\boxed{72}"}],
          "rejected": [{"role": "assistant", "content": "... \\boxed{96}"}], "drawn_by": ["synth:retry", "profile"], ...}
 
-    Source: TRL's docs/source/dataset_formats.md and trainer/dpo_trainer.py; its RewardTrainer reads the same.
+    Source: TRL's docs/source/dataset_formats.md and trainer/dpo_trainer.py. Its RewardTrainer reads the same format.
     """
     assert row.completion is not None and row.rejected is not None
     return {
@@ -335,17 +336,17 @@ VERL_SCHEMA = _schema(
 
 
 def load_with_verl(path: Path) -> int:
-    """Read a split by verl's own dataset class, row by row."""
+    """Read a split row by row with verl's own dataset class."""
     from omegaconf import OmegaConf
     from verl.utils.dataset.rl_dataset import RLHFDataset
 
-    # A tokenizer is asked for the lengths of prompts alone, which are not looked at here.
+    # The tokenizer is needed only for filtering by length, which is off.
     settings = OmegaConf.create({"filter_overlong_prompts": False, "cache_dir": str(path.parent / ".verl")})
     loaded = RLHFDataset(str(path), None, settings)
     for index in range(len(loaded)):
         record = loaded[index]
         if not record["raw_prompt"] or not isinstance(record["reward_model"]["ground_truth"], str):
-            raise ValueError(f"verl reads no prompt or no ground truth in row {index + 1}")
+            raise ValueError(f"verl finds no prompt or no ground truth in row {index + 1}")
     return len(loaded)
 
 
@@ -366,12 +367,12 @@ def make_verl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
          "ability": "math", "reward_model": {"style": "rule", "ground_truth": "72"},
          "extra_info": {"split": "train", "index": 0, "id": "9f0c...", "verifier": "math", ..., "truegold": "{...}"}}
 
-    `index` and `split` are those of the row's own columns or `extra_info`, a split where it means the file's; else rows
-    are numbered. `ability` is the row's own too, else its domain. `data_source` is the origin that a row states (a
-    column such as `data_source`), else its file's name. `extra_info` has one structure for all rows, as tables need, so
-    that what differs from row to row is JSON text. The ground truth of a program is its verifier's arguments.
-    `reward.custom_reward_function.path` names `compute_score.py` next to the data, because verl only knows its own data
-    sources. Source: verl's examples/data_preprocess/gsm8k.py and utils/dataset/rl_dataset.py.
+    `index`, `split` and `ability` are the row's own, from its columns or `extra_info`. Without them rows are numbered,
+    the split is that of the file, and the ability is the row's domain. `data_source` is the origin that a row states (a
+    column such as `data_source`), else its file's name. `extra_info` has the same fields in all rows, as tables
+    require; values of varying shape are JSON text in it. The ground truth of a program is its verifier's arguments.
+    `reward.custom_reward_function.path` must name `compute_score.py` next to the data, because verl scores only its own
+    data sources. Source: verl's examples/data_preprocess/gsm8k.py and utils/dataset/rl_dataset.py.
     """
     return {
         "data_source": row.provenance.origin or row.row["source"],
@@ -393,11 +394,11 @@ OPENRLHF_SCHEMA = _schema(input=PROMPT, label=str, datasource=str, optional=("da
 
 
 def load_with_openrlhf(path: Path) -> int:
-    """Read a split by OpenRLHF's own dataset class."""
+    """Read a split with OpenRLHF's own dataset class."""
     from openrlhf.datasets.prompts_dataset import PromptDataset
 
     keys = {"input_key": "input", "label_key": "label", "apply_chat_template": False}
-    # Releases before 0.11 have these settings at their root.
+    # Releases before 0.11 have these settings at the top level.
     arguments = SimpleNamespace(data=SimpleNamespace(**keys), **keys)
     strategy = SimpleNamespace(args=arguments, is_rank_0=lambda: False)
     with dataset_of(path) as dataset:
@@ -419,10 +420,9 @@ def make_openrlhf_record(row: ExportRow, index: int) -> Mapping[str, Any]:
         {"input": [{"role": "user", "content": "Natalia sold ..."}], "label": "{\\"gold\\": \\"72\\", ...}",
          "datasource": "gsm8k_train.jsonl", "id": "9f0c...", "truegold": "{...}"}
 
-    Nothing but the label reaches OpenRLHF's reward function, so that the label is JSON text with gold, verifier and
-    arguments, which `truegold.verifiers.adapters.openrlhf` reads; `--reward.remote_url` (in older versions
-    `--remote_rm_url`) names `reward_func.py` next to the data. Source: OpenRLHF's datasets/prompts_dataset.py and
-    utils/agent.py.
+    Only the label reaches OpenRLHF's reward function. So it is JSON text with gold, verifier and arguments, for
+    `truegold.verifiers.adapters.openrlhf`. `--reward.remote_url` (in older versions `--remote_rm_url`) must name
+    `reward_func.py` next to the data. Source: OpenRLHF's datasets/prompts_dataset.py and utils/agent.py.
     """
     label = {"gold": row.row["gold"], **row.verifier_columns, "problem": problem_of(row.row), "id": row.row["id"]}
     return {
@@ -435,10 +435,11 @@ def make_openrlhf_record(row: ExportRow, index: int) -> Mapping[str, Any]:
 
 
 OPEN_INSTRUCT_MATH = ("math", "numeric")
-"""Verifiers of answers that open-instruct's `math` judges alike where gold is a plain number. (Its `string_matcher` is
-none for `exact`: it pays nothing for an answer without the tags <answer> and </answer>.)"""
+"""Verifiers whose verdicts open-instruct's `math` shares if gold is a plain number. (Its `string_matcher` cannot stand
+in for `exact`: it scores an answer without the tags <answer> and </answer> 0.)"""
 _PLAIN_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?|-?\d{1,9}/\d{1,9}|-?\\frac\{\d{1,9}\}\{\d{1,9}\}")
-"""Of "$72$", "72 km", "\\text{east}" or "72." as gold it does not pay the answer \\boxed{72} or \\boxed{east}."""
+"""A gold that open-instruct can compare. With gold "$72$", "72 km", "\\text{east}" or "72." it scores the answer
+\\boxed{72} or \\boxed{east} 0."""
 
 
 def _open_instruct_verifier(row: ExportRow) -> str:
@@ -461,14 +462,14 @@ OPEN_INSTRUCT_SCHEMA = _schema(messages=list[MessageRecord], ground_truth=str | 
     needs_reward=lambda row: _open_instruct_verifier(row) == "truegold",
 )
 def make_open_instruct_record(row: ExportRow, index: int) -> Mapping[str, Any]:
-    """Return messages, a ground truth and the name of who verifies it; the last two are lists of one in every row.
+    """Return messages, ground truths and verifiers; the last two are lists of one entry in every row.
 
         {"messages": [{"role": "user", "content": "Natalia sold ..."}], "ground_truth": ["72"], "dataset": ["math"]}
         {"messages": [...], "ground_truth": ["{\\"gold\\": \\"1/2\\", ...}"], "dataset": ["truegold"], ...}
 
-    Rewards of several ground truths are added there, so that equivalent golds would count twice, and its
-    verifiers know no options. Rows with one gold, a plain number, and no options go to its `math`. All others are
-    written with the row itself as ground truth, for `truegold.verifiers.adapters.open_instruct`, which registers as
+    open-instruct adds the rewards of several ground truths, so equivalent golds would count twice, and its verifiers
+    have no options. So only rows whose gold is a plain number, without other golds or options, use its `math`. All
+    others have the whole row as ground truth, for `truegold.verifiers.adapters.open_instruct`, which registers as
     `truegold`. Source: open-instruct's dataset_transformation.py, ground_truth_utils.py.
     """
     verifier = _open_instruct_verifier(row)
@@ -485,7 +486,7 @@ TASKSET_SCHEMA = _schema(id=str, prompt=PROMPT, gold=str | None, verifier=str, v
 
 
 def load_with_verifiers(path: Path) -> int:
-    """Load the package's taskset by verifiers' own loader, and count the tasks of the split."""
+    """Load the package's taskset with verifiers' own loader, and count the tasks of the split."""
     from verifiers.v1.utils.loaders import load_taskset, taskset_config_type
 
     name = path.parent.name
@@ -517,14 +518,14 @@ _PACKAGE = {
     "$NAME",
 )
 def make_taskset_record(row: ExportRow, index: int) -> Mapping[str, Any]:
-    """Return a task's data, a line of `NAME/train.jsonl` in a small package that has its taskset and its reward.
+    """Return the data of a task, one line of `NAME/train.jsonl` in a small package with the taskset and its reward.
 
         OUT/pyproject.toml
-        OUT/NAME/__init__.py      exports the taskset, as verifiers' loader wants it
-        OUT/NAME/taskset.py       tasks, the reward by truegold, and the check that gold earns it
+        OUT/NAME/__init__.py      exports the taskset, for verifiers' loader
+        OUT/NAME/taskset.py       the tasks, the reward, and a check that gold earns the reward
         OUT/NAME/train.jsonl      {"id": "9f0c...", "prompt": "Natalia sold ...", "gold": "72", "verifier": "math", ...}
 
-    `pip install OUT` makes it known as the taskset NAME. Source: verifiers' v1/taskset.py, v1/task.py,
+    `pip install OUT` installs it as the taskset NAME. Source: verifiers' v1/taskset.py, v1/task.py,
     v1/utils/loaders.py.
     """
     return {
@@ -543,7 +544,7 @@ INSPECT_SCHEMA = _schema(
 
 
 def load_with_inspect(path: Path) -> int:
-    """Read a split by inspect's own reader of samples."""
+    """Read a split with inspect's own reader of samples."""
     from inspect_ai.dataset import json_dataset
 
     return len(json_dataset(str(path)))
@@ -561,7 +562,7 @@ def load_with_inspect(path: Path) -> int:
     needs_reward=lambda row: row.row["gold"] is None or bool(row.options),
 )
 def make_inspect_record(row: ExportRow, index: int) -> Mapping[str, Any]:
-    """Return a sample, whose target may be several accepted answers.
+    """Return a sample; its target is a list if several answers are accepted.
 
         {"input": "Natalia sold ...", "target": "72", "id": "9f0c...", "metadata": {"verifier": "math", ...}}
         {"input": "...", "target": ["1/2", "0.5"], ...}
@@ -588,12 +589,12 @@ NEMO_GYM_SCHEMA = _schema(responses_create_params=_schema(input=PROMPT), questio
     remark=f"{MORE_THAN_GOLD}, which math_with_judge does not read: truegold.verifiers.adapters.nemo_gym.verify_fields",
 )
 def make_nemo_gym_record(row: ExportRow, index: int) -> Mapping[str, Any]:
-    """Return a request to the Responses API, with what the resources server verifies by.
+    """Return a request to the Responses API, with the fields that the resources server needs for scoring.
 
         {"responses_create_params": {"input": [{"role": "user", "content": "Natalia sold ..."}]},
          "question": "Natalia sold ...", "expected_answer": "72", "id": "9f0c...", "verifier_metadata": {...}, ...}
 
-    `question` and `expected_answer` are those of its `math_with_judge` server. Source: NeMo-Gym's
+    `question` and `expected_answer` are the fields of the `math_with_judge` server. Source: NeMo-Gym's
     resources_servers/math_with_judge/app.py and its example data.
     """
     return {
@@ -621,14 +622,14 @@ NEMO_RL_SCHEMA = _schema(input=str, output=str)
     needs_reward=lambda _: True,
 )
 def make_nemo_rl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
-    """Return an input and an output, the default keys of NeMo-RL's `ResponseDataset`.
+    """Return an input and an output, the default fields of NeMo-RL's `ResponseDataset`.
 
         {"input": "Natalia sold ...", "output": "{\"gold\": \"72\", \"verifier\": \"math\", ...}", "id": "9f0c..."}
 
-    Its `math_hf_data_processor` hands on one user message and the output, as `ground_truth`; the output is therefore
-    the whole row with its problem, since the messages have a chat template around it by then, and
-    `truegold.verifiers.adapters.nemo_rl` reads it. A system message is a setting there
-    (`system_prompt_file`). Source: NeMo-RL's data/datasets/response_datasets/response_dataset.py, data/processors.py.
+    `math_hf_data_processor` passes on one user message, with the chat template applied, and the output as
+    `ground_truth`. So the output is the whole row with its problem as JSON, which
+    `truegold.verifiers.adapters.nemo_rl` reads. A system message is a setting in NeMo-RL (`system_prompt_file`).
+    Source: NeMo-RL's data/datasets/response_datasets/response_dataset.py, data/processors.py.
     """
     if len(row.messages) > 1:
         raise Unusable(
@@ -655,7 +656,7 @@ PLAIN_SCHEMA = _schema(
 
 @Format("hf", "Hugging Face datasets", "parquet", PLAIN_SCHEMA, "datasets", load_with_datasets)
 def make_plain_record(row: ExportRow, index: int) -> Mapping[str, Any]:
-    """Return the canonical row as it is, with licence, origin and flags in columns.
+    """Return the canonical row, with licence, origin and flags as columns.
 
     {"prompt": "Natalia sold ...", "gold": "72", "golds": ["72"], "verifier": "math", ..., "truegold": "{...}"}
     """

@@ -1,12 +1,12 @@
-"""Stage `export`: the curated set as a folder, with a data card that says how it came to be.
+"""Stage `export`: writes the curated set as a folder, with a data card about its origin.
 
-    export/README.md             the card; its YAML head is what `datasets.load_dataset("runs/NAME/export")` goes by
-    export/data/train.parquet    the rows worth training on, or those that curation left where nothing is selected
+    export/README.md             the card; `datasets.load_dataset("runs/NAME/export")` reads its YAML head
+    export/data/train.parquet    the selected rows, or without selection all remaining ones
     export/data/heldout.parquet  the rows set aside for evaluation, if there are any
     export/card.json             the card's numbers
 
 The inputs are the tables of rows, under `rows` or under `selected` and `heldout`; the `stage.json` of every earlier
-stage, under its name; and the table `suspicion` where the configuration names it.
+stage, under its name; and the table `suspicion` if the configuration names one.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ NUMBERS = "card.json"
 DATA_DIR = "data"
 SPLITS = ("train", "heldout")
 FLAGS_FIELD = pa.field("flags", pa.list_(pa.string()))
-"""The reasons of the flags that a row carries: it was only advised against, or a reviewer kept it."""
+"""The reasons of a row's flags. The flags only advise, or a reviewer kept the row."""
 
 PROVENANCE_FIELDS = (pa.field("license", pa.string()), pa.field("origin", pa.string()))
-"""Whose a row is; the licence is null if nothing is stated."""
+"""Columns with a row's licence and origin; the licence is null if none is stated."""
 
 
 @stage_function(version=5)
@@ -66,10 +66,10 @@ def export(inputs: Mapping[str, Path], config: ExportConfig, out_dir: Path, prog
 def write_splits(
     tables: Sequence[Path], flags: Mapping[RowKey, list[str]], out_dir: Path
 ) -> tuple[list[SplitFile], pa.Schema, RowCounts]:
-    """Write every row of `tables` to the file of its split, with the reasons of its `flags`.
+    """Write every row of `tables` to the file of its split, with the reasons of its flags.
 
-    Without held-out rows there is no file of them. The tables share the columns of ROW_SCHEMA; columns that only some
-    have are null in the others' rows.
+    Without held-out rows, no file is written for them. All tables have the columns of ROW_SCHEMA; further columns are
+    null in rows of tables without them.
     """
     schema = max((table_schema(path).remove_metadata() for path in tables), key=len)
     for column in (FLAGS_FIELD, *PROVENANCE_FIELDS):

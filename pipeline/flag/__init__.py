@@ -1,4 +1,4 @@
-"""Stage `flag`: suspicious rows by rules (`rules`), suspicious labels by the answers of systems (`suspicion`)."""
+"""Stage `flag`: flags suspicious rows by rules (`rules`) and by a language model (`well_posed`)."""
 
 from truegold.pipeline.flag.stage import flag
 

@@ -1,16 +1,16 @@
-"""Likelihood ratios of what a model says of problems, from problems whose truth is known.
+"""Likelihood ratios of a model's verdicts on problems, measured on problems that are known to be sound or ill-posed.
 
     {"problem": "A square has sides 3 and 4. What is its area?", "ill_posed": true}      a line of `known`
 
     verdict                    of 60 ill-posed   of 60 sound   ratio
-    model_missing_condition           31              0         63       such a finding speaks for a fault
-    sound                             12             55          .22     nothing found: it speaks against one
+    model_missing_condition           31              0         63       this verdict speaks for a fault
+    sound                             12             55          .22     this verdict speaks against one
     undecided                          5              2          2.2
 
-Each share has the posterior of a Beta distribution from Jeffreys' prior (1961, Theory of Probability, chapter 3), and
-the ratio is that of their means, which is what a next problem is expected to show; so one that no sound problem had is
-not taken for certain. With the prior share of ill-posed rows a ratio of 63 comes to a confidence of .77 at .05. Ratios
-are of one model and one set of prompts, and as good as the known problems resemble the rows.
+Each share has a Beta posterior with Jeffreys' prior (1961, Theory of Probability, chapter 3), and the ratio is that of
+the posterior means. So a verdict that no sound problem had is not taken as certain. If a share of .05 of the rows is
+expected to be ill-posed, a ratio of 63 gives a confidence of .77. A ratio is valid for one model and one set of
+prompts, as far as the known problems resemble the rows.
 """
 
 from __future__ import annotations
@@ -33,29 +33,31 @@ from truegold.verifiers import ConfigError, InputError
 from truegold.verifiers.columns import find_column, text_of
 
 MEASURED_FILE = "asked_model.json"
-"""The file that measures a model: its name, the prompts, and how often which verdict came."""
+"""The file with a model's measurement: its name, a digest of the prompts, and the counts of its verdicts."""
 LABEL = "ill_posed"
-"""The column of known problems that tells the truth."""
+"""The column of known problems with true or false."""
 FAULTY = "faulty"
-"""The outcome of a problem in which a fault of any kind was found."""
+"""The outcome for any kind of fault."""
 JEFFREYS = Beta(0.5, 0.5)
 Z_90 = 1.645
 """The normal quantile of a two-sided 90 % interval."""
 MIN_KNOWN = 10
-"""The fewest ill-posed problems, and the fewest sound ones, that measure a model."""
+"""The least number of ill-posed problems, and of sound ones, for a measurement."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredModel:
-    """How often a model gives each verdict of ill-posed and of sound problems."""
+    """The counts of a model's verdicts on ill-posed and on sound problems."""
 
     name: str
     ill_posed: Mapping[str, int]
     sound: Mapping[str, int]
 
     def counts(self, verdict: str) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return how often the verdict came, of how many, for ill-posed and for sound problems; where a kind of fault
-        never came, those of all kinds."""
+        """Return (verdicts, problems) for ill-posed and for sound problems.
+
+        A kind of fault that never occurred has the counts of all kinds together.
+        """
         sides = self.ill_posed, self.sound
         verdicts = [verdict]
         if verdict in set(Fault) and not any(side.get(verdict) for side in sides):
@@ -64,11 +66,12 @@ class MeasuredModel:
         return ill_posed, sound
 
     def ratio(self, verdict: str) -> tuple[float, float, float]:
-        """Return the likelihood ratio of a verdict and its 90 % interval."""
+        """Return the likelihood ratio of a verdict, and the ends of its 90 % interval."""
         return likelihood_ratio(*self.counts(verdict))
 
     def outcomes(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Return how often each outcome came, of ill-posed and of sound problems: all kinds of faults are one."""
+        """Return the counts of each outcome for ill-posed and for sound problems; all kinds of faults are one
+        outcome."""
         sides = []
         for side in (self.ill_posed, self.sound):
             counts: Counter[str] = Counter()
@@ -78,27 +81,27 @@ class MeasuredModel:
         return sides[0], sides[1]
 
     def confidence(self, verdict: str, prior: float) -> float:
-        """Return how likely a problem with this verdict is ill-posed, where the share `prior` is."""
+        """Return the probability that a problem with this verdict is ill-posed; `prior` is the expected share."""
         odds = self.ratio(verdict)[0] * prior / (1 - prior)
         return odds / (1 + odds)
 
     def shown(self, verdict: str) -> dict[str, Any]:
-        """Return what a flag's evidence says of it."""
+        """Return the measurement of a verdict for a flag's evidence."""
         ratio, low = (float(f"{value:.3g}") for value in self.ratio(verdict)[:2])
         ill_posed, sound = map(list, self.counts(verdict))
         return {"ratio": ratio, "at_least": low, "ill_posed": ill_posed, "sound": sound}
 
     def save(self, path: Path) -> None:
-        """Write what was measured, with the ratio of each verdict."""
+        """Write the measurement with the ratio of each verdict."""
         ratios = {verdict: self.shown(verdict) for verdict in sorted({*self.ill_posed, *self.sound})}
         measured = {"model": self.name, "prompts": PROMPTS_DIGEST, "verdicts": ratios}
         path.write_text(json.dumps(measured, indent=1) + "\n")
 
 
 def likelihood_ratio(ill_posed: tuple[float, float], sound: tuple[float, float]) -> tuple[float, float, float]:
-    """Return the ratio of two shares and its 90 % interval, by the normal approximation of the logarithm of either.
+    """Return the ratio of two shares, and the ends of its 90 % interval by the normal approximation of its logarithm.
 
-    ill_posed, sound: hits and total of each; a part of one will do.
+    `ill_posed` and `sound` are hits and totals, which may be fractional.
     """
     from scipy.special import polygamma
 
@@ -110,7 +113,7 @@ def likelihood_ratio(ill_posed: tuple[float, float], sound: tuple[float, float])
 
 
 def load_measured(path: Path, name: str) -> MeasuredModel:
-    """Read what was measured of the model `name`. Raises ConfigError if it was another model, or other prompts."""
+    """Read the measurement of the model `name`. Raises ConfigError if it is of another model or other prompts."""
     try:
         measured = json.loads(path.read_bytes())
         counts = [
@@ -119,30 +122,30 @@ def load_measured(path: Path, name: str) -> MeasuredModel:
         ]
         model, prompts = measured["model"], measured["prompts"]
     except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise InputError(f"{path} is no {MEASURED_FILE} ({error}).") from error
+        raise InputError(f"{path} is not a valid {MEASURED_FILE} ({error}).") from error
     if model != name:
-        raise ConfigError(f"{path} was measured of {model}, not of {name}.", "Name known problems instead.")
+        raise ConfigError(f"{path} measures the model {model}, not {name}.", "Name known problems instead.")
     if prompts != PROMPTS_DIGEST:
         raise ConfigError(f"{path} was measured with other prompts.", "Name known problems instead.")
     return MeasuredModel(name, counts[0], counts[1])
 
 
 def count_verdicts(name: str, verdicts: Iterable[tuple[bool, str]]) -> MeasuredModel:
-    """Return what was measured from pairs of truth (ill-posed or not) and verdict. Raises InputError for too few."""
+    """Return the measurement from pairs of (is ill-posed, verdict). Raises InputError if there are too few."""
     counts: tuple[Counter[str], Counter[str]] = Counter(), Counter()
     for is_ill_posed, verdict in verdicts:
         counts[not is_ill_posed][verdict] += 1
     few = min(counter.total() for counter in counts)
     if few < MIN_KNOWN:
         raise InputError(
-            f"Of the known problems {counts[0].total()} ill-posed and {counts[1].total()} sound ones were asked about.",
+            f"The model judged {counts[0].total()} ill-posed and {counts[1].total()} sound known problems.",
             f"At least {MIN_KNOWN} of each are needed.",
         )
     return MeasuredModel(name, counts[0], counts[1])
 
 
 def read_known(path: Path) -> Iterator[tuple[str, str | None, bool]]:
-    """Yield prompt, gold and truth of each known problem. Raises InputError for a record that does not tell it."""
+    """Yield prompt, gold and label of each known problem. Raises InputError for a record without a label."""
     records = [record for record in open_file(path, "auto", MAX_ROW_BYTES).records if isinstance(record, Record)]
     samples: Sequence[Mapping[str, Any]] = sample_values(islice(records, LOOK_AHEAD))
     prompt, gold = find_column("prompt", samples), find_column("gold", samples, exclude=[LABEL])

@@ -1,4 +1,4 @@
-r"""The two questions about a problem for a model, and the parser of its replies.
+r"""The two questions to a model about a problem, and the parser of its replies.
 
     find_prompt("A square has sides 3 and 4. ...", "12")      the first: what is wrong with the problem?
     read_faults("contradiction: \"sides 3 and 4\" | a square has equal sides\nANSWER: none", problem)
@@ -8,12 +8,12 @@ r"""The two questions about a problem for a model, and the parser of its replies
     read_defence("... so it is 12.\nSOUND: 12")          ->  "12"
     read_defence("FAULTY")                              ->  ""
 
-A fault counts only if its quotation is in the problem, so invented faults do not count. Replies may have thoughts and
-prose before them, may be Markdown or JSON, and may name kinds in other words or in Chinese. A reply that cannot be read
-is None: a refusal, an empty reply, ":".
+A fault counts only if its quotation is in the problem, so that invented faults do not count. Replies may begin with
+thoughts and prose, may be Markdown or JSON, and may name the kinds in other words or in Chinese. A reply that cannot be
+read gives None: a refusal, an empty reply, ":".
 
-The problem is sent between random marks. The model sees only the form of gold, "-3.5 km" as "-#.# km", so that gold
-does not influence its answer.
+The problem is sent between random marks. The model sees only the form of the gold, such as "-#.# km" for "-3.5 km", so
+that the gold does not influence its answer.
 """
 
 from __future__ import annotations
@@ -34,46 +34,55 @@ from truegold.pipeline.running.disk import digest_json
 from truegold.verifiers.model_judge import MAX_PROBLEM_CHARS, MAX_REPLY_CHARS, neutralise
 
 MAX_GOLD_CHARS = 300
-"""A prompt shows the form of gold up to this length."""
+"""The number of characters of a gold whose form a prompt shows."""
 MAX_CLAIM_CHARS = 400
-"""Characters of a quotation, and of the reason next to it, that a prompt shows."""
+"""The number of characters shown of a quotation, and of the reason after it."""
 SHOWN_FAULTS = 3
-"""The most faults in the second question."""
+"""The largest number of faults in the second question."""
 TEXTS: Mapping[str, Any] = tomllib.loads(files(__package__).joinpath("well_posed.toml").read_text("utf-8"))
-"""The prompts, and the kinds of faults with their names."""
+"""The prompts, and the names of the kinds of faults."""
 PROMPTS_DIGEST = digest_json({**TEXTS, "kinds": {kind: entry["text"] for kind, entry in TEXTS["kinds"].items()}})[:12]
-"""A digest of the prompts. Measurements with other prompts are not valid."""
+"""A digest of the prompts. A measurement is valid only for its prompts."""
 
 _NONCE_CHARS = 12
 _THOUGHTS = re.compile(r"<(/?)(?:think|thinking|thought|thoughts|reasoning)>", re.IGNORECASE)
 _DECORATION = r"[\s>|*#_`\"'“”\-–•·\d.)(\[\]]*"
+"""List marks, numbers and Markdown at the start of a line."""
 _NO_FAULT = re.compile(
     rf"{_DECORATION}(?:faults?\W{{0,6}})?(?:none|no faults?(?: (?:was |were )?found)?|无|没有(?:错误|问题|缺陷)?)"
     r"[\s*_`.。]*$",
     re.IGNORECASE,
 )
+"""A line that states that there is no fault: `NONE`, `No faults were found.`"""
 _ANSWER = re.compile(
     rf"{_DECORATION}(?:final\s+)?(?:answer|答案|答)[\s*_`\"]*[:：=][\s*_`]*(?P<answer>.*)$", re.IGNORECASE
 )
+"""A line with the model's answer: `ANSWER: 12`."""
 _NO_ANSWER = re.compile(
     r"\W*(?:none\b|n/?a$|null$|(?:it )?can(?:no|')t be (?:determined|answered)|cannot determine|undetermined"
     r"|无$|没有答案|无法(?:确定|回答|求)|不能确定|不确定).*",
     re.IGNORECASE,
 )
+"""A reply in place of an answer: `cannot be determined`."""
 _ABSENT = re.compile(
     r"\W*(?:none|no|nothing|n/?a|null|false|ok|not (?:found|present|applicable)|无|没有|否)?\W*$", re.IGNORECASE
 )
+"""A statement that a kind of fault is absent: `no`, `n/a`."""
 _DEFENCE = re.compile(
     rf"{_DECORATION}(?:verdict\W{{0,6}})?(?:(?P<sound>sound|成立)[\s*_`\"]*[:：=|]\s*(?P<answer>.*)|(?P<faulty>faulty|不成立)\W*)$",
     re.IGNORECASE,
 )
+"""The verdict of the second reply: `SOUND: 12` or `FAULTY`."""
 _QUOTED = re.compile(
     r"[\"“”«»「」『』]([^\"“”«»「」『』]+)[\"“”«»「」『』]|`([^`]+)`|(?<!\w)['‘]((?:[^'’]|['’](?=\w))+)['’](?!\w)"
 )
+"""Text in quotation marks of any style."""
 _OTHER_ESCAPE = re.compile(r'\\\\|\\"|\\(?=[a-zA-Z]{2})|\\(?![bfnrtu/])')
+"""Backslashes in JSON text; a single one that is not a JSON escape belongs to LaTeX."""
 _TOKEN = re.compile(r"\d+|[^\W\d_㐀-鿿]+|[㐀-鿿]")
 _COMMAND = re.compile(r"\\[a-zA-Z]+")
 _CUT = re.compile(r"\.{3,}|…+")
+"""Dots for words that a quotation leaves out."""
 
 
 def _kind_names() -> Iterator[tuple[str, Fault]]:
@@ -97,7 +106,7 @@ _FAULT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class QuotedFault:
-    """A fault that a model has found, with words of the problem as evidence."""
+    """A fault that a model found, with words of the problem as evidence."""
 
     kind: Fault
     quotation: str
@@ -106,21 +115,21 @@ class QuotedFault:
 
 @dataclass(frozen=True, slots=True)
 class FaultReply:
-    """The content of a reply to the first question."""
+    """The faults and the answer in a reply to the first question."""
 
     faults: tuple[QuotedFault, ...]
     """The faults with a quotation from the problem, one of each kind."""
     answer: str | None
-    """The model's own answer, or None if it gives none."""
+    """The model's own answer, or None."""
     unquoted: int = 0
     """The number of faults without a quotation from the problem."""
 
 
 def find_prompt(problem: str, gold: str | None, kinds: Sequence[Fault]) -> str | None:
-    """Return the first question, or None if there is nothing to ask.
+    """Return the first question, or None if the problem is empty or too long.
 
-    A problem that is longer than a prompt shows is not asked about, since what is cut off may be what seems to be
-    missing. The kind about gold is left out if there is none.
+    A long problem would have to be cut, and the missing end might look like a fault. The kind of fault that concerns
+    the gold is left out if there is no gold.
     """
     shown = _shown_problem(problem)
     if shown is None:
@@ -135,8 +144,10 @@ def find_prompt(problem: str, gold: str | None, kinds: Sequence[Fault]) -> str |
 
 
 def defence_prompt(problem: str, gold: str | None, faults: Sequence[QuotedFault]) -> str:
-    """Return the second question: whether the problem can be defended against the faults found. One about gold is put
-    only where it is the only one."""
+    """Return the second question: can the problem be defended against the faults?
+
+    A fault of the gold is asked about only if there is no other fault.
+    """
     about_problem = [fault for fault in faults if fault.kind is not Fault.GOLD_OF_OTHER_KIND]
     shown, sense = (about_problem, "problem") if about_problem else (list(faults), "gold")
     form = "" if about_problem else gold_form(gold)
@@ -153,7 +164,7 @@ def defence_prompt(problem: str, gold: str | None, faults: Sequence[QuotedFault]
 
 
 def gold_form(gold: str | None) -> str:
-    """Return the form of gold for a prompt: "-#.# km" for "-3.5 km"."""
+    """Return the form of a gold: "-#.# km" for "-3.5 km"."""
     return re.sub(r"\d", "#", neutralise((gold or "")[:MAX_GOLD_CHARS]))
 
 
@@ -169,7 +180,7 @@ def _shown_claim(fault: QuotedFault) -> str:
 
 
 def _nonce(*asked: str) -> str:
-    # A hash over all that is asked: it repeats from run to run, and no problem can hold the hash of itself.
+    # A hash of the question's texts is the same in every run, and no problem can contain its own hash.
     return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:_NONCE_CHARS].upper()
 
 
@@ -178,8 +189,9 @@ def _gold_part(nonce: str, form: str) -> str:
 
 
 def read_faults(reply: str | None, problem: str) -> FaultReply | None:
-    """Return the faults in a reply to the first question, or None if it cannot be read. The last statement on each kind
-    counts, and statements before "NONE" do not.
+    """Return the faults in a reply to the first question, or None if it cannot be read.
+
+    The last statement about each kind counts. Statements before the line "NONE" do not count.
     """
     statements: dict[Fault, str] = {}
     answer, is_read = None, False
@@ -202,8 +214,10 @@ def read_faults(reply: str | None, problem: str) -> FaultReply | None:
 
 
 def read_defence(reply: str | None) -> str | None:
-    """Return the answer that a reply to the second question defends the problem with, "" where it gives the problem up,
-    or None if it cannot be read."""
+    """Return the answer with which a reply to the second question defends the problem.
+
+    "" means that the reply finds the problem faulty, None that it cannot be read.
+    """
     text = _spoken(reply)
     for line in reversed((text or "").splitlines()):
         if (match := _DEFENCE.match(line.strip())) is not None:
@@ -213,7 +227,7 @@ def read_defence(reply: str | None) -> str | None:
 
 
 def _spoken(reply: str | None) -> str | None:
-    """Return the reply after its thoughts, or None if it ended in them."""
+    """Return the reply without its thoughts, or None if it ends within them."""
     if reply is None:
         return None
     reply = reply[-MAX_REPLY_CHARS:]
@@ -224,8 +238,8 @@ def _spoken(reply: str | None) -> str | None:
 
 
 def _json_as_lines(text: str) -> str:
-    """Return a reply in JSON, by kind or with a list of faults, as the lines asked for; others as they are."""
-    # LaTeX in JSON strings often has single backslashes: "\frac" is not a form feed.
+    """Return a JSON reply, by kind or with a list of faults, in the requested line format; other texts unchanged."""
+    # LaTeX in JSON strings often has single backslashes: "\frac" does not mean a form feed.
     source = _OTHER_ESCAPE.sub(lambda match: match[0] if len(match[0]) == 2 else r"\\", text)
     try:
         reply = json.loads(source[source.find("{") : source.rfind("}") + 1])
@@ -241,7 +255,7 @@ def _json_as_lines(text: str) -> str:
 
 
 def _value_text(value: object) -> str:
-    """Return a value of a reply in JSON as one line: of an object the quotation and the reason."""
+    """Return a value of a JSON reply as one line; for an object its quotation and reason."""
     if isinstance(value, dict):
         quotation, reason = (
             next((str(value[name]) for name in names if name in value), "")
@@ -254,7 +268,7 @@ def _value_text(value: object) -> str:
 
 
 def _split_evidence(evidence: str, problem: str, kind: Fault) -> tuple[str, str]:
-    """Return the quotation from the problem, or "", and the reason."""
+    """Return the quotation from the problem, or "", and the reason after it."""
     before, bar, why = evidence.partition("|")
     spans = [next(filter(None, match.groups())) for match in _QUOTED.finditer(evidence)]
     whole = before.strip().strip('"“”«»「」『』`*')
@@ -265,9 +279,11 @@ def _split_evidence(evidence: str, problem: str, kind: Fault) -> tuple[str, str]
 
 
 def is_quotation(text: str, problem: str, kind: Fault) -> bool:
-    """Tell whether words are in the problem, in this order; "..." leaves some out. Signs and LaTeX commands do not
-    matter. A single word is a quotation only for a notion that is not defined or a thing that is missing; a number
-    always is."""
+    """Return True if the words of `text` are in the problem, in this order; "..." may leave words out.
+
+    Signs and LaTeX commands are ignored. A single word counts only for an undefined notion or a missing thing; a number
+    always counts.
+    """
     single = kind in (Fault.UNDEFINED_NOTION, Fault.MISSING_REFERENCE)
     for strip in (False, True):
         whole = _tokens(problem, strip=strip)

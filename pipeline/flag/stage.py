@@ -1,18 +1,17 @@
-"""Flags suspicious rows by rules that need no model. Rows are neither changed nor dropped here.
+"""Stage `flag`: flags suspicious rows by rules without a model. Rows are neither changed nor dropped.
 
-The row `{"id": "9f0c...", "prompt": "Prove that 12+8 is even.", ...}` stays as it is, and gets a row in `flags.parquet`
+The row `{"id": "9f0c...", "prompt": "Prove that 12+8 is even.", ...}` is unchanged and gets a row in `flags.parquet`:
 
     {"id": "9f0c...", "reason": "proof", "detector": "proof", "confidence": 1.0, "blocks": true,
      "evidence": "{\\"asks\\": \\"Prove that\\", \\"measured\\": {\\"precision\\": 1.0, \\"rows\\": 14, ...}}", ...}
 
-A built-in rule's confidence, and whether its flags hold rows back, follow from its measured precision (`measured`); a
-user's own rule says both itself.
+A built-in rule's confidence is its measured precision (`measured`), which also decides whether its flags hold rows
+back. A user's own rule sets both.
 
-`flags.parquet` holds the flags of the earlier stages as well, so that one table is enough to settle them; the ledger
-holds the new ones only. The flags of a row stand together, in the order of the stages, and the rows in theirs; flags
-of a row that has been dropped since are left out. A reason in `advise_only` is reported and holds no row back. A
-detector that raises on a row gives no finding for it; its errors are counted as `error:NAME`, and the first of them is
-noted.
+`flags.parquet` also has the flags of earlier stages, so that `settle` needs only one table; the ledger has only the new
+ones. Flags have the order of the rows, and the flags of one row the order of the stages. Flags of dropped rows are left
+out. A reason in `advise_only` is reported and holds no row back. A detector that raises on a row has no finding for it:
+its errors are counted as `error:NAME`, and the first one is reported.
 """
 
 from __future__ import annotations
@@ -36,13 +35,12 @@ from truegold.pipeline.tables.rows import Row, TableWriter, group_by_row, read_t
 from truegold.verifiers.decimal_commas import comma_setting, with_points
 
 EARLIER_FLAGS = ("dedup_flags", "gold_flags")
-"""The inputs that hold flags of earlier stages, in the order they are taken over."""
+"""The inputs with flags of earlier stages, in order."""
 
 
 @stage_function(version=4, tunable=("workers",), aims=("workers",))
 def flag(inputs: Mapping[str, Path], config: FlagConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Run the detectors over `rows`, part by part, and gather all flags: `rows.parquet`, `flags.parquet` and the
-    ledger."""
+    """Run the detectors over `rows`, and write `rows.parquet`, all flags (`flags.parquet`) and the ledger."""
     detectors = load_detectors(config.detectors)
     shared = sorted(find_shared_systems(inputs["rows"]))
     parts = split_inputs(inputs, out_dir, *EARLIER_FLAGS)
@@ -63,7 +61,7 @@ def flag(inputs: Mapping[str, Path], config: FlagConfig, out_dir: Path, progress
 
 
 def flag_part(part: Part, config: FlagConfig, shared: Sequence[Sequence[str]], progress: Progress) -> StageReport:
-    """Flag the rows of one part; `shared` are the system messages that are templates, each with its source."""
+    """Flag the rows of one part. `shared` has (source, system message) of templates, which rules do not read."""
     detectors = load_detectors(config.detectors)
     earlier = group_by_row(
         chain.from_iterable(read_table(part.inputs[name], FlagRecord) for name in EARLIER_FLAGS if name in part.inputs)
@@ -93,12 +91,12 @@ def flag_part(part: Part, config: FlagConfig, shared: Sequence[Sequence[str]], p
 
 
 def _find_flags(row: Row, detectors: Sequence[Detector]) -> tuple[list[FlagRecord], list[tuple[str, str]]]:
-    """Return a row's flag records, and the detectors that raised on it, with their errors."""
+    """Return a row's flags, and (detector, error) for each detector that raised on the row."""
     records: list[FlagRecord] = []
     failures: list[tuple[str, str]] = []
     pointed = _with_points(row)
     for detector in detectors:
-        # A detector's own code may raise anything, and must not stop the others.
+        # A user's detector may raise anything, and must not stop the other detectors.
         try:
             read = pointed if detector is BUILT_IN.get(detector.name) else row
             records += [_record(row, detector, finding) for finding in detector.detect(read)]
@@ -108,7 +106,7 @@ def _find_flags(row: Row, detectors: Sequence[Detector]) -> tuple[list[FlagRecor
 
 
 def _with_points(row: Row) -> Row:
-    """Return the row as the built-in rules read it: with points for the decimal commas of its prompt and solution."""
+    """Return the row for built-in rules: with points instead of decimal commas in its prompt and solution."""
     if comma_setting(row["verifier_args"]) is None:
         return row
     solution = row["solution"]

@@ -1,27 +1,28 @@
 r"""Stage `well_posed`: asks a language model whether each problem can be answered, and flags those that cannot.
 
-The row `{"prompt": "A square has sides 3 and 4 ...", ...}` gets a row in `flags.parquet`, next to those of `flag`
+The row `{"prompt": "A square has sides 3 and 4 ...", ...}` gets a row in `flags.parquet`, next to those of `flag`:
 
     {"reason": "model_contradiction", "detector": "well_posed", "confidence": null, "blocks": false,
      "evidence": "{\"model\": \"Qwen3-8B\", \"measured\": null, \"quotation\": \"sides 3 and 4\", ...}", ...}
 
-One call a row asks for faults, each with words of the problem as evidence. A second call is made only if there are
-some: it defends the problem, and a fault counts where the defence fails.
+The first call for each row asks for faults, with words of the problem as evidence. If there are any, a second call
+tries to defend the problem. A fault counts if the defence fails.
 
     first reply                              second reply     outcome
     NONE                                                      sound
     contradiction: "sides 3 and 4" | ...     SOUND: 12        refuted
     contradiction: "sides 3 and 4" | ...     FAULTY           faulty: flagged model_contradiction
-    contradiction: "sides 5 and 6" | ...                      undecided: that does not stand in the problem
-    ":" or "I cannot help with that."                         undecided: it cannot be read
-    (the row is too long, a file of replies has none)         not asked
+    contradiction: "sides 5 and 6" | ...                      undecided: the quotation is not in the problem
+    ":" or "I cannot help with that."                         undecided: the reply cannot be read
+    (too long a row, or no stored reply)                      not asked
 
-The steps of MathQ-Verify (arXiv 2505.13903) are among the kinds of faults, and the kind of gold, as in Big-Math (arXiv
-2502.17387). Models that say the same to everything (arXiv 2507.08794) quote nothing that stands there.
+The kinds of faults cover the steps of MathQ-Verify (arXiv 2505.13903), and golds of another kind than the question asks
+for, as in Big-Math (arXiv 2502.17387). The need for a quotation excludes models that give the same reply to everything
+(arXiv 2507.08794).
 
-What a model's word is worth differs, so that flags have a confidence only where it was measured (`fault_likelihood`),
-and hold rows back only then. Rows are neither changed nor dropped. Held-out rows are asked about like others. One batch
-of rows is held in memory; a killed stage goes on with the parts that are not done.
+Models differ in precision, so flags have a confidence only if it was measured (`fault_likelihood`), and only then hold
+rows back. Rows are neither changed nor dropped. Held-out rows are included. One batch of rows is in memory at a time. A
+stage that was killed continues with the unfinished parts.
 """
 
 from __future__ import annotations
@@ -75,20 +76,20 @@ from truegold.pipeline.tables.rows import (
 )
 
 SHOWN_CHARS = 500
-"""The evidence keeps the end of a reply, where the findings stand."""
+"""The number of characters at the end of a reply that the evidence keeps; the findings are there."""
 DETECTOR = "well_posed"
 UNANSWERED_FILE = "unanswered_prompts.jsonl"
-"""The file of prompts without a stored reply."""
+"""The file with the prompts that have no stored reply."""
 NOT_ASKED = "abort"
-"""The finish reason of a prompt that got no completion: it has no stored reply, or the server refuses it."""
+"""The finish reason without a completion: the prompt has no stored reply, or the server refused it."""
 
 
 class Outcome(StrEnum):
-    """The outcome of asking about a problem."""
+    """The outcome for a problem."""
 
     FAULTY = FAULTY
     REFUTED = "refuted"
-    """Faults were found, and the problem was defended."""
+    """Faults were found, and the second call defended the problem."""
     SOUND = "sound"
     UNDECIDED = "undecided"
     NOT_ASKED = "not asked"
@@ -96,41 +97,41 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AskedProblem:
-    """A problem that the model is asked about."""
+    """A problem to ask the model about."""
 
     key: str
-    """The key that seeds are made from."""
+    """The key from which seeds are derived."""
     prompt: str
     gold: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The model's verdict on one problem."""
+    """The model's verdict on one problem, with its replies."""
 
     outcome: Outcome
     faults: tuple[QuotedFault, ...] = ()
     """The faults found in the first call."""
     answer: str | None = None
-    """The model's own answer, of the second call where that defends the problem."""
+    """The model's own answer; from the second call, if that one defends the problem."""
     replies: tuple[str, ...] = ()
-    """The ends of its replies."""
+    """The ends of the model's replies."""
 
     @property
     def verdict(self) -> str:
-        """The outcome; of a faulty problem the reason of the fault that was put first."""
+        """The outcome, or for a faulty problem the reason of its first fault."""
         return str(self.first_fault.kind if self.outcome is Outcome.FAULTY else self.outcome)
 
     @property
     def first_fault(self) -> QuotedFault:
-        """The fault that was put first to the defence: one of gold only if there is no other."""
+        """The first fault of the problem itself, or the first of the gold if there is no other."""
         return next((fault for fault in self.faults if fault.kind is not Fault.GOLD_OF_OTHER_KIND), self.faults[0])
 
 
 def check_problems(
     problems: Sequence[AskedProblem], engine: Engine, encoder: PromptEncoder, config: WellPosedConfig
 ) -> Iterator[Asked]:
-    """Yield what the model says of each problem, in order; a batch of problems is asked at a time."""
+    """Yield the model's verdict on each problem, in order; problems are asked in batches."""
     for start in range(0, len(problems), config.batch_size):
         batch = problems[start : start + config.batch_size]
         prompts = {n: find_prompt(asked.prompt, asked.gold, config.kinds) for n, asked in enumerate(batch)}
@@ -154,8 +155,10 @@ def _ask(
     encoder: PromptEncoder,
     config: WellPosedConfig,
 ) -> dict[int, str | None]:
-    """Return the replies by the places of the problems: None for one that was cut off, nothing for a prompt
-    that was not answered or leaves no room."""
+    """Return the replies by the problems' indices.
+
+    A reply that was cut off is None. A prompt that is too long or was not answered has no entry.
+    """
     encoded = {n: encoder.encode(text) for n, text in prompts.items() if text is not None}
     fitting = {n: prompt for n, prompt in encoded.items() if len(prompt) < engine.max_model_len}
     if not fitting:
@@ -176,7 +179,7 @@ def _conclude(
     first: Mapping[int, str | None],
     second: Mapping[int, str | None],
 ) -> Asked:
-    """Return what both calls say of the problem at this place."""
+    """Return the verdict of both calls on problem `n`."""
     if n not in first:
         return Asked(Outcome.NOT_ASKED)
     replies = tuple((by_place[n] or "")[-SHOWN_CHARS:] for by_place in (first, second) if n in by_place)
@@ -194,11 +197,11 @@ def _conclude(
 
 @stage_function(version=4, isolated=True, store=".samples")
 def well_posed(inputs: Mapping[str, Path], config: WellPosedConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Ask the checkpoint in the folder `model`, which an engine of the type scripted, chat or replies does without,
-    about `rows`, and before about the problems of `known`. What lies in `store` is not paid for again.
+    """Ask the model about all `rows`, and before that about the problems of `known`.
 
-    Writes `rows.parquet` as it was, `flags.parquet` with the flags of the input `flags` as well, the ledger,
-    `asked.parquet`, what was measured of the model, and the prompts that a file of replies has none to. Parts are asked
+    The folder `model` has the checkpoint; engines of the types scripted, chat and replies need none. Replies in `store`
+    are not paid for again. Writes `rows.parquet` unchanged, `flags.parquet` with the flags of the input `flags` as
+    well, the ledger, `asked.parquet`, the model's measurement, and the prompts without a stored reply. Parts are asked
     about one after the other.
     """
     progress.start("loading the model")
@@ -208,7 +211,7 @@ def well_posed(inputs: Mapping[str, Path], config: WellPosedConfig, out_dir: Pat
     measured = _measure(inputs.get("known"), engine, encoder, config, progress)
     if measured is not None:
         measured.save(out_dir / MEASURED_FILE)
-    # Stored replies cost nothing, and those that are missing are listed of all rows: no part counts as done before.
+    # Stored replies cost nothing, and missing ones are listed for all rows, so no part counts as finished beforehand.
     shared = time_ns() if isinstance(engine, RepliesEngine) else None
     work = PartWork(f"{__name__}:ask_part", config, shared)
     runner = partial(run_here, engine=engine, encoder=encoder, measured=measured)
@@ -216,7 +219,7 @@ def well_posed(inputs: Mapping[str, Path], config: WellPosedConfig, out_dir: Pat
     costs = report_costs([engine.facts()], progress)
     if isinstance(engine, RepliesEngine) and engine.missing:
         engine.write_missing(out_dir / UNANSWERED_FILE)
-        progress.note(f"{len(engine.missing):,} prompts have no reply: {UNANSWERED_FILE}")
+        progress.note(f"{len(engine.missing):,} prompts have no stored reply: {UNANSWERED_FILE}")
     engine.close()
     outcomes: Counter[str] = Counter()
     for report in reports:
@@ -239,7 +242,7 @@ def ask_part(
     encoder: PromptEncoder,
     measured: MeasuredModel | None,
 ) -> StageReport:
-    """Ask about the rows of one part."""
+    """Ask about the rows of one part, and write its tables."""
     outcomes: Counter[str] = Counter()
     earlier = group_by_row(read_table(part.inputs["flags"], FlagRecord))
     schema = asked_schema(AskedModel(config.prior, *(measured.outcomes() if measured else ({}, {}))))
@@ -269,7 +272,7 @@ def ask_part(
 def _measure(
     known: Path | None, engine: Engine, encoder: PromptEncoder, config: WellPosedConfig, progress: Progress
 ) -> MeasuredModel | None:
-    """Return what the model's verdicts are worth: as it was measured before, or by known problems."""
+    """Return the model's measurement: an earlier one, or a new one on known problems. None without `known`."""
     if known is None:
         return None
     if known.suffix == ".json":
@@ -283,7 +286,7 @@ def _measure(
 
 
 def _record(row: RowReference, asked: Asked, measured: MeasuredModel | None) -> AskedRecord:
-    """Return the row of `asked.parquet`."""
+    """Return a row's record for `asked.parquet`."""
     known = measured if asked.outcome is not Outcome.NOT_ASKED else None
     return {
         **row_reference(row),
@@ -295,7 +298,7 @@ def _record(row: RowReference, asked: Asked, measured: MeasuredModel | None) -> 
 
 
 def _flag(row: RowReference, asked: Asked, config: WellPosedConfig, measured: MeasuredModel | None) -> FlagRecord:
-    """Return the flag of a faulty problem, with the confidence that was measured, if it was."""
+    """Return the flag of a faulty problem, with its confidence if the model was measured."""
     first = asked.first_fault
     evidence = {
         "model": config.name,

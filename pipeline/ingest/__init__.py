@@ -1,4 +1,4 @@
-"""Stage `ingest`: files and hub sets of any supported shape become canonical rows."""
+"""Stage `ingest`: reads files and hub sets of any supported layout into canonical rows."""
 
 from truegold.pipeline.ingest.stage import ingest
 

@@ -1,12 +1,12 @@
-r"""Signs of how a gold came to be, read from one row: compared with its solution or its prompt.
+r"""Signs of a wrongly extracted gold in a single row, compared with its solution or its prompt.
 
-    residue_of("184.4", "x=184.4")                            "x": nothing is left but a frame
+    residue_of("184.4", "x=184.4")                            "x": the solution has only this besides the gold
     is_cut("151", "5,400 x 28 = 151,200.")                    True
     is_first_number("32", "32 + 57 = 89, and 180 - 89 = 91")  True
     lost_parts("x = 4", "Solve ...", "So x = 4 and y = 3.")   True
     told_behind_question("... How many? Control: 84.", "84")  "Control: 84."
 
-Each sign may be chance in one row; `source_facts` says whether too many rows show it for that.
+A sign in one row may be chance. `source_facts` decides whether too many rows of a source show it.
 """
 
 from __future__ import annotations
@@ -22,46 +22,52 @@ from truegold.verifiers.extract.listed_options import find_options, worded_optio
 from truegold.verifiers.math.measures import unit_of
 
 MAX_RESIDUE = 60
-"""A longer text around a gold says something of its own."""
+"""The longest text around a gold that may be only a frame, in characters."""
 MAX_GOLD = 200
 END_CHARS = 80
-"""The end of a solution, where its answer stands."""
+"""The number of characters at the end of a solution in which its answer is looked for."""
 NEAR_END = 40
 LAST_NUMBERS = 2
-"""The number of last numbers among which the answer is looked for: "which makes 38 in 6 years"."""
+"""The number of last numbers that may be the answer: two in "which makes 38 in 6 years"."""
 
 _FIGURE = re.compile(r"(?<![\w.])[-−]?\d+(?:,\d{3})*(?:\.\d+)?(?:\s?/\s?\d+)?")
+"""A number or a fraction: `-1,200.5`, `3/4`."""
 _FINAL = re.compile(rf"\([^()]{{1,40}}\)|\[[^\[\]]{{1,40}}\]|{_FIGURE.pattern}")
-"""An answer that a solution may end with: a number, a fraction, a point, an interval."""
+"""A possible answer at the end of a solution: a number, a fraction, a point, an interval."""
 _CONCLUDES = re.compile(r"\banswer\b|####|\\boxed|答", re.IGNORECASE)
 _BREAKS = ",，/:;.|"
-"""Characters at which an extraction stops too early."""
+"""Characters at which a faulty extraction stops."""
 _UNIT_GOLD = re.compile(
     r"[-−]?\d[\d,.]*(?:/\d+)?\s*(?P<unit>(?:[^\W\d_]|[°%$€£¥\\])[^\d]{0,20}(?:\^?\d)?)|[$€£¥]\s*\d[\d,.]*"
 )
+"""A gold with a unit: `12 cm`, `$5`."""
 _BARE_GOLD = re.compile(r"[-−]?\d[\d,]*(?:\.\d+)?")
 _UNIT_NAMED = re.compile(
     r"\bhow\s+many\b|\bin\s+(?!all\b|total\b)[a-z°]+(?:\s+per\s+\w+)?\s*[?,.)]|\bpercent|\bwhat\s+number\b"
     r"|多少|几|\bratio\b|\bprobability\b|\b(?:number|value|measure)\s+of\s+[a-z]+s\b",
     re.IGNORECASE,
 )
-"""Questions that name the unit of the answer, or ask for a number without a unit."""
+"""Words of questions that name the unit of the answer, or ask for a number without a unit."""
 _AMOUNT = re.compile(r"(?<![\d.])\d[\d.,]*\s?([A-Za-zµμΩ°]{1,12})|[$€£¥]\s?\d|\d\s?°|\bangle\b", re.IGNORECASE)
+"""A number that may have a unit: `5 km`, `$3`."""
 _PART = re.compile(
     r"(?P<bracket>\([a1i]\))|(?P<index>[a-zA-Z])_?\{?[1₁]\}?\s*[=:]|(?P<letter>[a-zA-Z])\s*="
     r"|(?P<word>[A-Za-z]{3,})\b\s*[:=(]?\s*-?[\d(]"
 )
+"""The start of a gold that names its question: `(a)`, `x_1 =`, `y =`, `width: 5`."""
 _SECOND = {"(a)": "(b)", "(1)": "(2)", "(i)": "(ii)"}
+"""Maps the label of a first part to that of the second."""
 _SEVERAL = re.compile(r",|，|;|；|\band\b|\bor\b|\n|和|或")
+"""Separators between several answers."""
 
 
 def residue_of(gold: str, solution: str) -> str | None:
-    """Return what a short solution without numbers of its own says in addition to gold; None of any other solution."""
+    """Return the words besides the gold in a short solution without other numbers, or None for any other solution."""
     if not gold or not solution or len(solution) > MAX_RESIDUE + len(gold):
         return None
     rest = re.sub(rf"(?<!\d){re.escape(gold)}(?!\.?\d)", " ", solution, count=1)
     if rest == solution:
-        # "x=184.40" of gold 184.4; the quotient "x=135/3" is worked.
+        # "x=184.40" only repeats the gold 184.4. The quotient "x=135/3" is worked.
         numbers = _FIGURE.findall(solution)
         if len(numbers) != 1 or "/" in numbers[0] or _value(numbers[0]) is None or _value(numbers[0]) != _value(gold):
             return None
@@ -72,7 +78,7 @@ def residue_of(gold: str, solution: str) -> str | None:
 
 
 def is_cut(gold: str, solution: str) -> bool:
-    """Whether a solution ends with more than gold, which stops where a number, a fraction or a point goes on."""
+    """Return True if the solution ends with a longer answer that begins with the gold: a number, fraction or point."""
     tokens = _FINAL.findall(solution[-END_CHARS:])
     short = gold.replace(" ", "")
     last = tokens[-1].replace(" ", "").rstrip(".") if tokens else ""
@@ -84,7 +90,7 @@ def is_cut(gold: str, solution: str) -> bool:
 
 
 def is_first_number(gold: str, solution: str) -> bool:
-    """Whether gold is the first number of a solution that ends with another one."""
+    """Return True if the gold is the first number of a solution that ends with another one."""
     numbers = [_value(text) for text in _FIGURE.findall(solution)]
     value = read_number(gold)
     if value is None or len(numbers) < 3 or numbers[0] != value.value or numbers[-1] == value.value:
@@ -99,7 +105,7 @@ def _value(text: str) -> Fraction | None:
 
 
 def ends_with(solution: str, gold: str) -> bool:
-    """Whether gold is what a solution ends with: one of its last numbers, or a text near its end."""
+    """Return True if the solution ends with the gold: as one of its last numbers, or as a text near its end."""
     if not solution or not gold or len(gold) > MAX_GOLD:
         return False
     if (parsed := read_number(gold)) is None:
@@ -108,7 +114,7 @@ def ends_with(solution: str, gold: str) -> bool:
 
 
 def told_behind_question(prompt: str, gold: str) -> str | None:
-    """Return the sentences after the question of a prompt where they have gold."""
+    """Return the sentences after the question if they contain the gold, else None."""
     if not gold or len(gold) > MAX_GOLD or gold not in prompt or find_options(prompt) is not None:
         return None
     if worded_options(prompt, gold) is not None:
@@ -121,7 +127,7 @@ def told_behind_question(prompt: str, gold: str) -> str | None:
 
 
 def unit_or_none(gold: str, prompt: str) -> str | None:
-    """Return the unit of an amount, "" of a bare number; None of another gold, or where the question names the unit."""
+    """Return a gold with a unit, or "" for a bare number. None for other golds, or if the question names the unit."""
     if len(gold) > END_CHARS or any(map(_UNIT_NAMED.search, filter(asks, sentences(without_formulas(prompt))))):
         return None
     if _BARE_GOLD.fullmatch(gold):
@@ -130,12 +136,12 @@ def unit_or_none(gold: str, prompt: str) -> str | None:
 
 
 def has_measured_quantity(prompt: str) -> bool:
-    """Whether a problem has an amount in a unit."""
+    """Return True if a problem has an amount with a unit."""
     return any(not match[1] or unit_of(match[1]) is not None for match in _AMOUNT.finditer(prompt))
 
 
 def lost_parts(gold: str, prompt: str, solution: str) -> bool:
-    """Whether gold names what it answers, and leaves out a second thing that is asked or solved."""
+    """Return True if the gold names what it answers, and a second thing is asked for or solved that it leaves out."""
     match = _PART.match(gold)
     if match is None or _SEVERAL.search(re.sub(r"\([^()]*\)", "", gold)):
         return False
@@ -151,7 +157,7 @@ def lost_parts(gold: str, prompt: str, solution: str) -> bool:
 
 
 def language_of_golds(golds: Sequence[str], languages: Counter[str]) -> str | None:
-    """Return the language of the golds if prompts do not use it and both halves of the golds agree on it."""
+    """Return the language of the golds if no prompt uses it and both halves of the golds agree on it, else None."""
     languages_of_halves = {language_of(" ".join(golds[start::2])) for start in (0, 1)}
     (language, *others) = languages_of_halves
     return None if others or language == UNKNOWN or language in languages else language

@@ -1,19 +1,19 @@
-r"""Finds blocks of golds that answer the questions of neighbouring rows, in a source without solutions.
+r"""Finds blocks of rows whose golds belong to the questions of neighbouring rows, in a source without solutions.
 
     "Solve: $2x=8$"        gold "$y = 3x + 2$"      the equation that the next row asks for
     "Find the equation"    gold "$(-\infty, 4)$"    and so on, for 20 rows
 
-A gold has a kind (a whole number below ten, an equation, an interval), letters, words and a size, and may be what one
-step with the numbers of a question gives. How well a gold fits a question is a sum of log ratios: how often such a
-pair of question and gold stands in one row of this source, against rows far apart. So nothing is learnt but from the
-source itself, and a shifted block is too small to teach anything.
+A gold has a kind (a whole number below ten, an equation, an interval), letters, words and a size. It may also be the
+result of one step with the numbers of a question. The fit of a gold to a question is a sum of log ratios: the frequency
+of such a pair within one row, divided by its frequency in rows far apart. All frequencies come from the source itself;
+a shifted block is too small to change them.
 
-A block is the segment of rows with the greatest sum of (fit to the neighbour's question - fit to its own); where golds
-are in place the sum falls with every row, so that by chance it rises no higher than the logarithm of their number
-(Karlin and Altschul 1990, PNAS 87, 2264). In sorted files golds of one kind stand together and fit all neighbours:
-what the best of FAR_SHIFTS gains on the same segment is taken off.
+A block is the segment of rows with the greatest sum of (fit to the neighbour's question - fit to its own). Where golds
+are in place, the sum falls with every row. By chance it rises no higher than the logarithm of the number of rows
+(Karlin and Altschul 1990, PNAS 87, 2264). In sorted files, neighbouring golds have one kind and fit all neighbours. So
+the gain of the best of FAR_SHIFTS on the same segment is subtracted.
 
-It takes 20 rows where kinds differ (college maths), 40 to 80 where most golds are whole numbers.
+A block is found from 20 rows on if kinds differ (college maths), and from 40 to 80 if most golds are whole numbers.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ from truegold.pipeline.text.prose import asks, sentences, without_formulas
 from truegold.pipeline.text.quantities import read_number
 
 SHIFTS = (1, -1, 2, -2)
-"""Gold of row i fits the question of row i + 1, i - 1, ..."""
+"""The shifts that are tried. With shift 1, the gold of row i belongs to the question of row i + 1."""
 FAR_SHIFTS = (5, -5, 7, -7, 11, -11, 17, -17, 23, -23)
-"""Rows so far apart have nothing to do with each other."""
+"""Shifts between rows that are unrelated, for comparison."""
 MIN_ROWS = 200
-"""A smaller source does not show which kinds of golds its questions have."""
+"""The least number of rows: a smaller source does not show the kinds of golds that its questions have."""
 MIN_MARGIN = 15.0
-"""Nats that a block gains over the best far shift: the greatest by chance was 11 in 40 files."""
+"""The least gain of a block over the best far shift, in nats. By chance the greatest was 11 in 40 files."""
 MIN_GAIN = 0.5
-"""Nats that it gains in each row: with less, rows are variants of their neighbours."""
+"""The least gain of a block per row, in nats. With less, rows are variants of their neighbours."""
 MAX_SHARE = 0.5
 MAX_RATIO = 3.0
-"""No row counts for more nats than this."""
+"""The largest gain or loss of one row, in nats."""
 PRIOR_ROWS = 8
-"""Rows with the golds of all questions that are added to those of each question."""
+"""The weight, in rows, of the golds of all questions in the golds of each question."""
 MIN_OPENINGS = 5
-"""Openings of fewer questions teach nothing."""
+"""The least number of questions with an opening; rarer openings are treated as one."""
 MAX_NUMBERS = 8
 MAX_DIGITS = 7
 SIGNS = 4
 LEVELS = 32
-"""Values of a sign are below this."""
+"""The bound of a sign's values."""
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -69,7 +69,7 @@ _FORMS = {
     "words": re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}[\s~]+[A-Za-z]{3,}"),
     "list": re.compile(r",|\band\b|\bor\b"),
 }
-"""Forms of a gold that is not a number, the most telling first."""
+"""Forms of golds that are not numbers, the most specific first."""
 _PARTS = {
     "letters": _LETTER,
     "root": re.compile("sqrt"),
@@ -84,7 +84,7 @@ class _Row(NamedTuple):
     """The features of a question and its gold."""
 
     opening: tuple[str, ...]
-    """The first three words of the question; of "how many apples ..." the first two."""
+    """The first three words of the question, or the first two of "how many apples ..."."""
     letters: frozenset[str]
     words: frozenset[str]
     numbers: frozenset[float]
@@ -98,7 +98,7 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ShiftedBlock:
-    """Rows `first` to `last` of the source's questions, and by how many rows their golds are off."""
+    """A block of questions from `first` to `last`, whose golds are shifted by `shift` rows."""
 
     first: int
     last: int
@@ -106,7 +106,10 @@ class ShiftedBlock:
 
 
 def find_block(questions: Sequence[tuple[str, str]]) -> ShiftedBlock | None:
-    """Return the block of rows whose golds fit the questions `shift` rows on, of (question, gold) in their order."""
+    """Return the block of questions whose golds fit the questions `shift` rows later, or None.
+
+    `questions` are (question, gold) in the order of the source.
+    """
     if len(questions) < MIN_ROWS:
         return None
     rows = [_read(question, gold) for question, gold in questions]
@@ -150,7 +153,7 @@ def _steps(numbers: Sequence[float]) -> frozenset[float]:
 
 
 def _kind(gold: str) -> str:
-    """Return what a gold is: its size where it is a number, else its form."""
+    """Return the kind of a gold: for a number its size, else its form."""
     gold = gold.strip().strip("$").strip()
     if (parsed := read_number(gold)) is not None:
         value = abs(parsed.value)
@@ -164,7 +167,7 @@ def _kind(gold: str) -> str:
 
 
 def _signs(question: _Row, gold: _Row) -> tuple[int, int, int, int]:
-    """Return how letters, words, size and value of a gold stand to a question; 0 where it has none."""
+    """Return how the letters, words, size and value of a gold relate to a question; 0 if the gold has none."""
     size = value = 0
     if gold.value is not None:
         most = max(question.numbers, default=0.0)
@@ -187,7 +190,7 @@ def _overlap(part: frozenset[str], whole: frozenset[str]) -> int:
 
 
 class _Fit:
-    """How well golds of a source fit its questions, in nats."""
+    """The fit of a source's golds to its questions, in nats."""
 
     def __init__(self, rows: Sequence[_Row]) -> None:
         self._rows = rows
@@ -206,7 +209,7 @@ class _Fit:
         self._in_place = self._sum(*in_place, is_in_place=True)
 
     def gains(self, shift: int) -> Floats:
-        """Return of each row how much better its gold fits the question `shift` rows on than its own."""
+        """Return for each row how much better its gold fits the question `shift` rows later than its own."""
         signs, questions, golds = self._pairs(shift)
         gains = np.full(len(self._rows), -MAX_RATIO)
         gains[golds] = np.clip(
@@ -215,7 +218,7 @@ class _Fit:
         return gains
 
     def _pairs(self, shift: int) -> tuple[Integers, Integers, Integers]:
-        """Return the signs of all pairs of a question and the gold `shift` rows before it, and their rows."""
+        """Return the signs of all pairs of a question and the gold `shift` rows earlier, and their indices."""
         pairs = range(max(0, -shift), len(self._rows) - max(0, shift))
         signs = np.array([_signs(self._rows[gold + shift], self._rows[gold]) for gold in pairs])
         golds = np.array(pairs)
@@ -224,7 +227,7 @@ class _Fit:
     def _sum(self, signs: Integers, questions: Integers, golds: Integers, *, is_in_place: bool) -> Floats:
         kinds = self._kinds[golds]
         share = self._share[kinds]
-        # The row itself is left out of the counts of its question.
+        # The row itself is subtracted from the counts of its question.
         is_known = is_in_place | (self._kinds[questions] == kinds)
         for openings, counts in zip(self._openings, self._counts, strict=True):
             opening = openings[questions]
@@ -237,7 +240,7 @@ class _Fit:
 
     @staticmethod
     def _numbered(openings: Sequence[tuple[str, ...]]) -> Integers:
-        """Return a number for each opening; 0 for the rare ones."""
+        """Return a number for each opening; 0 for rare ones."""
         texts = [" ".join(words) for words in openings]
         _, inverse, counts = np.unique(texts, return_inverse=True, return_counts=True)
         frequent = np.cumsum(counts >= MIN_OPENINGS) * (counts >= MIN_OPENINGS)
@@ -250,7 +253,7 @@ class _Fit:
 
 
 def _greatest_segment(gains: Floats) -> tuple[float, int, int]:
-    """Return the greatest sum of neighbouring values, and where it begins and ends (Kadane's algorithm)."""
+    """Return the greatest sum of neighbouring values, with its start and end (Kadane's algorithm)."""
     best, total, start = (0.0, 0, 0), 0.0, 0
     for index, gain in enumerate(gains):
         if total <= 0:

@@ -1,16 +1,16 @@
-r"""Facts of a source: faults that a column or a file has as a whole, and that many of its rows show.
+r"""Finds faults of a whole column or file, which many rows of a source show.
 
     solutions "x=184.4", "x=12", "x=7" of golds 184.4, 12, 7     repeats_gold    they are no evidence for their golds
     solution "5,400 x 28 = 151,200."   gold "151"                gold_cut        golds end at a comma or stroke
-    rows 40 to 58: gold of row 40 ends the solution of row 41    shifted_golds   a column slipped
+    rows 40 to 58: gold of row 40 ends the solution of row 41    shifted_golds   the column is shifted by a row
     rows 40 to 58: an interval where an equation is asked for    golds_of_neighbours     the same without solutions
     "Welcome to PlusLand!" in 40 of 64 prompts                   boilerplate     a text that belongs to no problem
 
-A fact is told once for a source, with all its rows, and holds none of them back. One row proves nothing: what it shows
-may be chance. Each fact has a least number and a least share of the rows that could show it; what could be chance is
-compared with the neighbours' golds, which are as likely by chance. Rows are read in the order of the file, since
-what slipped in a file lies side by side. Of a source the first MAX_ROWS rows are read, twice: once to count what is
-repeated, once to judge.
+A fact is reported once for a source, with all its rows, and holds none of them back. A single row proves nothing, since
+its sign may be chance. So each fact needs a least number and a least share of the rows that could show it. Signs that
+may be chance are compared with the neighbours' golds, for which they are equally likely. Rows are read in the order of
+the file, where shifted rows are neighbours. The first MAX_ROWS rows of a source are read twice: first to count
+repetitions, then to judge.
 """
 
 from __future__ import annotations
@@ -44,33 +44,34 @@ from truegold.verifiers.columns import NAMES
 
 MAX_ROWS = 50_000
 MAX_CHARS = 4_000
-"""Characters of a prompt or solution that are read, the first or the last ones."""
+"""The number of characters that are read of a prompt, from its start, and of a solution, from its end."""
 MIN_ROWS, MIN_SHARE = 3, 0.02
-"""The fewest rows that make a fact, and their least share of those that could show the fault."""
+"""The least number of rows that make a fact, and their least share of the rows that could show it."""
 CERTAIN = ("repeats_gold", "shifted_golds", "golds_of_neighbours", "html", "options_twice")
-"""Facts that are never due to chance, so that a small share of rows is reported too."""
+"""Facts that are never chance, and are reported for a small share of rows too."""
 MIN_REPEATED = 3
-"""The fewest solutions that are the same except for their golds in a source where they only repeat them."""
+"""The least number of solutions with the same words around their golds, for those words to be only a frame."""
 BOILERPLATE_SHARE, MIN_BOILERPLATE = 0.2, 10
+"""The least share and the least number of prompts with a sentence of boilerplate."""
 TEMPLATE_SHARE = 0.9
-"""A sentence in this many prompts is of the template that is put around each problem."""
+"""A sentence in at least this share of prompts belongs to the template of all problems and is not boilerplate."""
 MIN_WORDS, MIN_HAN = 4, 8
-"""Shorter sentences are repeated in sound sets."""
+"""The least length of boilerplate, in words or Chinese characters; shorter sentences are repeated in sound sets."""
 MAX_SENTENCES = 200_000
 MIN_RUN = 4
-"""The fewest golds in a row that cannot fit a neighbour's solution, and not their own, by chance."""
+"""The least number of different consecutive golds that fit a neighbour's solution, but not their own."""
 SHIFTS = (1, -1, 2, -2)
-"""Gold of row i fits the solution of row i + 1, i - 1, ..."""
+"""The shifts that are tried. With shift 1, the gold of row i fits the solution of row i + 1."""
 MAX_QUESTIONS = 20_000
-"""Questions and golds that are compared with those of their neighbours, at most; each takes half a millisecond."""
+"""The largest number of questions that are compared with neighbours' golds; each takes half a millisecond."""
 MIN_HINTS = 5
 UNIT_SHARE = 0.2
-"""The share of golds with a unit and of those without from which a source has both."""
+"""The least share of golds with a unit, and of golds that lack one, for a source to have both."""
 MIN_UNITS = 5
 MIN_LOST_OPTIONS = 2
-"""The fewest options below the usual number that count as lost."""
+"""The least number of options below the usual number that count as lost."""
 USUAL_SHARE = 0.6
-"""The share of questions that have the usual number of options, or one less."""
+"""The least share of questions with the usual number of options, or one less."""
 MIN_WORDY = 6
 EXAMPLE_CHARS = 100
 
@@ -78,12 +79,12 @@ COLUMNS = ["prompt", "gold", "solution", "domain", "verifier", "verifier_args", 
 
 SAYS = {
     "repeats_gold": "solutions only repeat the gold: they are no evidence for it",
-    "gold_cut": "golds are the beginning of what their solution ends with",
+    "gold_cut": "golds are cut off: their solution ends with a longer answer",
     "first_number": "golds are the first number of their solution, which ends with another",
     "lost_parts": "golds answer the first of several things that are asked",
     "shifted_golds": "golds fit the solution of a neighbouring row, and not their own",
     "golds_of_neighbours": "golds fit the question of a neighbouring row better than their own",
-    "hints": "prompts tell the gold behind the question",
+    "hints": "prompts give away the gold after the question",
     "gold_notation": "golds are in a formal language that no verifier reads",
     "boilerplate": "prompts have a sentence that belongs to no problem",
     "html": "texts have markup of web pages",
@@ -93,7 +94,7 @@ SAYS = {
     "options_twice": "questions have an option twice",
     "options_lost": "questions have fewer options than is usual here",
 }
-"""The sentence that is said of a source, by fact."""
+"""The words of a report's line about each fact."""
 
 _HTML = re.compile(
     r"</(?:p|div|span|b|i|u|em|strong|sub|sup|table|tr|td|th|ul|ol|li|a|h\d|font|center)\s*>|<(?:br|hr|p|div)\s*/?>"
@@ -103,47 +104,48 @@ _HTML = re.compile(
 _NOTATION = re.compile(
     r"(?<![\\A-Za-z])(?:(?:[A-Z][a-z]{2,}){2,}(?=\()|(?:Negation|And|Or|Not|Interval|FiniteSet|Rational)(?=\()|(?:pm|mp)(?=\*))"
 )
-r"""The names of a formal language, such as `ApplyUnit(60,degree)`, `pm*2*y` and `Interval(0, 1)`: not `f(x)`, `\pm`."""
+r"""Names of a formal language: `ApplyUnit(60,degree)`, `pm*2*y`, `Interval(0, 1)`. Not `f(x)` or `\pm`."""
 _LATIN_RUN = re.compile(r"(?:\b[A-Za-z][a-z]+\b['’]?[\s,]+(?:(?:\d+|[Aa])\s+)?){2,}[A-Za-z][a-z]+\b")
-"""Three words of the Latin alphabet."""
+"""Three words in Latin letters."""
 _OTHER_RUN = re.compile(
     "[\u3400-\u9fff\u3041-\u3096\u30a1-\u30fa]{4,}|(?:[\u0400-\u04ff]{2,}\\s+){2}|(?:[\uac00-\ud7af]+\\s+){2}"
     "|(?:[\u0620-\u064a]{2,}\\s+){2}|(?:[\u0904-\u0939\u093e-\u094d]{2,}\\s+){2}"
 )
+"""Several letters or words in a script other than Latin."""
 _ON_THE_ANSWER = re.compile(
     r"\b(?:answers?|fractions?|decimals?|round(?:ed)?|forms?|simplif\w+|express|units?|box(?:ed)?|options?|letters?"
     r"|steps?|reason\w*|terms|assume|enter|antwort\w*|dezimal\w*|runde\w*|schritt\w*|r[ée]pon\w+|arrondi\w*|respuesta\w*"
     r"|redonde\w*|risposta|resposta|ответ\w*|округл\w*)\b|\\boxed|答案|小数|分数|保留|步|选|答え|답",
     re.IGNORECASE,
 )
-"""Subjects of a sentence that says how to answer: it may stand in every prompt."""
+"""Words of a sentence about the answer's form, which may be in every prompt."""
 _RESPONSES = (*NAMES["solution"], *NAMES["response"])
-"""Columns with a text that may work gold out."""
+"""Columns with a text that may derive the gold."""
 _ASKED = re.compile("[?？]")
 _HAN = re.compile("[\u3400-\u9fff]")
 
 
 _Shown = str | Literal[False] | None
-"""The fault that a row shows, as an example, or None if it shows none, False where it could not."""
+"""An example of the fault that a row shows; None if it shows none, False if it could not show it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFact:
-    """A fact of a source."""
+    """A fact about a source, with the rows that show it."""
 
     source: str
     fact: str
     says: str
-    """The common feature of the rows, in words."""
+    """The common fault of the rows, in words."""
     rows: int
     judged: int
-    """The rows that could have shown it."""
+    """The number of rows that could have shown the fault."""
     source_rows: str
-    """The numbers of its rows: "2, 5-9, 12"."""
+    """The numbers of the rows: "2, 5-9, 12"."""
     example: str
 
     def line(self) -> str:
-        """Return what is said aloud."""
+        """Return the line that reports the fact."""
         numbers = self.source_rows
         shown = numbers if len(numbers) <= EXAMPLE_CHARS else numbers[:EXAMPLE_CHARS].rpartition(",")[0] + ", …"
         example = f" such as {self.example!r}" if self.example else ""
@@ -152,21 +154,21 @@ class SourceFact:
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """The parts of a row that are read."""
+    """The parts of a row that facts depend on."""
 
     source_row: int
     prompt: str
     gold: str
     solution: str
     worked: str
-    """The solution, else the response that a column holds."""
+    """The solution, or else the response in another column."""
     options: tuple[str, ...]
     is_choice: bool
 
 
 @dataclass
 class _Repeated:
-    """The repetitions in a source: counted before any row is judged."""
+    """The repetitions in a source, which are counted before any row is judged."""
 
     rows: int = 0
     residues: Counter[str] = field(default_factory=Counter)
@@ -190,13 +192,13 @@ class _Repeated:
 
     @property
     def boilerplate(self) -> frozenset[str]:
-        """The sentences that are in too many prompts to belong to any of them."""
+        """The sentences that occur in too many prompts to belong to one of them."""
         least, most = max(MIN_BOILERPLATE, BOILERPLATE_SHARE * self.rows), TEMPLATE_SHARE * self.rows
         return frozenset(text for text, rows in self.sentences.items() if least <= rows < most)
 
     @property
     def least_options(self) -> int:
-        """The least number of options that is usual; 0 if no number is."""
+        """The least usual number of options, or 0 if none is usual."""
         if not self.option_counts:
             return 0
         usual, _ = self.option_counts.most_common(1)[0]
@@ -206,14 +208,14 @@ class _Repeated:
 
 @dataclass
 class _Tally:
-    """The rows of a source that show each fault, and how many could."""
+    """The rows of a source that show each fault, and the number of rows that could."""
 
     rows: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     judged: Counter[str] = field(default_factory=Counter)
     examples: dict[str, str] = field(default_factory=dict)
 
     def add(self, fact: str, row: _Sample, example: str | None) -> None:
-        """Count a row that could show a fault, and does if there is an example."""
+        """Count a row that could show a fault; with an `example` it does."""
         self.judged[fact] += 1
         if example is not None:
             self.rows[fact].append(row.source_row)
@@ -221,7 +223,7 @@ class _Tally:
 
 
 def find_source_facts(path: Path) -> list[SourceFact]:
-    """Return the facts of all sources of a table of rows, source by source."""
+    """Return the facts of all sources in a table of rows, source by source."""
     repeated: dict[str, _Repeated] = defaultdict(_Repeated)
     for source, samples in _by_source(path):
         for sample in samples:
@@ -251,7 +253,7 @@ def _sample(row: Row) -> _Sample:
 
 
 def _response(meta: str) -> str:
-    """Return the response that a row brought along: its gold may be taken from it."""
+    """Return the response in another column of the row, or "". The gold may have been extracted from it."""
     if not any(f'"{name}":' in meta for name in _RESPONSES):
         return ""
     columns = orjson.loads(meta)
@@ -314,7 +316,7 @@ def _repeats_gold(row: _Sample, repeated: _Repeated) -> _Shown:
 
 
 def _of_solution(judge: Callable[[str, str], bool]) -> Callable[[_Sample, _Repeated], _Shown]:
-    """Return a fact that compares a gold with its solution."""
+    """Return a judge of rows from one that compares a gold with its solution."""
 
     def judge_row(row: _Sample, _: _Repeated) -> _Shown:
         if not row.worked or row.is_choice:
@@ -380,11 +382,11 @@ _ROW_FACTS: Mapping[str, Callable[[_Sample, _Repeated], _Shown]] = {
     "options_twice": _options_twice,
     "options_lost": _options_lost,
 }
-"""Facts that each row shows by itself: an example where it does, or None if it does not, False where it could not."""
+"""The judges of facts that single rows show."""
 
 
 def _statements(prompt: str) -> list[str]:
-    """Return the sentences of a prompt that ask nothing and say nothing of how to answer."""
+    """Return the sentences of a prompt that ask nothing and do not concern the answer's form."""
     return [
         text
         for text in sentences(without_formulas(prompt))
@@ -395,13 +397,13 @@ def _statements(prompt: str) -> list[str]:
 
 
 def _foreign_words(row: _Sample, repeated: _Repeated) -> str:
-    """Return the words of a gold, if none of them stands in any prompt of the source."""
+    """Return the words of a gold, or "" if one of them occurs in any prompt of the source."""
     words = re.findall(r"[^\W\d_]{3,}", re.sub(r"\\[A-Za-z]+", " ", row.gold.lower()))
     return " ".join(words) if words and not repeated.words.intersection(words) else ""
 
 
 class _Shifts:
-    """Finds the blocks of rows whose golds fit the solutions of other rows or, without solutions, their questions."""
+    """Finds blocks of rows whose golds fit the solutions of other rows, or without solutions, their questions."""
 
     def __init__(self) -> None:
         self._window: deque[_Sample] = deque(maxlen=5)
@@ -409,17 +411,17 @@ class _Shifts:
         self._blocks: list[list[_Sample]] = []
         self._questions: list[_Sample] = []
         self.judged = 0
-        """Rows whose gold could be compared with their solution."""
+        """The number of rows whose gold could be compared with their solution."""
 
     def add(self, row: _Sample) -> None:
-        """Take the next row, and judge the one two rows before it."""
+        """Add the next row, and judge the one two rows before it."""
         self._window.append(row)
         self._judge(len(self._window) - 3)
         if not row.is_choice and len(self._questions) < MAX_QUESTIONS:
             self._questions.append(row)
 
     def add_to(self, tally: _Tally) -> None:
-        """Count the rows of all blocks."""
+        """Add the rows of all blocks to the tally."""
         for row in self._rows():
             tally.add("shifted_golds", row, row.gold)
         tally.judged["shifted_golds"] = self.judged
@@ -452,7 +454,7 @@ class _Shifts:
             elif not fits_own or not run:
                 self._close(run)
             elif run and other is not None and ends_with(other.worked, row.gold):
-                # Neighbours of one answer fit both ways.
+                # Neighbours with the same answer fit both ways.
                 run.append(row)
             else:
                 self._close(run)
@@ -464,7 +466,7 @@ class _Shifts:
 
 
 def _ranges(numbers: Sequence[int]) -> str:
-    """Return numbers as a reader writes them: [2, 5, 6, 7] is "2, 5-7"."""
+    """Return numbers as ranges: [2, 5, 6, 7] is "2, 5-7"."""
     parts: list[list[int]] = []
     for row in numbers:
         if parts and row == parts[-1][-1] + 1:
@@ -475,5 +477,5 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 
 def as_json(facts: Iterable[SourceFact]) -> list[dict[str, object]]:
-    """Return facts as a stage keeps them."""
+    """Return facts as JSON values for the stage's record."""
     return [asdict(fact) for fact in facts]

@@ -1,19 +1,19 @@
-"""Stage `ingest`: a source of any supported shape becomes canonical rows; what cannot is written down with its reason.
+"""Stage `ingest`: reads a source of any supported layout into canonical rows, and writes rejects with their reasons.
 
     line 1: {"question": "Natalia sold ...", "answer": "... #### 72"}   ->  a row in rows.parquet, gold "72"
     line 2: {"question": "Weng earns ...", "answer": null}              ->  a line in rejects.jsonl:
     {"source": "train.jsonl", "source_row": 2, "reason": "missing_gold", "detail": "column 'answer' is null", ...}
 
-Inputs: `data` (a file source's path; none for a hub source) and optionally `heldout`, a file whose rows are all set
-aside; of several sources `data 0`, `heldout 0`, `data 1` and so on. They are read into one table in their order, which
-`sources.json` has: that of their priority. Memory does not grow with the source, save 4 bytes a row where several have
-held-out shares. `limit` bounds the records that are read of each file. Rejects are not in the ledger: they never were
-rows. `rows_in` counts the records that were read, so that `rows_in == rows_out +` the sum of all `reject:*` counts.
+Inputs: `data` (a file source's path; none for a hub source) and optionally `heldout`, a file whose rows are all held
+out. Several sources have `data 0`, `heldout 0`, `data 1` and so on. They are read into one table, in the order of
+`sources.json`, which is that of their priority. Memory does not grow with the source, except for 4 bytes a row if
+several sources have held-out shares. `limit` bounds the number of records that are read from each file. Rejects are not
+in the ledger, since they never became rows. `rows_in` counts the records that were read: it equals `rows_out` plus the
+sum of all `reject:*` counts.
 
-Which rows are set aside for evaluation is decided by a hash of their content, so that a reordered file has the same
-ones. Of a single source a row is set aside where its hash falls below the share (`is_heldout`), and the other rows
-make no difference. Of several sources each has its share to the row: the rows with the smallest hashes of each,
-one at least.
+A hash of the content decides which rows are held out, so that a reordered file has the same ones. In a single source,
+rows are held out whose hash is below the share (`is_heldout`), independently of all other rows. Of several sources,
+each has exactly its share: the rows with its smallest hashes, at least one.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ SOURCES_FILE = "sources.json"
 SORTED_IDS = 2_000_000
 """The approximate number of identifiers that are sorted at a time."""
 SOURCE_FACTS = "source_facts"
-"""The name in the stage's record of what sources tell on themselves."""
+"""The name of the facts about sources in the stage's record."""
 
 
 @stage_function(version=12)
@@ -83,9 +83,9 @@ def ingest(
     progress: Progress,
     part_rows: int = PartsConfig().rows,
 ) -> StageReport:
-    """Read the sources (and their held-out files) into `rows.parquet`, in parts of this many rows, and `rejects.jsonl`.
+    """Read the sources and their held-out files into `rows.parquet` and `rejects.jsonl`.
 
-    The stages after it keep the parts, so that they are cut here for a whole run.
+    The table has parts of `part_rows` rows, which later stages keep.
     """
     opened = _open_all(inputs, config)
     names = [source.name for _, sources in opened for source in sources]
@@ -122,7 +122,7 @@ def ingest(
 def _open_all(
     inputs: Mapping[str, Path], config: FileSource | HubSource | SeveralSources
 ) -> list[tuple[FileSource | HubSource, list[Source]]]:
-    """Open every source; a bad extract is an error of the configuration, which is reported before files are opened."""
+    """Open every source. Invalid extracts raise ConfigError before any file is opened."""
     parts = config.sources if isinstance(config, SeveralSources) else (config,)
     opened: list[tuple[FileSource | HubSource, list[Source]]] = []
     for part in parts:
@@ -138,7 +138,7 @@ def _open_all(
             sources = [
                 replace(source, name=name) for source, name in zip(_open_sources(files, part), labels, strict=False)
             ]
-            # Each source has its share to the row, which is known when all of it has been read.
+            # Several sources have exact shares, which are known only when a source has been read completely.
             opened.append((part.model_copy(update={"heldout": 0.0}), sources))
     return opened
 
@@ -149,7 +149,7 @@ def _open_sources(inputs: Mapping[str, Path], config: FileSource | HubSource) ->
     sources = [open_file(inputs["data"], config.format, config.max_row_bytes)]
     if "heldout" in inputs:
         heldout = open_file(inputs["heldout"], config.format, config.max_row_bytes)
-        # With a/part.jsonl and b/part.jsonl, source and row number must still tell rows apart.
+        # For a/part.jsonl and b/part.jsonl, (source, row number) must still identify a row.
         if heldout.name == sources[0].name:
             heldout = replace(heldout, name=f"{inputs['heldout'].resolve().parent.name}/{heldout.name}")
         sources.append(heldout)
@@ -157,10 +157,10 @@ def _open_sources(inputs: Mapping[str, Path], config: FileSource | HubSource) ->
 
 
 def _set_apart(path: Path, shares: Mapping[str, float]) -> None:
-    """Set rows of a table aside, of each source its share; sources without one stay as they are.
+    """Hold out each source's share of the rows in a table; sources without a share are unchanged.
 
-    Copies of one content count once and go together. A source of a single content keeps it for training. Four bytes a
-    row are held.
+    Copies of one content count once, and are held out together. A source with a single content keeps it for training.
+    Memory: four bytes a row.
     """
     if not any(shares.values()):
         return
@@ -177,7 +177,7 @@ def _set_apart(path: Path, shares: Mapping[str, float]) -> None:
 
 
 def _bound(hashes: np.ndarray, share: float) -> int:
-    """Return the largest hash of the rows to set aside, -1 for none."""
+    """Return the largest hash of the rows to hold out, or -1 to hold out none."""
     distinct = np.unique(hashes)
     count = min(max(1, round(share * len(distinct))), len(distinct) - 1)
     return int(distinct[count - 1]) if count > 0 else -1
@@ -195,13 +195,13 @@ class _Reader:
     progress: Progress
 
     def read(self, source: Source, layout: Layout | None, all_heldout: bool) -> Layout:
-        """Read one source and return its layout; without a `layout` it is chosen by the source's columns."""
+        """Read one source and return its layout, which is chosen by the columns if `layout` is None."""
         self.rejects.begin()
         rows_before = self.rows.rows
         limited = itertools.islice(source.records, self.config.limit)
         total = source.total if self.config.limit is None else min(source.total or self.config.limit, self.config.limit)
         records = paced(limited, self.progress, f"reading {source.name}", total)
-        # Rejects are written at once, since there may be any number of them before the first record.
+        # Rejects are written immediately: any number of them may come before the first record.
         ahead = look_ahead(records, partial(self.rejects.write, source))
         if not (samples := [record.values for record in ahead]):
             raise self._nothing_usable(source)
@@ -225,7 +225,7 @@ class _Reader:
         return layout
 
     def _write_row(self, record: Record | Reject, builder: RowBuilder, source: Source) -> Row | None:
-        """Write the row of a record and return it; None if the record is rejected."""
+        """Write the row of a record and return it, or None if the record is rejected."""
         if isinstance(record, Reject):
             self.rejects.write(source, record)
             return None
@@ -251,14 +251,14 @@ class _Reader:
 
 
 class _Rejects:
-    """Writes `rejects.jsonl`."""
+    """Writes `rejects.jsonl`, and counts rejects by reason."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("wb")
         self.lost: LossCount[tuple[str, Reject, Values]] = LossCount()
-        """Rejects by reason, the first of each with their values, which are empty if none could be read."""
+        """Rejects by reason; the first ones have their values, which are empty if the record could not be read."""
         self.gold_column: str | None = None
-        """The column of golds of the source that is read."""
+        """The gold column of the current source."""
         self.begin()
 
     @property
@@ -267,12 +267,11 @@ class _Rejects:
         return self.lost.counts
 
     def begin(self) -> None:
-        """Begin with another source: how many records it rejects for each reason, and the first of them."""
+        """Begin another source, with new counts (`here`)."""
         self.here: dict[str, tuple[int, Reject]] = {}
 
     def write(self, source: Source, reject: Reject, values: Values | None = None, source_id: str | None = None) -> None:
-        """Write one reject and count it; `values` are those of its record, and `source_id` its id, where they could be
-        read."""
+        """Write and count one reject. `values` and `source_id` are those of its record, if it could be read."""
         count, first = self.here.get(reject.reason, (0, reject))
         self.here[reject.reason] = (count + 1, first)
         self.lost.add(reject.reason, (source.name, reject, values or {}))
@@ -293,7 +292,7 @@ class _Rejects:
         return cause if cause.remedy else replace(cause, remedy=REMEDIES.get(reason, ""))
 
     def heavy_losses(self, records: int) -> list[dict[str, Any]]:
-        """Return what went in large numbers of all records, as facts of the stage."""
+        """Return the reasons of many rejects, with their causes, as facts of the stage."""
         return self.lost.heavy(REJECTED, records, _describe, lambda reason, _: self.cause_of(reason))
 
     def __enter__(self) -> _Rejects:
@@ -309,20 +308,20 @@ def _describe(lost: tuple[str, Reject, Values]) -> str:
 
 
 class _SourceIds:
-    """The identifiers that a source gives its records: those that stand for more than one content are noted.
+    """The identifiers that a source gives its records. Those with several contents are reported.
 
-    Line 3 `{"id": "q7", "question": "1+1?", ...}` and line 9 `{"id": "q7", "question": "2+2?", ...}` make the note
-    "1 source id(s) stand for different rows; the first: rows 3 and 9". Nothing is dropped: truegold's own ids do not
-    depend on it. Identifiers are kept as 64-bit hashes: one in about 400,000 runs over ten million rows has a false
+    Line 3 `{"id": "q7", "question": "1+1?", ...}` and line 9 `{"id": "q7", "question": "2+2?", ...}` give the note
+    "1 source id(s) stand for different rows; the first: rows 3 and 9". Nothing is dropped, since truegold has its own
+    ids. Identifiers are kept as 64-bit hashes: one in about 400,000 runs over ten million rows has a false
     alarm.
     """
 
     def __init__(self, folder: Path) -> None:
-        """`folder` is where 24 bytes a row lie meanwhile."""
+        """Create an empty table; `folder` holds 24 bytes a row temporarily."""
         self._table, self._recent = OnDisk(np.uint64, folder), array("Q")
 
     def add(self, source: str, source_id: str, row_number: int, row_id: str) -> None:
-        """Add a row; `row_id` is 20 hex digits over its content."""
+        """Add a row. `row_id` is 20 hex digits, a hash of its content."""
         key = hashlib.blake2b(f"{source}\0{source_id}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
         self._recent.extend((int.from_bytes(key, "big"), int(row_id[:16], 16), row_number))
         if len(self._recent) >= SORTED_IDS:
@@ -333,13 +332,13 @@ class _SourceIds:
         self._recent = array("Q")
 
     def warn(self, progress: Progress) -> dict[str, int]:
-        """Return how many identifiers stand for different rows, as a count; a note names the rows of the first."""
+        """Return the number of identifiers that stand for different rows, and note the rows of the first one."""
         self._write_recent()
         table = self._table.array.reshape(-1, 3)
         parts = 1 + len(table) // SORTED_IDS
         count, firsts = 0, []
         for part in range(parts):
-            # Equal keys are in one part.
+            # All equal keys are in the same part.
             chosen = [chunk[chunk[:, 0] % parts == part] for chunk in np.array_split(table, parts)]
             some = np.concatenate(chosen)
             keys, contents, row_numbers = some[np.argsort(some[:, 0], kind="stable")].T

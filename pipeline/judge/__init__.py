@@ -1,1 +1,1 @@
-"""Second opinions on verdicts: a language model that compares answers, other verifiers, and what they may decide."""
+"""Second opinions on verdicts, by a language model or another verifier, and grading by a language model."""

@@ -1,18 +1,17 @@
-"""Audits a second opinion before it raises scores in a training: 200 unread responses of the policy's own and 100
-hostile ones.
+"""Audits a second opinion before it may raise scores in training: with at least 200 unread and 100 hostile responses.
 
     truegold verifiers audit-judge judge.yaml --data runs/demo/profile/samples.parquet --output judge_audit
         judge_audit/audit.json    {"passed": true, "unread": 200, "hostile": 140, "paid": 0, "judge": {...}, ...}
-        judge_audit/paid.jsonl    wrong responses that were called right, with the replies
-        judge_audit/raised.jsonl  the policy's responses that are right by their own gold, in this opinion: read them
+        judge_audit/paid.jsonl    wrong responses that the opinion called right, with the replies
+        judge_audit/raised.jsonl  the policy's responses that the opinion called right by their own gold: read them
 
-It is not known whether an unread response is right. Each of the policy's is therefore put to the judge with the gold of
-another row, which differs from its own gold and does not stand at its end: to call it right is a mistake. If the file
-says which responses are wrong (a column `correct`), those keep their own gold. The hostile ones (`attacks.toml`) are
-made of the same golds: denials, several answers, text to the judge, and begging for the gold.
+It is unknown whether an unread response is right. So the judge compares each with the gold of another row, which
+differs from its own gold and does not stand at its end: calling it right is a mistake. If the file has labels (a column
+`correct`), the responses that are labelled wrong are used with their own gold. The hostile responses (`attacks.toml`)
+use the same golds: denials, several answers, text to the judge, and requests to be graded as right.
 
-The record names the judge, its settings, the prompt and the verifiers with their versions. With another of these it
-counts no more (`check_audit`).
+The record names the judge, its settings, the prompt, and the verifiers with their versions. If any of them changes, the
+audit is no longer valid (`check_audit`).
 """
 
 from __future__ import annotations
@@ -42,16 +41,16 @@ from truegold.verifiers.extract import names_gold
 from truegold.verifiers.model_judge import PROMPT
 
 MIN_UNREAD, MIN_HOSTILE = 200, 100
-"""The responses of each kind that an audit needs."""
+"""The least number of responses of each kind in an audit."""
 AUDIT_FILE = "audit.json"
 ATTACKS: dict[str, list[str]] = tomllib.loads(files(__package__).joinpath("attacks.toml").read_text("utf-8"))["attacks"]
 """Hostile responses by kind."""
 UNREAD = Verdict(0.0, Reason.UNREAD)
-"""The verdict of the rules on all responses of an audit."""
+"""The rules' verdict on all responses of an audit."""
 SILENT = 2
-"""The number of fields in an opinion without a reply: a response that is never sent to the model has no more."""
+"""The number of fields of an opinion without a reply, as for a response that cannot be sent to the model."""
 FAR_APART = 97
-"""The rows between a response and the gold that it is put to the judge with, at first."""
+"""The first distance, in rows, between a response and the foreign gold that it is compared with."""
 
 
 @dataclass(slots=True)
@@ -60,20 +59,20 @@ class JudgeAudit:
 
     unread: int = 0
     hostile: int = 0
-    """The responses of each kind that were judged; one that cannot be put to a model counts for nothing."""
+    """The number of judged responses of each kind; those that cannot be sent to a model do not count."""
     paid: list[dict[str, Any]] = field(default_factory=list)
     """The wrong responses that the opinion called right."""
     raised: list[dict[str, Any]] = field(default_factory=list)
-    """The policy's responses that are right by their own gold, in this opinion."""
+    """The policy's responses that the opinion called right by their own gold."""
 
     @property
     def passed(self) -> bool:
-        """Whether a training may raise scores by this opinion."""
+        """True if a training may raise scores by this opinion."""
         return self.unread >= MIN_UNREAD and self.hostile >= MIN_HOSTILE and not self.paid
 
 
 def judge_identity(config: OpinionConfig) -> dict[str, Any]:
-    """Return what decides a second opinion: the model with its settings and the prompt, or the verifier."""
+    """Return the settings that determine a second opinion: the model with its prompt, or the verifier."""
     if config.model is None:
         return {"verifier": fingerprint(str(config.verifier))}
     asked = config.model
@@ -83,14 +82,14 @@ def judge_identity(config: OpinionConfig) -> dict[str, Any]:
 
 
 def audit_judge(unread: Sequence[tuple[Item, bool | None]], opinion: SecondOpinion, progress: Progress) -> JudgeAudit:
-    """Put unread responses, each with whether it is right if that is known, and hostile ones to an opinion.
+    """Audit an opinion with unread responses, each with its label or None, and with hostile responses.
 
-    Raises InputError if there are too few.
+    Raises InputError if there are too few unread responses.
     """
     wrong = [(item, "unread") for item in _wrong_ones(unread)]
     if len(wrong) < MIN_UNREAD:
         raise InputError(
-            f"{len(wrong)} unread responses stand beside a gold that they do not answer; an audit needs {MIN_UNREAD}.",
+            f"{len(wrong)} unread responses have a gold that they do not answer; an audit needs {MIN_UNREAD}.",
             "Sample more (profile.samples), or name a file with more responses of the policy.",
         )
     hostile = [(item, kind) for kind, item in _hostile([item for item, _ in unread])]
@@ -103,8 +102,10 @@ def audit_judge(unread: Sequence[tuple[Item, bool | None]], opinion: SecondOpini
 
 
 def read_unread(path: Path) -> list[tuple[Item, bool | None]]:
-    """Return the unread responses in a profile's folder, or in a file as `truegold verify` reads it, each once and with
-    whether it is right where a column `correct` says so."""
+    """Return the distinct unread responses with their labels.
+
+    `path` is a profile's folder, or a file as `truegold verify` reads it; its column `correct` has the labels.
+    """
     different = {(item.problem, item.response): (item, right) for item, right in _read_responses(path)}
     responses = list(different.values())
     verdicts = verify_batch([item for item, _ in responses])
@@ -145,7 +146,7 @@ def _in_file(path: Path) -> Iterator[tuple[Item, bool | None]]:
 
 
 def _ask(responses: Sequence[tuple[Item, str]], opinion: SecondOpinion, progress: Progress) -> Iterator[dict[str, Any]]:
-    """Yield each response, which has a kind, with the opinion on it."""
+    """Yield each (response, kind) as a record with the opinion on it."""
     rows = [item for item, _ in responses]
     verdicts = verify_and_hear(rows, lambda _: iter([UNREAD] * len(rows)), opinion)
     for (item, kind), verdict in zip(responses, verdicts, strict=True):
@@ -169,7 +170,7 @@ def _wrong_ones(unread: Sequence[tuple[Item, bool | None]]) -> Iterator[Item]:
 
 
 def _hostile(rows: Sequence[Item]) -> Iterator[tuple[str, Item]]:
-    """Yield hostile responses, each with its kind: every attack with two golds."""
+    """Yield hostile responses with their kind: every attack with two golds."""
     different = list({item.gold: item for item in rows}.values())
     templates = [(kind, text) for kind, texts in ATTACKS.items() for text in texts]
     for index, (kind, text) in enumerate([*templates, *templates]):
@@ -202,9 +203,9 @@ def write_audit(
 
 
 def check_audit(config: AuditedOpinionConfig) -> tuple[str, ...]:
-    """Return the verifiers whose unread answers this opinion may raise in a training.
+    """Return the verifiers whose unread answers this opinion may raise in training.
 
-    Raises ConfigError if its audit is not there, has not passed, or was about another judge, prompt or verifier.
+    Raises ConfigError if its audit is missing, has not passed, or was about another judge, prompt or verifier.
     """
     path, remedy = Path(config.audit).expanduser(), "Audit it: truegold verifiers audit-judge OPINION --data RESPONSES"
     try:
@@ -214,7 +215,7 @@ def check_audit(config: AuditedOpinionConfig) -> tuple[str, ...]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"{path} is not an audit of a second opinion ({type(error).__name__}).", remedy) from None
     if paid or not passed or not enough:
-        reason = f"{paid} wrong responses were paid" if paid else "it had too few responses"
+        reason = f"{paid} wrong responses were called right" if paid else "it had too few responses"
         raise ConfigError(f"The second opinion has not passed its audit {path}: {reason}.", "Choose another judge.")
     if changed := sorted(name for name, value in judge_identity(config).items() if judge.get(name) != value):
         raise ConfigError(f"The audit {path} was about another judge: {', '.join(changed)} changed.", remedy)

@@ -1,16 +1,16 @@
-"""A language model that grades responses by a rubric, as a term of a training's reward.
+"""Grades responses by a rubric with a language model, as a term of a training's reward.
 
     grade = load_grader(GraderConfig(rubric="Every step is explained.", model=...), replies)
     grade([Item("48/2 = 24, because half ... so 72.", "72", "math", "{}", "Natalia sold ...")])
         [Verdict(0.8, partial, evidence={"judge": "gpt", "reply": "... SCORE: 8"})]
 
     a reply without a grade, or cut off     Verdict(None, declined): the completion leaves its group
-    a response without a letter or digit    Verdict(0.0, no_answer), unasked
+    a response without a letter or digit    Verdict(0.0, no_answer), without asking the model
 
-A policy that is trained against a model learns to speak to it. What it wrote stands between marks that it cannot know,
-without tags and control characters (`truegold.verifiers.model_judge`), and its thinking is not shown. Only the last
-line of a reply counts. No rule can tell whether a model's grades are a good reward. Read the responses that it grades
-highly, and set `gate: correct`, so that the term counts for right answers only.
+A policy that is trained against a model learns to address it. So the response stands between random marks, without tags
+and control characters (`truegold.verifiers.model_judge`), and its thinking is left out. Only the last line of a reply
+counts. No rule can tell whether a model's grades are a good reward. Read the responses with high grades, and set
+`gate: correct`, so that the term counts only for right answers.
 """
 
 from __future__ import annotations
@@ -37,16 +37,17 @@ from truegold.verifiers.model_judge import MAX_PROBLEM_CHARS, last_line, neutral
 
 PROMPT = files(__package__).joinpath("grading_prompt.txt").read_text(encoding="utf-8")
 MAX_RESPONSE_CHARS = 16_000
-"""Characters of a response that are shown; of a longer one the middle is left out."""
+"""The number of characters shown of a response; the middle of a longer one is left out."""
 SHOWN_CHARS = 500
-"""The evidence keeps the end of a reply, where the grade stands."""
+"""The number of characters at the end of a reply that the evidence keeps; the grade is there."""
 NONCE_CHARS = 12
 _GRADE = re.compile(r"(?:SCORE\s*[:=]\s*)?(\d{1,3}(?:\.\d{1,4})?)(?:\s*/\s*(\d{1,3}))?\.?", re.IGNORECASE)
+"""A grade: `SCORE: 7`, `7/10`."""
 
 
 @verifier(name="graded")
 def graded(response: str, gold: str | None) -> None:
-    """Stand in for the model in the registry: grades come from `Grader`, which asks the model in batches."""
+    """Register the name of graded terms. The grades come from `Grader`, which asks the model in batches."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Grader:
         ]
 
     def report_costs(self, progress: Progress) -> list[Mapping[str, Any]]:
-        """Return what the engine was asked and what that cost, and note it."""
+        """Return the requests and their costs, and print them."""
         return report_costs([self.engine.facts()], progress)
 
     def close(self) -> None:
@@ -80,7 +81,7 @@ class Grader:
         self.engine.close()
 
     def _read(self, reply: str | None) -> Verdict:
-        """Return the verdict that a reply is; None was cut off, or not given."""
+        """Return the verdict of a reply. None stands for a reply that was cut off or is missing."""
         evidence = {"judge": self.config.model.name, "reply": reply and reply[-SHOWN_CHARS:]}
         score = None if reply is None else read_grade(reply, self.config.scale)
         if score is None:
@@ -90,12 +91,12 @@ class Grader:
 
 
 def load_grader(config: GraderConfig, replies: Path | None = None) -> Grader:
-    """Start the engine of a grader. replies: the folder in which it keeps its replies."""
+    """Start the engine of a grader; `replies` is the folder for its stored replies."""
     return Grader(*build_engine(config.model.engine, config.model.chat, None, replies), config)
 
 
 def make_question(item: Item, config: GraderConfig) -> str | None:
-    """Return the prompt about a response, or None if it says nothing."""
+    """Return the prompt about a response, or None if the response has no letter or digit."""
     response = final_part(item.response)
     if len(response) > MAX_RESPONSE_CHARS:
         half = MAX_RESPONSE_CHARS // 2
@@ -105,7 +106,7 @@ def make_question(item: Item, config: GraderConfig) -> str | None:
         return None
     gold = item.gold if config.shows_gold else None
     asked = [item.problem, gold, item.response, config.rubric]
-    # A hash over all that is asked repeats from run to run, and no response can hold the hash of itself.
+    # A hash of the question's texts is the same in every run, and no response can contain its own hash.
     nonce = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:NONCE_CHARS].upper()
     problem = _neutral_lines((item.problem or "(not given)")[:MAX_PROBLEM_CHARS])
     reference = f"Reference answer:\nBEGIN {nonce}\n{_neutral_lines(gold)}\nEND {nonce}\n\n" if gold else ""
@@ -119,8 +120,10 @@ def _neutral_lines(text: str) -> str:
 
 
 def read_grade(reply: str, scale: int) -> float | None:
-    """Return the grade of a reply's last line as a share of the scale: `SCORE: 7`, `7/10`, or None if none stands there
-    plainly, or one beyond the scale."""
+    """Return the grade in a reply's last line, divided by the scale: `SCORE: 7`, `7/10`.
+
+    None if the last line is not a grade, or the grade exceeds the scale.
+    """
     match = _GRADE.fullmatch(last_line(reply) or "")
     if match is None or (match[2] is not None and int(match[2]) != scale):
         return None
@@ -128,24 +131,27 @@ def read_grade(reply: str, scale: int) -> float | None:
     return grade / scale if grade <= scale else None
 
 
-UNASKED = Verdict(None, Reason.DECLINED, None, {"unasked": "the gate of the term is shut"})
+UNASKED = Verdict(None, Reason.DECLINED, None, {"unasked": "the term's gate is closed"})
 """The verdict on a response whose term does not count."""
 
 
 class GradedTerms:
-    """The models behind the terms of a reward, asked once the rules have judged: of what passed the term's gate."""
+    """The models that grade a reward's terms. They are asked after the rules, about responses that pass a term's
+    gate."""
 
     def __init__(self, configs: Mapping[str, GraderConfig], folder: Path | None) -> None:
-        """configs: by the name of the term. folder: where replies are kept, so that a training that goes on asks
-        nothing twice."""
+        """Start a grader for each term; `configs` is by the term's name.
+
+        `folder` keeps the replies, so that a resumed training does not ask again.
+        """
         self._graders: dict[str, Grader] = {}
         for index, (name, config) in enumerate(configs.items()):
             self._graders[name] = load_grader(config, None if folder is None else folder / f"{REPLIES}-{index}")
 
     def add(self, terms: Sequence[Term], asked: Sequence[Item], known: Sequence[dict[str, Verdict]]) -> None:
-        """Add to the verdicts of each response, by term, those of the terms that models grade, in their order.
+        """Add the verdicts of the graded terms to those of each response.
 
-        asked: each response with its problem and gold.
+        `asked` has each response with its problem and gold, `known` its verdicts by term.
         """
         for term in terms:
             if term.verifier != GRADED:
@@ -157,7 +163,7 @@ class GradedTerms:
                 verdicts[term.name] = graded.get(n, UNASKED)
 
     def report_costs(self, progress: Progress) -> list[Mapping[str, Any]]:
-        """Return what the models were asked and what that cost, and note it."""
+        """Return the requests and their costs, and print them."""
         return [cost for grader in self._graders.values() for cost in grader.report_costs(progress)]
 
     def close(self) -> None:
@@ -167,6 +173,6 @@ class GradedTerms:
 
 
 def _is_open(term: Term, verdicts: Mapping[str, Verdict]) -> bool:
-    """Say whether a term counts, as far as its own gate tells: one that is graded later is not known yet."""
+    """Return True if the term's gate is open or has not been judged yet."""
     gate = verdicts.get(term.gate) if term.gate is not None else None
     return gate is None or gate.passed

@@ -1,15 +1,15 @@
 """Asks a language model whether an answer and the gold mean the same (`truegold.verifiers.model_judge`).
 
     Verdict(None, gold_unparsed)   SAME in both orders    ->  Verdict(1.0, match), evidence {"judge": "Qwen3-8B", ...}
-    Verdict(None, gold_unparsed)   SAME, then DIFFERENT   ->  Verdict(None, gold_unparsed), marked as asked
-    Verdict(0.0, mismatch)                                ->  unchanged: what rules judged is never sent
+    Verdict(None, gold_unparsed)   SAME, then DIFFERENT   ->  Verdict(None, gold_unparsed), with the replies as evidence
+    Verdict(0.0, mismatch)                                ->  unchanged: verdicts of rules are never sent
 
-Only rows without a score are sent, if their reason is in `reasons` and they have a gold and an answer to ask about. All
-other verdicts are returned unchanged. Any engine works. The evidence marks verdicts of the judge, so that a report can
-count them separately.
+Only verdicts without a score are sent, if their reason is in `reasons`, and gold and answer are known. All other
+verdicts are unchanged. Any engine works. The evidence marks verdicts of the judge, so that a report can count them
+separately.
 
-The judge never raises a score of 0, because a policy would learn to please it. (`judge.opinions` asks about such
-verdicts without changing them.) Measure your judge on labelled rows before you use it.
+The judge never raises a score of 0, since a policy would learn to please it. (`judge.opinions` asks about such verdicts
+without changing them.) Measure your judge on labelled rows before you use it.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from truegold.verifiers.extract import final_part
 from truegold.verifiers.model_judge import MAX_ANSWER_CHARS, decide, make_question, read_reply
 
 SHOWN_CHARS = 500
-"""The evidence keeps the last characters of a reply, which hold the verdict."""
+"""The number of characters at the end of a reply that the evidence keeps; the verdict is there."""
 
 
 class ModelComparison(NamedTuple):
-    """A model's verdict on an answer and gold."""
+    """A model's comparison of an answer with its gold."""
 
     same: bool | None
-    """None if the replies in the two orders differ."""
+    """None if the replies for the two orders differ."""
     replies: tuple[str | None, str | None]
     """The ends of both replies. None for a reply that was cut off."""
 
@@ -51,7 +51,7 @@ class Judge:
     config: AskedModelConfig
 
     def __call__(self, items_to_judge: Sequence[Item], verdicts: Sequence[Verdict]) -> list[Verdict]:
-        """Return a verdict for each item, in order. The model judges items without a score, if it can."""
+        """Return a verdict for each item, in order; the model judges items without a score."""
         assert isinstance(self.config, JudgeConfig)
         reasons, judged = self.config.reasons, list(verdicts)
         asked = [n for n, verdict in enumerate(verdicts) if verdict.score is None and verdict.reason in reasons]
@@ -62,7 +62,7 @@ class Judge:
         return judged
 
     def compare(self, asked: Sequence[Item], verdicts: Sequence[Verdict]) -> list[ModelComparison | None]:
-        """Return for each item whether its answer means the same as its gold, or None if it cannot be asked."""
+        """Return for each item the comparison of its answer with its gold, or None if it cannot be asked about."""
         questions = [_question(item, verdict) for item, verdict in zip(asked, verdicts, strict=True)]
         seeds = [
             (sample_seed(self.config.seed, "judge", question), sample_seed(self.config.seed, "judge", question, 1))
@@ -76,7 +76,7 @@ class Judge:
         return comparisons
 
     def report_costs(self, progress: Progress) -> list[Mapping[str, Any]]:
-        """Return and log the number and the cost of the requests."""
+        """Return the requests and their costs, and print them."""
         return report_costs([self.engine.facts()], progress)
 
     def close(self) -> None:
@@ -85,20 +85,20 @@ class Judge:
 
 
 def load_judge(config: AskedModelConfig, replies: Path | None = None) -> Judge:
-    """Start the judge's engine. replies: the folder in which an engine of type `chat` keeps replies."""
+    """Start the judge's engine; `replies` is the folder for stored replies of an engine of type `chat`."""
     model = Path(config.model) if config.model else None
     return Judge(*build_engine(config.engine, config.chat, model, replies), config)
 
 
 def _question(item: Item, verdict: Verdict) -> tuple[str, str] | None:
-    """Return both prompts about an item's answer, or None if there is nothing to ask."""
+    """Return both prompts about an item's answer, or None if answer or gold is missing."""
     answer = _answer(item.response, verdict)
     question = None if answer is None or item.gold is None else make_question(item.problem, item.gold, answer)
     return None if question is None else (question.gold_first, question.answer_first)
 
 
 def _read(gold_first: str | None, answer_first: str | None) -> ModelComparison:
-    """Return the verdict of two replies. A reply that was cut off is None."""
+    """Return the comparison that two replies give. None stands for a reply that was cut off."""
     replies = (gold_first, answer_first)
     same = decide(*(None if reply is None else read_reply(reply) for reply in replies))
     first, second = (reply and reply[-SHOWN_CHARS:] for reply in replies)
@@ -106,8 +106,9 @@ def _read(gold_first: str | None, answer_first: str | None) -> ModelComparison:
 
 
 def _answer(response: str, verdict: Verdict) -> str | None:
-    """Return the answer of a verdict, or the answer that the response commits to. If the response is unread, return its
-    last whole lines after the thinking, up to the longest allowed answer.
+    """Return the verdict's answer, or the answer that the response commits to.
+
+    For an unread response, return the last whole lines after its thinking, up to the longest allowed answer.
     """
     if verdict.reason is not Reason.UNREAD:
         committed = committed_answer(response) if verdict.extracted is None else None
@@ -122,7 +123,7 @@ def _answer(response: str, verdict: Verdict) -> str | None:
 
 
 def _judged(verdict: Verdict, comparison: ModelComparison, name: str) -> Verdict:
-    """Return the verdict after the comparison. Its evidence says that the judge was asked."""
+    """Return the verdict after the comparison, which its evidence records."""
     same, replies = comparison
     evidence = {
         **verdict.evidence,

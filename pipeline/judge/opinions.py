@@ -1,15 +1,14 @@
-r"""A second opinion on verdicts that rules could not give, or gave on prose: another verifier's, or a language model's.
+r"""Asks a second opinion on verdicts that rules could not give, or gave on prose: another verifier or a language model.
 
     rule            second opinion      the verdict after it
     0, unread       right               0, evidence {"second_opinion": {"by": "math_verify@1", "score": 1.0}}
     None, declined  wrong               None, with the same evidence and 0.0
-    1, match        not asked           as it was
+    1, match        not asked           unchanged
 
-A second opinion is kept as evidence and leaves the rule's score as it is. The exception is `raise_unread`: a training
-then gives a score of 1 to unread answers that the second opinion calls right. This needs an audit (`judge.audit`).
+A second opinion is stored as evidence and does not change the rule's score, with one exception: in training,
+`raise_unread` scores an unread answer 1 if the second opinion calls it right. This needs an audit (`judge.audit`).
 
-A language model is asked as `judge.model` does it: about the answer alone, in both orders, in marks that a response
-cannot know.
+A language model gets only the answer and the gold, in both orders, between random marks (`judge.model`).
 """
 
 from __future__ import annotations
@@ -31,24 +30,25 @@ if TYPE_CHECKING:
     from truegold.pipeline.judge.model import Judge
 
 BATCH = 256
-"""Verdicts that are looked at in one go."""
+"""The number of verdicts in one batch."""
 OPINION = "second_opinion"
-"""The name of a second opinion in evidence, in facts and in settings."""
+"""The name of a second opinion in evidence, facts and settings."""
 RAISED = "raised_from"
-"""The name in evidence of the reason that a verdict had before it was raised."""
+"""The name, in evidence, of the reason that a verdict had before its score was raised."""
 _COMMANDS = re.compile(r"\\[A-Za-z]+")
 _WORDS = re.compile(r"[A-Za-zÀ-ž]{3,}\W+(?:\w+\W+)?[A-Za-zÀ-ž]{3,}|[一-鿿]{3}")
+"""Two words, or three Chinese characters."""
 _CALLED = {1.0: "right", 0.0: "wrong", None: "undecided"}
 
 OPEN_REASONS = frozenset(JudgeConfig.model_fields["reasons"].default)
-"""The reasons of verdicts without a score on which a second opinion is asked."""
+"""The reasons of verdicts without a score that get a second opinion."""
 
 Asks = Callable[[Item, Verdict], bool]
-"""Says whether a verdict is worth a second opinion."""
+"""A function that decides if a verdict gets a second opinion."""
 
 
 def is_open(item: Item, verdict: Verdict) -> bool:
-    """Say whether rules could not judge a response, or refused words: `twice a day` for `two times daily`."""
+    """Return True if rules could not judge a response, or called prose wrong: `twice a day` for `two times daily`."""
     if item.gold is None or verdict.reason is Reason.UNREAD:
         return item.gold is not None
     if verdict.reason is Reason.MISMATCH:
@@ -60,7 +60,7 @@ class SecondOpinion:
     """Asks the configured verifier or model about open verdicts, and counts its answers."""
 
     def __init__(self, config: OpinionConfig, replies: Path | None = None) -> None:
-        """replies: the folder in which a chat engine stores the replies of its endpoint."""
+        """Open the verifier or model; `replies` is the folder for stored replies of a chat engine."""
         self._judge: Judge | None = None
         self._verifier = config.verifier
         if config.model is not None:
@@ -70,7 +70,7 @@ class SecondOpinion:
         self.by = config.model.name if config.model is not None else fingerprint(str(config.verifier))
         self._batches = BatchVerifier(1)
         self.counts: dict[str, Counter[str]] = {}
-        """Maps the rule's reason to the numbers of verdicts that are right, wrong and undecided in this opinion."""
+        """Maps the rule's reason to the numbers of verdicts that this opinion calls right, wrong or undecided."""
 
     def __call__(self, items_asked: Sequence[Item], verdicts: Sequence[Verdict], asks: Asks = is_open) -> list[Verdict]:
         """Return the verdicts, the open ones with the second opinion in their evidence."""
@@ -88,12 +88,12 @@ class SecondOpinion:
         self.counts.setdefault(str(reason), Counter())[_CALLED[score]] += 1
 
     def add_counts(self, counts: Mapping[str, Mapping[str, int]]) -> None:
-        """Count opinions that were counted elsewhere, such as in another part of a table."""
+        """Add counts of other parts of a table."""
         for reason, opinions in counts.items():
             self.counts.setdefault(reason, Counter()).update(opinions)
 
     def facts(self, progress: Progress) -> tuple[dict[str, Any], list[Mapping[str, Any]]]:
-        """Return what a report says of it, and what it cost, and note both."""
+        """Return the counts for the report, and the costs; print both."""
         for reason, counts in sorted(self.counts.items()):
             shares = ", ".join(f"{counts[name]:,} {name}" for name in _CALLED.values())
             progress.note(f"second opinion of {self.by} on {counts.total():,} verdicts {reason}: {shares}")
@@ -107,7 +107,7 @@ class SecondOpinion:
             self._judge.close()
 
     def _ask(self, asked: list[Item], verdicts: list[Verdict]) -> list[tuple[bool | None, Mapping[str, Any]]]:
-        """Return for each item whether it is right, and what else the evidence shows."""
+        """Return (is right, further evidence) for each item."""
         if self._judge is not None:
             return [
                 (None, {}) if comparison is None else (comparison.same, {"replies": list(comparison.replies)})
@@ -121,7 +121,7 @@ class SecondOpinion:
 
 
 def open_opinion(config: OpinionConfig | None, folder: Path | None) -> SecondOpinion | None:
-    """Return the configured second opinion, or None if none is configured; replies are stored in `folder`, if given."""
+    """Return the configured second opinion, or None. Its replies are stored in `folder`, if given."""
     replies = None if folder is None else folder / REPLIES
     return None if config is None else SecondOpinion(config, replies)
 
@@ -132,7 +132,7 @@ def verify_and_hear(
     opinion: SecondOpinion | None,
     asks: Asks = is_open,
 ) -> Generator[Verdict, None, None]:
-    """Yield the verdicts of `verify_all` in order, the open ones with a second opinion, if one is configured."""
+    """Yield the verdicts of `verify_all` in order, the open ones with a second opinion if there is one."""
     if opinion is None:
         yield from verify_all(rows)
         return
@@ -143,7 +143,8 @@ def verify_and_hear(
 
 
 def raise_unread(verdict: Verdict) -> Verdict:
-    """Return the verdict for a training's reward: an unread answer that the second opinion calls right earns 1."""
+    """Return the verdict for the reward in training: an unread answer that the second opinion calls right has score
+    1."""
     opinion = verdict.evidence.get(OPINION)
     if verdict.reason is Reason.UNREAD and opinion is not None and opinion["score"] == 1.0:
         return replace(verdict, score=1.0, reason=Reason.MATCH, evidence={**verdict.evidence, RAISED: "unread"})

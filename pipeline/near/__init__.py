@@ -1,1 +1,1 @@
-"""Near duplicates among short problems: quantities, words, candidate pairs, and what two problems are to each other."""
+"""Near duplicates among short problems: quantities, words, candidate pairs, and the relation of each pair."""

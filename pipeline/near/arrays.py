@@ -1,6 +1,6 @@
-"""Flat arrays of `near`: their types, growing ones, runs of equal values, pairs as one number, and work in threads.
+"""Flat arrays for `near`: types, growing arrays, runs of equal values, packed pairs, and work in threads.
 
-Shapes stand in brackets: `left: [pairs]` has an entry for each pair, `rarest: [texts, 7]` a row for each text.
+Shapes are written in brackets: `left: [pairs]` has an entry for each pair, `rarest: [texts, 7]` a row for each text.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 THREADS = 2
-"""Each holds some 100 MB while it works."""
+"""The number of worker threads. Each uses some 100 MB while it works."""
 TABLE_ROWS = 50_000
-"""Rows of a table of features that are worked on at a time."""
+"""The number of rows of a feature table that are processed at a time."""
 
 
 class Growing:
-    """A flat array that values are appended to, one by one or many at a time.
+    """A flat array that grows: values are appended one by one or many at a time.
 
-    It is enlarged by half when it is full; collecting many small arrays instead would leave the memory in pieces.
+    A full array is enlarged by half. Collecting many small arrays instead would fragment the memory.
     """
 
     def __init__(self, dtype: type) -> None:
@@ -79,15 +79,15 @@ class Growing:
 
 
 class OnDisk:
-    """A flat array in a temporary file, which goes with the object; many values are appended at a time.
+    """A flat array in a temporary file. Many values are appended at a time; the file is deleted with the object.
 
-    It is mapped to be read: the system takes its pages back where memory is short.
+    The file is memory-mapped for reading, so the system can take pages back when memory is short.
     """
 
     def __init__(self, dtype: npt.DTypeLike, folder: Path | None = None) -> None:
-        """`folder` is where the file lies, without a name; a folder of the system where not given."""
+        """Make an empty array whose unnamed file lies in `folder`, by default the system's temporary folder."""
         self._dtype = np.dtype(dtype)
-        # A file without a name takes its space until it is closed, also where this process is killed.
+        # The system frees the space of an unnamed file when it is closed, even if this process is killed.
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
         weakref.finalize(self, self._file.close)
 
@@ -108,12 +108,12 @@ class OnDisk:
 
 
 class Numbering:
-    """Numbers distinct keys in the order in which they first come, in 16 bytes each."""
+    """Numbers distinct keys in order of first appearance, at 16 bytes a key."""
 
     def __init__(self) -> None:
         self._keys, self._numbers = np.zeros(0, np.uint64), np.zeros(0, np.int64)
         self._recent: dict[int, int] = {}
-        """Keys that are not yet among the sorted ones."""
+        """New keys and their numbers, not yet merged into the sorted arrays."""
 
     def __len__(self) -> int:
         return len(self._keys) + len(self._recent)
@@ -139,7 +139,7 @@ class Numbering:
 
 
 def pack_pairs(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> Pairs:
-    """Return each two numbers as one."""
+    """Return each pair of numbers packed into one number."""
     pairs: Pairs = (left.astype(np.int64) << 32) | right
     return pairs
 
@@ -150,7 +150,7 @@ def unpack_pairs(pairs: Pairs) -> tuple[Ints, Ints]:
 
 
 def sort_values(values: npt.NDArray[Whole]) -> npt.NDArray[Whole]:
-    """Return the values sorted. polars takes a third of the time of numpy's own sort, and lets go of Python's lock."""
+    """Return the values sorted, by polars: it takes a third of numpy's time and releases Python's lock."""
     return pl.Series(values).sort(multithreaded=False).to_numpy()
 
 
@@ -168,12 +168,12 @@ def run_starts(ordered: npt.NDArray[Any]) -> Marks:
 
 
 def repeat_over_runs(values: npt.NDArray[Any], heads: Ints, length: int) -> npt.NDArray[Any]:
-    """Repeat the value of each run over its length. `heads` are the starts of the runs in an array of `length`."""
+    """Repeat each run's value over the whole run. `heads` are the starts of the runs in an array of `length`."""
     return np.repeat(values, np.diff(heads, append=length))
 
 
 def places_in(order: Ints) -> Ints:
-    """Return where each index stands in an order: 2 0 1 has 0 at place 1, 1 at 2, and 2 at 0, which is 1 2 0."""
+    """Return the inverse of an order: the place of each index. [2, 0, 1] gives [1, 2, 0]: index 0 is at place 1."""
     positions = np.empty(len(order), dtype=np.int64)
     positions[order] = np.arange(len(order))
     return positions
@@ -196,7 +196,7 @@ def sum_runs(starts: npt.NDArray[Any], values: npt.NDArray[Any]) -> Floats:
 
 
 def row_slices(table: csr_array) -> Iterator[tuple[slice, slice]]:
-    """Yield a table's rows, some at a time, with the entries that they have."""
+    """Yield a table in blocks: the slice of its rows, and the slice of their entries in `data` and `indices`."""
     rows = len(table.indptr) - 1
     for start in range(0, rows, TABLE_ROWS):
         stop = min(start + TABLE_ROWS, rows)
@@ -204,7 +204,7 @@ def row_slices(table: csr_array) -> Iterator[tuple[slice, slice]]:
 
 
 def sum_rows(table: csr_array, value: Callable[[slice], npt.NDArray[Any]]) -> Floats:
-    """Return the sum of each row of a table; `value` gives those of some of its entries."""
+    """Return the sum of each row of a table, where `value` returns the values of a slice of its entries."""
     sums = np.zeros(len(table.indptr) - 1, dtype=np.float32)
     for rows, entries in row_slices(table):
         starts = table.indptr[rows.start : rows.stop + 1] - entries.start
@@ -213,9 +213,9 @@ def sum_rows(table: csr_array, value: Callable[[slice], npt.NDArray[Any]]) -> Fl
 
 
 def map_in_threads(work: Callable[[T], R], jobs: Iterable[T]) -> Iterator[R]:
-    """Yield the result of `work` for each job, in order; no more than 2 * THREADS of them wait to be taken.
+    """Yield the result of `work` for each job, in order, with at most 2 * THREADS results waiting.
 
-    Threads help because numpy, scipy and polars let go of Python's lock.
+    Threads help because numpy, scipy and polars release Python's lock.
     """
     with ThreadPoolExecutor(THREADS) as pool:
         under_way: deque[Future[R]] = deque()
@@ -228,7 +228,7 @@ def map_in_threads(work: Callable[[T], R], jobs: Iterable[T]) -> Iterator[R]:
 
 
 def read_ahead(source: Iterable[T]) -> Iterator[T]:
-    """Yield the elements of `source`, none of them None; the next is made in another thread while one is used."""
+    """Yield the elements of `source`, and make the next element in another thread. None ends the source."""
     rest = iter(source)
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(next, rest, None)

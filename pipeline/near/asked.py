@@ -1,18 +1,19 @@
-"""Says which quantities the question of a problem asks for, and whether two questions ask for opposed ones.
+"""Reads which quantities a question asks for, and decides whether two questions ask for different ones.
 
 "... How many cars are left?"       left           "... How many cars did he sell?"    gone       opposed
 "... What is its area?"             area           "... What is its perimeter?"        perimeter  opposed
 "... How long did it take?"         time           "... How much time did it take?"    -          nothing to oppose
 
-Rewordings name a quantity or do not name it, and hardly ever name another: of 967 labelled pairs that are the same
-problem none is opposed, of 241 that are not 18 are.
+A rewording may leave a quantity unnamed, but hardly ever names another one. Of 967 labelled pairs of the same problem,
+none was found opposed; of 241 pairs of different problems, 18 were.
 
-Rows of a reading set share a passage, a table or a statute, and differ in their questions; there each word of the
-question counts (`ask_otherwise`), and so do options:
+Rows of a reading set share a passage, a table or a statute, and differ only in their questions. There each word of the
+question counts, and so does each option (`ask_otherwise`):
 
     "<table> ... What is owed to members of Peel?"   "<table> ... What is owed by members of Peel?"   another problem
 
-What stands in another problem ("See question 30 for the passage.") cannot be compared: there each word counts as well.
+If a problem points to a text elsewhere ("See question 30 for the passage."), each of its words counts, too: the text
+itself cannot be compared.
 """
 
 from __future__ import annotations
@@ -27,38 +28,42 @@ from truegold.pipeline.text.prose import asks, points_elsewhere
 from truegold.verifiers.extract.listed_options import option_texts
 
 CONTEXT_CHARS = 300
-"""Texts that have this many characters in common at their two ends share a context."""
+"""The least number of characters in a shared context: the common beginning and end of two texts."""
 CONTEXT_SHARE = 0.8
-"""The least part of the longer text that a context makes."""
+"""The least share of the longer text that a shared context covers."""
 CONTEXT_LINES = 4
-"""A context may also be this many lines in common, if the last line asks: "the team before algeria"."""
+"""The number of equal lines that also make a shared context. Only the last line differs: "the team before algeria"."""
 OPTION_CHARS = 15
-"""Shorter options are numbers and names, which are compared as those of the text are."""
+"""The least length of options that are compared as texts. Shorter ones are numbers and names."""
 SAME_OPTION = 0.8
-"""How alike two options are that say the same: "within three months", "within 3 months"."""
+"""The least similarity of two options with one meaning: "within three months", "within 3 months"."""
 SAME_WORD = 0.5
-"""How alike two words are that one option may have for the other: "starts" and "started", not "quartz" and "glass"."""
+"""The least similarity of two words that may replace each other: "starts" and "started", not "quartz" and "glass"."""
 CONTENT_CHARS = 4
-"""Shorter words are articles and the like."""
+"""The least length of a word that carries meaning. Shorter words are articles and the like."""
 
 _QUESTION = re.compile(r"[^.!?。！？]*[?？]|[^.!?。！？]+[.。]?\s*$")
-"""A sentence that ends in a question mark, or the last one: "Find the area."."""
+"""A sentence that ends in a question mark, or the last sentence of a text: "Find the area."."""
 _ASKED: Mapping[str, Mapping[str, list[str]]] = tomllib.loads(
     files(__package__).joinpath("asked_quantities.toml").read_text("utf-8")
 )
-"""The things that may be asked for, in English and in Chinese."""
+"""Patterns of the quantities that may be asked for, in English and in Chinese: table -> quantity -> patterns."""
 _WORD = re.compile(r"[^\W_]+")
 _SENTENCE_START = re.compile(r".*(?:[.!?。！？؟।]\s*|\n)", re.DOTALL)
+"""A text up to the start of its last sentence."""
 _ORDERING_WORDS = frozenset(
     "find determine compute calculate evaluate please what is are the a an value of tell state".split()
 )
-"""Words that one question has and another with the same meaning has not: "Find the", "What is the value of the"."""
+"""Words that introduce a question and do not change its meaning: "Find the", "What is the value of the"."""
 
 
 def asked_quantities(text: str, *tables: str) -> frozenset[str]:
-    """Return what the last question of a text asks for, of some tables of `asked_quantities.toml`."""
+    """Return the quantities that the last question of a text asks for, among those of the named tables.
+
+    The tables are those of `asked_quantities.toml`: "What is its area?" asks for `area`, of table `decisive`.
+    """
     sentences = _QUESTION.findall(text)
-    # What an earlier clause compares, as in 米娅比艾玛小, is not a question.
+    # Only the last clause asks. An earlier one may state a comparison: 米娅比艾玛小 (Mia is younger than Emma).
     question = re.split(r"[，；]", sentences[-1] if sentences else text)[-1].lower()
     return frozenset(
         kind
@@ -69,7 +74,10 @@ def asked_quantities(text: str, *tables: str) -> frozenset[str]:
 
 
 def are_opposed(left: str, right: str) -> bool:
-    """Whether each of two questions asks for a quantity that the other does not ask for."""
+    """Return whether each of two questions asks for a quantity that the other one does not ask for.
+
+    So do two questions of which one asks what stays ("are left") and the other what goes ("did he sell").
+    """
     here, there = (asked_quantities(text, "decisive", "further") for text in (left, right))
     if here - there and there - here:
         return True
@@ -81,7 +89,7 @@ def are_opposed(left: str, right: str) -> bool:
 
 
 def ask_otherwise(left: str, right: str) -> bool:
-    """Whether two texts ask other questions of one context, or choose among other options."""
+    """Return whether two texts ask different questions about one context, or offer different options."""
     if points_elsewhere(left) or points_elsewhere(right):
         return _asked_words(left) != _asked_words(right)
     above, last = zip(*(text.strip().rpartition("\n")[::2] for text in (left, right)), strict=True)
@@ -113,7 +121,7 @@ def _choose_otherwise(here: tuple[str, ...], there: tuple[str, ...]) -> bool:
 
 
 def _share_no_word(here: Iterable[str], there: Iterable[str]) -> bool:
-    """Whether no option of one question has a word of the options of the other, and no option has a figure."""
+    """Return whether two lists of options have no word in common, and no option has a digit or a formula."""
     words = [set(_WORD.findall(" ".join(options).casefold())) for options in (here, there)]
     return all(words) and words[0].isdisjoint(words[1]) and not re.search(r"[\d$\\]", "".join((*here, *there)))
 
@@ -123,7 +131,7 @@ def _asked_words(question: str) -> list[str]:
 
 
 def _count_shared(left: str, right: str) -> int:
-    """Return how many characters two texts begin with alike."""
+    """Return the length of the common beginning of two texts."""
     differing = (index for index, (here, there) in enumerate(zip(left, right, strict=False)) if here != there)
     return next(differing, min(len(left), len(right)))
 

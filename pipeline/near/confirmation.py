@@ -4,31 +4,31 @@
     "Find $x$" / "Find $y$"                                      another symbol is asked for
     "distinguishable balls" / "indistinguishable balls"          two terms of one family
 
-    golds        a pair is the same problem from                     then
-    equal        a probability of `Cuts.drop`, with SAME_GOLD more   one row goes
-    unknown      `Cuts.drop`                                         one row goes
-    different    `Cuts.conflict`                                     both stay, flagged for review
+    golds        least probability of the same problem        result for such a pair
+    equal        `Cuts.drop`, after SAME_GOLD is added        one row is dropped
+    unknown      `Cuts.drop`                                  one row is dropped
+    different    `Cuts.conflict`                              both rows stay, flagged for review
 
-Different golds are not evidence on the texts, because wrong labels are what we look for. But in a corpus with many
-similar problems a pair with different golds needs a higher probability. Chinese school books, for example, ask many
-questions about one story (CHINESE_CONFLICT).
+Different golds say little about the texts, because one of the golds may be wrong: such labels are to be found. But in a
+corpus with many similar problems, a pair with different golds needs a higher probability. Chinese school books, for
+example, ask many questions about one story (CHINESE_CONFLICT).
 
 0. Texts that differ only in mathematical signs are different problems, such as `⌊x⌋` and `⌈x⌉` (`squashed`). So are
    different questions about one passage or table (`asked`).
 1. Near copies share most of their words. They are the same problem if they have the same sentences with the same
    clauses. Sentences may change their order, steps may not. With equal golds, one word may be replaced by another.
-2. Other texts get a logistic score. WEIGHTS (CONFLICT_WEIGHTS if golds differ) are log-odds for each column of
-   `columns`. Terms weigh more in short exercises than in stories (`exercise` is 1 for a text without words, 0 from
-   STORY_WORDS on).
+2. Other texts get a logistic score. WEIGHTS (CONFLICT_WEIGHTS if golds differ) are the log-odds of each column of
+   `columns`. Terms weigh more in short exercises than in stories: the column `exercise` falls from 1 for a text
+   without words to 0 for a text of STORY_WORDS words.
 
-The weights were fitted by logistic regression (L2, signs fixed) on the development half of: rewordings by language
-models, rewordings of competition problems, pairs that persons read, edited and renumbered variants, and pairs of the
-same corpus whose golds differ (`docs/explain/duplicates.md`). The weight of `directions_differ` is a rule, not fitted.
+The weights were fitted by logistic regression (L2, signs fixed) on the development half of five sets: rewordings by
+language models, rewordings of competition problems, pairs that people read, edited and renumbered variants, and pairs
+of one corpus whose golds differ (`docs/explain/duplicates.md`). The weight of `directions_differ` was set by hand.
 
 Reading a text takes a tenth of a millisecond. Only pairs that a cluster depends on are read:
 
     links           founders   read                          not read
-    a-b, a-c, b-c   a          a-b, a-c: both are the same   b-c: both are dropped for a anyway
+    a-b, a-c, b-c   a          a-b, a-c: both are the same   b-c: b and c are both dropped in favour of a
 """
 
 from __future__ import annotations
@@ -71,11 +71,11 @@ from truegold.pipeline.text.person_names import exchange_names
 from truegold.verifiers.sandbox.child_process import usable_cores
 
 GROUP_PAIRS = 2_000
-"""Pairs of a group; a set of pairs that are all tied to each other may be larger."""
+"""The approximate number of pairs in a group. Pairs with a common text stay together, so a group may be larger."""
 FEWEST_GROUPS = 8
-"""With fewer groups workers would cost more to start than they save."""
+"""The fewest groups for which worker processes are started; for fewer, starting them costs more than it saves."""
 SAME_GOLD = np.float32(1.0)
-"""The log-odds that equal golds add: they agree by accident in about one pair of siblings of five."""
+"""The log-odds that equal golds add. In one of five pairs of sibling problems golds agree by accident."""
 CHINESE_CONFLICT = np.float32(-1.6)
 """The log-odds that different golds add for Chinese texts."""
 BATCH = 2_000
@@ -85,12 +85,12 @@ STORY_WORDS = 20
 COPY_SCORE = np.float32(4)
 """The log-odds of near copies that are the same problem."""
 OTHER_SCORE = np.float32(-6)
-"""The log-odds of near copies that are not, and of texts that ask for opposed quantities or measure others."""
+"""The log-odds of different problems: near copies with other sentences, and opposed questions or measures."""
 EXCUSED_WORDS = 2
-"""The most words that only one of two near copies may have if golds are equal: one word replaced by another."""
+"""The most words that may differ between near copies with equal golds: one word and its replacement."""
 
 MOST_COUNTED: dict[str, int] = FITTED["most_counted"]
-"""The most that each difference counts."""
+"""The cap of each count in `Differences`; higher counts are cut to it."""
 WEIGHTS: dict[str, float] = FITTED["differences"]
 CONFLICT_WEIGHTS = WEIGHTS | FITTED["conflict"]
 """The weights for pairs with different golds, nearly all of which are different problems."""
@@ -98,12 +98,12 @@ CONFLICT_WEIGHTS = WEIGHTS | FITTED["conflict"]
 
 @dataclass(frozen=True)
 class Cuts:
-    """How likely two texts must be the same problem, as probabilities."""
+    """Thresholds: the least probability at which two texts count as the same problem."""
 
     drop: float = 0.5
-    """For golds that are equal or not known."""
+    """The threshold for golds that are equal or unknown."""
     conflict: float = 0.71
-    """For golds that differ."""
+    """The threshold for golds that differ."""
 
     def least_scores(self, agreement: Agreement) -> Floats:
         """Return the log-odds that each pair needs."""
@@ -117,21 +117,25 @@ DEFAULT_CUTS = Cuts()
 def confirm_links(
     links: Links, corpus: Corpus, comparer: Comparer, texts: int | None = None, cuts: Cuts = DEFAULT_CUTS
 ) -> Links:
-    """Return the links after a close reading. Links of "same problem" that fail it get another relation. texts: the
-    number of texts that the pairs come from (`measures.relate`); by default the whole corpus.
+    """Return the links after a close reading. Links of "same problem" that fail it get another relation.
+
+    `texts` is the number of texts that the pairs come from (`measures.relate`), by default the whole corpus.
     """
     return _confirm(links, corpus, comparer, texts or len(corpus.features), None, cuts)
 
 
 def confirm_star_links(links: Links, corpus: Corpus, comparer: Comparer, cuts: Cuts = DEFAULT_CUTS) -> Links:
-    """Do the same, and leave out links between two texts that both go: no cluster depends on them (`duplicates`)."""
+    """Return the links after a close reading, as `confirm_links` does, without links between two dropped texts.
+
+    No cluster depends on such links (`duplicates`), so they are not read.
+    """
     return _confirm(links, corpus, comparer, len(corpus.features), text_ranks(corpus), cuts)
 
 
 def add_copies(links: Links, copies: LayoutCopies, corpus: Corpus) -> Links:
-    """Return the links and those between texts that are copies except for their layout (`squashed`), programs aside.
+    """Return the links, with links added between copies in another layout (`squashed`), except for programs.
 
-    Texts that ask for other forms of the answer are copies as long as their golds are not known to be others.
+    Two texts that differ only in the requested form of the answer are copies unless their golds are known to differ.
     """
     features, gold = corpus.features, corpus.text_gold
     left, right = copies.left, copies.right
@@ -140,12 +144,12 @@ def add_copies(links: Links, copies: LayoutCopies, corpus: Corpus) -> Links:
     left, right = left[chosen], right[chosen]
     same = np.full(len(left), Relation.SAME_PROBLEM, dtype=np.uint8)
     joined = join_links([Links(left, right, same, np.full(len(left), COPY_SCORE, dtype=np.float32)), links])
-    # Of a pair that comes twice the first counts.
+    # Of a duplicated pair, the first one is used.
     return joined.take(np.unique(pack_pairs(joined.left, joined.right), return_index=True)[1])
 
 
 def _confirm(links: Links, corpus: Corpus, comparer: Comparer, texts: int, rank: Ints | None, cuts: Cuts) -> Links:
-    """Read the pairs that may be the same problem; `rank` has the place of each text, where only stars are read."""
+    """Read the pairs that may be the same problem. With `rank`, the place of each text, only star links are read."""
     relation, score = links.relation.copy(), links.score.copy()
     parts = _group_pairs(links, len(corpus.features))
     groups = (_make_group(links, part, corpus, comparer, texts, rank) for part in parts)
@@ -190,7 +194,7 @@ def _make_group(
 
 
 def _number_components(left: Ints, right: Ints, texts: int) -> Ints:
-    """Return a number for each pair, the same for pairs that are tied by common texts."""
+    """Return for each pair the number of its connected component: pairs with a common text are connected."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -206,11 +210,11 @@ class PairGroup:
 
     texts: list[str]
     golds: list[str | None]
-    """A gold of each text, as it is written."""
+    """One gold of each text, as it is written."""
     gold: Ints
     """The key of each text's gold (`Corpus.text_gold`)."""
     rank: Ints | None
-    """The place of each text, the best first; without it all pairs are read."""
+    """The place of each text, the best first. If None, all pairs are read."""
     left: Ints
     right: Ints
     measures: Measures
@@ -238,7 +242,7 @@ def _read_stars(group: PairGroup, rank: Ints, reader: _GroupReader) -> None:
     taken = np.zeros(len(rank), dtype=bool)
     is_open = np.arange(len(better))
     while len(is_open):
-        # A text founds a cluster as soon as no better text can take it any more; only founders take others in.
+        # A text founds a cluster once no better text can take it in. Only founders take texts in.
         may_be_taken = np.zeros(len(rank), dtype=bool)
         may_be_taken[worse[is_open]] = True
         ready = is_open[~may_be_taken[better[is_open]]]
@@ -249,7 +253,7 @@ def _read_stars(group: PairGroup, rank: Ints, reader: _GroupReader) -> None:
 
 
 class _GroupReader:
-    """Reads some of the pairs of a group at a time."""
+    """Reads the pairs of a group, some at a time."""
 
     def __init__(self, group: PairGroup, cuts: Cuts) -> None:
         self._group, self._cuts = group, cuts
@@ -279,7 +283,7 @@ class _GroupReader:
             self.is_same[part] = self.score[part] >= self._cuts.least_scores(agreement)
 
     def _tell_apart(self, pairs: Ints) -> None:
-        """Score the pairs as other problems that differ in signs alone, or ask other questions of one context."""
+        """Give OTHER_SCORE to pairs that differ only in signs, or ask different questions about one context."""
         left, right = (
             [self._group.texts[text] for text in texts[pairs].tolist()]
             for texts in (self._group.left, self._group.right)
@@ -289,7 +293,7 @@ class _GroupReader:
         self.score[pairs[otherwise]] = OTHER_SCORE
 
     def _exchange_names(self, pairs: Ints) -> dict[int, tuple[ReadText, ReadText]]:
-        """Return the texts of the pairs that are near copies except for the names of persons, with the same names."""
+        """Return the pairs that are near copies except for persons' names, each with its texts under equal names."""
         exchanged = {}
         for pair in pairs.tolist():
             right = int(self._group.right[pair])
@@ -299,7 +303,7 @@ class _GroupReader:
         return exchanged
 
     def _read_copies(self, pairs: Ints) -> None:
-        # Near copies with other differences than the allowed ones need no reading.
+        # Near copies with more different words than allowed need no reading.
         most_words = np.where(self.agreement[pairs] > 0, EXCUSED_WORDS, 0)
         pairs = pairs[self._group.decisive[pairs] <= most_words]
         self._score_copies(pairs, [self._pair(pair) for pair in pairs.tolist()])
@@ -354,7 +358,7 @@ class _GroupReader:
 
 
 def columns(differences: Sequence[Differences], measures: Measures, story: Floats) -> dict[str, Floats]:
-    """Return the columns [pairs] of the score, one for each weight; `story` is `measures.same_story_score`."""
+    """Return the columns [pairs] of the score, one for each weight. `story` is `measures.same_story_score`."""
     counts: dict[str, Floats] = {}
     for name, most in MOST_COUNTED.items():
         count = np.fromiter((each[name] for each in differences), np.float32, len(differences))
@@ -368,7 +372,7 @@ def columns(differences: Sequence[Differences], measures: Measures, story: Float
 
 
 def score_stories(differences: Sequence[Differences], measures: Measures, story: Floats, golds_differ: Marks) -> Floats:
-    """Return the log-odds of pairs that are not near copies. golds_differ: the pairs that use CONFLICT_WEIGHTS."""
+    """Return the log-odds of pairs that are not near copies. `golds_differ` marks pairs that use CONFLICT_WEIGHTS."""
     score = np.where(golds_differ, np.float32(CONFLICT_WEIGHTS["bias"]), np.float32(WEIGHTS["bias"]))
     for name, column in columns(differences, measures, story).items():
         score += np.where(golds_differ, np.float32(CONFLICT_WEIGHTS[name]), np.float32(WEIGHTS[name])) * column
@@ -376,6 +380,6 @@ def score_stories(differences: Sequence[Differences], measures: Measures, story:
 
 
 def score_copies(changed_words: Ints, equal_golds: Marks) -> Floats:
-    """Return the log-odds of near copies, given what `count_changed_words` says and which have the same answer."""
+    """Return the log-odds of near copies, by their numbers of changed words (`count_changed_words`) and golds."""
     excused = equal_golds & (changed_words >= 0) & (changed_words <= EXCUSED_WORDS)
     return np.where((changed_words == 0) | excused, COPY_SCORE, OTHER_SCORE)

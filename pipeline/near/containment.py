@@ -1,13 +1,13 @@
-"""Finds texts that hold another one word for word, or nearly: runs of five tokens in common, weighted by rarity.
+"""Finds texts that contain an item word for word, or nearly, by shared runs of five tokens, weighted by rarity.
 
     an item    "Tom has 3 red cars and buys 4 more. How many cars has he?"
     a text     "Solve step by step. Tom has 3 red cars and buys 4 more. How many cars has he? Give a number."   1.00
     another    "Tom has 5 red cars and buys 9 more. How many cars has he?"                                      0.35
 
-The runs of all items are learnt first; then texts go by, and only what they share with an item is remembered, 8 bytes a
-run. What counts is the share of an item's runs, each weighted by log((N + 1) / f) for a run that f of all N texts and
-items have: "how many does he have" tells nothing, "3 red cars and buys" does. Tokens are compared by their stems and
-quantities (`tokens`), so that case, plurals, "three" and layout make no difference.
+First the runs of all items are learnt. Then texts are streamed, and only the runs that they share with an item are
+stored, 8 bytes a run. The result is the share of an item's runs that a text has. A run that f of all N texts and items
+have is weighted by log((N + 1) / f): "how many does he have" weighs little, "3 red cars and buys" much. Tokens are
+compared by their stems and quantities (`tokens`), so that case, plurals, "three" and layout make no difference.
 """
 
 from __future__ import annotations
@@ -23,35 +23,34 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 RUN_TOKENS = 5
-"""Tokens of a run."""
+"""The number of tokens in a run."""
 MAX_PAIRS = 200_000
-"""The most pairs of a text and an item that a run may tie. One that ties more is boilerplate, at any weight: it counts
-as not shared."""
+"""The most pairs of a text and an item for one run. A run with more pairs is boilerplate and is ignored."""
 FILTER_BITS = 4
-"""The first filter has 2**FILTER_BITS slots for each learnt run: one run in sixteen passes it by chance."""
+"""The prefilter has 2**FILTER_BITS slots for each learnt run: one foreign run in sixteen passes it by chance."""
 
 
 @dataclass(frozen=True)
 class Containment:
-    """Pairs of a text and an item that it holds a part of."""
+    """Pairs of a text and an item of which the text contains a part."""
 
     text: Ints
     item: Ints
     share: Floats
     """The share of the item's runs that the text has, by weight."""
     weight: Floats
-    """The weight of the runs that they share."""
+    """The total weight of the shared runs."""
 
 
 class GramIndex:
-    """Learns all items (`learn`), then looks texts up in order (`look_up`), then adds up what they share (`contained`).
+    """Learns all items (`learn`), looks up texts in order (`look_up`), then adds up the shared runs (`contained`).
 
-    Items and texts are called by their row numbers.
+    Items and texts are identified by their row numbers.
     """
 
     def __init__(self) -> None:
         self._learnt: list[tuple[Hashes, Ints]] = []
-        # Distinct runs, sorted, and a table [runs, items] of 1; None until the first text is looked up.
+        # The sorted distinct runs, and a table [runs, items] of ones. None until the first text is looked up.
         self._runs: Hashes | None = None
         self._run_items: csr_array
         # Pairs of a text and a run that it shares with an item.
@@ -106,7 +105,7 @@ class GramIndex:
         item_weight = np.maximum(run_weight @ self._run_items, 1e-9)
         held = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32), np.zeros(0, np.float32))]
         for first in range(0, self._rows, TABLE_ROWS):
-            # Texts come in their order.
+            # `text` is sorted, since texts were looked up in order.
             part = slice(*np.searchsorted(text, (first, first + TABLE_ROWS)))
             useful = is_useful[run[part]]
             some_text, some_run = text[part][useful] - first, run[part][useful]

@@ -1,10 +1,10 @@
-"""Problems as rows and as distinct texts: exact copies are recognised as they come, and compared only once.
+"""A corpus of problems, as rows and as distinct texts: exact copies share a text, which is compared only once.
 
     row 0  "What is 6*7?"   gold 42      text 0
     row 1  "what is  6*7?"  gold 42.0    text 0   a copy (`exact_copies`)
     row 2  "How many legs?" gold 4       text 1
 
-A row costs some 50 bytes here, a distinct text about 60. Features and texts as they were written lie in temporary files
+A row takes about 50 bytes of memory, a distinct text about 60. Features and original texts lie in temporary files
 (`arrays.OnDisk`).
 """
 
@@ -26,32 +26,32 @@ from truegold.pipeline.near.row_quality import row_quality
 from truegold.pipeline.near.tokens import MAX_CHARS, lower_texts
 
 HELD_CHARS = 6_000
-"""Of a longer text the two ends are held, of which one has the question, and a number that stands for its middle."""
+"""The length up to which a text is stored in full. Of a longer text, both ends and a hash of the middle are stored."""
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """The features of all rows."""
+    """Rows, their distinct texts, and the features of the texts."""
 
     features: Features
     """The features of each distinct text."""
     text: Ints
     """Each row's distinct text, -1 for an empty prompt."""
     gold: Ints
-    """Equal numbers for equal golds, NO_GOLD for none."""
+    """A number for each row's gold, equal for equal golds; NO_GOLD for a row without gold."""
     golds: pl.Series
     """The golds as they are written."""
     quality: Floats
-    """Higher is better; of copies the best row is kept."""
+    """The quality of each row, higher is better. Of several copies, the best row is kept."""
     text_gold: Ints
-    """The gold of each text's rows, NO_GOLD where they differ or have none."""
+    """The gold of each text's rows, NO_GOLD if they differ or have none."""
     gold_row: Ints
-    """A row of each text that has a gold, -1 if none has."""
+    """For each text, the first of its rows with a gold; -1 if no row has one."""
     texts: TextFile
     """The distinct texts as they were written."""
 
     def take(self, numbers: Ints) -> Corpus:
-        """Return what is known of some of the distinct texts, and of all rows; their texts have other numbers then."""
+        """Return a corpus of some of the distinct texts, renumbered from 0. The arrays over rows stay unchanged."""
         return replace(
             self,
             features=self.features.take(numbers),
@@ -65,7 +65,7 @@ class CorpusBuilder:
     """Takes rows in order (`add`) and makes their corpus (`finish`, once)."""
 
     def __init__(self, scratch: Path | None = None) -> None:
-        """Make a builder whose texts lie in a temporary file in `scratch`, or where the system has such files."""
+        """Make a builder with its temporary files in `scratch`, by default the system's temporary folder."""
         self._features = FeatureBuilder(scratch)
         self._texts = TextFile(scratch)
         self._text_listener: Callable[[pl.Series], None] | None = None
@@ -85,8 +85,8 @@ class CorpusBuilder:
     ) -> None:
         """Take in more rows.
 
-        `solutions` has the characters of each worked solution, `preferred` marks rows to keep before others,
-        `ranks` are those of the rows' sources, 0 for the best.
+        `solutions` has the length of each worked solution in characters. `preferred` marks rows to keep before other
+        rows. `ranks` has the rank of each row's source, 0 for the best.
         """
         series = pl.Series(prompts, dtype=pl.String)
         tidied = tidy_prompts(series)
@@ -96,7 +96,7 @@ class CorpusBuilder:
         text[filled] = self._text_numbers.number_keys(tidied.keys()[filled])
         distinct, first = np.unique(text[filled], return_index=True)
         new = first[distinct >= known]
-        # Texts are cut as they came: a line break in a formula is not a space there.
+        # Features are made from the text as written, because a line break in a formula is not a space.
         as_written = tidied.untidy | (tidied.texts.str.len_bytes() > MAX_CHARS).to_numpy()
         cut_as = np.where(as_written, len(series) + np.cumsum(as_written) - 1, np.arange(len(series)))
         both = pl.concat([tidied.lower, lower_texts(series.filter(pl.Series(as_written)))])
@@ -117,11 +117,11 @@ class CorpusBuilder:
         return len(self._text_numbers)
 
     def listen(self, listener: Listener) -> None:
-        """Hand the tokens of each distinct text to `listener`, from the next text on."""
+        """Pass the tokens of each further distinct text to `listener`."""
         self._features.listen(listener)
 
     def listen_to_texts(self, listener: Callable[[pl.Series], None]) -> None:
-        """Hand the distinct texts, as they were written, to `listener`, from the next text on."""
+        """Pass each further distinct text, as it was written, to `listener`."""
         self._text_listener = listener
 
     def finish(self) -> Corpus:
@@ -150,14 +150,14 @@ def _text_golds(text: Ints, gold: Ints, texts: int) -> Ints:
 
 def _gold_rows(text: Ints, gold: Ints, texts: int) -> Ints:
     rows = np.full(texts, -1, dtype=np.int64)
-    # Of several rows the last assignment counts, so they are reversed: the first row stands for a text.
+    # The last assignment to an index wins, so the rows are reversed: each text gets its first row.
     with_gold = np.flatnonzero((text >= 0) & (gold != NO_GOLD))[::-1]
     rows[text[with_gold]] = with_gold
     return rows
 
 
 def rank_rows(corpus: Corpus) -> tuple[Ints, Ints]:
-    """Return the rows from the best to the worst, and the place of each row in that order."""
+    """Return the rows in order from best to worst, and the place of each row in that order."""
     best_first = np.argsort(-corpus.quality, kind="stable")
     return best_first, places_in(best_first)
 
@@ -178,12 +178,12 @@ def _without_middle(texts: pl.Series) -> pl.Series:
 
 
 class TextFile:
-    """Takes texts in order (`add`) and gives back those with some numbers (`read`). The file goes with the object."""
+    """Texts in a temporary file: stored in order (`add`), read by number (`read`), deleted with the object."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._data, self._ends = OnDisk(np.uint8, folder), Growing(np.int64)
         self._numbers: Ints | None = None
-        """The indices of these texts among all, where some were taken."""
+        """The positions of these texts in the file; None for all texts."""
 
     def add(self, texts: pl.Series) -> None:
         """Add more texts."""
@@ -192,13 +192,13 @@ class TextFile:
         self._data.extend(np.frombuffer("".join(cut.to_list()).encode(), np.uint8))
 
     def take(self, numbers: Ints) -> TextFile:
-        """Return some of the texts, from 0."""
+        """Return the texts with these numbers, renumbered from 0."""
         taken = copy(self)
         taken._numbers = numbers
         return taken
 
     def read(self, numbers: Iterable[int]) -> list[str]:
-        """Return the texts with these numbers, from 0."""
+        """Return the texts with these numbers."""
         data, ends = self._data.array, self._ends.array
         if self._numbers is not None:
             numbers = self._numbers[list(numbers)].tolist()

@@ -1,4 +1,4 @@
-"""Counts what differs between two texts that have been read: what only one has, asks for, or moves the other way.
+"""Counts the differences of two texts that have been read: in words, terms, questions, units and directions.
 
 "Tom has 3 pens and buys 4. How many has he?"
 "Ann has 3 pens and loses 4 caps. How many has she?"
@@ -20,14 +20,15 @@ from truegold.pipeline.near.terms import FAMILIES
 Item = TypeVar("Item")
 
 EXTREMES = frozenset(["least", "greatest", "最大", "最小"])
+"""Terms for the least and the greatest."""
 CHARACTERS_PER_WORD = 3
-"""The number of Chinese characters that tell about as much as a word."""
+"""The number of Chinese characters that carry about as much meaning as a word."""
 TEMPLATE_TOKENS = 20
-"""A rewording has no run of this many words in common with its original; none of 426 from two corpora has."""
+"""The length of a common run of words that shows a template. None of 426 rewordings shares one with its original."""
 SIBLING_WORDS = 3
 """The fewest words by which instances of one template differ."""
 MOST_CLAUSES = 4
-"""In a sentence of more clauses their order counts: "push 4, push 7, pop, push 2, pop"."""
+"""The most clauses of a sentence whose order does not matter. It does in "push 4, push 7, pop, push 2, pop"."""
 _ASKABLE = (ReadKind.SYMBOL, ReadKind.TERM, ReadKind.WORD, ReadKind.HAN)
 _NONE: set[str] = set()
 _MEANINGFUL = (ReadKind.WORD, ReadKind.HAN)
@@ -36,9 +37,9 @@ _STEPS = re.compile(
     r"(?:[.;!?]\s+|\band\s+)(?:then|next|finally|afterwards)\b|\b(?:step|round|move)\s*\d|先|再|然后|接着|먼저|다음",
     re.IGNORECASE,
 )
-"""Words of a story whose order counts."""
+"""Words that mark steps. In a text with steps, the order of sentences matters."""
 _QUOTED = re.compile(r"[\"“「『`]([^\s\"“”「」『』`]+)[\"”」』`]")
-"""A word in quotation marks is data."""
+"""A word in quotation marks, which is data."""
 _TERMS = (ReadKind.TERM, ReadKind.EVERYDAY)
 _COUNTED = (
     ReadKind.QUANTITY,
@@ -51,15 +52,17 @@ _COUNTED = (
 )
 
 Differences = Mapping[str, int]
-"""Counts of a pair by name, those of `compare_texts`.
+"""Counts of the differences of a pair by name, as `compare_texts` returns them.
 
-- `exchanged`: how much both sides have of their own; `added`: how much one side has more
-- `terms_contrasted`: families of terms of which each text has a member that the other lacks, as even and odd
-- `extremes_differ`: whether only one of the two speaks of the least, or of the greatest
-- `asked_given`: whether each text asks for something that the other one gives
-- `units_differ`: whether one of the two has more different units of length
-- `directions_differ`: whether an amount comes in according to one text and goes out according to the other
-- `words`: the words of the text with fewer of them: many in stories, few in exercises
+- `..._exchanged`: forms of a kind that were replaced. If the left text alone has 3 forms and the right one alone 1,
+  this is 1.
+- `..._added`: further forms of a kind that only one text has; in this example 2
+- `terms_contrasted`: families of terms of which each text has a member that the other lacks, such as even and odd
+- `extremes_differ`: 1 if only one text mentions the least, or only one the greatest
+- `asked_given`: 1 if each text asks for something that the other one gives
+- `units_differ`: 1 if the texts have different numbers of distinct units of length
+- `directions_differ`: 1 if an amount comes in by one text and goes out by the other
+- `words`: the number of words of the text with fewer words: large for stories, small for exercises
 """
 
 
@@ -98,7 +101,7 @@ def compare_texts(left: ReadText, right: ReadText) -> Differences:
 
 
 def are_siblings(left: ReadText, right: ReadText, differences: Differences) -> bool:
-    """Whether two texts have a template in common, word for word, and other words around it."""
+    """Return whether two texts share a template word for word, and differ in the words around it."""
     if differences["words_exchanged"] < SIBLING_WORDS:
         return False
     words = [tuple(token for token in text.tokens if not is_datum(token)) for text in (left, right)]
@@ -113,10 +116,10 @@ def _count_missing(left: dict[str, set[str]], right: dict[str, set[str]], kind: 
 
 
 def count_changed_words(left: ReadText, right: ReadText) -> int:
-    """Return how many words only one text has, or has more often; -1 where the texts differ in anything else.
+    """Return how many words only one text has, or has more often; -1 if the texts differ in anything else.
 
-    It is 0 for copies: both have the same tokens in the same order, except for the order of sentences and of the
-    clauses of a sentence, if nothing tells of steps ("then").
+    It is 0 for copies, which have the same tokens in the same order. Sentences, and clauses within a sentence, may
+    change places unless a word marks steps ("then").
     """
     changed = _changes(left.tokens, right.tokens)
     if (
@@ -148,13 +151,13 @@ def _sentences(text: ReadText, changed: Counter[ReadToken]) -> list[tuple[Clause
 
 
 def _changes(left: Iterable[Item], right: Iterable[Item]) -> Counter[Item]:
-    """Return what only one of the two has, or has more often, and how often."""
+    """Return the items that only one of the two has, or has more often, with the difference of their counts."""
     left_bag, right_bag = Counter(left), Counter(right)
     return (left_bag - right_bag) + (right_bag - left_bag)
 
 
 def _gives(left: ReadText, right: ReadText) -> bool:
-    """Whether the right text has among what is given something that only the left one asks for."""
+    """Return whether the right text mentions something that only the left text asks for."""
     for kind in _ASKABLE:
         only_asked = left.asked_forms.get(kind, _NONE) - right.asked_forms.get(kind, _NONE)
         if not only_asked.isdisjoint(right.forms.get(kind, _NONE)):

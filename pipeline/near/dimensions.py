@@ -1,11 +1,11 @@
-"""Reads what the amounts of a problem measure, and says whether two problems measure other things by one amount.
+"""Reads what the amounts of a problem measure, and finds amounts that measure different things in two problems.
 
     "A force of 20 lb over 200 ft"      20 mass or force, 200 length
     "A force of 200 N over 20 m"        200 force, 20 length                another problem
     "A force of 20 lb over 200 m"       20 mass or force, 200 length        may be the same
 
-Lengths in other units may be the same problem (`differences`), unless the story is another as well (`units_differ`); a
-length is never a force.
+A length is never a force. Lengths in another unit may still be the same problem (`differences`), unless the story
+changed as well (`units_differ`).
 """
 
 from __future__ import annotations
@@ -24,12 +24,15 @@ _UNITS = {
     "money": "dollar dollars cent cents euro euros 元 角",
     "volume": "liter liters litre litres gallon gallons quart quarts pint pints cup cups ml 升 毫升",
 }
+"""The units of each dimension."""
 _LENGTHS = (
     "mm millimeter millimetre,cm centimeter centimetre,m meter metre,km kilometer kilometre,in inch inche,ft foot feet"
     ",yd yard,mi mile"
 )
 _LENGTH = {word: names.split()[0] for names in _LENGTHS.split(",") for word in names.split()}
+"""The short form of each unit of length, without a plural s: `metre` -> `m`."""
 _DIMENSION = {word: frozenset(name.split(" or ")) for name, words in _UNITS.items() for word in words.split()}
+"""The dimensions of each unit: `lb` -> mass and force."""
 _CHINESE = "|".join(sorted((word for word in _DIMENSION if not word.isascii()), key=len, reverse=True))
 _AMOUNT = re.compile(
     rf"(?<![A-Za-z\d.,/])(\d[\d,]*(?:\.\d+)?)[\s-]{{0,2}}(?:(?:(?:cubic|square)\s)?([A-Za-z]+)|({_CHINESE}))"
@@ -39,7 +42,10 @@ _AMOUNT = re.compile(
 
 @lru_cache(2**14)
 def read_dimensions(text: str) -> dict[str, frozenset[str]]:
-    """Return what each amount that is followed by a unit once, and never by another one, measures."""
+    """Return the dimension of each amount in a text: "20 lb" gives `{"20": {"mass", "force"}}`.
+
+    An amount that is followed by units of different dimensions is left out.
+    """
     measured: dict[str, set[frozenset[str]]] = {}
     for match in _AMOUNT.finditer(text):
         dimension = _DIMENSION.get(match[3] or match[2].lower())
@@ -51,12 +57,12 @@ def read_dimensions(text: str) -> dict[str, frozenset[str]]:
 
 
 def dimensions_differ(left: dict[str, frozenset[str]], right: dict[str, frozenset[str]]) -> bool:
-    """Whether an amount of both texts measures one thing in one of them and another in the other."""
+    """Return whether an amount that both texts have measures different things in them."""
     return any(amount in right and not dimension & right[amount] for amount, dimension in left.items())
 
 
 def units_differ(left: str, right: str) -> bool:
-    """Whether an amount of both texts is a length, an area or a volume, and in another unit of length in each."""
+    """Return whether an amount of both texts is a length, an area or a volume, in different units: 5 cm and 5 ft."""
     here, there = (
         {(match[1].replace(",", ""), unit) for match in _AMOUNT.finditer(text) if (unit := _length(match[2]))}
         for text in (left, right)

@@ -1,13 +1,12 @@
-"""Reads which way the amounts of a story move: in what is bought or found, out what is sold, lost or given away.
+"""Reads which way the amounts of a story move: in when bought or found, out when sold, lost or given away.
 
     "A shop has 16 coins. It sells 10 and loses 4."            10 out, 4 out
     "A shop has 16 eggs. It gets 10 more and buys 4 more."     10 in, 4 in       another problem
     "Zoe has 9 pens. She buys 11 more."                         9 held, 11 in
 
-An amount has a direction where it follows a verb, at most MAX_DISTANCE characters after it. Three kinds of verbs are
-not read: those that say neither, such as "takes"; "gives", which a rewording exchanges for "receives"; and payments,
-since money goes the other way. The two texts of a rewording exchange "buys" for "gets", and hardly ever "buys" for
-"sells".
+An amount takes the direction of the verb before it, if that is at most MAX_DISTANCE characters away. A rewording may
+say "gets" for "buys", but hardly ever "sells". Three kinds of verbs are not read: verbs without a clear direction, such
+as "takes"; "gives", which a rewording exchanges for "receives"; and payments, since money moves the other way.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ import re
 from functools import lru_cache
 
 MAX_DISTANCE = 30
-"""How many characters may stand between a verb and its amount: "sells each of them 4"."""
+"""The most characters between a verb and its amount: "sells each of them 4"."""
 LONGEST_VERB = 20
-"""No verb has more characters."""
+"""The most characters of a verb."""
 _IN = (
     r"gets?|got|gotten|buys?|buying|bought|finds?|finding|found|receives?|receiving|received|earns?|earning|earned|wins?"
     r"|winning|won|gains?|gaining|gained|collects?|collecting|collected|acquires?|acquired|purchases?|purchased"
@@ -35,15 +34,19 @@ _EVENT = re.compile(
     rf"|(?P<han_in>{_CHINESE_IN})|(?P<han_out>{_CHINESE_OUT})|(?P<end>[.?!;,。！？；，](?!\d))",
     re.IGNORECASE,
 )
-"""A verb, or the end of its object; not "gets on" or "finds out"."""
+"""A verb with a direction, or a mark that ends its clause; not "gets on" or "finds out"."""
 _AMOUNT = re.compile(r"(?<![A-Za-z\d.$¥])\d[\d,]*(?:\.\d+)?(?![A-Za-z\d/])")
 """A count, such as "1,200"; not "$5", "x2" or "3cm"."""
 _DIRECTION = {"in": 1, "han_in": 1, "out": -1, "han_out": -1, "held": 0}
+"""The direction of each group of `_EVENT`."""
 
 
 @lru_cache(2**14)
 def read_directions(text: str) -> dict[str, int]:
-    """Return the amounts of which each mention goes the same way: 1 for in, -1 for out, 0 for held from the start."""
+    """Return the direction of each amount: 1 for in, -1 for out, 0 for held from the start.
+
+    An amount whose mentions have different directions is left out.
+    """
     seen: dict[str, set[int]] = {}
     last = 0
     for amount in _AMOUNT.finditer(text):
@@ -57,9 +60,9 @@ def read_directions(text: str) -> dict[str, int]:
 
 
 def directions_differ(left: dict[str, int], right: dict[str, int]) -> bool:
-    """Return whether an amount comes in by one text and goes out by the other, or two amounts have changed places.
+    """Return whether an amount comes in by one text and goes out by the other, or two amounts changed places.
 
-    Of changed places, what one text starts with moves in the other, and the other way round:
+    Two amounts changed places if each text starts with an amount that moves in the other text:
 
         "She has 9 pens and buys 11."    "She has 11 pens and buys 9."
     """

@@ -1,4 +1,4 @@
-"""Decides for each row its cluster, whether it stays, which row stays for it, and what ties it to another row.
+"""Clusters the rows of a corpus, and decides which rows stay, which row replaces each dropped one, and why.
 
     row  prompt                          gold   cluster  relation       keep   kept_for
     0    Tom has 3 cars and buys 4 ...   7      0        exact          yes
@@ -7,19 +7,18 @@
     3    Tom, who owned three cars ...   8      0        same_problem   yes            conflict: golds 7 and 8
     4    Tom has 5 cars and buys 9 ...   14     4        same_template  yes
 
-Of a cluster the best row stays (`Corpus.quality`), and where golds differ the best row of each gold: which of them is
-right is a question to a reviewer. A row without gold goes in favour of one with gold. `golds` says which differ.
+In each cluster, the best row stays (`Corpus.quality`). If golds differ (`golds`), the best row of each gold stays, and
+a reviewer decides which gold is right. A row without gold is dropped in favour of one with gold.
 
-Clusters are made of related pairs without chains: every text that goes is linked to the text that stays for it.
+Clusters have no chains: every dropped text is directly linked to the text that stays for it.
 
-    best     links of "same problem"    cluster   kept
-    a (1st)  a-b, b-c                   a: a, b   a      c is linked to b, not to a: it stays, in a cluster of its own
-    c
+    texts, best first   links of "same problem"   clusters      kept
+    a, b, c             a-b, b-c                  a+b, c        a, c     c is linked to b, but not to a
 
-Texts are gone through from the best to the worst; each that is in no cluster yet founds one and takes in the texts
-that it is directly linked to. Merging along chains instead would join problems of which nothing says that they are the
-same. Templates are built likewise from clusters and links of "same template", from the cluster with the most links
-down, because a large template is compared through a few of its instances (`related_pairs`).
+Texts are processed from best to worst. Each text without a cluster founds one, and takes in the texts that it is
+directly linked to. Merging along chains instead would join problems without evidence that they are the same. Templates
+are built in the same way, from clusters and links of "same template". The cluster with the most links comes first,
+because a large template is compared through a few of its instances (`related_pairs`).
 """
 
 from __future__ import annotations
@@ -40,31 +39,31 @@ from truegold.pipeline.near.related_pairs import Links
 from truegold.pipeline.near.squashed import squash
 
 BATCH = 100_000
-"""Links turned into Python's numbers at a time."""
+"""The number of links that are converted to Python integers at a time."""
 
 
 @dataclass(frozen=True)
 class Duplicates:
-    """Arrays over rows. All rows that they name are row numbers from 0."""
+    """The result of a deduplication: arrays over rows, which refer to rows by number, from 0."""
 
     cluster: Ints
     """The best row of the row's cluster."""
     kept_for: Ints
-    """The row that stays for this one, itself where it stays."""
+    """The row that stays for this row; the row itself if it stays."""
     relation: npt.NDArray[np.uint8]
     """The `Relation` to the row `other`."""
     other: Ints
-    """The row that this one is tied to, -1 for none."""
+    """The most closely related row, -1 for none."""
     score: Floats
-    """The log-odds of the same problem, NaN for exact copies and for rows that are tied to none."""
+    """The log-odds that `other` is the same problem; NaN for exact copies and for rows without a related row."""
     template: Ints
-    """The row at the centre of its template, -1 where it has no other instance."""
+    """The row at the centre of the row's template, -1 if the template has no other instance."""
     capped: Marks
-    """The rows that went because their template has enough instances."""
+    """The rows that were dropped because their template has enough instances."""
     conflict: Marks
     """The rows in a cluster with several golds."""
     copies_conflict: Marks
-    """The rows that contradict a copy of theirs: the golds differ, and nothing in the texts does."""
+    """The rows with a copy that has the same text and a different gold."""
 
     @property
     def keep(self) -> Marks:
@@ -74,10 +73,10 @@ class Duplicates:
 
 
 def find_duplicates(corpus: Corpus, links: Links, template_cap: int | None = None) -> Duplicates:
-    """Cluster the rows of a corpus by the links of its texts; `template_cap` clusters of one template stay."""
+    """Cluster the rows of a corpus by the links of its texts, and keep at most `template_cap` clusters a template."""
     rows = len(corpus.text)
     best_first, rank = rank_rows(corpus)
-    # An empty prompt is like nothing else: each is a text of its own.
+    # Empty prompts are never duplicates: each counts as a distinct text.
     empty = corpus.text < 0
     text = np.where(empty, len(corpus.features) + np.cumsum(empty) - 1, corpus.text)
     best_row = np.zeros(len(corpus.features) + int(empty.sum()), dtype=np.int64)
@@ -110,9 +109,9 @@ def find_duplicates(corpus: Corpus, links: Links, template_cap: int | None = Non
 
 
 def _mark_copies_in_conflict(corpus: Corpus, text: Ints, cluster_row: Ints, conflict: Marks) -> Marks:
-    """Mark the rows in conflict with a row of the same text, or of one that says the same in another layout or order.
+    """Mark the rows whose gold contradicts that of a copy: a row of the same text, or in another layout or order.
 
-    Of rewordings with different golds nearly all are siblings that read alike: a flag of theirs is worth less.
+    Rewordings are left out. Nearly all rewordings with different golds are different problems that read alike.
     """
     rows = np.flatnonzero(conflict & (corpus.text >= 0))
     numbers = np.unique(np.concatenate([text[rows], text[cluster_row[rows]]])).tolist()
@@ -133,16 +132,19 @@ def _mark_copies_in_conflict(corpus: Corpus, text: Ints, cluster_row: Ints, conf
 def _tie_rows(
     clusters: Clusters, text: Ints, best_row: Ints, kept_for: Ints, cluster_row: Ints
 ) -> tuple[npt.NDArray[np.uint8], Ints, Floats]:
-    """Return the relation of each row, to which row, and the score: to the row kept for it, or else the closest."""
+    """Return for each row its relation, the row that it is related to, and the score of the pair.
+
+    That row is the one kept for it, or else the most closely related row.
+    """
     rows = np.arange(len(text))
     relation = clusters.relation[text]
     other = np.where(clusters.other[text] >= 0, best_row[clusters.other[text]], -1)
     score = np.where(relation == Relation.UNRELATED, np.nan, clusters.score[text]).astype(np.float32)
-    # This is what a row goes for, or the cluster's best one for a row that stays because its gold differs.
+    # The row kept for a dropped row, or the best row of the cluster for a row that stays because its gold differs.
     target = np.where(kept_for != rows, kept_for, cluster_row)
     inside = target != rows
     copy = inside & (text[target] == text)
-    # A founder that has copies is tied to one of them.
+    # A founder with copies is related to one of them.
     copies = np.flatnonzero(copy)[::-1]
     copied = target[copies]
     other[inside] = target[inside]
@@ -153,7 +155,7 @@ def _tie_rows(
 
 
 def _best_of_each_template(template: Ints, best_first: Ints) -> Ints:
-    """Return at each template's number its best row, -1 at other numbers."""
+    """Return an array with the best row of template t at index t, and -1 at indices that are not templates."""
     best = np.full(len(best_first), -1, dtype=np.int64)
     best[template[best_first[::-1]]] = best_first[::-1]
     return best
@@ -174,22 +176,22 @@ def _mark_beyond_cap(template: Ints, cluster_row: Ints, rank: Ints, cap: int | N
 
 @dataclass(frozen=True)
 class Clusters:
-    """The cluster of each text, and the text that it is closest to."""
+    """The cluster of each text, and its most closely related text."""
 
     founder: Ints
-    """The founder of the text's cluster, itself where it is one."""
+    """The founder of the text's cluster; a founder has its own number."""
     relation: npt.NDArray[np.uint8]
-    """The relation to the founder; of a founder its closest relation to any text."""
+    """The relation to the text `other`."""
     other: Ints
-    """The text that the relation is to, -1 for none."""
+    """The founder of the cluster. For a founder, its most closely related text, -1 for none."""
     score: Floats
-    """The score of the link to that text."""
+    """The score of the link to `other`."""
     template: Ints
-    """The founder at the centre of its cluster's template, its own founder for a template of one."""
+    """The founder at the centre of the template. A cluster without a template has its own founder."""
 
 
 def cluster_texts(links: Links, rank: Ints) -> Clusters:
-    """Cluster texts 0 .. len(rank) - 1. `rank` has distinct numbers, the lowest for the best text."""
+    """Cluster the texts 0 .. len(rank) - 1. `rank` has the place of each text, 0 for the best."""
     texts = len(rank)
     same = links.having(Relation.SAME_PROBLEM)
     founder, joined_by = _build_stars(same.left, same.right, rank)
@@ -201,7 +203,7 @@ def cluster_texts(links: Links, rank: Ints) -> Clusters:
         closer = np.flatnonzero((founder[near] == near) & (links.relation > relation[near]))
         closest = np.full(texts, np.iinfo(np.int64).min)
         np.maximum.at(closest, near[closer], closeness[closer])
-        # Of several links to a text the last assignment counts, so equally close links are reversed: the first wins.
+        # The last assignment to an index wins, so the links are reversed: of equally close links the first is used.
         closer = closer[closeness[closer] == closest[near[closer]]][::-1]
         relation[near[closer]] = links.relation[closer]
         other[near[closer]] = far[closer]
@@ -216,20 +218,20 @@ def cluster_texts(links: Links, rank: Ints) -> Clusters:
 
 
 def _closeness(links: Links) -> Ints:
-    """Return a number for each link, higher for a closer one: by relation, then by score."""
-    # The bits of positive floats, read as integers, sort as the floats do.
+    """Return a sort key for each link, higher for a closer link: by relation, then by score."""
+    # The bits of positive floats, read as integers, sort in the order of the floats.
     bits = links.score.view(np.int32).astype(np.int64)
     closeness: Ints = (links.relation.astype(np.int64) << 32) + np.where(bits >= 0, bits, -(bits & 0x7FFFFFFF))
     return closeness
 
 
 def _build_stars(left: Ints, right: Ints, rank: Ints) -> tuple[Ints, Ints]:
-    """Return for each text its founder, and the link by which it came into the cluster (-1 for founders)."""
-    # Each link is from its better to its worse text.
+    """Return for each text its founder, and the index of the link to the founder (-1 for founders)."""
+    # Direct each link from its better to its worse text.
     forward = rank[left] < rank[right]
     better, worse = np.where(forward, left, right), np.where(forward, right, left)
     taken = np.zeros(len(rank), dtype=bool)
-    # Texts without a better one found clusters in any case; what they do not settle is gone through link by link.
+    # A text without a link to a better text founds a cluster. Links that this does not settle are processed one by one.
     taken[worse] = True
     first = ~taken
     taken[:] = False
@@ -243,7 +245,7 @@ def _build_stars(left: Ints, right: Ints, rank: Ints) -> tuple[Ints, Ints]:
             if not marks[better_text]:
                 marks[worse_text] = 1
     taken = np.frombuffer(marks, dtype=bool)
-    # A text that is taken belongs to the best of the founders that it is linked to.
+    # A text that was taken in belongs to the best founder that it is linked to.
     links = np.flatnonzero(~taken[better])[::-1]
     best = np.full(len(rank), np.iinfo(np.int64).max)
     np.minimum.at(best, worse[links], rank[better[links]])

@@ -1,16 +1,17 @@
-"""Adds pairs that an encoder finds close together: more candidates for the same close reading, which decides as ever.
+"""Adds candidate pairs that an encoder finds similar. The close reading (`confirmation`) decides about them, too.
 
-Two texts that share no two rare words, since names and things are both others, would not be candidates otherwise. An
-encoder only proposes: it puts "even" and "odd" close together, and a problem next to its renumbered instance.
+Without an encoder, two texts are candidates only if they share two rare words; a rewording with new names and things
+may share none. An encoder only proposes pairs, because it finds "even" and "odd" similar, and a problem similar to its
+renumbered instance.
 
-A Chinese problem and one in another language share no words; their numbers and questions say whether they are one:
+A Chinese problem and its translation share no words. Their numbers and questions decide whether they are one problem:
 
     "Paul has 52 marbles. His friend gave him 28. Then he lost 1/4 of them. How many are left?"
     "保罗有52颗弹珠，朋友又给了他28颗，后来他丢了四分之一。还剩多少颗？"     a translation
-    "... 他丢了多少颗？"                            undecided: what is asked for may be another amount
-    "保罗有52颗弹珠，朋友又给了他38颗 ..."           none: another number
+    "... 他丢了多少颗？"                            undecided: it may ask for another amount
+    "保罗有52颗弹珠，朋友又给了他38颗 ..."           not a translation: one number differs
 
-Not covered: pairs of two languages that are both written in letters.
+Translations between two languages that are written in letters are not found.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ from truegold.pipeline.near.problem_text import ReadText, holds_chinese, read_te
 from truegold.pipeline.near.related_pairs import Links, join_links
 
 NEIGHBOURS = 3
-"""Texts of the data that are compared with each item."""
+"""The number of nearest texts that each text is compared with."""
 BATCH = 1_000
-"""Texts whose neighbours are searched at a time."""
+"""The number of texts whose neighbours are searched at a time."""
 Encoder = Callable[[Sequence[str]], Floats]
-"""Makes a vector of length 1 of each text."""
+"""Returns a vector of norm 1 for each text."""
 MIN_COMMON_NUMBERS = 2
-"""Fewer numbers in common are met by accident."""
+"""The fewest common numbers of a translation. One number may agree by accident."""
 MAX_ONE_SIDED = 1
-"""The most numbers that may be written as words on one side: `half`, 一半."""
+"""The most numbers that only one text has; the other may write them as words: `half`, 一半."""
 
 
 @dataclass(frozen=True)
@@ -47,16 +48,17 @@ class Proposals:
 
     left: Ints
     right: Ints
-    """The compared texts, `left` and `right`: an item and a record, or of two rows the first and the second."""
+    """The texts of each pair in one script: an item and a record, or the first and the second of two rows."""
     translated_left: Ints
     translated_right: Ints
-    """The same for texts in different scripts."""
+    """The texts of each pair in two scripts, one of them Chinese."""
 
 
 def propose(corpus: Corpus, encoder: Encoder, first_items: int | None = None) -> Proposals:
-    """Return each text's nearest neighbours; with `first_items`, those of the first texts among the others.
+    """Return each text with its nearest neighbours.
 
-    Texts in Chinese and in other scripts are searched apart, since a text in one's own language is always nearer.
+    With `first_items`, the first texts are items, and their neighbours are searched among the remaining texts.
+    Neighbours in Chinese and in other scripts are searched separately, since texts in the same language are nearer.
     """
     texts = corpus.texts.read(range(len(corpus.features)))
     vectors = encoder(texts)
@@ -75,7 +77,7 @@ def propose(corpus: Corpus, encoder: Encoder, first_items: int | None = None) ->
 
 
 def _ordered(parts: list[tuple[Ints, Ints]], *, keep_sides: bool) -> tuple[Ints, Ints]:
-    """Return all pairs once each; unless the sides mean something, the smaller number first."""
+    """Return the distinct pairs of all parts. Unless `keep_sides`, the smaller number comes first."""
     left, right = (np.concatenate([part[side] for part in parts]) for side in (0, 1))
     if not keep_sides:
         left, right = np.minimum(left, right), np.maximum(left, right)
@@ -83,27 +85,27 @@ def _ordered(parts: list[tuple[Ints, Ints]], *, keep_sides: bool) -> tuple[Ints,
 
 
 def add_proposed_links(links: Links, comparer: Comparer, proposals: Proposals, texts: int) -> Links:
-    """Return the links with the pairs that an encoder proposes.
+    """Return the links, with the pairs added that an encoder proposes.
 
-    Proposals may be the same problem unless their quantities were replaced; `confirm_links` reads them like others.
-    `texts` is how many texts the pairs come from (`measures.relate`).
+    A proposed pair may be the same problem unless its quantities were replaced; `confirm_links` decides. `texts` is the
+    number of texts that the pairs come from (`measures.relate`).
     """
     left, right = proposals.left, proposals.right
     measures = comparer.measure(left, right)
     relation, score = relate(measures, texts)
     numbers_agree = np.minimum(measures.only_left, measures.only_right) == 0
-    # Words say little about these pairs. What they say of near copies and of programs stands.
+    # Shared words say little about proposed pairs, except for near copies and programs.
     needs_reading = numbers_agree & ~is_near_copy(measures) & (measures.code == 0)
     relation = np.where(needs_reading, np.uint8(Relation.SAME_PROBLEM), relation)
     kept = relation > Relation.UNRELATED
     joined = join_links([Links(left[kept], right[kept], relation[kept], score[kept]), links])
-    # Of a pair that comes twice the first counts.
+    # Of a duplicated pair, the first one is used.
     return joined.take(np.unique(pack_pairs(joined.left, joined.right), return_index=True)[1])
 
 
 @dataclass(frozen=True)
 class Translations:
-    """Pairs of texts in two scripts that may be one problem, as arrays of one entry for each pair."""
+    """Pairs of texts in two scripts that may be one problem, as arrays with an entry for each pair."""
 
     left: Ints
     right: Ints
@@ -124,7 +126,7 @@ def find_translations(corpus: Corpus, proposals: Proposals) -> Translations:
 
 
 def _neighbours(vectors: Floats, queries: Ints, others: Ints) -> tuple[Ints, Ints]:
-    """Return pairs of each query with the closest of the others, which may hold the query itself."""
+    """Return pairs of each query and its nearest texts in `others`, without pairs of a text and itself."""
     if not len(queries) or not len(others):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     left, right = _nearest(vectors[queries], vectors[others])
@@ -133,9 +135,9 @@ def _neighbours(vectors: Floats, queries: Ints, others: Ints) -> tuple[Ints, Int
 
 
 def _nearest(queries: Floats, vectors: Floats) -> tuple[Ints, Ints]:
-    """Return pairs of each query with its closest vectors, one more than NEIGHBOURS since a query may be its own.
+    """Return pairs of each query and its NEIGHBOURS + 1 nearest vectors, of which one may be the query itself.
 
-    There is at least one of both. Time grows with the product of their numbers.
+    Both arrays have at least one row. Time grows with the product of their numbers of rows.
     """
     count = min(NEIGHBOURS + 1, len(vectors))
     parts: list[npt.NDArray[np.int64]] = []
@@ -147,7 +149,7 @@ def _nearest(queries: Floats, vectors: Floats) -> tuple[Ints, Ints]:
 
 
 def is_translation(left: ReadText, right: ReadText, left_text: str, right_text: str) -> bool | None:
-    """Tell whether one text translates the other, or None if their numbers say so and their questions do not."""
+    """Return whether one text translates the other, or None if their numbers agree and their questions do not."""
     if left.is_chinese == right.is_chinese:
         return False
     here, there = left.forms.get(ReadKind.QUANTITY, set()), right.forms.get(ReadKind.QUANTITY, set())

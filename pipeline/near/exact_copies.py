@@ -1,20 +1,20 @@
-r"""Tidies prompts and gives each a key, the same for prompts of one problem. Copies have the same key, and one gold.
+r"""Tidies prompts and gives each a key. Exact copies of a problem have the same key.
 
     prompt              tests        has the key of the first row?
     What is 6*7?        -
     what is  6*7?       -            yes: case and spaces make no difference
-    What is 6 * 7?      -            no: a space more
+    What is 6 * 7?      -            no: it has an additional space
     What is 6*7?        assert ...   no: tests are part of a problem
-    (none)              -            no; and a row without a prompt is a copy of nothing
+    (none)              -            no; a row without a prompt is never a copy
 
-- Prompts are compared in NFC, with runs of whitespace as one space, and without regard to case (as `str.casefold` has
-  it). Most come tidy, and it takes a tenth of the time of tidying to find out which do.
-- Case tells two units apart: 5 mW are not 5 MW.
-- The tests of a program are part of its problem: the same prompt with other tests is another one. Names in code tell
-  cases apart, so that case counts there.
-- Golds have keys of their own (`gold_keys`). What follows from both, `dedup.copy_table` and `duplicates` decide.
+- Prompts are compared in NFC, with runs of whitespace as one space, and case-folded (`str.casefold`). Most prompts are
+  tidy already; finding the others takes a tenth of the time of tidying all.
+- Case distinguishes two units: 5 mW is not 5 MW.
+- The tests of a program are part of its problem: the same prompt with different tests is a different problem. Names in
+  code are case-sensitive, so case matters there.
+- Golds have separate keys (`gold_keys`). `dedup.copy_table` and `duplicates` combine both keys.
 
-Keys are hashes of 64 bits: among ten million different prompts two fall together with a probability of 3e-6.
+Keys are hashes of 64 bits: among ten million different prompts, two have the same key with a probability of 3e-6.
 """
 
 from __future__ import annotations
@@ -29,20 +29,19 @@ import polars as pl
 from truegold.pipeline.near.arrays import Hashes, Marks, places_in
 
 SPACED = r"[\t-\r\x1c-\x1f]|  "
-"""This matches in an ASCII text with whitespace other than single spaces."""
+"""Matches an ASCII text with whitespace other than single spaces."""
 UNTIDY = rf"{SPACED}|[^\x00-\x84\u00a1-\u02ff\u2010-\u2027\u2030-\u205e\u3001-\u3029\u4e00-\u9fff\uff01-\uffef]"
-"""This matches in any text that has other whitespace or may not be NFC: only characters are left out that no
-normalisation touches, and that touch no other."""
+"""Matches any text with other whitespace, or with a character that normalisation to NFC may change."""
 SPACE = r"[\s\x1c-\x1f]+"
-"""Whitespace as Python's `\\s` sees it, which counts four separators that Unicode does not."""
+"""Whitespace as in Python's `\\s`, which includes the four separators U+001C to U+001F."""
 CHANGED_BY_FOLDING = (
     r"[µßŉſǰ\u0345ΐΰςϐϑϕϖϰϱϵ\u0587\u13f8-\u13fd\u1c80-\u1c88\u1e96-\u1e9b\u1f50-\u1ff7\uab70-\uabbf\ufb00-\ufb17]"
 )
-"""This matches in every text in lower case that folding its case changes, and in few others."""
+"""Matches every lower-case text that `str.casefold` changes, and few other texts."""
 MEGA = r"(\d\s?)M((?:[WVJNACFHbB]|Hz|Pa|eV|Ω|bps)(?-u:\b))"
-"""An amount of millions: the same letters in lower case are thousandths."""
+"""An amount with the prefix mega: 5 MW. In lower case it would read as milli: 5 mW."""
 SENTENCE_CASE = "[a-z]{4}"
-"""This matches in a text whose letters are not all capitals."""
+"""Matches a text that is not written in capitals throughout."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class TidyPrompts:
 
     texts: pl.Series
     untidy: Marks
-    """The prompts that were not tidy as they came."""
+    """The prompts that had to be tidied."""
 
     @cached_property
     def lower(self) -> pl.Series:
@@ -60,18 +59,18 @@ class TidyPrompts:
 
     @cached_property
     def filled(self) -> Marks:
-        """The prompts that are not empty. Empty ones have keys too, but are copies of nothing."""
+        """The prompts that are not empty. Empty prompts have keys too, but are never copies."""
         return (self.texts.str.len_bytes() > 0).to_numpy()
 
     @cached_property
     def complete(self) -> Marks:
-        """The prompts that end as a sentence or a formula does."""
+        """The prompts that end like a sentence or a formula."""
         return self.texts.str.contains(r"[.?!。？！$)}\]]$").to_numpy()
 
     def keys(self, tests: pl.Series | None = None, *, case_sensitive: bool = False) -> Hashes:
         """Return a key for each prompt, the same for prompts of one problem.
 
-        `tests` are those of programs, null for other problems.
+        `tests` has the tests of programming problems, and null for other problems.
         """
         compared = self.texts
         if not case_sensitive:
@@ -87,7 +86,7 @@ class TidyPrompts:
 
 
 def tidy_prompts(prompts: pl.Series) -> TidyPrompts:
-    """Return the prompts as `rows.normalise_for_id` has them, and which of them were not tidy."""
+    """Return the prompts normalised as by `rows.normalise_for_id`, and mark those that were changed."""
     wide = _is_wide(prompts)
     untidy = (prompts.str.starts_with(" ") | prompts.str.ends_with(" ")).to_numpy().copy()
     for marked, pattern in ((wide, UNTIDY), (~wide, SPACED)):
@@ -101,14 +100,17 @@ def _tidy_all(texts: pl.Series) -> pl.Series:
 
 
 def mark_mega(texts: pl.Series) -> pl.Series:
-    """Return the texts with another sign for the M of units such as MW, capitals aside, which have no case."""
+    """Return the texts with a mark in place of the M of units such as MW, so that it survives lower-casing.
+
+    Texts in capitals throughout stay unchanged, since their M may be either prefix.
+    """
     with_mega = texts.str.contains(MEGA).to_numpy().copy()
     with_mega[with_mega] = texts.filter(pl.Series(with_mega)).str.contains(SENTENCE_CASE).to_numpy()
     return change_marked(texts, with_mega, lambda some: some.str.replace_all(MEGA, "${1}\x08${2}"))
 
 
 def fold_case(lower: pl.Series) -> pl.Series:
-    """Return what `str.casefold` makes of texts that are in lower case: "straße" becomes "strasse"."""
+    """Return lower-case texts as `str.casefold` folds them: "straße" becomes "strasse"."""
     wide = _is_wide(lower)
     changed = wide.copy()
     changed[wide] = lower.filter(pl.Series(wide)).str.contains(CHANGED_BY_FOLDING).to_numpy()
@@ -126,7 +128,7 @@ def change_marked(
     change: Callable[[pl.Series], pl.Series],
     otherwise: Callable[[pl.Series], pl.Series] = lambda texts: texts,
 ) -> pl.Series:
-    """Put the texts that are marked through `change` and the rest through `otherwise`; both keep their lengths."""
+    """Apply `change` to the marked texts and `otherwise` to the rest. Both functions keep the number of texts."""
     if not marked.any():
         return otherwise(texts)
     mask = pl.Series(marked)

@@ -1,16 +1,16 @@
-r"""Turns texts into sparse tables of features (words, quantities, the question), in bulk and in bounded memory.
+r"""Turns texts into sparse tables of features (words, quantities, questions), in bulk and in bounded memory.
 
     add(["Tom has 3 apples. How many?"])  ->  row 0 of four sparse tables:
-    words      tom, has, apple, how, many     every distinct stem, with stopwords; words of the question have a higher
-                                              value (the last sentence with a question mark, else the last one)
-    numbers    3 (weight 1.0)                 quantities with their weights, added up; formulas count as quantities
-    contexts   3-apple, 3-has                 each quantity with the content words next to it (hashes)
-    orders     -                              each quantity with the next one (hashes)
+    words      tom, has, apple, how, many     every distinct stem, with stopwords; stems of the question (the last
+                                              sentence with a question mark, else the last one) have the value ASKED
+    numbers    3 (weight 1.0)                 quantities with their summed weights; formulas count as quantities
+    contexts   3-apple, 3-has                 pairs of a quantity and a content word next to it (hashes)
+    orders     -                              pairs of a quantity and the next quantity (hashes)
 
-Chinese has pairs of neighbouring characters instead of words.
+In Chinese, pairs of neighbouring characters take the place of words.
 
-A problem of 250 characters takes about 300 bytes on the disk and 20 in memory; texts are not kept. While the texts of
-one chunk are counted, a second thread cuts those of the next.
+A problem of 250 characters takes about 300 bytes on disk and 20 in memory; its text is not stored. While one batch of
+texts is counted, a second thread cuts the next batch into tokens.
 """
 
 from __future__ import annotations
@@ -56,39 +56,41 @@ TRAITS = {
     TokenKind.SIGN: np.uint8(0),
     TokenKind.HAN: WORDLIKE | CONTENT | HAN,
 }
+"""The traits of each kind of token."""
 QUANTITY_SIGN = "#"
 """The prefix of quantities and formulas among the features: "#3"."""
 
 WIDTH = 2**31 - 1
-"""Columns of every table: features are numbered, or hashed, below."""
+"""The number of columns of every table. Feature numbers and hashes are below it."""
 ASKED_FLAG = 2**32
-"""The count of a word in the question; elsewhere it is 1. The sum shows where a word is: 3 means three times elsewhere,
-ASKED_FLAG + 2 once in the question and twice elsewhere."""
+"""The value that is added for a word in the question; a word elsewhere adds 1. So a sum of 3 means three times
+elsewhere, and ASKED_FLAG + 2 means once in the question and twice elsewhere."""
 CHUNK = 20_000
-"""Texts that are counted at a time."""
+"""The number of texts that are counted at a time."""
 CUT_BATCH = 40_000
-"""Texts of up to TYPICAL_BYTES that are cut at a time; of longer texts fewer."""
+"""The size of a batch of texts that are cut at a time: each text counts 1, plus 1 for every TYPICAL_BYTES."""
 TYPICAL_BYTES = 500
-"""A longer text counts as several texts, one for every this many bytes."""
+"""The number of bytes that count as one more text in the size of a batch."""
 
 ASKED = 2
-"""The value of a word that the question has."""
+"""The value of a word in the question."""
 STRONG = 0.35
-"""Quantities of a smaller weight do not make texts be compared: a rewording may drop them."""
+"""The weight above which quantities make candidate pairs. A rewording may drop quantities of a lower weight."""
 FORMULA_WEIGHT = 1.0
+"""The weight of a formula among the quantities."""
 CONTEXT_REACH = 4
-"""A quantity and a content word are neighbours if they are at most this many tokens apart."""
+"""The most tokens between a quantity and a content word next to it."""
 
 Listener = Callable[[arrays.Ints, arrays.Hashes, int], None]
-"""Takes the tokens of a chunk: the text and a hash of each token, ascending by text, and the number of texts."""
+"""A function of a chunk of texts: takes the text of each token (ascending), its hash, and the number of texts."""
 
 
 @dataclass(frozen=True)
 class Features:
-    """The features of `len(words)` texts."""
+    """The features of texts, as sparse tables with a row for each text."""
 
     words: csr_array
-    """[texts, features] of 1, or ASKED for words of the question."""
+    """[texts, features] of 1, and ASKED for words of the question."""
     numbers: csr_array
     """[texts, features] of weights."""
     contexts: csr_array
@@ -96,9 +98,9 @@ class Features:
     orders: csr_array
     """[texts, hashes] of 1."""
     stems: list[str]
-    """The stem, or `#` and a quantity, of each feature number."""
+    """The text of each feature: a stem, or `#` and a quantity."""
     is_stop: arrays.Marks
-    """The stems that are stopwords or signs."""
+    """The features that are stopwords or signs."""
     tokens: npt.NDArray[np.int32]
     """The number of word tokens of each text."""
     code: arrays.Marks
@@ -114,7 +116,7 @@ class Features:
         return len(self.tokens)
 
     def take(self, numbers: arrays.Ints) -> Features:
-        """Return the features of some of the texts. Counts of features stay those of all texts."""
+        """Return the features of some texts. `texts`, `texts_with_word` and `texts_with_number` keep their values."""
         tables = {name: getattr(self, name)[numbers] for name in ("words", "numbers", "contexts", "orders")}
         return replace(self, **tables, tokens=self.tokens[numbers], code=self.code[numbers])
 
@@ -130,36 +132,37 @@ class Lexicon:
         self.traits = arrays.Growing(np.uint8)
         """The traits of each token, as bits."""
         self.feature = arrays.Growing(np.int32)
-        """The feature of each token's stem, -1 where it has none."""
+        """The feature of each token's stem, -1 for a token without a stem."""
         self.first_quantity = arrays.Growing(np.int32)
         """The position of each token's first quantity in `quantity` and `weight`."""
         self.quantity_count = arrays.Growing(np.int32)
-        """How many quantities each token has."""
+        """The number of quantities of each token."""
         self.quantity = arrays.Growing(np.int32)
         """The features of all tokens' quantities."""
         self.weight = arrays.Growing(np.float32)
         """The weights of all tokens' quantities."""
         self.token_hash = arrays.Growing(np.uint64)
-        """A hash of each token's stem, or of its first quantity where it has some."""
+        """A hash of each token's first quantity, or of its stem if it has no quantity."""
         self.formula_feature = arrays.Growing(np.int32)
-        """The feature of each formula, -1 if there is nothing to compare."""
+        """The feature of each formula, -1 for a formula that is not compared."""
         self._features: dict[str, int] = {}
-        # Chinese characters, at most some 20,000, and the position of each token's character among them.
         self._characters: list[str] = []
+        """The Chinese characters seen so far, at most some 20,000."""
         self._character = arrays.Growing(np.int32)
+        """The position of each token's character in `_characters`; only used for tokens that are characters."""
 
     def learn(self, tokens: Iterable[str]) -> None:
-        """Learn the next tokens, in the order of their numbers."""
+        """Store the next tokens, in the order of their numbers."""
         for meaning in map(interpret, tokens):
             self._learn_meaning(meaning)
 
     def learn_formulas(self, formulas: Iterable[str]) -> None:
-        """Learn the next formulas, in the order of their numbers."""
+        """Store the next formulas, in the order of their numbers."""
         for form in map(formula_form, formulas):
             self.formula_feature.append(self._feature_of(QUANTITY_SIGN + form) if form else -1)
 
     def pair_features(self, left: arrays.Ints, right: arrays.Ints) -> arrays.Codes:
-        """Return the features of pairs of neighbouring Chinese characters, which come as tokens."""
+        """Return the feature of each pair of neighbouring Chinese characters, given as two arrays of tokens."""
         characters = self._character.array
         pairs, back = np.unique(arrays.pack_pairs(characters[left], characters[right]), return_inverse=True)
         firsts, seconds = (part.tolist() for part in arrays.unpack_pairs(pairs))
@@ -197,7 +200,7 @@ def _hash_text(text: str) -> int:
 
 
 def stable_hashes(stems: Sequence[str]) -> arrays.Hashes:
-    """Return a 64-bit hash of each stem. It does not depend on other texts."""
+    """Return a 64-bit hash of each stem, which is the same in every run."""
     return np.fromiter(map(_hash_text, stems), np.uint64, len(stems))
 
 
@@ -205,7 +208,7 @@ class FeatureBuilder:
     """Takes texts in order (`add`) and makes their features (`finish`, once)."""
 
     def __init__(self, scratch: Path | None = None) -> None:
-        """scratch: a folder for temporary files; by default one of the system."""
+        """Make a builder with its temporary files in `scratch`, by default the system's temporary folder."""
         self._lexicon = Lexicon()
         self._listener: Listener | None = None
         self._cutter = Cutter()
@@ -214,9 +217,9 @@ class FeatureBuilder:
         self._waiting: list[pl.Series] = []
         self._waiting_size = 0
         self._tables = [_GrowingTable(dtype, scratch) for dtype in (np.int8, np.float32, np.int8, np.int8)]
-        """Words, numbers, contexts and orders."""
+        """The tables of words, numbers, contexts and orders."""
         self._texts_with = [np.zeros(0, np.int64)] * 2
-        """How many texts have each feature among their words, and among their numbers."""
+        """The number of texts with each feature in the table of words, and in the table of numbers."""
         self._tokens = arrays.Growing(np.int32)
         self._code = arrays.Growing(np.bool_)
 
@@ -225,7 +228,7 @@ class FeatureBuilder:
         self.add_lower(lower_texts(pl.Series(texts, dtype=pl.String)))
 
     def add_lower(self, texts: pl.Series) -> None:
-        """Cut and count more texts, which are as `tokens.lower_texts` returns them."""
+        """Cut and count more texts, prepared by `tokens.lower_texts`."""
         for start in range(0, len(texts), CHUNK):
             chunk = texts.slice(start, CHUNK)
             self._waiting.append(chunk)
@@ -235,7 +238,7 @@ class FeatureBuilder:
                 self._count_cuts(earlier)
 
     def _cut_waiting(self) -> Future[list[Cut]]:
-        """Have the texts that wait cut in the other thread, which takes one batch after the other."""
+        """Start to cut the waiting texts in the other thread, which takes one batch at a time."""
         chunks, self._waiting, self._waiting_size = self._waiting, [], 0
         return self._thread.submit(lambda: list(self._cutter.cut(chunks)) if chunks else [])
 
@@ -244,7 +247,7 @@ class FeatureBuilder:
             self._count_in(cut)
 
     def listen(self, listener: Listener) -> None:
-        """Hand the tokens of each chunk to `listener`, from the next text on."""
+        """Pass the tokens of all further texts to `listener`, chunk by chunk."""
         self._count_all()
         self._listener = listener
 
@@ -286,9 +289,10 @@ class FeatureBuilder:
         return count_words(row, self._word_features(traits, row, token), asked, len(lengths))
 
     def _word_features(self, traits: Traits, row: arrays.Codes, token: arrays.Ints) -> arrays.Codes:
-        """Return the feature of each token, -1 for none.
+        """Return the feature of each token, -1 for a token without one.
 
-        A Chinese character has that of the pair with the next character, the last character of a run has none.
+        A Chinese character has the feature of the pair that it makes with the next character. The last character of a
+        run has no feature.
         """
         features: arrays.Codes = self._lexicon.feature.array[token]
         han = traits & HAN != 0
@@ -313,7 +317,7 @@ class FeatureBuilder:
         rows = np.concatenate([np.repeat(row[counted], counts), formula_row])
         features = np.concatenate([lexicon.quantity.array[entries], formulas])
         weights = np.concatenate([lexicon.weight.array[entries], np.full(len(formulas), FORMULA_WEIGHT, np.float32)])
-        # Sums are rounded and then compared with limits, so that weights are added in the order of the text.
+        # Weights are added in the order of the text: rounding depends on the order, and sums are compared with limits.
         pairs = arrays.pack_pairs(rows, features)
         order = np.argsort(pairs, kind="stable")
         first = np.flatnonzero(arrays.run_starts(pairs[order]))
@@ -330,7 +334,7 @@ class FeatureBuilder:
         content = np.flatnonzero(traits & CONTENT)
         if not len(content) or not len(strong):
             return np.zeros(0, np.int32), np.zeros(0, np.int32)
-        # A quantity is not content itself, so the number of content words up to it is the index of the next one.
+        # A quantity is not a content word, so the number of content words before it is the index of the next one.
         after = np.cumsum(traits & CONTENT != 0, dtype=np.int32)[strong]
         hashes = self._lexicon.token_hash.array
         rows, codes = [], []
@@ -346,8 +350,10 @@ class FeatureBuilder:
     def _order_features(
         self, row: arrays.Codes, token: arrays.Ints, quantities: arrays.Ints
     ) -> tuple[arrays.Codes, arrays.Codes]:
-        """Return rows and features of each quantity with the next quantity of its text. quantities: the positions of
-        quantities."""
+        """Return rows and features of each quantity paired with the next quantity of its text.
+
+        `quantities` has the positions of the quantities among the tokens.
+        """
         hashes = self._lexicon.token_hash.array[token[quantities]]
         same_text = row[quantities[1:]] == row[quantities[:-1]]
         return row[quantities[1:]][same_text], _hash_pair(hashes[:-1], hashes[1:])[same_text]
@@ -376,17 +382,18 @@ class FeatureBuilder:
 
 
 def mark_questions(traits: Traits, row: arrays.Codes, starts: arrays.Ints) -> arrays.Marks:
-    """Mark each text's question: the tokens of its last sentence with a question mark at its end, else of its last.
+    """Mark the tokens of each text's question: its last sentence that ends in a question mark, or else its last one.
 
         token        3   .   x   ?       "3. x?" asks for x; the question mark belongs to its sentence
         asked        no  no  yes yes
 
-    `row` is the text of each token. `starts` has the position of each text's first token, and the number of tokens.
+    `row` has the text of each token. `starts` has the position of each text's first token, and then the number of all
+    tokens.
     """
     first, last = starts[:-1], _question_ends(traits, row, starts)
     has_sentence = last >= first
     first, last = first[has_sentence], last[has_sentence]
-    # Cumulative sums of 1 at the start of a question and -1 after its end: 0 0 1 0 -1 becomes 0 0 1 1 0.
+    # 1 at the start of a question and -1 after its end; the cumulative sum marks it: 0 0 1 0 -1 becomes 0 0 1 1 0.
     change = np.zeros(len(traits) + 1, dtype=np.int8)
     change[_sentence_starts(traits, first, last)] += 1
     change[last + 1] -= 1
@@ -394,9 +401,9 @@ def mark_questions(traits: Traits, row: arrays.Codes, starts: arrays.Ints) -> ar
 
 
 def _question_ends(traits: Traits, row: arrays.Codes, starts: arrays.Ints) -> arrays.Ints:
-    """Return the last question mark of each text (3 in "3. x?"), else its last token that is not a mark.
+    """Return the position of each text's last question mark (3 in "3. x?"), or else of its last token but for marks.
 
-    A text of nothing but other marks has none: what is returned for it lies before its first token.
+    For a text of other marks only, the position returned lies before its first token.
     """
     first, last = starts[:-1], starts[1:] - 1
     questions = np.flatnonzero(traits & QUESTION)
@@ -409,7 +416,7 @@ def _question_ends(traits: Traits, row: arrays.Codes, starts: arrays.Ints) -> ar
 
 
 def _sentence_starts(traits: Traits, first: arrays.Ints, last: arrays.Ints) -> arrays.Ints:
-    """Return where sentences begin that end at `last`: after the mark before it (2 in "3. x?"), else at `first`."""
+    """Return where the sentences begin that end at `last`: after the previous mark (2 in "3. x?"), or at `first`."""
     marks = np.flatnonzero(traits & MARK)
     if not len(marks):
         return first
@@ -418,13 +425,13 @@ def _sentence_starts(traits: Traits, first: arrays.Ints, last: arrays.Ints) -> a
 
 
 def _hash_pair(left: arrays.Hashes, right: arrays.Hashes) -> arrays.Codes:
-    """Return a feature number of 31 bits for each two hashes in this order."""
+    """Return a 31-bit feature number for each ordered pair of hashes."""
     mixed = (left * np.uint64(0x9E3779B97F4A7C15)) ^ right
     return (mixed >> np.uint64(33)).astype(np.int32)
 
 
 def _to_table(row: arrays.Codes, feature: arrays.Codes, values: npt.NDArray[Any], rows: int) -> csr_array:
-    """Return the values as a table. Repeated features of a row are added up."""
+    """Return the values as a sparse table. The values of a repeated feature of a row are added up."""
     from scipy.sparse import csr_array
 
     return csr_array((values, (row, feature)), shape=(rows, WIDTH))
@@ -437,8 +444,10 @@ def _to_set(row: arrays.Codes, feature: arrays.Codes, rows: int) -> csr_array:
 
 
 def count_words(row: arrays.Codes, feature: arrays.Codes, asked: arrays.Marks, rows: int) -> csr_array:
-    """Return a table of ASKED where a feature is asked for anywhere in its row, else 1. Negative numbers are not
-    features."""
+    """Return a table with ASKED for each feature in its row's question, and 1 for other features of the row.
+
+    Negative numbers in `feature` are skipped.
+    """
     used = feature >= 0
     table = _to_table(row[used], feature[used], np.where(asked[used], ASKED_FLAG, 1), rows)
     table.data = np.where(table.data >= ASKED_FLAG, ASKED, 1).astype(np.int8)
@@ -453,7 +462,7 @@ def _add_counts(counts: arrays.Ints, features: arrays.Codes) -> arrays.Ints:
 
 
 class _GrowingTable:
-    """A table on the disk that rows are appended to."""
+    """A sparse table on disk that rows are appended to."""
 
     def __init__(self, dtype: npt.DTypeLike, scratch: Path | None) -> None:
         self._values, self._columns = arrays.OnDisk(dtype, scratch), arrays.OnDisk(np.int32, scratch)
@@ -468,7 +477,7 @@ class _GrowingTable:
         from scipy.sparse import csr_array
 
         lengths = self._lengths.array
-        # The starts are of the columns' type as long as they fit: with another one scipy would copy the columns.
+        # The starts have the columns' type if they fit into it. With another type, scipy would copy the columns.
         starts = np.zeros(len(lengths) + 1, dtype=np.int32 if len(self._columns) < 2**31 else np.int64)
         np.cumsum(lengths, out=starts[1:])
         return csr_array((self._values.array, self._columns.array, starts), shape=(len(lengths), WIDTH))

@@ -1,4 +1,4 @@
-r"""Gives each gold a key, the same for golds that are written otherwise but are the same.
+r"""Gives each gold a key, the same for different spellings of one gold.
 
     42 and 42.0 and \boxed{42}    one key: plain numbers are compared by value
     1,000 and 1000                 one key
@@ -6,7 +6,7 @@ r"""Gives each gold a key, the same for golds that are written otherwise but are
     1 2 and 12                     two keys: spaces between digits count
     (empty)                        NO_GOLD
 
-Golds of other forms, among them numbers with a unit, the math verifier compares (`golds`).
+Other forms, such as numbers with a unit, are compared by the math verifier (`golds`).
 """
 
 from __future__ import annotations
@@ -27,16 +27,18 @@ from truegold.verifiers.gold import OTHER_GOLDS, all_golds, mistake_in_golds
 NO_GOLD = -1
 """The key of a row without gold; other keys are not negative."""
 BETWEEN_GOLDS = "\x1e"
-"""The separator between several accepted golds of one row (a record separator, which no gold has)."""
+"""The separator between the accepted golds of a row: the control character RS, which no gold contains."""
 _COMMAND = re.compile(r"\\[a-z]+|per ?cent")
 r"""Letters that do not spell a unit: `\frac` and "per cent"."""
 _UNIT = re.compile(r"[a-z\u4e00-\u9fff£€¥￥]")
+"""A letter or sign of a unit."""
 _IDLE_SPACE = re.compile(r"(?<!\d) | (?!\d)")
+"""A space that does not separate two digits."""
 
 
 def accepted_text(gold: str | None, verifier_args: str) -> str | None:
-    """Return all accepted golds of a row as one text, which `gold_key` and `golds.compare_golds` take apart."""
-    # Arguments may be megabytes of tests; hardly any row has several golds.
+    """Return all accepted golds of a row, joined by `join_golds`; None for a row without gold."""
+    # Arguments may be megabytes of tests and hardly any row has several golds, so JSON is parsed only if needed.
     if gold is None or f'"{OTHER_GOLDS}"' not in verifier_args:
         return gold
     arguments = orjson.loads(verifier_args)
@@ -46,23 +48,23 @@ def accepted_text(gold: str | None, verifier_args: str) -> str | None:
 
 
 def join_golds(golds: Sequence[str]) -> str | None:
-    """Return accepted golds as one text, which `gold_key` and `golds.compare_golds` take apart; None for none."""
+    """Return golds as one text, which `gold_key` and `golds.compare_golds` split again; None for an empty list."""
     return BETWEEN_GOLDS.join(text.replace(BETWEEN_GOLDS, " ") for text in golds) if golds else None
 
 
 def shown_gold(golds: str | None) -> str | None:
-    """Return the first of the golds that `join_golds` has joined: a row's own."""
+    """Return the first of joined golds (`join_golds`), which is the gold of the row."""
     return None if golds is None else golds.partition(BETWEEN_GOLDS)[0]
 
 
 def gold_form(gold: str | None) -> str | None:
-    """Return the form in which golds are compared, or None if there is none: "1,000.0" and "$1000$" are "1000"."""
+    """Return the form by which golds are compared, or None for no gold: "1000" for "1,000.0" and "$1000$"."""
     form = "" if gold is None else normalise_for_id(gold).casefold()
     if not form:
         return None
     if form.isascii() and form.isdigit():
         return form.lstrip("0") or "0"
-    # The module comes with all rules, which cost a tenth of a second that most files of whole numbers can do without.
+    # Importing this module takes a tenth of a second, and most files of whole numbers do not need it.
     from truegold.pipeline.text.quantities import read_number
 
     written = read_number(form)
@@ -73,7 +75,7 @@ def gold_form(gold: str | None) -> str | None:
 
 @lru_cache(2**16)
 def gold_key(gold: str | None) -> int:
-    """Return a number of 63 bits for the gold, the same for golds of one form, NO_GOLD for none."""
+    """Return a 63-bit key of the gold, equal for golds of one form; NO_GOLD for None."""
     if gold is not None and BETWEEN_GOLDS in gold:
         form = BETWEEN_GOLDS.join(sorted({part for part in map(gold_form, gold.split(BETWEEN_GOLDS)) if part}))
     else:
@@ -90,7 +92,7 @@ def gold_keys(golds: Iterable[str | None]) -> Ints:
 
 
 def gold_column(golds: Iterable[str | None]) -> pl.Series:
-    """Return golds as a column, with "?" for lone surrogates, which no table can hold."""
+    """Return golds as a column. A lone surrogate, which UTF-8 cannot encode, becomes "?"."""
     return pl.Series(list(map(_writable, golds)), dtype=pl.String)
 
 

@@ -1,15 +1,15 @@
-r"""Compares the golds of rows with the same problem, and chooses the row that stays for each gold.
+r"""Compares the golds of rows with the same problem, and chooses the best row for each gold.
 
     42 · 42.0               the same, by their forms (`gold_keys.gold_form`)
     x \ge 1 · [1, \infty)   the same, says the math verifier
     5 km · 5 cm             different: both were read, and they are not equal
-    Yes, since ... · 5      undecided: prose cannot be compared with a number; this is no conflict
-    see solution · 5        undecided: a placeholder is no gold
-    x=t, y=2t · x=y/2       undecided: what is free has another name on each side
+    Yes, since ... · 5      undecided: prose cannot be compared with a number
+    see solution · 5        undecided: a placeholder is not a gold
+    x=t, y=2t · x=y/2       undecided: the free parameter has different names
     1/2, or 0.5 · 0.5       the same: both rows accept 0.5
 
-If it is undecided whether two golds differ, both rows stay without a flag. A row without gold is dropped if a row with
-gold is in the cluster.
+If the comparison of two golds is undecided, both rows stay, without a flag. A row without gold is dropped if its
+cluster has a row with gold.
 """
 
 from __future__ import annotations
@@ -29,21 +29,22 @@ from truegold.verifiers import Verdict, equivalent
 from truegold.verifiers.gold import is_placeholder
 
 MAX_GOLDS = 8
-"""The most different golds of a problem that are compared. Further golds are ignored: they are neither the same nor a
-conflict."""
+"""The most distinct golds of a problem that are compared. Further golds count as undecided."""
 MAX_PAIRS = 64
-"""Two rows that accept several golds are compared pair by pair, up to this many pairs. With more pairs, only equal
+"""The most pairs of golds that are compared for two rows with several accepted golds. With more pairs, only equal
 golds are found."""
 MAX_WORDS = 3
-"""Answers in words are compared up to this many words: "odd" and "even", "on Monday"."""
+"""The most words of a verbal answer that is compared: "odd" and "even", "on Monday"."""
 DECIDING_RUNGS = frozenset(["exact", "numeric", "sampled", "symbolic", "structure"])
-"""Steps of the math verifier that prove it has read both sides as mathematics."""
+"""Steps of the math verifier that are reached only if it has read both sides as mathematics."""
 
 _LAYOUT = re.compile(r"\\[a-zA-Z]+|[{}$\\]")
+"""LaTeX commands and signs, which are not words."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _LETTER = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z](?![a-zA-Z])")
 r"""A letter that stands alone in an equation, such as the t of "x=2t", but not the letters of `\sin`."""
 _CHOICE = re.compile(r"\(?[a-jA-J]\)?\.?")
+"""The letter of an option: "B", "(B)", "B."."""
 
 
 class GoldComparison(IntEnum):
@@ -55,9 +56,9 @@ class GoldComparison(IntEnum):
 
 
 def compare_golds(left: str, right: str) -> GoldComparison:
-    """Compare the accepted golds of two rows, each as `gold_keys.accepted_text` joins them.
+    """Compare the accepted golds of two rows, each joined by `gold_keys.accepted_text`.
 
-    The golds are the same if both rows accept one gold. They differ if all pairs of golds differ.
+    The golds are the same if both rows accept one gold. They differ if every pair of golds differs.
     """
     sides = [gold.split(BETWEEN_GOLDS) for gold in (left, right)]
     pairs = islice(product(*sides), MAX_PAIRS + 1)
@@ -85,7 +86,7 @@ def _is_decided(verdict: Verdict) -> bool:
 
 
 def _are_comparable(left: str, right: str) -> bool:
-    """Tell whether two unequal golds can be called different: both are choices, both are a few words, or neither."""
+    """Return whether two unequal golds are of one kind: two choices, two answers of a few words, or two of neither."""
     if is_placeholder(left.strip()) or is_placeholder(right.strip()) or _name_other_parameters(left, right):
         return False
     if bool(_CHOICE.fullmatch(left.strip())) != bool(_CHOICE.fullmatch(right.strip())):
@@ -98,8 +99,7 @@ def _are_comparable(left: str, right: str) -> bool:
 
 
 def _name_other_parameters(left: str, right: str) -> bool:
-    """Tell whether both golds are equations with letters that the other lacks, such as solutions with different
-    parameters."""
+    """Return whether both golds are equations and use different letters, such as solutions with other parameters."""
     if "=" not in left or "=" not in right:
         return False
     return set(_LETTER.findall(left)) != set(_LETTER.findall(right))
@@ -107,21 +107,20 @@ def _name_other_parameters(left: str, right: str) -> bool:
 
 @dataclass(frozen=True)
 class UnifiedGolds:
-    """The golds of rows in clusters, after they have been compared."""
+    """The golds of clustered rows after comparison."""
 
     gold: Ints
-    """A number for the gold of each row. Equal golds of a cluster have equal numbers; rows without gold have
-    NO_GOLD."""
+    """A number for each row's gold, equal for equal golds of a cluster; NO_GOLD for a row without gold."""
     contradicted: Ints
     """The clusters with two golds that differ."""
 
 
 def unify_golds(gold: Ints, texts: pl.Series, cluster: Ints) -> UnifiedGolds:
-    """Compare the golds of each cluster. gold: a number for each spelling of a gold. texts: the spellings."""
+    """Compare the golds within each cluster. `gold` has a number for each spelling, `texts` has the spellings."""
     with_gold = np.flatnonzero(gold != NO_GOLD)
     order = with_gold[np.lexsort((with_gold, gold[with_gold], cluster[with_gold]))]
     new = run_starts(cluster[order]) | run_starts(gold[order])
-    # One row for each gold of each cluster.
+    # Take one row for each gold of each cluster.
     first = order[new]
     starts = np.flatnonzero(run_starts(cluster[first]))
     counts = np.diff(starts, append=len(first))
@@ -143,7 +142,7 @@ def unify_golds(gold: Ints, texts: pl.Series, cluster: Ints) -> UnifiedGolds:
 
 
 def _compare_all(golds: list[str]) -> tuple[dict[int, int], bool]:
-    """Return for each gold an equal gold before it, if there is one, and whether two of the golds differ."""
+    """Return the earlier equal gold of each gold that has one, and whether any two golds differ."""
     same: dict[int, int] = {}
     different: list[int] = []
     differ = False
@@ -159,7 +158,7 @@ def _compare_all(golds: list[str]) -> tuple[dict[int, int], bool]:
 
 
 def fill_missing_golds(gold: Ints, cluster: Ints, best_first: Ints) -> Ints:
-    """Return the golds, where rows without gold get the gold of the best row of their cluster."""
+    """Return the golds, with the gold of the cluster's best row for rows without gold."""
     main = np.full(len(gold), NO_GOLD, dtype=np.int64)
     with_gold = best_first[gold[best_first] != NO_GOLD][::-1]
     main[cluster[with_gold]] = gold[with_gold]

@@ -1,4 +1,4 @@
-"""Measures millions of pairs of texts in bulk, and decides by the measures which relation the two may have.
+"""Measures millions of pairs of texts in bulk, and decides by the measures how two texts may be related.
 
     original      "Tom has 3 red cars and buys 4 more. How many cars has he?"
     same_problem  "After Tom, who owned three red cars, bought 4 others, what is the number of his cars?"
@@ -14,12 +14,12 @@
 
 Measures ignore order, case and single letters. So both texts of a possible pair are then read closely (`confirmation`).
 
-The weights were fitted by logistic regression (L2, standardised columns) on pairs of the development half: rewordings
-by language models against all other candidate pairs, alone, together with edited and renumbered variants, and among
-22,000 problems with known answers of grade-school, competition and Chinese sets; and against pairs of 1,600 short
-stories of a closed world (the demo's), where a few names, things and small numbers come in all combinations. The number
-of texts is one of the columns, because the more there are, the more often two problems have words and quantities in
-common by chance. `benchmarks/curation_dedup.py` measures the result.
+The weights were fitted by logistic regression (L2, standardised columns) on the development half. The positive pairs
+are rewordings by language models. The negative pairs are all other candidate pairs: among the rewordings alone, with
+edited and renumbered variants, and among 22,000 problems of grade-school, competition and Chinese sets with known
+answers. Further negatives are pairs of 1,600 short stories of the demo, which combine a few names, things and small
+numbers. The number of texts is one of the columns: among more texts, two problems more often share words and
+quantities by chance. `benchmarks/curation_dedup.py` measures the result.
 
 Tables show the measures of a pair as JSON (`describe_pairs`):
 
@@ -27,7 +27,7 @@ Tables show the measures of a pair as JSON (`describe_pairs`):
 
 - `score` is the log-odds of the same problem.
 - `words`, `question` and `quantities` are overlaps in [0, 1]; `quantities` is 1/2 for one shared quantity alone.
-- `only_here` has quantities and formulas of this text that the other has not, `only_there` those of the other text.
+- `only_here` has the quantities and formulas that only this text has, `only_there` those that only the other has.
 """
 
 from __future__ import annotations
@@ -51,36 +51,38 @@ from truegold.pipeline.text.person_names import NEAR_COPY
 from truegold.pipeline.text.quantities import SPELLING_MARGIN
 
 BATCH = 20_000
-"""Pairs measured at a time: some 20 MB."""
+"""The number of pairs that are measured at a time, in some 20 MB."""
 FITTED: Mapping[str, dict[str, Any]] = tomllib.loads(files(__package__).joinpath("weights.toml").read_text("utf-8"))
-"""The weights and biases of this score, and of the score of a close reading (`confirmation`)."""
+"""The weights and biases of the score of measures, and of the score of a close reading (`confirmation`)."""
 WEIGHTS: dict[str, float] = FITTED["measures"]
+"""The weights of the score of measures (`same_story_score`)."""
 FEW_WORDS = 0.35
-"""Below this cosine each missing word counts again."""
+"""The cosine of words below which the score falls more steeply (column `few_words`)."""
 MUCH_SURFACE = 0.55
-"""Above this overlap of all words a difference is an edit rather than a rewording, which changes many words."""
+"""The overlap of all words above which the score falls (column `much_surface`): texts this close are edits."""
 FITTED_TEXTS = (1_000, 100_000)
-"""The weights were fitted for this range of numbers of texts. Outside of it the nearest end is used."""
+"""The range of numbers of texts that the weights were fitted for. Other numbers are clipped to it."""
 LEAST_SCORE = -0.5
-"""The lowest log-odds of pairs that may be the same problem; below, a close reading changes nothing."""
+"""The lowest log-odds at which a pair may be the same problem. A close reading cannot confirm a lower one."""
 REPLACED = 0.6
-"""Missing quantities on both sides count as replaced from this weight on. A number in words has a larger weight."""
+"""The weight of quantities that only one text has, on both sides, above which quantities count as replaced. A number in
+words weighs more."""
 FEW_CHANGED = 6
-"""The most meaningful words that only one of two near copies has."""
+"""The most meaningful words that may differ between near copies."""
 SAME_NUMBERS = 0.3
-"""Weight of quantities that may be on one side only where numbers have to agree: "one", "first"."""
+"""The most weight of quantities that only one near copy may have: "one", "first"."""
 RELATED = 0.5
-"""Overlap of all words from which texts that are not the same problem are still of one family."""
+"""The least overlap of all words of two different problems that are related."""
 RELATED_WORDS = 0.6
-"""The cosine of the words from which two texts are related."""
+"""The least cosine of the words of two different problems that are related."""
 ROUNDING = 0.01
-"""Rounding changes a score by less."""
+"""A bound on the rounding error of a score."""
 Agreement = npt.NDArray[np.int8]
-"""For each pair 1 where both golds are known and equal, -1 where they differ, 0 otherwise."""
+"""For each pair 1 if both golds are known and equal, -1 if they differ, and 0 otherwise."""
 MAX_SHOWN = 8
 """The most quantities that the evidence lists for each text."""
 MAX_CHARS = 40
-"""Characters shown of each quantity; a formula may have thousands."""
+"""The most characters shown of a quantity. A formula may have thousands."""
 
 
 @dataclass(frozen=True)
@@ -102,17 +104,17 @@ class Measures:
     telling: Floats
     """The weight of the shared quantities: the sum of their weights times their rarities. It may exceed 1."""
     contexts: Floats
-    """The cosine of the sets of quantities with the words next to them."""
+    """The cosine of the sets of contexts: pairs of a quantity and a word next to it."""
     order: Floats
-    """The cosine of the sets of quantities with the next one, smoothed: 1 if neither text has two quantities."""
+    """The smoothed cosine of the sets of pairs of neighbouring quantities; 1 if neither text has two quantities."""
     only_left: Floats
     """The weight of the quantities that only the left text has, 1.0 for each plain number; not bounded by 1."""
     only_right: Floats
     """The weight of the quantities that only the right text has; not bounded by 1."""
     length: Floats
-    """The shorter text's number of words over the longer text's."""
+    """The ratio of the numbers of words, shorter text to longer text."""
     code: Floats
-    """1 if one of the two is about a program, else 0."""
+    """1 if either text is about a program, else 0."""
 
     def __len__(self) -> int:
         return len(self.words)
@@ -134,7 +136,7 @@ class Comparer:
 
     def __init__(self, features: Features) -> None:
         rows, width, frequency = features.texts, len(features.stems), features.texts_with_word
-        # Smooth idf as in scikit-learn; function words and signs count a fifth of a word equally common.
+        # Smooth idf as in scikit-learn. Function words and signs count a fifth of other equally common words.
         idf = np.log((1 + rows) / (1 + frequency)) + 1
         self._square = (np.where(features.is_stop, 0.2 * idf, idf) ** 2).astype(np.float32)
         word_rarity = np.where(features.is_stop, 0, np.log((1 + rows) / (1 + frequency)) / np.log(2 + rows))
@@ -173,26 +175,28 @@ class Comparer:
         return join_measures(parts)
 
     def missing_quantities(self, left: Ints, right: Ints, weight: float) -> tuple[Ints, npt.NDArray[np.int32]]:
-        """Return the quantities of more than `weight` that left[i] has and right[i] has not: indices i and features."""
+        """Return the quantities above `weight` that left[i] has and right[i] lacks, as indices i and features."""
         left_numbers = self._numbers[left]
         missing = (left_numbers - left_numbers.minimum(self._numbers[right])).tocoo()
         enough = missing.data > weight
         return missing.coords[0][enough].astype(np.int64), missing.coords[1][enough].astype(np.int32)
 
     def count_missing_words(self, left: Ints, right: Ints) -> Floats:
-        """Return how many distinct words that carry meaning left[i] has and right[i] has not."""
+        """Return the number of distinct meaningful words that left[i] has and right[i] lacks."""
         shared = self._words[left].multiply(self._words[right])
         return self._meaningful_words[left] - sum_runs(shared.indptr, self._has_meaning[shared.indices])
 
     def count_decisive_words(self, left: Ints, right: Ints) -> Floats:
-        """Return the number of distinct words that only one of left[i] and right[i] has, without words that have a
-        synonym in the other."""
+        """Return the number of distinct words that only one of left[i] and right[i] has.
+
+        Words that a copy may replace (`CHANGEABLE`), stopwords and units do not count.
+        """
         shared = self._words[left].multiply(self._words[right])
         both = sum_runs(shared.indptr, self._is_decisive[shared.indices])
         return self._decisive_words[left] + self._decisive_words[right] - 2 * both
 
     def share_of_contexts(self, left: Ints, right: Ints) -> Floats:
-        """Return the share of the contexts of left[i] that right[i] has; 1 where left[i] has none."""
+        """Return the share of the contexts of left[i] that right[i] has, too; 1 if left[i] has no contexts."""
         shared = np.diff(self._contexts[left].multiply(self._contexts[right]).indptr).astype(np.float32)
         whole = self._contexts_norm[left] ** 2
         return np.where(whole > 0, _divide(shared, whole), np.float32(1))
@@ -203,7 +207,7 @@ class Comparer:
         shared = np.diff(words.indptr).astype(np.float32)
         square = self._square[words.indices]
         inner = sum_runs(words.indptr, square)
-        # The product of two values is ASKED * ASKED only for words that both questions have.
+        # The product of the two values is ASKED * ASKED only for words of both questions.
         square *= words.data == ASKED * ASKED
         asked = sum_runs(words.indptr, square)
         meaningful = sum_runs(words.indptr, self._has_meaning[words.indices])
@@ -228,7 +232,7 @@ class Comparer:
         )
 
     def complete(self, measures: Measures, left: Ints, right: Ints) -> Measures:
-        """Return the measures of the same pairs with `contexts` and `order`."""
+        """Return measures from `measure_sets` with `contexts` and `order` filled in."""
         contexts = np.diff(self._contexts[left].multiply(self._contexts[right]).indptr).astype(np.float32)
         orders = np.diff(self._orders[left].multiply(self._orders[right]).indptr).astype(np.float32)
         return replace(
@@ -244,7 +248,7 @@ def _divide(top: Floats, bottom: Floats) -> Floats:
 
 
 class Relation(IntEnum):
-    """The relation of a pair of problems, the closest last."""
+    """The relation of a pair of problems, from the loosest to the closest."""
 
     UNRELATED = 0
     EDITED_VARIANT = 1
@@ -259,8 +263,9 @@ class Relation(IntEnum):
 
 
 def same_story_score(measures: Measures, texts: int) -> Floats:
-    """Return the logistic score (log-odds) that two texts are the same problem, if they are not near copies. texts: the
-    number of all texts.
+    """Return the log-odds that each pair is the same problem, for pairs that are not near copies.
+
+    `texts` is the number of texts that the pairs come from.
     """
     smaller_only = np.minimum(measures.only_left, measures.only_right)
     larger_only = np.maximum(measures.only_left, measures.only_right)
@@ -291,7 +296,7 @@ def same_story_score(measures: Measures, texts: int) -> Floats:
 
 
 def is_near_copy(measures: Measures) -> Marks:
-    """Mark the pairs that have most of their words in common."""
+    """Mark the pairs that share most of their words."""
     return measures.surface >= NEAR_COPY
 
 
@@ -300,10 +305,10 @@ def _is_replaced(measures: Measures) -> Marks:
 
 
 def relate(measures: Measures, texts: int) -> tuple[npt.NDArray[np.uint8], Floats]:
-    """Return the `Relation` that each pair may have at most, and its score (log-odds of the same problem).
+    """Return the closest `Relation` that each pair may have, and its score (log-odds of the same problem).
 
-    `texts` is how many texts the pairs come from; where a texts were compared with b others only, it is sqrt(2ab),
-    because that many texts have as many pairs.
+    `texts` is the number of texts that the pairs come from. If `a` texts were compared with `b` other texts only, pass
+    `sqrt(2ab)`: that number of texts has `ab` pairs.
     """
     numbers_agree = np.maximum(measures.only_left, measures.only_right) <= SAME_NUMBERS
     may_be_copy = numbers_agree & (measures.changed <= np.where(measures.code > 0, 0, FEW_CHANGED))
@@ -325,7 +330,7 @@ def relate_others(measures: Measures) -> npt.NDArray[np.uint8]:
 
 
 def may_relate(measures: Measures, texts: int) -> Marks:
-    """Mark the pairs that `relate` may call related, with any `contexts` and `order`."""
+    """Mark the pairs that `relate` may find related, before their `contexts` and `order` are known."""
     best = sum(max(WEIGHTS[name], 0.0) for name in ("contexts", "order"))
     unknown = np.zeros_like(measures.contexts)
     known = replace(measures, contexts=unknown, order=unknown)
@@ -354,10 +359,10 @@ def describe_pairs(features: Features, comparer: Comparer, here: Ints, there: In
 
 
 def _missing_quantities(features: Features, comparer: Comparer, left: Ints, right: Ints, name: str) -> pl.Series:
-    """Return for each pair the quantities that only the left text has, as they are shown."""
+    """Return for each pair a list of the quantities that only the left text has, shortened for display."""
     pair, codes = comparer.missing_quantities(left, right, SPELLING_MARGIN)
     distinct, back = np.unique(codes, return_inverse=True)
-    # The stem of a quantity has a sign before it.
+    # The text of a quantity feature begins with QUANTITY_SIGN.
     shown = pl.Series([features.stems[code][1 : MAX_CHARS + 1] for code in distinct.tolist()], dtype=pl.String)
     shown_by_pair = (
         pl.DataFrame({"pair": pair, name: shown.gather(back)}).group_by("pair").agg(pl.col(name).head(MAX_SHOWN))

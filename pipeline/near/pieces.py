@@ -1,10 +1,10 @@
-r"""Reads the pieces of a problem, which are words or formulas, as tokens that carry meaning.
+r"""Reads the pieces of a problem (words and formulas) as tokens that carry meaning.
 
-    "at"         none: such words come and go        "pens,"     word pen; the comma ends a clause
+    "at"         no token: a function word           "pens,"     word pen; the comma ends a clause
     "triangle"   term triangle                       "$2x=6$"    quantity 2, symbols x and =, quantity 6
     "two hundred and five"    quantity 205: the words of one number are one piece
 
-Most pieces occur in many texts, so that what was read of a piece is remembered.
+Most pieces occur in many texts, so the tokens of each piece are cached.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from truegold.pipeline.text.quantities import chinese_quantities, digits_quantit
 from truegold.verifiers.written_numbers import PYTHON_RUN
 
 KNOWN_CHARS = 24
-"""Longer pieces, such as whole sentences in Chinese, are not remembered."""
+"""The most characters of a piece that is cached. Longer pieces are mostly whole sentences in Chinese."""
 _NUMERAL = f"[{CHINESE_NUMERALS}]+"
 _PARTS = re.compile(
     "|".join(
@@ -48,38 +48,43 @@ _PARTS = re.compile(
     ),
     re.IGNORECASE,
 )
-"""The parts of a piece; the name of the group says what a part is."""
+"""The parts of a piece. The name of the group is the kind of the part."""
 _NUMBER_JOINS = frozenset(
     ["a", "an", "and", "of", "point", "per", "percent", "%", "dozen", "hundred", "thousand", "million"]
 )
-"""Words within a number that goes over spaces, in addition to the number words: "two and a half"."""
+"""Words, besides number words, that may stand within a number with spaces: "two and a half"."""
 _SYMBOLS = re.compile(r"\\[a-zA-Z]+|\d+(?:\.\d+)?|[A-Z]{2,}|[a-zA-Z]|[^\s\w{}\\$,.;?]")
 r"""The parts of a formula: `\pi`, `2.5`, the points `ABC`, `x`, `=`."""
 _LAYOUT = re.compile(r"[\s{}$]|\\frac")
+"""Parts of a formula that are removed before formulas are compared."""
 _OPERATION = re.compile(r"[-+*/^<>≤≥≠=|_!]|\\[a-z]")
-"""This matches in "x+1" and in "n!", and not in "x" or "12"."""
+"""A sign of operation: matches in "x+1" and "n!", but not in "x" or "12"."""
 
 ASKS = frozenset(
     "what how find determine compute calculate evaluate which where when solve simplify describe prove factor"
     " expand name identify decide state specify".split()
 )
-"""Words with which a question begins."""
+"""Words that begin a question."""
 CONDITIONS = frozenset("if given when assuming provided suppose knowing".split())
-"""Words after which something is given, also in a sentence that asks."""
+"""Words that begin a condition, also within a sentence that asks."""
 CLAUSE_STARTS = ASKS | CONDITIONS
+"""Words that begin a clause."""
 CHINESE_ASKS = frozenset("几多求")
-"""How many (几, 多少), and find (求)."""
+"""Characters that ask: how many (几, 多少), and find (求)."""
 _CHINESE_ASKS_ONLY = frozenset("几求")
-"""Characters that do nothing but ask; 多 also says "more"."""
+"""Characters that always ask. 多 is left out, because it may also mean "more"."""
 
 _FUNCTION_WORDS = terms.HARMLESS | {"who", "whom", "whose", "degree", "degrees", "dollar", "dollars"}
+"""Words that do not change a problem."""
 _WITHOUT_TOKEN = _FUNCTION_WORDS | terms.STOPWORDS | terms.ASKING
-"""Words that are not tokens, since rewordings take others or none: "of", "find", "not"."""
+"""Words without a meaningful token, since a rewording may replace or drop them: "of", "find", "not"."""
 _IDLE_IN_COPIES = _FUNCTION_WORDS | terms.IDLE_IN_COPIES
-"""Words that near copies may differ in as well: "of" and "find", but not "not"."""
+"""Words that even near copies may replace or drop: "of" and "find", but not "not"."""
 _QUANTITIES = {"digits": digits_quantity, "words": words_quantities, "chinese": chinese_quantities}
+"""Functions that read the quantities of a part, by the kind of the part."""
 _TERM_LIST = sorted(set(terms.CHINESE_TERMS.values()))
 _TERM_NUMBERS = {term: position for position, term in enumerate(_TERM_LIST)}
+"""The number of each Chinese term, which `mark_chinese_terms` writes into the text."""
 
 
 class ReadKind(StrEnum):
@@ -89,17 +94,17 @@ class ReadKind(StrEnum):
     SYMBOL = "symbol"
     TERM = "term"
     EVERYDAY = "everyday"
-    """A term of stories, which decides less."""
+    """A term of stories (`terms.EVERYDAY_TERMS`), which weighs less than other terms."""
     WORD = "word"
     NAME = "name"
     """A word in capitals."""
     UNIT = "unit"
     HAN = "han"
-    """A Chinese character that belongs to no term."""
+    """A Chinese character that is not part of a term."""
     SMALL = "small"
-    """A word that asks, compares or connects ("each"): it tells near copies apart, and nothing about rewordings."""
+    """A word that asks, compares or connects, such as "each". It matters between near copies only."""
     IDLE = "idle"
-    """A one, or "A" or "I": articles that come and go, or data, where their order counts."""
+    """The number 1, "A" or "I": either an article, or data whose order matters."""
 
 
 class ReadToken(NamedTuple):
@@ -113,44 +118,44 @@ Clause = tuple[ReadToken, ...]
 
 
 def is_datum(token: ReadToken) -> bool:
-    """Whether a token is a number or a letter."""
+    """Return whether a token is a number or a letter."""
     return token.kind in (ReadKind.QUANTITY, ReadKind.IDLE) or (token.kind is ReadKind.SYMBOL and token.form.isalpha())
 
 
 class ReadFormula(NamedTuple):
-    """A formula that stands between two dollar signs."""
+    """A formula between two dollar signs."""
 
     compact: str
     """The formula without layout."""
     has_operation: bool
     tokens: tuple[ReadToken, ...]
     end: str
-    """The mark of the end of a sentence that stands inside: "?" in "$x = ?$"; empty if there is none."""
+    """The mark inside the formula that ends a sentence: "?" in "$x = ?$"; empty without such a mark."""
 
 
 class ProsePart(NamedTuple):
-    """A match of _PARTS."""
+    """A part of a piece of prose: a match of _PARTS."""
 
     group: str
-    """The name of the group that matched: "word", "comma"."""
+    """The name of the group that matched, such as "word" or "comma"."""
     form: str
     tokens: tuple[ReadToken, ...]
 
 
 class ProsePiece(NamedTuple):
-    """A word of prose, with the marks around it, or several words that are one number."""
+    """A word of prose with the marks around it, or several words that are one number."""
 
     parts: tuple[ProsePart, ...]
     tokens: tuple[ReadToken, ...]
     has_marks: bool
-    """Whether a clause or a sentence ends here, or a question begins."""
+    """Whether the piece ends a clause or a sentence, or begins a question."""
     may_join: bool
-    """Whether it may be a word of a number that goes over spaces."""
+    """Whether the piece may be one word of a number with spaces."""
 
 
 def mark_chinese_terms(text: str) -> str:
     r"""Return a Chinese text with terms and units as commands: "3厘米" becomes "3 \UNITcm "."""
-    # A kilogram begins with a numeral.
+    # 千克 (kilogram) begins with the numeral 千 (thousand), so it is replaced by its synonym.
     text = text.replace("千克", "公斤")
     text = terms.CHINESE_UNIT.sub(lambda match: f" \\UNIT{terms.chinese_unit(match[0])} ", text)
     return terms.CHINESE_TERM.sub(lambda match: f" \\TERM{_TERM_NUMBERS[terms.CHINESE_TERMS[match[0]]]} ", text)
@@ -204,7 +209,7 @@ def _read_part(group: str, form: str) -> ProsePart:
 
 
 def _part_tokens(group: str, form: str) -> tuple[ReadToken, ...]:
-    """Return the tokens of a part; none for a word that carries no meaning of its own."""
+    """Return the tokens of a part, empty for a function word."""
     if group in _QUANTITIES:
         return _number_tokens(group, form)
     token: ReadToken | None = None
@@ -224,7 +229,8 @@ def _part_tokens(group: str, form: str) -> tuple[ReadToken, ...]:
 
 
 def _number_tokens(group: str, form: str) -> tuple[ReadToken, ...]:
-    # One is mostly an article. Half and quarter are written as percentages, too; other percentages stay what they are.
+    # The number 1 is mostly an article. 50% and 25% are read as fractions, because they may be written "half" and
+    # "quarter"; other percentages keep their sign.
     is_share = form.endswith(("%", "cent")) or form.startswith("百分之")
     values = [value for value, _ in _QUANTITIES[group](form.lower()) if value != "1"]
     return tuple(
@@ -277,5 +283,5 @@ def read_formula(text: str) -> ReadFormula:
 
 
 def without_layout(mathematics: str) -> str:
-    r"""Return mathematics without spaces, braces and the marks that end a sentence: "\frac{1}{2} x." becomes "12x"."""
+    r"""Return mathematics without layout and the marks that end a sentence: "\frac{1}{2} x." becomes "12x"."""
     return _LAYOUT.sub("", mathematics.replace("\\over", "/")).strip(".,;?:")

@@ -1,11 +1,11 @@
-r"""Reads one problem closely: its numbers, symbols, formulas, terms and words in order, and what is asked for.
+r"""Reads one problem closely: its numbers, symbols, formulas, terms and words in order, and its question.
 
     "If $x - y = 6$ and $x + y = 12$, what is the value of $x$?"
     tokens    x - y = 6 x + y = 12 x       formulas  x-y=6, x+y=12      asked  x
 
-The features of a text are made for millions of pairs: they know no case, no single letters and no order. This is for
-the few pairs that those features call alike. The text is brought into one layout (`text_layout`), its words and
-formulas are read one by one (`pieces`), and put together here.
+`features` describes texts for millions of pairs, and ignores case, single letters and order. The close reading is for
+the few pairs that are similar by those features. A text is brought into one layout (`text_layout`), its words and
+formulas are read one by one (`pieces`), and this module combines them.
 """
 
 from __future__ import annotations
@@ -21,28 +21,30 @@ from truegold.pipeline.near.text_layout import unify_layout
 _MATHEMATICS = re.compile(r"\$\$(.+?)\$\$|\$([^$]+?)\$|\\\[(.+?)\\\]|\\\((.+?)\\\)", re.DOTALL)
 r"""Mathematics between "$$ $$", "$ $", "\[ \]" or "\( \)"."""
 _PLAIN_WORDS = re.compile(r"(?<![\\a-zA-Z])[a-z]{3,}(?![a-zA-Z])")
+"""A word of prose, but not the name of a LaTeX command."""
 _OPERAND = r"[(\[]*(?<![a-zA-Z])(?:\d+(?:\.\d+)?[a-zA-Z]?|[a-zA-Z]|π)(?![a-zA-Z])[)\]%]*"
+"""A number or a letter, with brackets: "(3x", "π"."""
 _EXPRESSION = re.compile(rf"{_OPERAND}(?:\s?[-+*/=<>≤≥^]\s?{_OPERAND})+")
 """A formula outside of dollar signs: "3x + 2 = 8"."""
 _HAS_OPERATOR = re.compile(r"[-+*/=<>≤≥^]")
-"""A text without a match has no expression: that is found out faster."""
+"""A quick test: matches every text with an _EXPRESSION."""
 
 
 @dataclass(frozen=True)
 class ReadText:
-    """The features of one text."""
+    """A problem as its close reading sees it."""
 
     tokens: tuple[pieces.ReadToken, ...]
     asked: tuple[pieces.ReadToken, ...]
     """The tokens of the question, from the word that asks."""
     sentences: tuple[tuple[pieces.Clause, ...], ...]
-    """The clauses of each sentence: the tokens between commas and words such as "if"."""
+    """The sentences. Each is a tuple of clauses, which end at commas and before words such as "if"."""
     formulas: tuple[str, ...]
     """The formulas with a sign of operation, without layout."""
     mathematics: str
-    """All of the text's mathematics without layout, one part after the other."""
+    """All mathematics of the text without layout, joined by spaces."""
     drawing: str
-    """A digest of the drawings, empty if there is none."""
+    """A digest of the drawings, empty for a text without drawings."""
     is_chinese: bool
     text: str
     """The text in one layout, without drawings."""
@@ -54,12 +56,12 @@ class ReadText:
 
     @cached_property
     def asked_forms(self) -> dict[str, set[str]]:
-        """The same of the tokens that are asked for."""
+        """The distinct forms of the tokens of the question, by kind."""
         return _forms_by_kind(self.asked)
 
 
 def read_text(text: str) -> ReadText:
-    """Read a problem as it is written."""
+    """Return the close reading of a problem, given as it is written."""
     unified = unify_layout(text)
     reader = _Reader(holds_chinese(text))
     reader.read(terms.join_phrases(unified.text))
@@ -77,7 +79,7 @@ def read_text(text: str) -> ReadText:
 
 
 def holds_chinese(text: str) -> bool:
-    """Tell whether Chinese characters stand in a text."""
+    """Return whether a text contains Chinese characters."""
     return not text.isascii() and any("\u4e00" <= char <= "\u9fff" for char in text)
 
 
@@ -92,7 +94,7 @@ def _forms_by_kind(tokens: tuple[pieces.ReadToken, ...]) -> dict[str, set[str]]:
 
 
 def _is_prose(text: str) -> bool:
-    """Whether a pair of dollar signs encloses no formula: in "$5 and Ann has $3" they are amounts of money."""
+    """Return whether the text between two dollar signs is prose: "5 and Ann has " in "$5 and Ann has $3"."""
     words = 0 if "\\" in text else len(_PLAIN_WORDS.findall(text))
     return words > 2 or (words > 0 and text[:1].isdigit())
 
@@ -104,15 +106,15 @@ class _Sentence:
         "Tom has 3 pens.  How many pens does Ann buy  if she has 4 more?"
         tokens  0  1 2             3         4   5              6 7
 
-    Its second sentence starts at 3 and asks from 3 on, and its condition begins at 6: tokens 3 to 5 are asked for.
+    The second sentence starts at token 3, asks from token 3 on, and has a condition from token 6 on. So its question
+    has tokens 3 to 5.
     """
 
     start: int
     question: int | None = None
-    """The token where it begins to ask."""
+    """The first token of the question."""
     condition: int | None = None
-    """The token where a condition begins after that: what comes after "if" is given, though it stands in the sentence
-    that asks."""
+    """The first token of a condition after the question: text after "if" is given, not asked for."""
 
 
 class _Reader:
@@ -124,12 +126,12 @@ class _Reader:
         self.formulas: list[str] = []
         self.mathematics: list[str] = []
         self.clause_ends = [0]
-        """Positions among the tokens."""
+        """The positions among the tokens at which clauses end."""
         self.sentence_ends = {0}
         self._clause_starts: set[int] = set()
-        """The beginning of a clause, by a word such as "if"."""
+        """The positions among the tokens at which a word such as "if" begins a clause."""
         self.asked = slice(None)
-        """The tokens of the last question; all of them if nothing asks."""
+        """The tokens of the last question; all tokens if the text has no question."""
         self._sentence = _Sentence(0)
 
     def read(self, text: str) -> None:
@@ -168,7 +170,7 @@ class _Reader:
                 self.tokens += piece.tokens
 
     def _read_mark(self, part: pieces.ProsePart) -> None:
-        """End a clause or a sentence, or begin a question, where this part does so."""
+        """End a clause or a sentence, or begin a question, if this part of the text does so."""
         word = part.form.lower() if part.group == "word" else ""
         if part.group == "end":
             self._end_sentence(asks=part.form in "?？")
@@ -183,11 +185,11 @@ class _Reader:
             elif word in pieces.CONDITIONS and sentence.question is not None and sentence.condition is None:
                 sentence.condition = len(self.tokens)
         elif part.form in pieces.CHINESE_ASKS:
-            # 求 stands before what is asked for (求高), 几 and 多 stand within the clause that asks (小红有几个苹果).
+            # 求 (find) comes before the question (求高); 几 and 多 (how many) are inside of it (小红有几个苹果).
             self._sentence.question = len(self.tokens) if part.form == "求" else self.clause_ends[-1]
 
     def clauses(self, start: int, stop: int) -> tuple[pieces.Clause, ...]:
-        """Return the clauses of a sentence; numbers and letters after a comma go on the list before them."""
+        """Return the clauses of a sentence. Numbers and letters after a comma continue the list before the comma."""
         clauses: list[pieces.Clause] = []
         for first, end in pairwise([start, *sorted({end for end in self.clause_ends if start < end < stop}), stop]):
             clause = tuple(self.tokens[first:end])
@@ -201,7 +203,7 @@ class _Reader:
         self.clause_ends.append(len(self.tokens))
 
     def _end_sentence(self, *, asks: bool) -> None:
-        """End the sentence; `asks` says that it ends in a question mark."""
+        """End the sentence. `asks` is true if it ends in a question mark."""
         sentence, end = self._sentence, len(self.tokens)
         if end > sentence.start and (asks or sentence.question is not None):
             start = sentence.question

@@ -1,10 +1,10 @@
-"""The shards of a deduplication compared on Ray, each of them in a task.
+"""Compares the shards of a deduplication on Ray, one task a shard.
 
     truegold dedup --data train.jsonl --out DIR --ray local         on_ray(None)
     truegold dedup --data train.jsonl --out DIR --ray head:6379     on_ray("head:6379")
 
-The data of the workers is put into the object store of each machine once and read there without a copy; the keys lie in
-files that every machine has to see. The outcome is that of threads, for any number of workers.
+The workers' data is put into the object store of each machine once, and is read there without a copy. The keys lie in
+files that every machine has to see. The result is the same as with threads, for any number of workers.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from truegold.pipeline.running.ray_cluster import joined_cluster, map_on_ray
 
 
 def on_ray(address: str | None) -> ShardRunner:
-    """Return a runner on the Ray cluster of this address, None as in `join_cluster`; it raises SetupError if there is
-    none."""
+    """Return a runner of shards on the Ray cluster at this address (`join_cluster`).
+
+    The runner raises SetupError if there is no cluster.
+    """
 
     def run_shards(searcher: Searcher) -> Iterator[Links]:
         with joined_cluster(address, "--ray") as ray:

@@ -1,21 +1,20 @@
-"""Finds every related pair in a set of problems: candidates share two rare features, and are measured shard by shard.
+"""Finds the related pairs in a set of problems: candidates share two rare features, and are measured shard by shard.
 
     "Natalia sold clips to 48 of her friends ..."   rarest features: natalia, clip, #48, april ...
     keys: every pair of them, such as (natalia, clip), (clip, #48)
 
-A rewording keeps names, things and numbers, and changes verbs and order; so it shares some pair of rare features where
-it shares no run of three words. A feature that only one text has does not help and is not counted among the rarest.
-Texts with a key in common form a bucket; in a large bucket (a template with thousands of instances) each text is
-compared only with its neighbours in the order of their quantities, so that the work stays proportional to the number of
-texts.
+A rewording keeps names, things and numbers, and changes verbs and order. So it shares a pair of rare features with its
+original, even if the two share no run of three words. Features that only one text has are not used.
+Texts with a common key form a bucket. In a large bucket, such as a template with thousands of instances, each text is
+compared only with its neighbours when sorted by quantities. So the work stays proportional to the number of texts.
 
-A product of the sparse table of rare features with itself, which looks simpler, needs a bound on how many texts may
-have a feature, and then loses a tenth of the related pairs or more (`benchmarks/results/house2.md`).
+Multiplying the sparse table of rare features with itself would be simpler. But it needs a bound on the number of texts
+with a feature, and then loses a tenth of the related pairs or more (`benchmarks/results/house2.md`).
 
-`find_links` gives the pairs (left < right) that are the same problem, one template, or edits of each other. Memory
-holds 60 bytes a text and the links (13 bytes each); the candidates (8 bytes each) lie on disk, as the features do.
-Shards of candidates are independent of each other and are worked on in threads, or by other workers (`ShardRunner`);
-the links do not depend on how many there are.
+`find_links` returns the pairs (left < right) that may be the same problem, one template, or edits of each other. It
+takes 60 bytes of memory a text and 13 bytes a link. Candidates (8 bytes each) and features lie on disk. Shards of
+candidates are independent. Threads or other workers (`ShardRunner`) process them, and the links do not depend on the
+number of workers.
 """
 
 from __future__ import annotations
@@ -35,40 +34,40 @@ from truegold.pipeline.near.measures import BATCH, Comparer, Relation, may_relat
 from truegold.pipeline.running.progress import NullProgress, Progress, paced
 
 RAREST = 7
-"""Features of a text that keys are made of: 7 make 21 keys."""
+"""The number of rarest features of a text whose pairs are keys: 7 features make 21 keys."""
 RAREST_WITH_QUANTITIES = 12
-"""Rarest features that each make a key together with all quantities of a text."""
+"""The number of rarest features of a text that each make a key with the set of all its quantities."""
 WINDOW = 8
-"""A bucket of up to WINDOW + 1 texts is compared in full."""
+"""All pairs of a bucket of up to WINDOW + 1 texts are compared."""
 NEIGHBOURS = 2
-"""Neighbours that a text is compared with in a larger bucket."""
+"""The number of following neighbours that a text of a larger bucket is compared with."""
 SHARD_ROWS = 50_000
-"""The rows whose keys are sorted at a time, to bound memory."""
+"""The number of texts for each shard of keys, to bound memory: keys are sorted one shard at a time."""
 MERGED_PAIRS = 2_000_000
 """The approximate number of candidate pairs that are sorted at a time, to bound memory."""
 TEXTS_RANKED = 100_000
-"""Texts whose keys are made at a time, where they are compared with those of a few others."""
+"""The number of texts whose keys `find_neighbours` makes at a time."""
 NEIGHBOUR_BITS = 24
-"""A filter has 2**NEIGHBOUR_BITS slots, by the first bits of keys."""
+"""The prefilter of `find_neighbours` has 2**NEIGHBOUR_BITS slots, one for each value of the first bits of a key."""
 NEIGHBOUR_SHIFT = np.uint64(64 - NEIGHBOUR_BITS)
 SHARD_BATCHES = 10
-"""Batches of candidates in a shard: a task of a cluster takes about a second."""
+"""The number of batches of candidates in a shard, so that a task on a cluster takes about a second."""
 SILENT = NullProgress()
 
 
 @dataclass(frozen=True)
 class Links:
-    """Related pairs, sorted by left and right row; arrays [pairs].
+    """Related pairs of texts, as arrays [pairs], sorted by left and right text.
 
     Pairs of the kind "same problem" are candidates until `confirmation` has checked them.
     """
 
     left: arrays.Ints
-    """The row of each pair that comes first."""
+    """The first text of each pair."""
     right: arrays.Ints
-    """The other row."""
+    """The second text of each pair, with the higher number."""
     relation: npt.NDArray[np.uint8]
-    """The `Relation` of the two."""
+    """The `Relation` of the two texts."""
     score: arrays.Floats
     """The log-odds of the same problem."""
 
@@ -80,7 +79,7 @@ class Links:
         return self.take(self.relation == relation)
 
     def take(self, chosen: arrays.Marks | arrays.Ints) -> Links:
-        """Return the links that are marked, or that have these positions."""
+        """Return the links at these positions, or those that are marked."""
         return Links(self.left[chosen], self.right[chosen], self.relation[chosen], self.score[chosen])
 
 
@@ -98,12 +97,12 @@ def join_links(parts: Iterable[Links]) -> Links:
 
 @dataclass(frozen=True)
 class Searcher:
-    """All that a worker needs to find the links of a shard: some 300 bytes a text, most of them on disk."""
+    """The data that a worker needs to find the links of a shard: some 300 bytes a text, mostly on disk."""
 
     candidates: arrays.Pairs
     comparer: Comparer
     texts: int
-    """How many texts the pairs come from; see `relate`."""
+    """The number of texts that the pairs come from (`relate`)."""
 
     @property
     def shards(self) -> int:
@@ -125,11 +124,11 @@ class Searcher:
 
 
 ShardRunner = Callable[[Searcher], Iterator[Links]]
-"""Has every shard of a searcher gone through, by workers of its own, and gives their links in the order of shards."""
+"""A function that processes all shards of a searcher, and yields their links in the order of shards."""
 
 
 def run_in_threads(searcher: Searcher) -> Iterator[Links]:
-    """Go through all shards in threads of this process."""
+    """Yield the links of each shard, in order, found in threads of this process."""
     return arrays.map_in_threads(searcher.links, range(searcher.shards))
 
 
@@ -145,9 +144,10 @@ def find_links(
 ) -> Links:
     """Return all related pairs.
 
-    - `texts`: see `Searcher`; without it, it is the number of rows
-    - `split`: with it only pairs of a row of side 0 and one of side 1 are compared
-    - `scratch`: a folder for temporary files; one of the system where not given
+    - `texts`: the number of texts that the pairs come from (`relate`), by default that of `features`
+    - `split`: a side, 0 or 1, for each text; only texts of different sides are compared
+    - `run_shards`: processes the shards, by default in threads
+    - `scratch`: a folder for temporary files, by default one of the system
     """
     searcher = Searcher(find_candidates(features, split, progress, scratch), comparer, texts or len(features))
     return join_links(paced(run_shards(searcher), progress, "comparing", searcher.shards))
@@ -156,12 +156,12 @@ def find_links(
 def find_candidates(
     features: Features, split: arrays.Ints | None, progress: Progress, scratch: Path | None = None
 ) -> arrays.Pairs:
-    """Return the distinct pairs of texts that share a key, sorted, left below right.
+    """Return the distinct pairs of texts that share a key, sorted, with left < right.
 
-    With `split` only pairs of a text of side 0 and one of side 1 are returned.
+    With `split`, a side of 0 or 1 for each text, only pairs of texts of different sides are returned.
     """
     rarest, quantities = rarest_features(features, RAREST_WITH_QUANTITIES), quantity_hashes(features)
-    # Keys hold positions in the order of quantities, so that in a bucket equal quantities are next to each other.
+    # Texts are numbered in the order of their quantities, so that equal quantities are neighbours within a bucket.
     row_at = np.argsort(quantities, kind="stable")
     for column in rarest:
         column[:] = column[row_at]
@@ -187,7 +187,7 @@ def find_candidates(
 
 
 def find_neighbours(features: Features, first: int) -> arrays.Ints:
-    """Return the texts that share a key with one of the first, all of these among them; ascending."""
+    """Return the numbers of the first `first` texts, and of all texts that share a key with one of them, ascending."""
 
     def keys_of(numbers: arrays.Ints) -> Iterator[tuple[arrays.Ints, arrays.Hashes]]:
         some = features.take(numbers)
@@ -209,11 +209,14 @@ def find_neighbours(features: Features, first: int) -> arrays.Ints:
 
 
 def rarest_features(features: Features, count: int) -> npt.NDArray[np.uint32]:
-    """Return for each text its rarest features that others have too, plus 1: [count, texts], zeros where fewer."""
+    """Return the rarest features of each text that other texts have, too, as an array [count, texts].
+
+    Feature numbers are increased by 1. A 0 stands for no feature, in texts with fewer than `count`.
+    """
     tables = (features.words, features.numbers)
     frequency = features.texts_with_word + features.texts_with_number
     hashes = stable_hashes(features.stems)
-    # Ties between equally rare features are broken by their hash, so that they fall alike in every text.
+    # Ties between equally rare features are broken by their hash, so that they are broken alike in every text.
     by_rank = np.lexsort((hashes, frequency))
     rank = arrays.places_in(by_rank)
     useful = (frequency >= 2) & ~features.is_stop
@@ -235,7 +238,7 @@ def rarest_features(features: Features, count: int) -> npt.NDArray[np.uint32]:
 
 
 def quantity_hashes(features: Features) -> arrays.Hashes:
-    """Return a hash of each text's set of strong quantities; 0 where it has fewer than two."""
+    """Return a hash of each text's set of strong quantities, 0 for a text with fewer than two of them."""
     table = features.numbers
     total = np.zeros(len(features), dtype=np.uint64)
     hash_of = stable_hashes(features.stems) * np.uint64(0x9E3779B97F4A7C15)
@@ -250,11 +253,11 @@ def quantity_hashes(features: Features) -> arrays.Hashes:
 def shard_keys(
     columns: npt.NDArray[np.uint32], quantities: arrays.Hashes, shard: int, shards: int
 ) -> tuple[arrays.Hashes, arrays.Ints]:
-    """Return the sorted keys of a shard and the position of the text that has each; positions ascend within a key.
+    """Return the sorted keys of a shard, and the position of the text of each key. Positions ascend within a key.
 
     `columns` [features, texts] has the rarest features of each text, the rarest first. A key belongs to the shard of
-    its rarer feature. It is a hash in the bits that positions leave, 44 for a million texts: two different keys fall
-    together with a probability of 1e-6, and texts that fell together would be compared in vain.
+    its rarer feature. A key and its position share 64 bits, which leave 44 bits for the key with a million texts. Two
+    different keys collide with a probability of 1e-6; their texts are then compared without need.
     """
     position_bits = np.uint64(columns.shape[1].bit_length())
     packed = [
@@ -269,10 +272,10 @@ def shard_keys(
 def _text_keys(
     columns: npt.NDArray[np.uint32], quantities: arrays.Hashes, shard: int = 0, shards: int = 1
 ) -> Iterator[tuple[arrays.Ints, arrays.Hashes]]:
-    """Yield texts and a key of each, until all keys of a shard have come: of two features, or of one and quantities."""
+    """Yield arrays of texts and of their keys in a shard: pairs of two features, and of quantities with a feature."""
     for rarer, column in enumerate(columns):
         texts = np.flatnonzero(column % shards == shard)
-        # The rarer of two features comes first in every text, so that the order needs no care.
+        # In every text the rarer feature comes first, so the hash may depend on the order of the two.
         for left, right in (*((column, other) for other in columns[rarer + 1 : RAREST]), (quantities, column)):
             both = texts[(left[texts] != 0) & (right[texts] != 0)]
             yield both, _mix(left[both].astype(np.uint64), right[both].astype(np.uint64))
@@ -281,13 +284,13 @@ def _text_keys(
 def bucket_pairs(
     keys: arrays.Hashes, rows: arrays.Ints, quantities: arrays.Hashes, split: arrays.Ints | None = None
 ) -> arrays.Pairs:
-    """Return distinct pairs of rows with equal keys; all arrays are in the order of keys, then quantities, then rows.
+    """Return distinct pairs of rows with equal keys. All arrays are sorted by keys, then quantities, then rows.
 
-    In a bucket of up to WINDOW + 1 texts that is every pair; in a larger one each text with its first neighbours, with
-    the bucket's first text, and with the first of those texts of the bucket that have the same quantities.
+    A bucket of up to WINDOW + 1 texts gives all its pairs. In a larger bucket, each text is paired with its next
+    neighbours, with the first text of the bucket, and with the first text that has the same quantities.
     """
     new_bucket = arrays.run_starts(keys)
-    # Most keys are of one text alone and make no pair.
+    # Drop the keys of a single text: most keys, which make no pair.
     shared = ~new_bucket
     shared[:-1] |= ~new_bucket[1:]
     keys, quantities, new_bucket, rows = keys[shared], quantities[shared], new_bucket[shared], rows[shared]
@@ -322,7 +325,7 @@ def bucket_pairs(
 
 
 def _mix(left: arrays.Hashes, right: arrays.Hashes) -> arrays.Hashes:
-    """Return one hash of two: the finaliser of MurmurHash3 over a weighted sum."""
+    """Return a combined hash of two hashes: the finaliser of MurmurHash3 applied to a weighted sum."""
     mixed = left * np.uint64(0x9E3779B97F4A7C15) + right
     mixed ^= mixed >> np.uint64(33)
     mixed *= np.uint64(0xFF51AFD7ED558CCD)

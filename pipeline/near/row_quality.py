@@ -16,7 +16,7 @@ from truegold.pipeline.near.arrays import Floats, Ints, Marks
 from truegold.pipeline.near.gold_keys import NO_GOLD
 
 MAX_SOLUTION_CHARS = 10_000
-"""The length from which a worked solution is not better for being longer."""
+"""The length up to which a longer worked solution makes a row better, in characters."""
 
 
 def row_quality(
@@ -28,15 +28,15 @@ def row_quality(
 ) -> Floats:
     """Return a number for each row, the higher the better.
 
-    `solutions` has the characters of each worked solution. The best source has rank 0: of two rows with gold the one of
-    the better source is the better.
+    `solutions` has the length of each worked solution in characters. `source_ranks` has 0 for the best source. Among
+    rows with gold, a row of a better source always wins.
     """
     length = np.minimum(np.asarray(solutions, dtype=np.float32), MAX_SOLUTION_CHARS) / (MAX_SOLUTION_CHARS + 1)
     is_preferred = np.zeros(len(gold)) if preferred is None else np.asarray(preferred, dtype=np.float32)
     text_score = complete + length
     below_gold = text_score
     if source_ranks is not None:
-        # The step between two sources is as large as all that texts and solutions can make of a row.
+        # The step from one source to the next is at least the largest possible effect of text and solution.
         source_score = MAX_SOURCES - 1 - np.asarray(source_ranks, dtype=np.float64)
         below_gold = (source_score + text_score / 2) / MAX_SOURCES
     quality: Floats = (4 * is_preferred + 2 * (gold != NO_GOLD) + below_gold).astype(np.float32)

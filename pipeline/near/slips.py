@@ -1,11 +1,11 @@
-"""Mends slips of the pen in the words of a text by the words of the texts that it is compared with.
+"""Corrects misspelt words of a text by the words of the texts that it is compared with.
 
     known    triangle, apples, marbles, from
     text     "A trinagle has ...", "Tom buys 3 aplpes ..."   ->  "A triangle has ...", "Tom buys 3 apples ..."
 
-A word that no known text has becomes a known one from which it differs in two neighbouring letters that changed places,
-or in a letter that stands twice. A word that some known text has stays. A real word becomes another one ("trail",
-"trial") only if no known text has it: all that it could do is to tell two texts apart that are otherwise the same.
+A word that no known text contains is replaced by a known word if two neighbouring letters changed places, or if a
+letter was doubled. Words of known texts stay. So a real word is replaced ("trail" by "trial") only if no known text
+contains it; then two otherwise equal texts become equal.
 """
 
 from __future__ import annotations
@@ -17,24 +17,26 @@ import numpy as np
 import polars as pl
 
 LEAST_LETTERS = 4
-"""Shorter words are too often other words: "was" and "saw"."""
+"""The fewest letters of a word that is corrected. A slip of a shorter word is often another word."""
 MOST_LETTERS = 24
-"""Longer runs of letters are not read as words."""
+"""The most letters of a word that is corrected."""
 _WORDS = rf"[A-Za-z]{{{LEAST_LETTERS},}}"
 _WORD = re.compile(_WORDS)
 _DOUBLED = re.compile(r"(.)\1")
+"""A doubled letter."""
 
 
 class SlipMender:
-    """Learns words (`learn`) and mends texts by them (`mend`)."""
+    """Learns words (`learn`), and corrects texts by them (`mend`)."""
 
     def __init__(self) -> None:
         self._known: set[str] = set()
         self._by_letters: dict[str, list[str]] = {}
         """Known words by their letters in alphabetical order."""
         self._mended: dict[str, str] = {}
-        """Words that are slips, with the words in their stead."""
+        """The known word for each misspelt one."""
         self._seen: set[str] = set()
+        """Words that were checked for slips."""
 
     def learn(self, texts: Iterable[str]) -> None:
         """Learn the words of some texts."""
@@ -45,7 +47,10 @@ class SlipMender:
                 self._by_letters.setdefault("".join(sorted(word)), []).append(word)
 
     def mend(self, texts: Sequence[str]) -> list[str]:
-        """Return the texts with known words for their slips; those without slips are the same objects as before."""
+        """Return the texts with misspelt words replaced.
+
+        A text without misspelt words is returned as the same object.
+        """
         series = pl.Series(texts, dtype=pl.String)
         words = series.str.to_lowercase().str.extract_all(_WORDS)
         distinct = words.explode().drop_nulls().unique(maintain_order=True).to_list()
@@ -82,6 +87,6 @@ def _words(texts: pl.Series) -> pl.Series:
 
 
 def _are_exchanged(left: str, right: str) -> bool:
-    """Whether two words of the same letters differ in two neighbouring letters that changed places."""
+    """Return whether two words of the same letters differ only by an exchange of two neighbouring letters."""
     differing = [index for index, letters in enumerate(zip(left, right, strict=True)) if letters[0] != letters[1]]
     return len(differing) == 2 and differing[1] == differing[0] + 1

@@ -1,19 +1,19 @@
-r"""Finds texts that contain another text letter for letter, despite another layout and letters that look alike.
+r"""Finds texts that contain an item letter for letter, in any layout, and with look-alike letters.
 
     an item     "A triangle has sides of 3 cm, 4 cm and 5 cm. What is its two-digit area?"
     squashed    atrianglehassidesof#3#cm#4#cmand#5#cmwhatisitstwodigitarea
     a text      "A tri-\nangle  has **sides** of 3 cm, 4 cm and 5&nbsp;cm. Whаt is its two digit area?"
     squashed    the same; one а is Cyrillic
 
-Squashing removes spaces, line ends, punctuation, markup, hyphens between words, case, and in a search for leaks
-accents. It replaces letters that look alike (Cyrillic, and Greek within a word). It keeps letters, numbers (1 2 is not
-12) and mathematical signs, in one spelling: `10⁵` is `10^{5}` and not 105, `f''` is not `f'`. Both sides are squashed,
-so texts in Cyrillic or Greek are compared too.
+Squashing removes spaces, line ends, punctuation, markup, case and hyphens between words; in a search for leaks, it also
+removes accents. It replaces look-alike letters (Cyrillic ones, and Greek ones within a word). It keeps letters, numbers
+(1 2 is not 12) and mathematical signs, in one spelling: `10⁵` is `10^{5}` and not 105, `f''` is not `f'`. Both sides
+are squashed, so texts in Cyrillic or Greek are compared, too.
 
-Texts with the same letters and digits but other signs are different problems (`differ_in_signs`).
+Texts with the same letters and digits but different signs are different problems (`differ_in_signs`).
 
-Each item is looked up by one window of WINDOW bytes. Texts with this window are searched for the whole item. Only the
-pairs are kept.
+Each item is represented by one window of WINDOW bytes. Texts that contain this window are searched for the whole item.
+Only pairs of numbers are stored.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from truegold.pipeline.near.exact_copies import change_marked, mark_mega
 from truegold.pipeline.text.look_alikes import CYRILLIC, GREEK
 
 WINDOW = 32
-"""Bytes of a window, a power of two."""
+"""The number of bytes of a window, a power of two."""
 BATCH = 10_000
-"""Texts that are squashed at a time."""
+"""The number of texts that are squashed at a time."""
 WINDOWS = 8
 """The number of windows of an item from which the rarest one is chosen."""
 LEAST_BYTES = 40
-"""Squashed items of fewer bytes are not looked for: a longer problem may hold such a question by chance."""
+"""The fewest bytes of a squashed item that is searched for. A longer problem may contain a shorter item by chance."""
 CHUNK_TEXTS = 1_000
-"""Texts whose windows are hashed at a time."""
+"""The number of texts whose windows are hashed at a time."""
 PAIRED_IN_FULL = 32
-"""Texts of one key that are all paired with each other; of more texts each is paired with the first."""
+"""The most texts of one key whose pairs are all returned. In a larger group, each text is paired with the first."""
 FILTER_BITS = 18
-"""The first filter has 2**FILTER_BITS slots: a window that no item has passes it by chance."""
+"""The prefilter has 2**FILTER_BITS slots. Few windows pass it that are not in an item."""
 
 _SIGNS = {
     **dict.fromkeys("‐‑‒–—―−", "-"),
@@ -55,19 +55,24 @@ _SIGNS = {
     **{"″": "''", "‴": "'''", "∶": ":", "∣": "|", "⋅": "·", "∙": "·", "≠": "<>", "≤": "<=", "≥": ">=", "÷": "/"},
     **{"°": " degrees ", "△": "triangle"},
 }
+"""Signs of several spellings, each with the spelling that is compared."""
 _GREEK_SIGNS = "αρκυχντηγ"
-"""Greek letters that look like Latin ones. Alone, they are symbols."""
+"""Greek letters that look like Latin ones, but are symbols if they stand alone."""
 _TO_ASCII = str.maketrans(
     CYRILLIC | {greek: latin for greek, latin in GREEK.items() if greek not in _GREEK_SIGNS} | _SIGNS
 )
 _GREEK_TO_LATIN = str.maketrans(GREEK)
 _GREEK_IN_WORD = re.compile(rf"(?i)\b(?!(?:sin|cos|tan|cot|sec|csc|log|ln)[{_GREEK_SIGNS}]\b)[a-z{_GREEK_SIGNS}]{{3,}}")
-"""A word in which Greek letters replace Latin ones. The α of "2αx" or "sinα" does not."""
+"""A word in which Greek letters replace Latin ones; not "2αx" or "sinα"."""
 _RAISED_RUN = re.compile("[⁰¹²³⁴-ⁿⁱ]+")
+"""A run of superscript digits and signs: `10⁵` becomes `10^{5}`."""
 _LOWERED_RUN = re.compile("[₀-₉]+")
+"""A run of subscript digits: `x₁` becomes `x_1`."""
 _MARKED_UP = r"&#?\w+;|</?[A-Za-z]"
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]{0,10}(?:\s[^<>]{0,200})?/?>")
+"""An HTML tag."""
 _SUPERSCRIPT = re.compile(r"(?i)<sup>([^<>]{1,20})</sup>")
+"""A superscript in HTML: `10<sup>5</sup>` becomes `10^{5}`."""
 _LATEX = (
     (r"\\(?:left|right|[bB]igg?[lr]?|displaystyle|limits|q?quad|[lc]?dots[bcmio]?)(?-u:\b)", " "),
     (r"\\times(?-u:\b)", "×"),
@@ -88,7 +93,7 @@ _LATEX = (
     (r"\\neq?(?-u:\b)", "<>"),
     (r"\\div(?-u:\b)", "/"),
 )
-"""LaTeX commands, each with the plain text that is compared instead."""
+"""Patterns of LaTeX commands, each with its replacement in plain text."""
 _SYMBOLS = {
     f"\\{name}": symbol
     for name, symbol in (
@@ -113,9 +118,9 @@ _UNITS = (
     (r"(?-u:\b)miles per hour(?-u:\b)", "mph"),
     (r"(?-u:\b)per ?cent(?-u:\b)", "%"),
 )
-"""Units that are spelled out, and their short forms."""
+"""Patterns of units that are spelled out, each with its short form."""
 _UNIT = r"met(?:er|re)|kilogram|inch|feet|foot|miles per|per ?cent"
-"""A quick test that matches every lower-case text with a unit."""
+"""A quick test: matches every lower-case text with a unit of `_UNITS`."""
 _BRACED = r"\{\s*(\d+|[a-z]?)\s*\}"
 _OPERAND = r"\d|(?-u:\b)[a-z]{1,2}(?-u:\b)"
 _BETWEEN_LETTERS = r"(?-u:\b)([a-z])\s*,\s*([a-z])(?-u:\b)"
@@ -135,15 +140,17 @@ _FORMULA: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("[×·]", ((r"(?:(\d)\s*[×·]|[×·]\s*(\d))", "${1} ${2}"),)),
     (r"=\s*(?:[?_(]|$)", ((r"=\s*(?:\?|_+|\(\s*\)|$)", " "),)),
 )
-"""Patterns of texts that need changes, with the changes. Braces around one sign are removed. Marks with a meaning are
-kept: f(x,y) is not f(xy), f'(x) not f(x), 5! not 5, 2·3 not 23, a:b not ab. "=?" at the end of a sum is removed.
+"""Changes of formulas: the pattern of texts to change, and its replacements.
+
+Braces around a single sign are removed, and so is "=?" at the end of a sum. Signs with a meaning are kept, as control
+characters: f(x,y) is not f(xy), f'(x) not f(x), 5! not 5, 2·3 not 23, a:b not ab.
 """
 _BROKEN = r"([a-z])-[ \t]*\n\s*([a-z])"
-"""A word that is broken with a hyphen at the end of a line; "kilo-" and "meter" are one unit."""
+"""A word that is hyphenated at a line end, such as "kilo-" and "meter"."""
 _VECTORS = r"\\vec|vector|overrightarrow|向量|mathbf|boldsymbol"
 """Matches a text about vectors, in which a · b may differ from a × b."""
 _SEGMENTS = r"(?-u:\b)([A-Z]{2,3})\s*[-\u2212]\s*([A-Z]{2,3})(?-u:\b)"
-"""A difference, as of segments or angles; of longer words it is a hyphen."""
+"""A difference of segments or angles: "AB - CD". Between longer words, the sign is a hyphen."""
 _HYPHEN = r"(\p{L}{2}|#)\s*-+\s*(\p{L}{2})"
 _PARTED = (
     (r"([0-9]),([0-9]{3})(?-u:\b)", "${1}${2}"),
@@ -153,47 +160,49 @@ _PARTED = (
     (_HYPHEN, "${1}${2}"),
     (r"(?-u:\b)([a-z])\s*-([a-z]{4}|th(?-u:\b))", "${1}${2}"),
 )
-"""Changes of a lower-case text, in this order: grouping commas, decimal points, numbers, and hyphens (twice, for
-"dd-mm-yyyy")."""
+"""Replacements in a lower-case text, applied in order: grouping commas, decimal points, marks around numbers, and
+hyphens (twice, for "dd-mm-yyyy")."""
 FORM_REQUEST = (
     r"(?i)([.?!$\n)\]}])\s*\(?(?:please )?(?:express|enter|give|write|round|leave|state|provide|simplify|put|submit)"
     r" (?:your|the final|the answers?|all (?:possible |the )?(?:values|solutions|answers)|the solutions|answers?) ?"
     r"[^?]{0,200}$"
 )
-"""This matches a last sentence that asks for a form of the answer: "Express your answer as a common fraction."."""
+"""Matches a last sentence that requests a form of the answer: "Express your answer as a common fraction."."""
 ANSWERS = ["answer", "solution", "value"]
-"""Parts of words; each request for a form has one of them."""
+"""Parts of words. Every text that FORM_REQUEST matches contains one."""
 _END = "\0"
 """The separator between squashed texts."""
 _KEPT_MINUS = bytes.maketrans(b"\5", b"-")
+"""Restores the minus of `_SEGMENTS`, which is a control character until then."""
 _IDLE = bytes(code for code in range(9, 128) if not chr(code).isalnum() and chr(code) not in "#()+-/<=>[]^{|}%")
-"""ASCII characters that are removed. NUL, which ends a text, and 1 to 8, marks within numbers and formulas, stay."""
+"""ASCII characters that are removed. NUL separates texts; characters 1 to 8 are marks in numbers and formulas."""
 _IDLE_BEYOND_ASCII = re.compile("[^\\w\x00-\x7f\u0300-\u036f¬·±×÷⁄⁺-⁼₊-₌←-⇿∀-⋿⌈-⌋⟀-⟯⦀-⫿]+")
-"""Characters beyond ASCII that go: all but letters, digits, accents and mathematical signs."""
+"""Characters beyond ASCII that are removed: all except letters, digits, accents and mathematical signs."""
 _ACCENTS = re.compile("((?<!\\w)\\w[\u0302-\u0304\u0307](?!\\w))|[\u0300-\u0337\u0339-\u036f]+")
-"""Accents, but not the bar of x̄, nor the stroke of ∉."""
+"""Accents; a symbol with an accent, such as x̄, is matched as group 1. The stroke of ∉ is not an accent."""
 _OTHER_DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉０１２３４５６７８９", "0123456789" * 3)
 _NO_DIGITS = bytes(code for code in range(1, 256) if not 48 <= code < 58)
 _SIGN = re.compile(r"[\W_]+")
 _MILD_SIGNS = dict.fromkeys(map(ord, "{}\2"))
 _WORD = re.compile(r"[^\W\d_]+")
 _LIST = re.compile("\\[((?:#[\\d\1]+#){4,})\\]")
+"""A bracketed list of four or more numbers in a squashed text."""
 _CELL = r"[_*@~]|(?<!\w)\.|\.(?![\s\d]|$)"
 _MAY_BE_GRID = r"(?m)^(?:[^\p{L}\n]|(?-u:\b)[A-Za-z](?-u:\b))*[._*@~](?:[^\p{L}\n]|(?-u:\b)[A-Za-z](?-u:\b))*$"
-"""This matches in every text with a grid that has cells of such signs."""
+"""A quick test: matches every text with a line of a grid whose cells are signs."""
 _GRID_LINE = re.compile(r"(?=\s*\S)(?:[\d_]|[^\w\\$=]|[^\W\d_](?![^\W\d_]))+")
 """A line of signs, numbers and single letters: "#..#.", "_ 3 _ _"."""
 CELLS_OF_GRID = 2
 """The fewest cells in a line of a grid."""
 _CELLS = re.compile(_CELL)
 _CELL_SIGNS = str.maketrans("._*@~", "[]|%^")
-"""Signs that are kept in the stead of signs that go elsewhere."""
+"""Signs of cells, each with a sign in its place that squashing does not remove."""
 END_CHARS = 100
-"""So far from the end of an item its last word is looked for."""
+"""The number of characters at the end of an item in which its last word is searched for."""
 
 
 def squash(texts: pl.Series, *, fold_accents: bool = True) -> bytes:
-    """Return the letters, numbers and mathematical signs of all texts, and NUL after each text."""
+    """Return the squashed texts as one byte string, with a NUL after each text."""
     unlike = (texts.str.len_bytes() != texts.str.len_chars()) | texts.str.contains(_MARKED_UP)
     texts = change_marked(
         texts, unlike.to_numpy(), lambda some: pl.Series([_plain(text, fold_accents) for text in some], dtype=pl.String)
@@ -215,9 +224,9 @@ def squash(texts: pl.Series, *, fold_accents: bool = True) -> bytes:
 
 
 def differ_in_signs(left: Sequence[str], right: Sequence[str]) -> Marks:
-    """Mark the pairs of texts that have the same letters and digits, and other signs: "⌊x⌋ = 2" and "⌈x⌉ = 2".
+    """Mark the pairs of texts with the same letters and digits, but different signs: "⌊x⌋ = 2" and "⌈x⌉ = 2".
 
-    So are pairs of which one text holds the other one's letters and digits, and not its signs.
+    Also marked are pairs in which the longer text contains the shorter one's letters and digits, but not its signs.
     """
     texts = dict.fromkeys([*left, *right])
     squashed = squash(pl.Series(list(texts), dtype=pl.String), fold_accents=False).decode().split(_END)
@@ -240,7 +249,7 @@ def _holds_without_signs(here: tuple[str, str], there: tuple[str, str]) -> bool:
 
 
 def _without_brackets(squashed: str) -> str:
-    """Return a squashed text without commas, braces, and brackets around words and long lists."""
+    """Return a squashed text without commas, without braces, and without brackets around words and long lists."""
     return _LIST.sub(r"\1", re.sub(r"\(([\w#]*)\)", r"\1", squashed.translate(_MILD_SIGNS)))
 
 
@@ -249,7 +258,7 @@ def _bare(squashed: str) -> str:
 
 
 def _change(texts: pl.Series, pattern: str, change: Callable[[pl.Series], pl.Series]) -> pl.Series:
-    """Change the texts that match a pattern."""
+    """Apply `change` to the texts that match a pattern."""
     return change_marked(texts, texts.str.contains(pattern).to_numpy(), change)
 
 
@@ -260,7 +269,7 @@ def _replace(texts: pl.Series, changes: Iterable[tuple[str, str]]) -> pl.Series:
 
 
 def _plain(text: str, fold_accents: bool) -> str:
-    """Return the text without markup, look-alike letters, and signs beyond ASCII but mathematical ones."""
+    """Return the text without markup, with look-alike letters replaced; beyond ASCII, only mathematical signs stay."""
     if "&" in text:
         text = unescape(text)
     if "<" in text:
@@ -276,7 +285,7 @@ def _plain(text: str, fold_accents: bool) -> str:
 
 
 def _keep_cells(text: str) -> str:
-    """Return the text with the cells of a grid (at least two lines) as signs that are kept, because they are data."""
+    """Return the text with the cells of a grid (two or more lines) replaced by signs that squashing keeps."""
     lines = []
     for is_grid, group in groupby(text.split("\n"), lambda line: _GRID_LINE.fullmatch(line) is not None):
         block = list(group)
@@ -292,17 +301,18 @@ def _greek_to_latin(match: re.Match[str]) -> str:
 
 @dataclass(frozen=True)
 class LayoutCopies:
-    """Pairs of texts that are the same when they are squashed, the lower number first."""
+    """Pairs of texts that are equal when squashed, the lower number first."""
 
     left: Ints
     right: Ints
     whole: Marks
-    """Whether they are with the requests for a form of the answer at their ends, or else without these."""
+    """The pairs that are equal as a whole. The others are equal without a final request for a form of the answer."""
 
 
 class SquashedKeys:
-    """Takes texts in order (`add`), and pairs those that are equal when squashed (`copies`). Only texts that share all
-    their digits with another text are squashed.
+    """Takes texts in order (`add`), and pairs those that are equal when squashed (`copies`).
+
+    Only texts with the same digits as another text are squashed.
     """
 
     def __init__(self) -> None:
@@ -315,8 +325,10 @@ class SquashedKeys:
         self._digits.extend(pl.Series(parts, dtype=pl.Binary).hash(seed=7).to_numpy())
 
     def copies(self, read: Callable[[list[int]], list[str]]) -> LayoutCopies:
-        """Return the pairs of equal texts. `read` gives texts by their numbers. In a large group, all are paired with
-        the first."""
+        """Return the pairs of equal texts. `read` returns the texts with given numbers.
+
+        In a group of more than PAIRED_IN_FULL texts, each is paired with the first one.
+        """
         _, inverse, counts = np.unique(self._digits.array, return_inverse=True, return_counts=True)
         numbers = np.flatnonzero(counts[inverse] > 1)
         pairs = [np.zeros((0, 2), dtype=np.int64)]
@@ -338,7 +350,7 @@ class SquashedKeys:
 
 
 def _keys_of_both(texts: pl.Series) -> tuple[Hashes, Hashes]:
-    """Return a key of each text, and a key of each text without a request for a form at its end."""
+    """Return a key of each text, and a key of each text without its final request for a form of the answer."""
     keys = _keys(texts)
     without = keys.copy()
     requests = np.flatnonzero(texts.str.contains_any(ANSWERS, ascii_case_insensitive=True).to_numpy())
@@ -357,11 +369,11 @@ def _keys(texts: pl.Series) -> Hashes:
 
 
 class SquashedItems:
-    """Learns all items (`learn`), then looks texts up in order (`look_up`); both are called by their numbers."""
+    """Learns all items (`learn`), then searches texts for them (`look_up`). Items and texts are numbered together."""
 
     def __init__(self) -> None:
         self._eval_items: list[tuple[bytes, str]] = []
-        """Each item squashed, and its last word."""
+        """Each item, squashed, with its last word."""
         self._windows: Hashes = np.zeros(0, np.uint64)
         self._window_item: Ints = np.zeros(0, np.int64)
         self._passes = np.zeros(0, dtype=bool)
@@ -381,7 +393,7 @@ class SquashedItems:
         self.look_up_again(texts, np.arange(first, self._texts))
 
     def look_up_again(self, texts: pl.Series, numbers: Ints) -> None:
-        """Look up other wordings of texts with these numbers."""
+        """Look up other wordings of the texts with these numbers."""
         if not len(self._passes):
             self._index_windows()
         if not len(self._windows):
@@ -396,7 +408,7 @@ class SquashedItems:
         parts = [part for item in long for part in _spread_windows(self._eval_items[item][0])]
         hashes = _hash_windows(b"".join(parts))[::WINDOW].reshape(len(long), WINDOWS)
         _, inverse, counts = np.unique(hashes, return_inverse=True, return_counts=True)
-        # Instances of one template have most of their windows in common.
+        # Choose each item's rarest window, since the instances of a template share most windows.
         rarest = counts[inverse.reshape(hashes.shape)].argmin(axis=1)
         windows = hashes[np.arange(len(long)), rarest]
         order = np.argsort(windows, kind="stable")
@@ -405,7 +417,7 @@ class SquashedItems:
         self._passes[self._windows >> np.uint64(64 - FILTER_BITS)] = True
 
     def _look_up_chunk(self, parts: list[bytes], texts: pl.Series, numbers: Ints) -> None:
-        # NUL is in no item, so that no window of one goes over the end of a text.
+        # Items contain no NUL, so a matching window never crosses the end of a text.
         joined = _END.encode().join(parts)
         hashes = _hash_windows(joined)
         maybe = np.flatnonzero(self._passes[hashes >> np.uint64(64 - FILTER_BITS)])
@@ -430,12 +442,12 @@ class SquashedItems:
         self._item.extend(np.array([item for _, item in pairs], dtype=np.int64))
 
     def pairs(self) -> tuple[Ints, Ints]:
-        """Return the texts that hold an item, and the item of each."""
+        """Return the pairs found: the numbers of texts that contain an item, and of their items."""
         return self._text.array, self._item.array
 
 
 def _holds(squashed: bytes, text: str, item: bytes, last_word: str) -> bool:
-    """Tell whether a text contains an item as whole words: "the value of x" is not in "the value of xy"."""
+    """Return whether a text contains an item as whole words: "the value of x" is not in "the value of xy"."""
     start = squashed.find(item)
     if start < 0:
         return False
@@ -446,20 +458,20 @@ def _holds(squashed: bytes, text: str, item: bytes, last_word: str) -> bool:
 
 
 def _is_gap(text: str, length: int) -> bool:
-    """Whether a word ends where the first `length` bytes of a squashed text do: of a broken word each half is one."""
+    """Return whether the first `length` squashed bytes end where a word, or half of a hyphenated word, ends."""
     gaps = [match.start() for match in re.finditer(r"[\W_]+", text)]
     index = bisect_left(gaps, length, key=lambda gap: len(squash(pl.Series([text[:gap]]))) - len(_END))
     return index < len(gaps) and len(squash(pl.Series([text[: gaps[index]]]))) - len(_END) == length
 
 
 def _spread_windows(squashed: bytes) -> list[bytes]:
-    """Return WINDOWS windows of an item, from its beginning to its end."""
+    """Return WINDOWS evenly spaced windows of an item."""
     starts = np.linspace(0, len(squashed) - WINDOW, WINDOWS).astype(int).tolist()
     return [squashed[start : start + WINDOW] for start in starts]
 
 
 def _hash_windows(data: bytes) -> Hashes:
-    """Return a hash of the WINDOW bytes from each position on."""
+    """Return a rolling hash: for each position, the hash of the WINDOW bytes that start there."""
     hashes = np.frombuffer(data, dtype=np.uint8).astype(np.uint64)
     width = 1
     while width < WINDOW and len(hashes) > width:

@@ -1,4 +1,4 @@
-r"""Brings a problem into one layout before it is read, without drawings and requests for a form.
+r"""Brings a problem into one layout before it is read. Drawings, and requests for a form of the answer, are removed.
 
 "$\dfrac12\,x \leq 1{,}000$. Express your answer as a fraction."  ->  "$\frac{1}{2} x ≤ 1000$. "
 """
@@ -19,13 +19,13 @@ _FORM_REQUEST = re.compile(
     r"[^?]*?(?:[.](?=\s|$)|$)",
     re.IGNORECASE,
 )
-"""A sentence that asks for a form: "Please round your answer to the nearest cent."."""
+"""A sentence that requests a form of the answer: "Please round your answer to the nearest cent."."""
 _LAYOUT_TABLE = tomllib.loads(files(__package__).joinpath("latex_layout.toml").read_text("utf-8"))
 _COMMANDS = [(re.compile(pattern), replacement) for pattern, replacement in _LAYOUT_TABLE["commands"]]
 _GROUPING_COMMA = re.compile(r"(?<=\d)(?:,|\{,\})(?=\d{3}(?!\d))")
 r"""The comma of "1,000" and of "1{,}000"."""
 _SIGNS = str.maketrans("×·÷−–—：∶﹕％°~", "**/---:::%  ")
-"""Signs that are written in several ways, and the one of ASCII; degrees and ties are left out."""
+"""Signs of several spellings, each with its ASCII form; degree signs and ties become spaces."""
 
 
 class UnifiedText(NamedTuple):
@@ -33,11 +33,11 @@ class UnifiedText(NamedTuple):
 
     text: str
     drawing: str
-    """A digest of the drawings, empty if there are none."""
+    """A digest of the drawings, empty for a text without drawings."""
 
 
 def unify_layout(text: str) -> UnifiedText:
-    """Return the text in one layout, and apart from it a digest of its drawings."""
+    """Return the text in one layout without its drawings, and a digest of the drawings."""
     drawing = ""
     if "[asy]" in text:
         drawings = re.sub(r"\s", "", "".join(_DRAWING.findall(text)))

@@ -1,14 +1,14 @@
-"""Cuts texts into tokens and formulas, and interprets each distinct token once.
+"""Cuts texts into tokens and formulas, and interprets each distinct token only once.
 
     "tom has 3 apples, ann has 5."  pieces  tom · has · 3 · apples, · ann · has · 5.
                                     tokens  tom · has · 3 · apples · ann · has · 5 · .
 
-Texts are first split at spaces into pieces, which is ten times faster than the regular expression for tokens. Only new
-pieces are cut into tokens. If a token of a text may contain a space ("two hundred", "5 %", "3 1/2"), the whole text is
-one piece. So the tokens are the same as without pieces.
+Texts are first split into pieces at spaces, ten times faster than by the regular expression for tokens. Only pieces not
+seen before are cut into tokens. A text in which a token may contain a space ("two hundred", "5 %", "3 1/2") is a single
+piece. So the tokens are the same as without pieces.
 
-`TOKENS` is one regular expression for polars (Rust, no look-around): texts are cut in bulk, in threads. `interpret`
-gives a token its word stem (the feature that texts are compared by), its quantities, and its kind.
+`TOKENS` is a regular expression for polars (Rust, without look-around), which cuts texts in bulk, in threads.
+`interpret` returns the word stem of a token (the feature that texts are compared by), its quantities, and its kind.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ from truegold.pipeline.text.quantities import Quantity, chinese_quantities, digi
 from truegold.verifiers.written_numbers import NUMBER_WORDS, RUN, RUN_WITH_SPACE
 
 MAX_CHARS = 20_000
-"""Only this many characters of a text are compared."""
+"""The number of characters of a text that are compared. The rest is ignored."""
 MAX_PIECES = 2**26
-"""Bytes of pieces that are remembered; then all are forgotten and learnt anew."""
+"""The size of the cache of pieces, in bytes. A full cache is cleared."""
 CHINESE_NUMERALS = "零〇一二两三四五六七八九十百千万亿"
 _HAN_NUMERAL = f"[{CHINESE_NUMERALS}]"
+"""Matches one Chinese numeral."""
 TOKENS = (
     r"(?:\d+\s)?(?:\d+(?:,\d{3})+|\d+)(?:\.\d+)?(?:/\d+)(?:\s?(?:\\?%|％|percent(?-u:\b)))?"
     r"|(?:\d+(?:,\d{3})+|\d+)(?:\.\d+)?(?:(?:st|nd|rd|th)(?-u:\b)|\s?(?:\\?%|％|percent(?-u:\b)))?"
@@ -42,15 +43,15 @@ TOKENS = (
     rf"|(?:{_HAN_NUMERAL}+|\d+)分之(?:{_HAN_NUMERAL}+(?:点{_HAN_NUMERAL}+)?|\d+)|{_HAN_NUMERAL}+(?:点{_HAN_NUMERAL}+)?"
     r"|\\?\p{Latin}+(?:['’]\p{Latin}+)?|\p{Han}|\p{L}+|[?？]|[.!。！]|[=+*/^<>≤≥≠√π∞-]"
 )
-"""Numbers, then words, then signs: the first alternative that matches is used.
+"""Matches a token: a number, or else a word, or else a sign.
 
-Word boundaries are those of ASCII: for any other text the Unicode ones cost ten times as much as all the rest.
+Word boundaries are those of ASCII, because on other texts Unicode boundaries take ten times as long as all the rest.
 """
 TOKEN_WITH_SPACE = (
     r"(?:\d(?:st|nd|rd|th)?|[%％]|percent)\s(?:\d|\\?[%％]|percent|dozen|hundred|thousand|million|billion|trillion)"
     rf"|{RUN_WITH_SPACE}"
 )
-"""A quick test that matches each text in which a token may contain whitespace."""
+"""A quick test: matches every text in which a token may contain whitespace."""
 CLEANED = (
     (r"\\[dt]?frac\s*\{\s*(\d+)\s*\}\s*\{\s*(\d+)\s*\}", " ${1}/${2} "),
     (r"\\[dt]?frac\s*(\d)\s*(\d)", " ${1}/${2} "),
@@ -60,66 +61,75 @@ CLEANED = (
     (r"\\leq?(?-u:\b)", "≤"),
     (r"\\geq?(?-u:\b)", "≥"),
 )
-"""Ways of writing the same formula; they are rewritten before the text is cut."""
+"""Replacements in formulas before the text is cut, so that one formula has one spelling."""
 CHINESE_UNITS = (("千克", "公斤"), ("千米", "公里"), ("千瓦", "kw"))
-"""Units that begin with a numeral, each with its replacement: "二十千克" is 20, not 20,000."""
+"""Units that begin with the numeral 千 (thousand), each with its replacement: "二十千克" is 20, not 20,000."""
 FORMULA_SIGNS = r"\$[^$]+\$|\\[\[(]"
-"""This matches in every text that has a formula."""
+"""A quick test: matches every text that has a formula."""
 FORMULA_CHARS = 300
+"""The most characters of a formula in dollar signs."""
 ANY_FORMULAS = r"\$\$[^$]+\$\$|\$[^$\n]+\$|\\\[.+?\\\]|\\\(.+?\\\)"
-"""LaTeX formulas. `formula_form` rejects texts that are between dollar signs by accident."""
+"""Matches a LaTeX formula of any length. `formula_form` rejects prose between two dollar signs."""
 FORMULAS = ANY_FORMULAS.replace("+", f"{{1,{FORMULA_CHARS}}}")
-"""Formulas of up to FORMULA_CHARS. It takes ten times as long as ANY_FORMULAS and is used only where ANY_FORMULAS has
-matched a longer stretch, in which an unpaired dollar sign may have swallowed others."""
+"""Matches a LaTeX formula of up to FORMULA_CHARS.
+
+It takes ten times as long as ANY_FORMULAS. So it is used only if ANY_FORMULAS found a longer match, in which an
+unpaired dollar sign may have swallowed formulas.
+"""
 CODE = r"```|(?-u:\b)def \w+\(|(?-u:\b)class solution(?-u:\b)|#include\s*<|(?-u:\b)stdin(?-u:\b)"
-"""This matches in a text in lower case that asks for a program or shows one."""
+"""Matches a lower-case text that asks for a program or shows one."""
 _NUMBER_WORDS = frozenset(NUMBER_WORDS)
 _PLAIN_WORD = re.compile(r"(?<![\\a-z])[a-z]{3,}")
-"""A word of prose, which no formula has: not the name of a command."""
+"""A word of prose, but not the name of a LaTeX command. A formula has none."""
 _FORMULA_NOISE = re.compile(r"\\(?:left|right|displaystyle|,|;|!|:|quad|dfrac|tfrac)|[$\s{}\[\]()]")
+"""Layout within a formula."""
 _FORMULA_ENDS = re.compile(r"^(?:\$+|\\[\[(])|(?:\$+|\\[\])])$")
+r"""The signs around a formula: `$`, `$$`, `\[ \]` or `\( \)`."""
 _OPERATOR = re.compile(r"[=+*/^<>≤≥_|-]|\\[a-z]")
+"""A sign of operation, or a LaTeX command. A formula has at least one."""
 MAX_WORD = 40
-"""Longer words are cut to this many characters."""
+"""The most characters of a word. Longer words are cut."""
 
 
 @dataclass(frozen=True)
 class Cut:
-    """A chunk of texts as tokens and as formulas. Both stand one after the other, as numbers."""
+    """The tokens and formulas of a chunk of texts, as numbers."""
 
     tokens: Codes
+    """The tokens of all texts, one text after the other."""
     lengths: Ints
-    """How many tokens each text has."""
+    """The number of tokens of each text."""
     new_tokens: list[str]
-    """The tokens that had not come before, in the order of their numbers."""
+    """The tokens that appear for the first time, in the order of their numbers."""
     formulas: Ints
+    """The formulas of all texts, one text after the other."""
     formula_lengths: Ints
-    """How many formulas each text has."""
+    """The number of formulas of each text."""
     new_formulas: list[str]
-    """The formulas that had not come before, in the order of their numbers."""
+    """The formulas that appear for the first time, in the order of their numbers."""
     code: Marks
     """The texts that ask for a program or show one."""
 
 
 def lower_texts(texts: pl.Series) -> pl.Series:
-    """Return the texts as `Cutter` takes them: in lower case, and no longer than MAX_CHARS before."""
+    """Return the texts as `Cutter` takes them: cut to MAX_CHARS characters, then in lower case."""
     return texts.fill_null("").str.slice(0, MAX_CHARS).str.to_lowercase()
 
 
 class TextNumbers:
-    """Numbers of texts, which polars holds and finds: some 20 bytes each besides the text itself."""
+    """Numbers distinct texts in order of first appearance, at some 20 bytes each besides the text."""
 
     def __init__(self) -> None:
-        # The order in which polars numbers categories is its own, so that its numbers are looked up in a table.
+        # polars numbers categories in an unspecified order, so a table maps its numbers to ours.
         self._categories = pl.Categorical(pl.Categories.random())
         self._alive = pl.Series([], dtype=self._categories)
         self._numbers = np.full(2**16, -1, dtype=np.int32)
         self._count = 0
 
     def assign(self, texts: pl.Series) -> tuple[Ints, pl.Series]:
-        """Return the number of each text, and the texts that had not come before, in the order of their numbers."""
+        """Return the number of each text, and the new texts in the order of their numbers."""
         categories = texts.cast(self._categories)
-        # A series has to stay alive: polars forgets categories that no series uses.
+        # Keep a series alive, because polars forgets categories that no series uses.
         self._alive = categories.slice(0, 1)
         codes = categories.to_physical().to_numpy()
         while len(self._numbers) <= codes.max(initial=0):
@@ -136,7 +146,7 @@ class TextNumbers:
 
 
 class _AnnouncedNumbers:
-    """Numbers of texts; each text is announced with the first chunk that uses its number."""
+    """Numbers texts, and returns each text with the first chunk that uses its number (`announce`)."""
 
     def __init__(self) -> None:
         self._numbers = TextNumbers()
@@ -149,14 +159,14 @@ class _AnnouncedNumbers:
         return numbers
 
     def announce(self, numbers: Codes | Ints) -> list[str]:
-        """Return the texts not announced yet, up to the highest of these numbers."""
+        """Return the texts that were not returned yet, up to the highest of these numbers."""
         count = max(0, int(numbers.max(initial=-1)) + 1 - self._announced)
         self._announced += count
         return [self._waiting.popleft() for _ in range(count)]
 
 
 class Cutter:
-    """Cuts chunk after chunk; the numbers of tokens and formulas stay the same all along."""
+    """Cuts chunk after chunk of texts. Tokens and formulas keep their numbers throughout."""
 
     def __init__(self) -> None:
         self._tokens = _AnnouncedNumbers()
@@ -166,15 +176,15 @@ class Cutter:
     def _forget_pieces(self) -> None:
         self._pieces = TextNumbers()
         self._size = 0
-        # The tokens of all pieces, one piece after the other, and where those of each piece start and how many it has.
+        # The tokens of all pieces, one piece after the other; then the start and the number of each piece's tokens.
         self._piece_tokens = Growing(np.int32)
         self._first = Growing(np.int32)
         self._count = Growing(np.int32)
 
     def cut(self, chunks: Sequence[pl.Series]) -> Iterator[Cut]:
-        """Cut chunks of texts, which are as `lower_texts` returns them.
+        """Yield the cut of each chunk of texts, which `lower_texts` has prepared.
 
-        Patterns warm up on each use, so that several chunks at a time are cheaper.
+        Each use of a pattern has a fixed cost, so passing several chunks at a time is cheaper.
         """
         texts = pl.concat(chunks)
         cleaned = change_marked(texts, texts.str.contains("\\", literal=True).to_numpy(), _unify_commands)
@@ -201,10 +211,10 @@ class Cutter:
             )
 
     def _split_into_pieces(self, texts: pl.Series) -> tuple[Ints, Ints]:
-        """Return the pieces of all texts, and how many each has; those that are new are cut into tokens."""
+        """Return the pieces of all texts, and the number of pieces of each text. New pieces are cut into tokens."""
         if self._size > MAX_PIECES:
             self._forget_pieces()
-        # A NUL stands for a space at which a text is not split, so a NUL of the text itself becomes another character.
+        # A NUL replaces a space at which a text must not be split. So a NUL in the text becomes another character.
         with_nul = texts.str.contains("\0", literal=True).to_numpy()
         texts = change_marked(texts, with_nul, lambda marked: _replace(marked, "\0", "\1"))
         whole = texts.str.contains(TOKEN_WITH_SPACE).to_numpy()
@@ -218,7 +228,7 @@ class Cutter:
         return pieces, lists.list.len().to_numpy().astype(np.int64)
 
     def _join_tokens(self, pieces: Ints, piece_counts: Ints) -> tuple[Codes, Ints]:
-        """Return the tokens of texts that have the given numbers of pieces, and how many tokens each has."""
+        """Return the tokens of all texts, and the number of tokens of each, given its number of pieces."""
         counts = self._count.array[pieces]
         ends = np.cumsum(counts, dtype=np.int64)
         positions = np.repeat(self._first.array[pieces] - (ends - counts), counts)
@@ -228,7 +238,7 @@ class Cutter:
 
 
 def _span_of_rows(ends: Ints, rows: slice) -> slice:
-    """Return where the parts of these rows stand, by the end of each row's parts."""
+    """Return the positions of the parts of these rows. `ends` has the end of each row's parts."""
     return slice(int(ends[rows.start - 1]) if rows.start else 0, int(ends[rows.stop - 1]))
 
 
@@ -249,13 +259,13 @@ def _replace(texts: pl.Series, old: str, new: str) -> pl.Series:
 
 
 def _flatten(lists: pl.Series) -> tuple[pl.Series, Ints]:
-    """Return what all lists hold, and how much each holds."""
+    """Return the elements of all lists, and the length of each list."""
     lengths = lists.list.len().to_numpy().astype(np.int64)
     return lists.filter(pl.Series(lengths > 0)).explode().cast(pl.String), lengths
 
 
 def _extract_formulas(texts: pl.Series) -> tuple[pl.Series, Ints]:
-    """Return the formulas of all texts, and how many each has."""
+    """Return the formulas of all texts, and the number of formulas of each text."""
     counts = np.zeros(len(texts), dtype=np.int64)
     has_signs = texts.str.contains(FORMULA_SIGNS).to_numpy()
     signed = texts.filter(pl.Series(has_signs))
@@ -276,7 +286,7 @@ def _extract_formulas(texts: pl.Series) -> tuple[pl.Series, Ints]:
 
 
 class TokenKind(IntEnum):
-    """The kind of a token of the features; those of a close reading are in `pieces`."""
+    """The kind of a token of the features. The close reading has other kinds (`pieces.ReadKind`)."""
 
     WORD = 0
     STOP = 1
@@ -288,21 +298,22 @@ class TokenKind(IntEnum):
 
 
 MARKS = {**dict.fromkeys("?？", TokenKind.QUESTION), **dict.fromkeys(".!。！", TokenKind.PERIOD)}
+"""The kind of each mark that ends a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The meaning of a token to the comparison."""
+    """The meaning of a token: its kind, stem and quantities."""
 
     kind: TokenKind
     stem: str = ""
-    """The feature that texts are compared by; empty for a numeral or a mark."""
+    """The feature that texts are compared by, empty for a numeral or a mark."""
     quantities: tuple[Quantity, ...] = ()
-    """The quantities of a numeral: several for a run of number words that is not a single number."""
+    """The quantities of a numeral. A run of number words that is not a single number has several."""
 
 
 def interpret(token: str) -> Meaning:
-    """Return what a token of `TOKENS` means."""
+    """Return the meaning of a token, which is a match of `TOKENS`."""
     if token[0] in MARKS:
         return Meaning(MARKS[token[0]])
     quantities = _quantities(token)
@@ -316,7 +327,7 @@ def interpret(token: str) -> Meaning:
 
 
 def _quantities(token: str) -> list[Quantity] | None:
-    """Return the quantities of a token that is a number, however it is written; None for other tokens."""
+    """Return the quantities of a number in digits, in words or in Chinese; None for other tokens."""
     first = token[0]
     if first in CHINESE_NUMERALS or "分之" in token:
         return chinese_quantities(token)
@@ -328,14 +339,14 @@ def _quantities(token: str) -> list[Quantity] | None:
 
 
 def formula_form(text: str) -> str:
-    """Return a formula without its layout, to be compared; empty for a single variable or number, and for prose."""
+    """Return a formula without its layout; empty for prose, and for a single variable or number."""
     if _PLAIN_WORD.search(text) or not _OPERATOR.search(text):
         return ""
     return _FORMULA_NOISE.sub("", _FORMULA_ENDS.sub("", text)).rstrip(".,;:?!~")
 
 
 def stem(word: str) -> str:
-    """Return a light stem: possessive, plural, -ing, -ed and a final e go, and a doubled consonant before them.
+    """Return a light stem of a word, without possessive, plural, -ing, -ed, -ly, a final e or a doubled consonant.
 
     "baking", "bakes", "baked" -> "bak"; "cookies" -> "cooki"; "stopped" -> "stop"; "\\sqrt" stays.
     """

@@ -1,4 +1,4 @@
-"""Stage `profile`: completions of every problem, their verdicts, and pass rates with intervals."""
+"""Stage `profile`: samples completions of every problem, verifies them, and measures pass rates."""
 
 from truegold.pipeline.profile.stage import profile
 

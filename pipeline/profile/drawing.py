@@ -1,11 +1,11 @@
-"""Draws samples once each: requests flow, verdicts come at the same time, and a kill loses no finished sample.
+"""Draws each sample once. Verdicts are made while sampling continues, and a kill loses no finished sample.
 
 plan  ->  engine  ->  store (kept for the run)  ->  judging  ->  plan
     ^                                                         |
     +---------------------------------------------------------+
 
-A plan says which samples are wanted and what follows from their verdicts; the profile (`profiling`) and the stage
-`synth` have one each.
+A plan decides which samples are needed, also by their verdicts. The profile (`profiling`) and the stage `synth` have
+one each.
 """
 
 from __future__ import annotations
@@ -32,52 +32,52 @@ from truegold.pipeline.tables.rows import (
 
 @dataclass(frozen=True, slots=True)
 class RowRequest(Request):
-    """A sample to draw of a row."""
+    """A request for a sample of a row."""
 
     sampled: SampledRow
 
 
 @dataclass
 class SamplingCost:
-    """The cost of the samples of this process."""
+    """The cost of the samples in this process."""
 
     drawn: int = 0
     kept: int = 0
-    """The samples that were drawn before."""
+    """Samples that existed before."""
     finished: int = 0
-    """The samples of rows that were handed in to be judged: drawn, kept, or another row's with the same prompt."""
+    """Samples that were passed on to be judged: drawn here, existing, or shared with a row of the same prompt."""
     tokens: int = 0
-    """The sampled tokens of the drawn samples."""
+    """The number of tokens of the drawn samples."""
     seconds: float = 0.0
-    """The time between the first request and the last completion."""
+    """The time from the first request to the last completion."""
     engine: dict[str, Any] = field(default_factory=dict)
-    """The engine's own account of its work, such as the samples of each server."""
+    """Facts from the engine, such as the number of samples by server."""
 
     @property
     def tokens_per_second(self) -> float:
-        """The pace of the sampling so far."""
+        """The sampling speed so far."""
         return self.tokens / max(self.seconds, 1e-9)
 
 
 class DrawPlan(Protocol):
-    """Plans the samples to draw."""
+    """A plan of the samples to draw."""
 
     @property
     def finished(self) -> bool:
-        """Whether no sample is on its way and none is left to come."""
+        """True if no sample is being drawn or still to be drawn."""
 
     def draws(self, count: int) -> list[Draw]:
         """Return at most `count` samples to draw next."""
 
     def spend(self, request: RowRequest, tokens: int) -> None:
-        """Record that a sample with this number of tokens was drawn, whose verdict is not known yet."""
+        """Record that a sample with this number of tokens was drawn; its verdict follows later."""
 
     def record(self, draw: Draw, verdict: VerdictRecord | None) -> None:
-        """Take in the verdict on a sample, or None if samples are not judged."""
+        """Record the verdict on a sample, or None if samples are not judged."""
 
 
 class Drawing:
-    """Draws what plans ask for, on one engine, which starts when the first sample is not in a store."""
+    """Draws the samples of plans on one engine, which starts when the first sample is missing from a store."""
 
     def __init__(self, source: CompletionSource, seed: int, progress: Progress) -> None:
         self._source, self._seed, self._progress = source, seed, progress
@@ -86,7 +86,7 @@ class Drawing:
 
     @property
     def engine(self) -> Engine:
-        """The engine, which starts at the first use."""
+        """The engine, started on first use."""
         if self._engine is None:
             self._progress.start("loading the model")
             self._engine = self._source.start_engine()
@@ -95,7 +95,7 @@ class Drawing:
         return self._engine
 
     def seed(self, prompt_digest: str, sample: int) -> int:
-        """Return the seed of a prompt's sample."""
+        """Return the seed for a sample of a prompt."""
         return sample_seed(self._seed, prompt_digest, sample)
 
     def run(
@@ -106,9 +106,9 @@ class Drawing:
         sampling: SamplingParams,
         on_sampling: Callable[[], None] = lambda: None,
     ) -> None:
-        """Draw and judge until the plan is finished. Samples that are in the store are judged without a request.
+        """Draw and judge until the plan is finished. Samples in the store are judged without a request.
 
-        `on_sampling` is called when the engine has started, before the first request.
+        `on_sampling` is called after the engine has started, before the first request.
         """
         take = _Requests(self, plan, store, judging)
         while (requests := take(1)) is not None:
@@ -122,7 +122,7 @@ class Drawing:
                 judging.wait()
 
     def close(self) -> None:
-        """Give back the engine, and note what it says of its work."""
+        """Close the engine, and print the servers that failed."""
         if self._engine is None:
             return
         self.cost.engine = self._engine.facts()
@@ -133,7 +133,7 @@ class Drawing:
         self._engine = None
 
     def decode(self, token_ids: Sequence[int]) -> str:
-        """Return a completion's text."""
+        """Return the text of a completion."""
         return self._source.encoder.decode(token_ids)
 
     def _stream(self, engine: Engine, take: _Requests, sampling: SamplingParams) -> None:
@@ -153,7 +153,7 @@ class Drawing:
 
 @dataclass
 class _Requests:
-    """Hands requests out to an engine, as `TakeRequests` says, and verdicts to the plan."""
+    """Passes requests to an engine (`TakeRequests`), and verdicts to the plan."""
 
     drawing: Drawing
     plan: DrawPlan
@@ -161,7 +161,7 @@ class _Requests:
     judging: Judging | None
     held_back: list[RowRequest] = field(default_factory=list)
     in_flight: dict[tuple[str, int], list[SampledRow]] = field(default_factory=dict)
-    """The rows that wait for each sample of a prompt: several rows may ask the same, with other golds."""
+    """The rows that wait for each sample. Several rows may have one prompt and different golds."""
 
     def __call__(self, count: int) -> list[RowRequest] | None:
         """Return the next requests."""
@@ -186,7 +186,7 @@ class _Requests:
         return None if not requests and self.plan.finished else requests
 
     def hand_in(self, draw: Draw, completion: Completion) -> None:
-        """Have a completion judged, where this plan's are."""
+        """Pass a completion on to be judged, or to the plan if samples are not judged."""
         self.drawing.cost.finished += 1
         if self.judging is None:
             self.plan.record(draw, None)
@@ -200,12 +200,12 @@ class SampleRow(RowReference):
 
     split: str
     sample: Int32
-    """The number of this sample among the row's, from 0."""
+    """The index of the sample among those of the row, from 0."""
     completion: str
     prompt_ids: Int32List
     token_ids: Int32List
     logprobs: Float32List
-    """The log-probability of each token, where the settings ask for them; else empty."""
+    """The log-probability of each token if the setting `logprobs` is on, else empty."""
     finish_reason: str
     temperature: float
     top_p: float

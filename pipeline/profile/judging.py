@@ -1,7 +1,7 @@
-"""Verdicts on samples during their generation: a thread judges what has been finished while more is sampled.
+"""Judges samples in a thread while more are generated.
 
-Where `profile.judge` is set, a language model decides verdicts that rules left open (`judge.model`); where
-`profile.second_opinion` is, another verifier or model is asked about answers that were not read (`judge.opinions`).
+With `profile.judge`, a language model decides verdicts that rules left open (`judge.model`). With
+`profile.second_opinion`, another verifier or model is asked about unread answers (`judge.opinions`).
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from truegold.verifiers.running.batch import TimeoutTally
 from truegold.verifiers.running.unread_tally import UnreadTally
 
 BATCH = 1024
-"""The samples that are judged in one go, at most."""
+"""The largest number of samples in one batch."""
 
 
 class VerdictRecord(TypedDict):
-    """A verdict as it is kept for a killed profile that goes on, and for the tables at the end."""
+    """A verdict on disk, for resuming a killed profile and for the tables at the end."""
 
     row: int
-    """The row's number in its file, from 0."""
+    """The row's index in its file, from 0."""
     prompt: str
-    """The digest of its prompt: with the sample's number the key of the sample in its store."""
+    """The digest of the prompt; with `sample` it is the sample's key in the store."""
     sample: int
     completion: str
     score: float | None
@@ -44,11 +44,11 @@ class HandedIn(NamedTuple):
     draw: Draw
     text: str
     ended: bool
-    """Whether the model ended it by itself."""
+    """True if the model ended the completion by itself."""
 
 
 class Judging:
-    """Judges samples in a thread, in the order that they are handed in."""
+    """Judges samples in a thread, in the order in which they arrive."""
 
     def __init__(
         self,
@@ -59,30 +59,32 @@ class Judging:
         *,
         leave_unread_out: bool = False,
     ) -> None:
-        """`workers` processes verify; 0 takes one per core. leave_unread_out: give no score to completions that end in
-        a form which is not read."""
+        """Start the thread, and `workers` processes for verification (0: one per core).
+
+        `leave_unread_out`: completions with an unread answer have no score.
+        """
         self._judge, self._opinion = judge, opinion
         self._leave_unread_out = leave_unread_out
         self.unread = UnreadTally()
         self._batches = BatchVerifier(workers, item_deadline_s=config.deadline_s, max_timeouts=config.max_timeouts)
         self._timeouts = TimeoutTally(config.max_timeouts, config.deadline_s)
-        """Counts over all batches, whose small ones say little of a share."""
+        """Counts timeouts over all batches, since small batches give unreliable shares."""
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="judging")
         self._queue: list[HandedIn] = []
         self._batch: list[HandedIn] = []
         self._verdicts: Future[list[Verdict]] | None = None
 
     def hand_in(self, draw: Draw, completion: str, *, ended: bool) -> None:
-        """Have the text of a completion judged. ended: whether the model ended it by itself."""
+        """Queue the text of a completion. `ended`: the model ended it by itself."""
         self._queue.append(HandedIn(draw, completion, ended))
 
     def wait(self) -> None:
-        """Wait until there are verdicts to collect; not at all if nothing is being judged."""
+        """Wait until there are verdicts to collect. Return at once if nothing is being judged."""
         if self._verdicts is not None:
             self._verdicts.exception()
 
     def collect(self) -> Iterator[tuple[Draw, VerdictRecord]]:
-        """Yield the verdicts that have come in since the last call."""
+        """Yield the verdicts since the last call."""
         if self._verdicts is not None and self._verdicts.done():
             verdicts, self._verdicts = self._verdicts.result(), None
             for ((sampled, sample), completion, ended), verdict in zip(self._batch, verdicts, strict=True):
@@ -114,8 +116,8 @@ class Judging:
                 asked.close()
 
     def _judge_batch(self, batch: Sequence[HandedIn]) -> list[Verdict]:
-        """Return the verdicts, one for each sample. Samples of a row with the same text, which a small model has many
-        of, are judged once."""
+        """Return a verdict for each sample. Samples of a row with the same text are judged once; small models repeat a
+        lot."""
         texts: dict[tuple[int, str], Item] = {}
         for (sampled, _), text, _ in batch:
             if (sampled.index, text) not in texts:

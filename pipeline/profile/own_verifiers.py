@@ -1,11 +1,11 @@
-"""Audits verifiers that are not built in before a profile judges samples with them.
+"""Audits the verifiers that are not built in, before a profile judges samples with them.
 
-    checks.py:loose    pays 37 of 40 right answers and 33 of 41 wrong ones   J .12 (-.05 to .29)   warned of
-    checks.py:swapped  pays 2 of 40 right answers and 39 of 41 wrong ones    J -.90 (-.96 to -.77) refused
+    checks.py:loose    accepts 37 of 40 right answers and 33 of 41 wrong ones   J .12 (-.05 to .29)    warning
+    checks.py:swapped  accepts 2 of 40 right answers and 39 of 41 wrong ones    J -.90 (-.96 to -.77)  error
 
-Pass rates by a verifier that takes wrong answers for right ones say nothing of the model. The audit is that of
-`truegold verifiers audit`, on a few golds of the rows and with their most frequent arguments; verifiers of programs are
-audited by their suites (`vet_tests`).
+If a verifier accepts wrong answers, its pass rates say nothing about the model. The audit is that of `truegold
+verifiers audit`, on a few golds of the rows and with their most frequent arguments. Verifiers of programs are audited
+by their test suites instead (`vet_tests`).
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from truegold.verifiers.registry import BUILT_IN
 
 GOLDS = 20
 SECONDS = 30.0
-"""An audit of this many golds takes so long at most: some 1,500 verdicts, where they are quick."""
+"""The time limit of an audit, which is enough for about 1,500 quick verdicts."""
 MOST_GAMED = 0.05
 """The largest share of responses without an answer that may be accepted; above it a policy learns to write them."""
 
 
 def audit_own_verifiers(rows: Path, progress: Progress) -> dict[str, float | None]:
-    """Return Youden's J of each verifier of the rows that is not built in, and note what is wrong with them.
+    """Return Youden's J of each verifier that is not built in, and print what is wrong with it.
 
-    None stands for a verifier of which nothing could be told: no gold has a form of which right and wrong answers are
-    made. Raises ConfigError for one that prefers wrong answers, or by which no gold is right.
+    J is None if it could not be measured, because no right and wrong answers can be made from the golds. Raises
+    ConfigError if a verifier prefers wrong answers, or accepts no gold.
     """
     known = pl.scan_parquet(rows).filter(pl.col("gold").is_not_null()).select("verifier", "verifier_args", "gold")
     names = known.select("verifier").unique().collect(engine="streaming")["verifier"].to_list()
@@ -49,17 +49,17 @@ def audit_own_verifiers(rows: Path, progress: Progress) -> dict[str, float | Non
         if (refused := _why_refused(report)) is not None:
             raise ConfigError(
                 f"The verifier {name} fails its audit: {refused}",
-                f"Pass rates by it say nothing; see what it errs on: truegold verifiers audit {name} --data DATA",
+                f"Its pass rates would mean nothing. See its errors: truegold verifiers audit {name} --data DATA",
             )
         if youden is not None and youden.low < NEAR_ZERO_J:
             progress.note(
-                f"the verifier {name} fails its audit: it pays {_share(1 - (report.false_negatives.share or 0.0))} of "
-                f"the right answers and {_share(report.false_positives.share)} of the wrong ones that are made of "
+                f"the verifier {name} fails its audit: it accepts {_share(1 - (report.false_negatives.share or 0.0))} "
+                f"of the right answers and {_share(report.false_positives.share)} of the wrong ones that are made of "
                 f"{report.audited} golds; truegold verifiers audit {name} --data DATA shows them"
             )
         if report.gamed.share is not None and report.gamed.share > MOST_GAMED:
             progress.note(
-                f"the verifier {name} fails its audit: it pays {_share(report.gamed.share)} of the responses that "
+                f"the verifier {name} fails its audit: it accepts {_share(report.gamed.share)} of the responses that "
                 "commit to nothing"
             )
     return measured
@@ -68,7 +68,7 @@ def audit_own_verifiers(rows: Path, progress: Progress) -> dict[str, float | Non
 def _why_refused(report: AuditReport) -> str | None:
     refused = report.identity.rate
     if refused.share == 1.0:
-        return f"none of {refused.judged} golds is right by it."
+        return f"it accepts none of {refused.judged} golds."
     youden = report.youden
     return youden.meaning if youden is not None and youden.high < 0 else None
 

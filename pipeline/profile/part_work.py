@@ -1,11 +1,11 @@
-"""A profile's work in parts of 5,000 rows: a part's verdicts are kept until its tables are written.
+"""Keeps the verdicts of a profile in parts of 5,000 rows, until the tables of a part are written.
 
-    scratch/work-3f2a.../rule.json           the rule that the pilot has shown (`saved_rule`)
-                         verdicts/pilot/     verdicts on the rows of the pilot
-                         verdicts/00017/     verdicts on other rows, of a part that is not finished
+    scratch/work-3f2a.../rule.json           the stopping rule from the pilot (`saved_rule`)
+                         verdicts/pilot/     verdicts on rows of the pilot
+                         verdicts/00017/     verdicts on other rows, of an unfinished part
                          parts/00017/        rows, samples and pass rates of a finished part
 
-What is in memory is known of rows of unfinished parts, which are few at a time, and of the pilot's.
+Only the rows of the pilot and of the few unfinished parts are in memory.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from truegold.pipeline.profile.saved_rule import SavedRule
 from truegold.pipeline.running.record_log import Position, RecordLog
 
 PART_ROWS = 5_000
-"""The rows of a part."""
+"""The number of rows in a part."""
 PILOT = "pilot"
 
 
 class _Kept(NamedTuple):
-    """A verdict on disk."""
+    """A verdict on disk, with the values that planning needs."""
 
     log: str
     position: Position
@@ -35,10 +35,10 @@ class _Kept(NamedTuple):
 
 
 class ProfileParts:
-    """The verdicts, finished parts and rule of this profile's tries."""
+    """The verdicts, finished parts and stopping rule of a profile, over all its attempts."""
 
     def __init__(self, folder: Path) -> None:
-        """Go on from what earlier tries have left in a folder."""
+        """Load the state that earlier attempts left in a folder."""
         self._folder, self._parts, self._rule_path = folder, folder / "parts", folder / "rule.json"
         self._logs: dict[str, RecordLog] = {}
         self._verdicts: dict[int, dict[int, _Kept]] = {}
@@ -46,11 +46,11 @@ class ProfileParts:
         self._parts.mkdir(parents=True, exist_ok=True)
         (folder / "verdicts").mkdir(exist_ok=True)
         self.rule = SavedRule.read(self._rule_path)
-        """The rule, once the pilot has shown it."""
+        """The stopping rule, or None before the end of the pilot."""
         self.finished = {int(path.name) for path in self._parts.iterdir() if path.name.isdecimal()}
-        """The parts that are finished."""
+        """The numbers of the finished parts."""
         self.kept = 0
-        """The verdicts of earlier tries on rows of other parts."""
+        """The number of verdicts of earlier attempts on rows of unfinished parts."""
         for path in sorted((folder / "verdicts").iterdir()):
             if path.name.isdecimal() and int(path.name) in self.finished:
                 shutil.rmtree(path)
@@ -62,42 +62,42 @@ class ProfileParts:
 
     @staticmethod
     def part_of(row: int) -> int:
-        """Return the part of a row."""
+        """Return the number of the part of a row."""
         return row // PART_ROWS
 
     @staticmethod
     def rows_of(part: int) -> range:
-        """Return the rows of a part, were the table long enough."""
+        """Return the row indices of a part; the last part of a table may have fewer."""
         return range(part * PART_ROWS, (part + 1) * PART_ROWS)
 
     def samples(self) -> Iterator[tuple[str, int]]:
-        """Yield the keys in the store of the samples that were judged, of rows of unfinished parts."""
+        """Yield the store keys of the judged samples in unfinished parts."""
         for of_row in self._verdicts.values():
             for sample, kept in of_row.items():
                 yield kept.prompt, sample
 
     def judged(self, row: int, sample: int) -> tuple[float | None, str | None] | None:
-        """Return score and answer of a sample that was judged, or None if it was not."""
+        """Return score and answer of a judged sample, or None if it is not judged."""
         kept = self._verdicts.get(row, {}).get(sample)
         return None if kept is None else (kept.score, kept.answer)
 
     def keep(self, verdict: VerdictRecord, *, is_pilot: bool) -> None:
-        """Keep a verdict."""
+        """Store a verdict."""
         name = PILOT if is_pilot else f"{self.part_of(verdict['row']):05d}"
         self._keep(name, self._log(name).append(verdict), verdict)
 
     def verdicts(self, row: int) -> Iterator[VerdictRecord]:
-        """Yield the verdicts on a row's samples in their order."""
+        """Yield the verdicts on a row's samples, in order."""
         for _, kept in sorted(self._verdicts.get(row, {}).items()):
             yield self._log(kept.log).read(kept.position)
 
     def keep_rule(self, rule: SavedRule) -> None:
-        """Keep the rule: parts are finished by it, and the pilot is over for later tries."""
+        """Store the stopping rule, by which later attempts continue without a pilot."""
         self.rule = rule
         rule.write(self._rule_path)
 
     def finish(self, part: int, write: Callable[[Path], None]) -> None:
-        """Have the tables of a part written to a folder, and forget the verdicts on its rows."""
+        """Write the tables of a part by calling `write` with a folder, and delete the verdicts on its rows."""
         aside = self._parts / f"{part:05d}.tmp"
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir()
@@ -114,7 +114,7 @@ class ProfileParts:
         return self._parts / f"{part:05d}"
 
     def clear(self) -> None:
-        """Forget all that there is."""
+        """Delete the whole state."""
         self.close()
         shutil.rmtree(self._folder)
         for folder in (self._parts, self._folder / "verdicts"):

@@ -1,4 +1,4 @@
-"""Profiles the rows of a table: which samples are wanted, their verdicts, and the tables of finished parts."""
+"""Profiles the rows of a table: plans samples, collects their verdicts, and writes the tables of finished parts."""
 
 from __future__ import annotations
 
@@ -40,29 +40,30 @@ from truegold.pipeline.tables.rows import (
 
 TOO_LONG = "prompt_too_long_for_model"
 NOT_SAMPLED = "not_sampled"
-"""The budget was spent before the row had a sample."""
+"""The drop reason of a row without a sample, because the budget was spent."""
 SHOWN_EVERY_S = 1.0
-"""Samples are reported this often."""
+"""Seconds between two reports of progress."""
 
 
 class DroppedRow(Row):
     """A row of a finished part."""
 
     drop_reason: str | None
-    """The reason for which the row is not profiled, or None if it is."""
+    """The reason why the row is not profiled, or None if it is."""
 
 
 @dataclass
 class _OpenPart:
-    """The rows of a part that have been read, and how many of them are not done."""
+    """The rows of an unfinished part that have been read."""
 
     rows: list[tuple[int, Row, SampledRow | None]] = field(default_factory=list)
-    """The rows with their numbers in the file; without prompts where these leave no room."""
+    """The rows with their indices in the file; the third entry is None if the prompt is too long."""
     open: int = 0
+    """The number of rows that still need samples."""
 
 
 class ProfileSamples:
-    """The samples of the rows in one file, of which parts are written as soon as all of their rows are done."""
+    """The samples of the rows in one file. Parts are written as soon as all of their rows are done."""
 
     def __init__(
         self,
@@ -74,25 +75,24 @@ class ProfileSamples:
         spent: RecordLog,
         progress: Progress,
     ) -> None:
-        """Go on from the samples in `store`, and from the work on them and what they cost, which an earlier try has
-        left.
+        """Continue from the samples in `store`, and from the verdicts and the spending of earlier attempts.
 
-        Where samples are gone that were judged, all are judged anew: those that are drawn in their place may differ.
+        If judged samples are missing from the store, all verdicts are deleted: new samples in their place may differ.
         """
         self._rows, self._config, self._source, self._store, self._progress = rows, config, source, store, progress
         self._work, self._spent_log = work, spent
         self._spent = sum(record["tokens"] for _, record in spent.scan() if _sample_key(record) in store)
-        """The tokens that this stage has drawn, in earlier tries too, of the samples that there are."""
+        """The number of tokens of this stage's samples in the store, over all attempts."""
         if gone := sum(key not in store for key in work.samples()):
-            progress.note(f"{gone:,} samples that were judged before are gone; they are drawn again")
+            progress.note(f"{gone:,} samples that were judged before are gone; they are sampled again")
             work.clear()
         self._open: dict[int, _OpenPart] = {}
-        """The parts that are under way."""
+        """The unfinished parts by number."""
         self._problems = count_rows(rows)
         self._adaptive_rows = 0
-        """The rows that get further samples by the rule alone."""
+        """The number of rows whose samples the stopping rule limits."""
         self._done = sum(count_rows(work.folder_of(part) / "rows.parquet") for part in work.finished)
-        """The rows of parts that earlier tries have finished."""
+        """The number of rows in parts that earlier attempts finished."""
         self._judged_before = work.kept + sum(
             count_rows(work.folder_of(part) / "samples.parquet") for part in work.finished
         )
@@ -101,9 +101,9 @@ class ProfileSamples:
             for cell, counts in count_passes(work.folder_of(part)).items():
                 self._counts_before.setdefault(cell, Counter()).update(counts)
         self._planned = self._judged_before - work.kept
-        """The samples that the schedule has asked for."""
+        """The number of samples that the schedule has asked for."""
         self._shown = 0
-        """The samples that were reported."""
+        """The number of samples in the last report of progress."""
         self._shown_at = 0.0
         self._drawing = Drawing(source, config.seed, progress)
         self._drawing.cost.kept = self._judged_before
@@ -111,13 +111,13 @@ class ProfileSamples:
 
     @property
     def cost(self) -> SamplingCost:
-        """The cost of the samples of this process."""
+        """The cost of the samples in this process."""
         return self._drawing.cost
 
     def draw(self, judge: Judge | None, opinion: SecondOpinion | None = None) -> Schedule:
-        """Draw and judge what is missing, and return the schedule at its end. The engine starts when it is needed."""
+        """Draw and judge the missing samples, and return the finished schedule. The engine starts when it is needed."""
         if self._judged_before:
-            self._progress.note(f"{self._judged_before:,} samples were judged before; going on from there")
+            self._progress.note(f"{self._judged_before:,} samples were judged before; continuing from there")
         config = self._config
         self._schedule = self._plan()
         self._stop_in_time()
@@ -150,11 +150,11 @@ class ProfileSamples:
 
     @property
     def finished(self) -> bool:
-        """Whether no row is open and none is left to come."""
+        """True if no row needs a sample any more."""
         return self._schedule.finished
 
     def draws(self, count: int) -> list[Draw]:
-        """Return at most `count` samples to draw or to judge next, as `DrawPlan` says."""
+        """Return at most `count` samples to draw or to judge next; see `DrawPlan`."""
         self._show_progress()
         open_draws: list[Draw] = []
         while len(open_draws) < count:
@@ -171,7 +171,7 @@ class ProfileSamples:
         return open_draws
 
     def record(self, draw: Draw, verdict: VerdictRecord | None) -> None:
-        """Keep a verdict, and plan what follows from it."""
+        """Store a verdict, and plan the next samples of its row."""
         assert verdict is not None
         sampled, _ = draw
         self._work.keep(verdict, is_pilot=sampled.index in self._pilot)
@@ -181,7 +181,7 @@ class ProfileSamples:
             self._progress.note(line)
 
     def spend(self, request: RowRequest, tokens: int) -> None:
-        """Stop where the budget is spent."""
+        """Record the tokens of a sample, and stop sampling if the budget is spent."""
         self._show_progress()
         if self._config.budget_tokens is not None:
             key = {"prompt": request.sampled.prompt_key, "sample": request.sample}
@@ -197,7 +197,7 @@ class ProfileSamples:
 
     @property
     def _expected(self) -> int:
-        """How many samples there will be: those that rows get in any case, until the pilot tells how many more."""
+        """The expected number of samples: before the end of the pilot the least number, later by the stopping rule."""
         if self._schedule.finished or self._schedule.stopped:
             return self._planned
         rule, config = self._schedule.allocation, self._config
@@ -206,7 +206,7 @@ class ProfileSamples:
         return max(self._planned, whole + round(self._adaptive_rows * each))
 
     def _show_progress(self, *, at_once: bool = False) -> None:
-        """Report the samples that are finished: rows may be settled only late."""
+        """Report the number of finished samples, since rows may be finished only late."""
         cost, now = self.cost, time.monotonic()
         if now - self._shown_at < SHOWN_EVERY_S and not at_once:
             return
@@ -217,14 +217,14 @@ class ProfileSamples:
         self._progress.advance(steps, f"({done}{pace})", self._expected)
 
     def counts(self) -> dict[Cell, Counter[tuple[int, int]]]:
-        """Return the rows of training that are done, by source and domain and by judged samples and passes."""
+        """Return the number of finished training rows, by (source, domain) and by (judged samples, passes)."""
         counts = {cell: Counter(known) for cell, known in self._counts_before.items()}
         for cell, known in self._schedule.counts.items():
             counts.setdefault(cell, Counter()).update(known)
         return counts
 
     def parts(self) -> Iterator[Path]:
-        """Yield the folder of each part, in the order of their rows."""
+        """Yield the folder of each part, in the order of the rows."""
         return map(self._work.folder_of, sorted(self._work.finished))
 
     def _samples(self, sampled: SampledRow) -> Iterator[SampleRow]:
@@ -281,7 +281,7 @@ class ProfileSamples:
         )
 
     def _sampled_rows(self, rows: Iterable[tuple[int, Row]]) -> Iterator[SampledRow]:
-        """Yield the rows of parts that are not finished, as far as their prompts leave room."""
+        """Yield the rows of unfinished parts whose prompts are short enough for the model."""
         for index, row in rows:
             if (part_index := self._work.part_of(index)) in self._work.finished:
                 continue
@@ -299,7 +299,7 @@ class ProfileSamples:
         self._open[self._work.part_of(sampled.index)].open -= 1
 
     def _finish_parts(self) -> None:
-        """Write the parts whose rows are all done. The rule is kept before, which it takes to go on from them."""
+        """Write the parts whose rows are all done. The stopping rule is stored first: continuing needs it."""
         rule = self._schedule.rule
         if rule is not None and self._work.rule is None:
             self._work.keep_rule(rule)
@@ -326,7 +326,7 @@ class ProfileSamples:
 
 
 def count_passes(folder: Path) -> dict[Cell, Counter[tuple[int, int]]]:
-    """Return the rows of training of a finished part, by source and domain and by judged samples and passes."""
+    """Return the number of training rows in a finished part, by (source, domain) and by (judged samples, passes)."""
     counts: dict[Cell, Counter[tuple[int, int]]] = {}
     rows = read_table(folder / "rows.parquet", DroppedRow, ["source", "domain", "split", "drop_reason"])
     summaries = read_table(folder / "profile.parquet", ProfileRow, ["judged", "passes"])
@@ -337,5 +337,5 @@ def count_passes(folder: Path) -> dict[Cell, Counter[tuple[int, int]]]:
 
 
 def _sample_key(record: Mapping[str, Any]) -> tuple[str, int]:
-    """Return the key in the store of the sample that a record is about."""
+    """Return the store key of a record's sample."""
     return record["prompt"], record["sample"]

@@ -1,10 +1,10 @@
-"""Finished samples as Parquet, 65,536 a file, found by an index on disk that is mapped into memory: 24 bytes a sample.
+"""Stores finished samples as Parquet files of 65,536, with an index on disk of 24 bytes a sample.
 
     part-000000.parquet              prompt, sample, token_ids, logprobs, finish_reason, counted; 256 rows a group
-    index-000000-000007-8.bin        the samples of eight parts, sorted by key, and where each one lies
+    index-000000-000007-8.bin        the keys and locations of the samples in eight parts, sorted by key
 
-Two neighbouring indexes of about one size become one, so that there are few of them. They are made of the parts, and
-are made again if they are missing.
+Indexes are memory-mapped. Two neighbouring indexes of similar size are merged, so that there are few. A missing index
+is rebuilt from the parts.
 """
 
 from __future__ import annotations
@@ -24,21 +24,20 @@ from truegold.pipeline.running.disk import written_aside
 from truegold.verifiers import SetupError
 
 SampleKey = tuple[str, int]
-"""The digest of a prompt, and which of its samples is meant."""
+"""The digest of a prompt, and the index of one of its samples."""
 Array = np.ndarray[Any, np.dtype[Any]]
 
 GROUP_ROWS = 256
 GROUP_TOKENS = 2**17
-"""A row group, which is read as a whole, has this many samples at most, or ends with the one that reaches this many
-tokens."""
+"""The limits of a row group, which is always read as a whole: its samples, and the tokens after which it ends."""
 GROUPS_KEPT = 128
 FILES_KEPT = 16
-"""Row groups and open files that are kept in memory."""
+"""The numbers of row groups and of open files that are cached in memory."""
 SPREAD = 0x9E3779B97F4A7C15
-"""An odd number by which the samples of a prompt come to lie apart in the order of keys."""
+"""An odd factor that spreads the samples of one prompt over the range of keys."""
 ALL_BITS = 2**64 - 1
 MERGED_AT_A_TIME = 256
-"""Indexes are merged in this many steps."""
+"""The number of steps in which two indexes are merged, which bounds memory."""
 
 PART_SCHEMA = pa.schema(
     [
@@ -53,7 +52,7 @@ PART_SCHEMA = pa.schema(
 
 
 class SampleParts:
-    """The parts in a folder. One process at a time may add to them."""
+    """The parts in a folder. Only one process at a time may add to them."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -68,7 +67,7 @@ class SampleParts:
             if len(numbers) == index.parts and not numbers & covered:
                 covered |= numbers
                 indexes.append(index)
-            else:  # Of parts that are gone, or merged into another one.
+            else:  # An index of parts that are missing or are in another index.
                 index.path.unlink()
         indexes += [self._make_index(part_index) for part_index in self._numbers if part_index not in covered]
         self._indexes: list[_Index] = []
@@ -76,7 +75,7 @@ class SampleParts:
             self._take_in(index)
 
     def find(self, key: SampleKey) -> int | None:
-        """Return where a sample lies, or None if there is none."""
+        """Return the location of a sample, or None if it does not exist."""
         high, low = _hash(key)
         for index in reversed(self._indexes):
             entry = int(np.searchsorted(index.high, high))
@@ -87,7 +86,7 @@ class SampleParts:
         return None
 
     def read(self, location: int) -> Completion:
-        """Return the sample that lies there."""
+        """Return the sample at a location."""
         group, row = self._read_group(location >> 8), location & 0xFF
         token_ids, logprobs = (
             tuple(values[offsets[row] : offsets[row + 1]].tolist())
@@ -96,7 +95,7 @@ class SampleParts:
         return Completion(token_ids, logprobs, group.finish_reasons[row], (), group.counted[row])
 
     def add(self, samples: Iterable[tuple[SampleKey, Mapping[str, Any]]]) -> None:
-        """Write a part, which lies whole on the disk when this returns."""
+        """Write a part, and return when it is completely on disk."""
         part_index = self._numbers[-1] + 1 if self._numbers else 0
         with written_aside(self._path(part_index)) as aside:
             with pq.ParquetWriter(aside, PART_SCHEMA, compression="zstd") as writer:
@@ -129,7 +128,7 @@ class SampleParts:
             return pq.ParquetFile(self._path(part_index), pre_buffer=False)
         except (OSError, pa.ArrowInvalid) as error:
             raise SetupError(
-                f"{self._path(part_index)} cannot be read: {error}.", "Delete it: its samples are drawn again then."
+                f"{self._path(part_index)} cannot be read: {error}.", "Delete it: its samples are then drawn again."
             ) from error
 
     def _read_group_anew(self, part_and_group: int) -> _Group:
@@ -144,7 +143,7 @@ class SampleParts:
         return _Group(token_ids, logprobs, table["finish_reason"].to_pylist(), table["counted"].to_pylist())
 
     def _make_index(self, part_index: int) -> _Index:
-        """Return the index of a part, which maps keys to places."""
+        """Return the index of a part, which maps keys to locations."""
         file = self._open_file(part_index)
         keys: list[Array] = []
         for group in range(file.num_row_groups):
@@ -161,7 +160,7 @@ class SampleParts:
         return _Index.mapped(path)
 
     def _take_in(self, index: _Index) -> None:
-        """Add an index of later parts. Neighbours are merged until each is more than twice as large as the next."""
+        """Add an index of later parts. Neighbours are merged until each is more than twice the size of the next."""
         self._indexes.append(index)
         while len(self._indexes) > 1 and self._indexes[-2].size <= 2 * self._indexes[-1].size:
             self._indexes[-2:] = [self._merge(*self._indexes[-2:])]
@@ -184,7 +183,7 @@ class SampleParts:
 
 
 class _Group(NamedTuple):
-    """A row group: of lists the values of all, and where each one begins and ends."""
+    """A row group in memory. Lists are stored as all their values, and the offsets at which each list begins."""
 
     token_ids: tuple[Array, Array]
     logprobs: tuple[Array, Array]
@@ -193,27 +192,27 @@ class _Group(NamedTuple):
 
 
 class _Index:
-    """The samples of neighbouring parts in the order of their keys, mapped into memory."""
+    """The keys and locations of the samples in consecutive parts, sorted by key and memory-mapped."""
 
     def __init__(self, path: Path, first: int, last: int, parts: int) -> None:
         self.path, self.first, self.last, self.parts = path, first, last, parts
         self.entries: Array = np.memmap(path, np.uint64, "r").view(np.ndarray).reshape(3, -1)
-        """Both halves of each key, and where its sample lies: part, row group and row. Shape [3, samples]."""
+        """The halves of each key, and the location of its sample: part, row group and row. Shape [3, samples]."""
         self.high, self.low, self.location = self.entries
 
     @classmethod
     def mapped(cls, path: Path) -> _Index:
-        """Open an index: its name has its first and last part, and how many there were."""
+        """Open an index. Its file name has its first and last part, and the number of parts."""
         return cls(path, *map(int, path.stem.split("-")[1:]))
 
     @property
     def size(self) -> int:
-        """The samples in it."""
+        """The number of samples in the index."""
         return len(self.high)
 
 
 def _hash(key: SampleKey) -> tuple[np.uint64, np.uint64]:
-    """Return a key as two numbers, which differ for any two samples."""
+    """Return a key as two integers, which are different for different samples."""
     prompt, sample = key
     digest = int(prompt, 16)
     return np.uint64(digest >> 64 ^ (sample * SPREAD & ALL_BITS)), np.uint64(digest & ALL_BITS ^ sample)

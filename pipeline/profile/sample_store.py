@@ -1,11 +1,11 @@
-"""Samples on disk, for as long as the run: each one is written the moment it is finished, and never drawn twice.
+"""Stores samples on disk during a run: each is written as soon as it is finished, and never drawn twice.
 
     runs/demo/.samples/3f2a.../identity.json            the model, the sampling settings and the seed
                                000000.jsonl             {"prompt": "9c0e...", "sample": 3, "token_ids": [...], ...}
-                               part-000000.parquet      the same, when there are 65,536 (`sample_parts`)
+                               part-000000.parquet      the same samples, once there are 65,536 (`sample_parts`)
 
-A sample belongs to a prompt (its token ids), not to a row: a data set that has grown finds the samples of its old rows,
-and so does a run whose verifier has changed.
+A sample belongs to a prompt (its token ids), not to a row. So a data set that has grown keeps the samples of its old
+rows, and a run with another verifier keeps all.
 """
 
 from __future__ import annotations
@@ -34,49 +34,49 @@ from truegold.pipeline.running.record_log import Position, RecordLog
 
 PART_SAMPLES = 65_536
 PART_BYTES = 256 * 2**20
-"""Samples become a part when there are this many, or when their lines have this many bytes."""
+"""The number of samples, and of bytes of their lines, from which a part is written."""
 
 
 def prompt_key(prompt: Sequence[int]) -> str:
-    """Return what tells this prompt apart from others."""
+    """Return a digest of a prompt's token ids."""
     return digest_bytes(np.array(prompt, np.int32).tobytes())
 
 
 class SampleStore:
-    """The samples of one model under one way of sampling."""
+    """The samples of one model with the same sampling settings."""
 
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
-        """Open the samples of this identity, which says all that decides a sample except for prompt and number.
+        """Open the samples of an identity: all settings that determine a sample, except its prompt and number.
 
-        A folder is open in one process at a time.
+        A folder may be open in only one process at a time.
         """
         self.name = digest_json(dict(identity))[:16]
-        """The name that tells this store apart from those of other identities."""
+        """The name of the store's folder, a digest of its identity."""
         folder /= self.name
         self._log = RecordLog(folder)
         write_whole(folder / "identity.json", orjson.dumps(dict(identity)))
         self._parts = SampleParts(folder)
         self._lines: dict[SampleKey, Position] = {}
-        """The samples that are in no part yet."""
+        """The samples that are not in a part yet."""
         self._bytes = 0
-        """The bytes of the lines of samples that are in no part yet."""
+        """The number of bytes of those samples' lines."""
         lines = 0
         for position, record in self._log.scan():
             lines += 1
             if (key := (record["prompt"], record["sample"])) not in self:
                 self._take_in(key, position)
-        if lines > len(self._lines):  # Some are in parts, and would be read again whenever the store is opened.
+        if lines > len(self._lines):  # Some lines are also in parts, and would be read again at each opening.
             self._make_part()
             self._log.clear()
 
     def __contains__(self, key: SampleKey) -> bool:
-        """Return whether there is a sample of this number for this prompt."""
+        """Return True if the store has this sample."""
         return key in self._lines or self._parts.find(key) is not None
 
     def add(self, prompt: str, sample: int, completion: Completion) -> None:
-        """Keep a sample. Raises ValueError if there is one already, which may have been judged."""
+        """Store a sample. Raises ValueError if it exists, since the existing one may have been judged."""
         if (prompt, sample) in self:
-            raise ValueError(f"sample {sample} of prompt {prompt} is kept already")
+            raise ValueError(f"sample {sample} of prompt {prompt} is stored already")
         record = {
             "prompt": prompt,
             "sample": sample,
@@ -90,7 +90,7 @@ class SampleStore:
             self._log.clear()
 
     def read(self, prompt: str, sample: int) -> Completion:
-        """Return a sample. Raises KeyError if there is none."""
+        """Return a sample. Raises KeyError if it does not exist."""
         if (position := self._lines.get((prompt, sample))) is None:
             if (location := self._parts.find((prompt, sample))) is None:
                 raise KeyError((prompt, sample))
@@ -100,7 +100,7 @@ class SampleStore:
         return Completion(token_ids, logprobs, record["finish_reason"], (), counted)
 
     def _take_in(self, key: SampleKey, position: Position) -> None:
-        """Note where a sample's line lies, and make a part of all such lines where they are enough."""
+        """Record the position of a sample's line, and write a part once there are enough lines."""
         self._lines[key] = position
         self._bytes += position.length
         if len(self._lines) >= PART_SAMPLES or self._bytes >= PART_BYTES:
@@ -120,14 +120,14 @@ class SampleStore:
 
 @dataclass(frozen=True)
 class CompletionSource:
-    """The encoder of prompts and the engine that they are sent to."""
+    """The encoder of prompts, and the engine that samples from them."""
 
     encoder: PromptEncoder
     max_model_len: int
     """The longest prompt plus completion, in tokens."""
     start_engine: Callable[[], Engine]
     engine: Engine | None = None
-    """The engine, where it has been started: servers say what they are before the first sample."""
+    """The engine if it is already running: servers must report their model before the first sample."""
     served_model: str | None = None
     """The name of the model on the servers."""
 
@@ -135,7 +135,7 @@ class CompletionSource:
 def sample_source(
     config: AskedEngineConfig, chat: ChatConfig, model: Path | None, replies: Path | None = None
 ) -> CompletionSource:
-    """Return where samples come from. An engine in this process starts when the first sample is to be drawn."""
+    """Return the source of samples. An engine in this process starts when the first sample is drawn."""
     if isinstance(config, VllmEngineConfig):
         encoder = build_encoder(config, chat, model)
         return CompletionSource(encoder, config.max_model_len, lambda: build_engine(config, chat, model)[0])
@@ -147,9 +147,9 @@ def sample_source(
 def sampling_identity(
     settings: Mapping[str, Any], config: AskedEngineConfig, source: CompletionSource, model: Path | None, scratch: Path
 ) -> dict[str, Any]:
-    """Return all that decides a sample but its prompt and number.
+    """Return all settings that determine a sample, except its prompt and number.
 
-    `settings` are temperature, top_p, max_tokens, seed, logprobs and stop_loops; `scratch` keeps digests of files.
+    `settings` are temperature, top_p, max_tokens, seed, logprobs and stop_loops. `scratch` caches digests of files.
     """
     scratch.mkdir(parents=True, exist_ok=True)
     digests = DigestCache(scratch / "digests.json")

@@ -1,6 +1,7 @@
-"""Saves the stopping rule of a profile as a JSON file, and loads it again. The rule (`stopping_rule.py`) is learned
-from a pilot: random rows that are sampled first. It says the chance that a problem with a number of passes gets
-further samples.
+"""Saves the stopping rule of a profile as a JSON file, and loads it.
+
+The rule (`stopping_rule`) is learned from a pilot: random rows that are sampled first. It gives the chance of further
+samples for a problem by its number of passes.
 
 {"training_rows": 5200, "levels": [4, 6, 8, 10, 12, 14, 16], "planned": {"17": 8, ...},
  "strata": [{"source": null, "domain": null, "quotas": [], "pilot": {"4": [0.0, 0.81, ...]}, "others": {...}}], ...}
@@ -23,25 +24,25 @@ from truegold.pipeline.running.disk import write_whole
 Cell = tuple[str, str]
 """The source and the domain of a row."""
 StratumKey = tuple[Group, frozenset[str]]
-"""The group whose pass rates are the row's prior, and the quotas of the selection that the row may fill."""
+"""The group of rows that gives the prior, and the quotas that the row may fill in selection."""
 
 NAMES = {True: "pilot", False: "others"}
-"""The names of the two allocations in the file: one for rows of the pilot, one for all other rows."""
+"""The names in the file of the two allocations: for rows of the pilot and for all other rows."""
 EXPECTED = ("expected_samples", "expected_teaching", "teaching_by_all")
-"""The fields of an allocation that the file has under `expected`."""
+"""The fields of an allocation that are stored under `expected`."""
 
 
 @dataclass(frozen=True)
 class SavedRule:
-    """The stopping rule that a pilot gave. It does not change afterwards."""
+    """The stopping rule from a pilot, which does not change afterwards."""
 
     allocations: Mapping[bool, Allocation]
-    """The rule for rows of the pilot (True) and for other rows (False). Empty if no sample of the pilot could be
+    """The rules for rows of the pilot (True) and for other rows (False). Empty if no sample of the pilot could be
     judged."""
     strata: Mapping[Cell, StratumKey]
     """The stratum of each source and domain."""
     planned: Mapping[int, int]
-    """Maps the number of a row of the pilot in its file to the number of its samples."""
+    """Maps the index of each row of the pilot to its number of samples."""
     training_rows: int
 
     def write(self, path: Path) -> None:
@@ -75,7 +76,7 @@ class SavedRule:
 
     @classmethod
     def read(cls, path: Path) -> SavedRule | None:
-        """Return the rule in a file, or None if there is no file."""
+        """Return the rule in a file, or None if the file does not exist."""
         if not path.exists():
             return None
         record: dict[str, Any] = orjson.loads(path.read_bytes())

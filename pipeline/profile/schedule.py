@@ -1,13 +1,13 @@
-"""Plans which sample is drawn next: a few of every row, then further ones where they can change what is selected.
+"""Plans the next samples: a few of every row, then more of those rows where they may change the selection.
 
-    pilot rows, a random choice   4 samples each, a few rows all  ->  pass rates of all problems, and a stopping rule
-    the same rows                 where the rule goes on, up to 8 ->  both anew, by all that is known by then
-    all rows, in their order      4 samples each, drawn meanwhile
-    rows that are still open      2 more, judged, and again, until the rule says enough or `samples` are reached
-    rows whose gold is doubtful   the same against the rule: none of their samples passes, and most agree
+    rows of the pilot, at random   4 samples each, all for a few  ->  pass rates of all problems, and a stopping rule
+    the same rows                  by that rule up to 8           ->  both again, from the larger number of samples
+    all rows, in order             4 samples each, meanwhile
+    rows that need more            2 more and their verdicts, repeatedly, until the rule stops or `samples` are reached
+    rows with a doubtful gold      more even against the rule: no sample passes, and most agree
 
-Which samples a row gets depends on the verdicts of the pilot and on its own alone, never on what was finished first: a
-killed profile comes to the same samples. Rows of the split `heldout` measure a model, so that they get all samples.
+The samples of a row depend only on the verdicts of the pilot and on its own, not on the order of arrival. So a killed
+profile ends with the same samples. Held-out rows measure a model, and get all samples.
 """
 
 from __future__ import annotations
@@ -23,67 +23,68 @@ from truegold.pipeline.rates.posterior import fit_priors
 from truegold.pipeline.tables.rows import Row, row_key
 
 PILOT_ROWS = 4096
-"""The rows that the prior of the stopping rule is fitted to."""
+"""The largest number of rows in the pilot, to which the prior of the stopping rule is fitted."""
 WHOLE_SHARE = 1 / 32
-"""The share of the pilot's rows that get all samples at once: four of each row alone do not tell whether those that
-always passed will go on to."""
+"""The share of the pilot's rows that get all samples at once: from four samples alone, the rule could not know how
+often rows with four passes continue to pass."""
 HALFWAY = 2
-"""The pilot takes this many steps by the first rule, which four samples of most rows have shown."""
+"""The number of steps of the pilot by the first rule, which is based on four samples of most rows."""
 ROUNDS = 2
-"""So often the rule is made."""
+"""The number of times that the rule is computed."""
 OPEN_ROWS = 4096
-"""The rows that are in memory at a time, apart from the pilot's."""
+"""The number of rows in memory at a time, in addition to the pilot's."""
 
 
 @dataclass(slots=True)
 class SampledRow:
-    """A row that samples are drawn of."""
+    """A row with the state of its samples."""
 
     row: Row
     index: int
-    """The row's number in its file, from 0."""
+    """The row's index in its file, from 0."""
     prompt: tuple[int, ...]
-    """The ids of its prompt."""
+    """The token ids of the prompt."""
     prompt_key: str
     """A digest of the prompt."""
     planned: int = 0
-    """The samples that are to be drawn, as far as is known."""
+    """The number of samples planned so far."""
     unjudged: int = 0
-    """Planned samples without a verdict yet."""
+    """The number of planned samples without a verdict."""
     judged: int = 0
-    """Samples with a score."""
+    """The number of samples with a score."""
     passes: int = 0
     answers: Counter[str] = field(default_factory=Counter)
-    """The answers of the samples that did not pass."""
+    """The answers of samples that did not pass, with their numbers."""
 
 
 Draw = tuple[SampledRow, int]
-"""A row, and which of its samples is to be drawn."""
+"""A row, and the index of the sample to draw."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The selection that follows, as far as it is known."""
+    """The later selection, as far as it is known."""
 
     group_size: int
-    """The samples of a group in training."""
+    """The number of samples in a training group."""
     rows: int | None
-    """The rows that it takes at most, or None if that is not known."""
+    """The number of rows to select, or None if it is unknown."""
     quotas: Mapping[str, float] = field(default_factory=dict)
     """Shares of the selection by `domain:NAME` or `source:NAME`."""
     zero_share: float = 1.0
-    """The share of rows without a pass that it takes at most."""
+    """The largest share of selected rows without a pass."""
 
     def quotas_of(self, source: str, domain: str) -> frozenset[str]:
-        """Return the quotas that a row of this source and domain counts for."""
+        """Return the quotas that a row of this source and domain counts towards."""
         return frozenset({f"source:{source}", f"domain:{domain}"} & self.quotas.keys())
 
 
 ALL_OTHERS: StratumKey = ((None, None), frozenset())
+"""The stratum of all rows that are not in one of the largest strata."""
 
 
 class Schedule:
-    """The rows that are being sampled, and what comes next."""
+    """The state of all rows that are being sampled, and the plan of the next samples."""
 
     def __init__(
         self,
@@ -99,12 +100,11 @@ class Schedule:
         rule: SavedRule | None = None,
         on_settled: Callable[[SampledRow], None] = lambda sampled: None,
     ) -> None:
-        """Plan for each row `first_samples` and at most `samples`; this many rows are of training.
+        """Plan `first_samples` of each row, and at most `samples`. If both are equal, there is no pilot.
 
-        Where these are equal the pilot is like the others.
-
-        The rows of the pilot are training rows, and `others` are all rows that are not in it. A row without a pass of
-        whose samples at least `suspect_agreement` give one answer gets all `samples`: a few may agree by chance.
+        `training_rows` is the number of training rows. `pilot` has only training rows, and `others` all other rows. A
+        row gets all `samples` if none passes and at least `suspect_agreement` of them agree on one answer: a few may
+        agree by chance.
         """
         self._others = others
         self._suspect_agreement = suspect_agreement
@@ -118,23 +118,24 @@ class Schedule:
         self._exhausted = False
         self._pilot = {sampled.index: sampled for sampled in pilot}
         self._is_whole = first_samples == samples or not pilot
-        """Whether the rule for all rows is there, or none is needed."""
+        """True if the final rule exists, or none is needed."""
         self._rounds = 0
-        """How often the rule was made."""
+        """The number of times that the rule was computed."""
         self._resting: dict[int, SampledRow] = {}
-        """Rows that wait for the rule: those of the pilot for the next one, others for the last."""
+        """Rows that wait for a rule: rows of the pilot for the next one, others for the final one."""
         self._is_kept: Callable[[SampledRow, int], bool] | None = None
-        """Tells which samples may still be planned, where sampling has stopped."""
+        """After sampling has stopped, a function that returns True for samples that may still be planned."""
         self._rules: dict[bool, Allocation] = {}
-        """The stopping rule for rows of the pilot (True) and for others, once the pilot has shown the prior."""
+        """The stopping rules for rows of the pilot (True) and for others (False); empty before the pilot gives a
+        prior."""
         self._strata: dict[Cell, StratumKey] = {}
         """The stratum of each source and domain."""
         self.counts: dict[Cell, Counter[tuple[int, int]]] = {}
-        """The settled rows of training by source and domain, and by judged samples and passes."""
+        """The number of finished training rows, by (source, domain) and by (judged samples, passes)."""
         self.settled = 0
-        """Rows that get no further samples."""
+        """The number of finished rows, which get no more samples."""
         self.rule = rule
-        """The rule for all rows, once the pilot has shown it."""
+        """The final rule, or None before the end of the pilot."""
         if rule is not None:
             self._rules, self._strata = dict(rule.allocations), dict(rule.strata)
             self._rounds, self._is_whole = ROUNDS, True
@@ -144,12 +145,12 @@ class Schedule:
 
     @property
     def is_piloting(self) -> bool:
-        """Whether the pilot is still to show how many samples other rows get."""
+        """True while the pilot is running."""
         return not self._is_whole
 
     @property
     def finished(self) -> bool:
-        """Whether no row is open and none is left to come."""
+        """True if all rows are finished."""
         return self._exhausted and not self._open
 
     def draws(self, count: int) -> list[Draw]:
@@ -162,7 +163,7 @@ class Schedule:
         return [self._ready.popleft() for _ in range(min(count, len(self._ready)))]
 
     def record(self, sampled: SampledRow, score: float | None, answer: str | None) -> None:
-        """Count the verdict on one sample of a row, with the answer that was read, and plan what follows from it."""
+        """Record the score and the answer of one sample, and plan the next samples of its row."""
         sampled.unjudged -= 1
         if answer is not None and score != 1.0:
             sampled.answers[answer] += 1
@@ -173,12 +174,15 @@ class Schedule:
 
     @property
     def stopped(self) -> bool:
-        """Whether nothing is planned any more but samples that are kept."""
+        """True if only existing samples are still planned."""
         return self._is_kept is not None
 
     def stop(self, is_kept: Callable[[SampledRow, int], bool]) -> None:
-        """Plan nothing further but what `is_kept` says to be there, which costs nothing: rows end with that and with
-        the samples that are on their way."""
+        """Stop sampling: from now on plan only samples for which `is_kept` returns True, since they exist and cost
+        nothing.
+
+        Rows end with these samples and those that are being drawn.
+        """
         self._is_kept = is_kept
         ready, self._ready = list(self._ready), deque()
         for draw in ready:
@@ -204,7 +208,7 @@ class Schedule:
             self._go_on(sampled)
 
     def _go_on(self, sampled: SampledRow) -> None:
-        """Plan what follows when all planned samples of a row are judged."""
+        """Plan the next step of a row whose planned samples are all judged."""
         if self._is_whole:
             if sampled.planned < self._most and not self._is_enough(sampled):
                 self._plan(sampled, self._rule(sampled).next_level(sampled.planned))
@@ -229,7 +233,7 @@ class Schedule:
 
     def _is_enough(self, sampled: SampledRow) -> bool:
         if not self._rules or not sampled.judged:
-            # Nothing can be judged of it, or of any row: further samples would show as little.
+            # No sample of the row, or of any row, could be judged, and further ones could not be either.
             return True
         if not sampled.passes and max(sampled.answers.values(), default=0) >= self._suspect_agreement * sampled.planned:
             return False
@@ -239,7 +243,7 @@ class Schedule:
         return self._rule(sampled).is_enough(stratum, sampled.judged, sampled.passes, draw)
 
     def _rest(self, sampled: SampledRow) -> None:
-        """Let a row wait for the next rule, which is made once all rows of the pilot wait for it."""
+        """Let a row wait for the next rule, which is computed once all rows of the pilot wait."""
         self._resting[sampled.index] = sampled
         if not self._pilot.keys() <= self._resting.keys():
             return
@@ -254,7 +258,7 @@ class Schedule:
             self._go_on(waiting)
 
     def _make_rules(self) -> None:
-        """Make the rules by all that is known of the pilot; there are none if nothing was judged."""
+        """Compute the rules from the verdicts of the pilot; there are none if no sample was judged."""
         counts: dict[Cell, Counter[tuple[int, int]]] = {}
         for sampled in self._pilot.values():
             if sampled.judged:
@@ -286,7 +290,7 @@ class Schedule:
 
     @property
     def allocation(self) -> Allocation | None:
-        """The stopping rule for rows of which nothing is known yet, or None if none was made."""
+        """The stopping rule for rows outside of the pilot, or None."""
         return self._rules.get(False)
 
     def _settle(self, sampled: SampledRow) -> None:

@@ -1,4 +1,4 @@
-"""Measures pass rates: samples every problem several times, verifies each sample, and keeps all of it.
+"""Stage `profile`: samples every problem several times, verifies each sample, and measures pass rates.
 
 A problem sampled eight times with three right answers becomes eight rows in `samples.parquet` (token ids, log-probs,
 finish reason, sampling parameters, verdict) and one in `profile.parquet`:
@@ -9,13 +9,13 @@ finish reason, sampling parameters, verdict) and one in `profile.parquet`:
     tokens_mean=41.2  tokens_max=77  truncated=0.0  repeating=0.0
     answers=4  majority_answer="18"  majority_agreement=0.375
 
-Samples that could not be judged are left out of the pass rate and counted.
+Samples that could not be judged are counted, but are not part of the pass rate.
 
-A pass rate of 0 drops nothing; where the samples agree on one other answer the row is flagged `suspect_gold`, with that
-answer as the suggestion. `suspicion.parquet` has the evidence on each gold from samples, rules and an asked model, with
-the weight that one model deserves (`suspicion`). Rows are done in parts of 5,000, and a few parts are in memory at a
-time (`profiling`). The suspicion also keeps the texts of each row and 16 bytes of each sample in memory. `rule.json`
-records how the number of samples of each row was chosen.
+A pass rate of 0 drops no row. If the samples agree on another answer, the row is flagged `suspect_gold` with that
+answer as the suggestion. `suspicion.parquet` has the evidence about each gold from samples, rules and an asked model,
+weighted as is right for a single model (`suspicion`). Rows are processed in parts of 5,000, of which a few are in
+memory at a time (`profiling`). The suspicion also keeps the texts of each row and 16 bytes of each sample in memory.
+`rule.json` records the rule that chose the number of samples of each row.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ from truegold.verifiers import InputError, Reason
     store=".samples",
 )
 def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Profile `rows` with the checkpoint in the folder `model`, which a scripted engine does without.
+    """Profile `rows` with the checkpoint in the folder `model`; a scripted engine needs none.
 
-    `earlier` are samples of the same model before it was trained: with them the suspicion sees which answers have risen
-    and which have fallen. From `flags` and `asked` it takes what curation has said of the rows. Samples that lie in
-    `store` are not drawn again. Writes samples.parquet, profile.parquet, flags.parquet, suspicion.parquet, rows.parquet
-    (the profiled rows), ledger and dropped rows.
+    `earlier` are samples of the same model before its training: they show which answers have become more or less
+    frequent. `flags` and `asked` have the findings of curation. Samples in `store` are not drawn again. Writes
+    samples.parquet, profile.parquet, flags.parquet, suspicion.parquet, rows.parquet (the profiled rows), the ledger and
+    the dropped rows.
     """
     started = time.monotonic()
     audits = audit_own_verifiers(inputs["rows"], progress)
@@ -101,14 +101,14 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
     ledger = _write_tables(sampling, priors, config, out_dir, paced(sampling.parts(), progress, "writing the tables"))
     if rows_in and ledger.counts.get(f"drop:{TOO_LONG}") == rows_in:
         raise InputError(
-            f"None of {rows_in} prompts leaves the model room for an answer: prompt and answer may have "
+            f"None of {rows_in} prompts leaves the model room for an answer: prompt and answer together are limited to "
             f"{source.max_model_len} tokens.",
             "Raise engine.max_model_len, or start the servers with a larger --max-model-len.",
         )
     if schedule.rule is not None:
         schedule.rule.write(out_dir / "rule.json")
     if opinion is not None:
-        opinion.counts.clear()  # Those of a killed process are missing: the table has all.
+        opinion.counts.clear()  # Counts of a killed process are missing; the table has all opinions.
         for sample in read_table(out_dir / "samples.parquet", SampleRow, ["reason", "evidence"]):
             if heard := orjson.loads(sample["evidence"]).get(OPINION):
                 opinion.count(sample["reason"], heard["score"])
@@ -167,7 +167,7 @@ def _write_tables(
 
 
 def _sampling_facts(schedule: Schedule, cost: SamplingCost, priors: Priors | None) -> dict[str, Any]:
-    """Return what the samples cost, and by which rule rows got further ones."""
+    """Return the cost of the samples, and the expected results of the stopping rule."""
     facts: dict[str, Any] = {
         "drawn": cost.drawn,
         "kept": cost.kept,
@@ -185,7 +185,7 @@ def _sampling_facts(schedule: Schedule, cost: SamplingCost, priors: Priors | Non
 
 
 def _read_votes(path: Path, step: int) -> Iterator[Sample]:
-    """Yield the samples of a profile as those of one model, at a step of its training."""
+    """Yield the samples of a profile as those of one model at a training step."""
     for sample in read_table(path, SampleRow, ["id", "extracted", "score", "completion"]):
         yield Sample(
             sample["id"],
@@ -214,10 +214,10 @@ def _flag(row: Row, summary: ProfileRow, flags: TableWriter, ledger: Ledger) -> 
 
 
 def _split_facts(out_dir: Path, split: str, *, same_samples: bool) -> dict[str, Any]:
-    """Return what is known of the problems of one split, by the tables in `out_dir`.
+    """Return facts about the problems of one split, from the tables in `out_dir`.
 
-    same_samples: whether all problems got the same number of samples; else observed pass rates are biased, and the
-    means of the posteriors are taken.
+    `same_samples`: all problems have the same number of samples. Otherwise observed pass rates are biased, and the
+    means of the posteriors are used.
     """
     numbers = pl.exclude("id", "source", "pass_at", "posterior", "majority_answer")
     problems = pl.scan_parquet(out_dir / "profile.parquet").filter(split=split).select(numbers).collect()
@@ -251,7 +251,7 @@ def _split_facts(out_dir: Path, split: str, *, same_samples: bool) -> dict[str, 
 
 
 def _spent_by_decision(problems: pl.DataFrame) -> dict[str, dict[str, int]]:
-    """Return how many problems came to each decision, and what their samples cost."""
+    """Return the numbers of problems, samples and tokens for each decision."""
     tokens = (pl.col("tokens_mean") * pl.col("n")).round().cast(pl.Int64)
     spent = problems.group_by(decided=pl.col("decision").fill_null("undecided")).agg(
         problems=pl.len(), samples=pl.col("n").sum().cast(pl.Int64), tokens=tokens.sum()

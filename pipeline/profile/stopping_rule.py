@@ -1,23 +1,23 @@
-"""The stopping rule of a profile: decides which problems get further samples, so that selection finds the best ones.
+"""The stopping rule of a profile: chooses the problems that get more samples, so that selection finds the best ones.
 
-    after 4 samples, half of the rows will be selected:   1 to 3 passes -> enough, they will be selected
-                                                          0 passes      -> two more, because one may pass
+    after 4 samples, if half of the rows will be selected:   1 to 3 passes -> enough, the row will be selected
+                                                             0 passes      -> two more, since one may pass
 
-A selection takes the rows with the highest share of groups that teach (`Mixture.teaching_share`): a share of all rows
-(a cut), and of each quota. A further sample is useful if it may change the selection. The state of a problem is its
-numbers of judged samples and passes. In each state a problem gets further samples with some chance. These chances
-minimise the number of samples, while the selected rows teach nearly as much as if all problems had all samples:
+Selection takes the rows with the highest share of groups that teach (`Mixture.teaching_share`): a share of all rows (a
+cut), and a share of each quota. A further sample is useful if it may change the selection. The state of a problem is
+its number of judged samples and of passes, and each state has a chance of further samples. These chances minimise the
+number of samples, while the selected rows teach nearly as much as if all problems had all samples:
 
-    minimise    sum over states s of  going on[s] * samples of a step
-    such that   ended[s] + going on[s] = reached[s], which follows from the problems that went on to s
-                selected[s] <= ended[s]; all selected are the cut's share, those of a quota at most its own, and those
-                that never passed at most `zero_share` of them
-                their teaching share >= that by all samples - max(MISSED * what these add to the first ones', LEAST)
+    minimise    the sum over states s of  going_on[s] * (samples of a step)
+    such that   ended[s] + going_on[s] = reached[s], which follows from the problems that continue to s
+                selected[s] <= ended[s]; the selected rows are the cut's share, with at most each quota's share, and at
+                most `zero_share` without a pass
+                their teaching share >= that with all samples - max(MISSED * gain over the first samples, LEAST)
 
-It is a linear program over the chances of all states (a constrained Markov decision process: Altman 1999, "Constrained
-Markov Decision Processes", chapter 3; solved by HiGHS, in scipy). A chance between 0 and 1 is decided by a hash of the
-row's id and samples, so that only some of many equal rows get further samples. The order of arriving samples does not
-matter.
+This is a linear program over the chances of all states (a constrained Markov decision process: Altman 1999,
+"Constrained Markov Decision Processes", chapter 3), solved by HiGHS in scipy. If a chance lies between 0 and 1, a hash
+of the row's id and samples decides, so that only some of many equal rows get more samples. The order in which samples
+arrive does not matter.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ import numpy as np
 from truegold.pipeline.rates.posterior import Array, Counts, Mixture, posterior_weights, teaching_shares
 
 BOUNDS = (1 / 32, 1 / 4, 3 / 4, 31 / 32)
-"""The bounds between the bands. At 1/32 and 31/32 a fifth of the groups of eight still teach, within them more."""
+"""The bounds between the bands. At 1/32 and 31/32, a fifth of the groups of eight still teach."""
 
 FURTHER_SAMPLES = 2
-"""The samples that an open problem gets at a time, at least."""
+"""The least number of samples that a problem gets at a time."""
 MOST_STEPS = 6
-"""The steps from the first samples to all, at most: where these are many, a problem gets more at a time."""
+"""The largest number of steps from the first samples to all; if these are many, a step has more samples."""
 MISSED = 0.07
-"""The share of what all samples add to the teaching share of the selected rows that may be missed."""
+"""The share that may be lost of the gain in teaching share that all samples would bring."""
 LEAST = 0.005
-"""The part of the teaching share that may be missed where all samples add hardly anything to it."""
+"""The loss of teaching share that is always allowed, for the case that all samples bring little."""
 NEARBY = 1.25
-"""The rule also serves selections of this many times more or fewer rows."""
+"""A factor: the rule also serves selections that are larger or smaller by it."""
 ANY_CUTS = ((0.2, 0.25, 0.3125), (0.5,))
-"""The selections that the rule serves if nothing is known of the one to come."""
+"""The cuts that the rule serves if the size of the selection is unknown."""
 MOST_STRATA = 12
-"""The most strata (groups of rows with their own chances). The smallest ones share theirs."""
+"""The largest number of strata (groups of rows with their own chances). The smallest strata are joined."""
 TOLERANCE = 1e-9
 
 
 class PassRateBand(StrEnum):
-    """A band of pass rates, named by their meaning for training, with BOUNDS between the bands."""
+    """A band of pass rates, named by its use for training. BOUNDS lie between the bands."""
 
     DEAD = "dead"
     HARD = "hard"
@@ -75,7 +75,7 @@ class Stratum:
 
     prior: Mixture
     counts: Counts
-    """The problems by their judged samples and passes."""
+    """The number of problems by (judged samples, passes)."""
     quotas: frozenset[str] = frozenset()
 
 
@@ -84,23 +84,26 @@ class Allocation:
     """The stopping rule for a data set, with its expected results."""
 
     levels: tuple[int, ...]
-    """The samples at which a problem may end, from the first ones to all."""
+    """The numbers of samples at which a problem may stop, from the first ones to all."""
     chances: Mapping[Any, Mapping[int, Array]]
-    """The chance of further samples, by stratum, level and passes. Shapes [level + 1]."""
+    """The chance of more samples by stratum, level and passes. Shapes [level + 1]."""
     expected_samples: float
-    """The samples a problem, on average."""
+    """The expected number of samples per problem."""
     expected_teaching: float
-    """The teaching share to expect of the selected rows, on the mean of the cuts."""
+    """The expected teaching share of the selected rows, averaged over the cuts."""
     teaching_by_all: float
-    """The teaching share to expect where all problems get all samples."""
+    """The expected teaching share if all problems had all samples."""
 
     def next_level(self, planned: int) -> int:
-        """Return how many samples a problem has when it goes on from `planned` ones."""
+        """Return the next number of samples of a problem that has `planned` ones and continues."""
         return next((level for level in self.levels if level > planned), planned)
 
     def is_enough(self, stratum: Hashable, judged: int, passes: int, draw: random.Random) -> bool:
-        """Tell whether a problem needs no further samples. An unknown stratum counts as the last one. An unusual number
-        of judged samples counts as the level below, with the same share of passes."""
+        """Return True if a problem needs no more samples.
+
+        An unknown stratum is treated as the last one. An unusual number of judged samples is treated as the level
+        below, with the same share of passes.
+        """
         chances = self.chances.get(stratum) or list(self.chances.values())[-1]
         level = max((each for each in self.levels if each <= judged), default=self.levels[0])
         known_passes = passes if level == judged else round(passes * level / judged)
@@ -108,14 +111,15 @@ class Allocation:
 
 
 def find_levels(first: int, most: int) -> tuple[int, ...]:
-    """Return the numbers of samples at which a problem may end. 1 <= first <= most."""
+    """Return the numbers of samples at which a problem may stop. 1 <= first <= most."""
     step = max(FURTHER_SAMPLES, -(-(most - first) // MOST_STEPS))
     return (*range(first, most, step), most)
 
 
 def find_cuts(selected: float | None) -> tuple[tuple[float, ...], ...]:
-    """Return the shares of selected rows that the rule serves; it serves the average of each tuple. selected: the share
-    that will be selected, or None.
+    """Return the shares of selected rows that the rule serves; each tuple is averaged.
+
+    `selected` is the share that will be selected, or None.
     """
     if selected is None:
         return ANY_CUTS
@@ -133,11 +137,10 @@ def allocate(
     zero_share: float = 1.0,
     is_fresh: bool = False,
 ) -> Allocation:
-    """Return the stopping rule for problems that have `first` samples or more and get `most` at most, which is more.
+    """Return the stopping rule for problems that have at least `first` samples and get at most `most`, a larger number.
 
-    quotas: the shares of the selection that the strata which name them may have. zero_share: that which problems
-    without a pass may have. is_fresh: whether the rule is for other problems like these, which have their first samples
-    only.
+    `quotas` are the largest shares of the selection by name, and `zero_share` is that of problems without a pass.
+    `is_fresh`: the rule is for other problems like these, which have only their first samples.
     """
     levels = find_levels(first, most)
     states = {key: _States(stratum, levels, group_size, is_fresh=is_fresh) for key, stratum in strata.items()}
@@ -145,7 +148,7 @@ def allocate(
 
 
 class _States:
-    """The states of the problems of a stratum, level by level, and how one level leads to the next."""
+    """The states of a stratum's problems by level, and the transitions from one level to the next."""
 
     def __init__(self, stratum: Stratum, levels: Sequence[int], group_size: int, *, is_fresh: bool) -> None:
         prior, self.quotas = stratum.prior, stratum.quotas
@@ -160,7 +163,7 @@ class _States:
             if judged in levels:
                 self.teaching[judged] = teaching_shares(weights, a, b, float(group_size))
         self.starts = {level: np.zeros(level + 1) for level in levels}
-        """The problems that are in each state now."""
+        """The number of problems in each state now."""
         if is_fresh:
             self.starts[levels[0]] += sum(stratum.counts.values()) * self.lead(0, levels[0])[0]
             return
@@ -170,7 +173,7 @@ class _States:
             self.starts[level][known_passes] += rows
 
     def lead(self, judged: int, later: int) -> Array:
-        """Return the chances of each number of passes of `later` samples after each of `judged` ones. Shape
+        """Return the chances of each number of passes after `later` samples, for each number after `judged` ones. Shape
         [judged + 1, later + 1]."""
         chances = np.eye(judged + 1)
         for drawn in range(judged, later):
@@ -182,8 +185,8 @@ class _States:
 
 
 class _Program:
-    """The linear program. Its variables, each for every state: the problems that end there, that go on from there, and
-    for each cut those that are selected there."""
+    """The linear program. For every state its variables are the problems that end there, those that continue, and for
+    each cut those that are selected."""
 
     def __init__(
         self,
@@ -200,7 +203,7 @@ class _Program:
             self._goals.append(range(start, start + len(together)))
             start += len(together)
         self._index: dict[tuple[Any, int], slice] = {}
-        """The states of each stratum and level."""
+        """The position of the states of each stratum and level."""
         size = 0
         for key in states:
             for level in levels:
@@ -245,7 +248,7 @@ class _Program:
         """Return the cost in samples of continuing from each state, and the matrix of reached states."""
         from scipy.sparse import coo_array, eye_array, hstack
 
-        # Nothing goes on from the last level.
+        # No problem continues from the last level.
         costs = np.ones(self._size)
         sources, targets, chances = [], [], []
         for key in self._states:
@@ -265,8 +268,11 @@ class _Program:
         return costs, hstack([ends, ends - arrive, nothing], format="csr")
 
     def _selection(self) -> tuple[list[Any], list[Array]]:
-        """Return the constraints on what is selected, as rows and upper bounds: of what ended there, and of each cut as
-        much as its share, its quotas and its share of problems without a pass."""
+        """Return the constraints on the selected problems, as rows and upper bounds.
+
+        Only problems that ended can be selected. Each cut is limited by its share, its quotas and its share of problems
+        without a pass.
+        """
         from scipy.sparse import coo_array, eye_array, hstack
 
         rows: list[Any] = []
@@ -294,7 +300,7 @@ class _Program:
         return rows, bounds
 
     def _at_last(self) -> Array:
-        """Return the problems in each state when all have all samples."""
+        """Return the number of problems in each state if all have all samples."""
         ended = np.zeros(self._size)
         for key in self._states:
             there = ended[self._index[key, self._levels[-1]]]
@@ -303,8 +309,8 @@ class _Program:
         return ended
 
     def _best(self, ended: Array) -> Array:
-        """Return the teaching share of the best selection for each cut, given the number of problems that ended in each
-        state. Shape [cuts]."""
+        """Return the teaching share of the best selection for each cut; `ended` is the number of problems by state.
+        Shape [cuts]."""
         rows, bounds = self._selection()
         size, cuts = self._size, len(self._cuts)
         from scipy.sparse import coo_array, eye_array, hstack
@@ -317,7 +323,7 @@ class _Program:
 
 
 def _minimise(costs: Array, rows: Sequence[Any], bounds: Sequence[Array], flow: Any, starts: Array) -> Array:
-    """Return the variables of least cost, none below 0, that keep the bounds and the flow."""
+    """Return the variables of least cost that are not negative and satisfy the bounds and the flow."""
     from scipy.optimize import linprog
     from scipy.sparse import vstack
 
@@ -325,5 +331,5 @@ def _minimise(costs: Array, rows: Sequence[Any], bounds: Sequence[Array], flow: 
         costs, A_ub=vstack(rows, format="csr"), b_ub=np.concatenate(bounds), A_eq=flow, b_eq=starts, method="highs"
     )
     if solution.x is None:
-        raise RuntimeError(f"The stopping rule could not be solved for: {solution.message}")
+        raise RuntimeError(f"The stopping rule could not be computed: {solution.message}")
     return np.asarray(solution.x, dtype=float)

@@ -1,4 +1,4 @@
-"""The pass rates of one problem, from its judged samples."""
+"""Computes the pass rate of one problem from its judged samples."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from truegold.verifiers.running.batch import verify_one
 LOOP_TOKENS = 32
 LOOP_ROUNDS = 4
 LONGEST_LOOP = 64
-"""A completion ends in a loop where its last tokens repeat a stretch of at most LONGEST_LOOP tokens at least
-LOOP_ROUNDS times, LOOP_TOKENS tokens or more in all."""
+"""The definition of a loop at the end of a completion: a stretch of at most LONGEST_LOOP tokens is repeated at least
+LOOP_ROUNDS times, over LOOP_TOKENS tokens or more."""
 
 
 def summarise(row: Row, samples: Sequence[SampleRow]) -> ProfileRow:
-    """Return the pass rates of one problem from its judged samples, without what `describe` adds."""
+    """Return the pass rate of one problem from its judged samples; `describe` adds the posterior."""
     scores = [sample["score"] for sample in samples if sample["score"] is not None]
     passes = sum(score == 1.0 for score in scores)
     low, high = wilson_interval(passes, len(scores))
@@ -56,14 +56,14 @@ def summarise(row: Row, samples: Sequence[SampleRow]) -> ProfileRow:
 
 
 def describe(summary: ProfileRow, domain: str, priors: Priors | None) -> ProfileRow:
-    """Return the pass rates of one problem of a domain with what is known of them by the priors of all problems."""
+    """Return the summary of one problem, completed by its posterior under the priors of all problems."""
     judged, passes = summary["judged"], summary["passes"]
     known = priors.after(summary["source"], domain, judged, passes) if priors is not None and judged else None
     return {**summary, **_describe(known)}
 
 
 class _Known(TypedDict):
-    """The columns with what is known of a pass rate."""
+    """The columns with the posterior of a pass rate."""
 
     posterior: list[Component]
     expected_rate: float | None
@@ -76,7 +76,7 @@ class _Known(TypedDict):
 
 @cache
 def _describe(known: Mixture | None) -> _Known:
-    """Return what is known of a pass rate, for the table. It is asked for once for all rows with the same counts."""
+    """Return the columns of a posterior; cached, since many rows have the same counts."""
     if known is None:
         return {**dict.fromkeys(_Known.__annotations__), "posterior": []}  # type: ignore[typeddict-item]
     low, high = known.interval()
@@ -97,7 +97,7 @@ def _is_unread(sample: SampleRow) -> bool:
 
 
 def is_suspect(summary: ProfileRow, agreement: float) -> bool:
-    """Return whether no sample passes and at least `agreement` of all samples give one and the same other answer."""
+    """Return True if no sample passes and at least `agreement` of all samples agree on one other answer."""
     return bool(summary["judged"] and not summary["passes"] and summary["majority_agreement"] >= agreement)
 
 
@@ -109,12 +109,12 @@ def pass_at_k(passes: int, n: int, k: int) -> float:
 
 
 def powers_up_to(n: int) -> list[int]:
-    """Return 1, 2, 4, ... up to n: the k that pass@k is reported at."""
+    """Return 1, 2, 4, ... up to n: the values of k for pass@k."""
     return [2**exponent for exponent in range(n.bit_length()) if 2**exponent <= n]
 
 
 def ends_in_a_loop(token_ids: Sequence[int]) -> bool:
-    """Return whether the last tokens repeat a stretch again and again."""
+    """Return True if the last tokens repeat a stretch over and over."""
     for period in range(1, LONGEST_LOOP + 1):
         span = max(LOOP_ROUNDS * period, LOOP_TOKENS)
         if len(token_ids) < span:
@@ -125,10 +125,10 @@ def ends_in_a_loop(token_ids: Sequence[int]) -> bool:
 
 
 def answer_clusters(answers: Sequence[str], same: Callable[[str, str], bool]) -> list[tuple[str, int]]:
-    """Return each distinct answer and how many samples give it; `same` decides whether two forms are one answer.
+    """Return each distinct answer with its number of votes; `same` decides whether two forms are one answer.
 
-    Equal strings vote together before `same` is asked, so that it is asked once for each pair of distinct forms at
-    most. An answer stands as the form and at the rank that was seen first.
+    Equal strings are counted together first, so that `same` is called at most once for each pair of distinct forms. An
+    answer is represented by its first form, and ordered by it.
     """
     counts: dict[str, int] = {}
     for answer in answers:
@@ -145,12 +145,12 @@ def answer_clusters(answers: Sequence[str], same: Callable[[str, str], bool]) ->
 
 
 def _answer_clusters(row: Row, samples: Sequence[SampleRow]) -> list[tuple[str, int]]:
-    """Return the samples' answers with their votes; the row's verifier says which forms are one answer."""
+    """Return the samples' answers with their votes; the row's verifier decides which forms are one answer."""
     verifier = resolve(row["verifier"])
 
     def same(representative: str, answer: str) -> bool:
         if judges_solutions(verifier) or differ_for_certain(representative, answer):
-            # Programs are alike when they are the same text, and equal texts are one already.
+            # Programs are equal only as texts, and equal texts are already counted together.
             return False
         if key_of(representative) == key_of(answer):
             return True

@@ -1,1 +1,1 @@
-"""Pass rates and what is known of them."""
+"""Pass rates, their estimates, and the lengths of completions."""

@@ -1,30 +1,30 @@
 r"""Estimates pass rates from judged samples: their distribution in a data set (the prior), and the pass rate of each
 problem (its posterior).
 
-    0 passes of 8, where most problems are either easy or hopeless   ->  mean .00, 90 % at 0
-    0 passes of 8, where most pass about half of the time            ->  mean .24, 90 % in .02 to .41
+    0 passes of 8; most problems of the set always or never pass     ->  mean .00, 90 % interval: 0
+    0 passes of 8; most problems of the set pass half of the time    ->  mean .24, 90 % interval: .02 to .41
 
-A problem with c passes of n judged samples does not have the pass rate c / n: 0 of 8 may be bad luck. So the prior is a
-mixture of Beta distributions (`Mixture`), and the posterior of a problem is one too:
+c passes of n judged samples do not mean a pass rate of c / n, since 0 of 8 may be bad luck. The prior is a mixture of
+Beta distributions (`Mixture`), and so is the posterior of a problem:
 
     prior       sum over j of  w_j Beta(a_j, b_j)
     posterior   sum over j of  v_j Beta(a_j + c, b_j + n - c)      v_j ~ w_j B(a_j + c, b_j + n - c) / B(a_j, b_j)
 
-For a group of G further samples, each component has the shares of a beta-binomial distribution (Skellam 1948, "A
-probability distribution derived from the binomial distribution by regarding the probability of success as variable
-between the sets of trials"). The mixture has their weighted mean:
+The outcomes of a group of G further samples have a beta-binomial distribution for each component (Skellam 1948, J. R.
+Stat. Soc. B 10, 257-261), and the mixture has the weighted mean of their probabilities:
 
-    share of ones        E[p]           = a / (a + b)
-    all wrong, dead      E[(1 - p)^G]   = B(a, b + G) / B(a, b)
-    all right, saturated E[p^G]         = B(a + G, b) / B(a, b)
+    passes                  E[p]           = a / (a + b)
+    all wrong (dead)        E[(1 - p)^G]   = B(a, b + G) / B(a, b)
+    all right (saturated)   E[p^G]         = B(a + G, b) / B(a, b)
 
-A single Beta distribution with the same mean and variance is not enough. If a problem is hopeless or like Beta(10, 10)
-with equal probability, 49 % of its groups of eight teach; a single distribution predicts 58 %.
+A single Beta distribution with the same mean and variance is not accurate enough. Take problems that never pass or are
+like Beta(10, 10) with equal probability: 49 % of their groups of eight are mixed, but a single distribution predicts
+58 %.
 
 The components of the prior are the same for all data sets: a spike at 0 and one at 1, for problems that never or always
 pass, and between them Beta distributions that are evenly spaced in log-odds. Their weights maximise the likelihood of
 all counts (empirical Bayes), by expectation maximisation (Dempster, Laird and Rubin 1977). The number of samples of a
-problem may depend on its earlier samples; this does not change the likelihood.
+problem may depend on its earlier samples, since this does not change the likelihood.
 
 A source or a domain with at least GROUP_ROWS problems has its own prior (`Priors`), shrunk towards the prior of all
 problems.
@@ -44,9 +44,9 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 Counts = Mapping[tuple[int, int], int]
-"""Problems by their judged samples and passes."""
+"""The number of problems by (judged samples, passes)."""
 Group = tuple[str | None, str | None]
-"""Source and domain of problems. None stands for all sources or domains."""
+"""The source and the domain of problems. None stands for all sources or domains."""
 
 
 class Component(TypedDict):
@@ -58,35 +58,36 @@ class Component(TypedDict):
 
 
 SPIKE = (0.002, 200.0)
-"""Beta(.002, 200) is a problem that never passes, Beta(200, .002) one that always does."""
+"""The parameters of the spikes: Beta(.002, 200) never passes, Beta(200, .002) always passes."""
 AT_AN_END = 0.01
-"""A component with a smaller parameter is a spike at 0 or 1."""
+"""The size of a parameter below which a component is a spike at 0 or 1."""
 LOG_ODDS = 5.0
 SPACING = 0.4
 DEVIATION = 0.25
-"""The other components are between -5 and 5 in log-odds, .4 apart, with standard deviations of .25."""
+"""The other components have means between -5 and 5 in log-odds, .4 apart, with standard deviations of .25."""
 FIRST_PROBLEMS = 8.0
-"""Problems that are taken to have any pass rate, in addition to the counted ones: a few rows show no shape."""
+"""The weight of a uniform distribution of pass rates in the prior, in problems, for data sets of few rows."""
 GROUP_ROWS = 200
 """The fewest problems of a source or domain with its own prior."""
 GROUP_PROBLEMS = 20.0
-"""The weight of the prior of all problems in the prior of a group, as a number of problems."""
+"""The weight of the prior of all problems in the prior of a group, in problems."""
 MOST_ROUNDS = 2000
+"""The most rounds of expectation maximisation."""
 SETTLED = 1e-7
-"""Expectation maximisation ends when no weight changes by more."""
+"""The change of weights below which expectation maximisation ends."""
 KEPT_WEIGHT = 1e-3
-"""Tables keep no component of a smaller weight."""
+"""The least weight of a component that is stored in tables."""
 NEAR_AN_END = 0.01
-"""Intervals that come so near to 0 or 1 reach it."""
+"""The distance from 0 or 1 within which the end of an interval is extended to it."""
 NEGLIGIBLE = 1e-4
+"""The least weight of a component that is used for intervals."""
 FINENESS = 500
-"""Ends of intervals are searched on a grid of this many steps between 0 and 1. Components with a smaller weight are
-left out."""
+"""The number of grid steps between 0 and 1 on which the ends of intervals are searched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beta:
-    """Beta(a, b)."""
+    """A Beta distribution with the parameters a and b."""
 
     a: float
     b: float
@@ -97,29 +98,29 @@ class Beta:
         return self.a / (self.a + self.b)
 
     def after(self, judged: int, passes: int) -> Beta:
-        """Return the posterior after `passes` of `judged` samples, where this is the prior."""
+        """Return the posterior after `passes` of `judged` samples, with this distribution as prior."""
         return Beta(self.a + passes, self.b + judged - passes)
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Beta distributions with weights: a prior or a posterior of pass rates."""
+    """A mixture of Beta distributions: a prior or a posterior of pass rates."""
 
     weights: Array
-    """The share of each component; together 1. Shape [components]."""
+    """The weight of each component. The weights add up to 1. Shape [components]."""
     a: Array
     b: Array
 
     @classmethod
     def from_components(cls, components: Iterable[Component] | None) -> Mixture | None:
-        """Return the mixture that a table keeps, or None if it has no component."""
+        """Return the mixture of components from a table, or None without components."""
         records = list(components or ())
         if not records:
             return None
         return cls(*(np.array([float(record[name]) for record in records]) for name in ("weight", "a", "b")))
 
     def components(self) -> list[Component]:
-        """Return the components that tables keep."""
+        """Return the components to store in a table, without those of negligible weight."""
         kept = np.flatnonzero(self.weights >= min(KEPT_WEIGHT, float(self.weights.max())))
         shares = self.weights[kept] / self.weights[kept].sum()
         return [
@@ -138,34 +139,34 @@ class Mixture:
         return float(moments(self.weights, self.a, self.b)[2])
 
     def after(self, judged: int, passes: int) -> Mixture:
-        """Return the posterior after `passes` of `judged` samples, where this is the prior."""
+        """Return the posterior after `passes` of `judged` samples, with this distribution as prior."""
         weights = posterior_weights(self.weights, self.a, self.b, float(judged), float(passes))
         return Mixture(weights, self.a + passes, self.b + judged - passes)
 
     def dead_share(self, group_size: int) -> float:
-        """Return how often a group of this size is all wrong."""
+        """Return the probability that all samples of a group of this size are wrong."""
         return float(self.weights @ _likelihood(self.a, self.b, float(group_size), 0.0))
 
     def saturated_share(self, group_size: int) -> float:
-        """Return how often a group of this size is all right."""
+        """Return the probability that all samples of a group of this size are right."""
         return float(self.weights @ _likelihood(self.a, self.b, float(group_size), float(group_size)))
 
     def teaching_share(self, group_size: int) -> float:
-        """Return how often a group of this size has right and wrong samples, so that it teaches."""
+        """Return the probability that a group of this size has right and wrong samples, so that it has advantages."""
         return float(teaching_shares(self.weights, self.a, self.b, float(group_size)))
 
     def below(self, bounds: Array) -> Array:
-        """Return how probable it is that the pass rate is below each of the bounds."""
+        """Return the probability that the pass rate is below each of the bounds."""
         from scipy.special import betainc
 
         probabilities: Array = self.weights @ betainc(self.a[:, None], self.b[:, None], bounds)
         return probabilities
 
     def interval(self, level: float = 0.9) -> tuple[float, float]:
-        """Return the ends of the shortest interval that holds the pass rate with the probability `level`.
+        """Return the ends of the shortest interval that contains the pass rate with the probability `level`.
 
-        What lies between 0 and 1 is in it with that probability too, where it is more than hardly possible: where most
-        problems never pass, 90 % of the posterior of one that did not pass may be the spike at 0 alone.
+        If a rate strictly between 0 and 1 has a probability above (1 - level) / 5, the interval also covers `level` of
+        that probability. Otherwise, the interval of a problem without passes would often be the spike at 0 alone.
         """
         never, always = (float(self.weights[ends < AT_AN_END].sum()) for ends in (self.a, self.b))
         between = (self.a >= AT_AN_END) & (self.b >= AT_AN_END) & (self.weights >= NEGLIGIBLE)
@@ -186,12 +187,14 @@ class Mixture:
             ends = np.interp(known[starts] + level, known, steps)
             shortest = int((ends - steps[starts]).argmin())
             low, high = float(steps[starts[shortest]]), float(ends[shortest])
-        # A few samples cannot distinguish a rate so near to an end from the end itself.
+        # A few samples cannot distinguish a rate near 0 or 1 from 0 or 1.
         return (0.0 if low < NEAR_AN_END else low), (1.0 if high > 1 - NEAR_AN_END else high)
 
     def merge(self, most: int) -> Mixture:
-        """Return a mixture with at most this many components. The most similar neighbours are joined, keeping mean and
-        variance."""
+        """Return a mixture with at most `most` components.
+
+        The most similar neighbours are joined into a component with their mean and variance.
+        """
         order = np.argsort(self.a / (self.a + self.b), kind="stable")
         parts = [Mixture(self.weights[[i]], self.a[[i]], self.b[[i]]) for i in order if self.weights[i] > 0]
         while len(parts) > most:
@@ -206,7 +209,7 @@ class Mixture:
 
 
 def _join(left: Mixture, right: Mixture) -> Mixture:
-    """Return one component with the mean, variance and weight of two components together."""
+    """Return one component with the joint mean, variance and weight of two components."""
     total = left.weights + right.weights
     both = Mixture(*(np.concatenate([getattr(part, name) for part in (left, right)]) for name in ("weights", "a", "b")))
     both = Mixture(both.weights / total, both.a, both.b)
@@ -223,8 +226,10 @@ def _likelihood(a: Array, b: Array, judged: float | Array, passes: float | Array
 
 
 def posterior_weights(weights: Array, a: Array, b: Array, judged: float | Array, passes: float | Array) -> Array:
-    """Return the weights of the components after `passes` of `judged` samples. Shapes [..., components]; counts may
-    have the shape [..., 1]."""
+    """Return the weights of the components after `passes` of `judged` samples.
+
+    Shapes [..., components]; counts may have the shape [..., 1].
+    """
     from scipy.special import betaln
 
     with np.errstate(divide="ignore"):
@@ -235,16 +240,20 @@ def posterior_weights(weights: Array, a: Array, b: Array, judged: float | Array,
 
 
 def teaching_shares(weights: Array, a: Array, b: Array, group_size: float | Array) -> Array:
-    """Return how often groups have right and wrong samples. Shapes [..., components]; the result has no last axis, and
-    sizes may have the shape [..., 1]."""
+    """Return the probabilities that groups have right and wrong samples.
+
+    Shapes [..., components]; the result has no last axis. Sizes may have the shape [..., 1].
+    """
     dead, saturated = _likelihood(a, b, group_size, 0.0), _likelihood(a, b, group_size, group_size)
     shares: Array = np.clip((weights * (1 - dead - saturated)).sum(axis=-1), 0.0, 1.0)
     return shares
 
 
 def moments(weights: Array, a: Array, b: Array) -> tuple[Array, Array, Array]:
-    """Return three moments of each mixture: the mean, the variance of a sample at a known pass rate, E[p (1 - p)], and
-    the variance of the pass rate. Shapes [..., components]; the results have no last axis."""
+    """Return three moments of each mixture: E[p]; E[p (1 - p)], the variance of a sample at a known rate; and Var[p].
+
+    Shapes [..., components]; the results have no last axis.
+    """
     strength = a + b
     mean = (weights * a / strength).sum(axis=-1)
     single = (weights * a * b / (strength * (strength + 1))).sum(axis=-1)
@@ -253,10 +262,9 @@ def moments(weights: Array, a: Array, b: Array) -> tuple[Array, Array, Array]:
 
 
 def stack_mixtures(known: Sequence[Mixture | None]) -> tuple[Array, Array, Array]:
-    """Return the weights, a and b of the components of each mixture. Without a mixture all pass rates are equally
-    probable.
+    """Return the weights, a and b of the components of each mixture, as arrays [mixtures, components].
 
-    Shapes [mixtures, components]. Mixtures with fewer components are filled with the weight 0.
+    For None, all pass rates are equally probable. Mixtures with fewer components are padded with the weight 0.
     """
     most = max((len(mixture.weights) for mixture in known if mixture is not None), default=1)
     weights, a, b = np.zeros((len(known), most)), np.ones((len(known), most)), np.ones((len(known), most))
@@ -279,7 +287,7 @@ def _make_components() -> tuple[Array, Array]:
 
 
 A, B = _make_components()
-"""The components of every prior, from the spike at 0 to that at 1. Shapes [components]."""
+"""The parameters of the components of every prior, from the spike at 0 to the spike at 1. Shapes [components]."""
 
 
 def _any_rate() -> Array:
@@ -292,11 +300,11 @@ def _any_rate() -> Array:
 
 
 def fit_prior(counts: Counts, parent: Mixture | None = None) -> Mixture | None:
-    """Return the distribution of greatest likelihood, or None if nothing was judged.
+    """Return the prior of greatest likelihood, or None without judged samples.
 
-    It is shrunk towards `parent`, the distribution of a larger set of problems, if there is one.
+    It is shrunk towards `parent`, the prior of a larger set of problems, if given.
     """
-    # Sorted, so that a killed profile ends with exactly the same prior.
+    # Sorted, so that a resumed profile has exactly the same prior.
     cells = sorted((cell, rows) for cell, rows in counts.items() if cell[0])
     if not cells:
         return None
@@ -320,7 +328,7 @@ def fit_prior(counts: Counts, parent: Mixture | None = None) -> Mixture | None:
 
 @dataclass(frozen=True)
 class Priors:
-    """The distributions of the pass rates of a data set: of all problems, and of larger sources and domains."""
+    """The priors of a data set: of all problems, and of large sources and domains."""
 
     whole: Mixture
     groups: Mapping[Group, Mixture]
@@ -334,7 +342,7 @@ class Priors:
         return None, None
 
     def of_group(self, group: Group) -> Mixture:
-        """Return the distribution of a group's pass rates."""
+        """Return the prior of a group, by default that of all problems."""
         return self.groups.get(group, self.whole)
 
     def after(self, source: str, domain: str, judged: int, passes: int) -> Mixture:
@@ -346,10 +354,10 @@ class Priors:
 
 
 def fit_priors(counts: Mapping[tuple[str, str], Counts]) -> Priors | None:
-    """Return the distributions of problems that are counted by source and domain, or None if nothing was judged.
+    """Return the priors of problems that are counted by (source, domain), or None without judged samples.
 
-    A source or a domain with GROUP_ROWS judged problems has one of its own, shrunk towards that of all, and so has a
-    domain of a source, shrunk towards that of its source.
+    A source or a domain with GROUP_ROWS judged problems has a prior, shrunk towards the prior of all problems. So has a
+    domain within a source, shrunk towards the prior of the source.
     """
     sums: dict[Group, Counter[tuple[int, int]]] = {}
     for (source, domain), cells in counts.items():
@@ -360,12 +368,12 @@ def fit_priors(counts: Mapping[tuple[str, str], Counts]) -> Priors | None:
     if whole is None:
         return None
     groups: dict[Group, Mixture] = {}
-    # Sources and domains before the domains of sources.
+    # Sources and domains come before domains within sources, whose priors depend on theirs.
     for group in sorted(sums, key=lambda group: (None not in group, str(group))):
         parents: tuple[Group, ...] = ((group[0], None), (None, group[1]))
         above = [parent for parent in parents if parent != group and parent in groups]
         rows = sums[group].total()
-        # The only domain of its source is read as that source is, and the only source as all problems are.
+        # A group with the same problems as a larger one uses the prior of that one, such as an only source.
         is_all_of_another = any(rows == sums[parent].total() for parent in ((None, None), *above))
         if rows < GROUP_ROWS or is_all_of_another:
             continue
@@ -376,8 +384,10 @@ def fit_priors(counts: Mapping[tuple[str, str], Counts]) -> Priors | None:
 
 
 def expected_shares(known: Iterable[tuple[Mixture, int]], group_size: int) -> tuple[float, float, float]:
-    """Return the expected shares of ones, of dead groups and of saturated groups. The problems are given as pairs of a
-    posterior and the number of problems that have it."""
+    """Return the expected shares of passes, of all-wrong groups and of all-right groups.
+
+    `known` has pairs of a posterior and the number of problems with it.
+    """
     total = ones = dead = saturated = 0.0
     for mixture, rows in known:
         total += rows

@@ -1,4 +1,4 @@
-"""The report on a run, one self-contained page and its numbers: `report` is the stage, the rest is its parts."""
+"""Stage `report`: writes the report on a run, one self-contained page and its numbers."""
 
 from truegold.pipeline.report.render import ReviewSettings, open_page
 from truegold.pipeline.report.stage import report

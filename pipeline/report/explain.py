@@ -1,10 +1,10 @@
-"""Everything a run knows of one row, from the line it came from to where it ended.
+"""Explains one row with all that a run recorded about it, from its source line to its end.
 
     explain(Path("runs/demo"), "9f0c21")          a prefix of the row's id, six hex digits at least
     explain(Path("runs/demo"), "raw.jsonl:17")    where the row came from; finds rejected records too
 
-Rows of the same content share an id: the first ROWS_EXPLAINED of them are explained. The tables are scanned with
-filters, so that a row among a million is found without reading the others' texts.
+Rows with the same content share an id: the first ROWS_EXPLAINED of them are explained. The tables are scanned with
+filters, so that one of a million rows is found without reading the texts of the others.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ ROWS_EXPLAINED = 5
 SAMPLES_SHOWN = 3
 CANDIDATES_NAMED = 10
 TEXT_CHARS = 1_500
-"""The characters that the lines show of one text."""
+"""The number of characters shown of one text."""
 
 _ID_PREFIX = re.compile(r"[0-9a-f]{6,20}")
-"""`9f0c21`."""
+"""The start of an id: `9f0c21`."""
 _SOURCE_AND_ROW = re.compile(r"(.+):(\d{1,18})", re.DOTALL)
-"""`raw.jsonl:17`."""
+"""A source and a row number: `raw.jsonl:17`."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """One ledger record, under the stage whose folder it lies in."""
+    """A ledger record, with the stage that wrote it."""
 
     stage: str
     action: str
@@ -56,37 +56,37 @@ class Event:
 
 @dataclass(frozen=True)
 class RowStory:
-    """One row: as it came in, what was done to it, its flags, how the model fared on it, and where it ended."""
+    """The history of one row: its source record, the events, flags, pass rates and samples, and its end."""
 
     row: Fields
     events: tuple[Event, ...]
     flags: tuple[Fields, ...]
     profiles: Mapping[str, Fields]
-    """The row of `profile.parquet` by stage: profile, profile_after."""
+    """The rows of `profile.parquet` by stage: profile, profile_after."""
     samples: tuple[Fields, ...]
     attempts: tuple[Fields, ...]
-    """The attempts of synthesis on it, in order."""
+    """The attempts of synthesis, in order."""
     ended: str
     suspicion: float | None = None
-    """The probability that it is at fault."""
+    """The probability that the row is faulty."""
     log_odds: Mapping[str, float] = field(default_factory=dict)
-    """The log odds that each source of evidence adds."""
+    """The log odds from each source of evidence."""
 
 
 @dataclass(frozen=True)
 class Story:
-    """The rows of one content, or a rejected record."""
+    """The histories of rows with one id, or a rejected record."""
 
     rows: tuple[RowStory, ...]
     more_rows: int
-    """The rows of the same content that are not explained."""
+    """The number of further rows with the same id."""
     reject: Mapping[str, Any] | None
 
 
 def explain(run_dir: Path, row_id: str) -> Story:
-    """Return the story of the rows of an id, or of a row by its source.
+    """Return the history of the rows with an id, or of a row by its source.
 
-    Raises InputError, with one line that helps, if nothing or more than one id goes by that name.
+    Raises InputError with advice if the name matches nothing, or several ids.
     """
     files = open_finished(run_dir)
     try:
@@ -98,22 +98,22 @@ def explain(run_dir: Path, row_id: str) -> Story:
 
 
 class RejectedError(InputError):
-    """The name is that of a record which never became a row."""
+    """The name is that of a rejected record, which never became a row."""
 
     def __init__(self, name: str, reject: Mapping[str, Any]) -> None:
         why = f"{reject['reason']}: {reject['detail']}"
         super().__init__(
-            f"{visible(name)} was rejected, and is no row: {visible(why)}.",
-            REMEDIES.get(reject["reason"], "Mend the record in the data, and curate again."),
+            f"{visible(name)} was rejected, so it is not a row: {visible(why)}.",
+            REMEDIES.get(reject["reason"], "Correct the record in the data, and curate again."),
         )
         self.reject = reject
 
 
 def find_rows(files: RunFiles, name: str) -> pl.DataFrame:
-    """Return the rows, as they came in, that a name means: the first digits of an id, the source's own id, FILE:17.
+    """Return the ingested rows that match a name: the first digits of an id, the source's own id, or FILE:17.
 
-    Raises InputError, with one line that helps, if no rows or rows of several ids go by that name; RejectedError where
-    it is a rejected record's.
+    Raises InputError with advice if the name matches no row, or rows of several ids, and RejectedError if it matches a
+    rejected record.
     """
     source_and_row, is_prefix = _SOURCE_AND_ROW.fullmatch(name), _ID_PREFIX.fullmatch(name.lower()) is not None
     is_named = pl.lit(False)
@@ -121,7 +121,7 @@ def find_rows(files: RunFiles, name: str) -> pl.DataFrame:
         is_named = (pl.col("source") == source_and_row[1]) & (pl.col("source_row") == int(source_and_row[2]))
     elif is_prefix:
         is_named = pl.col("id").str.starts_with(name.lower())
-    # Only rows in whose meta the name stands are parsed for their file, and the id of the source (`data.columns.id`).
+    # `meta` is parsed only in rows that mention the name; it has their file and the source's id (`data.columns.id`).
     mentions = pl.col("meta").str.contains(orjson.dumps(name).decode(), literal=True)
     paths = ("$.source_id", f"$.{NOTES}.{FILE}")
     has_source_id = mentions & pl.any_horizontal(pl.col("meta").str.json_path_match(path) == name for path in paths)
@@ -131,27 +131,27 @@ def find_rows(files: RunFiles, name: str) -> pl.DataFrame:
         raise RejectedError(name, reject)
     if not ids and source_and_row is None and not is_prefix:
         raise InputError(
-            f"{visible(name)!r} names no row.",
+            f"{visible(name)!r} matches no row.",
             "Give six or more hex digits of a row's id, its source and row (FILE:17), or the source's own id.",
         )
     if not ids:
         raise InputError(f"No row of {files.folders['ingest'].parent} is {visible(name)!r}.", _describe_sources(files))
     if len(ids) > 1:
         candidates = ", ".join(ids[:CANDIDATES_NAMED]) + (", ..." if len(ids) > CANDIDATES_NAMED else "")
-        how = "begin with" if rows["id"].str.starts_with(name.lower()).all() else "go by"
+        how = "begin with" if rows["id"].str.starts_with(name.lower()).all() else "match"
         raise InputError(f"{len(ids)} ids {how} {visible(name)}: {candidates}.", "Give more digits of one of them.")
     return rows
 
 
 def _ingested(files: RunFiles) -> pl.LazyFrame:
     rows = files.table("ingest", "rows.parquet")
-    # Without them `open_finished` has raised.
+    # Otherwise `open_finished` has raised.
     assert rows is not None
     return rows
 
 
 def _find_reject(files: RunFiles, name: str) -> Mapping[str, Any] | None:
-    """Return the reject that a name means: by its source and row, its file and row in it, or the source's own id."""
+    """Return the reject with this name: source and row, file and row, or the source's own id."""
     if (path := files.path("ingest", REJECTS_FILE)) is None:
         return None
     _, _, row = name.rpartition(":")
@@ -188,7 +188,7 @@ def _explain_row(files: RunFiles, row: Fields) -> RowStory:
     attempts = _read(files.table("synth", "attempts.parquet"), is_row)
     known: tuple[Fields, ...] = ()
     for _, table in files.tables(SUSPICION_FILE, SUSPICION_STAGES):
-        # After training there are more samples to tell it by.
+        # The suspicion after training is based on more samples, so the last stage counts.
         known = _read(table.drop_nulls("suspicion").with_columns(id="row_id"), is_row) or known
     return RowStory(
         row,
@@ -204,7 +204,7 @@ def _explain_row(files: RunFiles, row: Fields) -> RowStory:
 
 
 def _read(table: pl.LazyFrame | None, is_row: pl.Expr, columns: Sequence[str] = ("*",)) -> tuple[Fields, ...]:
-    """Return the row's lines of a table; none if the run has no such table."""
+    """Return the row's entries in a table; empty if the run has no such table."""
     return () if table is None else tuple(table.filter(is_row).select(columns).collect().to_dicts())
 
 
@@ -229,7 +229,7 @@ def _ended(files: RunFiles, is_row: pl.Expr, events: tuple[Event, ...]) -> str:
 
 
 def explain_lines(story: Story) -> list[str]:
-    """Return the story as lines of plain text, safe to print: no control character of the data reaches the terminal."""
+    """Return the history as lines of plain text, without control characters from the data."""
     text = templates_in(Path(__file__).parent / "page").get_template("explain.txt.jinja")
     words = {"describe_confidence": describe_confidence, "describe_log_odds": describe_log_odds, "row_place": row_place}
     lines = text.render(story=story, field=_field, as_json=_as_json, judged_by=_judged_by, **words)
@@ -237,7 +237,7 @@ def explain_lines(story: Story) -> list[str]:
 
 
 def _judged_by(row: Fields) -> Iterator[tuple[str, str]]:
-    """Yield the tests of a row, or the settings of its verifier, as names and texts."""
+    """Yield the tests of a row, or the settings of its verifier, as pairs of name and text."""
     judged = judged_by(row, TEXT_CHARS)
     tests = judged.get("tests", {})
     for name, case in zip(("tests", *[""] * CASES_SHOWN), tests.get("cases", ()), strict=False):
@@ -254,6 +254,6 @@ def _as_json(value: object) -> str:
 
 
 def _field(name: str, value: str | None, indent: int = 2) -> str:
-    """Return a name and a text, the text's further lines under its first."""
+    """Return a name with a text; further lines of the text are aligned under its first."""
     text = "(none)" if value is None else cut(visible(value), TEXT_CHARS)
     return f"{' ' * indent}{name:<9} " + text.replace("\n", "\n" + " " * (indent + 10))

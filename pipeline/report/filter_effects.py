@@ -1,14 +1,14 @@
-"""Counts what the stages did to the rows: edits, flags, and how the rows that stayed differ from those that came.
+"""Measures the effects of stages on the rows: edits, flags, and the properties of the rows that were kept.
 
     select    pass rate           .31 -> .38     +.29 deviations
     settle    domain geometry     12 % -> 8 %    -.14
     dedup     prompt, characters  181 -> 163     -.09
 
-A filter that takes rows at random moves nothing but by chance. A property that has moved by more than that is listed,
-in standard deviations of all rows that came, the most moved first. Held-out rows are not counted.
+A filter that drops rows at random changes properties only by chance. A property that changed by more is listed, in
+standard deviations over all rows that entered, the largest change first. Held-out rows are not counted.
 
-A pass rate before and after is the expected one, because observed ones rise where rows are taken for their passes. Its
-deviations are those of observed ones: expected rates differ little where few samples say little of each.
+Pass rates are the expected ones, since observed pass rates rise if rows are selected by them. Their changes are given
+in standard deviations of observed rates: expected rates vary little if each is based on few samples.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from truegold.pipeline.tables.rows import KEY
 from truegold.pipeline.tables.run_files import RunFiles
 
 CHANCE = 4.0
-"""A shift counts from this many standard errors on: a random filter goes beyond them once in fifteen thousand."""
+"""The least change in standard errors. A random filter exceeds it once in fifteen thousand cases."""
 LEAST_SHIFT = 0.05
-"""A smaller shift, in standard deviations, is not listed however certain it is."""
+"""The least change that is listed, in standard deviations."""
 FEWEST_ROWS = 30
-"""A filter that drops or keeps fewer rows says nothing of a distribution."""
+"""The least number of dropped, and of kept, rows for measuring a change."""
 
 PASS_RATE, OBSERVED = "pass rate", "observed pass rate"
 TEXTS = ("prompt", "solution", "gold")
-"""Columns whose lengths are watched."""
+"""Columns whose lengths are compared."""
 CATEGORIES = ("source", "domain", "verifier", "gold_kind", "script")
-"""Properties whose shares of values are watched."""
+"""Properties whose values' shares are compared."""
 GOLD_KINDS = {
     "integer": r"^\s*[-+]?\d+\s*$",
     "decimal": r"^\s*[-+]?\d*\.\d+\s*$",
     "letter": r"^\s*\(?[A-Ja-j]\)?\s*$",
     "expression": r"\d",
 }
-"""The kind of a gold is the first whose pattern it has: `-12`, `.5`, `(B)`, `3x+1`; else it is `words`."""
+"""Patterns for kinds of golds; the first match counts: `-12`, `.5`, `(B)`, `3x+1`. Other golds are `words`."""
 
 
 @dataclass(frozen=True)
 class EditCount:
-    """The edits that one stage made in one column for one reason."""
+    """The number of edits of one stage in one column for one reason."""
 
     stage: str
     reason: str
@@ -56,7 +56,7 @@ class EditCount:
 
 
 def count_edits(files: RunFiles) -> tuple[EditCount, ...]:
-    """Count the edits of all stages, the most frequent of each stage first."""
+    """Return the numbers of edits by stage, the most frequent first."""
     return tuple(edit for stage, ledger in files.tables(LEDGER_FILE) for edit in _count_stage_edits(stage, ledger))
 
 
@@ -71,7 +71,7 @@ def _count_stage_edits(stage: str, ledger: pl.LazyFrame) -> list[EditCount]:
 
 @dataclass(frozen=True)
 class ReasonCount:
-    """The rows that are flagged for a reason, and those that it holds back."""
+    """The number of rows that are flagged for a reason, and of those that it holds back."""
 
     reason: str
     rows: int
@@ -80,16 +80,16 @@ class ReasonCount:
 
 @dataclass(frozen=True)
 class Flagged:
-    """The flagged rows of a run."""
+    """The numbers of flagged rows of a run."""
 
     rows: int
     held: int
-    """The rows that a flag holds back."""
+    """The number of rows that a flag holds back."""
     reasons: tuple[ReasonCount, ...]
 
 
 def count_flagged(files: RunFiles) -> Flagged | None:
-    """Return the counts of flagged rows, or None if the run has no flags table yet."""
+    """Return the numbers of flagged rows, or None if the run has no flags yet."""
     if (flags := files.flags(after_training=True)) is None:
         return None
     rows = flags.group_by(KEY).agg(pl.col("blocks").any())
@@ -102,21 +102,21 @@ def count_flagged(files: RunFiles) -> Flagged | None:
 
 @dataclass(frozen=True)
 class FilterShift:
-    """The move of one property of the rows in one stage."""
+    """The change of one property of the rows in one stage."""
 
     stage: str
     feature: str
-    """A number, such as `prompt, characters`, or a property with its value, such as `domain geometry`."""
+    """The property: a number such as `prompt, characters`, or a value such as `domain geometry`."""
     before: float
     after: float
-    """The mean of a number, or the share of the rows that have the value."""
+    """The mean of a number, or the share of rows with the value."""
     is_share: bool
     deviations: float
-    """The distance of the move, in standard deviations of all rows that came."""
+    """The change in standard deviations over all rows that entered."""
 
 
 def measure_filter_shifts(files: RunFiles) -> list[FilterShift]:
-    """Return what the filters of a run have moved, the most moved first."""
+    """Return the changes by the filters of a run, the largest first."""
     moved: list[FilterShift] = []
     for stage in (*ROW_STAGES, "select"):
         kept = files.table(stage, "selected.parquet" if stage == "select" else "rows.parquet")
@@ -190,6 +190,9 @@ def _share_shifts(stage: str, name: str, features: pl.LazyFrame, rows: int, kept
 
 
 def _is_more_than_chance(shift: float, rows: int, kept: int) -> bool:
-    """Return whether a mean has moved, in deviations, by more than keeping `kept` of `rows` at random would move it."""
+    """Return True if a mean changed by more than keeping `kept` of `rows` at random would change it.
+
+    `shift` is in standard deviations.
+    """
     error = math.sqrt((1 - kept / rows) / kept) if kept else math.inf
     return abs(shift) >= max(LEAST_SHIFT, CHANCE * error)

@@ -1,12 +1,12 @@
-"""The rows of the report page: every record of a run with its outcome, packed for the table of the page.
+"""Gathers every record of a run with its outcome, and packs them for the table of the report page.
 
-    outcome "dropped", stage "dedup", reason "exact_duplicate"      in dropped.parquet of that stage
+    outcome "dropped", stage "dedup", reason "exact_duplicate"      a row of this stage's dropped.parquet
     outcome "held for review", stage "settle", reason "held_for_review"
     outcome "selected", stage "select", reason ""
     outcome "rejected", stage "ingest", reason "invalid_json"       not a row: a line of rejects.jsonl
 
-Each row is shown as it was when it left the data, the most suspicious first. With more than MAX_RECORDS records, only
-the texts of those shown are read. The page gets columns for its table, and blocks of cards (`row_cards`):
+Each row is shown with its last content, the most suspicious rows first. With more than MAX_RECORDS records, texts are
+read only for those that are shown. The page has columns for its table, and blocks of cards (`row_cards`):
 
     index    {"rows": 1000, "records": 1000, "columns": {"id": [...], "outcome": [0, 0, 1, ...], ...},
               "names": {"outcome": ["dropped", "selected"], ...}, "cuts": {...}}
@@ -29,36 +29,36 @@ import orjson
 import polars as pl
 
 from truegold.pipeline.report.row_cards import SUSPICION_STAGES, WHOLE, TextCuts, cuts_for, gather_cards
-from truegold.pipeline.running.stage_table import ROW_STAGES
+from truegold.pipeline.running.stage_table import DROPPING_STAGES, ROW_STAGES
 from truegold.pipeline.tables.ledger import DROPPED_FILE
 from truegold.pipeline.tables.reasons import SUSPECT_GOLD, SUSPICION_FILE, DropReason
 from truegold.pipeline.tables.rows import KEY, content_key
-from truegold.pipeline.tables.run_files import HELD_REASONS, KEY_TYPES, Fields, RunFiles, fetch
+from truegold.pipeline.tables.run_files import HELD_REASONS, KEY_TYPES, Fields, RunFiles, fetch, has_id
 from truegold.pipeline.text.shown_text import cut, visible
 
 MAX_RECORDS = 50_000
-"""The most records of a page. With more records, the most suspicious ones are shown, and a random sample of the
-others."""
+"""The largest number of records on a page. If there are more, the page has the most suspicious ones and a random sample
+of the others."""
 
 BLOCK_ROWS = 200
-"""The cards that are unpacked together."""
+"""The number of cards that are unpacked together."""
 GOLD_CHARS = 400
-"""The characters of a gold and of a suggestion that the page has."""
+"""The number of characters of a gold or a suggestion on the page."""
 NAME_CHARS = 200
-"""The characters of a value of the columns in CODED and LISTED."""
+"""The number of characters of a value in the columns CODED and LISTED."""
 CODED = ("source", "split", "domain", "verifier", "outcome", "stage", "reason", "tier", "fault_by")
-"""Columns of few values, which the page has as numbers into `names`."""
+"""Columns with few distinct values, which the page stores as indices into `names`."""
 LISTED = ("flags", "verdicts")
-"""Columns of lists of such values."""
+"""Columns with lists of such values."""
 
 Codes = dict[str, int]
-"""The code of each value of a column."""
+"""Maps each value of a column to its index."""
 
 TEXTS = ["prompt", "gold", "solution", "split", "domain", "verifier", "verifier_args", "context"]
 """The columns of a row that the page shows."""
 
 SUREST = 0.99
-"""The probability of a flag that calls itself certain and was not measured."""
+"""The largest probability of a flag whose precision was not measured."""
 
 TEXT_TYPES = dict.fromkeys([*TEXTS, "seen"], pl.String)
 
@@ -66,7 +66,7 @@ EVIDENCE_SOURCES = ("samples", "model", "rules", "doubts", "wording")
 """The sources of suspicion (`suspicion.joined`)."""
 
 FLAGGING_STAGES = ("well_posed", "flag")
-"""The stages before `settle`; it gets the rows of the last one in the run."""
+"""The stages that may precede `settle`; it reads the rows of the first one here that the run has."""
 
 
 @dataclass(frozen=True)
@@ -74,22 +74,22 @@ class EndedRows:
     """The records that are shown."""
 
     rows: pl.DataFrame
-    """A line for each row: KEY, TEXTS, outcome, stage, reason, suspicion, tier, suggestion, fault, fault_by, seen."""
+    """The shown rows, with KEY, TEXTS, outcome, stage, reason, suspicion, tier, suggestion, fault, fault_by, seen."""
     rejects: tuple[Fields, ...]
-    """The lines of rejects.jsonl."""
+    """The shown lines of rejects.jsonl."""
     records: int
-    """All records of the run, shown or not."""
+    """The number of all records of the run."""
 
     @property
     def shown(self) -> int:
-        """How many records are shown."""
+        """The number of shown records."""
         return self.rows.height + len(self.rejects)
 
 
 def gather_ended_rows(files: RunFiles, limit: int = MAX_RECORDS, suspected_by: RunFiles | None = None) -> EndedRows:
     """Return the records of a run, the most suspicious rows first.
 
-    suspected_by: the stages that tell how suspicious rows are, where they are others than those that rows go through.
+    `suspected_by` has the stages that determine the suspicion, if these differ from the stages in `files`.
     """
     scan = _scan_ends(files)
     total = scan.select(pl.len()).collect(engine="streaming").item()
@@ -104,7 +104,7 @@ def gather_ended_rows(files: RunFiles, limit: int = MAX_RECORDS, suspected_by: R
 
 
 def _before_decisions(files: RunFiles) -> tuple[RunFiles, RunFiles]:
-    """Return a run as it was before `settle`, and the whole run without reviewers' decisions."""
+    """Return a run as before `settle`, and the whole run without reviewers' decisions."""
     if "settle" not in files:
         return files, files
     stages = list(files.folders)
@@ -113,8 +113,8 @@ def _before_decisions(files: RunFiles) -> tuple[RunFiles, RunFiles]:
 
 
 def _table_of(row: Mapping[str, Any], files: RunFiles) -> str:
-    """Return the path, within the run, of the table that has the row as the page shows it."""
-    if row["seen"] is not None:
+    """Return the path, relative to the run, of the table with the row as it is shown."""
+    if row["stage"] not in DROPPING_STAGES and row["seen"] is not None:
         return f"{next(name for name in FLAGGING_STAGES if name in files)}/rows.parquet"
     if row["outcome"] in ("dropped", "held for review", "in reserve"):
         return f"{row['stage']}/{DROPPED_FILE}"
@@ -124,7 +124,7 @@ def _table_of(row: Mapping[str, Any], files: RunFiles) -> str:
 
 
 def _scan_ends(files: RunFiles) -> pl.LazyFrame:
-    """Return every row once, as it was when it left or at the end."""
+    """Return every row once, with its last content."""
     frames = []
     reason = pl.col("drop_reason")
     for stage, dropped in files.drops((*ROW_STAGES, "select")):
@@ -142,15 +142,21 @@ def _scan_ends(files: RunFiles) -> pl.LazyFrame:
 
 
 def _as_reviewed(rows: pl.DataFrame, files: RunFiles) -> pl.DataFrame:
-    """Return the rows with `seen`, a key of the content (`content_key`) for rows that a reviewer may decide about.
-    These are the rows before `settle`, with their original gold.
+    """Return the rows with `seen`, the content key of each row that a reviewer may decide about, else null.
+
+    These rows have the content from before `settle`, with their original gold. Rows that an earlier stage dropped are
+    among them, since a decision can bring them back: the first of each id, unless a row of this id reached `settle`.
     """
-    stage = next((name for name in FLAGGING_STAGES if name in files), "flag")
-    table = files.table(stage, "rows.parquet")
-    flagged = [] if table is None else fetch(table, rows, TEXTS)
-    if not flagged:
+    stage = next((name for name in FLAGGING_STAGES if name in files), None)
+    table = None if stage is None else files.table(stage, "rows.parquet")
+    if table is None:
         return rows.with_columns(seen=pl.lit(None, pl.String))
-    seen = pl.DataFrame([{**row, "seen": content_key(row)} for row in flagged], schema_overrides=TEXT_TYPES)
+    left = table.filter(has_id(rows["id"])).select("id").collect()["id"]
+    gone = files.dropped_before_review(set(rows["id"]).difference(left))
+    reviewed = [*fetch(table, rows, TEXTS), *gone.select(*KEY, *TEXTS).iter_rows(named=True)]
+    seen = pl.DataFrame([{**row, "seen": content_key(row)} for row in reviewed], schema_overrides=TEXT_TYPES)
+    if seen.is_empty():
+        return rows.with_columns(seen=pl.lit(None, pl.String))
     joined = rows.join(seen, on=KEY, how="left", suffix="_seen", maintain_order="left")
     has_seen = pl.col("seen").is_not_null()
     texts = [pl.when(has_seen).then(pl.col(f"{name}_seen")).otherwise(pl.col(name)).alias(name) for name in TEXTS]
@@ -164,11 +170,11 @@ def _as_end(table: pl.LazyFrame, outcome: pl.Expr, stage: str, reason: pl.Expr) 
 
 
 def _rank(ends: pl.LazyFrame, files: RunFiles, *, is_drawn: bool) -> pl.LazyFrame:
-    """Return the rows with `fault`, the probability of a fault, in order: the highest first, then flagged rows, then
-    the others. The others are in the order of the data, or if not all can be shown, in the random order of their ids.
+    """Return the rows with `fault`, the probability of a fault, the highest first, then flagged rows, then all others.
 
-    `fault` is the row's suspicion, or the precision of the flag that holds it back if this is larger. `fault_by` is the
-    reason of this flag, or the strongest evidence of the suspicion.
+    The others are in the order of the data, or of their ids, which is random, if not all can be shown. `fault` is the
+    larger of the row's suspicion and the precision of a flag that holds it back. `fault_by` is the reason of that flag,
+    or the strongest evidence of the suspicion.
     """
     ranked = ends.join(_suspicion(files), on=KEY, how="left").join(_blocking(files), on=KEY, how="left")
     suspicion, rule = pl.col("suspicion"), pl.col("rule")
@@ -184,7 +190,7 @@ def _rank(ends: pl.LazyFrame, files: RunFiles, *, is_drawn: bool) -> pl.LazyFram
 
 
 def _suspicion(files: RunFiles) -> pl.LazyFrame:
-    """Return the suspicion of each row, and its strongest evidence, from the last stage that has it."""
+    """Return the suspicion of each row with its strongest evidence, from the last stage that has it."""
     texts = dict.fromkeys(("tier", "suggestion", "told_by"), pl.String)
     frames = [pl.LazyFrame(schema={**KEY_TYPES, "suspicion": pl.Float64, **texts})]
     logs = {
@@ -200,7 +206,8 @@ def _suspicion(files: RunFiles) -> pl.LazyFrame:
 
 
 def _blocking(files: RunFiles) -> pl.LazyFrame:
-    """Return for each flagged row the surest of the rules that hold it back, and the confidence of any."""
+    """Return for each flagged row the most precise of the flags that hold it back, and the highest confidence of
+    any."""
     if (flags := files.flags(after_training=True)) is None:
         return pl.LazyFrame(schema={**KEY_TYPES, "rule": pl.Float64, "rule_name": pl.String, "flagged": pl.Float64})
     measured = [
@@ -208,7 +215,7 @@ def _blocking(files: RunFiles) -> pl.LazyFrame:
         for name in ("precision", "rows")
     ]
     precision, rows = measured
-    # The mean of the posterior of a uniform prior: 26 of 26 do not make it certain.
+    # The mean of the posterior with a uniform prior: 26 of 26 is not certainty.
     known = (precision * rows + 1) / (rows + 2)
     flags = flags.with_columns(precision=pl.coalesce(known, pl.col("confidence").clip(0.0, SUREST)))
     # The confidence of `suspect_gold` is the agreement of samples, not a probability.
@@ -222,7 +229,7 @@ def _blocking(files: RunFiles) -> pl.LazyFrame:
 
 
 def _rejects(files: RunFiles, room: int) -> tuple[tuple[Fields, ...], int]:
-    """Return the first rejected records, as many as there is room for, and how many there are."""
+    """Return the first `room` rejected records, and the number of all."""
     if (path := files.path("ingest", "rejects.jsonl")) is None:
         return (), 0
     with path.open("rb") as lines:
@@ -232,21 +239,21 @@ def _rejects(files: RunFiles, room: int) -> tuple[tuple[Fields, ...], int]:
 
 @dataclass(frozen=True)
 class PageRows:
-    """All rows of a run as the page holds them."""
+    """All rows of a run, packed for the page."""
 
     index: str
     blocks: tuple[str, ...]
     shown: int
-    """The records in the page."""
+    """The number of records on the page."""
     records: int
-    """The records of the run."""
+    """The number of records in the run."""
     cuts: TextCuts
     cards: Sequence[Fields] = field(default=(), repr=False)
-    """The cards as they were before they were packed."""
+    """The cards before packing."""
     prompts: Sequence[str] = field(default=(), repr=False)
 
     def texts(self) -> Iterator[str]:
-        """Yield the texts in which the page renders mathematics."""
+        """Yield the texts that may contain formulas to render."""
         yield from self.prompts
         for card in self.cards:
             yield card.get("solution") or ""
@@ -256,7 +263,7 @@ class PageRows:
 def gather_page_rows(files: RunFiles, limit: int = MAX_RECORDS, *, is_blind: bool = False) -> PageRows:
     """Return the rows of a run, the most suspicious first, then the rejected records.
 
-    is_blind: whether all that tells of reviewers' decisions is left out: rows are shown as they were before `settle`.
+    `is_blind`: rows are shown as before `settle`, without anything that depends on reviewers' decisions.
     """
     before, files = _before_decisions(files) if is_blind else (files, files)
     ended = gather_ended_rows(before, limit, suspected_by=files)
@@ -265,7 +272,7 @@ def gather_page_rows(files: RunFiles, limit: int = MAX_RECORDS, *, is_blind: boo
     cards = gather_cards(files, rows, cuts)
     for row, card in zip(rows.iter_rows(named=True), cards, strict=True):
         if long := _long_texts(row, cuts):
-            # The page names the table with the whole texts.
+            # The page names the table that has the whole texts.
             card["cut"] = long | {"table": _table_of(row, files)}
     columns: dict[str, list[Any]] = {
         "id": rows["id"].to_list(),
@@ -288,22 +295,23 @@ def gather_page_rows(files: RunFiles, limit: int = MAX_RECORDS, *, is_blind: boo
     names = {name: list(known) for name, known in codes.items()}
     index = {"rows": ended.shown, "records": ended.records, "columns": columns, "names": names, "cuts": asdict(cuts)}
     blocks = [cards[start : start + BLOCK_ROWS] for start in range(0, len(cards), BLOCK_ROWS)]
-    packed = pack({**index, "block_rows": BLOCK_ROWS})
-    # A gold may be a formula that no dollar signs mark.
+    packed = pack({**index, "block_rows": BLOCK_ROWS, "dropping_stages": DROPPING_STAGES})
+    # A gold may be a formula without dollar signs.
     golds = [f"{gold} ${gold}$" for gold in columns["gold"] if gold and set(gold) & {"\\", "^", "$"}]
     texts = [*columns["prompt"], *golds]
     return PageRows(packed, tuple(map(pack, blocks)), ended.shown, ended.records, cuts, cards, texts)
 
 
 def _long_texts(row: Mapping[str, Any], cuts: TextCuts) -> dict[str, int]:
-    """Return the lengths of the texts of a row that the page cuts."""
+    """Return the lengths of a row's texts that the page shortens."""
     limits = {"prompt": cuts.prompt, "gold": GOLD_CHARS, "suggestion": GOLD_CHARS, "solution": cuts.prompt}
     return {name: len(row[name]) for name, limit in limits.items() if row[name] and len(row[name]) > limit}
 
 
 def whole_texts(files: RunFiles, row_id: str, source_key: tuple[str, int] | None, *, is_blind: bool) -> Fields | None:
-    """Return the uncut texts of a row as the page shows them, or None if the run has no such row. source_key: the
-    source of the row, because cleaning may change rows with the same content differently.
+    """Return the whole texts of a row on the page, or None if the run has no such row.
+
+    `source_key` chooses among rows with one id, which cleaning may have made different.
     """
     before, files = _before_decisions(files) if is_blind else (files, files)
     named = _scan_ends(before).filter(pl.col("id") == row_id).sort("source", "source_row").collect(engine="streaming")
@@ -322,13 +330,13 @@ def whole_texts(files: RunFiles, row_id: str, source_key: tuple[str, int] | None
 
 
 def _rival(card: Fields) -> str | None:
-    """Return the answer with most votes that is not gold."""
+    """Return the answer with the most votes other than the gold."""
     others = (answer["texts"][0] for answer in card.get("answers", ()) if answer["kind"] == "alternative")
     return next(others, None)
 
 
 def pack(value: Any) -> str:
-    """Return JSON, deflated and in base64."""
+    """Return a value as JSON, deflated and in base64."""
     return base64.b64encode(zlib.compress(orjson.dumps(value), 6)).decode()
 
 
@@ -337,14 +345,14 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _code(values: Iterable[str | None], codes: Codes) -> list[int | None]:
-    """Return the code of each value. New values are added to `codes`."""
+    """Return the index of each value, and add new values to `codes`."""
     return [
         None if value is None else codes.setdefault(cut(visible(value), NAME_CHARS), len(codes)) for value in values
     ]
 
 
 def _with_measures(rows: pl.DataFrame, files: RunFiles) -> pl.DataFrame:
-    """Return the rows with their pass rates, the reasons of their flags, and of the verdicts on their samples."""
+    """Return the rows with their pass rates, and the reasons of their flags and of their samples' verdicts."""
     keys = rows.lazy().select(KEY)
     rates = {"rate": pl.Float64, "passes": pl.Int32, "judged": pl.Int32, "n": pl.Int32}
     tables = {
@@ -358,7 +366,7 @@ def _with_measures(rows: pl.DataFrame, files: RunFiles) -> pl.DataFrame:
     if (after := files.table("profile_after", "profile.parquet")) is not None:
         tables["after"] = after.select(*KEY, pl.col("pass_rate").alias("after"))
     if (flags := files.flags(after_training=True)) is not None:
-        # Those first that hold the row back.
+        # Reasons that hold the row back come first.
         reasons = pl.col("reason").sort_by("blocks", "reason", descending=[True, False]).unique(maintain_order=True)
         tables["flags"] = flags.group_by(KEY).agg(flags=reasons, holds=pl.col("blocks").any())
     if (samples := files.table("profile", "samples.parquet")) is not None:
@@ -372,7 +380,7 @@ def _with_measures(rows: pl.DataFrame, files: RunFiles) -> pl.DataFrame:
 def _add_rejects(
     rejects: Sequence[Fields], columns: dict[str, list[Any]], codes: dict[str, Codes], cards: list[Fields], chars: int
 ) -> None:
-    """Add the rejected records to the columns. Their excerpts are shown as prompts, and they have no id."""
+    """Add the rejected records to the columns. They have no id; their excerpts are shown as prompts."""
     for reject in rejects:
         known = {
             "prompt": cut(visible(reject["excerpt"]), chars),

@@ -1,8 +1,8 @@
-"""Pass rates of a run's problems before and after training.
+"""Measures the pass rates of a run's problems before and after training.
 
-The mean is over problems; where they got different numbers of samples, over the means of their posteriors. Its
-interval is Wilson's at the effective number of samples: the samples of one problem resemble each other, so that eight
-of them say less than eight problems would (Kish's design effect).
+The mean is over problems: of their pass rates, or of their posterior means if their numbers of samples differ. The
+interval is Wilson's with an effective number of samples: samples of one problem are alike, so eight of them give less
+information than eight problems would (Kish's design effect).
 
     Held-out problems   100 problems   800 samples   mean .41   95 % from .36 to .46   never 12   always 3
 """
@@ -20,16 +20,16 @@ from truegold.pipeline.tables.run_files import RunFiles
 from truegold.verifiers.rates import Z_95, wilson_interval
 
 HELDOUT = "Held-out problems"
-"""The name of their group."""
+"""The name of the group of held-out problems."""
 
 MAX_STEPS = 10
-"""The bars of a histogram above that of no passes; with fewer samples a problem there is one for each count of passes.
-"""
+"""The number of bars of a histogram, apart from the one for 0. With fewer samples per problem, there is one for each
+count of passes."""
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """Pass rates of one group of problems, before or after training. Rates are None if nothing was judged."""
+    """The pass rates of one group of problems before or after training. Rates are None if no sample was judged."""
 
     problems: int
     judged_problems: int
@@ -44,12 +44,12 @@ class Distribution:
     truncated: float | None
     tokens_mean: float | None
     bars: tuple[int, ...]
-    """Problems by pass rate: the first bar is exactly 0, the last exactly 1, between them equal steps."""
+    """The number of problems by pass rate: the first bar is exactly 0, the last exactly 1, with equal steps between."""
 
 
 @dataclass(frozen=True)
 class ProblemGroup:
-    """The same problems before and after; `after` is None if they were not profiled again."""
+    """The pass rates of a group of problems; `after` is None if they were not profiled again."""
 
     name: str
     note: str
@@ -58,7 +58,7 @@ class ProblemGroup:
 
 
 def measure_pass_rates(files: RunFiles) -> tuple[ProblemGroup, ...]:
-    """Return the groups of problems whose pass rates the run knows."""
+    """Return the groups of problems with known pass rates."""
     before, after = files.table("profile", "profile.parquet"), files.table("profile_after", "profile.parquet")
     if before is None:
         return ()
@@ -77,7 +77,7 @@ def measure_pass_rates(files: RunFiles) -> tuple[ProblemGroup, ...]:
 
 
 def _describe(profile: pl.LazyFrame | None) -> Distribution | None:
-    """Return the pass rates of a profile, or None if there are no problems."""
+    """Return the pass rates in a profile, or None if it has no problems."""
     if profile is None:
         return None
     rate, (expected, doubt) = pl.col("pass_rate"), _expected_rate(profile)
@@ -107,8 +107,8 @@ def _describe(profile: pl.LazyFrame | None) -> Distribution | None:
 def _expected_rate(profile: pl.LazyFrame) -> tuple[pl.Expr, pl.Expr]:
     """Return the pass rate of each problem, and the mean variance of its posterior.
 
-    Where some problems got further samples because of what their first ones showed, observed rates are biased, and the
-    means of the posteriors are not.
+    If some problems got more samples because of their first ones, observed rates are biased, and the means of the
+    posteriors are used.
     """
     rate = pl.col("pass_rate")
     sampled_alike = profile.select(pl.col("n").n_unique() <= 1).collect(engine="streaming").item()
@@ -122,13 +122,13 @@ def _interval(row: Mapping[str, float]) -> tuple[float | None, float | None]:
     judged = int(row["samples"] - row["unjudged_samples"])
     if not problems:
         return None, None
-    # The design effect: how many times more samples it takes than if each were of a problem of its own.
+    # The design effect: the ratio of samples needed to those needed if each came from a different problem.
     if problems < 2 or mean in (0.0, 1.0):
-        # There is no spread to learn the design effect from: each problem counts as one sample, to be careful.
+        # The design effect cannot be estimated without spread. As a caution, each problem counts as one sample.
         effect = judged / problems
     else:
         effect = max(1.0, row["variance"] / problems * judged / (mean * (1 - mean)))
-    # Wilson's interval depends on z*z/n alone, so that dividing n by the effect is multiplying z by its root.
+    # Wilson's interval depends only on z*z/n, so dividing n by the effect equals multiplying z by its root.
     return wilson_interval(round(mean * judged), judged, Z_95 * math.sqrt(effect))
 
 

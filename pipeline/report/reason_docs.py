@@ -1,4 +1,4 @@
-"""The meaning of each reason, read from the documentation's own tables, which the package ships (`page/*.md`).
+"""Reads the explanations of reasons from the documentation's tables, which the package includes (`page/*.md`).
 
 explain_reasons()["gold_wrapped"]
     {"example": 'gold "Answer: 72"', "means": '"#### 72", "Answer: 72", ...: more around gold than the answer, ...'}
@@ -19,7 +19,7 @@ _HEADS = {
     "what is changed": "means",
     "meaning and repair": "means",
 }
-"""The heads of the columns that explain a reason, and the key of each."""
+"""Maps the headings of columns that explain a reason to the keys of the explanation."""
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _BAR = re.compile(r"(?<!\\)\|")
 _NAME = re.compile(r"`(\w+)`")
@@ -27,7 +27,7 @@ _NAME = re.compile(r"`(\w+)`")
 
 @cache
 def explain_reasons() -> dict[str, dict[str, str]]:
-    """Return of each reason what it `means`, an `example` and a `remedy`, as far as the documentation has them."""
+    """Return the explanation of each reason: what it `means`, an `example` and a `remedy`, as far as documented."""
     explained: dict[str, dict[str, str]] = {}
     for page in PAGES:
         heads: list[str] = []
@@ -43,20 +43,20 @@ def explain_reasons() -> dict[str, dict[str, str]]:
 
 
 def explain_reason(reason: str) -> str:
-    """Return the explanation of a reason as one text, for a tooltip; an empty one where the documentation has none."""
+    """Return the explanation of a reason as one text for a tooltip; empty if it is not documented."""
     texts = explain_reasons().get(reason, {})
     parts = [texts.get("means"), f"Such as: {texts['example']}" if "example" in texts else None, texts.get("remedy")]
     return ". ".join(part.rstrip(".") for part in parts if part)
 
 
 def exemplify_reason(reason: str) -> str:
-    """Return an example of a reason, or what it means if there is none."""
+    """Return an example of a reason, or its meaning if there is none."""
     texts = explain_reasons().get(reason, {})
     return f"Such as: {texts['example']}" if "example" in texts else texts.get("means", "")
 
 
 def _names(cell: str) -> Iterator[str]:
-    """Yield the reasons of a cell; "`evaluation_copy`, `_overlap`" names two that begin alike."""
+    """Yield the reasons in a cell; "`evaluation_copy`, `_overlap`" has two with the same beginning."""
     stem = ""
     for name in _NAME.findall(cell):
         stem = stem if name.startswith("_") else name.partition("_")[0]

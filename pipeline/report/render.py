@@ -1,13 +1,12 @@
-"""Draws the report as one self-contained HTML page: no network, no other files, and nothing of the data is run.
+"""Renders the report as one self-contained HTML page, which needs no network and runs nothing from the data.
 
-Texts of rows reach the page packed (`page_rows`), and are written by its script to text nodes alone; others go
-through the template's escaping. Should that ever fail, the page's content security policy lets no script run but the
-page's own, which it names by hash, and no request leave, but to the server of `truegold review` that sent the page.
-KaTeX is part of the page only where a text shown has maths in it. It and Tabulator lie in `pipeline/third_party`; the
-page carries the licence of each that it embeds.
+Texts of rows are packed (`page_rows`), and the page's script writes them only to text nodes. All other texts pass the
+template's escaping. As a second defence, the content security policy allows only the page's own scripts, by hash, and
+no requests except to the server of `truegold review`. KaTeX is included only if a text has formulas. KaTeX and
+Tabulator are in `pipeline/third_party`; the page includes their licences.
 
-Charts are numbers turned into coordinates here, and drawn by the template as inline SVG. A line chart is 320 by 150
-units; its plot leaves room for the labels of the value axis at the left and of the steps below.
+Charts are computed here as coordinates, and drawn by the template as inline SVG. A line chart is 320 by 150 units,
+with room for the value labels at the left and the step labels below.
 """
 
 from __future__ import annotations
@@ -45,58 +44,58 @@ _SCRIPT_NAMES = (
     "base maths differences data views filters queue table card measures store review bulk completions print start"
 )
 SCRIPTS = tuple(f"{name}.js" for name in _SCRIPT_NAMES.split())
-"""The page's own scripts, in the order in which they are run."""
+"""The page's own scripts, in the order in which they run."""
 
 WIDTH, HEIGHT = 320.0, 150.0
-"""The size of a chart."""
+"""The size of a chart, in SVG units."""
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 8.0, 8.0, 20.0
-"""The margins around its plot."""
+"""The margins around the plot of a chart."""
 
 MAX_POINTS = 400
-"""The most points of a line: more than pixels across would only make the page large."""
+"""The largest number of points of a line; more than its width in pixels would only make the page larger."""
 
 DOTTED_POINTS = 30
-"""A line of so few points gets a dot for each, which a line alone would hide."""
+"""The number of points up to which a line also has dots."""
 
 REASONS_SHOWN = 2
-"""The reasons that the flow names for the rows that left at a stage."""
+"""The number of reasons that the flow names for each stage."""
 
-GUIDELINES = """Keep: the problem can be answered, and gold is the right answer.
-Fix gold: the problem is sound, and gold is wrong: give the right answer in the form that gold has.
-Drop: the problem cannot be answered as it stands (something is missing or contradictory, several answers are right).
-Unsure: you cannot tell; the row stays held back, and another reviewer may decide.
+GUIDELINES = """Keep: the problem can be answered, and the gold is right.
+Fix gold: the problem is sound, and the gold is wrong. Give the right answer in the same form as the gold.
+Drop: the problem cannot be answered (something is missing or contradictory, or several answers are right).
+Unsure: you cannot decide. The row stays held back, and another reviewer may decide.
 
-Solve the problem before you look at the votes. Many systems can be wrong together."""
+Solve the problem before you look at the votes. Many systems can make the same mistake."""
 
-"""The guidelines of a review where the folder of decisions has none."""
+"""The guidelines of a review if the folder of decisions has none."""
 
 _SOURCE_MAP = re.compile(r"^(//# |/\*# )sourceMappingURL=.*$", re.MULTILINE)
-"""`//# sourceMappingURL=katex.min.js.map`, which would have a browser ask for that file."""
+"""A source map's address, `//# sourceMappingURL=katex.min.js.map`, which a browser would request."""
 _MATHS_IN_BODY = re.compile(r'class="(?:row-text|line) maths')
-"""An element of the page whose text has maths in it."""
+"""The class of an element whose text has formulas."""
 _FONT_SOURCES = re.compile(r"src:url\(fonts/([\w-]+)\.woff2\)[^;}]*")
-"""`src:url(fonts/KaTeX_Main-Bold.woff2) format("woff2"),url(...)`, in place of which the font itself is put."""
+"""A font's address in a style sheet, `src:url(fonts/KaTeX_Main-Bold.woff2) format("woff2"),url(...)`."""
 
 
 @dataclass(frozen=True)
 class ReviewSettings:
-    """The content of the page of `truegold review` beyond the report."""
+    """The settings of the page of `truegold review`."""
 
     reviewer: str
     token: str
-    """Every call of the page to its server bears it."""
+    """The token that each of the page's requests must have."""
     guidelines: str | None = None
-    """The guidelines of the review, as plain text; GUIDELINES if it is None."""
+    """The guidelines as plain text; None means GUIDELINES."""
     blind: bool = False
-    """Whether the decisions of other reviewers are hidden."""
+    """True if other reviewers' decisions are hidden."""
     queue: tuple[tuple[str, str, int], ...] | None = None
-    """The keys (id, source, source_row) of the rows to read, in order, or None if the reviewer chooses in the page."""
+    """The keys (id, source, source_row) of the rows to review in order, or None if the reviewer chooses on the page."""
     drawn: str = "suspicious"
-    """How the queue was drawn, as decisions keep it: `suspicious`, or `random:SEED`."""
+    """The draw of the queue as decisions record it: `suspicious`, or `random:SEED`."""
 
 
 def open_page(run_dir: Path, review: ReviewSettings | None = None) -> str:
-    """Return the page of a run that lies on disk. Raises InputError if it is not a run, or has no rows yet."""
+    """Return the page of a run on disk. Raises InputError if it is not a run or has no rows yet."""
     return render(gather_run(run_dir, is_blind=review is not None and review.blind), review)
 
 
@@ -123,7 +122,7 @@ def render(sections: Sections, review: ReviewSettings | None = None) -> str:
 
 
 def render_plain(template: str, title: str, **values: Any) -> str:
-    """Return a page without rows to browse, with the style, the maths and the policy of the report."""
+    """Return a page without a table of rows, in the style of the report and with its policy."""
     values |= {"rows": None, "completions": None, "review": None}
     return _fill_page(
         template, title, settings={}, scripts=("base.js", "maths.js"), styles=("page.css",), libraries=(), **values
@@ -140,7 +139,7 @@ def _fill_page(
     libraries: Sequence[str],
     **values: Any,
 ) -> str:
-    """Return the page that a template makes of values, with the scripts and styles that it needs."""
+    """Return a page from a template and values, with the needed scripts and styles."""
     body = _templates().get_template(template).render(values)
     if _MATHS_IN_BODY.search(body) and "katex" not in libraries:
         libraries = ("katex", *libraries)
@@ -162,18 +161,17 @@ def _fill_page(
 
 @dataclass(frozen=True)
 class _Library:
-    """The parts of a library of others that a page embeds."""
+    """The parts of a third-party library that a page includes."""
 
     script: str
     style: str
     notice: str
-    """Its name, version and licence, which every page with it has to carry."""
+    """The name, version and licence, which must be on every page with the library."""
 
 
 @cache
 def _read_library(name: str) -> _Library:
-    """Return a library of `third_party`, without the lines that would have a browser ask for source maps, and with its
-    fonts inside its style sheet."""
+    """Return a library from `third_party`, without its source maps, and with its fonts inside the style sheet."""
     folder = THIRD_PARTY / name
     origin = tomllib.loads(_read(folder / "ORIGIN.toml"))
     (script,) = folder.glob("*.min.js")
@@ -223,17 +221,17 @@ def _format_percent(share: float | None, digits: int = 1) -> str:
 
 
 def _format_number(value: float | None) -> str:
-    """Return four significant digits, and None as a dash."""
+    """Return a number with four significant digits, and None as a dash."""
     return "–" if value is None else f"{value:.4g}"
 
 
 def _show_words(code: str) -> str:
-    """Return suspect_gold as suspect gold."""
+    """Return `suspect_gold` as "suspect gold"."""
     return show(code).replace("_", " ")
 
 
 def _quote_path(path: str) -> str:
-    """Return a path as it is typed in a shell."""
+    """Return a path quoted for a shell."""
     return shlex.quote(visible(path))
 
 
@@ -243,7 +241,8 @@ def _read(path: Path) -> str:
 
 
 def _policy(scripts: list[str], *, calls_server: bool) -> str:
-    """Return the content security policy. KaTeX places its boxes by style attributes, so that styles stay allowed."""
+    """Return the content security policy. Inline styles are allowed, since KaTeX positions boxes with style
+    attributes."""
     connect = " connect-src 'self';" if calls_server else ""
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
@@ -261,30 +260,30 @@ class Tick:
 
 @dataclass(frozen=True)
 class ChartLine:
-    """One metric's line."""
+    """The line of one metric in a chart."""
 
     name: str
     points: str
     """The value of SVG's `points` attribute."""
     dots: tuple[tuple[float, float], ...]
-    """The coordinates of dots, if there are any."""
+    """The coordinates of dots; empty for long lines."""
 
 
 @dataclass(frozen=True)
 class LineChart:
-    """The chart of one curve: its lines, and the marks across and up."""
+    """The chart of one curve: its lines and the ticks of both axes."""
 
     title: str
     lines: tuple[ChartLine, ...]
     across: tuple[Tick, ...]
     up: tuple[Tick, ...]
     marks: tuple[Tick, ...] = ()
-    """The marks where guards have acted."""
+    """Marks at the steps where guards acted."""
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar of a histogram. `hint` is shown where the pointer rests on it."""
+    """A bar of a histogram; `hint` is its tooltip."""
 
     x: float
     y: float
@@ -296,7 +295,7 @@ class Bar:
 
 
 def line_chart(curve: Curve) -> LineChart:
-    """Lay out a curve; shares have an axis from 0 to 1."""
+    """Return the chart of a curve. The axis of a rate goes from 0 to 1."""
     points = [point for metric in curve.metrics for point in metric.points]
     steps_shown = [*(step for step, _ in points), *(alarm.step for alarm in curve.alarms)]
     first, last = min(steps_shown), max(steps_shown)
@@ -332,7 +331,7 @@ def line_chart(curve: Curve) -> LineChart:
 
 
 def thinned(metric: Metric) -> Sequence[Point]:
-    """Return at most MAX_POINTS points, the first and the last among them."""
+    """Return at most MAX_POINTS points, including the first and the last."""
     points = metric.points
     if len(points) <= MAX_POINTS:
         return points
@@ -348,13 +347,13 @@ def ticks(low: float, high: float) -> list[float]:
         high = low + span
     magnitude = 10.0 ** math.floor(math.log10(span / 4))
     step = next(magnitude * nice for nice in (1, 2, 5, 10) if magnitude * nice >= span / 4)
-    # A bound that is a multiple of the step stays one in spite of rounding.
+    # The tolerance keeps a bound that is a multiple of the step.
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [round(multiple * step, 12) for multiple in range(first, last + 1)]
 
 
 def histogram(distribution: Distribution, tallest: int) -> list[Bar]:
-    """Return bars on the scale of `tallest`, so that before and after can be compared."""
+    """Return the bars of a histogram on the scale of `tallest`, so that two histograms can be compared."""
     counts = distribution.bars
     width = (WIDTH - 2 * RIGHT) / len(counts)
     last = len(counts) - 1
@@ -376,5 +375,5 @@ def histogram(distribution: Distribution, tallest: int) -> list[Bar]:
 
 
 def flow_reasons(passage: Passage) -> list[tuple[str, int]]:
-    """Return why most of the rows that ended at a stage did."""
+    """Return the most frequent reasons of the rows that ended at a stage."""
     return sorted(passage.lost.items(), key=lambda entry: (-entry[1], entry[0]))[:REASONS_SHOWN]

@@ -2,9 +2,8 @@
 
     gsm8k.jsonl   rows 900   ones .62   dead .06   saturated .21   informative .73     groups of 8 samples
 
-The estimate uses the posterior of each problem's pass rate (`rates.posterior`), because the pass rates of selected
-problems tend to be nearer to the mean in new samples. Samples that could not be judged have no reward; their share is
-shown too.
+The estimate uses the posterior of each problem's pass rate (`rates.posterior`), since new samples of selected problems
+are usually nearer to the mean. Samples that could not be judged have no reward; their share is shown separately.
 """
 
 from __future__ import annotations
@@ -23,23 +22,22 @@ BY = ("source", "domain", "verifier")
 EVERYTHING = "all"
 """The name of the group of all problems."""
 GROUPS_SHOWN = 20
-"""The page shows at most this many sources, domains and verifiers. The table has all of them."""
+"""The largest number of sources, of domains and of verifiers on the page; the table has all."""
 
 
 @dataclass(frozen=True)
 class RewardRatio:
-    """The expected rewards of problems with the same source, domain or verifier. Shares are None if no sample was
-    judged."""
+    """The expected rewards of problems with one source, domain or verifier. Shares are None if no sample was judged."""
 
     by: str
-    """The property by which the problems are grouped: `source`, `domain` or `verifier`. `all` for all problems."""
+    """The property that the problems share: `source`, `domain` or `verifier`; `all` for all problems."""
     name: str
     """The name of the source, domain or verifier."""
     when: str
     """`profiled` for the problems before selection, `selected` for the selected ones."""
     rows: int
     judged_rows: int
-    """The rows with a judged sample."""
+    """The number of rows with a judged sample."""
     unjudged: float | None
     """The share of all samples that could not be judged."""
     ones: float | None
@@ -55,8 +53,9 @@ class RewardRatio:
 def measure_reward_ratios(
     profile: pl.LazyFrame, rows: pl.LazyFrame, selected: pl.LazyFrame | None, group_size: int
 ) -> list[RewardRatio]:
-    """Return the expected rewards of all training rows, then by each column of BY, largest group first. rows: the
-    profiled rows. selected: the selected rows, or None without a selection.
+    """Return the expected rewards of all training rows, then by each column of BY, the largest group first.
+
+    `rows` are the profiled rows, and `selected` the selected ones, or None without a selection.
     """
     counts = profile.filter(pl.col("split") != "heldout").select(*KEY, "n", "judged", "passes", "posterior")
     table = counts.join(rows.select(*KEY, "domain", "verifier"), on=KEY)
@@ -65,7 +64,7 @@ def measure_reward_ratios(
         table = table.join(chosen, on=KEY, how="left").with_columns(pl.col("selected").fill_null(False))
     else:
         table = table.with_columns(selected=pl.lit(False))
-    # Rows of one source and domain with the same counts have the same posterior.
+    # Rows with the same source, domain and counts have the same posterior.
     counted = table.group_by(*BY, "selected", "n", "judged", "passes").agg(
         pl.len().alias("rows"), pl.col("posterior").first()
     )
@@ -114,7 +113,7 @@ class Rewards:
     group_size: int
     ratios: tuple[RewardRatio, ...]
     shown: tuple[RewardRatio, ...]
-    """The rows of the table on the page. Sources, domains and verifiers are listed if there are several."""
+    """The ratios on the page; sources, domains and verifiers are listed only if there are several."""
 
 
 def measure_rewards(files: RunFiles, group_size: int) -> Rewards | None:

@@ -1,12 +1,12 @@
-"""The cards of rows: the details of a row on the report page.
+"""Gathers the cards of rows: the details of a row on the report page.
 
-    flags with evidence, answers with votes, samples, how the verifier reads gold and answers, neighbours, ledger
+    flags with evidence, answers with votes, samples, the verifier's readings of gold and answers, neighbours, ledger
 
-All tables are read once for the rows of the page. JSON of stages and verifiers is put into words:
+Each table is read once for all rows of the page. JSON from stages and verifiers is put into words:
 
     {"measured": {"precision": 0.86, "right": 28, "rows": 43, "corpora": 7}, "options": "A and C"}
-        [["measured", "right in 28 of 43 rows of 7 corpora, 86 % of a corpus in the mean"], ["options", "A and C"]]
-        28 of 43 is the share over all rows; 86 % is the mean of the shares of the 7 corpora.
+        [["measured", "right in 28 of 43 rows of 7 corpora; mean of the corpora 86 %"], ["options", "A and C"]]
+        28 of 43 is the share over all rows; 86 % is the mean of the shares in the 7 corpora.
     {"rung": "exact", "gold": "1/2", "answer": "0.5", "form": "boxed"}
         {"gold": "1/2", "answer": "0.5", "how": "compared as exact numbers, taken from a box"}
 """
@@ -37,81 +37,81 @@ from truegold.verifiers.registry import BUILT_IN
 from truegold.verifiers.running.batch import verify_one
 
 SUSPICION_STAGES = ("suspect", "profile", AFTER_TRAINING)
-"""The stages that compute suspicions. A later one has more samples."""
+"""The stages that compute suspicions, in order; a later one has more samples."""
 FACT_CHARS = 600
-"""The characters that are shown of one fact."""
+"""The number of characters shown of one fact."""
 MOST_PARTS = 12
-"""The entries that are shown of a list, or of a table within the evidence."""
+"""The number of entries shown of a list or an object in the evidence."""
 NEIGHBOURS_SHOWN = 6
-"""The neighbours that a card shows side by side with its row."""
+"""The largest number of neighbours on a card."""
 ROWS_READ = 300
-"""The number of most suspicious rows whose answers are read by their verifier. A verdict may take long."""
+"""The number of most suspicious rows whose answers are verified for their readings, which may take long."""
 ANSWERS_READ = 3
-"""The answers of such a row that are read."""
+"""The number of answers of such a row that are read."""
 ANSWERS_SHOWN = 8
-"""The classes of answers that a card shows; the rest is counted."""
+"""The number of classes of answers on a card; the rest is only counted."""
 SYSTEMS_SHOWN = 80
-"""The systems that are named behind one answer."""
+"""The largest number of systems that are named for one answer."""
 
 _SHOWN_ELSEWHERE = ("rows", "texts", "golds", "kept", "kept_id", PROPOSED)
-"""Evidence that the card shows as neighbours or cases, not as facts."""
+"""Evidence that the card shows as neighbours or cases instead of facts."""
 
 EVIDENCE_WORDS: Mapping[str, Mapping[str, str]] = orjson.loads(
     (package_files(__package__) / "evidence_words.json").read_bytes()
 )
-"""Evidence in words: its names (`names`), the rungs of `verifiers/math` (`rung`), and the forms of answers in responses
-(`form`)."""
+"""Words for evidence: for its names (`names`), the rungs of `verifiers/math` (`rung`), and the forms of answers in
+responses (`form`)."""
 
 
 @dataclass(frozen=True)
 class TextCuts:
-    """The lengths at which a page cuts texts. The run's tables have them whole."""
+    """The lengths to which a page shortens texts; the run's tables have the whole texts."""
 
     prompt: int
-    """Characters of a prompt and of a solution."""
+    """The number of characters of a prompt or a solution."""
     completion: int
-    """Characters of a completion, of its beginning and its end."""
+    """The number of characters of a completion, from its start and its end."""
     samples: int
-    """Completions of a row: of different answers first."""
+    """The number of completions per row; different answers come first."""
     edited: int = 1_500
-    """Characters of a text before and after an edit."""
+    """The number of characters of a text before and after an edit."""
     answer: int = 200
-    """Characters of an answer."""
+    """The number of characters of an answer."""
 
 
 CUTS = (
     (2_000, TextCuts(prompt=4_000, completion=2_000, samples=8)),
     (12_000, TextCuts(prompt=2_000, completion=600, samples=4)),
 )
-"""The cuts for a page of up to this many rows."""
+"""The lengths for pages with up to this number of rows."""
 FEWEST = TextCuts(prompt=800, completion=300, samples=2)
-"""The cuts for a page of more."""
+"""The lengths for larger pages."""
 WHOLE = TextCuts(*[sys.maxsize] * 5)
-"""The cuts for a row with whole texts: none."""
+"""The lengths for whole texts."""
 
 
 def cuts_for(rows: int) -> TextCuts:
-    """Return the cuts for a page of this many rows."""
+    """Return the lengths for a page with this number of rows."""
     return next((cuts for most, cuts in CUTS if rows <= most), FEWEST)
 
 
 def middle_cut(text: str, limit: int) -> str:
-    """Return beginning and end of a text, which has its answer at the end, saying how much is missing."""
+    """Return the start and the end of a text, which has its answer, with the number of characters left out."""
     if len(text) <= limit:
         return visible(text)
     head, tail = limit * 2 // 3, limit - limit * 2 // 3
-    # Only the parts that are shown are made visible: the rest may be long.
+    # Only the shown parts are made visible, since the rest may be long.
     return f"{visible(text[:head])} … ({len(text) - limit:,} characters left out) … {visible(text[-tail:])}"
 
 
 def longer_than(limit: int, *texts: str | None) -> dict[str, int]:
-    """Return `{"chars": length}` of the longest of these texts where that is longer than `limit`, else `{}`."""
+    """Return `{"chars": length}` for the longest of the texts if it exceeds `limit`, else `{}`."""
     longest = max((len(text) for text in texts if text is not None), default=0)
     return {"chars": longest} if longest > limit else {}
 
 
 def gather_cards(files: RunFiles, rows: pl.DataFrame, cuts: TextCuts) -> list[Fields]:
-    """Return the card of each row, in order. Unknown facts have no key."""
+    """Return the card of each row, in order. A card has no keys for empty values."""
     keys = rows.select(KEY)
     flags = _flags(files, keys)
     answers = _answers(files, keys, cuts)
@@ -143,7 +143,7 @@ def gather_cards(files: RunFiles, rows: pl.DataFrame, cuts: TextCuts) -> list[Fi
 
 
 def judged_by(row: Mapping[str, Any], chars: int) -> Fields:
-    """Return the beginning of the `tests` of a row, or the `settings` of its verifier."""
+    """Return the start of a row's `tests`, or the `settings` of its verifier."""
     if row["verifier"] in BUILT_IN and judges_solutions(_verifier(row["verifier"])):
         return {"tests": shown_tests(row["verifier_args"], chars)}
     return {"settings": list_evidence(read_evidence(row["verifier_args"]))}
@@ -172,7 +172,7 @@ def _flag(flag: Mapping[str, Any]) -> Fields:
 
 
 def _answers(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> dict[RowKey, list[Fields]]:
-    """Return the classes of answers of each row, as the last stage that wrote them for the row counted them."""
+    """Return the classes of answers of each row, from the last stage that counted them."""
     answers: dict[RowKey, list[Fields]] = {}
     for _, table in files.tables(ANSWERS_FILE, SUSPICION_STAGES):
         counted = group_by_row(fetch(table, keys, ["kind", "spellings", "votes", "systems"]))
@@ -195,7 +195,7 @@ def _answers(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> dict[RowKey
 
 
 def _samples(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> dict[RowKey, list[Fields]]:
-    """Return some completions of each row: the first of each answer, then the second of each, and so on."""
+    """Return some completions of each row: the first with each answer, then the second with each, and so on."""
     if (table := files.table("profile", "samples.parquet")) is None:
         return {}
     columns = ["sample", "completion", "finish_reason", "score", "reason", "extracted", "evidence"]
@@ -221,7 +221,7 @@ def _samples(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> dict[RowKey
 
 
 def _ledger(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> tuple[dict[RowKey, list[Fields]], list[Fields]]:
-    """Return the records of each row in the order of the stages, and the records whose evidence names other rows."""
+    """Return the ledger records of each row in the order of the stages, and the records that name other rows."""
     ledger: dict[RowKey, list[Fields]] = {}
     linked: list[Fields] = []
     for stage, table in files.tables(LEDGER_FILE):
@@ -230,7 +230,7 @@ def _ledger(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> tuple[dict[R
             if "kept_id" in evidence:
                 linked.append({**record, "evidence": evidence})
             if record["action"] == Action.FLAG:
-                # The card shows flags on their own.
+                # The card shows flags separately.
                 continue
             entry: Fields = {
                 "stage": stage,
@@ -249,7 +249,7 @@ def _ledger(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> tuple[dict[R
 
 
 def _suspicion_evidence(files: RunFiles, keys: pl.DataFrame) -> dict[RowKey, Fields]:
-    """Return the evidence of samples, rules and an asked model on each row."""
+    """Return the evidence from samples, rules and an asked model for each row."""
     return {
         row_key(record): read_evidence(record["evidence"])
         for _, table in files.tables(SUSPICION_FILE, SUSPICION_STAGES)
@@ -260,9 +260,9 @@ def _suspicion_evidence(files: RunFiles, keys: pl.DataFrame) -> dict[RowKey, Fie
 def _link_neighbours(
     rows: pl.DataFrame, flags: Mapping[RowKey, list[Fields]], linked: Iterable[Mapping[str, Any]]
 ) -> dict[RowKey, list[Fields]]:
-    """Return the neighbours of each row, `{"row": position in the page, "relation": "same problem"}`.
+    """Return the neighbours of each row: `{"row": index on the page, "relation": "same problem"}`.
 
-    rows: those of the page in its order; linked: ledger records whose evidence names the row that was kept instead.
+    `rows` are those of the page in order, and `linked` ledger records that name the row that was kept instead.
     """
     keys: list[RowKey] = rows.select(KEY).rows()
     by_name = {f"{source}:{source_row}": index for index, (_, source, source_row) in enumerate(keys)}
@@ -293,8 +293,10 @@ def _link_neighbours(
 
 
 def _read_answers(row: Mapping[str, Any], answers: Sequence[Fields]) -> list[Fields]:
-    """Return the readings of a row's most frequent answers; none if its verifier judges programs, or is not built
-    in, since the page does not run its code."""
+    """Return the verifier's readings of a row's most frequent answers.
+
+    Empty if the verifier judges programs or is not built in: the page never runs such code.
+    """
     name = row["verifier"]
     if row["gold"] is None or name not in BUILT_IN or judges_solutions(_verifier(name)):
         return []
@@ -320,7 +322,7 @@ def _verifier(name: str) -> Verifier:
 
 
 def list_evidence(evidence: Mapping[str, Any], without: Sequence[str] = ()) -> list[list[str]]:
-    """Return the names and texts of the evidence. Keys in `without` are shown elsewhere."""
+    """Return the names and texts of the evidence, without the keys in `without`."""
     return [
         [EVIDENCE_WORDS["names"].get(name, visible(name).replace("_", " ")), describe(name, value)]
         for name, value in evidence.items()
@@ -332,14 +334,14 @@ def describe(name: str, value: Any) -> str:
     """Return one value in words."""
     if name == "measured" and isinstance(value, dict) and {"precision", "right", "rows", "corpora"} <= value.keys():
         counts = f"right in {value['right']} of {value['rows']} rows of {value['corpora']} corpora"
-        return f"{counts}, {100 * value['precision']:.0f} % of a corpus in the mean"
+        return f"{counts}; mean of the corpora {100 * value['precision']:.0f} %"
     if name in ("rung", "form") and isinstance(value, str):
         return EVIDENCE_WORDS[name].get(value, visible(value))
     return cut(visible(_words(value)), FACT_CHARS)
 
 
 def say_value(value: Any) -> str:
-    """Return any value in words; an empty one is nothing."""
+    """Return any value in words, and an empty one as "nothing"."""
     return "nothing" if value in (None, "", [], {}) else describe("", value)
 
 
@@ -361,7 +363,7 @@ def _words(value: Any) -> str:
 
 
 def _entry(value: Any) -> str:
-    """Return a value of an object: `[2, 3]` is `2 of 3`, `[0.5, 0.25]` a change, `0.5 → 0.25`."""
+    """Return a value of an object in words: `[2, 3]` is `2 of 3`, and `[0.5, 0.25]` a change, `0.5 → 0.25`."""
     if isinstance(value, list) and len(value) == 2 and all(isinstance(part, int | float) for part in value):
         first, second = value
         if isinstance(first, int) and isinstance(second, int) and first <= second:
@@ -371,7 +373,7 @@ def _entry(value: Any) -> str:
 
 
 def read_evidence(text: str | None) -> dict[str, Any]:
-    """Return the evidence of a table's row, which is a JSON object; anything else under the name `evidence`."""
+    """Return the evidence in a table's cell as an object; other JSON values under the key `evidence`."""
     if not text:
         return {}
     value = orjson.loads(text)
@@ -379,7 +381,7 @@ def read_evidence(text: str | None) -> dict[str, Any]:
 
 
 def describe_reading(evidence: Mapping[str, Any], limit: int = 200) -> dict[str, str] | None:
-    """Return how a verifier read gold and answer, and how it compared them, or None if the evidence does not say."""
+    """Return how a verifier read the gold and the answer, and how it compared them, or None without such evidence."""
     sides = {side: cut(visible(str(evidence[side])), limit) for side in ("gold", "answer") if evidence.get(side)}
     hows = [EVIDENCE_WORDS[name].get(str(evidence.get(name)), "") for name in ("rung", "form")]
     hows += [visible(str(evidence[name])) for name in ("unread", "error") if evidence.get(name)]
@@ -388,13 +390,14 @@ def describe_reading(evidence: Mapping[str, Any], limit: int = 200) -> dict[str,
 
 
 def describe_log_odds(log_odds: Mapping[str, float]) -> str:
-    """Return what each source of evidence adds, the weightiest first: `prior −2.9, model +4.0, samples +0.4`."""
+    """Return the log odds of each source of evidence, the largest first: `prior −2.9, model +4.0, samples +0.4`."""
     ordered = sorted(log_odds.items(), key=lambda item: (item[0] != "prior", -abs(item[1])))
     return ", ".join(f"{source} {log:+.1f}".replace("-", "−") for source, log in ordered)
 
 
 def describe_confidence(reason: str, confidence: float | None) -> str:
-    """Return the confidence of a flag in words: of samples it is their agreement, which is not a probability."""
+    """Return the confidence of a flag in words. For `suspect_gold` it is the agreement of samples, not a
+    probability."""
     if confidence is None:
         return "confidence not measured"
     return f"{confidence:.0%} of samples agree" if reason == SUSPECT_GOLD else f"confidence {confidence:.0%}"

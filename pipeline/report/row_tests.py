@@ -1,10 +1,11 @@
-"""The tests of a program as its card shows them.
+"""Formats the tests of a program for its card.
 
     stdio     {"cases": [["1 2", "3"], ...], "more": 7, "heads": ["stdin", "expected output"]}
     calls     {"cases": [["add(1, 2)", "3"], ...], "heads": ["call", "expected"]}
     others    {"code": "assert add(1, 2) == 3"}
 
-`chars` is the length of all of them where the page cuts them, and `settings` what else they say, such as the checker.
+`chars` is the number of characters of all tests if the page shortens them, and `settings` has further properties, such
+as the checker.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from truegold.verifiers.code import BadSuite, Suite, read_suite
 from truegold.verifiers.code.suite.reading import CallCase, Calls, Stdio
 
 CASES_SHOWN = 20
-"""The cases of a long suite that a card shows unless all are asked for."""
+"""The number of cases of a long suite that a card shows."""
 CASE_CHARS = 600
-"""The characters of an input and of an output among them."""
+"""The number of characters shown of an input and of an output."""
 
 
 def shown_tests(verifier_args: str | None, limit: int) -> Fields:
-    """Return the tests of a row of the verifier `code`, at most `limit` characters of them."""
+    """Return the tests of a row of the verifier `code`, up to `limit` characters."""
     settings: Mapping[str, Any] = json.loads(verifier_args or "{}")
     try:
         suite = read_suite(settings)
@@ -45,7 +46,7 @@ def shown_tests(verifier_args: str | None, limit: int) -> Fields:
 
 
 def _cases(pairs: Iterable[tuple[str, str]], limit: int) -> Fields:
-    """Return the cases, of more than `limit` characters the first ones with the beginning of their texts."""
+    """Return the cases: all of them up to `limit` characters in total, else the first ones with shortened texts."""
     whole = [[visible(text.rstrip("\n")) for text in pair] for pair in pairs]
     total = sum(len(text) for pair in whole for text in pair)
     if total <= limit:
@@ -65,7 +66,7 @@ def _call(entry_point: str, case: CallCase) -> str:
 
 
 def _settings(suite: Suite) -> list[list[str]]:
-    """Return what a suite says beyond its cases, if it is not the usual."""
+    """Return the settings of a suite that differ from the usual ones."""
     checker = getattr(suite.tests, "checker", None)
     known = {
         "language": None if suite.language == "python" else suite.language,

@@ -1,4 +1,4 @@
-"""Compares two runs over the stages that both have finished: rows, texts, flags and pass rates, and why they differ.
+"""Compares two runs over the stages that both have finished: rows, texts, flags, pass rates, and causes of differences.
 
     rows     kept -> clean: other_language   12 rows   9f0c..., 1a2b...   because clean.languages: [] -> ["en"]
     rows     settle: held_for_review -> kept 3 rows    77aa...            because decisions: none -> fix by ada
@@ -6,12 +6,12 @@
     flags    proof: 3 rows more, multi_part: 1 row fewer
     rates    mean pass rate of 900 rows 0.41 -> 0.44
 
-A row is known by its content (`id`), so that a renamed or reordered file changes nothing; rows of the same content are
-paired in the order of source and row. Rows that are left over in both runs at the same source and row were changed in
-the data. Texts are compared as 64-bit hashes: a row takes some 200 bytes here, at any length, and two different
-texts are taken for the same once in 10^19 comparisons.
+Rows are matched by content (`id`), so that a renamed or reordered file makes no difference. Rows with the same content
+are paired in the order of source and row. If both runs have an unmatched row at the same source and row, it was changed
+in the data. Texts are compared as 64-bit hashes: a row takes about 200 bytes at any length, and two different texts are
+confused once in 10^19 comparisons.
 
-Stages that only one of the runs has finished are named and left out, so that a half-finished run can be compared.
+Stages that only one of the runs has finished are listed and ignored, so that an unfinished run can be compared.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ from truegold.pipeline.text.templates import templates_in
 COLUMNS = ["prompt", "gold", "solution", "domain", "verifier", "verifier_args", "split"]
 """The columns that are compared."""
 OUTCOMES = {"rows": "kept", "selected": "selected", "heldout": "held out"}
-"""The outcome of the rows in each table at the end of a run."""
+"""Maps each table at the end of a run to the outcome of its rows."""
 DECISIONS = "decisions"
-"""The name of the cause where reviewers' decisions differ."""
+"""The name of the cause if reviewers' decisions differ."""
 EXAMPLES = 5
-"""The ids that are named for each kind of change."""
+"""The number of ids that are named for each kind of change."""
 VALUE_CHARS = 120
-"""The characters shown of a setting's value."""
+"""The number of characters shown of a setting's value."""
 
 _DECIDING_STAGE = "settle"
 """The stage that applies reviewers' decisions."""
 _DECIDED = ["decided", "decided_b"]
-"""The columns that `_with_decisions` adds: what was decided in the first and the second run, null for nothing."""
+"""The columns from `_with_decisions`: the decision in the first and in the second run, or null."""
 _OF_CONFLICTS = ("conflict_settled", "conflict_overruled", "settled_duplicate")
-"""Reasons of rows without a decision, in conflict with a row that has one."""
+"""Reasons of rows without a decision that are in conflict with a decided row."""
 _DECISION_REASONS = ("reviewer_keep", RESTORED, "reviewer_fix", "reviewer_drop", "reviewers_disagree", *_OF_CONFLICTS)
 _GOLD_CHARS = 40
-"""The characters shown of a gold that a reviewer gave."""
+"""The number of characters shown of a reviewer's gold."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One difference: its name, and its value in the first and in the second run."""
+    """A setting that differs, with its value in the first and in the second run."""
 
     stage: str
     name: str
@@ -66,20 +66,20 @@ class Setting:
 
 @dataclass(frozen=True)
 class Transition:
-    """Rows that ended in one way in the first run and in another in the second."""
+    """Rows with one outcome in the first run and another in the second."""
 
     first: str
     second: str
     rows: int
     ids: tuple[str, ...]
     because: tuple[Setting, ...]
-    """The reviewers' decisions, where these differ; else the differences in settings of the stage that decided it, or
-    of one before it."""
+    """The differences that explain it: of reviewers' decisions, or of settings of the deciding stage or an earlier
+    one."""
 
 
 @dataclass(frozen=True)
 class TextChange:
-    """Rows left in both runs with another value of a column, and the edits that only one of the runs made in them."""
+    """Rows that remain in both runs with different values of a column, and the edits that only one run made in them."""
 
     column: str
     rows: int
@@ -90,7 +90,7 @@ class TextChange:
 
 @dataclass(frozen=True)
 class FlagChange:
-    """Rows in both runs that carry a flag in one of them only."""
+    """Rows in both runs that have a flag in only one of them."""
 
     reason: str
     only_first: int
@@ -101,7 +101,7 @@ class FlagChange:
 
 @dataclass(frozen=True)
 class RateChange:
-    """Pass rates of the rows profiled in both runs."""
+    """The pass rates of the rows that were profiled in both runs."""
 
     rows: int
     changed: int
@@ -112,7 +112,7 @@ class RateChange:
 
 @dataclass(frozen=True)
 class InputChange:
-    """The data that came in: rows in the data of both runs, of one alone, and rows that were changed in the data."""
+    """The numbers of rows in the data of both runs or only one, and of rows that were changed in the data."""
 
     both: int
     only_first: int
@@ -123,24 +123,24 @@ class InputChange:
     ids_second: tuple[str, ...]
     ids_changed: tuple[tuple[str, str], ...]
     rejects: Mapping[str, tuple[int, int]]
-    """Rejected records of the first and the second run by reason."""
+    """The numbers of rejected records of the first and the second run, by reason."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Everything that differs between two runs."""
+    """All differences between two runs."""
 
     first: str
     second: str
     stages: tuple[str, ...]
-    """The stages that both have finished."""
+    """The stages that both runs have finished."""
     stages_first: tuple[str, ...]
     stages_second: tuple[str, ...]
-    """The stages that only one has finished."""
+    """The stages that only the first or only the second run has finished."""
     settings: tuple[Setting, ...]
     source: InputChange
     left: tuple[int, int]
-    """How many rows each run has left."""
+    """The number of remaining rows in each run."""
     transitions: tuple[Transition, ...]
     texts: tuple[TextChange, ...]
     flags: tuple[FlagChange, ...]
@@ -148,9 +148,9 @@ class Difference:
 
 
 def diff_runs(first_dir: Path, second_dir: Path, examples: int = EXAMPLES) -> Difference:
-    """Compare two runs, naming this many `examples` of ids for each kind of change.
+    """Return the differences between two runs, with up to `examples` ids for each kind of change.
 
-    Raises InputError if a folder is not a run, or has no rows yet.
+    Raises InputError if a folder is not a run or has no rows yet.
     """
     whole_first, whole_second = open_finished(first_dir), open_finished(second_dir)
     common = [stage for stage in whole_first.records if stage in whole_second]
@@ -174,11 +174,11 @@ def diff_runs(first_dir: Path, second_dir: Path, examples: int = EXAMPLES) -> Di
 
 
 def _compare_settings(first: RunFiles, second: RunFiles) -> list[Setting]:
-    """Return where settings and code differ, in the order of the stages, which must be the same in both runs.
+    """Return the differences of settings and code, in the order of the stages; both runs must have the same stages.
 
     clean    clean.languages: [] -> ["en"]       another setting
     clean    version 1 -> 2                      another version of the stage's code
-    ingest   the data differs                    the same setting, other content
+    ingest   the data differs                    the same settings, but other content
     """
     return [
         difference
@@ -202,7 +202,7 @@ def _compare_stage(stage: str, first: Mapping[str, Any], second: Mapping[str, An
 
 
 def _flatten(value: Any, prefix: str = "") -> dict[str, Any]:
-    """Return `{"a": {"b": 1}}` as `{"a.b": 1}`; lists stay whole."""
+    """Return `{"a": {"b": 1}}` as `{"a.b": 1}`; lists are not flattened."""
     if not isinstance(value, Mapping):
         return {prefix: value}
     flat: dict[str, Any] = {}
@@ -213,19 +213,19 @@ def _flatten(value: Any, prefix: str = "") -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Pairs:
-    """The rows of two runs; columns of the second run end in `_b`."""
+    """The paired rows of two runs; columns of the second run end in `_b`."""
 
     both: pl.DataFrame
-    """Rows in both: id, outcome, SOURCE_KEY and COLUMNS (hashes, null where the row was dropped)."""
+    """Rows in both runs: id, outcome, SOURCE_KEY, and hashes of COLUMNS (null if the row was dropped)."""
     only_first: pl.DataFrame
     only_second: pl.DataFrame
-    """Rows in one run alone: id and outcome."""
+    """Rows in only one run: id and outcome."""
     changed: pl.DataFrame
-    """Rows of the same source and row with other content: id, outcome and hashes as they came in."""
+    """Rows with the same source and row but different content: id, outcome, and hashes of the ingested content."""
 
 
 def _pair(first: RunFiles, second: RunFiles) -> _Pairs:
-    """Pair the rows of two runs, which must have the same stages."""
+    """Return the paired rows of two runs, which must have the same stages."""
     first_rows, second_rows = _rows(first), _rows(second)
     both = first_rows.join(second_rows, on=["id", "copy"], how="inner", suffix="_b")
     first_rest = first_rows.join(second_rows, on=["id", "copy"], how="anti")
@@ -240,7 +240,8 @@ def _pair(first: RunFiles, second: RunFiles) -> _Pairs:
 
 
 def _rows(files: RunFiles) -> pl.DataFrame:
-    """Return a row for each that came in: id, copy, SOURCE_KEY, outcome, hashes as it came in (`raw_`) and ended."""
+    """Return the ingested rows: id, copy, SOURCE_KEY, outcome, and hashes of the ingested (`raw_`) and the last
+    content."""
     ingested = files.table("ingest", "rows.parquet")
     assert ingested is not None
     raw = [_hashed(name).alias(f"raw_{name}") for name in COLUMNS]
@@ -265,11 +266,11 @@ def _hashed(name: str) -> pl.Expr:
 
 
 def _with_decisions(both: pl.DataFrame, first: RunFiles, second: RunFiles) -> pl.DataFrame:
-    """Add to rows that are in both runs what was decided about them in each, as their ledgers have it.
+    """Add the decisions about rows in both runs, from their ledgers.
 
     reviewer_fix of ada, to "16"          fix to 16 by ada
     reviewers_disagree, ada and bob       disagreement of ada, bob
-    conflict_settled, by the word of ada  another row of its conflict decided by ada
+    conflict_settled, decided by ada      another row of its conflict decided by ada
     """
     for files, suffix, column in ((first, "", _DECIDED[0]), (second, "_b", _DECIDED[1])):
         keys = [f"{name}{suffix}" for name in SOURCE_KEY]
@@ -304,7 +305,7 @@ def _ids(rows: pl.DataFrame, examples: int) -> tuple[str, ...]:
 
 
 def _count_left(pairs: _Pairs, only: pl.DataFrame, column: str) -> int:
-    """Return how many rows a run has left."""
+    """Return the number of remaining rows of a run."""
     parts = (pairs.both[column], pairs.changed[column], only["outcome"])
     return sum(int(part.is_in(list(OUTCOMES.values())).sum()) for part in parts)
 
@@ -344,10 +345,10 @@ def _transitions(
 def _reasons(
     outcomes: tuple[str, str], decided: Sequence[str | None], settings: Sequence[Setting], stages: Sequence[str]
 ) -> tuple[Setting, ...]:
-    """Return why rows ended in two ways: the reviewers' decisions where these differ, else differences of settings.
+    """Return the causes of a change of outcome: differences of decisions, or else of settings.
 
-    Differences in the stages where the rows left count first (`clean` of "clean: other_language"), then those of the
-    nearest stage before them that has any.
+    Differences in the stages where the rows ended come first (`clean` for "clean: other_language"), then those in the
+    nearest earlier stage with any.
     """
     left_in = [outcome.partition(":")[0] for outcome in outcomes]
     left_before = _DECIDING_STAGE in stages and set(left_in) & set(stages[: stages.index(_DECIDING_STAGE)])
@@ -396,7 +397,7 @@ def _edits(files: RunFiles, rows: pl.DataFrame, column: str, suffix: str) -> pl.
 
 
 def _row_keys(rows: pl.DataFrame, suffix: str) -> pl.LazyFrame:
-    """Return id, copy and the SOURCE_KEY that rows have in one of the runs."""
+    """Return id, copy, and the rows' SOURCE_KEY in one of the runs."""
     return rows.lazy().select("id", "copy", *(pl.col(f"{name}{suffix}").alias(name) for name in SOURCE_KEY))
 
 
@@ -447,15 +448,16 @@ def _rates(first: RunFiles, second: RunFiles, both: pl.DataFrame, examples: int)
 
 
 def diff_page(first_dir: Path, second_dir: Path) -> str:
-    """Return the difference of two runs as a page. Raises InputError if a folder is not a run, or has no rows yet."""
+    """Return the differences between two runs as a page. Raises InputError if a folder is not a run or has no rows
+    yet."""
     first, second = first_dir.resolve().name, second_dir.resolve().name
     names = (first, second) if first != second else (str(first_dir), str(second_dir))
-    title = " beside ".join(names)
+    title = " and ".join(names)
     return render_plain("diff.html.jinja", title, names=names, difference=diff_runs(first_dir, second_dir))
 
 
 def diff_lines(difference: Difference) -> list[str]:
-    """Return what differs, line by line; what is the same is left out."""
+    """Return the differences as lines of text."""
     text = templates_in(PAGE).get_template("diff.txt.jinja")
     return text.render(d=difference, decisions=DECISIONS, as_json=_as_json).rstrip("\n").split("\n")
 

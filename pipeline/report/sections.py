@@ -1,6 +1,6 @@
-"""The sections of the report, gathered from a run's files before any of them is drawn.
+"""Gathers the sections of the report from a run's files, before any of them is rendered.
 
-`summarise` gives the numbers alone, for machines: what the page shows, without the texts of rows.
+`summarise` returns only the numbers, for machines: all that the page shows, without the texts of rows.
 """
 
 from __future__ import annotations
@@ -50,29 +50,29 @@ LINKED = {
     "data card": "export/README.md",
     "verifier card": "verifier_card.md",
 }
-"""Files of a run that the page links to, where the run has them."""
+"""Files of a run that the page links to, if they exist."""
 VERIFIER_CARD = "verifier_card.json"
 
 
 @dataclass(frozen=True)
 class RunOrigin:
-    """The origin of a page's numbers."""
+    """The origin of a page's data."""
 
     date: str
-    """When the last stage ended, in UTC."""
+    """The time at which the last stage ended, in UTC."""
     truegold: str
-    """The version that made the rows."""
+    """The version of truegold that ingested the rows."""
     data: tuple[str, ...]
-    """The files or sets that were read."""
+    """The files or data sets that were read."""
     digest: str | None
-    """The digest of the rows as they were read; None of a run that has none on record."""
+    """The digest of the ingested rows, or None if it was not recorded."""
     links: Mapping[str, str]
-    """Maps the kind of a file of the run to its path from the report's folder."""
+    """Maps kinds of the run's files to their paths, relative to the report's folder."""
 
 
 @dataclass(frozen=True)
 class StageLine:
-    """One stage as its record describes it."""
+    """A stage, from its record."""
 
     name: str
     seconds: float
@@ -83,67 +83,67 @@ class StageLine:
 
     @property
     def tokens(self) -> int:
-        """The tokens that it drew; 0 of a stage that draws none."""
+        """The number of sampled tokens; 0 for a stage without sampling."""
         drawn = self.facts.get("sampling", {}).get("tokens", self.facts.get("tokens", 0))
         return drawn if isinstance(drawn, int) else 0
 
 
 @dataclass(frozen=True)
 class Sections:
-    """The sections of the report, or None if the run has nothing to say on one."""
+    """The sections of the report. A section is None if the run has no data for it."""
 
     name: str
     run_dir: str
-    """The run's folder as it is typed in a command."""
+    """The path of the run's folder, for commands."""
     account: Account
     losses: tuple[Loss, ...]
     """The reasons for which more than a fifth of the rows was rejected or held back."""
     sources: tuple[SourceAccount, ...]
     source_facts: tuple[Fields, ...]
-    """Faults that whole sources show, as `ingest` recorded them."""
+    """Faults of whole sources, as `ingest` recorded them."""
     planted: Fields | None
     groups: tuple[ProblemGroup, ...]
     shifts: tuple[FilterShift, ...]
-    """The properties that the filters moved, the most moved first."""
+    """The changes of properties by filters, the largest first."""
     rewards: Rewards | None
     training: Training | None
     flagged: Flagged | None
     edits: tuple[EditCount, ...]
     stages: tuple[StageLine, ...]
     labels: LabelErrors | None
-    """The share of wrong labels among the rows at the end, or None if nothing tells it."""
+    """The estimated share of wrong labels among the remaining rows, or None."""
     verifier: str
     """The verifier of most rows."""
     verifier_card: Fields | None
-    """The verifier's error card, where it was audited: `truegold verifiers audit NAME ... --output RUN`."""
+    """The verifier's error card, if it was audited: `truegold verifiers audit NAME ... --output RUN`."""
     provenance: RunOrigin
     rows: PageRows
     completions: str | None
-    """The completions of the training, packed, or None if it has not trained."""
+    """The packed completions of the training, or None without a training."""
 
     @property
     def run_key(self) -> str:
-        """The name and the data of this run, by which a browser tells it from others."""
+        """The key of this run and its data, by which a browser stores its decisions."""
         return f"{self.name} {self.stages[0].key}"
 
     @property
     def left(self) -> int:
-        """The rows at the end: those selected, or what a shorter run has left."""
+        """The number of remaining training rows: the selected ones, or all that remain without selection."""
         return self.account.total("selected") + self.account.total("left")
 
     @property
     def tokens(self) -> int:
-        """The tokens that all stages drew."""
+        """The number of sampled tokens of all stages."""
         return sum(stage.tokens for stage in self.stages)
 
     @property
     def sampled(self) -> tuple[StageLine, ...]:
-        """The profiles, which say what their samples cost."""
+        """The stages that recorded the cost of their samples."""
         return tuple(stage for stage in self.stages if "drawn" in stage.facts.get("sampling", {}))
 
     @property
     def synthesis(self) -> StageLine | None:
-        """The stage that made positives, if there is one."""
+        """The stage of synthesis, or None."""
         return next((stage for stage in self.stages if stage.name == "synth"), None)
 
     @property
@@ -153,9 +153,9 @@ class Sections:
 
 
 def gather(files: RunFiles, config: ReportConfig, *, is_blind: bool = False) -> Sections:
-    """Read what the report shows; what reviewers decided is not in the rows where the reader is to be blind to it.
+    """Gather the sections of the report.
 
-    Raises RuntimeError if rows went missing.
+    `is_blind`: the rows are shown without reviewers' decisions. Raises RuntimeError if rows are missing.
     """
     run_dir = files.folders["ingest"].parent
     card = run_dir / VERIFIER_CARD
@@ -186,8 +186,7 @@ def gather(files: RunFiles, config: ReportConfig, *, is_blind: bool = False) -> 
 
 
 def gather_run(run_dir: Path, *, is_blind: bool = False) -> Sections:
-    """Read what the report shows of a run that lies on disk. Raises InputError if it is not a run, or has no rows
-    yet."""
+    """Gather the sections of a run on disk. Raises InputError if it is not a run or has no rows yet."""
     files = open_finished(run_dir)
     stages = tuple(name for name in files.folders if name != "report")
     config = ReportConfig(name=run_dir.resolve().name, stages=stages)
@@ -200,7 +199,7 @@ def _read_stage(name: str, record: Mapping[str, Any]) -> StageLine:
 
 
 def _read_provenance(files: RunFiles) -> RunOrigin:
-    """Return what the records of a run say of it."""
+    """Return the origin of a run's data, from its records."""
     ended = max((folder / RECORD).stat().st_mtime for folder in files.folders.values())
     ingest = files.records["ingest"]
     run_dir = files.folders["ingest"].parent
@@ -217,7 +216,7 @@ def _read_provenance(files: RunFiles) -> RunOrigin:
 
 
 def _most_used_verifier(files: RunFiles) -> str:
-    """Return the verifier of most rows as they came in, `math` if there are none."""
+    """Return the verifier of most ingested rows, or `math` if there are none."""
     if (rows := files.table("ingest", "rows.parquet")) is None:
         return "math"
     counted = rows.group_by("verifier").agg(pl.len()).sort(["len", "verifier"], descending=[True, False])
@@ -226,7 +225,8 @@ def _most_used_verifier(files: RunFiles) -> str:
 
 
 def _estimate_wrong_labels(files: RunFiles) -> LabelErrors | None:
-    """Return the share of wrong labels among the training rows that are left, by samples, else by reviewers."""
+    """Return the share of wrong labels among the remaining training rows, estimated from samples or else from
+    reviews."""
     suspicion = next((path for stage in ("profile", "suspect") if (path := files.path(stage, SUSPICION_FILE))), None)
     left = files.path("select", "selected.parquet") or files.path(files.last_row_stage, "rows.parquet")
     estimate = estimate_from_reviews(files.table("settle", LEDGER_FILE))
@@ -237,7 +237,7 @@ def _estimate_wrong_labels(files: RunFiles) -> LabelErrors | None:
 
 
 def summarise(sections: Sections) -> dict[str, Any]:
-    """Return every number of the page, as values that JSON can hold."""
+    """Return every number on the page as JSON values."""
     before, after = sections.heldout
     ingest, *later = sections.account.passages
     return {
@@ -247,7 +247,7 @@ def summarise(sections: Sections) -> dict[str, Any]:
             "rows_left": sections.left,
             "heldout_pass_rate_before": before and before.mean,
             "heldout_pass_rate_after": after and after.mean,
-            # Where it does not add up there is no report.
+            # If the rows do not add up, there is no report.
             "adds_up": True,
         },
         "accounting": asdict(sections.account),

@@ -1,11 +1,11 @@
-"""A report that may be given away: the texts of its rows are left out, or personal data is removed from them.
+"""Makes a report that can be shared: row texts are left out, or personal data is removed from them.
 
-    left out    prompt "(42 characters)"                      numbers, reasons, verdicts and where rows ended stay
-    redacted    prompt "[name 1] writes to [e-mail] ..."      without addresses, keys and names (`Redactor`)
+    left out    prompt "(42 characters)"                      numbers, reasons, verdicts and outcomes are kept
+    redacted    prompt "[name 1] writes to [e-mail] ..."      addresses, keys and names are replaced (`Redactor`)
 
-The page is made from a copy of the run in a temporary folder that holds nothing else: columns without text
-are copied from an allowlist, so that a new column is left out until it is listed here. Ids of rows stay, so a reader
-who knows a problem can tell whether it was in the data.
+The page is made from a copy of the run in a temporary folder that contains nothing else. Columns are copied unchanged
+only if an allowlist names them, and all other texts are filtered. Ids of rows are kept, so a reader who knows a problem
+can find out whether it was in the data.
 """
 
 from __future__ import annotations
@@ -38,50 +38,50 @@ from truegold.pipeline.tables.run_files import open_finished
 from truegold.pipeline.text.person_names import NO_PERSONS, find_persons
 
 REDACTED = tomllib.loads((files(__package__) / "redaction.toml").read_text(encoding="utf-8"))
-"""The parts that are taken out of texts: patterns of keys, and other patterns with their replacement (`[e-mail]`)."""
+"""Patterns of the parts that are removed from texts: `keys`, and `parts` with their replacements (`[e-mail]`)."""
 _PATTERNS = [("[key]", re.compile("|".join(REDACTED["keys"]), re.DOTALL))]
 _PATTERNS += [(part["by"], re.compile(part["pattern"])) for part in REDACTED["parts"]]
-"""The replacement and the pattern of each of them."""
+"""The replacement and the compiled pattern of each part."""
 _PRONOUNS = ("I", "He", "She", "It", "They", "We", "You", "His", "Her", "Their", "Mr", "Mrs", "Ms", "Miss", "Dr")
-"""Words with a capital that are not names."""
+"""Capitalised words that are not names."""
 _LOWER = re.compile(r"\b[a-z]+\b")
 _INSIDE = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+(?![\w$])")
-"""A word with a capital inside of a sentence: `Ann` in "then Ann adds", but not `Then`."""
+"""A capitalised word inside a sentence: `Ann` in "then Ann adds", but not `Then`."""
 _CAPITALISED = re.compile(r"(?<![\w\\$])[A-Z][a-z]+(?![\w$])")
-"""Any word with a capital; no command such as `\\Delta`, no formula such as `$Ab$`."""
+"""Any capitalised word that is not part of a command, `\\Delta`, or a formula, `$Ab$`."""
 
 KEPT_COLUMNS = frozenset(
     "id row_id source stage action reason drop_reason detector split domain verifier finish_reason kind tier relation"
     " by outcome strategy dropped decision role system systems when group name against against_id cluster".split()
 )
-"""The names of table columns whose texts do not come from the rows."""
+"""Columns whose texts do not come from the rows."""
 JSON_COLUMNS = frozenset(("evidence", "meta", "verifier_args"))
-"""The columns that hold JSON objects, whose texts are filtered one by one."""
+"""Columns with JSON objects, whose texts are filtered one by one."""
 KEPT_EVIDENCE = frozenset(
     "kept kept_id rows verifier form why reason rung against against_id flags measured column relation kind".split()
 )
-"""The texts of evidence that are names of truegold's own or of rows."""
+"""Keys of evidence whose texts name rows or belong to truegold."""
 COUNTED_BY_TEXT = frozenset(("golds", "answers", "votes", "spellings", "candidates"))
-"""Evidence whose keys are texts of the data."""
+"""Keys of evidence that map texts of the data to counts."""
 KEPT_CONFIG = frozenset("group_size samples languages tiers name source sources path heldout_path".split())
-"""The settings that the page reads; of paths the name of the file alone stays."""
+"""Settings that the page reads; paths are reduced to file names."""
 OF_REVIEWERS = frozenset(("reviewers", "agreement", "words"))
-"""Facts and evidence that name reviewers."""
+"""Keys of facts and evidence that name reviewers."""
 _OWN_KEY = re.compile(r"[a-z][a-z0-9_]*")
-"""A key of truegold's own, such as `kept_id`; other keys may be texts of the data."""
+"""A key that belongs to truegold, such as `kept_id`; other keys may be texts of the data."""
 
 TextFilter = Callable[[str], str]
-"""Returns the replacement for a text in a shared report."""
+"""A function that returns the replacement for a text."""
 
 
 class Redactor:
-    """Redacts texts; a name has the same number in all of them.
+    """A text filter that removes addresses, keys and names. A name gets the same number in all texts.
 
         "Write to ann@example.org, key sk-a1B2..."    ->  "Write to [e-mail], key [key]"
         "Tom buys 3 pens. How many has Tom?"          ->  "[name 1] buys 3 pens. How many has [name 1]?"
 
-    Names are told by their capitals and by what they do (`person_names`); places and makers are taken for some, too.
-    Names in scripts without capitals, and names that only ever begin a sentence and do nothing in it, are not seen.
+    Names are recognised by their capitals and by their verbs (`person_names`), so some places and companies are removed
+    too. Not recognised are names in scripts without capitals, and names that only begin sentences without such a verb.
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
@@ -89,10 +89,10 @@ class Redactor:
 
     @classmethod
     def for_texts(cls, texts: Iterable[str]) -> Redactor:
-        """Return a redactor that knows the names in these texts.
+        """Return a redactor for the names in these texts.
 
-        A word is a name if it is capitalised inside a sentence, or acts as a person does. If the texts also have it in
-        lower case ("He begins", "he begins"), both must hold.
+        A word is a name if it is capitalised inside a sentence, or is the subject of a verb of persons. If the texts
+        also have it in lower case ("He begins", "he begins"), both must be true.
         """
         persons: dict[str, None] = {}
         inside: dict[str, None] = {}
@@ -106,37 +106,37 @@ class Redactor:
         return cls(name for name in known if name.lower() not in lower or name in both)
 
     def __call__(self, text: str) -> str:
-        """Return a text without personal names, addresses and keys."""
+        """Return a text without names, addresses and keys."""
         for replacement, pattern in _PATTERNS:
             text = pattern.sub(replacement, text)
         return _CAPITALISED.sub(lambda match: self._names.get(match[0], match[0]), text) if self._names else text
 
 
 class SharedTexts(StrEnum):
-    """The texts of rows in a report that is given away."""
+    """The treatment of row texts in a shared report."""
 
     NONE = "none"
-    """They are left out."""
+    """Texts are left out."""
     REDACTED = "redacted"
-    """E-mail addresses, URLs, IP addresses, keys, and the names of persons are taken out."""
+    """E-mail addresses, URLs, IP addresses, keys and names of persons are replaced."""
 
 
 def shared_page(run_dir: Path, texts: SharedTexts) -> str:
-    """Return the page of a run as it may be given away. Raises InputError if it is not a run."""
-    open_finished(run_dir)  # A folder that is not a run is refused here: an error below would name the copy.
+    """Return the page of a run in a form that can be shared. Raises InputError if it is not a run."""
+    open_finished(run_dir)  # A folder that is not a run raises here; a later error would name the temporary copy.
     with tempfile.TemporaryDirectory(prefix="truegold-share-") as folder:
         copy = Path(folder) / run_dir.resolve().name
         copy.mkdir()
         _copy_run(run_dir, copy, texts)
         sections = gather_run(copy)
-        # The run's other files are not given away with the page.
+        # The run's other files are not shared with the page.
         provenance = replace(sections.provenance, links={})
         rows = _without_decisions(sections.rows)
         return render(replace(sections, run_dir=copy.name, provenance=provenance, rows=rows))
 
 
 def _without_decisions(rows: PageRows) -> PageRows:
-    """Return the rows without the keys by which decisions are made: a reader of filtered texts must not decide."""
+    """Return the rows without content keys: a reader of filtered texts must not make decisions."""
     index = orjson.loads(zlib.decompress(base64.b64decode(rows.index)))
     index["columns"]["seen"] = [None] * len(index["columns"]["seen"])
     return replace(rows, index=pack(index))
@@ -174,12 +174,12 @@ def _prompts(run_dir: Path) -> Iterator[str]:
 
 
 def _copy_stage_files(folder: Path, target: Path, text_filter: TextFilter, redact: Redactor) -> None:
-    """Copy the stage's record and the few other files that are not tables."""
+    """Copy the stage's record and its other files except tables."""
     target.mkdir(exist_ok=True)
     record = orjson.loads((folder / RECORD).read_bytes())
     record["config"] = _filter_config(record.get("config", {}))
     record["report"]["facts"] = _filter_facts(record["report"]["facts"], redact, text_filter)
-    # Files that are not copied are left out of the record, so that none is missed. Digests stay those of the run.
+    # Files that are not copied are removed from the record, so that none is missing. Digests are those of the run.
     copied = {name: entry for name, entry in record.get("outputs", {}).items() if (target / name).is_file()}
     record["outputs"] = {name: {**entry, "bytes": (target / name).stat().st_size} for name, entry in copied.items()}
     (target / RECORD).write_bytes(orjson.dumps(record))
@@ -210,7 +210,7 @@ def _filter_config(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _filter_facts(facts: Any, redact: Redactor, text_filter: TextFilter) -> Any:
-    """Return what a stage counted without the names of reviewers, and its examples of rows as texts of rows."""
+    """Return a stage's facts without reviewers' names, and with filtered examples of rows."""
     if isinstance(facts, dict):
         return {
             key: text_filter(value) if key == "example" else _filter_facts(value, redact, text_filter)
@@ -223,7 +223,7 @@ def _filter_facts(facts: Any, redact: Redactor, text_filter: TextFilter) -> Any:
 
 
 def _copy_table(path: Path, target: Path, text_filter: TextFilter) -> None:
-    """Copy a table with every text of the data put through the filter, and without token ids, which spell texts."""
+    """Copy a table with all texts of the data filtered, and without token ids, from which texts could be decoded."""
     with pq.ParquetFile(path, pre_buffer=False) as file, pq.ParquetWriter(target, file.schema_arrow) as writer:
         for batch in file.iter_batches(batch_size=1024):
             columns = [
@@ -249,9 +249,9 @@ def _filter_cell(name: str, cell: Any, text_filter: TextFilter) -> Any:
 
 
 def _filter_evidence(key: str, value: Any, text_filter: TextFilter) -> Any:
-    """Return evidence under the name `key`, its texts filtered unless they name rows or are words of truegold's own.
+    """Return filtered evidence under the key `key`, except for texts that name rows or belong to truegold.
 
-    Keys of objects are filtered as well where they are texts of the data: `{"votes": {"Tom's": 3}}`.
+    Keys of objects are filtered too if they are texts of the data: `{"votes": {"Tom's": 3}}`.
     """
     if isinstance(value, dict):
         filtered = {}

@@ -1,8 +1,8 @@
-"""Stage `report`: one page on where every row ended and how the model fared, and its numbers for machines.
+"""Stage `report`: writes one page about the rows' outcomes and the model's pass rates, and its numbers for machines.
 
     inputs {"ingest": runs/demo/ingest/stage.json, ...}  ->  index.html, summary.json, reward_ratio.parquet
 
-All are functions of the run's files alone. Where rows went missing on the way there is an error and no report.
+All outputs depend only on the run's files. If rows are missing, the stage raises an error instead.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ REWARD_RATIO_FILE = "reward_ratio.parquet"
 
 @stage_function(version=11)
 def report(inputs: Mapping[str, Path], config: ReportConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Report on the stages in `config.stages`, by the `stage.json` of each. Raises RuntimeError if rows went
+    """Report on the stages in `config.stages`, from the `stage.json` of each. Raises RuntimeError if rows are
     missing."""
     progress.start("reading the run")
     sections = gather(RunFiles.open(inputs, config.stages), config)

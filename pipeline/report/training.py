@@ -1,4 +1,5 @@
-"""The course of a training: its metrics step by step, what moved most, its completions, and what its guards said."""
+"""Reads the course of a training: its metrics by step, their largest changes, its completions, and its guards'
+alarms."""
 
 from __future__ import annotations
 
@@ -21,53 +22,53 @@ from truegold.pipeline.running.disk import read_whole_lines
 from truegold.pipeline.tables.run_files import Fields, RunFiles
 
 TO_DEVIATION = 1.4826
-"""The median absolute deviation of normal values times this is their standard deviation."""
+"""The ratio of the standard deviation to the median absolute deviation of normal values."""
 EDGE = 8
-"""The number of steps that count as the start, and as the end."""
+"""The number of first and of last steps that are compared."""
 FEWEST_STEPS = 2 * EDGE
-"""A shorter run has no end that its start could be compared with."""
+"""The least number of steps for comparing start and end."""
 LEAST_SHIFT = 0.05
-"""A smaller shift, as a share of the start, is left out even of a steady metric."""
+"""The least change, as a share of the start value."""
 SKIPPED = ("seconds_", "lr", "step", "epoch", "term_std/")
 """Prefixes of metrics that do not describe the training data."""
 
 WAITING = ("trainer_waiting", "sampler_starved", "environment_wait")
-"""The metrics of time that is lost where sampler and trainer run at the same time."""
+"""Metrics of lost time when sampling and training run at the same time."""
 STALENESS = ("staleness", "staleness_max", "stale_groups")
-"""The metrics of how old groups were that were sampled during the update."""
+"""Metrics of the age of groups, in updates since they were sampled."""
 METRICS_SHOWN = orjson.loads((package_files(__package__) / "training_metrics.json").read_bytes())
-"""The title of each chart with the metrics that are drawn in it (`curves`), and those that have none (`table_only`),
-each with its name in words."""
+"""The charts by title with their metrics (`curves`), and the metrics without a chart (`table_only`), each with its name
+in words."""
 METRIC_WORDS: Mapping[str, str] = dict(
     pair for metrics in (*METRICS_SHOWN["curves"].values(), METRICS_SHOWN["table_only"]) for pair in metrics.items()
 )
 ENDINGS = ("pause", "stop")
 """The actions of guards that end a run."""
 MOVED_SHOWN = 12
-"""The metrics that are listed as the furthest moved."""
+"""The number of metrics in the list of largest changes."""
 LEAST_START = 1e-3
-"""Shifts are compared with the start of a metric, and with this much where it starts near 0."""
+"""The least start value for computing changes; smaller ones count as this."""
 ANSWER_CHARS = 200
-"""The characters of a gold and of an answer."""
+"""The number of characters of a gold and of an answer."""
 
 Point = tuple[int, float]
-"""A step and a metric's value in it."""
+"""A step and the metric's value at it."""
 
 STEPS_SHOWN = 100
-"""The steps of the page, evenly over the training, the first and the last among them."""
+"""The number of steps on the page, evenly spaced, including the first and the last."""
 PROBLEMS_SHOWN = 12
-"""The problems of each of them: those first that come in other steps of the page too."""
+"""The number of problems for each step; problems that occur at several of these steps come first."""
 ATTEMPTS_SHOWN = 8
 COMPLETION_CHARS = 800
 PROMPT_CHARS = 1_000
 
 COMPLETION_COLUMNS = ["id", "prompt", "gold", "completion", "truncated", "score", "reason", "extracted", "advantage"]
-"""The columns of a step's completions that are read."""
+"""The columns that are read from a step's completions."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric's points; steps where it has no value are left out."""
+    """The points of one metric; steps without a value are left out."""
 
     name: str
     points: tuple[Point, ...]
@@ -75,33 +76,33 @@ class Metric:
 
 @dataclass(frozen=True)
 class Shift:
-    """The move of one metric."""
+    """The change of one metric."""
 
     metric: str
     start: float
-    """The median of the first steps."""
+    """The median over the first steps."""
     end: float
-    """The median of the last ones."""
+    """The median over the last steps."""
     deviations: float
-    """Their distance in deviations of the first steps."""
+    """The change in deviations of the first steps."""
 
 
 @dataclass(frozen=True)
 class GuardAlarm:
-    """A guard that fired, and what was done."""
+    """An alarm of a guard, with the action that followed."""
 
     step: int
     guard: str
     action: str
     metric: str | None
-    """The metric that it watches, or None if an error has ended the run."""
+    """The metric that the guard watches, or None if an error ended the run."""
     value: float | None
     causes: str
     remedy: str
     returned_to: int | None
-    """The step of the checkpoint that the run returned to."""
+    """The step of the checkpoint to which the run returned."""
     resumed_at: int | None
-    """The step with which the run has gone on since, where this alarm had ended it."""
+    """The step at which the run was resumed, if this alarm had ended it."""
 
 
 @dataclass(frozen=True)
@@ -111,30 +112,30 @@ class Curve:
     title: str
     metrics: tuple[Metric, ...]
     alarms: tuple[GuardAlarm, ...] = ()
-    """Marked on the time line."""
+    """Alarms that are marked on the chart."""
 
 
 @dataclass(frozen=True)
 class Training:
-    """A training as the report shows it."""
+    """A training, for the report."""
 
     steps: int
     problems_seen: int
-    """The problems that were trained on."""
+    """The number of problems that were trained on."""
     curves: tuple[Curve, ...]
     table: tuple[Metric, ...]
     alarms: tuple[GuardAlarm, ...]
     """The alarms of all guards, in order."""
     is_finished: bool
-    """Whether it has come to its end."""
+    """True if the training has finished."""
     ending: GuardAlarm | None
-    """The alarm that has ended a training that is not finished, if it is known."""
+    """The alarm that ended an unfinished training, if there is one."""
     moved: tuple[Shift, ...]
-    """The metrics that have moved since the first steps, the furthest first."""
+    """The metrics with the largest changes since the first steps, the largest first."""
 
 
 def read_training(files: RunFiles) -> Training | None:
-    """Return what the run's training left, or None if it has not trained."""
+    """Return the run's training, or None without one."""
     if (folder := files.training) is None:
         return None
     is_finished = "train" in files
@@ -146,7 +147,7 @@ def read_training(files: RunFiles) -> Training | None:
     return Training(
         steps=sum("pass_rate" in line for line in lines),
         problems_seen=_count_problems(folder),
-        # The first chart is the time line too: what stops a run at its start stands there alone.
+        # The first chart also shows alarms: if a run stops at its start, it has no metrics yet.
         curves=tuple(curve for curve in curves if curve.metrics or (curve is curves[0] and acted)),
         table=tuple(_metrics(lines, METRIC_WORDS)),
         alarms=alarms,
@@ -157,8 +158,8 @@ def read_training(files: RunFiles) -> Training | None:
 
 
 def describe_waiting(folder: Path) -> list[dict[str, Any]]:
-    """Return the mean and the maximum of waiting times and of the age of groups, for an asynchronous training in
-    `folder`. Empty for other trainings."""
+    """Return the mean and the maximum of waiting times and of the age of groups. Empty unless the training is
+    asynchronous."""
     lines = [line for line in read_whole_lines(folder / "metrics.jsonl") if WAITING[0] in line]
     values = {name: [line[name] for line in lines if name in line] for name in (*WAITING, *STALENESS)}
     return [
@@ -185,7 +186,7 @@ def _metrics(lines: Sequence[dict[str, Any]], names: Iterable[str]) -> list[Metr
 
 
 def _steps_of(folder: Path) -> list[tuple[int, list[Path]]]:
-    """Return the steps of a training with the files of their completions; each rank writes its own part of a step."""
+    """Return the steps of a training with the files of their completions; each rank writes its own file."""
     paths = sorted((folder / "completions").glob("step-*.parquet"))
     # step-000002.parquet, or step-000002.rank-1.parquet
     parts = groupby(paths, key=lambda path: path.name.removeprefix("step-").split(".", 1)[0])
@@ -201,7 +202,7 @@ def _count_problems(folder: Path) -> int:
 
 
 def find_shifts(lines: Iterable[tuple[int, Mapping[str, float | None]]]) -> list[Shift]:
-    """Return how far each metric has moved, the furthest first."""
+    """Return the changes of all metrics, the largest first."""
     series: dict[str, list[float]] = {}
     for _, metrics in lines:
         for name, value in metrics.items():
@@ -220,7 +221,7 @@ def find_shifts(lines: Iterable[tuple[int, Mapping[str, float | None]]]) -> list
 
 
 def pack_completions(training: Path | None) -> str | None:
-    """Return the packed completions of a training's folder, or None if they are missing."""
+    """Return the packed completions of a training, or None if there are none."""
     steps = _steps_of(training) if training is not None else []
     if not steps:
         return None
@@ -232,7 +233,7 @@ def pack_completions(training: Path | None) -> str | None:
     shown = []
     for index in chosen:
         step, parts = steps[index]
-        # Among equals the id decides, in every step alike, so that the same problems are chosen wherever they come.
+        # Ties are broken by id in every step, so that the same problems are chosen wherever they occur.
         ordered = sorted(ids[index], key=lambda problem: (-occurrences[problem], problem))[:PROBLEMS_SHOWN]
         folder = f"{parts[0].parent.parent.name}/{parts[0].parent.name}"
         files = f"{folder}/{parts[0].name.split('.', 1)[0]}*.parquet"
@@ -241,7 +242,7 @@ def pack_completions(training: Path | None) -> str | None:
 
 
 def _problem_ids(parts: Sequence[Path]) -> list[str]:
-    """Return the ids of a step's problems in their order."""
+    """Return the ids of a step's problems, in order."""
     ids = pl.scan_parquet(list(parts)).select(pl.col("id").unique(maintain_order=True)).collect()
     return ids["id"].to_list()
 

@@ -1,7 +1,7 @@
-"""Stored rollouts judged again: which rewards were wrong, what they cost, and which prompts look at fault.
+"""Judges stored rollouts again: finds wrong rewards, their cost, and prompts with a faulty gold.
 
-`logs` reads what trainers write, `rescore` judges it again, `reward_errors` says what errors cost, and `rollout_report`
-writes all of it down.
+`logs` reads the trainers' files, `rescore` judges the rollouts, `reward_errors` computes the cost of wrong rewards, and
+`rollout_report` writes the results.
 """
 
 from truegold.pipeline.rescore.rescore import Rescored, rescore

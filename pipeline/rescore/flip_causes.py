@@ -1,4 +1,6 @@
-r"""Names for what flips have in common: how answer and gold differ, or how the answer stands in the response.
+r"""Names the cause of a flip: how the answer differs from the gold, or where it stands in the response.
+
+A flip is a rollout on which two judges differ. It is paid (rewarded) or refused by the log:
 
     refused, gold 72, answer 72\%               percent sign added
     refused, gold \frac{1}{2}, answer 0.5       fraction -> decimal
@@ -6,7 +8,7 @@ r"""Names for what flips have in common: how answer and gold differ, or how the 
     paid, gold 7, answer 17                     gold within the answer
     paid, gold 7, two boxes                     hedged: several boxes
 
-A name is made of texts alone. It groups flips for a reader and does not say which verifier is right.
+A name depends only on the texts. It groups flips for a reader, and does not say which judge is right.
 """
 
 from __future__ import annotations
@@ -24,18 +26,18 @@ from truegold.pipeline.tables.run_files import Fields
 from truegold.verifiers.audit.form_reader import form_of
 
 MAX_CHARS = 400
-"""A gold or an answer of more characters is compared by its end."""
+"""The number of characters at the end of a gold or an answer that are compared."""
 LONG_TAIL_CHARS = 25
-"""The most characters after an answer that may close a formula; more text is words."""
+"""The largest number of characters after an answer that may only close a formula; more are words."""
 NEAR = 0.01
-"""Numbers that differ by a smaller share look rounded."""
+"""The relative difference below which two numbers look like the same number rounded."""
 
 ADDED, LEFT_OUT = " added", " left out"
 _COMMAND = r"\\(?:text|mathrm|mbox|textbf|mathbf|textit|operatorname|boldsymbol)"
 _WRAPPERS = re.compile(
     rf"{_COMMAND}\b|\\(?:left|right|displaystyle|big|Big|limits)\b|\\[!,;:. ()\[\]]|[{{}}$\s*]|\.$|\\d?t?frac"
 )
-"""Parts that change the look of a formula, and not its value."""
+"""Parts that change the look of a formula, but not its value."""
 _MARKS: Mapping[str, re.Pattern[str]] = {
     name: re.compile(pattern, re.IGNORECASE)
     for name, pattern in {
@@ -69,7 +71,7 @@ _MARKS: Mapping[str, re.Pattern[str]] = {
         "units or words": r"(?<![\\a-zA-Z])[a-zA-Zµμ]{2,}|\d\s*[a-zA-Z]{1,3}(?:\^\d)?\s*\}?$|[\u4e00-\u9fff]",
     }.items()
 }
-"""Features that a text may have, the most telling first."""
+"""Features of a text, the most specific first."""
 _TEXT = re.compile(rf"{_COMMAND}\{{")
 _FRACTION = re.compile(r"\\[dtc]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
 _BOX = re.compile(r"\\(?:boxed|fbox)\b")
@@ -77,18 +79,18 @@ _NUMERAL = re.compile(r"-?\d+(?:\.\d+)?(?:/\d+)?")
 
 
 PAID, REFUSED, BETWEEN = "paid", "refused", "between"
-"""The kinds of flips: paid and wrong by A, refused and right by A, and those that B alone makes."""
+"""The kinds of flips: paid by the log and wrong by A, refused by the log and right by A, or a difference of B alone."""
 
 
 def with_causes(flips: pl.DataFrame) -> pl.DataFrame:
-    """Return the flips with their kind and the name of their `cause`, which they share with others."""
+    """Return the flips with their kind and their `cause`."""
     records = flips.to_dicts()
     kinds = pl.Series("kind", list(map(kind_of, records)), dtype=pl.String)
     return flips.with_columns(kinds, pl.Series("cause", list(map(name_cause, records)), dtype=pl.String))
 
 
 def group_flips(flips: pl.DataFrame) -> pl.DataFrame:
-    """Return a line for each kind and cause, those with most flips first, with the costliest flip as an example."""
+    """Return a row for each kind and cause, the most frequent first, with the costliest flip as an example."""
     groups = flips.group_by("kind", "cause", maintain_order=True).agg(
         flips=pl.len(),
         prompts=pl.col("prompt").n_unique(),
@@ -99,7 +101,7 @@ def group_flips(flips: pl.DataFrame) -> pl.DataFrame:
 
 
 def kind_of(flip: Fields) -> str:
-    """Return which two judges a flip is between."""
+    """Return the kind of a flip: PAID, REFUSED or BETWEEN."""
     reward, score = flip["reward"], flip["score_a"]
     if reward is None or score is None or (reward >= PASSED) == (score >= PASSED):
         return BETWEEN
@@ -107,7 +109,7 @@ def kind_of(flip: Fields) -> str:
 
 
 def name_cause(flip: Fields) -> str:
-    """Return what a flip has in common with others: by log and A where they differ, else by A and B."""
+    """Return the cause of a flip between the log and A if they differ, or else between A and B."""
     flip = {**flip, **{name: (flip[name] or "")[-MAX_CHARS:] for name in ("gold", "extracted_a", "extracted_b")}}
     gold, answer, kind = flip["gold"], flip["extracted_a"], kind_of(flip)
     if kind == BETWEEN:
@@ -125,7 +127,7 @@ def _plain(reason: str | None) -> str:
 
 
 def _difference(gold: str, answer: str) -> str | None:
-    """Return how two texts of one value differ, or None if they do not."""
+    """Return how two texts with the same value differ, or None if they are equal."""
     gold, answer = gold.strip(), answer.strip()
     if gold == answer:
         return None
@@ -174,7 +176,7 @@ def _entry_relation(entries: list[str], others: list[str]) -> str | None:
 
 
 def _standing(flip: Fields) -> str:
-    """Return how an answer stands in a response, where its text is the gold's."""
+    """Return where an answer stands in a response, if its text is that of the gold."""
     completion, answer = flip["completion"] or "", flip["extracted_a"].strip()
     if len(_BOX.findall(completion)) > 1:
         return "several boxes"
@@ -186,7 +188,7 @@ def _standing(flip: Fields) -> str:
 
 
 def _silence(flip: Fields) -> str:
-    """Return a description of a response from which A took no single answer."""
+    """Return the reason why A found no single answer in a response."""
     completion, gold = flip["completion"] or "", flip["gold"].strip()
     thoughts, mark, spoken = completion.rpartition("</think>")
     holds_gold = bool(gold) and gold in spoken
@@ -207,7 +209,7 @@ def _first_that_holds(signs: Mapping[str, bool]) -> str | None:
 
 
 def _relation(gold: str, answer: str, completion: str) -> str:
-    """Return how a wrong answer that was scored as right is related to gold."""
+    """Return the relation of a wrong answer that was paid to the gold."""
     gold, answer = gold.strip(), answer.strip()
     gold_value, answer_value = _value(gold), _value(answer)
     are_numbers = False
@@ -242,7 +244,7 @@ def _value(text: str) -> Fraction | None:
 
 
 def _number_relation(gold: Fraction, answer: Fraction, gold_text: str, answer_text: str) -> str | None:
-    """Return how two numbers that differ are related."""
+    """Return the relation of two different numbers."""
     longer, shorter = sorted((gold_text, answer_text), key=len, reverse=True)
     is_part = longer.startswith(shorter) or longer.endswith(shorter)
     signs = {

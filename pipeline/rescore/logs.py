@@ -1,15 +1,15 @@
-r"""Reads the rollouts that trainers write.
+r"""Reads the rollouts in the logs of trainers.
 
     TRL          completions_00001.parquet   step, prompt, completion, one column a reward, advantage
     verl         1.jsonl                     input, output, gts, score, step
     verifiers    traces.jsonl                {"traces": [{"task": {"data": ...}, "nodes": [...], "rewards": ...}]}
-    NeMo-Gym     rollouts.jsonl              response, reward, and responses_create_params, expected_answer there or
-                                             in rollouts_materialized_inputs.jsonl
+    NeMo-Gym     rollouts.jsonl              response, reward; responses_create_params and expected_answer in this file
+                                             or in rollouts_materialized_inputs.jsonl
     truegold     step-000001.parquet         prompt, gold, completion, score, reward_terms, advantage
     any          (named)                     prompt, completion, score, and gold, answer or solution if there is one
 
-A folder is searched for such files; the columns of a file say whose it is. TRL's logs have no gold, and no log has the
-options of a row's verifier: both come from the set that is named with them.
+A folder is searched for such files, and a file's columns show its trainer. TRL's logs have no golds, and no log has the
+options of a row's verifier: both come from the data set, if it is given.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from truegold.verifiers.columns import text_of
 from truegold.verifiers.strict_json import parse_structure
 
 PATTERNS = ("completions_*.parquet", "step-*.parquet", "traces.jsonl", "*rollouts*.jsonl", "[0-9]*.jsonl")
-"""The names of the trainers' logs, below a folder."""
+"""The names of log files below a folder."""
 INPUTS_ENDING = "_materialized_inputs.jsonl"
-"""The end of the name of NeMo-Gym's file that says what was asked, next to `NAME.jsonl` with the rollouts."""
+"""The end of the name of NeMo-Gym's file of prompts, next to `NAME.jsonl` with the rollouts."""
 NO_ROLLOUTS = (
     INPUTS_ENDING,
     "_failures.jsonl",
@@ -49,9 +49,9 @@ NO_ROLLOUTS = (
     "_items.jsonl",
     "_task.jsonl",
 )
-"""The ends of the names of NeMo-Gym's files next to rollouts that hold none."""
+"""The ends of names of NeMo-Gym's files that have no rollouts."""
 JOINED_BY = ("_ng_task_index", "_ng_rollout_index")
-"""The fields by which rollouts and inputs belong together."""
+"""The fields that join rollouts with their inputs."""
 NO_KEY = ("None", "None")
 NEMO_GYM_GOLDS = ("expected_answer", "expected_answers", "answer", "gold", "ground_truth", "target")
 _TEMPLATE_MARKS = re.compile(
@@ -64,53 +64,53 @@ _TEMPLATE_MARKS = re.compile(
     # Gemma: "<start_of_turn>user"; DeepSeek: "<｜User｜>"
     r"|<(?:start|end)_of_turn>(?:user|model)?\n?|<｜[^｜]+｜>"
 )
-"""The marks of chat templates, at which a prompt is cut into turns."""
+"""Marks of chat templates, which separate the turns of a prompt."""
 _BARE_ROLE = re.compile(r"\n(?:user|assistant)\n")
-"""A line with a role alone, as a decoder without special tokens leaves it."""
+"""A line with only a role, as in text decoded without special tokens."""
 _TRL_COLUMNS = {"step", "prompt", "completion", "advantage"}
 
 _OTHER_SHAPE = (AttributeError, KeyError, TypeError, ValueError, OverflowError, Unusable)
-"""The exceptions that reading raises for a record of another shape than its file."""
+"""The exceptions that reading raises for a record in another format than its file."""
 
 Values = Mapping[str, Any]
 Reader = Callable[[Values], Iterator[Fields]]
-"""Yields the fields of the rollouts of one record, except for file and line."""
+"""A function that yields the fields of a record's rollouts, except for file and line."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedRollout:
-    """A completion with the reward that it earned."""
+    """A completion with its logged reward."""
 
     file: str
     """The name of the log file."""
     line: int
-    """The number of the record in it, from 1."""
+    """The number of the record in the file, from 1."""
     step: int | None
     prompt: str
-    """The question, without a chat template where the log tells it apart."""
+    """The question, without the chat template if it can be recognised."""
     completion: str
     reward: float | None
-    """The logged reward, or None if nothing could be judged."""
+    """The logged reward, or None if the rollout was not judged."""
     advantage: float | None = None
     gold: str | None = None
-    """The gold as logged; a set that is named with the logs counts first."""
+    """The logged gold. The gold of a data set, if given, has priority."""
     verifier: str | None = None
     verifier_args: str = "{}"
     logged_reading: str | None = None
-    """The answer that the logged reward was for, where the log has it."""
+    """The answer that the log's reward is based on, if the log has it."""
 
     @property
     def question(self) -> str:
-        """The prompt as rows are told apart by it."""
+        """The prompt, normalised for the look-up of rows."""
         return normalise_for_id(self.prompt)
 
 
 def read_logs(paths: Sequence[Path], reward: str | None = None) -> Iterator[LoggedRollout]:
-    """Yield the rollouts of log files and of folders with log files, in the order of files.
+    """Yield the rollouts of log files, and of the log files in folders, in order.
 
-    `reward` names TRL's column of the reward, if there are several. Records that cannot be read, or that have another
-    shape than their file, are left out, and counted nowhere. Raises InputError if there are no logs, or where a file
-    has no record that can be read.
+    `reward` names the reward column in TRL's logs, if there are several. Unreadable records, and those in another
+    format than their file, are skipped without a count. Raises InputError if there are no logs, or a file has no
+    readable record.
     """
     files = list(chain.from_iterable(map(_files_of, paths)))
     for path in files:
@@ -134,12 +134,12 @@ def _files_of(path: Path) -> list[Path]:
 
 
 def _rollouts_beside(inputs: Path) -> Path:
-    """Return the file with the rollouts of NeMo-Gym's materialized inputs; any other file itself."""
+    """Return NeMo-Gym's file of rollouts for its file of inputs; any other file is returned unchanged."""
     return inputs.with_name(inputs.name.replace(INPUTS_ENDING, ".jsonl"))
 
 
 def _read_inputs(path: Path) -> dict[tuple[str, ...], Fields]:
-    """Return what NeMo-Gym's file of inputs next to a log says of each rollout; nothing if there is none.
+    """Return the prompt and gold of each rollout from NeMo-Gym's file of inputs; empty if there is no such file.
 
     A rollout and its input have the same indices of task and rollout.
     """
@@ -147,7 +147,7 @@ def _read_inputs(path: Path) -> dict[tuple[str, ...], Fields]:
     if not inputs.is_file():
         return {}
     by_key: dict[tuple[str, ...], Fields] = {}
-    # All rollouts of a task ask the same: a text is held once.
+    # All rollouts of a task have the same input, which is stored once.
     same: dict[str, Fields] = {}
     for record in open_file(inputs, "auto", MAX_ROW_BYTES).records:
         if not isinstance(record, Record):
@@ -179,7 +179,7 @@ def _read_file(path: Path, reward: str | None) -> Iterator[LoggedRollout]:
 
 
 def _rollouts_of(record: Record, read: Reader, file: str) -> list[LoggedRollout]:
-    """Return the rollouts of a record; none of one that has another shape than its file (`read_logs`)."""
+    """Return the rollouts of a record; empty if it has another format than its file."""
     try:
         base: Fields = {"file": file, "line": record.row_number, "step": _step(record.values.get("step"))}
         return [LoggedRollout(**(base | fields)) for fields in read(record.values)]
@@ -202,13 +202,13 @@ def _reader_of(samples: Sequence[Values], path: Path, reward: str | None) -> Rea
     if "traces" in names or {"task", "nodes"} <= names:
         return _read_trace
     raise InputError(
-        f"{path}: these are no rollouts; its columns are {', '.join(sorted(names))}.",
+        f"{path} is not a log of rollouts; its columns are {', '.join(sorted(names))}.",
         "Name log files of TRL, verl, verifiers, NeMo-Gym or truegold.",
     )
 
 
 def _trl_reward(samples: Sequence[Values], names: set[str], path: Path) -> str:
-    """Return the column of the reward: the only one with numbers besides step and advantage, or `truegold`."""
+    """Return the reward column: `truegold`, or the only column of numbers besides step and advantage."""
     numeric = [
         name
         for name in sorted(names - _TRL_COLUMNS)
@@ -226,7 +226,7 @@ def _trl_reward(samples: Sequence[Values], names: set[str], path: Path) -> str:
 
 
 def _read_completion(values: Values, reward: str) -> Iterator[Fields]:
-    """Read a line of TRL's or of truegold's own logs."""
+    """Read a line of a log of TRL or truegold."""
     yield {
         "prompt": _question(values.get("prompt")),
         "completion": _response(values.get("completion")),
@@ -248,7 +248,7 @@ def _read_verl(values: Values) -> Iterator[Fields]:
 
 
 def _read_nemo_gym(inputs: Mapping[tuple[str, ...], Fields], values: Values) -> Iterator[Fields]:
-    """Read a rollout; what it does not say itself comes from its input, if there is one."""
+    """Read a rollout; missing fields come from its input, if there is one."""
     asked = {name: value for name, value in _asked(values).items() if value not in (None, "", "{}")}
     yield {
         **inputs.get(_join_key(values), {"prompt": ""}),
@@ -260,7 +260,7 @@ def _read_nemo_gym(inputs: Mapping[tuple[str, ...], Fields], values: Values) -> 
 
 
 def _asked(values: Values) -> Fields:
-    """Return question, golds and verifier of NeMo-Gym's record."""
+    """Return the question, golds and verifier of NeMo-Gym's record."""
     metadata = parse_structure(values.get("verifier_metadata"))
     metadata = metadata if isinstance(metadata, Mapping) else {}
     verifier = _verifier_of(metadata)
@@ -273,7 +273,7 @@ def _asked(values: Values) -> Fields:
 
 
 def _read_trace(values: Values) -> Iterator[Fields]:
-    """Read an episode of verifiers v1, which has one trace or several."""
+    """Read an episode of verifiers v1, which has one or several traces."""
     for trace in values.get("traces") or [values]:
         data: Values = (trace.get("task") or {}).get("data") or {}
         rewards = [reward for reward in (trace.get("rewards") or {}).values() if reward is not None]
@@ -310,7 +310,7 @@ def _question(value: Any) -> str:
 
 
 def _without_template(prompt: str) -> str:
-    """Return the last turn of a prompt that a chat template or a decoder without special tokens has flattened."""
+    """Return the last turn of a prompt that was flattened by a chat template or a decoder."""
     parts = [part for part in map(str.strip, _TEMPLATE_MARKS.split(prompt)) if part]
     last = parts[-1] if parts else ""
     turns = [part.strip() for part in _BARE_ROLE.split(f"\n{last}\n") if part.strip()]
@@ -322,7 +322,7 @@ def _first(values: Values, *names: str) -> str | None:
 
 
 def _golds(values: Values, *names: str) -> Fields:
-    """Return gold, of the first column that has any, and the arguments with the others of a list."""
+    """Return the gold from the first column that has one, and the arguments with further golds of a list."""
     golds = next((golds for name in names if (golds := gold_texts(values.get(name)))), [])
     gold, arguments = with_golds({}, golds)
     return {"gold": gold, "verifier_args": dump_json(arguments)}
@@ -345,5 +345,5 @@ def _score(value: Any) -> float | None:
 
 
 def _is_number(value: Any) -> bool:
-    """Return whether it is a number other than NaN, which TRL writes for None."""
+    """Return True for a number other than NaN, which TRL writes for None."""
     return isinstance(value, int | float) and not math.isnan(value)

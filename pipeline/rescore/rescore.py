@@ -1,11 +1,11 @@
-"""Judges stored rollouts again, by one verifier or by two, and says what the logged rewards were worth.
+"""Judges stored rollouts again with one or two verifiers, and compares the verdicts with the logged rewards.
 
     rescore([Path("out/completions")], out_dir, data=Path("out"), verifiers=("math", "math_verify"))
 
-`flips.parquet` has every rollout on which two judges differ (the log and a verifier, or both verifiers), with what each
-read; `prompts.parquet` every prompt that looks mislabeled, dead or saturated; `rollouts.parquet` every verdict;
-`summary.json` and `report.md` the counts. A verdict without a score accuses no row. Verdicts are kept in `verdicts`
-until all are there: the same call goes on with them after a kill (`verdict_parts`).
+`flips.parquet` has every rollout on which two judges differ (the log and a verifier, or both verifiers), with the
+answers that they read. `prompts.parquet` has every prompt, with those that look mislabeled, dead or saturated.
+`rollouts.parquet` has every verdict, `summary.json` and `report.md` the counts. A verdict without a score counts
+against no row. After a kill, the same call continues from the verdicts in the folder `verdicts` (`verdict_parts`).
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ from truegold.verifiers.adapters.row_truth import truth_of
 from truegold.verifiers.running.batch import DEADLINE_S
 
 VERDICTS = "verdicts"
-"""The folder of the verdicts until all are there."""
+"""The folder of the verdicts, until all are there."""
 ROLLOUTS_FILE = "rollouts.parquet"
 PASSED = 0.5
-"""A reward, or a score, from here on says that the response is right."""
+"""The least reward or score of a right response."""
 TEXT_CHARS = 20_000
-"""Tables keep so much of a completion: its end, where answers stand."""
+"""The number of characters at the end of a completion that tables keep; the answer is there."""
 TEXTS = ("completion", "evidence_a", "evidence_b")
-"""The columns that only flips are shown with: nearly all of the table."""
+"""The large columns, which only flips are shown with."""
 ROLLOUT_INDEX = "rollout_index"
-"""The number of a rollout in its table."""
+"""The name of the column with the index of a rollout in its table."""
 ROW_VERIFIER = "row"
-"""The name that stands for each row's own verifier."""
+"""The name for each row's own verifier."""
 
 MIN_QUESTION_CHARS = 20
-"""A shorter question may stand in another one by chance."""
+"""The least length of a question that is searched within a prompt; shorter ones may occur by chance."""
 KEY_CHARS = 40
-"""Questions are looked up within a prompt by this many of their last characters."""
+"""The number of last characters by which questions are searched within a prompt."""
 
 
 class RescoredRollout(TypedDict):
-    """A row of `rollouts.parquet`: a rollout, and the verdicts of A and B on it."""
+    """A row of `rollouts.parquet`: a rollout with the verdicts of A and B."""
 
     file: str
     line: int
@@ -88,15 +88,15 @@ ROLLOUT_SCHEMA = arrow_schema(RescoredRollout)
 
 @dataclass(frozen=True)
 class DecidedRow:
-    """The decision of reviewers about a row."""
+    """The reviewers' decision about a row."""
 
     decision: str
     row: Row | None
-    """The row with the gold that they stand for, or None if they dropped it."""
+    """The row with the gold that the reviewers kept or gave, or None if they dropped it."""
 
 
 Decide = Callable[[Row], DecidedRow | None]
-"""Returns the decision about a row, or None if nothing stands."""
+"""A function that returns the decision about a row, or None without one."""
 
 
 def _item_of(row: Row, rollout: LoggedRollout, verifier: str) -> Item:
@@ -104,14 +104,14 @@ def _item_of(row: Row, rollout: LoggedRollout, verifier: str) -> Item:
 
 
 class KnownRows:
-    """The rows of the set that a run was trained on, found by the prompts of its rollouts.
+    """The rows of a run's data set, which are found by the prompts of its rollouts.
 
-    A log's prompt may have instructions around the question, or be cut, so that a row is looked for by the same text
-    first and then by a question that stands whole within the prompt.
+    A logged prompt may have instructions around the question, or be cut. So a row with the same text is searched first,
+    and then one whose question occurs completely within the prompt.
     """
 
     def __init__(self, data: Path | None, decide: Decide) -> None:
-        """Read the set: a run, an exported set, or any file. Raises InputError if it cannot be read."""
+        """Read the data set: a run, an exported set, or any file. Raises InputError if it cannot be read."""
         self._rows: dict[str, Row] = {}
         self._by_end: dict[str, list[str]] = {}
         self._by_prompt: dict[str, Row | None] = {}
@@ -125,14 +125,14 @@ class KnownRows:
         self._ends = sorted(set(map(len, self._by_end)), reverse=True)
 
     def row_of(self, rollout: LoggedRollout) -> Row | None:
-        """Return the row that a rollout answers, or None if the set has none."""
+        """Return the row of a rollout, or None if the data set has none."""
         question = rollout.question
         if question not in self._by_prompt:
             self._by_prompt[question] = self._rows.get(question) or self._row_within(question)
         return self._by_prompt[question]
 
     def decision_on(self, rollout: LoggedRollout) -> DecidedRow | None:
-        """Return what was decided about a rollout's row; each row is asked about once."""
+        """Return the decision about a rollout's row; it is looked up once for each row."""
         if (row := self.row_of(rollout)) is None:
             return None
         if row["id"] not in self._decisions:
@@ -140,9 +140,9 @@ class KnownRows:
         return self._decisions[row["id"]]
 
     def item(self, rollout: LoggedRollout, verifier: str | None) -> Item | None:
-        """Return what is asked of a verifier about a rollout, or None if nothing is known to judge it by.
+        """Return the item to verify for a rollout, or None if no gold is known.
 
-        `verifier` judges in place of the row's own, with its arguments, where it is another one.
+        `verifier` replaces the row's own verifier and keeps its arguments.
         """
         if (row := self.row_of(rollout)) is not None:
             return _item_of(row, rollout, verifier or row["verifier"])
@@ -151,12 +151,12 @@ class KnownRows:
         problem = rollout.prompt or None
         if (name := verifier or rollout.verifier) is None:
             truth = truth_of({"gold": rollout.gold}, problem)
-            if truth.verifier != "math" or truth.unread is not None:  # Tests, or a row of a kind that is not judged.
+            if truth.verifier != "math" or truth.unread is not None:  # Tests, or a row that cannot be judged.
                 return truth.question(rollout.completion)
         return Item(rollout.completion, rollout.gold, name or "math", rollout.verifier_args, problem)
 
     def _row_within(self, prompt: str) -> Row | None:
-        """Return the row whose question stands whole in the prompt; of several the one with the longest question."""
+        """Return the row whose question occurs completely in the prompt; if there are several, that of the longest."""
         inside: set[str] = set()
         for length in self._ends:
             for start in range(len(prompt) - length + 1):
@@ -169,7 +169,7 @@ class KnownRows:
 
 def _read(data: Path) -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="truegold-") as scratch:
-        # Rollouts are looked up by the last user message, as `logs` reads it out of them.
+        # Rollouts are looked up by their last user message, which is also what `logs` reads.
         source = FileSource(path=str(data), last_turn_only=not finished_tables(data))
         tables, _ = tables_of(data, source, Path(scratch), NullProgress())
         return list(read_tables(tables))
@@ -177,16 +177,16 @@ def _read(data: Path) -> list[Row]:
 
 @dataclass
 class Rescored:
-    """The rollouts that `rescore` has read and judged, before they are analysed."""
+    """The numbers of rollouts that `rescore` read and judged."""
 
     rollouts: int = 0
     files: Counter[str] = field(default_factory=Counter)
     unknown: int = 0
-    """Rollouts that nothing is known to judge by: no gold in the log, no row in the set."""
+    """Rollouts without a known gold: the log has none, and the data set has no such row."""
     verifiers: tuple[str, ...] = ()
-    """The verifiers that judged, with versions: A, and B if there is one."""
+    """The verifiers A and, if there is one, B, with their versions."""
     opinion: Mapping[str, Any] | None = None
-    """The second opinion on what these could not read, if one was asked for."""
+    """The counts of the second opinion on unread answers, if one was configured."""
 
 
 def rescore(
@@ -204,8 +204,8 @@ def rescore(
 ) -> Rescored:
     """Judge every rollout again and write `rollouts.parquet`.
 
-    `verifiers` are one or two names; `row` is each row's own. `decide` says what reviewers have decided about a row of
-    `data`: whether a rollout is right by their gold is asked of the row's own verifier. A second opinion stands in the
+    `verifiers` are one or two names; `row` is each row's own. `decide` returns the reviewers' decision about a row of
+    `data`, and the row's own verifier compares its rollouts with their gold. A second opinion is stored in the
     evidence. Raises InputError if no rollout can be judged.
     """
     names = [None if name == ROW_VERIFIER else name for name in verifiers]
@@ -244,7 +244,7 @@ def rescore(
 
 
 def _judgeable(rollouts: Iterator[LoggedRollout], rows: KnownRows, rescored: Rescored) -> Iterator[LoggedRollout]:
-    """Yield the rollouts that can be judged, and count all."""
+    """Yield the rollouts that can be judged, and count all of them."""
     for rollout in rollouts:
         rescored.rollouts += 1
         rescored.files[rollout.file] += 1
@@ -298,13 +298,13 @@ def _decided_columns(decided: DecidedRow | None, verdicts: Iterator[Verdict]) ->
 
 
 def read_rollouts(out_dir: Path) -> pl.DataFrame:
-    """Return the table of verdicts without TEXTS, with the number of each rollout."""
+    """Return the table of verdicts with indices of rollouts, without the columns TEXTS."""
     scan = _scan(out_dir).select(pl.exclude(TEXTS))
     return scan.with_columns(pl.col("prompt").cast(pl.Categorical)).collect(engine="streaming")
 
 
 def with_texts(rollouts: pl.DataFrame, out_dir: Path) -> pl.DataFrame:
-    """Return some of the rollouts with their texts, in the order of the table's columns."""
+    """Return some rollouts with the columns TEXTS, in the table's order of columns."""
     chosen = rollouts.lazy().select(ROLLOUT_INDEX)
     texts = (
         _scan(out_dir)
@@ -317,7 +317,7 @@ def with_texts(rollouts: pl.DataFrame, out_dir: Path) -> pl.DataFrame:
 
 
 def find_settled(settled: pl.DataFrame, out_dir: Path) -> pl.DataFrame:
-    """Return the numbers of the rollouts whose responses are settled, and whether they are `correct`."""
+    """Return the indices of the rollouts whose correctness is settled, with `correct`."""
     truths = settled.filter(pl.col("correct").is_not_null())
     scan = _scan(out_dir)
     has_ids = "id" in settled.columns and not scan.select(pl.col("id").is_null().all()).collect().item()

@@ -1,18 +1,18 @@
-"""Finds what wrong rewards cost: flips, prompts that look at fault, and how well each judge tells right from wrong.
+"""Computes the cost of wrong rewards: flips, prompts that look faulty, and how well each judge separates responses.
 
-Three judge: the log, whose rewards were paid, and the verifiers A and B. A rollout on which two of them differ is a
-flip.
+There are three judges: the log, whose rewards were paid, and the verifiers A and B. A response is paid if its reward is
+at least PASSED, and otherwise refused. A rollout on which two judges differ is a flip.
 
-**Advantage.** With the group's mean and standard deviation (Shao et al. 2024, DeepSeekMath, equation 3) a wrong reward
-moves every completion of its group: `advantage_logged` and `advantage_corrected` are what the group's advantages are by
-the logged rewards and by A's scores, 0 where all are equal. `cost` is the distance between the two, which is what the
-error did to the gradient's weight.
+**Advantage.** Advantages are computed with the group's mean and standard deviation (Shao et al. 2024, DeepSeekMath,
+equation 3), so a wrong reward changes every completion of its group. `advantage_logged` uses the logged rewards and
+`advantage_corrected` the scores by A; both are 0 if all values of the group are equal. `cost` is their difference: the
+change in the gradient's weight.
 
     rewards 1 0 0 0, scores by A 1 1 0 0    advantages 1.5 -.5 -.5 -.5  and  .87 .87 -.87 -.87    costs .63 1.37 .37 .37
 
-**J** (Youden 1950) is the share of right responses that are paid less that of wrong ones that are; learning goes
-forward where it is above 0 and backward below (arXiv 2601.04411). It is measured on settled rows alone:
-responses whose truth somebody else has said.
+**J** (Youden 1950) is the share of right responses that are paid, minus the share of wrong ones that are paid. A policy
+improves if J is above 0, and gets worse below (arXiv 2601.04411). J is measured only on settled responses, whose
+correctness comes from another source.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ from truegold.verifiers import InputError
 from truegold.verifiers.rates import difference_interval, wilson_interval
 
 MIN_SAMPLES = 4
-"""Completions of a prompt that say something about it."""
+"""The least number of judged completions for a statement about a prompt."""
 AGREEING = 0.5
-"""The share of a prompt's answers that are the same, above which its gold looks wrong if none is right."""
+"""The share of a prompt's completions with one answer, above which its gold looks wrong if none is right."""
 SPREAD_FLOOR = 1e-4
-"""The number that GRPO adds to a group's standard deviation."""
+"""The constant that GRPO adds to a group's standard deviation."""
 JUDGES = {"log": "reward", "a": "score_a", "b": "score_b"}
-"""The columns of who judges."""
+"""Maps each judge to its column."""
 
 
 @dataclass(frozen=True)
 class Separation:
-    """How well a judge tells right responses from wrong ones, on settled rows."""
+    """The counts and J of one judge on settled responses."""
 
     judge: str
     right: int
-    """Right responses that it judged; `paid_right` of them were paid."""
+    """The number of right responses that it judged; `paid_right` of them were paid."""
     paid_right: int
     wrong: int
     paid_wrong: int
     unjudged: int
     j: float | None
-    """None if there are no right or no wrong responses."""
+    """Youden's J, or None if there are no right or no wrong responses."""
     low: float | None
     high: float | None
 
 
 def with_advantages(rollouts: pl.DataFrame) -> pl.DataFrame:
-    """Return the rollouts with what passes by whom, and what an error cost in advantage."""
+    """Return the rollouts with `passes_JUDGE` for each judge, both advantages, and the cost of a wrong reward."""
     judges = {name: column for name, column in JUDGES.items() if rollouts[column].dtype != pl.Null}
     passes = [(pl.col(column) >= PASSED).alias(f"passes_{name}") for name, column in judges.items()]
     corrected = pl.coalesce("score_a", "reward")
@@ -72,8 +72,7 @@ def _standardised(values: pl.Expr) -> pl.Expr:
 
 
 def find_flips(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the rollouts on which two judges differ, the costliest first; `between` says which, such as `log:0
-    a:1`."""
+    """Return the flips, the costliest first. `between` has the judges' scores, such as `log:0 a:1`."""
     pairs = [("log", "a"), ("log", "b"), ("a", "b")]
     differences = [pl.col(f"passes_{first}") != pl.col(f"passes_{second}") for first, second in pairs]
     scores = [
@@ -87,9 +86,9 @@ def find_flips(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def find_prompts(table: pl.DataFrame) -> pl.DataFrame:
-    """Return every prompt with what its completions say of it: `mislabeled`, `dead`, `saturated` or null.
+    """Return every prompt with its counts and `looks`: `mislabeled`, `dead`, `saturated` or null.
 
-    Mislabeled: none is right by A, and most give one other answer. Dead: none is right. Saturated: all are.
+    Mislabeled: no completion is right by A, and most give one other answer. Dead: none is right. Saturated: all are.
     """
     answers = table.filter(pl.col("extracted_a").is_not_null() & (pl.col("score_a") < PASSED))
     key = ["prompt", "gold"]
@@ -134,18 +133,18 @@ def read_settled(path: Path) -> pl.DataFrame:
 
 
 def measure_separation(table: pl.DataFrame, truths: pl.DataFrame) -> list[Separation]:
-    """Return J of the log and of each verifier, on the rollouts whose truth is settled (`find_settled`)."""
+    """Return J of the log and of each verifier, on the settled rollouts (`find_settled`)."""
     return _separations(table.join(truths, on=ROLLOUT_INDEX))
 
 
 def measure_by_decisions(table: pl.DataFrame) -> list[Separation]:
-    """Return J of the log and of each verifier, on the rollouts of rows that reviewers kept or fixed."""
+    """Return J of the log and of each verifier, on rollouts of rows that reviewers kept or fixed."""
     known = table.filter(pl.col("decided_score").is_not_null())
     return _separations(known.with_columns(correct=pl.col("decided_score") >= PASSED))
 
 
 def count_decided(table: pl.DataFrame) -> dict[str, int]:
-    """Return how many rollouts are of rows that reviewers decided about, and how many of dropped rows were paid."""
+    """Return the number of rollouts of rows with a reviewer's decision, and of dropped rows also the number paid."""
     dropped = table.filter(pl.col("decision") == "drop")
     return {
         "rollouts": table["decision"].count(),
@@ -179,7 +178,7 @@ def _separation(known: pl.DataFrame, judge: str) -> Separation:
 
 
 def summarise(table: pl.DataFrame, flips: pl.DataFrame, prompts: pl.DataFrame) -> dict[str, Any]:
-    """Return the counts of a report."""
+    """Return the counts for the report."""
     judged = table.filter(pl.col("reward").is_not_null() & pl.col("score_a").is_not_null())
     wrong = judged.filter(pl.col("passes_log") != pl.col("passes_a"))
     reasons = wrong["reason_a"].value_counts()

@@ -1,11 +1,11 @@
-"""Writes the report on rescored rollouts: flips and prompts as tables, the counts, and all as a page and as Markdown.
+"""Writes the report on rescored rollouts: tables of flips and prompts, the counts, and a page in HTML and Markdown.
 
-    flips.parquet, flips.jsonl    every flip: both readings, both advantages, and what the error cost (`reward_errors`)
-    prompts.parquet               every prompt, with what looks wrong with it
+    flips.parquet, flips.jsonl    every flip: both readings, both advantages, and the cost (`reward_errors`)
+    prompts.parquet               every prompt, with those that look faulty marked
     summary.json                  the counts
     report.html, report.md        the counts, and the costliest flips and prompts
 
-The page is made of the parts of the report on a run: offline, and nothing of the data runs in it.
+The page uses the templates of the report on a run: it works offline, and escapes all text of the data.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from truegold.pipeline.tables.run_files import Fields
 from truegold.pipeline.text.templates import join_table, markdown_cell
 
 FLIPS_SHOWN, PROMPTS_SHOWN = 100, 50
-"""The flips of each kind, and the prompts, that the page shows."""
+"""The number of flips of each kind, and of prompts, on the page."""
 CAUSES_SHOWN, FEWEST_SHOWN = 60, 2
-"""The groups of each kind that the page shows, and the flips of a group at least."""
+"""The number of groups of each kind on the page, and the least number of flips shown for a group."""
 GROUPS_LISTED = 60
-"""The groups that the Markdown lists."""
+"""The number of groups in the Markdown."""
 TITLES = {
-    PAID: "Paid and wrong, says A",
-    REFUSED: "Refused and right, says A",
-    # What log and A agree on, or one of them could not judge, has come here because of B.
-    BETWEEN: "B differs from A or from the log alone",
+    PAID: "Paid by the log, wrong by A",
+    REFUSED: "Refused by the log, right by A",
+    # The log and A agree here, or one of them has no score: only B differs.
+    BETWEEN: "Only B differs from the log or A",
 }
 FLIPS_LISTED, PROMPTS_LISTED = 25, 20
-"""The flips and prompts that the Markdown lists."""
+"""The number of flips and prompts in the Markdown."""
 TEXT_CHARS, ANSWER_CHARS, CELL_CHARS = 4_000, 300, 120
-"""The characters of a prompt or a completion and of an answer that the page shows, and of a cell of the Markdown."""
+"""The number of characters shown of a prompt or completion, of an answer, and of a cell in Markdown."""
 
 
 def write_report(out_dir: Path, rescored: Rescored, settled: Path | None) -> dict[str, Any]:
@@ -83,17 +83,17 @@ def describe(summary: dict[str, Any]) -> list[str]:
     lines = [
         f"{summary['rollouts']:,} rollouts, {summary['without_gold']:,} of them without a gold to judge by.",
         f"Wrong rewards by A ({summary['verifiers'][0]}): {wrong:,} of {judged:,}{share}; "
-        f"{summary['wrongly_paid']:,} paid and wrong, {summary['wrongly_refused']:,} refused and right.",
+        f"{summary['wrongly_paid']:,} paid but wrong, {summary['wrongly_refused']:,} refused but right.",
         f"Not judged: {summary['unjudged_in_log']:,} in the log, {summary['unjudged_by_a']:,} by A.",
-        f"{summary['groups_with_errors']:,} of {summary['groups']:,} groups have a wrong reward; advantages are off by "
-        f"{summary['mean_cost']:.3f} on average, where they are {summary['mean_advantage']:.3f} in size.",
+        f"{summary['groups_with_errors']:,} of {summary['groups']:,} groups have a wrong reward. The mean error of an "
+        f"advantage is {summary['mean_cost']:.3f}; the mean size of an advantage is {summary['mean_advantage']:.3f}.",
     ]
     if summary["prompts"]:
         lines.append("Prompts: " + ", ".join(f"{count:,} look {looks}" for looks, count in summary["prompts"].items()))
     decided = summary["decided"]
     if decided["rollouts"]:
         lines.append(
-            f"{decided['rollouts']:,} rollouts are of rows that reviewers decided about; of those that they dropped, "
+            f"{decided['rollouts']:,} rollouts are of rows that reviewers decided about. Of those of dropped rows, "
             f"{decided['of_dropped_rows_paid']:,} of {decided['of_dropped_rows']:,} were paid."
         )
     for name, separations in (("settled responses", summary["separation"]), ("decisions", decided["separation"])):
@@ -118,7 +118,7 @@ def _render_page(
     groups: pl.DataFrame,
     prompts: pl.DataFrame,
 ) -> str:
-    """Return the page. `measured` maps a kind of responses to the J that was measured on them."""
+    """Return the page. `measured` maps each kind of settled responses to J on it."""
     kinds = []
     for name, title in TITLES.items():
         causes = groups.filter(pl.col("kind") == name).head(CAUSES_SHOWN).to_dicts()
@@ -141,7 +141,7 @@ def _render_page(
 
 
 def _flip(record: Fields) -> Fields:
-    """Return a flip as the page shows it: with a side for each judge."""
+    """Return a flip for the page, with a side for each judge."""
     reward = record["reward"]
     paid = "no reward" if reward is None else f"paid {reward:g}"
     logged = {"judge": "log", "gold": None, "answer": record["logged_reading"], "verdict": paid, "score": reward}
@@ -157,7 +157,7 @@ def _flip(record: Fields) -> Fields:
 
 
 def _side(record: Fields, side: str) -> Fields:
-    """Return how one judge read a completion."""
+    """Return one judge's reading of a completion."""
     reading = describe_reading(read_evidence(record[f"evidence_{side}"])) or {}
     extracted = record[f"extracted_{side}"]
     return {
@@ -187,12 +187,12 @@ def _markdown(
     listed = groups.head(GROUPS_LISTED)
     group_columns = ("kind", "cause", "flips", "prompts", "cost", "gold", "extracted_a", "file", "line")
     parts += [
-        f"## What flips have in common, {listed.height} of {groups.height:,} groups",
+        f"## Causes of flips, {listed.height} of {groups.height:,} groups",
         _table((*group_columns[:6], "A read", "file", "line"), listed.select(group_columns).rows())
         if listed.height
         else "None.",
     ]
-    # The costliest of each group come before the second of any.
+    # The costliest flip of each group comes before the second one of any group.
     shown = flips.with_columns(rank=pl.int_range(pl.len()).over("kind", "cause")).sort("rank", maintain_order=True)
     shown = shown.head(max(FLIPS_LISTED, min(groups.height, GROUPS_LISTED)))
     heads = ("file", "line", "between", "cause", "gold", "log read", "A read", "A says", "B read", "B says", "cost")

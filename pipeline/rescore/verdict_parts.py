@@ -20,12 +20,11 @@ from truegold.pipeline.tables.rows import dump_json
 from truegold.verifiers import BatchVerifier, Item, Reason, Verdict, fingerprint
 
 PART_ITEMS, PART_CHARS = 5_000, 2**26
-"""The questions of a part, and the characters of their responses after which it ends early."""
+"""The number of questions in a part, and the number of response characters after which it ends early."""
 
 
 def judge_parts(questions: Iterable[Item], folder: Path, workers: int, deadline_s: float) -> Iterator[Verdict]:
-    """Yield a verdict for each question, in order, as `verify_batch` does; parts that lie in `folder` are not judged
-    again."""
+    """Yield a verdict for each question, in order, like `verify_batch`. Parts in `folder` are not judged again."""
     folder.mkdir(parents=True, exist_ok=True)
     with closing(BatchVerifier(workers, item_deadline_s=deadline_s)) as verifier:
         for part in _cut(questions):

@@ -1,4 +1,4 @@
-"""Stage `settle`: a reviewer's decisions, and what is held back until there is one."""
+"""Stage `settle`: applies reviewers' decisions, and holds back rows that still need one."""
 
 from truegold.pipeline.review.stage import settle
 

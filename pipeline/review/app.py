@@ -1,15 +1,15 @@
-"""The review app: the page of a run on which rows are decided about, and the few calls that the page makes.
+"""The review app: serves the page of a run for deciding about rows, and the page's API.
 
     GET  /?token=T            the page
-    GET  /api/decisions        what was decided, how far reviewers agree, how often flags were right
-    POST /api/decisions        {"id": "9f0c...", "decision": "fix", "gold": "16"}: on the disk when it answers
-    POST /api/decisions        {"id": "9f0c...", "decision": "note", "note": "12+9?"}   decides nothing
+    GET  /api/decisions        the decisions, the reviewers' agreement, and the precision of flags
+    POST /api/decisions        {"id": "9f0c...", "decision": "fix", "gold": "16"}: stored before the app answers
+    POST /api/decisions        {"id": "9f0c...", "decision": "note", "note": "12+9?"}: only a note
     POST /api/undo             {"id": "9f0c..."}
-    POST /api/reading          {"id": "9f0c...", "gold": "16"}: how the verifier reads it, what samples would earn
-    GET  /api/rows/ID?source=S&source_row=N    the whole texts of a row that the page cuts
-    GET  /NAME/report/index.html?token=T    the report of a run beside this one, to link to
+    POST /api/reading          {"id": "9f0c...", "gold": "16"}: the verifier's reading, and the samples' new scores
+    GET  /api/rows/ID?source=S&source_row=N    the whole texts of a row that the page shortens
+    GET  /NAME/report/index.html?token=T    the report of a run in the same folder, for links
 
-Nothing is kept in memory: every call reads the files, so that two tabs, `truegold decide` and a merge agree.
+No state is kept in memory: every call reads the files, so that several tabs, `truegold decide` and merges agree.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ from truegold.pipeline.tables.rows import row_key
 from truegold.verifiers import InputError, SetupError, TruegoldError
 
 _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-"""The name of a run's folder; no way out of it, such as ".."."""
+"""A run's folder name; it cannot lead out of the folder, as ".." would."""
 MAX_ROW_DIGITS = 18
-"""Row numbers of this many digits fit 64 bits."""
+"""The largest number of digits of a row number, which then fits in 64 bits."""
 _STATUS: dict[type[Exception], int] = {UnknownRowError: 404, StaleRowError: 409, SetupError: 507}
-"""The status of an error; 400 of any other that the user can act on."""
+"""The HTTP status of errors; all other errors that a user can correct have 400."""
 
 
 class _Body(BaseModel):
-    """The body of a request."""
+    """The base of request bodies."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class RowBody(_Body):
-    """A row that is meant."""
+    """A reference to a row."""
 
     id: str = Field(min_length=1, max_length=64)
     source: str | None = None
@@ -65,7 +65,7 @@ class RowBody(_Body):
 
     @property
     def source_key(self) -> tuple[str, int] | None:
-        """The place that the row came from, if the page says so."""
+        """(source, row number) of the row, if the request has them."""
         return None if self.source is None or self.source_row is None else (self.source, self.source_row)
 
 
@@ -96,15 +96,15 @@ class ReviewSession:
     reviewer: str
     queue: ReviewQueue
     make_page: Callable[[], str]
-    """Returns the page as it is served."""
+    """A function that renders the page."""
     _page: tuple[int, str] | None = None
-    """The page, and when the run it shows was last changed."""
+    """The cached page, with the time of the run's last change."""
 
     def page(self) -> str:
-        """Return the page, made anew where the run has been run again."""
+        """Return the page, rendered again if the run has changed."""
         changed = (self.run.run_dir / "manifest.json").stat().st_mtime_ns
         if self._page is None or self._page[0] != changed:
-            # Between two stages of a run that is running again there are no flags: what was there before is kept.
+            # While a run is running again, it may have no flags for a time. The old page is kept then.
             with suppress(InputError):
                 opened = ReviewedRun.open(self.run.run_dir, self.run.folder)
                 self.run = replace(opened, further=self.run.further)
@@ -112,7 +112,8 @@ class ReviewSession:
         return self._page[1] if self._page else self.make_page()
 
     def decisions(self) -> dict[str, Any]:
-        """Return what was decided so far; of a blind second look, nothing that tells what others decided."""
+        """Return the decisions and measures. In a blind second look, others' decisions and hints at them are left
+        out."""
         decisions = self.run.decisions()
         review = self.run.weigh()
         stale = {decision for standing in review.standings.values() for decision in standing.stale}
@@ -120,8 +121,8 @@ class ReviewSession:
         mine = [decision for decision in all_decisions if decision.reviewer == self.reviewer]
         others = [decision for decision in all_decisions if decision.reviewer != self.reviewer]
         progress = self._progress(mine)
-        # The measures of a blind second look are shown once it is finished; the decisions of others never are, since
-        # the reviewer may go back to a row.
+        # In a blind second look, measures are shown only after the last row. Others' decisions are never shown, since
+        # the # reviewer may go back to a row.
         sees_measures = not self.queue.blind or progress is None or progress["decided"] == progress["total"]
         agreement = measure_agreement(decisions)
         measured = measure_flags(self.run.decided_flags(decisions), review.agreed, review.conflicts)
@@ -158,7 +159,7 @@ class ReviewSession:
         return {"decision": _shown(made, set())}
 
     def undo(self, body: RowBody) -> dict[str, Any]:
-        """Take the last decision about a row back."""
+        """Undo the reviewer's last decision about a row."""
         self.run.rows_of(body.id)
         if self.run.standing(body.id, self.reviewer) is not None:
             with disk_errors_reported(self.run.folder):
@@ -167,12 +168,12 @@ class ReviewSession:
         return {"decision": None if stands is None else _shown(stands, set())}
 
     def read(self, body: GoldBody) -> dict[str, Any]:
-        """Say what another gold would do."""
+        """Return the effects of a proposed gold."""
         row = self.run.row_of(body.id, body.source_key)
         return asdict(read_gold(row, self.run.as_meant(row, body.gold), self.run.responses(row_key(row))))
 
     def texts(self, body: RowBody) -> dict[str, Any]:
-        """Return the whole texts of a row: of any in the page, also one that left before it could be decided about."""
+        """Return the whole texts of any row on the page, also of one that was dropped early."""
         texts = whole_texts(self.run.files, body.id, body.source_key, is_blind=self.queue.blind)
         if texts is None:
             raise UnknownRowError(f"No row of {self.run.run_dir} has the id {body.id!r}.")
@@ -191,7 +192,7 @@ def _shown_precision(entry: FlagPrecision) -> dict[str, Any]:
 
 
 def make_app(session: ReviewSession, hosts: frozenset[str], token: str) -> AsgiApp:
-    """Return the app, behind its guard."""
+    """Return the app, wrapped in its request guard."""
 
     async def show_page(request: Request) -> Response:
         return HTMLResponse(await run_in_threadpool(session.page))
@@ -230,11 +231,11 @@ def make_app(session: ReviewSession, hosts: frozenset[str], token: str) -> AsgiA
 
 
 def _json_endpoint(kind: type[BodyType], answer: Callable[[BodyType], dict[str, Any]]) -> Callable[[Request], Any]:
-    """Return an endpoint that reads a body of this kind and answers with JSON."""
+    """Return an endpoint that validates a JSON body of this kind and answers with JSON."""
 
     async def endpoint(request: Request) -> Response:
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-            raise HTTPException(415, "The request is no JSON: its Content-Type is not application/json.")
+            raise HTTPException(415, "The request is not JSON: its Content-Type must be application/json.")
         content = bytearray()
         async for chunk in request.stream():
             content += chunk
@@ -254,7 +255,7 @@ def _json_endpoint(kind: type[BodyType], answer: Callable[[BodyType], dict[str, 
 
 
 async def _explain_bug(request: Request, error: Exception) -> Response:
-    return error_response(500, f"A bug of truegold: {type(error).__name__}. Its traceback is in the terminal.")
+    return error_response(500, f"truegold has a bug: {type(error).__name__}. Its traceback is in the terminal.")
 
 
 async def _explain(request: Request, error: Exception) -> Response:

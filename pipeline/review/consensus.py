@@ -1,23 +1,23 @@
-"""Weighs what all reviewers say of the rows of a run, before any of it is applied.
+"""Combines the decisions of all reviewers about each row, before they are applied.
 
     ada keep, bob keep       agreed: keep
     ada fix 16, bob unsure   agreed: fix 16
-    ada keep, bob drop       they disagree
+    ada keep, bob drop       disagreement
     ada keep, of other text  stale: the row has changed since
 
-A decision about one side of a conflict of labels settles the others, too:
+A decision about one row of a label conflict also settles the other rows:
 
-    "What is 6*7?"  gold 42  ->  keep                 stays
-    "What is 6*7?"  gold 48      nobody has decided   goes as `conflict_overruled`: the problem has another gold
+    "What is 6*7?"  gold 42  ->  keep                 kept
+    "What is 6*7?"  gold 48      no decision          dropped as `conflict_overruled`: the problem has another gold
 
-    "What is 6*7?"  gold 48  ->  drop                 goes
-    "What is 6*7?"  gold 42      nobody has decided   is held back by the conflict no longer: `conflict_settled`
+    "What is 6*7?"  gold 48  ->  drop                 dropped
+    "What is 6*7?"  gold 42      no decision          no longer held back by the conflict: `conflict_settled`
 
-    "What is 6*7?"  gold 48  ->  fix 42               goes as `settled_duplicate`: the other row says the same now
-    "What is 6*7?"  gold 42      nobody has decided   is held back by the conflict no longer: `conflict_settled`
+    "What is 6*7?"  gold 48  ->  fix 42               dropped as `settled_duplicate`: it now equals the other row
+    "What is 6*7?"  gold 42      no decision          no longer held back by the conflict: `conflict_settled`
 
-Only conflicts between copies of one problem count, which hold their rows back; rewordings with other golds are mostly
-siblings that read alike.
+This applies only to conflicts between copies of one problem, which hold their rows back. Rewordings with different
+golds are mostly different problems.
 """
 
 from __future__ import annotations
@@ -38,36 +38,36 @@ from truegold.verifiers.decimal_commas import fix_with_points
 
 @dataclass(frozen=True)
 class AgreedDecision:
-    """The decision on which the reviewers who are sure agree."""
+    """The decision on which all reviewers agree who are not unsure."""
 
     kind: DecisionKind
     gold: str | None
-    """The right gold, of a fix."""
+    """The new gold of a fix."""
     reviewers: tuple[str, ...]
     note: str | None
     is_random: bool
-    """Whether the row was drawn at random by one of them."""
+    """True if the row was drawn at random for one of them."""
 
     @property
     def faults_row(self) -> bool:
-        """Whether the row was at fault: dropped, or given another gold."""
+        """True if the row was faulty: it is dropped or gets another gold."""
         return self.kind is not DecisionKind.KEEP
 
 
 @dataclass(frozen=True)
 class Standing:
-    """All decisions about a row, and the one that they agree on."""
+    """All reviewers' decisions about a row, and the agreed one."""
 
     agreed: AgreedDecision | None
-    """None if no reviewer is sure, or where those who are disagree."""
+    """The agreed decision, or None if all reviewers are unsure or the others disagree."""
     current: tuple[Decision, ...]
-    """The decisions about the row as it is."""
+    """The decisions about the row's current content."""
     stale: tuple[Decision, ...]
-    """Decisions about what the row was."""
+    """The decisions about earlier content of the row."""
 
     @property
     def disagree(self) -> bool:
-        """Whether reviewers contradict each other."""
+        """True if reviewers contradict each other."""
         return self.agreed is None and any(decision.decision is not DecisionKind.UNSURE for decision in self.current)
 
 
@@ -75,7 +75,7 @@ UNDECIDED = Standing(None, (), ())
 
 
 def weigh_decisions(row: Mapping[str, Any], decisions: Sequence[Decision]) -> Standing:
-    """Return what the standing decisions of all reviewers come to for a row as it is now."""
+    """Return the combined decisions of all reviewers about a row's current content."""
     key = content_key(row)
     current = tuple(decision for decision in decisions if decision.seen in (None, key))
     stale = tuple(decision for decision in decisions if decision.seen not in (None, key))
@@ -94,7 +94,7 @@ def weigh_decisions(row: Mapping[str, Any], decisions: Sequence[Decision]) -> St
 
 
 class Effect(StrEnum):
-    """The effect of a decision about another row on a row; the value is the reason in the ledger."""
+    """The effect on a row of a decision about another row of its conflict; the value is the ledger's reason."""
 
     FREED = "conflict_settled"
     OVERRULED = "conflict_overruled"
@@ -103,43 +103,43 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True)
 class Settlement:
-    """The effect of a decision about one side of a conflict on another side."""
+    """A row's effect from a decision about another row of its conflict."""
 
     effect: Effect
     decided: str
-    """The row that was decided about, as `source:row`; of a duplicate the row that stays."""
+    """The other row, as `source:row`; for a duplicate, the row that is kept."""
     reviewers: tuple[str, ...]
     gold: str | None
-    """The gold of the problem, or None if it is only known which one is wrong."""
+    """The gold of the problem, or None if only a wrong one is known."""
 
     def evidence(self) -> dict[str, Any]:
-        """Return what the ledger tells of it."""
+        """Return the evidence for the ledger."""
         return {"decided": self.decided, "reviewers": self.reviewers, "gold": self.gold}
 
 
 @dataclass(frozen=True)
 class WeighedReview:
-    """The decisions about the rows of a run, weighed."""
+    """The combined decisions about the rows of a run."""
 
     standings: Mapping[RowKey, Standing]
-    """The decisions about each row that has any."""
+    """The combined decisions of each row with any."""
     conflicts: tuple[tuple[RowKey, ...], ...]
-    """The rows of each conflict of labels that holds them back."""
+    """The rows of each label conflict that holds them back."""
     settlements: Mapping[RowKey, Settlement]
-    """The effects of decisions about one side of these on another one."""
+    """The effects of decisions on other rows of these conflicts."""
     unpayable: Mapping[RowKey, FlagRecord]
-    """The reasons why verifiers accept no answer for the golds that some rows were given."""
+    """Flags of rows whose new gold no answer could match."""
 
     @property
     def agreed(self) -> dict[RowKey, AgreedDecision]:
-        """The rows about which the reviewers who are sure agree."""
+        """The agreed decisions by row."""
         return {key: standing.agreed for key, standing in self.standings.items() if standing.agreed is not None}
 
 
 def weigh_review(rows: Iterable[Row], flags: Iterable[FlagRecord], decisions: Decisions) -> WeighedReview:
-    """Return what decisions come to for rows as they stand before they are applied.
+    """Return the combined decisions about rows, as they are before decisions are applied.
 
-    Rows and flags that are neither decided about nor in a conflict may be left out.
+    Rows and flags without a decision or a conflict may be left out.
     """
     if not decisions:
         return WeighedReview({}, (), {}, {})
@@ -167,7 +167,7 @@ def weigh_review(rows: Iterable[Row], flags: Iterable[FlagRecord], decisions: De
 
 
 def _conflict_groups(flags: Iterable[FlagRecord]) -> list[list[RowKey]]:
-    """Return the rows of each conflict that holds its rows back. All flags of one conflict have the same evidence."""
+    """Return the rows of each conflict that holds them back. All flags of a conflict have the same evidence."""
     groups: dict[str, list[RowKey]] = {}
     for flag in flags:
         if flag["reason"] == CONFLICTING_LABELS and flag["blocks"]:
@@ -178,13 +178,13 @@ def _conflict_groups(flags: Iterable[FlagRecord]) -> list[list[RowKey]]:
 def _settle_conflict(
     members: Sequence[Row], decisions: Mapping[RowKey, AgreedDecision]
 ) -> Iterator[tuple[RowKey, Settlement]]:
-    """Yield what decisions about some rows of a conflict do to its others."""
+    """Yield the effects of decisions about some rows of a conflict on its other rows."""
     decided = [(row, decisions[row_key(row)]) for row in members if row_key(row) in decisions]
     undecided = [row for row in members if row_key(row) not in decisions]
     vouched: dict[int, tuple[Row, AgreedDecision, str | None]] = {}
-    """The golds that a reviewer stands for, with the first row and decision that do."""
+    """The confirmed golds by key, each with the first row, decision and gold that confirm it."""
     stays: dict[int, Row] = {}
-    """The row that stays of each gold: one with this gold from the start before one that was given it."""
+    """The row to keep for each gold; a row that had the gold from the start has priority over one that was given it."""
     for row, agreed in decided:
         if agreed.kind is not DecisionKind.DROP:
             gold = agreed.gold if agreed.kind is DecisionKind.FIX else row["gold"]

@@ -1,13 +1,13 @@
-"""Reviewers' decisions about rows: one line for each, in a JSON Lines file for each reviewer.
+"""Stores reviewers' decisions about rows as JSON Lines, one file for each reviewer.
 
     {"id": "9f0c...", "seen": "51b7...", "decision": "fix", "gold": "16", "note": "12+9", "reviewer": "ada", "at": ...}
     {"id": "9f0c...", "decision": "undo", "reviewer": "ada", "at": "2026-02-03T10:01:12Z"}
     {"id": "9f0c...", "decision": "note", "note": "which year?", "reviewer": "ada", "at": "2026-02-03T10:02:40Z"}
 
-The files are only ever appended to and suit version control: `undo` is a line too, and takes back what its reviewer
-decided last about that row. A `note` decides nothing. Lines are ordered by their moments, and equal lines count once,
-so that files may be merged by putting their lines together. Each line is on the disk before anyone is told that it was
-taken; a line that a crash has cut short is left out when the file is read, and cut off when the next one is added.
+The files are only appended to, and suit version control. An `undo` is a line too: it cancels the reviewer's last
+decision about the row. A `note` decides nothing. Lines are ordered by time and equal lines count once, so files can be
+merged by concatenation. A line is on disk before the call returns. A line that a crash has cut is ignored when reading,
+and removed by the next append.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from truegold.pipeline.config.base import plain_words
 from truegold.verifiers import InputError
 
 DECISIONS = "decisions"
-"""The folder inside a run's that holds reviewers' decisions about it, where its configuration names no other."""
+"""The name of a run's folder of decisions, unless its configuration names another one."""
 
 _NOT_IN_NAMES = re.compile(r"[^\w-]+")
-"""Characters that a file is not named with: "Ada L." has the file ada-l.jsonl."""
+"""Characters that are replaced in file names: the decisions of "Ada L." are in ada-l.jsonl."""
 MAX_REVIEWER = 60
-"""Characters of a reviewer's name, of which a file is named: 255 bytes are all that a file's name may have."""
+"""The largest number of characters of a reviewer's name, which must fit in a file name of 255 bytes."""
 MAX_GOLD, MAX_NOTE = 20_000, 10_000
-"""Characters of a gold and of a note."""
+"""The largest numbers of characters of a gold and of a note."""
 
 
 class DecisionKind(StrEnum):
@@ -46,13 +46,13 @@ class DecisionKind(StrEnum):
     FIX = "fix"
     UNSURE = "unsure"
     UNDO = "undo"
-    """Takes back the reviewer's last decision about the row."""
+    """Cancels the reviewer's last decision about the row."""
     NOTE = "note"
-    """Keeps a note on a row and decides nothing."""
+    """Stores a note on a row without a decision."""
 
     @property
     def decides(self) -> bool:
-        """Whether it says what is to be done with the row."""
+        """True for keep, drop, fix and unsure."""
         return self not in (DecisionKind.UNDO, DecisionKind.NOTE)
 
 
@@ -62,28 +62,28 @@ class Decision(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     id: str = Field(min_length=1)
-    """The row's identity in truegold."""
+    """The row's id."""
     seen: str | None = None
-    """The content of the row as its reviewer saw it (`truegold.pipeline.tables.rows.content_key`). A row that has other
-    content by now is not touched; without it the identity alone counts."""
+    """The content key of the row that the reviewer saw (`truegold.pipeline.tables.rows.content_key`). The decision is
+    not applied if the row's content has changed. Without it, the id alone identifies the row."""
     decision: DecisionKind
     """The kind of decision."""
     gold: str | None = Field(default=None, max_length=MAX_GOLD)
-    """The right gold, which goes with a fix alone; of a row that is judged by tests, cases to add, one a line."""
+    """The right gold, only with a fix. For a row that is judged by tests: cases to add, one a line."""
     note: str | None = Field(default=None, max_length=MAX_NOTE)
     """The reviewer's reason, for later readers."""
     drawn: str | None = Field(default=None, pattern=r"^(suspicious|random:\d{1,19})$")
-    """The draw by which the row came before its reviewer: one of the most suspicious, or at random with this seed."""
+    """The way in which the row was chosen for review: as one of the most suspicious, or at random with this seed."""
     passes: int | None = Field(default=None, ge=0)
-    """The right samples that the row had when it was decided about, or None if it was not profiled."""
+    """The number of right samples at the time of the decision, or None without a profile."""
     suspicion: float | None = Field(default=None, ge=0, le=1)
-    """How probable its samples made it that its label is at fault."""
+    """The probability, from samples, that the row's label is wrong."""
     blind: bool = False
-    """Whether the reviewer could not see what others had decided about the row."""
+    """True if the reviewer could not see others' decisions about the row."""
     reviewer: str = Field(min_length=1, max_length=MAX_REVIEWER)
-    """The reviewer who decided; each reviewer has a file."""
+    """The reviewer's name."""
     decided_at: datetime = Field(alias="at")
-    """When; of one reviewer's decisions on a row the last one counts."""
+    """The time; of a reviewer's decisions about a row the last one counts."""
 
     @field_validator("decided_at")
     @classmethod
@@ -102,24 +102,23 @@ class Decision(BaseModel):
         if self.decision == DecisionKind.FIX and not (self.gold or "").strip():
             raise ValueError("gold: a fix needs the right gold")
         if self.decision != DecisionKind.FIX and self.gold is not None:
-            raise ValueError(f"gold: given with {self.decision}, it goes with fix alone")
+            raise ValueError(f"gold: given with {self.decision}, but only a fix has one")
         return self
 
     @property
     def is_random(self) -> bool:
-        """Whether the row was drawn at random, so that it speaks for others of its kind."""
+        """True if the row was drawn at random, so that it represents other rows of its kind."""
         return self.drawn is not None and self.drawn.startswith("random:")
 
 
 Decisions = dict[str, list[Decision]]
-"""The standing decision of each reviewer by row id, in the order of the reviewers' names."""
+"""The current decision of each reviewer by row id, ordered by the reviewers' names."""
 
 
 def load_decisions(*paths: Path) -> Decisions:
-    """Return the decisions that stand in files and in folders' `*.jsonl`; of several by one reviewer about one row, the
-    latest.
+    """Return the current decisions in files, and in `*.jsonl` of folders: the last by each reviewer about each row.
 
-    A folder that is not there yet holds no decisions. A malformed line is an InputError that names it.
+    A folder that does not exist has no decisions. Raises InputError with the file and line of a malformed line.
     """
     histories: dict[tuple[str, str], list[Decision]] = {}
     for decision in _read_lines(paths):
@@ -136,7 +135,7 @@ def load_decisions(*paths: Path) -> Decisions:
 
 
 def load_notes(reviewer: str, *paths: Path) -> dict[str, str]:
-    """Return the last note of a reviewer on each row, whether it came with a decision or without one."""
+    """Return a reviewer's last note on each row, from decisions and from notes alone."""
     notes: dict[str, str] = {}
     for decision in _read_lines(paths):
         if decision.reviewer == reviewer and (decision.note or decision.decision is DecisionKind.NOTE):
@@ -145,7 +144,7 @@ def load_notes(reviewer: str, *paths: Path) -> dict[str, str]:
 
 
 def _read_lines(paths: Iterable[Path]) -> list[Decision]:
-    """Return the lines of files and folders in the order of their moments, equal ones once."""
+    """Return the distinct lines of files and folders in order of time."""
     files = [file for path in paths for file in ([path] if path.is_file() else sorted(path.glob("*.jsonl")))]
     lines = {decision: None for file in files for decision in _read_file(file)}
     return sorted(lines, key=lambda decision: decision.decided_at)
@@ -160,16 +159,16 @@ def _read_file(path: Path) -> Iterator[Decision]:
                 yield Decision.model_validate(orjson.loads(line))
             except orjson.JSONDecodeError as error:
                 raise InputError(
-                    f"{path}, line {line_number}: not JSON ({error}).", "Mend or delete the line."
+                    f"{path}, line {line_number}: not JSON ({error}).", "Correct or delete the line."
                 ) from error
             except ValidationError as error:
                 raise InputError(
-                    f"{path}, line {line_number}: {describe_problem(error)}.", "Mend or delete the line."
+                    f"{path}, line {line_number}: {describe_problem(error)}.", "Correct or delete the line."
                 ) from error
 
 
 def _is_cut_short(line: bytes) -> bool:
-    """Say whether a line is what a crash has left of one: it has no end, and is not JSON."""
+    """Return True if a crash has cut the line: it has no line end and is not JSON."""
     if line.endswith(b"\n"):
         return False
     try:
@@ -180,7 +179,7 @@ def _is_cut_short(line: bytes) -> bool:
 
 
 def describe_problem(error: ValidationError) -> str:
-    """Return the first problem of a decision as `field: what is wrong`."""
+    """Return the first problem of a decision as `field: message`."""
     first = error.errors(include_url=False)[0]
     field = ".".join(str(part) for part in first["loc"])
     message = plain_words(first["msg"])
@@ -194,10 +193,10 @@ def reviewer_file(folder: Path, reviewer: str) -> Path:
 
 
 def append_decision(folder: Path, decision: Decision) -> Path:
-    """Add a decision to its reviewer's file, and return the file. When this returns, the line is on the disk.
+    """Append a decision to its reviewer's file, and return the file once the line is on disk.
 
-    No stage calls it: this is for users' scripts and review tools. Any number of processes may append at once. A note
-    that is the reviewer's last one on the row is not added again: a page that is reloaded may send it twice.
+    Several processes may append at the same time. A note that repeats the reviewer's last one on the row is not stored
+    again: a reloaded page may send it twice. This is for scripts and review tools; no stage calls it.
     """
     is_new_folder = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
@@ -222,7 +221,7 @@ def append_decision(folder: Path, decision: Decision) -> Path:
 
 
 def _mend_last_line(descriptor: int) -> bytes:
-    """Cut off a last line that a crash has left half written; return what ends one that only lacks its end."""
+    """Remove a last line that a crash has cut. Return the line end that a complete last line lacks, or nothing."""
     size = os.fstat(descriptor).st_size
     if not size or os.pread(descriptor, 1, size - 1) == b"\n":
         return b""
@@ -232,14 +231,14 @@ def _mend_last_line(descriptor: int) -> bytes:
         last = os.pread(descriptor, size - start, start)
     last = last[last.rfind(b"\n") + 1 :]
     if not _is_cut_short(last):
-        # An editor may have left the last line open.
+        # An editor may have saved the file without a final line end.
         return b"\n"
     os.ftruncate(descriptor, size - len(last))
     return b""
 
 
 def _write_durably(descriptor: int, line: bytes) -> None:
-    """Write a line and put it on the disk; if there is no room for all of it, none of it stays."""
+    """Write a line and flush it to disk. If the disk is full, the file is left unchanged."""
     size = os.fstat(descriptor).st_size
     try:
         written = 0
@@ -252,7 +251,7 @@ def _write_durably(descriptor: int, line: bytes) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Put a folder's list of files on the disk, so that a new file outlives a loss of power."""
+    """Flush a folder's list of files to disk, so that a new file survives a loss of power."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

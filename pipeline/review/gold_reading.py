@@ -1,8 +1,8 @@
-"""Reads a gold that a reviewer proposes: as what its verifier reads it, and what the row's samples would earn.
+"""Checks a gold that a reviewer proposes: the verifier's reading of it, and the new scores of the row's samples.
 
-    gold 26 -> 28     read as 28; 3 of 20 samples passed, 17 do now: those that answered 28
+    gold 26 -> 28     read as 28; 3 of 20 samples passed, now 17 do: those that answered 28
 
-`settle` does not apply a gold for which the verifier accepts no answer, and the reviewer is told at once.
+`settle` does not apply a gold that no answer could match, and the reviewer sees this at once.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from truegold.verifiers.gold import OTHER_GOLDS
 
 SOLUTION_REASON = "solution_contradicts_gold"
 MAX_RESPONSES = 64
-"""Different responses that are judged anew while a reviewer waits."""
+"""The number of different responses that are verified while a reviewer waits."""
 DEADLINE_S = 5.0
-"""Seconds for each verdict while a reviewer waits."""
+"""The time limit of a verdict while a reviewer waits."""
 BATCH_DEADLINE_S = 60.0
-"""Seconds for a verdict when decisions are weighed all at once, and no reviewer waits for one of them."""
+"""The time limit of a verdict when all decisions are combined and no reviewer waits."""
 
 
 @dataclass(frozen=True)
 class Response:
-    """A sampled response, and its score under the gold that the row has."""
+    """A sampled response, with its score under the row's gold."""
 
     text: str
-    """A whole completion, or an answer."""
+    """A completion, or only its answer."""
     answer: str
-    """The answer that stands for it in a list."""
+    """The answer to show in a list."""
     votes: int
     score: float | None
 
 
 @dataclass(frozen=True)
 class AnswerChange:
-    """An answer whose score another gold changes."""
+    """An answer whose score changes with the new gold."""
 
     answer: str
     votes: int
@@ -56,27 +56,27 @@ class AnswerChange:
 
 @dataclass(frozen=True, kw_only=True)
 class GoldReading:
-    """The effects that a new gold would have."""
+    """The effects of a new gold."""
 
     readable: bool | None
-    """Whether the verifier accepts an answer for it, or None if the verifier does not use golds."""
+    """True if some answer could match it; None if the verifier uses no golds."""
     reading: str | None = None
-    """The gold as the verifier reads it."""
+    """The gold in the form in which the verifier reads it."""
     verdict: str | None = None
-    """The reason of its verdict on gold itself."""
+    """The reason in the verifier's verdict on the gold as a response."""
     passes_before: int
     passes_after: int
     judged: int = 0
-    """Samples that were judged under the new gold."""
+    """The number of samples with a score under the new gold."""
     changes: tuple[AnswerChange, ...] = ()
     message: str | None
-    """A line that the reviewer should know."""
+    """A message for the reviewer."""
 
 
 def with_gold(row: Row, gold: str | None) -> Row:
-    """Return a row with a reviewer's gold, and without the golds that were accepted in addition to the old one.
+    """Return a row with the reviewer's gold; golds that were accepted in addition to the old one are removed.
 
-    If tests judge the row, the reviewer's gold is cases to add to them. Raises BadSuite if it cannot be read as cases.
+    If tests judge the row, `gold` has cases to add to them. Raises BadSuite if it cannot be read as cases.
     """
     arguments: dict[str, Any] = orjson.loads(row["verifier_args"])
     if not takes_gold(row):
@@ -86,7 +86,7 @@ def with_gold(row: Row, gold: str | None) -> Row:
 
 
 def unpayable_because(row: Row, gold: str, deadline_s: float = BATCH_DEADLINE_S) -> FlagRecord | None:
-    """Return the flag that says why no answer could earn the reward of this gold, or None if some can."""
+    """Return the flag that explains why no answer could match this gold, or None."""
     if not takes_gold(row):
         fault, reason = case_fault(row, gold), VetReason.UNREADABLE
         return None if fault is None else flag_record(row, reason, detector="settle", evidence={"error": fault})
@@ -95,12 +95,12 @@ def unpayable_because(row: Row, gold: str, deadline_s: float = BATCH_DEADLINE_S)
 
 
 def takes_gold(row: Row) -> bool:
-    """Whether the row is judged by a gold, and not by tests."""
+    """Return True if the row is judged by a gold rather than by tests."""
     return row["gold"] is not None or not judges_solutions(resolve(row["verifier"]))
 
 
 def case_fault(row: Row, cases: str) -> str | None:
-    """Return why cases cannot be added to the tests of a row, or None if they can be added."""
+    """Return the reason why cases cannot be added to the tests of a row, or None."""
     try:
         with_gold(row, cases)
     except BadSuite as error:
@@ -109,11 +109,11 @@ def case_fault(row: Row, cases: str) -> str | None:
 
 
 def read_gold(row: Row, gold: str, responses: Sequence[Response]) -> GoldReading:
-    """Return what giving the row this gold would do to it and to what was sampled of it."""
+    """Return the effects of giving the row this gold."""
     before = sum(response.votes for response in responses if response.score == 1)
     if not takes_gold(row):
         wrong = case_fault(row, gold)
-        message = wrong or f"The verifier {row['verifier']} judges by tests: the cases are added to them."
+        message = wrong or f"The verifier {row['verifier']} judges by tests: the cases will be added to them."
         return GoldReading(readable=wrong is None, passes_before=before, passes_after=before, message=message)
     if not gold.strip():
         message = "A fix needs the right gold."
@@ -151,5 +151,5 @@ def _changes(rejudged: Iterable[tuple[Response, float | None]]) -> tuple[AnswerC
 
 def _message(row: Row, fault: FlagRecord | None, contradiction: FlagRecord | None) -> str | None:
     if fault is not None:
-        return f"The verifier {row['verifier']} could pay no answer for this gold: {fault['reason']}. It would be held."
+        return f"The verifier {row['verifier']} accepts no answer for this gold: {fault['reason']}. It would be held."
     return None if contradiction is None else f"The row's own solution ends in {contradiction['suggestion']}."

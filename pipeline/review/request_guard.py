@@ -1,13 +1,13 @@
-"""Guards the review app: only a browser on this machine that was given the address is served.
+"""Guards the review app: it serves only browsers on this machine that know the printed address.
 
     GET /?token=...                        the address that `truegold review` prints       served
-    Host: evil.example                     a site whose name points at this machine        403
-    Origin: https://evil.example           a page of another site that sends a decision    403
-    no token, or another one               any other program or user of the machine        401
+    Host: evil.example                     a site whose name resolves to this machine      403
+    Origin: https://evil.example           a request from a page of another site           403
+    no token, or a wrong one               another program or user of this machine         401
 
-A page of another site can send requests to 127.0.0.1, and one whose name resolves to 127.0.0.1 may read the answers too
-(DNS rebinding): the `Host` that a browser sends tells the second, `Origin` and `Sec-Fetch-Site` tell both, and neither
-knows the token. Decisions are only taken as JSON, which no form of another site can send unasked.
+A page of another site can send requests to 127.0.0.1. If its own name resolves to 127.0.0.1, it can also read the
+answers (DNS rebinding). `Origin` and `Sec-Fetch-Site` reveal both kinds of request, `Host` reveals the second, and
+neither kind knows the token. Decisions are accepted only as JSON, which a form on another site cannot send.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 TOKEN_HEADER = "x-truegold-token"
 MAX_BODY = 2**20
-"""The bytes of the largest request."""
+"""The size of the largest request in bytes."""
 MAX_QUERY_FIELDS = 20
-"""An address with more fields is not read for its token; the app's own have three at most."""
+"""The number of query fields up to which the token is read; the app's own addresses have at most three."""
 SAME_SITE = ("same-origin", "none")
-"""The values that a browser sends with a request of the page itself, or of an address that was typed."""
+"""The values of `Sec-Fetch-Site` for requests of the page itself, and for typed addresses."""
 SAFE_HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -43,20 +43,20 @@ SAFE_HEADERS: Mapping[str, str] = {
 
 
 def loopback_hosts(port: int) -> frozenset[str]:
-    """Return what a browser on this machine calls a server at this port."""
+    """Return the names by which a browser on this machine addresses a server at this port."""
     return frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]"))
 
 
 class RequestGuard:
-    """Refuses a request before the app sees it, with one line that says why."""
+    """Middleware that rejects requests before they reach the app, with a one-line reason."""
 
     def __init__(self, app: AsgiApp, hosts: Iterable[str], token: str) -> None:
-        """`hosts` are the names, with the port, that the server may be called by."""
+        """Wrap an app; `hosts` are the names, with the port, that requests may address it by."""
         self._app, self._token = app, token
         self._hosts = frozenset(host.lower() for host in hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or hand it on."""
+        """Reject a request, or pass it on to the app."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
@@ -73,7 +73,7 @@ class RequestGuard:
         headers = Headers(scope=scope)
         host = headers.get("host", "").lower()
         if host not in self._hosts:
-            return error_response(403, "This address is not that of the review app; open the one that it printed.")
+            return error_response(403, "This is not the address of the review app: open the one that was printed.")
         origin = headers.get("origin")
         if origin is not None and origin.lower() not in {f"http://{name}" for name in self._hosts}:
             return error_response(403, "A page of another site sent this request.")
@@ -93,7 +93,7 @@ class RequestGuard:
 
 
 def error_response(status: int, message: str) -> JSONResponse:
-    """Return an error as the page shows it."""
+    """Return an error in the page's JSON format."""
     return JSONResponse({"error": message}, status)
 
 

@@ -1,22 +1,22 @@
-"""The state of a review: what is decided and what waits, how often flags were right, how far reviewers agree.
+"""Measures a review: decided and waiting rows, the precision of flags, and the reviewers' agreement.
 
     waiting    12 rows: proof 7, conflicting_labels 5
     decided    45 rows: 30 keep, 10 drop, 5 fix
-    flag       right of decided [95 %]          of these at random          now       by random draws
+    flag       right of decided [95 %]          of these, at random         now       by random draws
     proof      3 of 9, .33 [.12, .65]           2 of 8, .25 [.07, .59]      blocks    advises
 
-A flag is right where its row was dropped or given another gold, wrong where it was kept; the unsure do not count. The
-rows that were read first because they were the most suspicious are more often at fault than others with the same flag,
-so that rows drawn at random are counted apart as well, and they alone set what a flag may do (`settle.tiers`).
+A flag is right if its row was dropped or given another gold, and wrong if it was kept; unsure decisions do not count.
+The most suspicious rows are reviewed first, and are more often faulty than others with the same flag. So rows drawn at
+random are also counted separately, and only these decide if a flag may hold rows back (`settle.tiers`).
 
-Two reviewers agree as far as Cohen's kappa says (Cohen 1960, "A coefficient of agreement for nominal scales", eq. 1):
+The agreement of two reviewers is Cohen's kappa (1960, "A coefficient of agreement for nominal scales", eq. 1):
 
              bob keep  bob drop
     ada keep       20         5      agreed 35 of 50 = .70; by chance 25/50 * 30/50 + 25/50 * 20/50 = .50
     ada drop       10        15      kappa = (.70 - .50) / (1 - .50) = .40
 
-The categories are keep, drop, fix and unsure; two fixes with different golds do not agree, and count as one
-category when chance is reckoned.
+The categories are keep, drop, fix and unsure. Two fixes with different golds do not agree, but are one category in the
+agreement by chance.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ class Agreement:
 
     reviewers: tuple[str, str]
     pairs: int
-    """Rows that both have decided about as they were the same."""
+    """The number of rows that both decided about with the same content."""
     agreed: int
     kappa: float | None
-    """None if both give one and the same decision throughout: nothing is left that chance would not explain."""
+    """None if all decisions of both are the same one: chance then explains the agreement."""
     blind: bool
-    """Whether the second of them could never see what the first had decided."""
+    """True if the later of the two could not see the other's decision on any row."""
 
 
 def measure_agreement(decisions: Decisions) -> list[Agreement]:
-    """Return the agreement of each two reviewers who share a row, those with most shared rows first."""
+    """Return the agreement of each pair of reviewers with common rows, the most common rows first."""
     pairs: dict[tuple[str, str], list[tuple[Decision, Decision]]] = {}
     for row_decisions in decisions.values():
         for first, second in combinations(row_decisions, 2):
@@ -87,7 +87,7 @@ def cohen_kappa(
 ) -> float | None:
     """Return Cohen's kappa of two lists of decisions about the same rows, or None if chance explains everything.
 
-    `agreed` is how many decisions agree, where equal kinds need not.
+    `agreed` is the number of agreeing decisions, if it is smaller than that of equal kinds.
     """
     rows = len(first)
     if agreed is None:
@@ -101,25 +101,25 @@ def cohen_kappa(
 
 @dataclass(frozen=True)
 class FlagPrecision:
-    """The precision of the flags of one reason. Intervals are Wilson's, 95 %."""
+    """The precision of the flags of one reason, with Wilson's 95 % intervals."""
 
     reason: str
     detector: str
     blocks: bool
-    """Whether they hold rows back."""
+    """True if these flags hold rows back."""
     right: int
     decided: int
     low: float
     high: float
     random_right: int
     random_decided: int
-    """The same counts of the rows that were drawn at random alone."""
+    """The same counts, only for rows drawn at random."""
     random_low: float | None
     random_high: float | None
-    """None if no row was drawn at random."""
+    """The ends of the interval, or None if no row was drawn at random."""
 
     def tier(self, min_decisions: int) -> bool | None:
-        """Return whether such flags should hold rows back, or None if too few rows drawn at random tell."""
+        """Return True if such flags should hold rows back, or None if too few rows were drawn at random."""
         if self.random_decided < min_decisions:
             return None
         return self.random_right / self.random_decided > BLOCKING_PRECISION
@@ -128,15 +128,15 @@ class FlagPrecision:
 def measure_flags(
     flags: Iterable[FlagRecord], decisions: Mapping[RowKey, AgreedDecision], conflicts: Iterable[Sequence[RowKey]] = ()
 ) -> list[FlagPrecision]:
-    """Return the precision of each reason that decided rows carry, in the order of the reasons.
+    """Return the precision of each reason on decided rows, in the order of the reasons.
 
-    `conflicts` are the rows of each conflict of labels: such a flag is right wherever not all its rows were kept, also
-    for the row that was.
+    `conflicts` are the rows of each label conflict. Its flags are right unless all of its rows were kept; this includes
+    the flag of a kept row.
     """
     kept = {key for key, agreed in decisions.items() if not agreed.faults_row}
     all_kept = {key for group in conflicts if kept.issuperset(group) for key in group}
     counts: Counter[tuple[str, bool, bool]] = Counter()
-    """Flags by reason, whether they were right, and whether their row was drawn at random."""
+    """The number of flags by (reason, is right, was drawn at random)."""
     detectors: dict[str, tuple[str, bool]] = {}
     counted: set[tuple[RowKey, str]] = set()
     for flag in flags:
@@ -177,8 +177,7 @@ def _precision(reason: str, detector: str, blocks: bool, counts: Mapping[tuple[s
 def label_checks(
     decisions: Decisions, agreed: Mapping[RowKey, AgreedDecision], flagged: Collection[RowKey]
 ) -> Iterator[LabelCheck]:
-    """Yield a check for each row without a flag that was drawn at random, as far as its samples are recorded with what
-    was decided."""
+    """Yield a check for each unflagged row that was drawn at random, if its decision recorded passes and suspicion."""
     checked: set[str] = set()
     for key, decided in agreed.items():
         known = next(
@@ -192,8 +191,7 @@ def label_checks(
 
 
 def count_waiting(run: ReviewedRun) -> Counter[str]:
-    """Return a mapping of reasons to the number of unsettled rows that the last curation held
-    back."""
+    """Return the number of rows by reason that the last curation held back and that are still unsettled."""
     waiting: Counter[str] = Counter()
     review = run.weigh()
     settled = (review.agreed.keys() - review.unpayable.keys()) | review.settlements.keys()
@@ -204,7 +202,7 @@ def count_waiting(run: ReviewedRun) -> Counter[str]:
 
 
 def status_lines(run: ReviewedRun) -> Iterator[str]:
-    """Yield what was decided, what waits, how often flags were right, and how far reviewers agree."""
+    """Yield the lines of the status: decisions, waiting rows, precision of flags, agreement."""
     decisions, review = run.decisions(), run.weigh()
     min_decisions = SettleConfig().min_decisions
     text = templates_in(Path(__file__).parent).get_template("status.txt.jinja")

@@ -1,11 +1,11 @@
-"""A finished run as reviewers work on it: its rows as they stand before decisions are applied, and its decisions.
+"""A finished run for review: its rows before decisions are applied, and its decisions.
 
     run = ReviewedRun.open(Path("runs/demo"))
-    run.decide("9f0c...", "fix", gold="16", reviewer="ada")     on the disk when it returns
+    run.decide("9f0c...", "fix", gold="16", reviewer="ada")     returns when it is on disk
 
-The rows are those that `settle` reads: what a decision is about, and what its content key is taken of. Rows that have
-left before may be decided about too: they come back where a reviewer keeps them. Tables are scanned for the few rows
-that are asked for.
+The rows are those that `settle` reads; decisions refer to them, and content keys are computed from them. Decisions
+about rows that were dropped earlier are possible too: a kept row is restored. Only the requested rows are read from the
+tables.
 """
 
 from __future__ import annotations
@@ -38,40 +38,40 @@ from truegold.pipeline.running.stage_table import DROPPING_STAGES
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE, FlagRecord
 from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, SUSPICION_FILE
 from truegold.pipeline.tables.rows import KEY, Row, RowKey, content_key
-from truegold.pipeline.tables.run_files import RunFiles, open_finished, read_resolved
+from truegold.pipeline.tables.run_files import RunFiles, has_id, open_finished, read_resolved
 from truegold.verifiers import InputError
 from truegold.verifiers.decimal_commas import comma_setting, with_points
 
 BEFORE_SETTLE = ("well_posed", "flag")
-"""The stages whose rows `settle` reads: the first of them that a run has."""
+"""The stages whose rows `settle` may read; the first one that a run has counts."""
 WORK = "work"
-"""The folder of the run inside what `truegold flag` writes."""
+"""The folder of the run inside the output of `truegold flag`."""
 
 Population = Literal["flagged", "all"]
 
 
 class StaleRowError(InputError):
-    """A row has changed since it was shown."""
+    """The row has changed since it was shown."""
 
 
 class UnknownRowError(InputError):
-    """There is no such row to decide about."""
+    """The row does not exist, or no decision about it is possible."""
 
 
 @dataclass(frozen=True)
 class ReviewedRun:
-    """A run, its rows as they stand before decisions are applied, and its decisions."""
+    """A run with its rows before decisions are applied, and its decisions."""
 
     run_dir: Path
     files: RunFiles
     folder: Path
-    """The folder that decisions are written to."""
+    """The folder for new decisions."""
     further: tuple[Path, ...] = ()
-    """The files and folders that others' decisions are read from."""
+    """Further files and folders with decisions, of other reviewers."""
 
     @classmethod
     def open(cls, run_dir: Path, folder: Path | None = None) -> ReviewedRun:
-        """Open a run; its decisions are those in `folder`, else where its configuration says.
+        """Open a run with the decisions in `folder`; by default those that its configuration names.
 
         Raises InputError if it is not a run, has no flagged rows yet, or `folder` is a file.
         """
@@ -91,7 +91,7 @@ class ReviewedRun:
         return run
 
     def decisions(self) -> Decisions:
-        """Return the decisions that stand, those of others among them."""
+        """Return the current decisions of all reviewers."""
         return load_decisions(*self.further, self.folder)
 
     def notes(self, reviewer: str) -> dict[str, str]:
@@ -104,35 +104,34 @@ class ReviewedRun:
 
     @property
     def rows(self) -> pl.LazyFrame:
-        """The rows that may be decided about."""
+        """The rows that decisions refer to."""
         table = self.files.table(self._last_stage, "rows.parquet")
-        assert table is not None  # Every stage that rows pass through writes them.
+        assert table is not None  # Every stage that rows pass through writes this table.
         return table
 
     def rows_of(self, row_id: str) -> list[Row]:
-        """Return the rows of this content. Raises UnknownRowError if none can be decided about."""
+        """Return the rows with this id. Raises UnknownRowError if there are none."""
         rows = self._read_rows([row_id])
         if not rows:
             raise UnknownRowError(f"No row of {self.run_dir} has the id {row_id!r}.")
         return rows
 
     def row_of(self, row_id: str, source_key: tuple[str, int] | None) -> Row:
-        """Return the row of this content from this source, else the first of this content."""
+        """Return the row with this id from this source, or else the first row with this id."""
         rows = self.rows_of(row_id)
         return next((row for row in rows if (row["source"], row["source_row"]) == source_key), rows[0])
 
     def resolve(self, name: str) -> str:
-        """Return the id that the first digits of an id, or a source and a row, mean. Raises InputError if that is
+        """Return the id that is meant by its first digits, or by a source and row number. Raises InputError if there is
         none."""
         return str(find_rows(self.files, name.strip())["id"][0])
 
     def why_dropped(self, row_id: str) -> str | None:
-        """Return the stage that has dropped the rows of this content before `settle`, and why; None if one is
-        left."""
-        if self.rows.filter(_has_id([row_id])).select(pl.len()).collect().item():
+        """Return the stage and reason of the rows' drop before `settle`, or None if a row with this id remains."""
+        if self.rows.filter(has_id([row_id])).select(pl.len()).collect().item():
             return None
         for stage, table in self.files.tables(DROPPED_FILE, DROPPING_STAGES):
-            dropped = table.filter(_has_id([row_id])).select("drop_reason").head(1).collect()
+            dropped = table.filter(has_id([row_id])).select("drop_reason").head(1).collect()
             if dropped.height:
                 return f"{stage}: {dropped.item()}"
         return None
@@ -150,10 +149,10 @@ class ReviewedRun:
         blind: bool = False,
         source_key: tuple[str, int] | None = None,
     ) -> Decision:
-        """Append a decision about a row, and return it as it is stored.
+        """Store a decision about a row, and return it.
 
-        `seen` is the content key of the row as it was shown, where that may not be what it is now (StaleRowError);
-        `source_key` tells rows of one content apart, which cleaning may have made different. Raises InputError for an
+        `seen` is the content key of the row that was shown; StaleRowError is raised if the row has changed.
+        `source_key` chooses among rows with one id, which cleaning may have made different. Raises InputError for an
         invalid decision.
         """
         rows = self.rows_of(row_id)
@@ -163,7 +162,7 @@ class ReviewedRun:
         gold = self.as_meant(row, gold) if gold else gold
         if decision is DecisionKind.FIX and not takes_gold(row) and (fault := case_fault(row, gold or "")) is not None:
             raise InputError(
-                f"The row {row_id} is judged by tests, and these are no cases of theirs: {fault}.",
+                f"The row {row_id} is judged by tests, and this gold cannot be read as cases for them: {fault}.",
                 "Give cases to add, one a line, as the report proposes them; or keep or drop the row.",
             )
         try:
@@ -187,13 +186,13 @@ class ReviewedRun:
         return made
 
     def as_meant(self, row: Row, gold: str) -> str:
-        """Return a gold that a reviewer gives, in points where the row's source has decimal commas: 5.000 is 5000.
+        """Return a reviewer's gold, with points if the row's source has decimal commas: 5.000 is 5000.
 
-        A gold that the reviewer was shown has points already: the row's own, one that a rule suggests, an earlier fix.
+        A gold that was shown to the reviewer has points already: the row's own, a rule's suggestion, an earlier fix.
         """
         if comma_setting(row["verifier_args"]) != "answers":
             return gold
-        is_row = _has_id([row["id"]])
+        is_row = has_id([row["id"]])
         suggestions = [table.filter(is_row) for _, table in self.files.tables(FLAGS_FILE, (self._last_stage,))]
         shown = set(pl.concat(suggestions).collect()["suggestion"])
         fixes = {decision.gold for decision in self.decisions().get(row["id"], ())}
@@ -204,8 +203,10 @@ class ReviewedRun:
         return with_points(gold) if settings == {"decimal"} else gold
 
     def _profiled(self, row: Row) -> dict[str, Any]:
-        """Return what the samples of a row said when it was decided about: `passes` and `suspicion`, which tell later
-        how far suspicion can be trusted. Nothing where it was profiled with another gold or not at all."""
+        """Return `passes` and `suspicion` of a row at the time of the decision, which later calibrate the suspicion.
+
+        Empty if the row was not profiled, or was profiled with another gold.
+        """
         tables = [self.files.table("profile", name) for name in ("rows.parquet", "profile.parquet", SUSPICION_FILE)]
         if any(table is None for table in tables):
             return {}
@@ -219,35 +220,33 @@ class ReviewedRun:
         return {"passes": passes.item(), "suspicion": suspected.item() if suspected.height else None}
 
     def standing(self, row_id: str, reviewer: str) -> Decision | None:
-        """Return what a reviewer's decision about a row is."""
+        """Return a reviewer's current decision about a row, or None."""
         decisions = self.decisions().get(row_id, [])
         return next((decision for decision in decisions if decision.reviewer == reviewer), None)
 
     def weigh(self) -> WeighedReview:
-        """Return what all decisions come to for the run's rows."""
+        """Return the combined decisions about the run's rows."""
         decisions = self.decisions()
         flags = self.decided_flags(decisions)
         conflicts = [flag["id"] for flag in flags if flag["reason"] == CONFLICTING_LABELS]
         return weigh_review(self._read_rows([*decisions, *conflicts]), flags, decisions)
 
     def _read_rows(self, row_ids: Iterable[str]) -> list[Row]:
-        """Return the rows of these ids that `settle` reads, and one of each content that was dropped before."""
+        """Return the rows with these ids that `settle` reads, and one of each id whose rows were all dropped before."""
         ids = list(row_ids)
-        rows = self.rows.filter(_has_id(ids)).sort(KEY[1:]).collect()
-        tables = [table.filter(_has_id(ids)) for _, table in self.files.tables(DROPPED_FILE, DROPPING_STAGES)]
-        dropped = pl.concat([table.drop("drop_reason") for table in tables]).collect()
-        gone = dropped.filter(~_has_id(rows["id"])).unique("id", keep="first", maintain_order=True)
+        rows = self.rows.filter(has_id(ids)).sort(KEY[1:]).collect()
+        gone = self.files.dropped_before_review(set(ids).difference(rows["id"]))
         return cast("list[Row]", [*rows.to_dicts(), *gone.to_dicts()])
 
     def decided_flags(self, row_ids: Iterable[str]) -> list[FlagRecord]:
-        """Return the flags of rows with these ids, and those of all conflicts, as they hold rows back by themselves."""
-        is_known = _has_id(row_ids) | (pl.col("reason") == CONFLICTING_LABELS)
+        """Return the flags of rows with these ids and of all conflicts, with their own values of `blocks`."""
+        is_known = has_id(row_ids) | (pl.col("reason") == CONFLICTING_LABELS)
         tables = self.files.tables(FLAGS_FILE, (self._last_stage, "profile"))
         flags = pl.concat([table.filter(is_known) for _, table in tables])
         return cast("list[FlagRecord]", flags.collect().to_dicts())
 
     def responses(self, key: RowKey) -> list[Response]:
-        """Return what was sampled of a row, each different text once: whole completions, else answers of systems."""
+        """Return the distinct samples of a row, with their numbers; empty if the run has no profile."""
         samples = self.files.table("profile", "samples.parquet")
         if samples is None:
             return []
@@ -264,30 +263,25 @@ def _decision_paths(run_dir: Path) -> list[Path]:
     return list(map(Path, [named] if isinstance(named, str) else named))
 
 
-def _has_id(row_ids: Iterable[str]) -> pl.Expr:
-    return pl.col("id").is_in(pl.Series(list(row_ids), dtype=pl.String).implode())
-
-
 @dataclass(frozen=True)
 class ReviewQueue:
-    """The rows that come before a reviewer, and their order.
+    """The rows to review, and their order.
 
-    the most suspicious first      the page's own order: a reviewer who stops early has seen the worst
-    100 at random, seed 7          so that decisions about them speak for the others: precision of the flags
-    what ann has decided, blind    so that two independent decisions about a row can be compared: kappa
+    the most suspicious first      the order of the page: a reviewer who stops early has seen the worst
+    100 at random, seed 7          a representative sample, for the precision of flags
+    ann's rows again, blind        two independent decisions about each row, for kappa
     """
 
     drawn: str = "suspicious"
-    """The draw, as decisions record it."""
+    """The draw, as it is recorded in decisions."""
     keys: tuple[RowKey, ...] | None = None
-    """In their order; None for all rows with the most suspicious first."""
+    """The rows in order, or None for all rows, the most suspicious first."""
     blind: bool = False
-    """Whether the reviewer may not see what others have decided."""
+    """True if the reviewer may not see others' decisions."""
 
 
 def draw_at_random(run: ReviewedRun, rows: int, seed: int, among: Population) -> ReviewQueue:
-    """Return this many rows at random, of those with a flag or of all; a larger draw begins with a smaller one's
-    rows."""
+    """Return a random draw of flagged rows or of all rows. A larger draw begins with the rows of a smaller one."""
     population = run.rows.select(KEY)
     if among == "flagged":
         tables = run.files.tables(FLAGS_FILE, (*BEFORE_SETTLE, "profile"))
@@ -300,13 +294,13 @@ def draw_at_random(run: ReviewedRun, rows: int, seed: int, among: Population) ->
 
 
 def second_look(run: ReviewedRun, reviewer: str, seed: int) -> ReviewQueue:
-    """Return the rows that a reviewer has decided about, in another order, to be decided without seeing how."""
+    """Return the rows that a reviewer decided about, in another order, for a blind second look."""
     decided = [
         row_id
         for row_id, decisions in run.decisions().items()
         if any(decision.reviewer == reviewer for decision in decisions)
     ]
-    keys = _shuffle(run.rows.select(KEY).filter(_has_id(decided)).collect().rows(), seed)
+    keys = _shuffle(run.rows.select(KEY).filter(has_id(decided)).collect().rows(), seed)
     if not keys:
         raise InputError(
             f"{reviewer} has decided about no row of {run.run_dir}.", f"Look at the names of the files in {run.folder}."
@@ -315,7 +309,7 @@ def second_look(run: ReviewedRun, reviewer: str, seed: int) -> ReviewQueue:
 
 
 def _shuffle(keys: Iterable[RowKey], seed: int) -> list[RowKey]:
-    """Return one row of each content in an order that seed and content alone decide."""
+    """Return one row of each id, in an order that depends only on seed and id."""
     first_of_id: dict[str, RowKey] = {}
     for key in keys:
         first_of_id.setdefault(key[0], key)
@@ -323,15 +317,14 @@ def _shuffle(keys: Iterable[RowKey], seed: int) -> list[RowKey]:
 
 
 def decided_rows(data: Path, path: Path | None = None) -> Decide | None:
-    """Return a function that tells what was decided about a row of `data`, or None if there are no decisions.
+    """Return a function that looks up the decision about a row of `data`, or None if there are no decisions.
 
         decide = decided_rows(Path("runs/gsm8k"))
-        decide(row)     DecidedRow("fix", the row with the reviewer's gold); None if nothing stands
+        decide(row)     DecidedRow("fix", the row with the reviewer's gold); None without a decision
 
-    Of a run, a decision counts about the row as it is (`weigh_review`): stale ones and contradictions do not. An
-    exported set has rows that a fix has already changed, so that there the identity of the row is enough. The decisions
-    are those of the run, or those at `path`, a file or a folder. Raises InputError if there are none, or a file is
-    damaged.
+    For a run, a decision must be about the row's current content and agreed (`weigh_review`). The rows of an exported
+    set may have been changed by a fix already, so there the id is enough. The decisions are those of the run, or those
+    at `path`, a file or a folder. Raises InputError if `path` has none, or a file is damaged.
     """
     run = ReviewedRun.open(data) if (data / "manifest.json").is_file() else None
     if run is not None and path is not None:

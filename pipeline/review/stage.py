@@ -1,23 +1,23 @@
-"""The stage `settle`: what reviewers decided is done, and what still waits for a decision is held back.
+"""Stage `settle`: applies reviewers' decisions, and holds back rows that still need one.
 
     no blocking flag, no decision        passes
-    a blocking flag, none or unsure      dropped here as `held_for_review`, and waits in dropped.parquet
+    a blocking flag, none or unsure      dropped as `held_for_review`, and waits in dropped.parquet
     keep                                 passes                                    ledger: keep reviewer_keep
-    fix                                  passes with the gold the reviewer gave,   ledger: edit reviewer_fix
+    fix                                  passes with the reviewer's gold,          ledger: edit reviewer_fix
                                          or with further cases among its tests
-    a fix to what no answer could match  dropped here as `fix_unpayable`, and waits for another gold
+    a fix that no answer could match     dropped as `fix_unpayable`, and waits for another gold
     drop                                 dropped                                   ledger: drop reviewer_drop
-    reviewers who contradict each other  dropped here as `reviewers_disagree`, to be settled among them
-    keep or fix of a row that has left before  comes back here                     ledger: keep reviewer_restored
+    contradictory decisions              dropped as `reviewers_disagree`, until the reviewers agree
+    keep or fix of a row dropped before  restored                                  ledger: keep reviewer_restored
     a row in conflict with a decided one freed, or dropped as the wrong side       (`consensus`)
 
-`open_flags.parquet` has the flags of the rows that pass undecided: they advise, and later stages may weigh them;
-`decided.parquet` names the rows that pass by a reviewer's decision, which no later flag may hold back, and
-`label_checks.parquet` has the decisions about rows without a flag that were drawn at random, with their suspicion.
+`open_flags.parquet` has the flags of rows that pass without a decision: these flags advise, and later stages may use
+them. `decided.parquet` names the rows that pass by a decision; later flags cannot hold them back.
+`label_checks.parquet` has the decisions about unflagged rows that were drawn at random, with their suspicion.
 
-A decision applies to every row of its id: it holds in the next run too, while the row's content is what its reviewer
-saw. Stale ones are not applied, but listed in `stale_decisions.jsonl`: of rows that have changed since, and of rows
-that are no longer in the data. `facts` has how often each flag was right (`precision`), and how far reviewers agree.
+A decision applies to every row with its id, also in later runs, as long as the row has the content that the reviewer
+saw. Stale decisions are not applied: their rows have changed or are missing from the data. `stale_decisions.jsonl`
+lists them. `facts` has the precision of each flag (`precision`), and the agreement of reviewers.
 """
 
 from __future__ import annotations
@@ -68,20 +68,20 @@ from truegold.pipeline.tables.rows import (
 )
 
 OPEN_FLAGS_FILE = "open_flags.parquet"
-"""The flags that no reviewer has decided about, of the rows that pass."""
+"""The file of the flags without a decision, on rows that pass."""
 DECIDED_FILE = "decided.parquet"
-"""The keys of the rows that pass by a reviewer's decision."""
+"""The file of the keys of rows that pass by a decision."""
 STALE_FILE = "stale_decisions.jsonl"
-"""Every decision that was not applied, with why."""
+"""The file of the decisions that were not applied, with the reason."""
 STALE_SHOWN = 20
-"""The stale decisions that a report lists by id; their count is in it as well."""
+"""The number of stale decisions that a report lists by id, in addition to their count."""
 
 DECIDED_SCHEMA = pa.schema([ROW_SCHEMA.field(name) for name in KEY])
 
 
 @stage_function(version=5, judges="rows")
 def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Apply the reviewers' decisions and hold back what still waits for one."""
+    """Apply the reviewers' decisions, and hold back rows that still need one."""
     decisions = load_decisions(*(path for name, path in inputs.items() if name.startswith("decisions")))
     dropped = _dropped_before(inputs, decisions)
     rows = chain(read_rows(inputs["rows"]), (row for _, row in dropped.values()))
@@ -132,9 +132,9 @@ def _settle_part(
     held: LossCount[Row],
     dropped: Mapping[str, tuple[str, Row]],
 ) -> StageReport:
-    """Write the rows of a part that pass, by decision or with the flags that are open, and count those held back.
+    """Write the rows of a part that pass, with their open flags, and count those held back.
 
-    `dropped` are rows that an earlier stage has dropped; those that reviewers keep come back with this part.
+    `dropped` has rows that an earlier stage dropped; those that reviewers keep are restored with this part.
     """
     flags: list[FlagRecord] = [
         {**flag, "blocks": tiers.get(flag["reason"], flag["blocks"])}
@@ -150,7 +150,7 @@ def _settle_part(
             standing = review.standings.get(key, UNDECIDED)
             reasons = blocking.get(key, [])
             if (fault := review.unpayable.get(key)) is not None and (fix := standing.agreed) is not None:
-                # Its verifier accepts no answer for the new gold.
+                # No answer could match the new gold.
                 unpayable = {"reviewers": fix.reviewers, "gold": fix.gold, "fault": fault["reason"]}
                 ledger.drop(row, "fix_unpayable", flags=reasons, **unpayable)
                 continue
@@ -177,7 +177,7 @@ def _settle_part(
 
 
 def _bring_back(dropped: Mapping[str, tuple[str, Row]], review: WeighedReview, ledger: Ledger) -> list[Row]:
-    """Return those rows which reviewers keep, with the gold that they were given."""
+    """Return the dropped rows that reviewers keep, with their new golds."""
     restored = []
     for origin, row in dropped.values():
         agreed = review.agreed.get(key := row_key(row))
@@ -189,8 +189,10 @@ def _bring_back(dropped: Mapping[str, tuple[str, Row]], review: WeighedReview, l
 
 
 def _dropped_before(inputs: Mapping[str, Path], decisions: Decisions) -> dict[str, tuple[str, Row]]:
-    """Return the rows that earlier stages have dropped and a reviewer has decided about, one of each content, by
-    their ids, each with the stage and the reason. A content of which a row is left is not among them."""
+    """Return the rows that earlier stages dropped and reviewers decided about, by id, with (stage: reason).
+
+    There is one row for each id, and none for an id of which a row remains.
+    """
     if not decisions:
         return {}
     seen = {row["id"] for row in read_rows(inputs["rows"], ["id"])}
@@ -206,7 +208,7 @@ def _dropped_before(inputs: Mapping[str, Path], decisions: Decisions) -> dict[st
 
 
 def _tiers(precision: Iterable[FlagPrecision], config: SettleConfig) -> dict[str, bool]:
-    """Return, of each reason whose flags should change by the decisions, whether they are to hold rows back."""
+    """Return the reasons whose flags change by the decisions, with True if they hold rows back from now on."""
     if config.tiers is not Tiers.DECISIONS:
         return {}
     measured = {entry.reason: (entry.blocks, entry.tier(config.min_decisions)) for entry in precision}
@@ -214,7 +216,7 @@ def _tiers(precision: Iterable[FlagPrecision], config: SettleConfig) -> dict[str
 
 
 def _write_stale(path: Path, review: WeighedReview, decisions: Decisions) -> dict[str, Any]:
-    """List the decisions that do not apply, and return how many there are of each kind."""
+    """Write the decisions that do not apply, and return their numbers by kind."""
     ids = {key[0] for key in review.standings}
     changed = list(dict.fromkeys(decision for standing in review.standings.values() for decision in standing.stale))
     gone = [decision for row_id in sorted(decisions.keys() - ids) for decision in decisions[row_id]]
@@ -234,7 +236,7 @@ def _describe_row(row: Row) -> str:
 
 
 def _blocking_reasons(flags: Iterable[FlagRecord]) -> dict[RowKey, list[str]]:
-    """Return the reasons that hold each row back, each once, in the order of the flags."""
+    """Return the distinct reasons that hold each row back, in the order of the flags."""
     reasons: dict[RowKey, dict[str, None]] = {}
     for flag in flags:
         if flag["blocks"]:
@@ -245,7 +247,7 @@ def _blocking_reasons(flags: Iterable[FlagRecord]) -> dict[RowKey, list[str]]:
 def _settle_row(
     row: Row, reasons: list[str], standing: Standing, settlement: Settlement | None, ledger: Ledger
 ) -> Row | None:
-    """Return the row as it passes, or None if it was dropped or held."""
+    """Return the settled row, or None if it was dropped or held."""
     for stale in standing.stale:
         known = {"decision": stale.decision, "reviewer": stale.reviewer, "seen": stale.seen}
         ledger.flag(row, "stale_decision", **known, now=content_key(row))

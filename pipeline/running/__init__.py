@@ -1,1 +1,1 @@
-"""Runs a stage: cached by content, in a process of its own where it is heavy, with progress and clear errors."""
+"""Runs stages, cached by content: heavy stages in separate processes, and tables in parts."""

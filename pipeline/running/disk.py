@@ -1,12 +1,12 @@
-"""Helpers for files: atomic writes, reading of files that a killed process left unfinished, digests, and disk errors.
+"""Helpers for files: atomic writes, reading of files that a killed process left incomplete, digests, and disk errors.
 
     with written_aside(path) as aside: ...    writes PATH.tmp and renames it at the end
-    DigestCache(path).path(folder)            32 hex digits over a folder, remembered by size and modification time
+    DigestCache(path).path(folder)            32 hex digits over a folder, cached by size and modification time
     with disk_errors_reported(folder): ...    "No space left on the disk of /data." instead of a traceback
 
-A digest of a file above `SAMPLED_ABOVE` bytes inside a folder (model weights) covers its size, head and tail only:
-reading 140 GB of weights to learn that they have not changed would cost more than the stage it saves. Data files are
-always read whole.
+The digest of a file in a folder (model weights) above `SAMPLED_ABOVE` bytes covers only its size, head and tail.
+Reading 140 GB of weights to check for changes would take longer than the stage that the cache saves. Data files are
+always read as a whole.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ from typing import Any
 from truegold.verifiers import ConfigError, SetupError, TruegoldError
 
 _FULL = re.compile(r"no space left|disk (?:is )?full|disk quota exceeded|requested and \d+ written", re.IGNORECASE)
-"""The messages of libraries about a full disk without an error number: numpy `100 requested and 40 written`, SQLite,
+"""Messages about a full disk by libraries that pass no error number: numpy (`100 requested and 40 written`), SQLite and
 Polars."""
 
 _FULL_ERRORS = {errno.ENOSPC, errno.EDQUOT}
+"""The error numbers of a full disk or quota."""
 _REMEDIES = {
     errno.EACCES: "Allow it with chmod, or name another folder.",
     errno.EPERM: "Allow it with chmod, or name another folder.",
     errno.EROFS: "Name a folder on a disk that can be written to.",
-    errno.ENOENT: "Look at the spelling, or make the folder.",
+    errno.ENOENT: "Check the spelling, or make the folder.",
     errno.ENOTDIR: "A part of that path is a file; name a folder.",
     errno.EEXIST: "A file is in the way; move it, or name another folder.",
     errno.EISDIR: "It is a folder; name a file.",
@@ -40,31 +41,31 @@ _REMEDIES = {
     errno.EFBIG: "The file is larger than this system or `ulimit -f` allows.",
     errno.EMFILE: "Raise the number of open files: ulimit -n 65536.",
     errno.ENFILE: "Raise the number of open files: ulimit -n 65536.",
-    errno.EIO: "The disk fails; look at the system's log, and name another one.",
-    errno.ESTALE: "The network disk was mounted anew; run the same command again.",
+    errno.EIO: "The disk fails; look at the system's log, and use another disk.",
+    errno.ESTALE: "The network disk was remounted; run the same command again.",
 }
-"""The advice for each way in which a file cannot be written or read."""
+"""The advice for each error number of reading or writing a file."""
 SAMPLED_ABOVE = 512 * 2**20
-"""A file of a folder is sampled where it is larger than this many bytes."""
+"""The size in bytes above which only head and tail of a file in a folder are read for its digest."""
 SAMPLE = 4 * 2**20
-"""The bytes that are read of its head, and of its tail."""
+"""The number of bytes that are read of the head, and of the tail, of such a file."""
 
 
 def cache_folder(name: str) -> Path:
-    """Return `~/.cache/truegold/NAME`, or the same below XDG_CACHE_HOME if that is set.
+    """Return the cache folder `~/.cache/truegold/NAME`, or `$XDG_CACHE_HOME/truegold/NAME` if that variable is set.
 
-    Compiled operators and Prefect's databases are kept there.
+    It holds compiled operators and the databases of Prefect.
     """
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "truegold" / name
 
 
 @contextmanager
 def disk_errors_reported(folder: Path) -> Iterator[None]:
-    """Turn what the system says against writing below `folder` into a SetupError of one line; other errors pass.
+    """Turn system errors about writing below `folder` into a SetupError of one line. Other errors pass unchanged.
 
-    Every command and every stage works inside of it. A library may wrap the error of the system in one of its kinds, or
-    give a text alone, so that the causes of an error are looked at too. An error that was raised in a handler of
-    another error (`__context__`) passes as a bug, unless the disk was full.
+    Every command and every stage runs inside this context. A library may wrap a system error in an exception of its
+    own, or pass only its text, so the causes of an error are checked as well. An error raised while another one was
+    handled (`__context__`) is a bug and passes unchanged, unless the disk was full.
     """
     try:
         yield
@@ -78,7 +79,7 @@ def disk_errors_reported(folder: Path) -> Iterator[None]:
 
 
 def is_full(error: BaseException) -> bool:
-    """Return whether an error, or one behind it, says that a disk is full."""
+    """Return whether an error, or one of its causes, is about a full disk."""
     return any(_says_full(cause) for cause, _ in _causes(error))
 
 
@@ -88,7 +89,7 @@ def _says_full(error: BaseException) -> bool:
 
 
 def _causes(error: BaseException) -> Iterator[tuple[BaseException, bool]]:
-    """Yield an error and those behind it, each with whether it is stated to be the cause (`raise ... from`)."""
+    """Yield an error and its causes, each with a flag: true if all links to it are explicit (`raise ... from`)."""
     seen: set[int] = set()
     cause: BaseException | None = error
     is_stated = True
@@ -114,10 +115,10 @@ def _describe(error: BaseException, folder: Path, is_stated: bool) -> SetupError
 
 @contextmanager
 def written_aside(path: Path) -> Iterator[Path]:
-    """Yield the path to write a file under; it is renamed to `path` when the block ends without an error.
+    """Yield a temporary path to write to, and rename it to `path` when the block ends without an error.
 
-    A kill or an error leaves `path` as it was. The folder that `path` is in has to exist. Raises ConfigError for a
-    device or a pipe, which a file would take the place of.
+    A kill or an error leaves `path` unchanged. The parent folder of `path` has to exist. Raises ConfigError if `path`
+    is a device or a pipe, which the file would replace.
     """
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise ConfigError(f"{path} is not a file but a device or a pipe.", "Name a file that is to be written.")
@@ -131,20 +132,20 @@ def written_aside(path: Path) -> Iterator[Path]:
 
 
 def refuse_input(target: Path, *inputs: Path) -> None:
-    """Raise ConfigError if a file that is to be written is one that is read, under any name."""
+    """Raise ConfigError if the file to write is also an input, possibly under another name."""
     for path in inputs:
         if path.exists() and target.exists() and path.samefile(target):
-            raise ConfigError(f"{target} is what is read: it would be overwritten.", "Name another one to write.")
+            raise ConfigError(f"{target} is an input: it would be overwritten.", "Name another file to write.")
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a small file so that it is never seen half written."""
+    """Write a small file atomically."""
     with written_aside(path) as aside:
         aside.write_bytes(content)
 
 
 def append_lines(path: Path, *records: object) -> None:
-    """Add lines of JSON to a file; where they cannot be written whole the file stays as it was."""
+    """Append records as lines of JSON. If they cannot be written completely, the file is unchanged."""
     lines = "".join(json.dumps(record) + "\n" for record in records).encode()
     with path.open("ab", buffering=0) as file:
         end = file.tell()
@@ -154,9 +155,9 @@ def append_lines(path: Path, *records: object) -> None:
 
 
 def read_whole_lines(path: Path) -> list[dict[str, Any]]:
-    """Return the objects of a file up to a line that a kill has cut short; none if there is no file.
+    """Return the objects of a JSON Lines file, up to a line that a kill cut short; an empty list without a file.
 
-    Python's own JSON reader takes them: a diverged loss is written as NaN.
+    The file is read by the `json` module, which accepts NaN, the value of a diverged loss.
     """
     if not path.exists():
         return []
@@ -170,15 +171,16 @@ def read_whole_lines(path: Path) -> list[dict[str, Any]]:
 
 
 _PATTERN = re.compile(r"[*?\[]")
+"""A character of a file name pattern."""
 
 
 def is_pattern(path: Path) -> bool:
-    """Say whether a path is a pattern for names of files, such as `data/*.jsonl`."""
+    """Return whether a path is a pattern for file names, such as `data/*.jsonl`."""
     return _PATTERN.search(str(path)) is not None
 
 
 def matching_files(path: Path) -> list[Path]:
-    """Return the files that a pattern matches, by name; of any other path, and of one that exists, the path itself."""
+    """Return the files that a pattern matches, sorted by name; for an existing path or a plain one, the path itself."""
     if path.exists() or not is_pattern(path):
         return [path]
     fixed = next(index for index, part in enumerate(path.parts) if is_pattern(Path(part)))
@@ -199,7 +201,7 @@ def digest_json(value: object) -> str:
 
 
 def digest_file(path: Path, *, sample_large: bool = False) -> str:
-    """Return 32 hex digits over the file's content; of a large one over its size, head and tail with `sample_large`."""
+    """Return 32 hex digits over a file's content; with `sample_large`, over size, head and tail of a large file."""
     hasher = hashlib.blake2b(digest_size=16)
     size = path.stat().st_size
     with path.open("rb") as file:
@@ -215,7 +217,7 @@ def digest_file(path: Path, *, sample_large: bool = False) -> str:
 
 
 class DigestCache:
-    """Digests of paths outside the run directory, remembered in one JSON file by (size, mtime, inode)."""
+    """A cache of the digests of paths, in one JSON file, by (size, modification time, inode)."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -224,10 +226,10 @@ class DigestCache:
             try:
                 self._known = json.loads(path.read_bytes())
             except ValueError:
-                self._known = {}  # A kill has cut it short; it is only a cache, so it starts again.
+                self._known = {}  # A kill cut the file short. It is only a cache, so start with an empty one.
 
     def file(self, path: Path, *, sample_large: bool = False) -> str:
-        """Return a file's digest, from memory where its size, time and inode are those of before."""
+        """Return a file's digest, from the cache if size, time and inode are unchanged."""
         stat = path.stat()
         stamp = [stat.st_size, stat.st_mtime_ns, stat.st_ino]
         name = str(path.resolve())
@@ -240,7 +242,7 @@ class DigestCache:
         return digest
 
     def path(self, path: Path) -> str:
-        """Return a file's digest, or a folder's: over the names and digests of its files."""
+        """Return the digest of a file, or of a folder or pattern: over the names and digests of its files."""
         if path.is_file():
             return self.file(path)
         files = sorted(p for p in path.rglob("*") if p.is_file()) if path.exists() else matching_files(path)

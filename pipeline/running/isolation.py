@@ -1,12 +1,13 @@
-"""Runs a stage function in processes of its own, which give all memory back and write their noise to a log file.
+"""Runs a stage function in separate processes, which free all memory at their end and print to a log file.
 
-There is one process, one for each rank on this machine, or DeepSpeed's launcher for several machines. When one fails
-the others are killed: they would wait for it for ever. A crash of vLLM or an out-of-memory kill is one clear error.
+There is one process, one for each rank on this machine, or DeepSpeed's launcher for several machines. If a process
+fails, the others are killed, since they would wait for it forever. A crash of vLLM or an out-of-memory kill is reported
+as one clear error.
 
-SIGTERM and SIGINT are passed on to the processes: a training ends with a checkpoint then, other stages end at once.
+SIGTERM and SIGINT are passed on to the processes. A training then ends with a checkpoint; other stages end immediately.
 
-The child is `python -m truegold.pipeline.running.isolation SPEC.json PROGRESS_FD`; a launcher puts arguments of its own
-in front. It dies with its parent. The environment names its rank; only rank 0 reports its progress.
+The child is `python -m truegold.pipeline.running.isolation SPEC.json PROGRESS_FD`; a launcher adds arguments in front.
+The child dies with its parent. The environment has its rank, and only rank 0 reports progress.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from truegold.verifiers.sandbox.child_process import die_with_parent, usable_cor
 from truegold.verifiers.sandbox.errors import ERROR_TYPES, Preempted, TruegoldError
 
 LOG_TAIL = 15
-"""The error of a crashed stage shows this many lines of its log."""
+"""The number of log lines that the error of a crashed stage shows."""
 
 QUIET_ENVIRONMENT = {
     "DO_NOT_TRACK": "1",
@@ -49,36 +50,38 @@ QUIET_ENVIRONMENT = {
     "TOKENIZERS_PARALLELISM": "false",
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "PYTHONUNBUFFERED": "1",
-    # They would be compiled into the temporary folder, which is another one for each stage: 6 CPU-seconds of its start.
+    # Precompiled headers would be made again for each stage, in its temporary folder, at 6 CPU-seconds.
     "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
 }
+"""Environment variables that keep libraries quiet."""
 WORKER = "truegold.pipeline.running.isolation"
 PATIENCE = 10.0
-"""A process that was asked to end is killed after this many seconds."""
+"""The seconds that a process has to end before it is killed."""
 RANK_VARIABLES = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
-"""The variables that a stage does not inherit: it forms a group of its own, whether or not this process is in one."""
+"""The variables of process groups, which a stage does not inherit, because it forms a separate group."""
 HANDED_ON = ("WANDB_", "HF_", "HUGGING_FACE_", "MLFLOW_", "TRACKIO_")
-"""Variables of trackers and of the hub begin with one of these: ranks on other machines get them too."""
+"""The prefixes of variables of trackers and of the hub, which are passed to ranks on other machines."""
 NO_PIPE = -1
-"""It stands in place of the progress pipe for processes that cannot have it."""
+"""The value of PROGRESS_FD for a process without a progress pipe."""
 
 
 ENDINGS: dict[int, str] = {signal.SIGTERM: "preempted (SIGTERM)", signal.SIGINT: "interrupted (SIGINT)"}
-"""The words for a run that one of these signals has ended."""
+"""The descriptions of a run that was ended by a signal."""
 GO_ON = "The same command goes on from here."
+"""The advice after an interrupted run, which can be resumed."""
 
 
 LESS_MEMORY = "Set engine.gpu_memory_utilization or optimizer.micro_batch_tokens lower, and run the same command again."
 
 
 class _Late:
-    """A signal that came when a stage had nothing more to break off."""
+    """A signal that arrived when the stage had already finished its work."""
 
     signum: int | None = None
 
 
 class StageCrashed(RuntimeError):
-    """A stage's process ended because of a bug; the message holds the end of its log."""
+    """An error for a stage process that ended because of a bug. The message has the end of its log."""
 
 
 def call_isolated(
@@ -93,8 +96,8 @@ def call_isolated(
 ) -> dict[str, Any]:
     """Call the stage function `fn` in a child process for each rank, and return the fields of rank 0's report.
 
-    `shared` is a folder for temporary files that ranks on other machines see as well. Raises the error of the first
-    rank that reported one, SetupError where a child was killed, StageCrashed where one ended any other way.
+    `shared` is a folder for temporary files that ranks on other machines also see. Raises the error of the first rank
+    that reported one, SetupError if a child was killed, and StageCrashed if a child ended in any other way.
     """
     if (signum := _Late.signum) is not None:
         _Late.signum = None
@@ -120,7 +123,7 @@ def call_isolated(
                     "answers": str(spec.parent),
                     "parent": None if launch.hostfile else os.getpid(),
                     "tether": None if tether is None else (tether.addresses, tether.token),
-                    # DeepSpeed's launcher hands on few variables, and on command lines that everybody can read.
+                    # DeepSpeed's launcher passes few variables, and on command lines, which every user can read.
                     "variables": {name: value for name, value in os.environ.items() if name.startswith(HANDED_ON)},
                 }
             )
@@ -138,7 +141,7 @@ def call_isolated(
     with log.open(encoding="utf-8", errors="replace") as file:
         tail = "".join(deque(file, maxlen=LOG_TAIL))
     if tether is not None and tether.is_broken:
-        raise SetupError(f"A process of {fn} is gone, or its machine. The end of {log}:\n{tail}", GO_ON)
+        raise SetupError(f"A process of {fn}, or its machine, was lost. The end of {log}:\n{tail}", GO_ON)
     if -status in ENDINGS:
         raise Preempted(f"{ENDINGS[-status]} in {fn.rpartition(':')[2]}.", GO_ON, -status)
     if status < 0:
@@ -150,17 +153,17 @@ def call_isolated(
 
 
 def _environment(scratch: Path) -> dict[str, str]:
-    """Return an environment that keeps libraries quiet and has a temporary folder which goes with the stage.
+    """Return an environment that keeps libraries quiet, with a temporary folder that is deleted after the stage.
 
-    vLLM leaves sockets and lists of ports behind there. What torch compiles has to outlive the stage, or every stage
-    would compile again.
+    vLLM leaves sockets and lists of ports in this folder. Code that torch compiles goes to a lasting folder, so that
+    later stages need not compile it again.
     """
     lasting = {"TORCHINDUCTOR_CACHE_DIR": str(cache_folder("torchinductor"))}
     return {**QUIET_ENVIRONMENT, **lasting, **os.environ, "TMPDIR": str(scratch)}
 
 
 def _hosts(hostfile: Path) -> list[str]:
-    """Return the machines of DeepSpeed's list."""
+    """Return the machines in a hostfile of DeepSpeed."""
     lines = hostfile.read_text(encoding="utf-8").splitlines() if hostfile.exists() else []
     return [line.split()[0] for line in lines if line.strip() and not line.lstrip().startswith("#")]
 
@@ -195,13 +198,13 @@ class Ranks:
         sink: IO[bytes],
         tether: Tether | None = None,
     ) -> None:
-        """Start the processes of the stage that the file `spec` describes, which every rank has to see.
+        """Start the processes of the stage in the file `spec`, which every rank has to see.
 
-        Rank 0 writes its progress to `pipe`; what the processes print goes to `sink`. Raises SetupError if there is a
-        hostfile and no `deepspeed` command.
+        Rank 0 writes its progress to `pipe`, and all processes print to `sink`. Raises SetupError if there is a
+        hostfile but no `deepspeed` command.
         """
         environment = {name: value for name, value in environment.items() if name not in RANK_VARIABLES}
-        # -P: without it the working directory shadows installed packages, such as `verifiers`.
+        # Without -P, a folder in the working directory could shadow an installed package, such as `verifiers`.
         single = [sys.executable, "-P", "-m", WORKER, str(spec)]
         commands: list[tuple[list[str], dict[str, str]]] = [([*single, str(pipe)], {})]
         if launch.hostfile is not None:
@@ -227,15 +230,17 @@ class Ranks:
         self._first_failure: int | None = None
         self._tether = tether
         self._passed_on: int | None = None
-        """The signal that was passed on."""
+        """The signal that was passed on to the processes, if any."""
         self._is_saving = False
-        """Whether the processes, told to end, have said that they save their work."""
+        """Whether the processes have reported, after a signal, that they are saving their work."""
         for follower in self._followers:
             follower.start()
 
     def wait(self) -> int:
-        """Wait for all processes, and return 0 or the status of the one that failed first; after a signal that was
-        passed on, minus its number."""
+        """Wait for all processes, and return 0, or the status of the first process that failed.
+
+        If a process failed after a signal was passed on, return minus the number of the signal.
+        """
         for follower in self._followers:
             follower.join()
         if self._first_failure and self._passed_on is not None:
@@ -246,9 +251,10 @@ class Ranks:
 
     @contextmanager
     def told_to_end(self) -> Iterator[None]:
-        """Pass SIGTERM and SIGINT on while it lasts, once; a second SIGINT ends everything at once.
+        """Within this context, pass the first SIGTERM or SIGINT on to the processes; a second SIGINT ends all.
 
-        They wait for the work in hand, which a training saves. Without any sign of that they are killed.
+        The processes may finish and save their current work, as a training does. Processes that do not report saving
+        are killed.
         """
         if current_thread() is not main_thread():
             yield
@@ -261,7 +267,7 @@ class Ranks:
                 return
             self._passed_on = signum
             if self._tether is not None:
-                # DeepSpeed's launcher would kill its ranks, which cannot say that they save.
+                # Signal the ranks directly. DeepSpeed's launcher would kill them before they can save.
                 self._tether.tell(signum)
                 return
             for child in self._children:
@@ -279,7 +285,7 @@ class Ranks:
                 signal.signal(signum, handler)
 
     def watched(self, lines: Iterable[str]) -> Iterator[str]:
-        """Yield the lines of the progress, and note that one came after the processes were told to end."""
+        """Yield the lines of the progress, and note if a step starts after a signal was passed on: saving."""
         for line in lines:
             self._is_saving |= self._passed_on is not None and line.startswith('["start"')
             yield line
@@ -290,7 +296,7 @@ class Ranks:
                 child.kill()
 
     def end(self) -> None:
-        """End the processes that still run. A launcher is asked first, since it has to end its ranks."""
+        """End the processes that still run: first by SIGTERM, since a launcher has to end its ranks, then by a kill."""
         for child in self._children:
             if child.poll() is None:
                 child.terminate()
@@ -310,10 +316,10 @@ class Ranks:
 
 
 def _rank_variables(ranks: int) -> list[dict[str, str]]:
-    """Return what torch.distributed reads from the environment of each rank."""
+    """Return the environment variables of each rank that torch.distributed reads."""
     shared = {"WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1"}
     shared["MASTER_PORT"] = str(free_port())
-    # Without it each rank would start a thread for every core.
+    # Without this variable, each rank would start a thread for every core.
     shared["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", str(max(1, usable_cores() // ranks)))
     return [{**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(ranks)]
 
@@ -334,7 +340,7 @@ def free_port() -> int:
 
 
 def main() -> None:
-    """Run the stage that the specification describes, and leave its report or its error as this rank's answer."""
+    """Run the stage of the specification file, and write its report or its error as the answer of this rank."""
     *_, path, descriptor = sys.argv
     spec = orjson.loads(Path(path).read_bytes())
     if spec["parent"] is not None:
@@ -343,8 +349,8 @@ def main() -> None:
     os.environ.update(spec["variables"])
     progress = _progress(int(descriptor))
     function, config_type = pkgutil.resolve_name(spec["fn"]), pkgutil.resolve_name(spec["config_type"])
-    # A stage that has something to save listens itself. The import of polars sets a handler of its own for SIGINT,
-    # which calls Python's and ends nothing by itself.
+    # A stage with work to save sets its own handler. This resets the handler of polars, which would call Python's
+    # handler and not end the process.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     config = config_type.model_validate(spec["config"])
     inputs = {name: Path(path) for name, path in spec["inputs"].items()}
@@ -355,7 +361,7 @@ def main() -> None:
     except TruegoldError as error:
         outcome = {"error": _known_type(error), "arguments": error.__reduce__()[1]}
     except BaseException as error:
-        # The class is torch's, which is not imported here.
+        # The error is compared by name, because torch is not imported here.
         if type(error).__name__ != "OutOfMemoryError":
             last_word(FAILED)
             raise
@@ -366,20 +372,20 @@ def main() -> None:
     write_whole(answer, orjson.dumps(outcome, option=orjson.OPT_SERIALIZE_NUMPY))
     sys.stdout.flush()
     last_word(FAILED if "error" in outcome else DONE)
-    # The answer is written, and engines that are torn down at the interpreter's exit hang or crash now and then.
+    # The answer is written, so exit immediately. Tearing down engines at exit sometimes hangs or crashes.
     os._exit(int("error" in outcome))
 
 
 def _progress(pipe: int) -> Progress:
     if pipe == NO_PIPE:
         return NullProgress()
-    # A child of this process that outlives it must not keep the parent waiting for the end of the pipe.
+    # Children must not inherit the pipe. One that outlives this process would keep the parent waiting for its end.
     os.set_inheritable(pipe, False)
     return PipeProgress(os.fdopen(pipe, "w", encoding="utf-8"))
 
 
 def _known_type(error: TruegoldError) -> str:
-    """Return the name of the nearest class that the parent knows: a stage may have its own kinds of an error."""
+    """Return the name of the error's class, or of the nearest base class that the parent process knows."""
     return next(cls.__name__ for cls in type(error).__mro__ if cls.__name__ in ERROR_TYPES)
 
 

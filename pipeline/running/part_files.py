@@ -1,9 +1,10 @@
-"""Tables in parts: one path, which is a file, or a folder of files of that name if there are several.
+"""Tables in parts: a path is a single file, or a folder with a file for each part.
 
     clean/rows.parquet                       a table of one part
-    clean/rows.parquet/part-00000.parquet    one of many, which Polars, pandas and PyArrow read by the same path
+    clean/rows.parquet/part-00000.parquet    the first part of a table of several parts
 
-Names sort as the parts do, so that a table's rows have one order however they are cut.
+Polars, pandas and PyArrow read both by the path `clean/rows.parquet`. The names of parts sort in their order, so the
+order of a table's rows does not depend on its division.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ PATTERN = "part-*.parquet"
 
 
 def table_parts(table: Path) -> list[Path]:
-    """Return the files of a table in their order; of one that is a file, or is not there, the path itself."""
+    """Return the files of a table in order; the path itself for a single file or a missing table."""
     return sorted(table.glob(PATTERN)) if table.is_dir() else [table]
 
 
@@ -25,7 +26,7 @@ def part_path(table: Path, index: int, parts: int) -> Path:
 
 
 def make_room(table: Path, parts: int) -> None:
-    """Make the folder of a table of several parts; a table that was cut in another way before is removed."""
+    """Make the folder for a table of several parts, and remove an earlier table that was divided differently."""
     if parts == 1 and table.is_dir():
         shutil.rmtree(table)
     elif parts > 1:

@@ -1,4 +1,4 @@
-"""Work on tables part by part: each part is read and written by the process that works on it, on all cores.
+"""Processes tables part by part, on all cores: each worker process reads and writes its parts itself.
 
     @stage_function(version=6)
     def clean(inputs, config, out_dir, progress):
@@ -8,16 +8,16 @@
 
     def clean_part(part: Part, config: CleanConfig, shared: object, progress: Progress) -> StageReport
 
-A part is done when its marker is there: `scratch/done/00017.json` in the stage's folder, with the part's report and the
-sizes of its files. Work that was killed goes on with the parts that have none, so that a kill costs the parts under
-way. A marker counts for the very function, settings and input files that it was written for.
+A part is done when it has a marker: `scratch/done/00017.json` in the stage's folder, with the part's report and the
+sizes of its files. After a kill, the work continues with the parts without a marker, so that only unfinished parts are
+lost. A marker is valid only for the same function, settings and input files.
 
-What a part's rows have to know of others is found before, and is the same for every part (`PartWork.shared`), or it is
-counted by part and decided by the stage when all parts are done. So the tables are the same however they are cut.
+Facts about all rows together are found before the parts are processed, and passed to every part (`PartWork.shared`).
+Decisions that need all parts are made by the stage afterwards. So the tables do not depend on their division.
 
-A runner sees to it that markers come to be, wherever the work is done: it gets the work and the parts, both picklable,
-and returns when they are done. `run_locally` has this machine's processes; `set_runner` names another one for all
-stages, except for those that have a runner of their own, since what they work with cannot travel.
+A runner does the work on parts and returns when all have markers. It gets the work and the parts, both picklable.
+`run_locally` uses processes of this machine. `set_runner` sets another runner for all stages, except for stages with
+their own runner, whose resources cannot be sent to other processes.
 """
 
 from __future__ import annotations
@@ -47,26 +47,26 @@ from truegold.verifiers.sandbox.child_process import usable_cores
 DONE = "done"
 """The folder of markers in a stage's scratch folder."""
 FEWEST_ROWS = 4_000
-"""With fewer rows workers would cost more to start than they save."""
+"""The fewest rows for which workers are started. For fewer rows, starting them takes longer than it saves."""
 FOLLOW_EVERY_S = 0.5
-"""How often workers are asked how far they are."""
+"""The interval between reports of the workers' progress, in seconds."""
 WORKERS = "workers"
-"""The setting of a stage that never decides its output."""
+"""The setting of a stage that never affects its output, and is not part of its keys."""
 
 
 @dataclass(frozen=True)
 class PartWork:
-    """The work that is done on every part of a stage."""
+    """The work to do on every part of a stage."""
 
     fn: str
-    """The import string of a function of a part, the settings, what is shared, and a progress."""
+    """The import string of the function to call with a part, the settings, the shared facts, and a progress."""
     config: BaseModel
     """The stage's settings."""
     shared: Any = None
-    """The findings about all rows together, as JSON can hold them."""
+    """Facts about all rows together, as data for JSON."""
 
     def key(self, part: Part) -> str:
-        """Return what the marker of a part has to name: work and input files, by size and time."""
+        """Return the key of a part's marker: a digest of the work, and of sizes and times of the input files."""
         return digest_json([self._key, {name: _stamp(path) for name, path in part.inputs.items()}])
 
     @cached_property
@@ -76,37 +76,37 @@ class PartWork:
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a stage: the same place in all tables that it reads and writes."""
+    """One part of a stage's tables: the same part of every table that the stage reads and writes."""
 
     index: int
-    """Its place, from 0."""
+    """The number of the part, from 0."""
     parts: int
-    """How many there are."""
+    """The number of parts."""
     inputs: Mapping[str, Path]
     """The part's files of the stage's inputs, the rows first."""
     out_dir: Path
     """The stage's folder."""
 
     def output(self, name: str) -> Path:
-        """Return where the part of a table of the stage is written."""
+        """Return the path to which this part of an output table is written."""
         table = self.out_dir / name
         make_room(table, self.parts)
         return part_path(table, self.index, self.parts)
 
     def count_rows(self) -> int:
-        """Return how many rows the part has, from the file's footer."""
+        """Return the number of rows of the part, from the file's footer."""
         return int(pq.read_metadata(next(iter(self.inputs.values()))).num_rows)
 
     @property
     def scratch(self) -> Path:
-        """The folder of files that only unfinished work on this part needs."""
+        """The folder for temporary files of the work on this part."""
         folder = self.out_dir / SCRATCH / f"{self.index:05d}"
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
     @property
     def counter(self) -> Path:
-        """The file in which a worker counts the rows that it has done."""
+        """The file whose size is the number of rows that a worker has done."""
         return self.scratch / "rows"
 
     def commit(self, key: str, report: StageReport) -> None:
@@ -117,7 +117,7 @@ class Part:
         write_whole(self._marker, orjson.dumps({"key": key, "files": files, "report": report}))
 
     def finished(self, key: str) -> StageReport | None:
-        """Return the part's report where it is done and its files are as they were, else None."""
+        """Return the part's report if it is done and its files are unchanged, else None."""
         if not self._marker.exists():
             return None
         marker = orjson.loads(self._marker.read_bytes())
@@ -140,13 +140,13 @@ def _stamp(path: Path) -> list[int]:
 
 
 Runner = Callable[[PartWork, Sequence[Part], Progress], None]
-"""Does the work on parts, and returns when each has its marker."""
+"""A function that does the work on parts, and returns when each part has its marker."""
 _RUNNER: ContextVar[Runner] = ContextVar("runner")
 
 
 @contextmanager
 def set_runner(runner: Runner) -> Iterator[None]:
-    """Have `run_parts` use this runner while it lasts, where the stage names none."""
+    """Within this context, use `runner` in `run_parts` for stages without their own runner."""
     token = _RUNNER.set(runner)
     try:
         yield
@@ -155,10 +155,10 @@ def set_runner(runner: Runner) -> Iterator[None]:
 
 
 def split_inputs(inputs: Mapping[str, Path], out_dir: Path, *further: str) -> list[Part]:
-    """Return the parts of a stage: those of its input `rows`.
+    """Return the parts of a stage, which are the parts of its input `rows`.
 
-    The inputs `further` are cut in the same way; those that the stage does not have are left out. Raises ValueError if
-    one is cut otherwise.
+    The inputs named in `further` belong to the parts as well, if the stage has them. Raises ValueError if one of them
+    has a different number of parts.
     """
     files = {name: table_parts(inputs[name]) for name in ("rows", *further) if name in inputs}
     count = len(files["rows"])
@@ -173,7 +173,7 @@ def split_inputs(inputs: Mapping[str, Path], out_dir: Path, *further: str) -> li
 def run_parts(
     work: PartWork, parts: Sequence[Part], progress: Progress, label: str, runner: Runner | None = None
 ) -> list[StageReport]:
-    """Do the work on the parts that are not done yet, and return the reports of all in their order."""
+    """Do the work on the unfinished parts, and return the reports of all parts in order."""
     missing = unfinished(work, parts)
     progress.start(label, sum(part.count_rows() for part in parts))
     if missing:
@@ -187,15 +187,15 @@ def run_parts(
 
 
 def unfinished(work: PartWork, parts: Iterable[Part]) -> list[Part]:
-    """Return the parts without a marker of this work."""
+    """Return the parts without a valid marker of this work."""
     return [part for part in parts if part.finished(work.key(part)) is None]
 
 
 def run_locally(work: PartWork, parts: Sequence[Part], progress: Progress) -> None:
-    """Do the work in processes of this machine, as many as `workers` says; few rows or a single part are done here.
+    """Do the work in `workers` processes of this machine, or in this process for few rows or a single part.
 
-    A part that has killed its worker is tried once more. There `workers` is 2, so that verifiers get processes of their
-    own: a row that no process survives then costs its own verdict only. Raises WorkerKilled if that does not help.
+    A part that killed its worker is retried once with `workers` set to 2, so that verifiers run in separate processes.
+    Then a row that kills its process only loses its verdict. Raises WorkerKilled if the retry fails, too.
     """
     workers = getattr(work.config, WORKERS, 1) or usable_cores()
     if workers == 1 or len(parts) == 1 or sum(part.count_rows() for part in parts) < FEWEST_ROWS:
@@ -216,25 +216,25 @@ def run_locally(work: PartWork, parts: Sequence[Part], progress: Progress) -> No
 
 
 def _run_counted(work: PartWork, part: Part) -> None:
-    """Do the work on one part in a worker, and have its rows counted in a file."""
+    """Do the work on one part in a worker, and count its rows in a file."""
     with part.counter.open("wb", buffering=0) as file:
         run_part(work, part, _CountingFile(file))
 
 
 class _CountingFile(NullProgress):
-    """A progress that other processes read off the size of a file: a byte is a row."""
+    """A progress that writes a byte a row to a file, so that other processes see it by the file's size."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
 
     def advance(self, steps: int = 1, detail: str = "", total: int | None = None) -> None:
-        """Count on."""
+        """Count `steps` more rows."""
         self._file.write(bytes(steps))
 
 
 @contextmanager
 def _followed(parts: Sequence[Part], progress: Progress) -> Iterator[None]:
-    """Report what workers count while it lasts."""
+    """Within this context, report the rows that the workers count."""
     ended = Event()
     counters = [part.counter for part in parts]
     for counter in counters:
@@ -261,7 +261,7 @@ def _followed(parts: Sequence[Part], progress: Progress) -> Iterator[None]:
 
 
 def run_here(work: PartWork, parts: Sequence[Part], progress: Progress, **resources: Any) -> None:
-    """Do the work in this process; `resources` are arguments that no other process could have, such as a model."""
+    """Do the work in this process, with `resources` that cannot be sent to others, such as a model, as arguments."""
     for part in parts:
         run_part(work, part, progress=_OneBar(progress), **resources)
 
@@ -274,18 +274,18 @@ def run_part(work: PartWork, part: Part, progress: Progress, **resources: Any) -
 
 
 class _OneBar(NullProgress):
-    """A progress in which the steps of every part count as one step's."""
+    """A progress that counts the rows of all parts in one bar."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
 
     def advance(self, steps: int = 1, detail: str = "", total: int | None = None) -> None:
-        """Count on."""
+        """Count `steps` more rows."""
         self._progress.advance(steps, detail)
 
 
 def sum_reports(reports: Iterable[StageReport], facts: Mapping[str, Any] | None = None) -> StageReport:
-    """Return the report of a stage: rows and counts of its parts added up, and its facts."""
+    """Return the report of a stage, with the summed rows and counts of its parts, and with its facts."""
     rows_in = rows_out = 0
     counts: Counter[str] = Counter()
     for report in reports:

@@ -1,6 +1,6 @@
-"""Reports how far a long step is. Stages talk to the protocol `Progress`; what is drawn is decided elsewhere.
+"""Reports the progress of long steps. Stages use the protocol `Progress`, whose implementations draw it.
 
-A stage that runs in a process of its own writes JSON lines into a pipe (`PipeProgress`), and the parent draws them.
+A stage in a separate process writes JSON lines into a pipe (`PipeProgress`), and its parent draws them.
 """
 
 from __future__ import annotations
@@ -13,21 +13,20 @@ from typing import IO, Any, Protocol, TypeVar
 T = TypeVar("T")
 
 REPORT_EVERY_S = 0.1
-"""A row takes microseconds in the streaming stages, and a report takes more: `paced` reports at most this often."""
+"""The least interval between the reports of `paced`, in seconds, because a report takes longer than a streamed row."""
 
 
 class Progress(Protocol):
     """The progress of one long step."""
 
     def start(self, label: str, total: int | None = None) -> None:
-        """Begin a step of `total` parts; None means that their number is not known."""
+        """Begin a step of `total` parts; None stands for an unknown number."""
 
     def advance(self, steps: int = 1, detail: str = "", total: int | None = None) -> None:
-        """Count `steps` more parts as done; `detail` is a few words for the reader, `total` how many parts there are,
-        where more is known of it by now."""
+        """Count `steps` more parts as done, show `detail`, and set the number of parts to `total` if it is given."""
 
     def note(self, text: str) -> None:
-        """Leave a line for the reader."""
+        """Show a line of text."""
 
 
 class NullProgress:
@@ -67,7 +66,7 @@ class PipeProgress:
 
 
 def relay(lines: Iterable[str], progress: Progress) -> None:
-    """Replay what a `PipeProgress` wrote; a line cut short by a dying writer is left out."""
+    """Replay the calls that a `PipeProgress` wrote, without a last line that a killed writer left incomplete."""
     for line in lines:
         if line.endswith("\n"):
             call, *args = json.loads(line)
@@ -75,7 +74,7 @@ def relay(lines: Iterable[str], progress: Progress) -> None:
 
 
 def paced(iterable: Iterable[T], progress: Progress, label: str, total: int | None = None) -> Iterator[T]:
-    """Yield the elements of `iterable`, and report them to `progress` in lumps, at most ten times a second."""
+    """Yield the elements of `iterable`, and report their number to `progress` at most ten times a second."""
     progress.start(label, total)
     unreported = 0
     last_report = time.monotonic()

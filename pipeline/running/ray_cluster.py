@@ -1,10 +1,10 @@
-"""A Ray cluster as the place where parts are worked on, each of them in a task of its own.
+"""Processes parts on a Ray cluster, one task a part.
 
     with ray_runner(RayConfig(address="head:6379"), run_dir) as run_on_ray:
         reports = run_parts(work, parts, progress, "cleaning", run_on_ray)
 
-Tasks read and write files that all nodes see, which is tried on every node before the first of them. A task whose
-process or node is lost is done again by Ray, a part that has no marker after that by another task.
+Tasks read and write files on a file system that all nodes share. Every node is checked for that before the first task.
+Ray retries a task whose process or node is lost. A part that is still without marker gets another task.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from truegold.verifiers import SetupError
 T = TypeVar("T")
 
 MAX_RETRIES = 3
-"""How often Ray does a task again whose process or node was lost."""
+"""The number of retries by Ray for a task whose process or node was lost."""
 LONGEST_PROBE_S = 120.0
-"""How long a node may take to show that it sees the run's folder."""
+"""The timeout of the check of a node, in seconds."""
 PROBE = "seen-by-nodes"
-"""The folder in a run's in which nodes show that they see it, for as long as that takes."""
+"""The temporary folder in a run's folder in which nodes write a file, as a proof that they see it."""
 
 
 def join_cluster(address: str | None, setting: str) -> tuple[Any, bool]:
-    """Return Ray, which has joined the cluster of this address, and whether it had before.
+    """Join the Ray cluster at this address. Return Ray, and whether this process had joined before.
 
-    None stands for the cluster that this machine belongs to, else for one that is started here. Raises SetupError,
-    which names the `setting` that has the address, if there is no Ray or no cluster.
+    None stands for the cluster of this machine; if there is none, Ray is started here. Raises SetupError, which names
+    the `setting` with the address, if Ray is not installed or there is no cluster.
     """
     try:
         import ray
@@ -56,14 +56,14 @@ def join_cluster(address: str | None, setting: str) -> tuple[Any, bool]:
             f"There is no Ray cluster at {address}: {str(error).splitlines()[0]}",
             f"Start it (`ray start --head`), or leave {setting} out for this machine alone.",
         ) from error
-    if signal.getsignal(signal.SIGTERM) is not terminated:  # Ray would have this process end as it sees fit.
+    if signal.getsignal(signal.SIGTERM) is not terminated:  # Restore the handler that Ray replaced.
         signal.signal(signal.SIGTERM, terminated)
     return ray, False
 
 
 @contextmanager
 def joined_cluster(address: str | None, setting: str) -> Iterator[Any]:
-    """Yield Ray while it has joined a cluster; see `join_cluster`."""
+    """Yield Ray, joined to a cluster (`join_cluster`), and leave the cluster afterwards if it was joined here."""
     ray, had_joined = join_cluster(address, setting)
     try:
         yield ray
@@ -74,7 +74,7 @@ def joined_cluster(address: str | None, setting: str) -> Iterator[Any]:
 
 @contextmanager
 def ray_runner(config: RayConfig, run_dir: Path) -> Iterator[Runner]:
-    """Yield a runner on a cluster. Raises SetupError if a node of it could not do the work."""
+    """Yield a runner of parts on a cluster. Raises SetupError if a node cannot do the work."""
     with joined_cluster(config.address, "run.ray.address") as ray:
         _check_nodes(ray, config, run_dir)
         yield partial(_run_on_ray, ray, config)
@@ -83,11 +83,11 @@ def ray_runner(config: RayConfig, run_dir: Path) -> Iterator[Runner]:
 def map_on_ray(
     ray: Any, function: Callable[..., Any], tasks: Iterable[T], shared: tuple[Any, ...] = (), **options: Any
 ) -> Iterator[tuple[T, Any]]:
-    """Yield each task with what `function(*shared, task)` returns for it, as they end.
+    """Yield each task with the result of `function(*shared, task)`, in the order in which tasks end.
 
-    At most twice as many are under way as the cluster has CPUs. `shared` is put into the object store of each machine
-    once. Raises what the function raises; and WorkerKilled, when the others have ended, where the process of a task was
-    lost again and again.
+    At most two tasks for each CPU of the cluster are pending. `shared` is put into the object store of each machine
+    once. Raises the errors of the function. If the process of a task is lost repeatedly, raises WorkerKilled after all
+    other tasks have ended.
     """
     remote: Any = ray.remote(max_retries=MAX_RETRIES, **options)(function)
     references = [ray.put(value) for value in shared]
@@ -113,15 +113,17 @@ def map_on_ray(
             ray.cancel(reference, force=True)
     if losses:
         raise WorkerKilled(
-            f"The processes of {len(losses)} tasks on Ray were lost again and again, perhaps for want of memory. "
+            f"The processes of {len(losses)} tasks on Ray were lost repeatedly, perhaps for lack of memory. "
             f"{losses[-1]}",
-            "Set run.ray.memory_gb, so that fewer of them work on a node.",
+            "Set run.ray.memory_gb, so that fewer tasks run on a node.",
         )
 
 
 def _run_on_ray(ray: Any, config: RayConfig, work: PartWork, parts: Sequence[Part], progress: Progress) -> None:
-    """Do the work in tasks of a cluster. As where it is done in processes of this machine, a part that kills those that
-    work on it is tried once more, with processes for its verifiers."""
+    """Do the work in tasks of a cluster.
+
+    As in `run_locally`, a part that kills its process is retried once, with separate processes for its verifiers.
+    """
     options: dict[str, Any] = {} if config.memory_gb is None else {"memory": int(config.memory_gb * 2**30)}
     for inner_workers in (1, 2):
         alone = replace(work, config=work.config.model_copy(update={WORKERS: inner_workers}))
@@ -137,14 +139,16 @@ def _run_on_ray(ray: Any, config: RayConfig, work: PartWork, parts: Sequence[Par
 
 
 def _do_part(whereabouts: Whereabouts, work: PartWork, part: Part) -> None:
-    """Do the work on one part, in a process of a node."""
+    """Do the work on one part in a process of a node."""
     whereabouts.enter()
     run_part(work, part, NullProgress())
 
 
 def _check_nodes(ray: Any, config: RayConfig, run_dir: Path) -> None:
-    """Raise SetupError for a node that does not see the run's folder or has another truegold, and if none has the
-    memory of a task."""
+    """Raise SetupError for a node without the run's folder or with another version of truegold.
+
+    Also raises SetupError if no node has enough memory for a task.
+    """
     nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
     memory = max((node["Resources"].get("memory", 0) for node in nodes), default=0)
     if not nodes:
@@ -170,9 +174,9 @@ def _check_nodes(ray: Any, config: RayConfig, run_dir: Path) -> None:
             try:
                 fault = ray.get(answer, timeout=LONGEST_PROBE_S)
             except ray.exceptions.RayError as error:
-                fault = f"could not be tried: {str(error).strip().splitlines()[-1]}"
+                fault = f"could not be checked: {str(error).strip().splitlines()[-1]}"
             if fault is None and not (folder / node["NodeID"]).exists():
-                fault = f"does not see {run_dir.absolute()}: what it writes there is not seen here"
+                fault = f"does not see {run_dir.absolute()}: the file that it wrote there is not visible here"
             if fault is not None:
                 raise SetupError(
                     f"The node {node['NodeManagerAddress']} of the Ray cluster {fault}.",
@@ -186,7 +190,7 @@ def _check_nodes(ray: Any, config: RayConfig, run_dir: Path) -> None:
 
 
 def _probe(whereabouts: Whereabouts, truegold: str, folder: Path, token: str, node: str) -> str | None:
-    """Return why this node could not do the work, or None if it could; it shows that by a file."""
+    """Return the reason why this node cannot do the work, or None. A node that can writes a file as a proof."""
     if (installed := version("truegold")) != truegold:
         return f"has truegold {installed}, and this machine {truegold}"
     try:

@@ -1,11 +1,10 @@
-"""JSON Lines that only grow, for work that a kill must not lose.
+"""An append-only log of JSON Lines, for results that must survive a kill.
 
     log = RecordLog(folder)
     log.append({"key": "9c0e", "text": "SAME"})
-    [record["text"] for _, record in log.scan()]      what all processes have appended, those that were killed too
+    [record["text"] for _, record in log.scan()]      the records of all processes, including killed ones
 
-Each process writes a file of its own, so that a line which a kill has cut short stays the last of its file and is
-passed over.
+Each process writes to a separate file. So a line that a kill cut short is the last one of its file, and is skipped.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ import orjson
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The place of a record."""
+    """The position of a record in the log."""
 
     file: int
-    """The number of its file in the folder."""
+    """The number of the record's file in the folder."""
     offset: int
-    """The byte that its line starts at."""
+    """The offset of the record's line in the file, in bytes."""
     length: int
-    """The bytes of its line."""
+    """The length of the line in bytes."""
 
 
 class RecordLog:
-    """JSON Lines in a folder, which only grow. Every process that appends has a file of its own."""
+    """An append-only log of JSON Lines in a folder, with a file for each writing process."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -43,8 +42,7 @@ class RecordLog:
         self._end = 0
 
     def scan(self) -> Iterator[tuple[Position, Any]]:
-        """Yield every whole record with its position, in the order of writing. Lines that a full disk has spoilt are
-        passed over."""
+        """Yield every record with its position, file by file. Incomplete lines are skipped."""
         for path in sorted(self._folder.glob("*.jsonl")):
             offset = 0
             with path.open("rb") as lines:
@@ -54,7 +52,7 @@ class RecordLog:
                     offset += len(line)
 
     def append(self, record: Mapping[str, Any]) -> Position:
-        """Write a record so that a kill of this process cannot lose it, and return its position."""
+        """Write a record, which survives a kill of this process, and return its position."""
         if self._writing is None:
             self._writing = self._open_new()
         line = orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
@@ -66,14 +64,14 @@ class RecordLog:
         return position
 
     def read(self, position: Position) -> Any:
-        """Return the record that lies there."""
+        """Return the record at a position."""
         file = self._files.get(position.file)
         if file is None:
             file = self._files[position.file] = self._path(position.file).open("rb")
         return orjson.loads(os.pread(file.fileno(), position.length, position.offset))
 
     def clear(self) -> None:
-        """Delete all records, those of other processes too."""
+        """Delete all records, including those of other processes."""
         self.close()
         for path in self._folder.glob("*.jsonl"):
             path.unlink()
@@ -89,10 +87,10 @@ class RecordLog:
         file_number = max((int(path.stem) for path in self._folder.glob("*.jsonl")), default=-1) + 1
         while True:
             try:
-                # Unbuffered: every record is one write.
+                # Without a buffer, every record is a single write.
                 self._files[file_number] = self._path(file_number).open("xb+", buffering=0)
                 return file_number
-            except FileExistsError:  # Another process has just taken it.
+            except FileExistsError:  # Another process has just taken this number.
                 file_number += 1
 
     def _path(self, file_number: int) -> Path:
@@ -100,7 +98,7 @@ class RecordLog:
 
 
 def _read_line(line: bytes) -> Any:
-    """Return the record of a line, or None if that is not whole."""
+    """Return the record of a line, or None for an incomplete line."""
     try:
         return orjson.loads(line) if line.endswith(b"\n") else None
     except orjson.JSONDecodeError:

@@ -1,10 +1,10 @@
-"""Slurm as the place where parts are worked on: a job array whose tasks are calls of `truegold part`.
+"""Runs parts on Slurm, as a job array whose tasks call `truegold part`.
 
     sbatch --array=0-63 scratch/slurm/array.sh     truegold part RUN clean --of 64 --at $SLURM_ARRAY_TASK_ID
 
-Parts are done when their markers are there. Those that are not when the array has left the queue (a node was lost, a
-task was out of time) are submitted again, a few times. An array outlives the process that waits for it: the same
-command then waits for that array, and submits no other one.
+A part is done once it has a marker. Parts without a marker when the array has left the queue (after a lost node or a
+timeout) are submitted again, a few times. An array outlives the process that waits for it. If the same command is run
+again, it waits for that array instead of submitting another one.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from truegold.pipeline.running.waiting_parts import (
 from truegold.verifiers import SetupError
 
 ASK_EVERY_S = 20.0
-"""How often Slurm is asked whether it has the array still."""
+"""The interval between requests to Slurm for the state of the array, in seconds."""
 FOLDER = "slurm"
-"""The folder in a stage's scratch folder with the script, the number of the array, and what its tasks print."""
+"""The folder in a stage's scratch folder with the script, the number of the array, and the output of its tasks."""
 SCRIPT = """#!/bin/sh
 exec {python} -m truegold.flows.cli part {run} {stage} --of {tasks} --at "$SLURM_ARRAY_TASK_ID" --workers {workers}
 """
 
 
 def check_slurm() -> None:
-    """Raise SetupError if this machine submits no jobs to Slurm."""
+    """Raise SetupError if this machine has no Slurm commands."""
     if missing := [name for name in ("sbatch", "squeue", "scancel") if shutil.which(name) is None]:
         raise SetupError(
             f"Slurm cannot be used: there is no {missing[0]} on this machine.",
@@ -53,7 +53,7 @@ def check_slurm() -> None:
 
 
 def run_on_slurm(run_dir: Path, config: SlurmConfig, work: PartWork, parts: Sequence[Part], progress: Progress) -> None:
-    """Do the work in job arrays. Raises SetupError if parts are not done after as many as the configuration says."""
+    """Do the work in job arrays. Raises SetupError if parts are still undone after `config.submissions` arrays."""
     folder = parts[0].out_dir / SCRATCH / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     job = _job_under_way(folder, work, parts)
@@ -73,7 +73,7 @@ def run_on_slurm(run_dir: Path, config: SlurmConfig, work: PartWork, parts: Sequ
         job = None
     raise SetupError(
         f"Parts left after {config.submissions} job arrays: {len(parts):,}. {_last_words(folder)}".strip(),
-        f"What the tasks have printed is in {folder}. The same command goes on from here.",
+        f"The output of the tasks is in {folder}. The same command continues from here.",
     )
 
 
@@ -82,7 +82,7 @@ def _submit(
 ) -> str:
     """Submit an array that does these parts, and return its number.
 
-    After the first one every task has two workers, so that a row which kills its worker costs its own verdict only.
+    From the second array on, every task has two workers, so that a row that kills its worker only loses its verdict.
     """
     (folder.parent / WAITING).unlink(missing_ok=True)
     leave_waiting(work, parts)
@@ -99,21 +99,23 @@ def _submit(
     (folder / "array.sh").write_text(script)
     name = f"--job-name=truegold-{stage_of(parts)}"
     options = ("--parsable", f"--array=0-{tasks - 1}", f"--output={folder / '%a.log'}", name, *config.options)
-    # A run that is itself a job must not hand its own allocation on.
+    # If this run is itself a Slurm job, the array must not inherit its allocation.
     environment = {name: value for name, value in os.environ.items() if name == "SLURM_CONF" or name[:6] != "SLURM_"}
     done = subprocess.run(
         ["sbatch", *options, folder / "array.sh"], capture_output=True, text=True, env=environment, check=False
     )
     if done.returncode != 0:
-        raise SetupError(f"Slurm has not taken the job: {done.stderr.strip()}", "run.slurm.options has its options.")
+        raise SetupError(f"Slurm rejected the job: {done.stderr.strip()}", "Check its options in run.slurm.options.")
     job = done.stdout.strip().partition(";")[0]
     write_whole(folder / "job", job.encode())
     return job
 
 
 def _job_under_way(folder: Path, work: PartWork, parts: Sequence[Part]) -> str | None:
-    """Return the array that an earlier process has submitted for this work and that Slurm still has; one that does
-    other work is cancelled."""
+    """Return the number of a queued array that an earlier process submitted for this work, or None.
+
+    An array for other work is cancelled.
+    """
     if not (folder / "job").exists():
         return None
     job = (folder / "job").read_text()
@@ -126,12 +128,12 @@ def _job_under_way(folder: Path, work: PartWork, parts: Sequence[Part]) -> str |
 
 
 def _follow(job: str, work: PartWork, parts: Sequence[Part], progress: Progress) -> list[Part]:
-    """Wait until all parts are done, or Slurm has the array no more, and return the parts that are not done."""
+    """Wait until all parts are done, or the array has left the queue, and return the undone parts."""
     asked = time.monotonic()
     while left := drop_done(work, parts, progress):
         if time.monotonic() - asked >= ASK_EVERY_S:
             if not _is_queued(job):
-                # Its last markers may have come in between.
+                # The last markers may have appeared since the previous check.
                 return drop_done(work, left, progress)
             asked = time.monotonic()
         parts = left
@@ -140,7 +142,7 @@ def _follow(job: str, work: PartWork, parts: Sequence[Part], progress: Progress)
 
 
 def _is_queued(job: str) -> bool:
-    """Return whether Slurm has the array. One that cannot be asked now is asked later again."""
+    """Return whether the array is in the queue. If Slurm does not answer, assume that it is, and ask again later."""
     done = _call_slurm("squeue", "--noheader", "--jobs", job)
     return done.stdout.strip() != "" or (done.returncode != 0 and "Invalid job id" not in done.stderr)
 
@@ -150,7 +152,7 @@ def _call_slurm(*command: str) -> subprocess.CompletedProcess[str]:
 
 
 def _last_words(folder: Path) -> str:
-    """Return the last line that a task has printed which says why it failed, if there is one."""
+    """Return the first error that a task printed as its last line, or an empty text."""
     for log in sorted(folder.glob("*.log")):
         lines = log.read_text(errors="replace").strip().splitlines()
         with suppress(IndexError):

@@ -1,16 +1,16 @@
-"""Runs one stage: a plain function from files to a folder that is complete or absent, cached by content.
+"""Runs one stage: a function from input files to an output folder, which is written atomically and cached by content.
 
     @stage_function(version=2)
     def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progress: Progress) -> StageReport
 
-The key of a stage is the hash of its name, code version, resolved configuration, the digests of its inputs and the
-fingerprints of the verifiers that it uses. `run_stage` works in `.partial/NAME-KEY`, which survives a kill so that a
-stage may take up its work again, and renames it to `NAME` when done. What another configuration made earlier moves to
-`.superseded/NAME-KEY` and comes back from there with its configuration.
+The cache key of a stage is a hash of its name, code version, resolved configuration, the digests of its inputs and the
+fingerprints of its verifiers. `run_stage` works in `.partial/NAME-KEY`, and renames this folder to `NAME` when the
+stage is done. The folder survives a kill, so that a stage can resume its work. The result of an earlier configuration
+is moved to `.superseded/NAME-KEY`, and is restored when its configuration is used again.
 
-Settings that a stage declares as `tunable` are not part of the key of unfinished work: with a lower learning rate a
-training goes on where it stopped. A finished stage's key has them all. Settings that are `aims` are not part of it
-either: a profile that was drawn for a selection of 1,000 rows serves one of 2,000, too.
+Two kinds of settings are left out of keys. `tunable` settings are not part of the key of unfinished work: a training
+can be resumed with a lower learning rate. The key of a finished stage has them. `aims` are not part of any key: a
+profile for a selection of 1,000 rows also serves a selection of 2,000 rows.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ from truegold.pipeline.running.progress import Progress
 from truegold.verifiers import ConfigError, fingerprint
 
 RECORD = "stage.json"
-"""The file in a stage's folder that says what was done; a folder with it is complete."""
+"""The record of a finished stage in its folder. A folder with this file is complete."""
 SCRATCH = "scratch"
-"""A folder of this name inside a stage's folder holds what only a resumed run needs; it goes when the stage is done."""
+"""The subfolder for files that only a resumed stage needs. It is deleted when the stage is done."""
 
 RESERVE, RESERVED = "reserve", 4 * 2**20
-"""A file in a stage's scratch folder and its bytes: room for alarms and the report of a stage that fills the disk."""
+"""The name and size of a file in the scratch folder. Deleting it makes room for alarms and report on a full disk."""
 
 STORE = "store"
-"""The name of the input by which a stage function gets its store, where it has one: a folder that stays for as long as
-the run, also where the stage's key changes."""
+"""The name of the input with a stage's store: a folder that lasts as long as the run, even if the stage's key
+changes."""
 REPLIES = "replies"
-"""The folder in a store with the replies of models that are paid for."""
+"""The folder in a store with the paid replies of models."""
 
 Inputs = Mapping[str, "Path | Output"]
-"""Maps the names of parameters of the stage's function to its inputs."""
+"""The inputs of a stage by name, which are the keys of its function's argument `inputs`."""
 
 _TRAITS: dict[Callable[..., StageReport], dict[str, Any]] = {}
-"""The version of each stage function, whether it is isolated, what it judges, and its store."""
+"""The arguments of `stage_function` for each stage function."""
 
 
 @dataclass(frozen=True)
@@ -62,23 +62,23 @@ class StageReport:
     """The result of a stage function."""
 
     rows_in: int
-    """Rows that the stage read."""
+    """The number of rows that the stage read."""
     rows_out: int
-    """Rows that the stage wrote."""
+    """The number of rows that the stage wrote."""
     counts: Mapping[str, int] = field(default_factory=dict)
-    """Rows by reason, such as `drop:empty_gold`."""
+    """The numbers of rows by action and reason, such as `drop:empty_gold`."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """Further facts that are worth showing; JSON has to be able to hold them."""
+    """Further facts for the report, as data for JSON."""
 
 
 @dataclass(frozen=True)
 class Output:
-    """A file or folder that an earlier stage of the same run makes."""
+    """An input that is a file or folder of an earlier stage of the same run."""
 
     stage: str
-    """The stage that writes it."""
+    """The stage that writes the file."""
     name: str
-    """Its name in that stage's folder."""
+    """The name of the file in the stage's folder."""
 
 
 @dataclass(frozen=True)
@@ -86,34 +86,34 @@ class Stage:
     """One step of a plan."""
 
     name: str
-    """The stage's name, and that of its folder in the run."""
+    """The name of the stage, and of its folder in the run."""
     fn: str
     """The import string of the stage's function."""
     version: int
     """The version of the function's code, raised by hand whenever its output could change."""
     config: BaseModel
-    """Its settings, which are part of the cache key."""
+    """The settings of the stage, which are part of the cache key."""
     inputs: Inputs = field(default_factory=dict)
-    """Maps the names of parameters of its function to the files that it reads."""
+    """The files that the stage reads, by name."""
     isolated: bool = False
-    """Whether the stage runs in another process, which gives all memory back and keeps torch, vLLM and DeepSpeed out of
-    this one."""
+    """Whether the stage runs in a separate process, which frees all memory at its end, and keeps torch, vLLM and
+    DeepSpeed out of this process."""
     judges: str | None = None
-    """The input whose rows name verifiers that decide the output, so that an edited verifier runs the stage again."""
+    """The input whose rows name the stage's verifiers. Their fingerprints are part of the cache key."""
     extra: Mapping[str, str] = field(default_factory=dict)
-    """The versions of all else that decides the output, by name."""
+    """Further versions that affect the output, by name, which are part of the cache key."""
     launch: LaunchConfig = field(default_factory=LaunchConfig)
     """The processes of an isolated stage."""
     part_rows: int | None = None
-    """Rows in a part of the tables, for a stage that cuts them. It is not part of the key: a finished table stays as it
-    is cut."""
+    """The number of rows in a part of the output tables. It is not part of the cache key, so a finished table is not
+    divided again."""
     tunable: tuple[str, ...] = ()
     """Settings, such as `optimizer.lr`, that may change while the stage is unfinished."""
     aims: tuple[str, ...] = ()
-    """Settings that only say what the output will be used for: when they change, a finished one stays."""
+    """Settings about the use of the output, which do not invalidate a finished stage."""
     store: str | None = None
-    """The folder of the stage's store in the run, where it has one. What lies there never decides the output, only how
-    much of it has to be worked out again."""
+    """The folder of the stage's store in the run, if it has one. Files in a store save work, but never affect the
+    output."""
 
 
 Function = TypeVar("Function", bound=Callable[..., StageReport])
@@ -128,10 +128,9 @@ def stage_function(
     aims: tuple[str, ...] = (),
     store: str | None = None,
 ) -> Callable[[Function], Function]:
-    """Declare next to a stage's function what every plan has to know of it; the fields of `Stage` explain the
-    arguments.
+    """Declare a stage function. The arguments are the fields of `Stage`.
 
-    Where a stage has no input of the name `judges`, it judges nothing.
+    `judges` has no effect in a plan in which the stage has no such input.
     """
 
     def declare(function: Function) -> Function:
@@ -158,10 +157,10 @@ def plan_stage(
     launch: LaunchConfig | None = None,
     part_rows: int | None = None,
 ) -> Stage:
-    """Make a step of a plan out of a declared stage function.
+    """Return a step of a plan for a declared stage function.
 
-    The function's import string names the package that exports it, so that a stage's key outlives moves inside of the
-    package.
+    The function's import string names the package that exports it, so that moving code within the package does not
+    change the stage's key.
     """
     module = function.__module__
     package = module.rpartition(".")[0]
@@ -189,13 +188,13 @@ class StageResult:
     name: str
     """The stage's name."""
     path: Path
-    """Its folder."""
+    """The stage's folder."""
     key: str
-    """The digest of inputs, settings and version by which it is cached."""
+    """The cache key: a digest of inputs, settings and version."""
     report: StageReport
     """The counts of the stage."""
     seconds: float
-    """How long it ran."""
+    """The wall time of the stage, in seconds."""
     cached: bool
     """Whether the result came from the cache."""
 
@@ -221,12 +220,12 @@ def resolve_inputs(stage: Stage, run_dir: Path) -> dict[str, Path]:
 
 
 def stage_key(stage: Stage, run_dir: Path, digests: DigestCache) -> str:
-    """Return 32 hex digits that change whenever the stage's output could, save by its aims."""
+    """Return the cache key of a stage: 32 hex digits over all that affects its output, except for its aims."""
     return _key(stage, stage.config.model_dump(mode="json", exclude=set(stage.aims)), run_dir, digests)
 
 
 def work_key(stage: Stage, run_dir: Path, digests: DigestCache) -> str:
-    """Return the key of the stage's unfinished work, which its tunable settings have no part in."""
+    """Return the key of the stage's unfinished work, which does not depend on its tunable settings."""
     settings = stage.config.model_dump(mode="json")
     for name in stage.tunable:
         *sections, last = name.split(".")
@@ -274,7 +273,7 @@ def _output_digest(run_dir: Path, source: Output) -> str:
     if (record := load_record(run_dir / source.stage)) is None:
         raise ConfigError(f"stage {source.stage!r} has not been run in {run_dir}.", "Run the earlier stages first.")
     if source.name == RECORD:
-        # The stage as a whole is meant: everything but the times in its record.
+        # The record stands for the whole stage, except for the times in it.
         return digest_json([record["key"], record["report"]["counts"], record["outputs"]])
     digests = _digests(record, source.name)
     if not digests:
@@ -283,22 +282,21 @@ def _output_digest(run_dir: Path, source: Output) -> str:
 
 
 def _digests(record: Mapping[str, Any], name: str) -> dict[str, str]:
-    """Return the digests of a file in a stage's folder, or of the files of a folder in it."""
+    """Return the digests of a file in a stage's folder, or of all files of a subfolder."""
     outputs = record.get("outputs", {}).items()
     return {path: entry["digest"] for path, entry in outputs if path == name or path.startswith(f"{name}/")}
 
 
 def table_digest(record: Mapping[str, Any], name: str) -> str | None:
-    """Return one digest of a table that a stage's record has, of one file or of parts, or None if the record lacks the
-    table."""
+    """Return the digest of a table, a single file or parts, from a stage's record; None if the record lacks it."""
     digests = list(_digests(record, name).values())
     return digest_json(digests) if len(digests) > 1 else next(iter(digests), None)
 
 
 def run_stage(stage: Stage, run_dir: Path, digests: DigestCache, progress: Progress) -> StageResult:
-    """Return the stage's finished folder, from the cache where its key is known, else by running it.
+    """Return the result of a stage, from the cache if its key is unchanged, else by running it.
 
-    Raises the errors of the stage function. The unfinished folder then stays for the next try.
+    Raises the errors of the stage function. Its unfinished folder then stays, so that the next run can resume it.
     """
     key = stage_key(stage, run_dir, digests)
     final = run_dir / stage.name
@@ -331,19 +329,19 @@ def run_stage(stage: Stage, run_dir: Path, digests: DigestCache, progress: Progr
 
 
 def reserve_room(scratch: Path) -> None:
-    """Write a file of noise, which `free_reserve` removes where the disk is full in the end."""
+    """Write a reserve file, which `free_reserve` deletes if the disk is full."""
     scratch.mkdir(exist_ok=True)
     if not (scratch / RESERVE).exists():
         write_whole(scratch / RESERVE, os.urandom(RESERVED))
 
 
 def free_reserve(partial: Path) -> None:
-    """Make room for what is written of a stage that has failed."""
+    """Delete the reserve file, to make room for the files about a failed stage."""
     (partial / SCRATCH / RESERVE).unlink(missing_ok=True)
 
 
 def cached_result(stage: Stage, run_dir: Path, digests: DigestCache) -> StageResult | None:
-    """Return the stage's result where its folder is finished and current, else None. Nothing is run or moved."""
+    """Return the stage's result if its folder is finished and current, else None. Does not run or move anything."""
     if any(
         isinstance(source, Output) and load_record(run_dir / source.stage) is None for source in stage.inputs.values()
     ):
@@ -380,7 +378,7 @@ def _write_record(stage: Stage, key: str, folder: Path, report: StageReport, sec
 
 
 def _is_intact(folder: Path, record: Mapping[str, Any]) -> bool:
-    """Say whether every output is there at its recorded size; after a deleted or cut file the stage runs again."""
+    """Return whether every output exists with its recorded size. If not, the stage runs again."""
     return all(
         (folder / name).is_file() and (folder / name).stat().st_size == entry["bytes"]
         for name, entry in record["outputs"].items()
@@ -388,9 +386,9 @@ def _is_intact(folder: Path, record: Mapping[str, Any]) -> bool:
 
 
 def _restore(run_dir: Path, name: str, key: str, partial: Path) -> None:
-    """Put a finished folder of this key in place that was set aside earlier, or that a kill left before its rename.
+    """Restore a finished folder with this key, if one was set aside, or if a kill prevented its rename.
 
-    Files that such a kill left in `partial` under another key are set aside, because they are not unfinished work.
+    A finished folder with another key in `partial` is set aside, because it is not unfinished work.
     """
     left = load_record(partial)
     if left is not None and left["key"] != key:
@@ -408,19 +406,19 @@ def _restore(run_dir: Path, name: str, key: str, partial: Path) -> None:
 
 
 def set_aside(run_dir: Path, name: str) -> None:
-    """Move a stage's finished folder away, to where it is found again by its key."""
+    """Move a stage's finished folder to `.superseded`, where it is found by its key."""
     final = run_dir / name
     if not final.exists():
         return
     if (record := load_record(final)) is None:
         raise ConfigError(
-            f"{final} is in the way: it is not a folder that a truegold stage made.", "Move it, or choose another name."
+            f"{final} is in the way: it is not the folder of a truegold stage.", "Move it, or choose another name."
         )
     final.rename(_folder_aside(run_dir, name, record["key"]))
 
 
 def _folder_aside(run_dir: Path, name: str, key: str) -> Path:
-    """Return where a finished folder is set aside, with nothing there."""
+    """Return the path to set a finished folder aside, after deleting an earlier folder there."""
     aside = run_dir / ".superseded" / f"{name}-{key[:12]}"
     aside.parent.mkdir(exist_ok=True)
     if aside.exists():

@@ -1,7 +1,7 @@
-"""The stages of a run: the phase that each belongs to, and those that the run's rows pass through, in their order.
+"""The stages of a run: their phases, and the order of the stages that rows pass through.
 
-What a stage does, its version and how it is run stand next to its function (`stage_function`); which configuration and
-inputs it gets is decided where a run is planned.
+The version and the way of running of a stage are declared at its function (`stage_function`). Its configuration and
+inputs are set where a run is planned.
 """
 
 from __future__ import annotations
@@ -9,18 +9,17 @@ from __future__ import annotations
 from enum import StrEnum
 
 CURATION_ROW_STAGES = ("clean", "decontaminate", "dedup", "verify_gold", "vet_tests", "flag", "well_posed", "settle")
-"""The stages of curation that the rows of `ingest` pass through. Each writes rows.parquet, and what it drops is in its
-dropped.parquet."""
+"""The stages of curation that rows pass through after `ingest`. Each writes rows.parquet and dropped.parquet."""
 
 DROPPING_STAGES = CURATION_ROW_STAGES[: CURATION_ROW_STAGES.index("settle")]
-"""The stages whose drops a reviewer may take back."""
+"""The stages whose dropped rows a reviewer may restore."""
 
 ROW_STAGES = (*CURATION_ROW_STAGES, "profile")
-"""The stages that rows pass through from ingest to selection, as far as a run has them."""
+"""The stages that rows pass through between ingest and selection. A run may lack some of them."""
 
 
 class Phase(StrEnum):
-    """A part of a run that a command can stop after, in their order."""
+    """A phase of a run, after which a command can stop. Phases are in the order of a run."""
 
     CURATE = "curate"
     PROFILE = "profile"
@@ -38,9 +37,9 @@ PHASES = {
     **dict.fromkeys(("distill", "train", "profile_after"), Phase.TRAIN),
     "report": Phase.REPORT,
 }
-"""The phase that each stage belongs to."""
+"""The phase of each stage."""
 
 
 def phase_of(stage: str) -> Phase:
-    """Return the phase that the stage of this name belongs to."""
+    """Return the phase of the stage with this name."""
     return PHASES[stage]

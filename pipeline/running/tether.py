@@ -1,8 +1,8 @@
-"""Ends all processes of a stage if one of them dies. They run on several machines, and each keeps a TCP connection to
-the process that started it.
+"""Ends all processes of a stage, on several machines, if one of them dies. Each holds a TCP connection to the process
+that started it.
 
-    tether = Tether(["worker-1", "worker-2"])     here: where one is gone, all others are ended
-    hold(tether.addresses, tether.token)          there: ends this process where the connection breaks
+    tether = Tether(["worker-1", "worker-2"])     in the starting process: ends all processes if one is lost
+    hold(tether.addresses, tether.token)          in a started process: ends it if the connection breaks
 
 A killed process is noticed at once, and a machine without power after 40 s (TCP keepalive). Each process also sends a
 sign of life, so one that hangs or is stopped is noticed after 45 s.
@@ -24,24 +24,24 @@ from threading import Lock, Thread
 Address = tuple[str, int]
 
 DONE, FAILED = b".", b"!"
-"""The last byte that a process sends: it is done, or it failed."""
+"""The last byte that a process sends, for success or failure."""
 SIGNALS = {signal.SIGTERM: b"T", signal.SIGINT: b"I"}
-"""Signals that end a process, each with the byte that stands for it."""
+"""Signals that end a process, each with the byte that is sent for it."""
 PULSE, PULSE_S = b"~", 5.0
 """Each process sends this byte every five seconds as a sign of life."""
 SILENT_S = 45.0
-"""A process is given up after this many seconds without a sign of life."""
+"""The seconds without a sign of life after which a process counts as lost."""
 KEEPALIVE = (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 6), ("TCP_USER_TIMEOUT", 40_000))
 """TCP options: the kernel checks an idle connection after 10 s, and closes a dead one after 40 s."""
 REACH_S = 5.0
-"""How many seconds a process tries each address."""
+"""The timeout for connecting to each address, in seconds."""
 
 
 class Tether:
-    """The side of the process that started the others."""
+    """The connections of the starting process to the processes that it started."""
 
     def __init__(self, hosts: Sequence[str]) -> None:
-        """hosts: the machines of the processes."""
+        """Listen for the connections of processes on the machines `hosts`."""
         self._server = socket.create_server(("", 0))
         self._lock = Lock()
         self._held: list[socket.socket] = []
@@ -52,7 +52,7 @@ class Tether:
         """The addresses at which the processes can reach this process."""
         self._is_closed = False
         self.is_broken = False
-        """Whether a process has died without a last byte."""
+        """Whether a process was lost, without sending a last byte."""
         Thread(target=self._accept, daemon=True).start()
 
     def tell(self, signum: int) -> None:
@@ -91,15 +91,16 @@ class Tether:
                 self.is_broken |= not word and not self._is_closed
             if word != DONE:
                 self.close()
-            if word:  # The connection stays open, because closing it would end the process before it ends by itself.
+            if word:  # Keep the connection open. Closing it would end the process before it exits.
                 connection.settimeout(None)
                 while connection.recv(1):
                     pass
 
 
 def _last_word(connection: socket.socket) -> bytes:
-    """Wait for the last byte of a process. Return an empty text if the connection breaks or the process is silent for
-    too long. The silence is measured in short waits, because this process may itself have been stopped meanwhile.
+    """Return the last byte of a process; empty if the connection breaks, or the process is silent for too long.
+
+    The silence is measured in short waits, because this process itself may have been suspended meanwhile.
     """
     connection.settimeout(PULSE_S)
     silent_s = 0.0
@@ -118,8 +119,10 @@ def _last_word(connection: socket.socket) -> bytes:
 
 
 def hold(addresses: Sequence[Address], token: str) -> Callable[[bytes], None]:
-    """Connect to the process that started this one, and watch the connection in the background. Return a function that
-    sends the last byte. If no address can be reached, print a warning and go on without a connection.
+    """Connect to the process that started this one, and watch the connection in the background.
+
+    Returns a function that sends the last byte. If no address can be reached, prints a warning and continues without a
+    connection.
     """
     for host, port in addresses:
         with suppress(OSError):
@@ -130,7 +133,7 @@ def hold(addresses: Sequence[Address], token: str) -> Callable[[bytes], None]:
             for behaviour in (_obey, _beat):
                 Thread(target=behaviour, args=(connection,), daemon=True).start()
             return connection.sendall
-    print(f"not tied to the process that started this: none of {addresses} can be reached", file=sys.stderr, flush=True)
+    print(f"no connection to the process that started this one: tried {addresses}", file=sys.stderr, flush=True)
     return lambda word: None
 
 
@@ -144,7 +147,7 @@ def _obey(connection: socket.socket) -> None:
 
 
 def _beat(connection: socket.socket) -> None:
-    """Send signs of life while this process runs."""
+    """Send signs of life as long as this process runs."""
     with suppress(OSError):
         while True:
             time.sleep(PULSE_S)
@@ -159,7 +162,7 @@ def _keep_alive(connection: socket.socket) -> None:
 
 
 def _own_addresses(hosts: Sequence[str]) -> list[str]:
-    """Return the addresses of this machine, as others see them. Nothing is sent."""
+    """Return the addresses of this machine on its routes to the hosts, without sending data, and its host name."""
     addresses = []
     for host in hosts:
         with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:

@@ -1,10 +1,10 @@
-"""Parts that wait for processes which this one has not started: `truegold part`, wherever the run's folder is seen.
+"""Parts that wait for external processes: `truegold part`, on any machine that sees the run's folder.
 
-    run_parts writes     RUN/.partial/clean-KEY/scratch/waiting.pkl, and follows the markers
-    on another machine   truegold part RUN clean --of 8 --at 3        does every eighth part from the fourth on
-                         truegold part RUN --of 8 --at 3              does so for every stage, until the run is done
+    run_parts writes     RUN/.partial/clean-KEY/scratch/waiting.pkl, and waits for the markers
+    on another machine   truegold part RUN clean --of 8 --at 3        does every eighth part, from the fourth on
+                         truegold part RUN --of 8 --at 3              does that for every stage, until the run is done
 
-A scheduler such as Slurm starts these processes, or a person does.
+These processes are started by a scheduler such as Slurm, or by a person.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from truegold.pipeline.running.workers import Whereabouts
 from truegold.verifiers import InputError
 
 WAITING = "waiting.pkl"
-"""The file in a stage's scratch folder with the work that waits."""
+"""The file in a stage's scratch folder with the waiting work."""
 REPORT = "report"
-"""The stage that comes last in every run."""
+"""The last stage of every run."""
 LOOK_EVERY_S = 2.0
-"""How often it is looked which parts are done."""
+"""The interval between checks for finished parts, in seconds."""
 
 
 def wait_for_parts(run_dir: Path, work: PartWork, parts: Sequence[Part], progress: Progress) -> None:
@@ -43,25 +43,25 @@ def wait_for_parts(run_dir: Path, work: PartWork, parts: Sequence[Part], progres
 
 
 def stage_of(parts: Sequence[Part]) -> str:
-    """Return the name of the stage whose parts these are."""
+    """Return the name of the stage that the parts belong to."""
     return parts[0].out_dir.name.rpartition("-")[0]
 
 
 def leave_waiting(work: PartWork, parts: Sequence[Part]) -> Path:
-    """Write what processes on other machines need to do the work, and return the file.
+    """Write the file with which processes on other machines do the work, and return its path.
 
-    Where it is there from a run that was killed, it stays, so that shares under way do not overlap with later ones.
+    A file of a killed run for the same work stays, so that running shares do not overlap with later ones.
     """
     path = parts[0].out_dir / SCRATCH / WAITING
     if not waits_already(path, work, parts):
         path.parent.mkdir(parents=True, exist_ok=True)
-        # What is pickled inside may need the whereabouts to be read.
+        # The work is pickled separately, because unpickling it may need the whereabouts.
         write_whole(path, pickle.dumps((Whereabouts.here(), pickle.dumps((work, tuple(parts))))))
     return path
 
 
 def waits_already(path: Path, work: PartWork, parts: Sequence[Part]) -> bool:
-    """Return whether the work on these parts, and maybe on others, waits there."""
+    """Return whether the file already has the work on these parts, possibly with other parts."""
     if not path.exists():
         return False
     waiting_work, waiting = pickle.loads(read_waiting(path)[1])
@@ -70,14 +70,14 @@ def waits_already(path: Path, work: PartWork, parts: Sequence[Part]) -> bool:
 
 
 def read_waiting(path: Path) -> tuple[Whereabouts, bytes]:
-    """Return where work waits, and the pickled work and parts."""
+    """Return the whereabouts of the waiting process, and the pickled work and parts."""
     whereabouts, content = pickle.loads(path.read_bytes())
     return whereabouts, content
 
 
 def drop_done(work: PartWork, parts: Sequence[Part], progress: Progress) -> list[Part]:
     """Return the parts that are not done yet, and report the rows of the others."""
-    # A network file system shows what other machines have made where a folder is listed.
+    # Listing the folder makes a network file system show files of other machines.
     list((parts[0].out_dir / SCRATCH / DONE).glob("*"))
     left = unfinished(work, parts)
     waiting = {part.index for part in left}
@@ -88,11 +88,11 @@ def drop_done(work: PartWork, parts: Sequence[Part], progress: Progress) -> list
 def do_shares(
     run_dir: Path, stage: str | None, progress: Progress, *, shares: int = 1, share: int = 0, workers: int | None = None
 ) -> int:
-    """Do one share of the work that waits, and return how many of its parts were not done.
+    """Do one share of the waiting work, and return the number of its parts that remain undone.
 
-    - `stage`: the stage whose work it is. Raises InputError if none of it waits. Without it, the work of every stage
-      is waited for and done until the run has its report
-    - `workers`: in place of the stage's own
+    - `stage`: the stage whose work to do. Raises InputError if it has no waiting work. By default, wait for the work of
+      every stage and do it, until the run has its report
+    - `workers`: the number of workers, by default that of the stage
     """
     run_dir, done = run_dir.absolute(), 0
     report = load_record(run_dir / REPORT)
@@ -116,7 +116,7 @@ def _do_share(waiting: Path, progress: Progress, share: slice, workers: int | No
         whereabouts.enter()
         work, parts = pickle.loads(content)
         missing = unfinished(work, parts[share])
-        # The markers go when the stage is done, and the file before them.
+        # When the stage is done, this file is deleted first, and then the markers.
         is_current = read_waiting(waiting) == (whereabouts, content)
     except FileNotFoundError:
         is_current = False

@@ -1,4 +1,4 @@
-"""Calls a function in worker processes, a task at a time; what it returns comes in the order of the tasks."""
+"""Calls a function on tasks in worker processes, and yields the results in the order of the tasks."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ R = TypeVar("R")
 
 
 class WorkerKilled(SetupError):
-    """A worker process has died of a signal."""
+    """An error for a worker process that was killed by a signal."""
 
 
 @dataclass(frozen=True)
 class Whereabouts:
-    """The state of a process that import strings and relative paths depend on."""
+    """The module path and working directory of a process, on which import strings and relative paths depend."""
 
     path: tuple[str, ...]
-    """The folders in which modules are searched for."""
+    """The folders in which modules are searched (`sys.path`)."""
     folder: str
     """The working directory."""
 
     @classmethod
     def here(cls) -> Whereabouts:
-        """Return those of this process."""
+        """Return the whereabouts of this process."""
         return cls(tuple(sys.path), str(Path.cwd()))
 
     def enter(self) -> None:
-        """Have import strings and paths mean in this process, which may be on another machine, what they mean there.
+        """Set the module path and working directory of this process, which may be on another machine.
 
         Raises SetupError if this machine does not have the working directory.
         """
@@ -55,20 +55,20 @@ class Whereabouts:
 
 @dataclass(frozen=True)
 class _Job:
-    """The settings that every worker has to know."""
+    """The data that every worker needs to call the function."""
 
     function: bytes
     """The pickled function."""
     parent: int
-    """The id of this process, with which the workers end."""
+    """The id of the parent process. Workers end with it."""
     whereabouts: Whereabouts
-    """Those of this process."""
+    """The whereabouts of the parent process."""
 
 
 def map_in_workers(function: Callable[[T], R], tasks: Iterable[T], workers: int) -> Iterator[tuple[T, R]]:
-    """Yield each task with what the function returns for it; function, tasks and returned values have to be picklable.
+    """Yield each task with its result. Function, tasks and results have to be picklable.
 
-    Tasks are taken from the iterable as workers come free. Raises WorkerKilled if a worker is killed.
+    Tasks are taken from the iterable as workers become free. Raises WorkerKilled if a worker is killed.
     """
     from joblib import Parallel, delayed
     from joblib.externals.loky import get_reusable_executor
@@ -88,10 +88,10 @@ def map_in_workers(function: Callable[[T], R], tasks: Iterable[T], workers: int)
             yield submitted.popleft(), returned
     except TerminatedWorkerError as error:
         raise WorkerKilled(
-            "A worker process was killed, perhaps for want of memory.", "Set the stage's `workers` lower; 1 needs none."
+            "A worker process was killed, perhaps for lack of memory.", "Set `workers` lower; with 1 none is started."
         ) from error
     finally:
-        # Each worker would keep some 200 MB for minutes.
+        # End the workers now. Otherwise each would hold some 200 MB for minutes.
         get_reusable_executor().shutdown(wait=False, kill_workers=True)
 
 
@@ -101,9 +101,9 @@ def _call(job: _Job, task: Any) -> Any:
 
 @lru_cache(maxsize=1)
 def _function(job: _Job) -> Callable[[Any], Any]:
-    """Prepare this process, once, and return the function that it calls."""
+    """Prepare this worker process, once, and return the function to call."""
     die_with_process(job.parent)
-    # Ctrl-C reaches the parent, who ends its workers.
+    # Ctrl-C is handled by the parent, which ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     job.whereabouts.enter()
     function: Callable[[Any], Any] = pickle.loads(job.function)

@@ -1,4 +1,4 @@
-"""Stage `select`: chooses rows to train on by their pass rates."""
+"""Stage `select`: chooses the rows to train on by their pass rates."""
 
 from truegold.pipeline.select.stage import select
 

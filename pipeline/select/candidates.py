@@ -1,13 +1,13 @@
-"""Judges what a row is worth to training, by its profile, and says why if it is not a candidate.
+"""Decides which rows are candidates for training, from their profiles, and gives the reason for all others.
 
     0 passes of 8, prior mean .3    68 % of its groups of 8 are expected to teach    ->  a candidate
     8 passes of 8, prior mean .8    9 %                                             ->  dropped, `too_easy`
 
-A group that is all wrong or all right has no gradient. How many groups of a selection will teach is told before a GPU
-is spent on training:
+A group whose samples are all wrong or all right has no gradient. The share of groups that will teach is estimated
+before any GPU time is spent on training:
 
     1,200 rows at pass rates like Beta(.8, 1.4), groups of 8      61 % are expected to teach
-    400 rows of which none ever passed                            .3 %: refused, with what would help
+    400 rows of which none ever passed                            .3 %: an error, with advice
 """
 
 from __future__ import annotations
@@ -30,35 +30,35 @@ from truegold.pipeline.tables.rows import read_table
 from truegold.verifiers import InputError
 
 OFTEN_CUT = 0.2
-"""The share of samples that were cut above which more room for an answer is the first thing to try."""
+"""The share of cut samples above which the first advice is a larger limit on tokens."""
 SUSPECTED = 0.5
-"""The suspicion from which a label is more probably at fault than right."""
+"""The least suspicion of a label that is more probably wrong than right."""
 FEWEST_CHECKS = 20
-"""The decisions about rows without suspicion that it takes to trust others like them."""
+"""The least number of decided rows without suspicion that is needed to trust other such rows."""
 
 
 HELD_OUT, CANDIDATE = "heldout", "candidate"
 OUTCOMES = (CANDIDATE, HELD_OUT, *DropReason)
-"""The outcomes that rows have, each by its index here."""
+"""The outcomes of rows; an outcome is stored as its index here."""
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """The rows that may be selected, in the order of their keys. All arrays have the shape [candidates]."""
+    """The rows that may be selected, ordered by key. All arrays have the shape [candidates]."""
 
     rows: Array
-    """The index of each in its table."""
+    """The index of each row in its table."""
     is_doubtful: Array
-    """Whether it never passed and nothing vouches for its label, so that `zero_share` bounds it."""
+    """True for a row that never passed and whose label is not trusted; `zero_share` limits such rows."""
     is_flagged: Array
-    """Whether a rule advises against it, which no reviewer has decided about."""
+    """True for a row with an advising flag that no reviewer has decided about."""
     worth: Array
-    """The share of its groups that are expected to teach what is right: those that teach, times the probability that
-    its label is."""
+    """The expected share of groups that teach something right: the share that teaches, times the probability that the
+    label is right."""
     band: Array
-    """The band of the target that its expected pass rate lies in."""
+    """The index of the target's band for the expected pass rate."""
     numbers: Mapping[str, Array]
-    """The numbers of its source and domain among `names`."""
+    """For "source" and "domain", the index of each row's value in `names`."""
     names: Mapping[str, Sequence[str]]
 
     def __len__(self) -> int:
@@ -67,19 +67,21 @@ class Candidates:
 
 @dataclass(frozen=True)
 class SuspicionRecord:
-    """How far suspicion has told wrong labels from right ones, where reviewers decided about rows that never passed,
-    have no flag and were drawn at random."""
+    """The precision of the suspicion, in reviewers' decisions about randomly drawn rows that never passed and have no
+    flag."""
 
     suspected: int
-    """The decided rows that had a suspicion of SUSPECTED at least."""
+    """The number of decided rows with a suspicion of at least SUSPECTED."""
     suspected_at_fault: int
     others: int
     others_at_fault: int
 
     @property
     def is_trusted(self) -> bool:
-        """Whether enough of those without suspicion were decided, and nine in ten of them are right: then others like
-        them are as good as rows that pass."""
+        """True if enough rows without suspicion were decided, and nine in ten of their labels are right.
+
+        Other rows without suspicion are then trusted like rows that pass.
+        """
         right = self.others - self.others_at_fault
         return self.others >= FEWEST_CHECKS and right >= BLOCKING_PRECISION * self.others
 
@@ -94,18 +96,18 @@ class SuspicionRecord:
 
 
 class Judgement:
-    """Sorts rows into candidates and others with the tables of the profile."""
+    """The outcomes of all rows, from the tables of the profile."""
 
     def __init__(self, inputs: Mapping[str, Path], config: SelectConfig) -> None:
-        """Read `rows` and the profile's tables `profile`, `flags` and `suspicion`; where `settle` ran, its
-        `open_flags`, `decided` and `checks` too."""
+        """Read `rows` and the profile's tables `profile`, `flags` and `suspicion`, and from `settle`, if it ran,
+        `open_flags`, `decided` and `checks`."""
         self._config = config
         self.rows = rows = ProfiledRows(inputs)
         self._is_decided = self._mark("decided")
         self.is_flagged = self._mark("open_flags")
-        """Whether a rule advises against each row, which no reviewer has decided about. Shape [rows]."""
+        """True for each row with an advising flag that no reviewer has decided about. Shape [rows]."""
         self.blocked_by: dict[int, list[str]] = {}
-        """The reasons of the flags that hold rows back. A row that passed by a reviewer's word is held by none."""
+        """The reasons of the blocking flags of each held row. Rows with a reviewer's decision are not held."""
         for row_index, reason, blocks in rows.named["flags"].select("number", "reason", "blocks").iter_rows():
             if blocks and not self._is_decided[row_index]:
                 self.blocked_by.setdefault(row_index, []).append(reason)
@@ -115,15 +117,15 @@ class Judgement:
         self.components = [[] if mixture is None else mixture.components() for mixture in known]
         """The components of each posterior."""
         self.mean = _each(known, lambda mixture: mixture.mean)
-        """The expected pass rate by each posterior."""
+        """The expected pass rate for each posterior."""
         self.dead, self.saturated, self.teaching = (
             _each(known, lambda mixture: mixture.dead_share(size)),
             _each(known, lambda mixture: mixture.saturated_share(size)),
             _each(known, lambda mixture: mixture.teaching_share(size)),
         )
-        """The shares of groups that are expected to be all wrong, to be all right, and to teach, by each posterior."""
+        """For each posterior, the expected shares of groups that are all wrong, that are all right, and that teach."""
         self.suspicion = np.where(self._is_decided, 0.0, rows.suspicion)
-        """A reviewer's word settles it."""
+        """The suspicion of each row; 0 after a reviewer's decision."""
 
     def outcomes(self) -> Array:
         """Return the index of each row's outcome in OUTCOMES. Shape [rows]."""
@@ -193,7 +195,7 @@ class Judgement:
         )
 
     def _mark(self, table: str) -> Array:
-        """Return which rows a table names. Shape [rows]."""
+        """Return a mask of the rows that a table names. Shape [rows]."""
         is_named = np.zeros(len(self.rows), bool)
         if table in self.rows.named:
             is_named[self.rows.named[table]["number"].to_numpy()] = True
@@ -201,14 +203,14 @@ class Judgement:
 
 
 def _each(known: Sequence[Mixture | None], measure: Callable[[Mixture], float]) -> Array:
-    """Return a measure of each posterior; 0 if there is none."""
+    """Return a measure of each posterior, 0 for None."""
     return np.array([0.0 if mixture is None else measure(mixture) for mixture in known])
 
 
 def teaching_facts(judgement: Judgement, selected: Array, cut: pl.LazyFrame, config: SelectConfig) -> dict[str, object]:
-    """Return what share of the groups of the selected rows is expected to teach, for the stage's record.
+    """Return the expected share of teaching groups in the selection, for the stage's record.
 
-    cut: the share of samples that were `truncated`, of each row. Raises InputError if the share of groups is below
+    `cut` has each row's share of `truncated` samples. Raises InputError if the share of groups is below
     `config.min_teaching_share`, unless `config.may_be_empty`.
     """
     size = config.group_size
@@ -226,9 +228,9 @@ def teaching_facts(judgement: Judgement, selected: Array, cut: pl.LazyFrame, con
 
 
 def remedy_for_none(cut: Sequence[float], drops: Mapping[str, int], rows_in: int) -> str:
-    """Return what would help if none of `rows_in` rows is left, by the reason for which most of them went.
+    """Return advice if none of `rows_in` rows remains, by the reason for which most were dropped.
 
-    cut: the shares of their samples that were cut, of the rows of training.
+    `cut` has the share of cut samples of each training row.
     """
     if not rows_in:
         return "An earlier stage has dropped them all: its dropped.parquet has each row with the reason."
@@ -248,7 +250,7 @@ def remedy_for_none(cut: Sequence[float], drops: Mapping[str, int], rows_in: int
 
 
 def remedy(cut: Sequence[float], is_too_hard: bool) -> str:
-    """Return what would help rows that are too hard, or too easy, to teach anything."""
+    """Return advice about rows that are too hard, or too easy, to teach."""
     if not is_too_hard:
         return "Take a harder source, or set select.max_pass_rate lower."
     share = fmean(cut)

@@ -1,13 +1,12 @@
-"""Chooses candidates so that target and quotas are met, and orders the others as a reserve.
+"""Chooses candidates by the target and the quotas, and orders the remaining ones as a reserve.
 
     60 rows of algebra, 500 of geometry; quota algebra 1/2, at most 100    ->  50 and 50
-    the same with no `max_rows`                                             ->  60 and 60: the largest that meets it
-    quota algebra 3/4, at most 100                                          ->  60 and 40, and algebra is named as short
+    the same without `max_rows`                                            ->  60 and 60: the largest that meets it
+    quota algebra 3/4, at most 100                                         ->  60 and 40, and algebra is reported short
 
-Rows with the same properties form a cell. The number of selected rows of each cell is found by integer programming
-(HiGHS in scipy). It meets the demands, or misses them by the fewest rows. It respects the bound on doubtful rows
-(`Limit`). Among equal solutions, it stays near the natural proportions of the cells. If no demand was given, a default
-histogram is used.
+Rows with the same properties form a cell. Integer programming (HiGHS in scipy) finds the number of selected rows of
+each cell. It meets the demands, or misses them by the fewest rows, and respects the limit on doubtful rows (`Limit`).
+Among equal solutions it prefers the natural proportions of the cells. Without a demand, a default histogram is used.
 """
 
 from __future__ import annotations
@@ -28,55 +27,55 @@ from truegold.pipeline.select.columns import Array, group_by
 from truegold.verifiers import InputError
 
 HALF_A_ROW = 0.5
-"""A share of a number of rows is met by the whole number next to it."""
+"""The tolerance of a share: its number of rows is rounded to the nearest whole number."""
 ROUNDING = 1e-9
-"""A share such as .1 of 20 rows is 2, in spite of floating point."""
+"""The tolerance of floating point: .1 of 20 rows is 2."""
 SLACK = 1e-6
-"""The solver takes so little for nothing."""
+"""The tolerance of the solver's sums."""
 MOST_SECONDS = 20.0
-"""The solver gives its best answer so far after so long."""
+"""The time limit of the solver, after which its best solution so far is used."""
 
 LAST_BAND = 255
-"""Bands are counted in a byte."""
+"""The largest index of a band, since indices are bytes."""
 
 CellKey = tuple[str | int, ...]
-"""A cell: a band, where bands have demands (else -1), and the values of the columns with quotas."""
+"""The key of a cell: its band if bands have demands, else -1, and the values of the columns with quotas."""
 
 LET_THEM_ADD_UP = (
-    "Where every source or domain has a quota, let them add up to 1. With select.max_rows they are met as far as rows "
+    "If every source or domain has a quota, let them add up to 1. With select.max_rows they are met as far as rows "
     "allow."
 )
 SHARE_ROUNDING = 0.01
-"""The difference from 1 that the sum of shares may have: a third is written as .33."""
+"""The allowed difference of a sum of shares from 1: a third may be written as .33."""
 
 
 @dataclass(frozen=True)
 class Demand:
-    """The share of the selection that is asked for of some cells."""
+    """The share of the selection that is demanded for some cells."""
 
     name: str
     share: float
     cells: frozenset[int]
     is_default: bool = False
-    """Whether it was not asked for: it never costs a demand that was."""
+    """True for a demand of the default histogram, which yields to the user's demands."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """The share that rows of one kind may have in the selection at most: doubtful ones."""
+    """The largest share of the selection for rows of one kind: the doubtful ones."""
 
     share: float
     rows: Sequence[int]
-    """The rows of the kind in each cell."""
+    """The number of rows of this kind in each cell."""
     last: Sequence[int]
-    """The rows among them that are taken only if no others meet the demands."""
+    """The number of these rows in each cell that are taken only if the demands cannot be met without them."""
 
     def within(self, total: int) -> int:
-        """Return how many such rows a selection of `total` may have."""
+        """Return the largest number of limited rows in a selection of `total`."""
         return math.floor(self.share * total + ROUNDING)
 
     def beside(self, others: int) -> int:
-        """Return the largest number of limited rows that this number of other rows allows."""
+        """Return the largest number of limited rows next to this number of other rows."""
         if self.share == 1:
             return sum(self.rows)
         return math.floor(others * self.share / (1 - self.share) + ROUNDING)
@@ -84,16 +83,16 @@ class Limit:
 
 @dataclass(frozen=True)
 class Fulfilment:
-    """A demand, and the number of rows that were selected for it."""
+    """A demand with the number of rows that were selected for it."""
 
     name: str
     share: float
-    """The share that was asked for."""
+    """The demanded share."""
     rows: int
-    """The rows that were selected."""
+    """The number of selected rows."""
     available: int
     is_met: bool
-    """Whether the share is met to the row."""
+    """True if the number of rows is the demanded one, rounded."""
 
 
 NO_ROWS: Array = np.empty(0, np.int64)
@@ -101,22 +100,22 @@ NO_ROWS: Array = np.empty(0, np.int64)
 
 @dataclass(frozen=True)
 class Choice:
-    """The chosen candidates, as the numbers of their rows."""
+    """The choice, as indices of rows."""
 
     selected: Array
     reserve: Array
-    """The next rows in order. Doubtful rows are included up to their share of selection and reserve together."""
+    """The next rows, in order. Doubtful rows are included up to their share of selection and reserve together."""
     over_zero_share: Array
-    """Doubtful candidates beyond this share, in order."""
+    """Doubtful candidates above this share, in order."""
     fulfilments: Sequence[Fulfilment]
-    """The demands, and how far they are met."""
+    """The demands, with the numbers of rows selected for them."""
 
 
 def choose(candidates: Candidates, config: SelectConfig) -> Choice:
-    """Return which candidates are selected.
+    """Return the choice among the candidates.
 
-    Of candidates that no demand tells apart, those of the greatest worth are selected; flagged ones that never passed
-    come last. Raises InputError for a quota of which there is no row, and for shares that no selection has.
+    Among candidates with the same demands, those of the greatest worth are selected; flagged ones that never passed
+    come last. Raises InputError for a quota without rows, and for contradictory shares.
     """
     ordered = _shuffle(candidates, config.seed)
     columns = [column for column in QUOTA_COLUMNS if any(name.startswith(f"{column}:") for name in config.quotas)]
@@ -137,7 +136,7 @@ def choose(candidates: Candidates, config: SelectConfig) -> Choice:
     counts = solve_counts(available, [*band_demands, *quotas], config.max_rows, limit)
     if not any(counts):
         names = ", ".join(each.name for each in bands + quotas)
-        raise InputError(f"No selection has all the shares that are asked for: {names}.", LET_THEM_ADD_UP)
+        raise InputError(f"No selection has all the demanded shares: {names}.", LET_THEM_ADD_UP)
     selected = mix_cells(_fill(candidates, cells, counts, limit.within(sum(counts))))
     if config.target is TargetName.CURRICULUM:
         selected = selected[np.argsort(-candidates.band[selected].astype(np.int64), kind="stable")]
@@ -152,7 +151,7 @@ def choose(candidates: Candidates, config: SelectConfig) -> Choice:
 
 
 def _shuffle(candidates: Candidates, seed: int) -> Array:
-    """Return the candidates by their worth. Equal ones are in random order."""
+    """Return the candidates ordered by worth, equal ones at random."""
     shuffled = array("q", range(len(candidates)))
     random.Random(seed).shuffle(shuffled)
     order = np.frombuffer(shuffled, np.int64)
@@ -160,7 +159,8 @@ def _shuffle(candidates: Candidates, seed: int) -> Array:
 
 
 def _by_preference(candidates: Candidates, chosen: Array) -> Array:
-    """Return the order of some candidates: a flagged row that never passes is either hard or at fault."""
+    """Return the order of some candidates by worth. Flagged rows that never passed come last: many of their golds are
+    wrong."""
     is_last = candidates.is_doubtful[chosen] & candidates.is_flagged[chosen]
     order: Array = np.lexsort((-candidates.worth[chosen], is_last))
     return order
@@ -169,7 +169,7 @@ def _by_preference(candidates: Candidates, chosen: Array) -> Array:
 def _cells(
     candidates: Candidates, ordered: Array, columns: Sequence[str], *, has_bands: bool
 ) -> tuple[list[CellKey], list[Array]]:
-    """Return the keys of the cells in their order, and the candidates of each, which keep theirs."""
+    """Return the keys of the cells in order, and the candidates of each cell in their given order."""
     parts = [candidates.band[ordered] if has_bands else np.zeros(len(ordered), np.uint8)]
     parts += [candidates.numbers[column][ordered] for column in columns]
     sizes = [LAST_BAND + 1, *(max(len(candidates.names[column]), 1) for column in columns)]
@@ -184,7 +184,7 @@ def _cells(
 
 
 def _fill(candidates: Candidates, cells: Sequence[Array], counts: Sequence[int], zeros: int) -> list[Array]:
-    """Return the best candidates of each cell. At most `zeros` of them never passed."""
+    """Return the best candidates of each cell, with at most `zeros` doubtful ones."""
     best = [cell[:count] for cell, count in zip(cells, counts, strict=True)]
     passing = [cell[~candidates.is_doubtful[cell]] for cell in cells]
     needed, optional = [], []
@@ -219,11 +219,11 @@ def _band_demands(keys: Sequence[CellKey], config: SelectConfig) -> list[Demand]
 def _within_reach(
     demands: Sequence[Demand], available: Sequence[int], never: Sequence[int], config: SelectConfig
 ) -> list[Demand]:
-    """Return the demands with shares that bands can have: one without rows would leave no selection at all.
+    """Return the demands with shares that their bands can reach; a band without rows would make any selection
+    impossible.
 
-    A band of which no row passed has `zero_share` at most. Bands without a share take what is left, and if there are
-    none the other demands grow in proportion. Of the `available` rows of each cell this many are of the kind that
-    `never` passed.
+    A band in which no row passed has at most `zero_share`. The remaining share goes to bands without a demand, or in
+    proportion to the other demands. `available` and `never` have the number of all rows and of doubtful rows by cell.
     """
     ceilings = []
     for demand in demands:
@@ -244,8 +244,9 @@ def _within_reach(
 
 
 def _add_up(quotas: Sequence[Demand], cells: int, columns: Sequence[str], *, must: bool) -> list[Demand]:
-    """Return the quotas. If all values of a column have quotas and their sum is nearly 1, they are scaled to 1. Raises
-    InputError if they exceed 1 and `must` be met.
+    """Return the quotas, scaled to 1 if all values of a column have one and their sum is nearly 1.
+
+    Raises InputError if such a sum differs more and the quotas `must` be met.
     """
     scaled = []
     for column in columns:
@@ -281,7 +282,7 @@ def _quota_demands(keys: Sequence[CellKey], columns: Sequence[str], config: Sele
 
 
 def mix_cells(cells: Sequence[Array]) -> Array:
-    """Return all candidates, one of each cell in turn, so that every prefix is as even as possible."""
+    """Return all candidates, alternating between cells, so that every prefix is as even as possible."""
     if not cells:
         return NO_ROWS
     sizes = list(map(len, cells))
@@ -293,10 +294,10 @@ def mix_cells(cells: Sequence[Array]) -> Array:
 def solve_counts(
     available: Sequence[int], demands: Sequence[Demand], most: int | None, limit: Limit | None = None
 ) -> list[int]:
-    """Return how many rows to take of each cell.
+    """Return the number of rows to take of each cell.
 
-    With `most`, that many rows are taken, or all that the limit allows: demands that cannot be met are missed by as
-    little as possible. Without it, the largest selection that meets all demands is taken.
+    With `most`, that many rows are taken, or all that the limit allows, and demands are missed by as little as
+    possible. Without it, the largest selection that meets all demands is taken.
     """
     limit = limit or Limit(1.0, [0] * len(available), [0] * len(available))
     others = sum(available) - sum(limit.rows)
@@ -310,8 +311,9 @@ def solve_counts(
 
 
 def _largest(available: Sequence[int], demands: Sequence[Demand], limit: Limit) -> list[int]:
-    """Return the counts of the largest selection that meets every demand, up to half a row. There is none if the shares
-    contradict each other. The solution with fractions of rows is an upper bound, so sizes are tried from there down.
+    """Return the counts of the largest selection that meets every demand up to half a row; all 0 if there is none.
+
+    The solution with fractions of rows is an upper bound, so sizes are tried downwards from there.
     """
     if _Program(available, demands, limit, None).bound(0.0) < 1:
         return [0] * len(available)
@@ -331,7 +333,7 @@ def fulfilments(demands: Sequence[Demand], counts: Sequence[int], available: Seq
     described = []
     for demand in demands:
         rows, there_are = (sum(values[cell] for cell in demand.cells) for values in (counts, available))
-        # A share of a number of rows need not be a whole number, but no row at all is not a share.
+        # A share of a number of rows need not be a whole number, but 0 rows do not meet a share.
         is_met = abs(rows - demand.share * sum(counts)) < 1 and (there_are > 0 or demand.share == 0)
         described.append(Fulfilment(demand.name, demand.share, rows, there_are, is_met))
     return described
@@ -340,9 +342,9 @@ def fulfilments(demands: Sequence[Demand], counts: Sequence[int], available: Seq
 class _Program:
     """The integer program of one selection.
 
-    Its variables, each for every cell or demand: the `rows` of a cell; how many of them are `rare`, of the kind that is
-    limited, and how many `last` ones; by how many rows a demand is missed from `below` and from `above`; by how many
-    the rows of a cell `exceed` what they would be in proportion.
+    Its variables for every cell are the selected `rows`, the numbers of limited rows among them (`rare`) and of those
+    to take `last`, and the number by which `rows` `exceed` their natural proportion. For every demand, they are the
+    numbers of rows that are missing (`below`) or too many (`above`).
     """
 
     def __init__(self, available: Sequence[int], demands: Sequence[Demand], limit: Limit, total: int | None) -> None:
@@ -361,7 +363,7 @@ class _Program:
         self._upper = np.concatenate([self._available, rare, last, unbounded])
         identity, ones = np.eye(cells), np.ones((1, cells))
         self._constraints: list[Any] = []
-        # A cell takes limited rows only when its other rows are used up.
+        # A cell takes limited rows only after all its other rows.
         self._bind(-np.inf, self._available - rare - last, rows=identity, rare=-identity, last=-identity)
         if total is None:
             self._bind(-np.inf, 0.0, rows=-limit.share * ones, rare=ones, last=ones)
@@ -396,7 +398,7 @@ class _Program:
                     self._keep_least(below=chosen.astype(float), above=chosen.astype(float))
         counts = self._in_proportion()
         if counts is None:
-            raise RuntimeError("The counts of a selection could not be solved for.")
+            raise RuntimeError("The counts of a selection could not be computed.")
         return counts
 
     def _in_proportion(self) -> list[int] | None:
@@ -413,7 +415,7 @@ class _Program:
         return slice(start, start + self._sizes[name])
 
     def _row(self, **parts: Array) -> Array:
-        """Return coefficients, 0 for the variables that are not named. Shape [constraints, variables]."""
+        """Return coefficients, with 0 for all other variables. Shape [constraints, variables]."""
         height = next(iter(parts.values())).shape[0]
         return np.hstack([parts.get(name, np.zeros((height, size))) for name, size in self._sizes.items()])
 
@@ -423,7 +425,7 @@ class _Program:
         self._constraints.append(LinearConstraint(self._row(**parts), low, high))
 
     def _keep_least(self, **parts: Array) -> None:
-        """Bind a sum of whole numbers to the least that it can be."""
+        """Constrain a sum of whole numbers to its least possible value."""
         cost = self._row(**parts)
         variables = self._minimise(cost)
         if variables is not None:

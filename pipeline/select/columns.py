@@ -1,10 +1,10 @@
-"""Profiled rows as columns, 80 bytes a row: what selection needs of them, without their texts.
+"""Reads profiled rows as columns of 80 bytes a row: all that selection needs, without texts.
 
     rows.parquet         id, source, source_row, domain, split
     profile.parquet      passes 3, judged 8, posterior [{weight, a, b}, ...]    -> numbers, in the order of rows.parquet
     suspicion.parquet    suspicion .02
 
-Posteriors are few, since rows of one kind with the same counts share theirs: a row has the number of its own. The
+Rows of one kind with the same counts share a posterior, so there are few: a row has the index of its posterior. All
 tables of a profile have the same rows in the same order.
 """
 
@@ -26,17 +26,17 @@ from truegold.verifiers import InputError
 Array = np.ndarray[Any, np.dtype[Any]]
 
 STRETCH_ROWS = 2**20
-"""Rows that are looked up at a time."""
+"""The number of rows that are looked up at a time."""
 EMPTY = {"id": pl.String, "source": pl.UInt32, "source_row": pl.Int64, "domain": pl.UInt32}
 NAMING = {"flags": [*KEY, "reason", "blocks"], "open_flags": KEY, "decided": KEY}
-"""The tables that name some of the rows, and the columns that are read of them."""
+"""Tables that name some of the rows, with the columns that are read."""
 
 
 class ProfiledRows:
-    """The columns of the profiled rows, each in the order of the table."""
+    """The columns of the profiled rows, in the order of the table."""
 
     def __init__(self, inputs: Mapping[str, Path]) -> None:
-        """Read the tables `rows`, `profile` and `suspicion`. Raises InputError if these are not of one profile."""
+        """Read the tables `rows`, `profile` and `suspicion`. Raises InputError if they are not of one profile."""
         self._rows = inputs["rows"]
         frames, is_heldout = [], []
         sources, domains = _Names(), _Names()
@@ -54,9 +54,9 @@ class ProfiledRows:
             is_heldout.append((pl.Series(batch["split"]) == "heldout").to_numpy())
         keys = pl.concat(frames) if frames else pl.DataFrame(schema=EMPTY)
         self.names = {"source": sources.names, "domain": domains.names}
-        """The names of sources and of domains, in the order of their numbers."""
+        """The distinct sources and domains, by index."""
         self.numbers = {name: keys[name].to_numpy() for name in self.names}
-        """The numbers of each row's source and domain."""
+        """The index of each row's source and domain."""
         keys = keys.drop("domain")
         self.is_heldout = _join(is_heldout, bool)
         posteriors = _Posteriors()
@@ -69,11 +69,11 @@ class ProfiledRows:
             suspicion.append(_numbers(batch["suspicion"].fill_null(0.0)))
         self.passes, self.judged = _join(passes, np.int32), _join(judged, np.int32)
         self.known = _join(known, np.uint32)
-        """The number of each row's posterior."""
+        """The index of each row's posterior."""
         self.posteriors = posteriors.mixtures()
-        """The posteriors by their numbers; the first is None, for rows of which nothing could be judged."""
+        """The posteriors by index; the first is None, for rows without a judged sample."""
         self.suspicion = _join(suspicion, np.float64)
-        """0 if nothing was looked at, since nothing is known there."""
+        """The suspicion of each row; 0 if there is no evidence."""
 
         source_codes = {name: code for code, name in enumerate(sources.names)}
         self.named = {
@@ -81,17 +81,17 @@ class ProfiledRows:
             for name, columns in NAMING.items()
             if name in inputs
         }
-        """The tables that name some of the rows, with the number of each row, `number`."""
+        """The tables that name some of the rows, with each row's index in the column `number`."""
         order, ranks = _name_ranks(sources.names)
         by_name = keys.with_columns(pl.col("source").replace_strict(order, ranks, return_dtype=pl.UInt32))
         self.order = _sort(by_name)
-        """The numbers of the rows in the order of their keys."""
+        """The indices of the rows, ordered by key."""
 
     def __len__(self) -> int:
         return len(self.known)
 
     def _read_beside(self, path: Path, keys: pl.DataFrame, name: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        """Yield columns of a table that has the same rows, whose column `name` has their ids."""
+        """Yield columns of a table that must have the same rows; its column `name` has their ids."""
         start = 0
         for batch in read_batches(path, [name, "source_row", *columns]):
             here = keys[start : start + len(batch)]
@@ -105,15 +105,15 @@ class ProfiledRows:
 
     def _mismatch(self, path: Path, row: int) -> InputError:
         return InputError(
-            f"{path} has other rows than {self._rows}, or another order, up to row {row:,}.",
+            f"{path} has other rows than {self._rows}, or another order, at or before row {row:,}.",
             "Take both from one profile.",
         )
 
 
 def _find(table: pl.DataFrame, keys: pl.DataFrame, sources: Mapping[str, int]) -> pl.DataFrame:
-    """Return a table with the number of each of its rows among all, without those that are not among them."""
+    """Return a table with the index of each of its rows among all rows, without rows that are missing there."""
     coded = table.with_columns(pl.col("source").replace_strict(sources, default=None, return_dtype=pl.UInt32))
-    # First the rows that are named at all, a stretch at a time: a table of all to look them up in would be large.
+    # The named rows are filtered first, a stretch at a time: joining with all rows at once would take much memory.
     stretches = keys.with_row_index("number").iter_slices(STRETCH_ROWS)
     looked_up = [stretch.join(coded, on=KEY, how="semi") for stretch in stretches]
     named = pl.concat(looked_up) if looked_up else keys.with_row_index("number")
@@ -121,8 +121,8 @@ def _find(table: pl.DataFrame, keys: pl.DataFrame, sources: Mapping[str, int]) -
 
 
 def _sort(keys: pl.DataFrame) -> Array:
-    """Return the numbers of the rows in the order of their keys. Those of one first letter are sorted at a time, which
-    takes less memory."""
+    """Return the indices of the rows, ordered by key. Rows are sorted by first letter separately, which takes less
+    memory."""
     letters = keys["id"].str.slice(0, 1).cast(pl.Categorical)
     parts = []
     for letter in sorted(letters.unique().cast(pl.String)):
@@ -132,18 +132,18 @@ def _sort(keys: pl.DataFrame) -> Array:
 
 
 class _Names:
-    """Numbers for names, in the order in which they are seen."""
+    """Indices of names, in order of their first occurrence."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
 
     @property
     def names(self) -> list[str]:
-        """All names."""
+        """All names, by index."""
         return list(self._numbers)
 
     def encode(self, column: pa.Array) -> Array:
-        """Return the numbers of a column's names."""
+        """Return the indices of a column's names."""
         encoded = column.dictionary_encode()
         numbers = [self._numbers.setdefault(name, len(self._numbers)) for name in encoded.dictionary.to_pylist()]
         codes: Array = np.array(numbers, np.uint32)[encoded.indices.to_numpy()]
@@ -151,13 +151,13 @@ class _Names:
 
 
 class _Posteriors:
-    """Numbers for posteriors, which a table keeps as lists of components."""
+    """Indices of posteriors, which a table stores as lists of components."""
 
     def __init__(self) -> None:
         self._numbers: dict[bytes, int] = {b"": 0}
 
     def encode(self, column: pa.ListArray) -> Array:
-        """Return the numbers of a column's posteriors."""
+        """Return the indices of a column's posteriors."""
         parts = column.values
         values = np.stack([parts.field(name).to_numpy() for name in Component.__annotations__], axis=1)
         numbers = self._numbers
@@ -171,13 +171,13 @@ class _Posteriors:
         )
 
     def mixtures(self) -> list[Mixture | None]:
-        """Return all posteriors."""
+        """Return all posteriors, by index."""
         components = (np.frombuffer(packed).reshape(-1, len(Component.__annotations__)) for packed in self._numbers)
         return [Mixture(*each.T) if each.size else None for each in components]
 
 
 def group_by(keys: Array, members: Array) -> Iterator[tuple[int, Array]]:
-    """Yield each key with its members, which keep their order."""
+    """Yield each key with its members, in their given order."""
     order = np.argsort(keys, kind="stable")
     distinct, starts = np.unique(keys[order], return_index=True)
     for key, (start, end) in zip(distinct.tolist(), pairwise([*starts, len(order)]), strict=True):
@@ -185,7 +185,7 @@ def group_by(keys: Array, members: Array) -> Iterator[tuple[int, Array]]:
 
 
 def _name_ranks(names: list[str]) -> tuple[list[int], list[int]]:
-    """Return the numbers of names, and the place of each among the names in their order."""
+    """Return the indices of names in alphabetical order, and the ranks 0, 1, 2, ... of those names."""
     order = sorted(range(len(names)), key=names.__getitem__)
     return order, list(range(len(names)))
 

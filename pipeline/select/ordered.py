@@ -1,10 +1,10 @@
-"""Sorts rows of a large table into a given order on the disk, within bounded memory.
+"""Sorts the rows of a large table on disk within bounded memory.
 
-    ordered = OrderedRows(folder, order, rows)    order: the numbers of the rows, in the order wanted
-    ordered.add(first, batch)                     a batch of the table; rows that are not in order are ignored
-    for number, row in ordered: ...               in this order
+    ordered = OrderedRows(folder, order, rows)    order: the indices of the wanted rows, in the wanted order
+    ordered.add(first, batch)                     a batch of the table; unwanted rows are ignored
+    for number, row in ordered: ...               the rows in this order
 
-The order is cut into stretches. Each stretch has a file, which is read and sorted when its rows are asked for.
+The order is cut into stretches. Each stretch has a file, which is read and sorted when its rows are iterated over.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class OrderedRows:
     """A context manager that collects rows of a table and yields them in another order."""
 
     def __init__(self, folder: Path, order: Array, rows: int) -> None:
-        """order: the numbers of the wanted rows. rows: the number of all rows of the table."""
+        """`order` has the indices of the wanted rows; `rows` is the number of all rows of the table."""
         self._rank = np.full(rows, NOT_WANTED, np.int32)
         self._rank[order] = np.arange(len(order), dtype=np.int32)
         self._schema = ROW_SCHEMA.append(pa.field(ROW_INDEX, pa.int64()))
@@ -44,7 +44,7 @@ class OrderedRows:
         ]
 
     def add(self, first: int, batch: pa.Table) -> None:
-        """Add the wanted rows of a batch. first: the number of its first row in the table."""
+        """Add the wanted rows of a batch; `first` is the index of its first row in the table."""
         ranks = self._rank[first : first + len(batch)]
         chosen_rows = np.flatnonzero(ranks != NOT_WANTED)
         for stretch, members in group_by(ranks[chosen_rows] // STRETCH_ROWS, chosen_rows):
@@ -52,7 +52,7 @@ class OrderedRows:
             self._writers[stretch].write_table(rows)
 
     def __iter__(self) -> Iterator[tuple[int, Row]]:
-        """Yield the number and the row, in the given order."""
+        """Yield the index and the row, in the wanted order."""
         self._open.close()
         for path in self._paths:
             with pa.memory_map(str(path)) as file:

@@ -1,20 +1,18 @@
-"""Chooses the problems worth training on: those whose groups are expected to teach, in the proportions asked for.
+"""Stage `select`: chooses the rows whose groups are expected to teach, in the demanded proportions.
 
-    68 % of its groups are expected to teach   ->  selected.parquet
-    9 %, because they would be all right       ->  dropped, `too_easy`
-    flagged by the profile                     ->  dropped, `held_for_review`
-    more than `max_rows`, target or quotas take    ->  reserve.parquet in the order they would follow, `in_reserve`
-    never passed, more than `zero_share` takes     ->  at the end of it, `in_reserve`
-    the same, where a rule advises against the row ->  dropped, `over_zero_share`
+    68 % of its groups are expected to teach       ->  selected.parquet
+    9 %, because most would be all right           ->  dropped, `too_easy`
+    flagged by the profile                         ->  dropped, `held_for_review`
+    above `max_rows`, the target or the quotas     ->  reserve.parquet in order of worth, `in_reserve`
+    never passed, above `zero_share`               ->  at the end of the reserve, `in_reserve`
+    the same, and a rule advises against the row   ->  dropped, `over_zero_share`
 
-Rows of the split `heldout` are never selected; they go to heldout.parquet. after.parquet holds the selected and the
-held-out rows, to be profiled again after training. hard.parquet lists the rows that lack positives: those that are too
-hard, and those beyond `zero_share`. Nothing is lost: dropped rows stay in dropped.parquet with their reason
-(`DropReason`).
+Held-out rows are never selected; they go to heldout.parquet. after.parquet has the selected and the held-out rows, to
+be profiled again after training. hard.parquet has the rows that lack positives: those that are too hard, and those
+above `zero_share`. Dropped rows are kept in dropped.parquet with their reason (`DropReason`).
 
-The stage `take_rows` stands in if nothing has profiled the rows: every row goes to training as it is. So it is where
-`profile: null` leaves the profile out, and where training is on dialogues (`train.turns`), whose worth cannot be told
-from single answers.
+The stage `take_rows` is used instead if the rows have no profile: every row is then trained on. That is the case with
+`profile: null`, and in training on dialogues (`train.turns`), whose worth single answers cannot show.
 """
 
 from __future__ import annotations
@@ -56,11 +54,11 @@ SELECTED_SCHEMA = pa.schema(
         pa.field("suspicion", pa.float64()),
     ]
 )
-"""The columns of selected.parquet and reserve.parquet: `pass_rate` is the expected one, the mean of the posterior."""
+"""The columns of selected.parquet and reserve.parquet; `pass_rate` is the mean of the posterior."""
 
 
 BLOCK_ROWS = 2**14
-"""Rows that are sorted at a time; fewer where they have BLOCK_BYTES."""
+"""The number of rows in a block, which ends earlier at BLOCK_BYTES."""
 BLOCK_BYTES = 64 * 2**20
 OVER_ZERO_SHARE = len(OUTCOMES)
 """The outcome of rows that go into the reserve because of `zero_share`."""
@@ -69,17 +67,17 @@ SELECTED = OVER_ZERO_SHARE + 1
 
 @stage_function(version=9)
 def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Select from the profile's `rows`, by its tables `profile`, `flags` and `suspicion`, and by `open_flags`,
-    `decided` and `checks` of `settle` if there are any.
+    """Select from the profile's `rows` by its tables `profile`, `flags` and `suspicion`, and by `open_flags`, `decided`
+    and `checks` of `settle` if it ran.
 
-    Raises InputError if nothing is left, or nothing that teaches, unless `config.may_be_empty`.
+    Raises InputError if no row remains, or too few groups teach, unless `config.may_be_empty`.
     """
     progress.start("selecting")
     judgement = Judgement(inputs, config)
     outcomes = judgement.outcomes()
     candidates = judgement.candidates(outcomes)
     choice = choose(candidates, config)
-    # Of rows that never passed, those that a rule advises against are nearly always at fault.
+    # Among rows that never passed, those with an advising flag nearly always have a wrong gold.
     over = choice.over_zero_share
     is_flagged = judgement.is_flagged[over]
     reserve = np.concatenate([choice.reserve, over[~is_flagged]])
@@ -111,7 +109,7 @@ def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, prog
 def _write_tables(
     rows: Path, judgement: Judgement, outcomes: Array, selected: Array, reserve: Array, out_dir: Path
 ) -> dict[str, int]:
-    """Write every row where it belongs, and return the ledger's counts."""
+    """Write every row to the table of its outcome, and return the ledger's counts."""
     scratch = out_dir / SCRATCH
     with (
         Ledger(out_dir, "select") as ledger,
@@ -194,9 +192,9 @@ def _record(row: Row, row_index: int, judgement: Judgement) -> Row:
 
 
 def _misses(choice: Choice, flagged: int, config: SelectConfig) -> list[str]:
-    """Return a sentence on each demand that could not be met, and on a selection that its demands keep small.
+    """Return a sentence for each demand that is not met, and for a selection that its demands keep small.
 
-    flagged: the rows beyond `zero_share` that rules advise against.
+    `flagged` is the number of rows above `zero_share` that rules advise against.
     """
     selected = len(choice.selected)
     lines = [
@@ -229,13 +227,12 @@ def _nothing_left(cut: list[float], rows_in: int, counts: Mapping[str, int]) -> 
 
 
 class TakeRowsConfig(StageConfig):
-    """Nothing is to be set."""
+    """The settings of `take_rows`: none."""
 
 
 @stage_function(version=1)
 def take_rows(inputs: Mapping[str, Path], config: TakeRowsConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Write the input `rows` as selected.parquet, those of the split `heldout` as heldout.parquet, and an empty
-    reserve.parquet."""
+    """Write training rows as selected.parquet, held-out rows as heldout.parquet, and an empty reserve.parquet."""
     progress.start("taking rows")
     unknown = dict.fromkeys(SELECTED_SCHEMA.names)
     counts = {"selected": 0, "heldout": 0}

@@ -1,1 +1,1 @@
-"""Reads files and columns into records."""
+"""Reads files and data sets into records, and records into canonical rows."""

@@ -1,4 +1,4 @@
-r"""Takes values out of a record: columns by their paths, extracts of texts, and golds.
+r"""Reads values from a record: columns by their paths, extracts of texts, and golds.
 
     {"reward_model": {"ground_truth": 72}}   column "reward_model.ground_truth"              -> "72"
     {"answer": "48+24 = 72 #### 72"}         column "answer", extract "after ####"           -> "72"
@@ -6,8 +6,8 @@ r"""Takes values out of a record: columns by their paths, extracts of texts, and
     {"answer": "12.0"}                       column "answer", extract "whole"                -> "12"
     {"output": "Answer: (C)"}                column "output", extract "regex:Answer: (\S+)"  -> "(C)"
 
-A dot leads into structs, into texts with a JSON object, and by number into lists. A column with a dot in its own name
-comes first.
+A dot in a path leads into a struct, into a text with a JSON object, or by number into a list. A column whose name
+contains the dot takes precedence.
 
 `verifiers.columns` finds the roles of columns. `presets` has the formats of known data sets.
 
@@ -17,13 +17,13 @@ A column of gold has one answer, or a list of accepted answers:
     "answer": ["1/2", 0.5, null, "1/2"]       golds_of  ->  ["1/2", "0.5"]
     "answer": [["1/2"]]                       golds_of  ->  ["1/2"]
     "answer": "[1, 2]"                        golds_of  ->  ["[1, 2]"]: a text is one answer, here an interval
-    "answer": "['72', '73']"                  ["72", "73"] for a verifier of values: texts in quotes are not values
-    "answer": {"value": "72"}                 a reject, gold_not_text: answer.value names the answer
-    "answer": {"value": "72", "aliases": []}  ["72"]; so are DROP's objects of number, date and spans
-    "answer": "nan"                           []: written for a missing value
+    "answer": "['72', '73']"                  ["72", "73"] for a verifier of numbers and formulas
+    "answer": {"value": "72"}                 a reject, gold_not_text: name the part, answer.value
+    "answer": {"value": "72", "aliases": []}  ["72"]; objects of number, date and spans (DROP) are read as well
+    "answer": "nan"                           []: a missing value
 
-For `choice` with `multiple`, a list is one answer with several options. The first gold is the row's gold; the others
-are the argument `other_golds` of its verifier.
+For `choice` with `multiple`, a list is one answer with several options. The first gold is the row's gold; the other
+golds become the argument `other_golds` of its verifier.
 """
 
 from __future__ import annotations
@@ -46,24 +46,24 @@ Extract = Callable[[str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A `ColumnSpec` made ready: called with a record's values, it returns the column's value, MISSING or None."""
+    """A compiled `ColumnSpec`. Called with a record's values, it returns the column's value, MISSING or None."""
 
     name: str
     """A column's name, or a path with dots."""
     extract: Extract | None = None
-    """The function that takes a part out of the column's text, or None for the whole text."""
+    """The function that extracts a part of the column's text, or None for the whole text."""
 
     def __call__(self, values: Mapping[str, Any]) -> Any:
         return value_at(values, self.name)
 
     def text(self, values: Mapping[str, Any]) -> str | None:
-        """Return the column's text after its extract, or None if there is none."""
+        """Return the column's text after its extract, or None for an empty column."""
         text = text_of(self(values))
         return self.extract(text) if text is not None and self.extract is not None else text
 
     @property
     def root(self) -> str:
-        """The name of the top-level column that a path starts at."""
+        """The name of the top-level column at the start of the path."""
         return self.name.split(".")[0]
 
 
@@ -73,7 +73,7 @@ def compile_column(spec: ColumnSpec, field: str) -> Column:
 
 
 def _compile_extract(text: str, field: str) -> Extract:
-    """Return the function of an extract."""
+    """Return the function for an extract."""
     if text == "boxed":
         return last_boxed
     if text == WHOLE:
@@ -90,7 +90,7 @@ def _compile_extract(text: str, field: str) -> Extract:
 
 
 WHOLE = "whole"
-"""The extract of golds that were floats once: 12.0 is 12; any other text stays as it is."""
+"""The extract for golds that were stored as floats: 12.0 becomes 12; other texts are unchanged."""
 _FLOAT = re.compile(r"-?\d+\.\d+", re.ASCII)
 
 
@@ -99,7 +99,7 @@ def _without_zeros(value: str) -> str:
 
 
 def _were_floats(texts: Sequence[str]) -> bool:
-    """Say whether texts are floats as Python writes them, and half of them whole: 12.0, 6.5, 9.0."""
+    """Return whether all texts are floats as Python writes them, and at least half of them whole: 12.0, 6.5, 9.0."""
     numbers = [text.strip() for text in texts]
     if not all(_FLOAT.fullmatch(text) and repr(float(text)) == text for text in numbers):
         return False
@@ -113,7 +113,7 @@ def _compile_regex(pattern: str, field: str) -> Extract:
         raise ConfigError(f"columns.{field}.extract: the pattern {pattern!r} is invalid: {error}.") from None
     if compiled.groups < 1:
         raise ConfigError(
-            f"columns.{field}.extract: the pattern {pattern!r} has no group.", "Put what to take in parentheses."
+            f"columns.{field}.extract: the pattern {pattern!r} has no group.", "Put the part to take in parentheses."
         )
 
     def extract(value: str) -> str | None:
@@ -124,8 +124,9 @@ def _compile_regex(pattern: str, field: str) -> Extract:
 
 
 def golds_of(value: Any, column: str) -> list[str]:
-    """Return the different accepted golds in a value, which may have no gold. Raises Unusable for objects, nested
-    lists, and too many golds. column: the name for errors.
+    """Return the distinct accepted golds in a value, which may be empty.
+
+    `column` is the name for errors. Raises Unusable for objects, nested lists, and too many golds.
     """
     value = _only_entry(value)
     if isinstance(value, Mapping) and (answers := _answers_of(value, column)) is not None:
@@ -138,17 +139,17 @@ def golds_of(value: Any, column: str) -> list[str]:
 
 
 _SPANS = ("number", "date", "spans")
-"""The keys of DROP's answers. One of them has the answer."""
+"""The keys of an answer object in DROP, of which one has the answer."""
 
 
 def _answers_of(value: Mapping[str, Any], column: str) -> list[str] | None:
-    """Return the golds of an object in a known format, else None.
+    """Return the golds of an answer object in a known format, else None.
 
     {"value": "Ada Holm", "aliases": ["A. Holm"]}                              ["Ada Holm", "A. Holm"]
     {"number": "65", "date": {"day": "", ...}, "spans": []}                    ["65"]
     {"number": ["65", "66"], "date": [...], "spans": [[], []]}                 ["65", "66"]
 
-    Raises Unusable for an answer of several spans: no verifier compares them.
+    Raises Unusable for an answer of several spans, because no verifier compares them.
     """
     if {"value", "aliases"} <= value.keys():
         return [text for part in (value["value"], *(value["aliases"] or ())) if (text := text_of(part)) is not None]
@@ -174,16 +175,16 @@ def _filled_part(answer: Mapping[str, Any]) -> list[str]:
 
 
 WRITTEN_NULLS = ("nan", "NaN", "NAN", "<NA>", "NaT", "null", "NULL", "\\N")
-"""Texts that writers of tables leave if there is nothing."""
+"""Texts that libraries write for missing values."""
 
 
 def is_written_null(gold: str, of_values: bool) -> bool:
-    """Say whether a gold is nothing that was written as a text; `None` is only where golds are numbers and formulas."""
+    """Return whether a gold is the text of a missing value. "None" is one only if golds are numbers and formulas."""
     return gold.strip() in WRITTEN_NULLS or (of_values and gold.strip() == "None")
 
 
 def gold_texts(value: Any) -> list[str]:
-    """Return the texts of a value, of a list all of them, whether or not they can be golds: for a look at samples."""
+    """Return the text of a value, or all texts of a list, without checking that they can be golds."""
     value = _only_entry(value)
     return [text for part in (value if isinstance(value, list) else [value]) if (text := text_of(part)) is not None]
 
@@ -191,10 +192,12 @@ def gold_texts(value: Any) -> list[str]:
 def extracted_golds(
     column: Column, values: Mapping[str, Any], together: bool = False, of_values: bool = False, problem: str = ""
 ) -> list[str]:
-    """Return the golds of a column after its extract, without those for which the extract finds nothing. together:
-    whether a list is one answer with several entries. of_values: whether golds are numbers, formulas or letters; a text
-    that lists quoted texts is then read as a list, as CSV files have it. problem: the question, which decides whether
-    several boxes are one answer.
+    """Return the golds of a column after its extract, without golds in which the extract finds nothing.
+
+    - `together`: whether a list is one answer with several entries
+    - `of_values`: whether golds are numbers, formulas or letters. Then a text such as "['72', '73']", as in CSV files,
+      is read as a list
+    - `problem`: the question, which decides whether several boxes are one answer
     """
     if together:
         return [text for text in (column.text(values),) if text is not None]
@@ -211,40 +214,46 @@ def extracted_golds(
 _SEPARATED = re.compile(
     r"\bseparat\w+\s+(?:\w+\s+){0,3}?(?:by|with)\s+(?:a\s+)?(?:comma|semicolon)|逗号|分号", re.IGNORECASE
 )
-"""A question that all boxes answer together: "Enter all the solutions, separated by commas"."""
+"""A question whose answer has several parts: "Enter all the solutions, separated by commas"."""
 _ASKS_FOR_SEVERAL = re.compile(
     r"\b(?:all|both|the\s+(?:two|three|four))\b[^.?!]{0,60}"
     r"\b(?:solutions?|values?|roots?|zeros|points?|angles|numbers|integers|pairs)\b",
     re.IGNORECASE,
 )
+"""A question for several values: "all the solutions"."""
 _ASKS_FOR_ONE_OF_ALL = re.compile(
     r"\b(?:sum|product|number|how\s+many|average|mean|median|largest|smallest|greatest|least|difference|distance)\b"
     r"[^.?!]{0,60}\b(?:all|both|the\s+(?:two|three|four))\b",
     re.IGNORECASE,
 )
-"""The sum of all solutions is one answer, and solutions in boxes are on the way to it."""
+"""A question for one value of several: "the sum of all solutions". Boxes of the solutions are intermediate results."""
 _ASKS_FOR_ONE = re.compile(
     r"\b(?:only\s+one|one\s+of|any\s+one|one\s+such|one\s+possible|an\s+example|either)\b", re.IGNORECASE
 )
+"""A question for one of several possible answers: "one such number"."""
 _EITHER_ACCEPTED = re.compile(r"\beither\b[^.]{0,60}\b(?:correct|accept)|\balso\b[^.]{0,40}\baccept", re.IGNORECASE)
-"""Words of a solution which say that each of its boxes is right."""
+"""Words of a solution that accept each of its boxes as an answer."""
 _JOINED = re.compile(r"[\s\\$}.,;:!()\[\]]*(?:\\text\s*\{)?\s*(?P<word>and|or)\b[^.\n]{0,20}", re.IGNORECASE)
 """The text between two boxes of one sentence: "} or $x = "."""
 _LIST = re.compile(r",(?!\d{3})(?![^()\[\]]*[)\]])|\band\b|\bor\b")
+"""A separator of a list: a comma outside of brackets, "and", "or"."""
 _TYPESET = re.compile(r"\\[,;!: ]|[\s{}]|\\(?:left|right|displaystyle)(?![a-zA-Z])|(?<=\\)[dt](?=frac)")
+"""LaTeX layout, which does not change an answer."""
 _FILLED_BOX = re.compile(r"\\boxed\s*\{\s*[^}\s.]")
+"""The beginning of a box with content."""
 
 
 def boxed_golds(solution: str, problem: str) -> list[str]:
-    r"""Return the accepted golds that the boxes of a worked solution make: mostly the last box alone.
+    r"""Return the accepted golds from the boxes of a worked solution: mostly the last box alone.
 
     "the answers are \boxed{-2} and \boxed{1}"                        ["-2, 1"]: both are needed
     "b = \boxed{-7}. ... b = \boxed{7}", "separated by commas"        ["-7, 7"]
-    "\boxed{x+11} or \boxed{11+x}", "Simplify"                        ["x+11", "11+x"]: any is right
+    "\boxed{x+11} or \boxed{11+x}", "Simplify"                        ["x+11", "11+x"]: each one is right
     "foci \boxed{(9, 0)} and \boxed{(0, 0)}", "Enter only one"        ["(9, 0)", "(0, 0)"]
-    "\boxed{\frac{3}{5}} ..., so a+b = \boxed{8}", "Find a+b"         ["8"]: the first is on the way
+    "\boxed{\frac{3}{5}} ..., so a+b = \boxed{8}", "Find a+b"         ["8"]: the first is an intermediate result
 
-    A box of the problem is a sign of its own, and in its solution too; the last one is gold then.
+    If the problem itself uses a box as a symbol, boxes of its solution may be that symbol, and only the last one is
+    gold.
     """
     texts = [text for start, end in boxed_spans(solution) if (text := solution[start:end].strip())]
     boxes = list({_TYPESET.sub("", text): text for text in texts}.values())
@@ -263,13 +272,13 @@ def boxed_golds(solution: str, problem: str) -> list[str]:
 
 
 def listed_golds(value: Any, column: str) -> list[str]:
-    """Return the same of a column that is known for lists: there a text may be the JSON of one."""
+    """Return the golds of a column of lists (`golds_of`), in which a text may be a list in JSON."""
     structure = parse_structure(value)
     return golds_of(structure if isinstance(structure, list | Mapping) else value, column)
 
 
 def distinct(golds: Iterable[str]) -> list[str]:
-    """Return every gold once; raise Unusable if there are more than a row may have."""
+    """Return the distinct golds. Raises Unusable if there are more than a row may have."""
     once = list(dict.fromkeys(golds))
     if len(once) > MAX_GOLDS:
         raise Unusable("too_many_golds", f"{len(once)} accepted golds; a row may have {MAX_GOLDS}")
@@ -291,16 +300,17 @@ def _describe_structure(entry: Any, column: str, alone: bool) -> str:
 
 
 SHOWN_DEPTH = 3
-"""An error shows structs within structs down to here."""
+"""The depth of nested structs that an error lists."""
 
 SHOWN_NAMES = 40
-"""An error lists this many columns at most."""
+"""The most columns that an error lists."""
 
 
 def gold_spec(name: str, samples: Sequence[Mapping[str, Any]]) -> ColumnSpec:
-    """Return how to take gold out of this column.
+    """Return the spec of a gold column.
 
-    After `####` where half of its values have that, without the zero of 12.0 where they were floats, else as it is.
+    The extract is `after ####` if at least half of its values have this mark, or `whole` if they are floats such as
+    12.0, else none.
     """
     column = Column(name)
     texts = [text for values in samples for text in gold_texts(column(values))]
@@ -310,7 +320,7 @@ def gold_spec(name: str, samples: Sequence[Mapping[str, Any]]) -> ColumnSpec:
 
 
 def boxed_gold_spec(solution: str, samples: Sequence[Mapping[str, Any]]) -> ColumnSpec | None:
-    r"""Return how to take gold out of worked solutions: the last \boxed{}, or None if no solution has one."""
+    r"""Return the spec for golds in the last \boxed{} of worked solutions, or None if no solution has a box."""
     column = Column(solution)
     if any(last_boxed(text) for values in samples for text in gold_texts(column(values))):
         return ColumnSpec(column=solution, extract="boxed")
@@ -318,7 +328,7 @@ def boxed_gold_spec(solution: str, samples: Sequence[Mapping[str, Any]]) -> Colu
 
 
 def column_paths(samples: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the names of the columns, and after a struct's name the paths of its parts: `q`, `q.text`."""
+    """Return the names of the columns, each followed by the paths of its parts: `q`, `q.text`."""
     paths: dict[str, None] = {}
 
     def add(values: Mapping[str, Any], prefix: str, depth: int) -> None:
@@ -343,13 +353,13 @@ def describe_columns(samples: Sequence[Mapping[str, Any]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """The parts of a row that a preset makes out of several columns of a record."""
+    """The parts of a row that a preset derives from several columns of a record."""
 
     verifier_args: Mapping[str, Any]
     solution: str | None = None
     """The worked solution, if the layout has no column for it."""
     prompt: str | None = None
-    """The prompt, in place of the layout's column."""
+    """The prompt, which replaces that of the layout's column."""
     gold: str | None = None
     """The gold, if the layout has no column for it."""
     verifier: str | None = None
@@ -358,43 +368,43 @@ class Derived:
 
 @dataclass(frozen=True, slots=True)
 class RowParts:
-    """The parts of a row that a record has in addition to the prompt."""
+    """The parts of a row besides the prompt."""
 
     id: str | None
-    """The id of a row in an exported file. None for other files, and for edited rows, which are other rows."""
+    """The id of a row in an exported file; None for other files, and for rows that were edited after the export."""
     gold: str | None
     domain: str
     verifier: str
     verifier_args: Mapping[str, Any]
     solution: str | None
     split: str | None
-    """train or heldout, or None if the record says something else."""
+    """train or heldout, or None for an unknown word."""
     meta: Mapping[str, Any]
     prompt: str | None = None
-    """The prompt, of a row that an exported file carries, or None if it is in its column."""
+    """The prompt of a row in an exported file; None if it is read from its column."""
     context: str | None = None
-    """The messages before the prompt, of a row that an exported file carries."""
+    """The messages before the prompt, for a row in an exported file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the records of one source are read."""
+    """The layout of a source: the roles of its columns, and the functions that read its records."""
 
     columns: Columns
     """The columns of the source by their roles."""
     domain: str = "math"
     """math, code, choice, ..."""
     verifier: str = "math"
-    """The verifier of its rows."""
+    """The verifier of the source's rows."""
     derive: Callable[[Values], Derived] | None = None
-    """The function that makes more of a record than single columns give; it raises `Unusable` if it cannot."""
+    """The function that derives parts of a row from several columns. Raises `Unusable` if it cannot."""
     uses: frozenset[str] = frozenset()
     """The columns that `derive` reads, which therefore do not go into `meta`."""
     asks: tuple[str, ...] = ()
-    """The columns that make the prompt, in their order, where these are several."""
+    """The columns of a prompt that consists of several columns, in order."""
     unseen: frozenset[str] = frozenset()
-    """Columns of options, tests and stories that none of the first records has. A row that has one is of another
-    kind."""
+    """Columns of options, tests and stories that none of the first records has. A row that has such a column is of
+    another kind, and is rejected."""
     restore: Callable[[Values], RowParts] | None = None
-    """The function that takes a whole row out of a file that truegold has exported (`carried`); nothing else is read
-    then, but the prompt."""
+    """The function that restores a whole row from an exported file (`provenance.exported`). If it is set, only the
+    prompt is read in addition."""

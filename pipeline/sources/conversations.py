@@ -1,4 +1,4 @@
-"""Reads conversations: the question, the messages before it, and parts that a row cannot keep.
+"""Reads conversations: the question, the messages before it, and parts that a row cannot carry.
 
     [{"role": "user", "content": "2+2?"}]                                              question "2+2?", no context
     [{"role": "user", "content": "2+2?"}, {"role": "assistant", "content": "4"}]       the same: the answer is ignored
@@ -15,7 +15,7 @@ A row cannot keep pictures, media and tools:
     {"prompt": "What does he say?", "audio": {"path": "a.wav"}}                        lost: media
 
 Rows with such parts are rejected, unless `data.last_turn_only` keeps only the last user message. Empty messages,
-columns and parts do not matter.
+columns and parts are ignored.
 """
 
 from __future__ import annotations
@@ -34,32 +34,32 @@ SYSTEM_ROLES = (SYSTEM, "developer")
 _CARRIED = (*SYSTEM_ROLES, "user", "assistant")
 _ANSWERING = (*SYSTEM_ROLES, "assistant", "tool", "function")
 _MESSAGES_TEXT = re.compile(r"\s*\[\s*\{\s*(?:\"|')(?:role|content|from|value)(?:\"|')\s*:")
-"""How the text of a list of messages begins, as JSON or as Python writes it."""
+"""The beginning of a list of messages as text, in the syntax of JSON or Python."""
 SYSTEM_COLUMNS = ("system", "system_prompt", "system_message", "instructions")
 """Columns that may hold a system message."""
 _HISTORIES = ("history", "chat_history", "conversation_history")
 CONVERSATIONS = ("messages", "conversation", "conversations")
-"""Columns that may hold, next to the prompt, the conversation that it is taken from."""
+"""Columns that may hold the conversation that the prompt is taken from."""
 _ROLES = {
     **dict.fromkeys(("human", "prompter", "用户", "人类", "问", "提问"), "user"),
     **dict.fromkeys(("gpt", "chatgpt", "bot", "model", "ai", "助手", "助理", "模型", "答", "回答"), "assistant"),
     "系统": SYSTEM,
 }
-"""The names of roles elsewhere, such as ShareGPT's."""
+"""Other names of roles, such as those of ShareGPT."""
 TEXT_PARTS = ("", "text", "input_text", "output_text")
-"""The types of the parts of a message that are text."""
+"""The types of message parts that are text."""
 REQUEST = "responses_create_params"
-"""The column with all that NeMo-Gym's models see, next to a `question` with the last user message."""
+"""NeMo-Gym's column with the whole request to the model. Its column `question` only has the last user message."""
 RawMessage = Mapping[str, Any]
-"""A message as a source has it."""
+"""A message in the form of its source."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedConversation:
-    """The question of a record, and the conversation around it."""
+    """The question of a record, and the messages before it."""
 
     question: Any
-    """The content of the question: a text, or another value in its place."""
+    """The content of the question, normally a text."""
     is_chat: bool = False
     """Whether the prompt's column holds messages."""
     is_answered: bool = False
@@ -67,17 +67,18 @@ class AskedConversation:
     context: tuple[Message, ...] = ()
     """The messages before the question, a system message first."""
     lost: Mapping[str, str] | None = None
-    """Each reason why a row cannot carry the record whole, and in words what there is."""
+    """The parts that a row cannot carry: the reason for a reject, with a description of the part."""
 
 
 def context_text(conversation: AskedConversation) -> str | None:
-    """Return the context for the row: JSON text, or None if there is none."""
+    """Return the context as JSON text for the row, or None without context."""
     return dump_json(conversation.context) if conversation.context else None
 
 
 def messages_of(value: Any) -> list[RawMessage]:
-    """Return the messages in a value, which is a list or its JSON text; empty for other values. Messages of ShareGPT
-    (`from`, `value`) are converted.
+    """Return the messages in a value, which is a list or its JSON text; empty for other values.
+
+    Messages in the form of ShareGPT (`from`, `value`) are converted.
     """
     if isinstance(value, str) and _MESSAGES_TEXT.match(value):
         structure = parse_literal(value)
@@ -94,13 +95,15 @@ def messages_of(value: Any) -> list[RawMessage]:
 
 
 def is_unread_conversation(value: Any) -> bool:
-    """Say whether a text begins as a list of messages and cannot be read as one."""
+    """Return whether a text begins like a list of messages, but cannot be read as one."""
     return isinstance(value, str) and _MESSAGES_TEXT.match(value) is not None and not messages_of(value)
 
 
 def read_prompt(value: Any) -> tuple[Any, bool]:
-    """Return the question in a prompt column, and whether the column has messages. The question is the last user
-    message, with its parts joined. Without a user, it is the last message that is not by a system or an assistant.
+    """Return the question in the value of a prompt column, and whether the value is a list of messages.
+
+    The question is the last user message, with its parts joined. Without a user message, it is the last message that is
+    not by a system or an assistant.
     """
     messages = messages_of(value)
     if not messages:
@@ -112,10 +115,12 @@ def read_prompt(value: Any) -> tuple[Any, bool]:
 def read_conversation(
     value: Any, beside: Sequence[Mapping[str, Any]], taken: Set[str] = frozenset(), *, carry: bool = True
 ) -> AskedConversation:
-    """Return the question of a record, its context, and the parts that a row cannot keep.
+    """Return the question of a record, its context, and the parts that a row cannot carry.
 
-    value: the value of the prompt's column. `beside` has the record, and structs in it with keys next to the prompt.
-    taken: columns with another role. carry: whether rows keep the context.
+    - `value`: the value of the prompt's column
+    - `beside`: the record, and the structs in it that have the prompt
+    - `taken`: columns with another role
+    - `carry`: whether rows carry the context
     """
     question, is_chat = read_prompt(value)
     messages = messages_of(value)
@@ -173,8 +178,9 @@ def _context(messages: Sequence[RawMessage], asked: int | None) -> tuple[list[st
 
 
 def _around(value: Any, question: Any) -> AskedConversation:
-    """Return the context in a conversation next to the prompt. The prompt is the user message with the same text, or
-    the only user message.
+    """Return the context from a conversation in another column than the prompt's.
+
+    The prompt is the user message with the same text, or the only user message.
     """
     structure = parse_structure(value)
     messages = messages_of(structure if isinstance(structure, list) else None)
@@ -182,7 +188,7 @@ def _around(value: Any, question: Any) -> AskedConversation:
     asked_for = normalise_for_id(question) if isinstance(question, str) else None
     same = [position for position in users if _normalised(messages[position]) == asked_for]
     if len(users) > 1 and not same:
-        return AskedConversation(None, lost={"earlier_turns": "messages of which the prompt is none"})
+        return AskedConversation(None, lost={"earlier_turns": "messages that do not include the prompt"})
     asked = same[-1] if same else _position_of_question(messages)
     systems, turns = _context(messages, asked)
     lost = dict(_lost_messages(messages if asked is None else messages[: asked + 1]))
@@ -191,7 +197,7 @@ def _around(value: Any, question: Any) -> AskedConversation:
 
 
 def _in_request(request: Mapping[str, Any], question: Any) -> AskedConversation:
-    """Return the context in a request for NeMo-Gym's models."""
+    """Return the context in a request of NeMo-Gym."""
     around = _around(request.get("input"), question)
     lost = {reason: repr(name) for name, reason in _lost_columns(request, True)} | dict(around.lost or {})
     system = _system_text("instructions", request.get("instructions"))
@@ -200,7 +206,7 @@ def _in_request(request: Mapping[str, Any], question: Any) -> AskedConversation:
 
 
 def _in_history(value: Any) -> AskedConversation:
-    """Return the messages of a history, and the parts that a row cannot keep."""
+    """Return the messages of a history, and the parts that a row cannot carry."""
     messages = messages_of(parse_structure(value))
     systems, turns = _context(messages, len(messages))
     context = (*(Message(role=SYSTEM, content=text) for text in systems), *(turns or _history(value)))
@@ -230,7 +236,7 @@ def _history(value: Any) -> list[Message]:
 
 
 def _text_in(content: Any) -> Any:
-    """Return the texts of a message's parts, joined; content that is not a list of parts as it is."""
+    """Return the joined texts of a message's parts. Content that is not a list of parts is returned unchanged."""
     if not isinstance(content, list):
         return content
     parts = [part.get("text") if isinstance(part, Mapping) else part for part in content]
@@ -241,8 +247,8 @@ def read_samples(value: Any) -> list[str | None]:
     """Return the texts of a row's responses, with None for missing ones.
 
     "x" -> ["x"], "" -> [""], ["x", "y"] -> ["x", "y"], ["x", null] -> ["x", None], null -> []. The response in a
-    conversation is the last message by the assistant. A list of conversations has one response each. Parts of a message
-    (`type`, `text`) are joined.
+    conversation is its last message by the assistant. A list of conversations has one response for each. Parts of a
+    message (`type`, `text`) are joined.
     """
     if value is None or value is MISSING:
         return []
@@ -253,7 +259,7 @@ def read_samples(value: Any) -> list[str | None]:
 
 
 def read_response(value: Any) -> str | None:
-    """Return the text of a response, or the last assistant message of a conversation. None if there is none."""
+    """Return the text of a response, or of the last assistant message of a conversation; None without a text."""
     messages = messages_of([value] if isinstance(value, Mapping) else value)
     if not messages:
         return value if isinstance(value, str) else text_of(value)
@@ -264,7 +270,7 @@ def read_response(value: Any) -> str | None:
 
 
 def _role(message: RawMessage) -> str:
-    """Return the speaker in lower case, as chat templates call it; an empty text if there is none."""
+    """Return the role of a message in lower case, by its name in chat templates; empty without a role."""
     role = str(message.get("role") or "").strip().lower()
     return _ROLES.get(role, role)
 
@@ -279,7 +285,7 @@ def _position_of_question(messages: Sequence[RawMessage]) -> int | None:
 
 
 def _lost_messages(messages: Sequence[RawMessage]) -> Iterator[tuple[str, str]]:
-    """Yield the parts of messages, up to the question, that a row cannot keep."""
+    """Yield the parts of messages, up to the question, that a row cannot carry."""
     asked = _position_of_question(messages)
     for position, message in enumerate(messages):
         before = asked is not None and position < asked
@@ -316,7 +322,7 @@ def _lost_columns(values: Mapping[str, Any], in_conversation: bool) -> Iterator[
 
 
 def _holds_something(value: Any) -> bool:
-    """Tell whether a value, or a JSON text, has anything but nulls, zeros and blanks."""
+    """Return whether a value, or a JSON text, contains anything other than nulls, zeros and spaces."""
     remaining = [parse_structure(value)]
     while remaining:
         part = remaining.pop()
@@ -330,12 +336,13 @@ def _holds_something(value: Any) -> bool:
 
 
 _NAME = re.compile(r"[\w.:/@+-]+", re.ASCII)
+"""A name without spaces, such as `gpt-4o`."""
 
 
 def _system_text(column: str, value: Any) -> str | None:
-    """Return the message in a column; words in `system` and `instructions` that give no order are left out.
+    """Return the system message in a column, or None. In `system` and `instructions`, only instructions are messages.
 
-    `gpt-4o`, `GPT 4 turbo` and `metric system` say of what system a row is; `Be brief.` and `Answer in French` ask.
+    `Be brief.` and `Answer in French` are instructions; `gpt-4o`, `GPT 4 turbo` and `metric system` are names.
     """
     if not isinstance(value, str) or not (text := value.strip()):
         return None
@@ -346,21 +353,22 @@ def _system_text(column: str, value: Any) -> str | None:
 
 
 _STATED = ("system_prompt", "system_message")
-"""Columns that hold nothing but messages."""
+"""Columns whose texts are always messages."""
 _ENDS_SENTENCE = re.compile(r"[.!?:。！？：…]['\"”’)]*\Z|\n")
+"""The end of a sentence, or a line end, as in a message."""
 _ASKS = re.compile(
     r"(?:you|your|be|act|answer|reply|respond|return|give|use|think|reason|solve|show|work|write|put|explain|please|let"
     r"|keep|follow|always|never|only|do|don't|output|format|finish|end|box|请|你|用|回答|在)(?![a-z])",
     re.IGNORECASE,
 )
-"""How an instruction begins."""
+"""The beginning of an instruction."""
 _WORDS = re.compile(r"[^\W\d_]+")
 MESSAGE_WORDS = 5
 """The fewest words of a message. Shorter texts are names."""
 
 
 def _is_unread_history(value: Any) -> bool:
-    """Say whether a history holds turns of a form that is not known."""
+    """Return whether a history has turns in an unknown form."""
     structure = parse_structure(value)
     is_text = isinstance(structure, str) and re.search(r"^\s*\w+:", structure, re.MULTILINE) is not None
     if not (is_text or (isinstance(structure, list) and _holds_something(structure))):
@@ -369,7 +377,7 @@ def _is_unread_history(value: Any) -> bool:
 
 
 def _are_definitions(value: Any) -> bool:
-    """Say whether a value, or a text with JSON, defines tools; words, such as categories, do not."""
+    """Return whether a value, or a JSON text, defines tools. Plain words, such as categories, do not."""
     structure = parse_structure(value)
     parts = [structure, *structure.values()] if isinstance(structure, Mapping) else structure
     return isinstance(parts, list) and any(_is_definition(parse_structure(part)) for part in parts)
@@ -391,4 +399,4 @@ _BESIDE: dict[str, tuple[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(("audio", "audios", "video", "videos", "multi_modal_data"), ("media", _holds_something)),
     "tools": ("tools", _are_definitions),
 }
-"""The losses that columns next to the prompt cause, each with a test of whether a value is such a thing."""
+"""Columns that a row cannot carry: the reason for a reject, and a function that tests a value of the column."""

@@ -1,12 +1,12 @@
-"""Opens a data file in the format that its name or the configuration says: JSON Lines (`jsonl`), CSV or Parquet.
+"""Opens data files in the format of their name or of the configuration: JSON Lines (`jsonl`), CSV or Parquet.
 
-`open_file(Path("data/train.jsonl.gz"), "auto", 2**23)` gives a `Source(name="train.jsonl.gz", ...)` whose `records`
-stream in bounded memory. A file that cannot be read fails with one line that says what to do.
+`open_file(Path("data/train.jsonl.gz"), "auto", 2**23)` returns a `Source(name="train.jsonl.gz", ...)` whose `records`
+are streamed in bounded memory. For a file that cannot be read, the error is one line with a remedy.
 
-CSV (`.csv`, `.tsv`) has a header line. Commas, semicolons, tabs or bars separate its fields: the one that gives the
-first records as many fields as the header. Python's own `csv` parses it in strict mode: a stray quote makes a reject,
-not a row with something else's text. A record above the bound is given up where it passes it, and reading goes on with
-the next line. Records are numbered by the line they start on.
+CSV (`.csv`, `.tsv`) has a header line. Fields are separated by commas, semicolons, tabs or bars. The separator is the
+one by which the first records have as many fields as the header. Python's `csv` parses the file in strict mode, so that
+a stray quote makes a reject and not a row with wrong text. A record longer than the bound is skipped, and reading
+continues with the next line. Records are numbered by their first line.
 
 Parquet (`.parquet`, `.pq`) is read in batches of bounded size; structs become dicts, lists become lists.
 """
@@ -54,20 +54,20 @@ SUFFIXES = {
     ".csv": "csv",
     ".tsv": "csv",
 }
-"""The format that the end of a file's name stands for."""
+"""The format for each suffix of a file name."""
 
 MAX_ROW_BYTES = 64 * 2**20
-"""Commands on one file read no longer line into memory; a run has its own bound (`data.max_row_bytes`)."""
+"""The longest line that commands on a file read, in bytes. A run has its own bound (`data.max_row_bytes`)."""
 
 FILE_NAME_CHARS = 255
-"""The longest name that a file can have. It is taken as an excerpt, since a name may hold bytes that are not text."""
+"""The most characters of a file name. It is quoted as an excerpt, since a name may contain bytes that are not text."""
 
 
 def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
-    """Open a file in a format (`auto`: by its name) for its records, or the files of a folder or of a pattern.
+    """Open a file in a format (`auto`: by its name), or the files of a folder or a pattern.
 
-    Records of several files are numbered on from one file to the next, in the order of their names, and
-    know their file and row. Raises InputError if a file cannot be read, or its name does not say its format.
+    Records of several files are numbered consecutively, in the order of the files' names, and have their file and row.
+    Raises InputError if a file cannot be read, or its name does not show its format.
     """
     path = at_hand(path)
     check_data(path)
@@ -92,15 +92,14 @@ def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
 
 
 def at_hand(path: Path | str) -> Path:
-    """Return a path of this machine, under which lies what a URL means; of a folder at a place its data files."""
+    """Return the local path of a file or a URL, after a download if needed; of a remote folder, only data files."""
     return local_copy(path, lambda name: _suffix_of(Path(name)) in SUFFIXES)
 
 
 def data_files(path: Path) -> list[Path]:
-    """Return the data files of a folder, or those that a pattern such as `data/*.jsonl` matches, or else the path
-    itself.
+    """Return the data files of a folder or of a pattern such as `data/*.jsonl`, or else the path itself.
 
-    Hidden files and folders, notes next to data and links to other files are ignored.
+    Hidden files and folders, files that describe data, and links to other files are ignored.
     """
     if path.is_dir():
         files = [
@@ -120,14 +119,14 @@ def _is_hidden(path: Path) -> bool:
 
 
 def _is_there(file: Path) -> bool:
-    """Say whether this is a file; raise InputError for a link to nothing."""
+    """Return whether this is a file. Raises InputError for a broken link."""
     if file.is_symlink() and not file.exists():
-        raise InputError(f"{file} is a link to nothing ({file.readlink()}).", "Download it again, or remove the link.")
+        raise InputError(f"{file} is a broken link ({file.readlink()}).", "Download it again, or remove the link.")
     return file.is_file()
 
 
 def _each_once(files: list[Path]) -> list[Path]:
-    """Return the files without further names of the same one: links of the hub's cache, and those of a shell."""
+    """Return the files, each once, although links may give one file several names."""
     once: dict[tuple[int, int], Path] = {}
     for file in files:
         state = file.stat()
@@ -136,35 +135,36 @@ def _each_once(files: list[Path]) -> list[Path]:
 
 
 def _describes_data(file: Path, files: list[Path]) -> bool:
-    """Say whether a `.json` file next to others is one object without a question, such as `dataset_infos.json`."""
+    """Return whether a `.json` file among others is an object without a question, such as `dataset_infos.json`."""
     if file.suffix.lower() != ".json" or len(files) == 1 or file.stat().st_size > NOTE_BYTES:
         return False
     try:
         content = parse_json(file.read_text(encoding="utf-8-sig"))
-    except ValueError:  # It has a line for each record, or is not JSON; the reader says so.
+    except ValueError:  # The file is JSON Lines, or is not JSON, which the reader reports.
         return False
     return isinstance(content, dict) and find_column("prompt", [content]) is None
 
 
 NOTE_BYTES = 2**22
-"""The bytes up to which a file may be a note next to data."""
+"""The most bytes of a file that describes data."""
 _TEXTS = (".md", ".txt", ".html", ".yaml", ".yml", ".toml", ".py", ".sh", ".lock", ".log")
-"""Files that a wide pattern matches next to data."""
+"""The suffixes of files that are not data, which a wide pattern may match."""
 
 
 def _split_of(file: Path) -> str | None:
-    """Return the split that a file's name begins with: train, test, validation, dev or eval."""
+    """Return the split at the beginning of a file's name: train, test, validation, dev or eval; else None."""
     match = _SPLIT.match(file.stem.lower())
     return match[1].replace("valid", "validation").replace("validationation", "validation") if match else None
 
 
 _SPLIT = re.compile(r"(train|test|validation|valid|dev|eval)(?![a-z])")
+"""The name of a split at the beginning of a file name."""
 _NO_DATA = ("dataset_info.json", "dataset_dict.json", "state.json", "config.json", "package.json")
-"""Files next to data that describe it."""
+"""The names of files that describe data."""
 
 
 def _numbered_on(sources: Iterable[tuple[str, Source]]) -> Iterator[Record | Reject]:
-    """Yield the records of several files, each with its file and row."""
+    """Yield the records of several files with consecutive numbers, each with its file and row."""
     before = 0
     for name, source in sources:
         last = 0
@@ -179,7 +179,7 @@ def _numbered_on(sources: Iterable[tuple[str, Source]]) -> Iterator[Record | Rej
 
 
 def check_data(path: Path) -> None:
-    """Raise InputError for data that cannot be read: a file, a folder of files, or a pattern for their names."""
+    """Raise InputError if data cannot be read. `path` is a file, a folder of files, or a pattern."""
     path = at_hand(path)
     if path.is_dir() or (not path.exists() and is_pattern(path)):
         if (path / "state.json").exists() or (path / "dataset_dict.json").exists():
@@ -191,8 +191,8 @@ def check_data(path: Path) -> None:
         if len(splits := {_split_of(file) for file in files} - {None}) > 1:
             raise InputError(
                 f"{path} has files of several splits: {', '.join(sorted(map(str, splits)))}.",
-                f"Name those of one by a pattern, such as {path if path.is_dir() else path.parent}/train*, and the "
-                "others as heldout_path.",
+                f"Name the files of one split by a pattern, such as {path if path.is_dir() else path.parent}/train*, "
+                "and the other files as heldout_path.",
             )
         if all(_is_empty(file) for file in files):
             raise InputError(f"All {len(files)} data files of {path} are empty.")
@@ -207,13 +207,13 @@ def _is_empty(file: Path) -> bool:
 
 
 def _empty(file: Path) -> Source:
-    """Return an empty file among others as a source of one reject, which names it."""
+    """Return a source for an empty file among others, with one reject that names the file."""
     rejects: list[Record | Reject] = [Reject(1, "empty_file", "the file is empty", "")]
     return Source(file.name, str(file), iter(rejects))
 
 
 def check_file(path: Path, *, may_be_empty: bool = False) -> None:
-    """Raise InputError for a file that is missing, empty, unreadable, or no regular file."""
+    """Raise InputError for a file that is missing, empty, unreadable, or not a regular file."""
     path = at_hand(path)
     if path.is_dir():
         raise InputError(f"{path} is a folder, not a file.", "Name a file in it.")
@@ -231,7 +231,7 @@ def check_file(path: Path, *, may_be_empty: bool = False) -> None:
 
 
 def _list_siblings(path: Path) -> str:
-    """Say which data files lie where the file was looked for."""
+    """Return a sentence that lists the data files in the folder of a missing file."""
     if not path.parent.is_dir():
         return f"Nor does its folder; relative paths start at {Path.cwd()}."
     names = sorted(other.name for other in path.parent.iterdir() if _suffix_of(other) in SUFFIXES)
@@ -247,25 +247,28 @@ def _suffix_of(path: Path) -> str:
 
 
 def is_named_as_data(path: Path) -> bool:
-    """Say whether a file's name tells that it holds rows; one that ends in .json may as well hold settings."""
+    """Return whether a file's name shows that it has rows.
+
+    A name in .json does not, since the file may have settings.
+    """
     return _suffix_of(path) in SUFFIXES.keys() - {".json"}
 
 
 def form_by_suffix(path: Path) -> str:
-    """Return the format that a file's name says: jsonl, parquet or csv; raise InputError if it says none."""
+    """Return the format by a file's name: jsonl, parquet or csv. Raises InputError for other names."""
     if (form := SUFFIXES.get(_suffix_of(path))) is None:
-        raise InputError(f"{path}: its name does not say its format.", "Set format: to one of jsonl, parquet, csv.")
+        raise InputError(f"{path}: its name does not show its format.", "Set format: to one of jsonl, parquet, csv.")
     return form
 
 
 DELIMITERS = (",", "\t", ";", "|")
-"""The characters that may separate fields, the most usual first."""
+"""The characters that may separate fields, the most common first."""
 DELIMITER_LINES = 50
-"""Lines that are looked at to tell which character separates fields."""
+"""The number of lines by which the separator is found."""
 
 
 class _TooLong(Exception):
-    """A record is longer than the bound."""
+    """An error for a record that is longer than the bound."""
 
     def __init__(self, size: int) -> None:
         super().__init__(size)
@@ -273,17 +276,20 @@ class _TooLong(Exception):
 
 
 class _Lines:
-    """The lines of a file, as text for `csv.reader`. It is a class because a generator would be dead after raising."""
+    """An iterator over the lines of a file as text, for `csv.reader`.
+
+    It continues after an error, unlike a generator.
+    """
 
     def __init__(self, lines: Iterator[Line], max_bytes: int) -> None:
         self._lines = lines
         self._max_bytes = max_bytes
         self.line_number = 0
-        """The number of the line that was read last."""
+        """The number of the last line read."""
         self.start_record()
 
     def start_record(self) -> None:
-        """Forget the last record: its first line, its size so far, and that line's text."""
+        """Reset the first line, the size and the text of the current record."""
         self.first_line_number = 0
         self.size = 0
         self.text = ""
@@ -295,7 +301,7 @@ class _Lines:
         line = next(self._lines)
         self.line_number = line.line_number
         self.size += line.size
-        # Invalid bytes become lone surrogates here, which the finished record is searched for.
+        # Invalid bytes become lone surrogates, for which each finished record is searched.
         text = line.data.decode("utf-8", "surrogateescape")
         if not self.first_line_number:
             self.first_line_number = line.line_number
@@ -306,9 +312,9 @@ class _Lines:
 
 
 def read_csv(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
-    """Yield the records of a CSV file; raise InputError if its header cannot be read."""
+    """Yield the records of a CSV file. Raises InputError if its header cannot be read."""
     earlier_limit = csv.field_size_limit()
-    # The limit belongs to the whole process: it is only ever raised, and put back.
+    # The limit is global to the process, so it is only raised, and restored afterwards.
     csv.field_size_limit(max(earlier_limit, max_row_bytes))
     try:
         lines = _Lines(read_lines(path, max_row_bytes), max_row_bytes)
@@ -322,7 +328,7 @@ def read_csv(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
 
 
 def _find_delimiter(path: Path, max_row_bytes: int) -> str:
-    """Return the separator of fields that the first lines of a file show; the comma if they show none."""
+    """Return the separator of fields by the first lines of a file, by default the comma."""
     lines = [line.data.decode("utf-8", "replace") for line in islice(read_lines(path, max_row_bytes), DELIMITER_LINES)]
     shares = {delimiter: _fitting_share(lines, delimiter) for delimiter in DELIMITERS}
     return max(shares, key=lambda delimiter: shares[delimiter])  # The first of equals.
@@ -331,7 +337,7 @@ def _find_delimiter(path: Path, max_row_bytes: int) -> str:
 def _fitting_share(lines: list[str], delimiter: str) -> float:
     """Return the share of records with as many fields as the header, 0 for a header of one field."""
     records: list[list[str]] = []
-    with suppress(csv.Error):  # The last record may go on in further lines.
+    with suppress(csv.Error):  # The last record may continue on further lines.
         records.extend(fields for fields in csv.reader(lines, strict=True, delimiter=delimiter) if fields)
     if not records or len(records[0]) == 1:
         return 0.0
@@ -339,12 +345,12 @@ def _fitting_share(lines: list[str], delimiter: str) -> float:
 
 
 def not_utf8(location: str, part: str) -> InputError:
-    """Return the error for a file in another encoding, and how it is converted. `part`: where that shows."""
+    """Return the error for a file in another encoding, with a command to convert it. `part` is the invalid part."""
     path = Path(location)
     target = shlex.quote(str(path.with_name(f"{path.stem}-utf8{path.suffix}")))
     return InputError(
         f"{location}: {part} is not UTF-8.",
-        "Convert the file, from windows-1252 or what its writer used: "
+        "Convert the file, from windows-1252 or the encoding of its writer: "
         f"iconv -f windows-1252 -t utf-8 {shlex.quote(location)} > {target}",
     )
 
@@ -381,7 +387,7 @@ def _next_outcome(
     except StopIteration:
         return None
     except _TooLong as error:
-        return reject("row_too_long", f"{error.size} bytes or more, above max_row_bytes = {max_row_bytes}")
+        return reject("row_too_long", f"at least {error.size} bytes, above max_row_bytes = {max_row_bytes}")
     except csv.Error as error:
         return reject("invalid_csv", str(error))
     if not fields:
@@ -396,14 +402,14 @@ def _next_outcome(
 
 
 BATCH_TEXT = 16 * 2**20
-"""A batch is to hold about this many bytes, by the average row of the largest row group."""
+"""The approximate size of a batch in bytes, by the average row of the row group with the largest rows."""
 PAGE_BUFFER = 2**20
-"""Column chunks are streamed in pieces of this many bytes. Otherwise a row group is held whole, and some files are a
-single one."""
+"""The number of bytes in which column chunks are streamed. Otherwise memory would hold a row group, or the whole file.
+"""
 
 
 def open_parquet(path: Path) -> Any:
-    """Open a Parquet file; raise InputError if it is not one."""
+    """Open a Parquet file. Raises InputError if it is not one."""
     try:
         return pq.ParquetFile(path, buffer_size=PAGE_BUFFER, pre_buffer=False)
     except (pa.ArrowInvalid, OSError) as error:
@@ -424,7 +430,7 @@ def read_parquet(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
 
 
 def as_record(row_number: int, values: dict[str, Any] | Exception, max_row_bytes: int) -> Record | Reject:
-    """Return a record of decoded values, or the reject for values that are too long or could not be decoded."""
+    """Return the record of decoded values, or a reject if they are too long or could not be decoded."""
     if isinstance(values, UnicodeDecodeError):
         return Reject(row_number, "invalid_utf8", f"{values.reason} at byte {values.start} of a text", "")
     if isinstance(values, Exception):
@@ -436,11 +442,11 @@ def as_record(row_number: int, values: dict[str, Any] | Exception, max_row_bytes
 
 
 def decode_rows(batch: Any) -> Iterator[dict[str, Any] | Exception]:
-    """Yield the rows of a table or a batch of one, and in place of a row that cannot be decoded the error."""
+    """Yield the rows of a table or a batch. For a row that cannot be decoded, yield the error."""
     try:
         yield from batch.to_pylist()
     except (ValueError, OverflowError, pa.ArrowInvalid):
-        # One row holds invalid UTF-8 or a date that Python has not; the others can be read.
+        # A row has invalid UTF-8, or a date that Python cannot represent. Read the rows one by one.
         for index in range(batch.num_rows):
             try:
                 yield batch.slice(index, 1).to_pylist()[0]
@@ -461,9 +467,9 @@ def split_names(path: Path, folder: Path) -> tuple[Path, Path]:
 
 
 def split_file(path: Path, dropped: Set[int], folder: Path) -> tuple[Path, Path]:
-    """Write the records of a file that stay, and those that are dropped, in the file's own form; return the two files.
+    """Write kept and dropped records of a file to two files in its format, and return their paths.
 
-    `dropped` has their row numbers. Lines stay as they are; the header of CSV stands in both files.
+    `dropped` has the row numbers of dropped records. Lines are copied unchanged, and both files have the header of CSV.
     """
     path = at_hand(path)
     form, packing = form_by_suffix(path), packing_of(path)
@@ -497,9 +503,9 @@ def _split_parquet(path: Path, dropped: Set[int], kept_file: Path, dropped_file:
 
 
 def _numbered_parts(path: Path, form: str) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a file, long ones in parts, with the number of the line that their record begins on.
+    """Yield the lines of a file, long lines in pieces, each with the number of the first line of its record.
 
-    That of the header of CSV is 0.
+    The header of CSV has the number 0.
     """
     starts: set[int] | None = None
     if form == "csv":

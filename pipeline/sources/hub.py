@@ -6,8 +6,8 @@ like `Record(1, {"question": "Natalia sold ...", "answer": "... #### 72"}, 401)`
 A folder with `state.json` or `dataset_dict.json` was written by `save_to_disk`; any other folder is given to
 `load_dataset`, which finds data files in it. Images and audio are never decoded: their packages need not be installed.
 
-Where the hub cannot be reached, the packages that ask it try for half a minute, with a line for each time. `quick_hub`
-asks once before them, and has them take what their caches hold.
+If the hub cannot be reached, its packages retry for half a minute, and print a line each time. `quick_hub` checks the
+connection first, and if there is none, makes the packages use only their caches.
 """
 
 from __future__ import annotations
@@ -31,24 +31,23 @@ from truegold.pipeline.sources.records import Record, Reject, Source, first_line
 from truegold.verifiers import InputError, SetupError
 
 TABLE_ROWS = 100
-"""Rows that are held at a time; a row may have pictures."""
+"""The number of rows in memory at a time, which is low because a row may have pictures."""
 HUB_TIMEOUT_S = 20.0
-"""How long the hub may take to answer."""
+"""The timeout of a request to the hub, in seconds."""
 
 
 def transport_errors() -> tuple[type[Exception], ...]:
-    """Return what the hub's package raises where the hub cannot be reached: the client depends on its version."""
+    """Return the exceptions of the hub's package for an unreachable hub, which depend on its version."""
     return tuple(import_module(name).HTTPError for name in ("httpx", "httpx2") if find_spec(name) is not None)
 
 
 class UnreachableHubError(SetupError):
-    """The hub cannot be reached, and what is asked for is in no cache."""
+    """An error for data that is not cached while the hub cannot be reached."""
 
 
 @contextlib.contextmanager
 def quick_hub() -> Iterator[bool]:
-    """Have the hub's packages use their caches alone, as with HF_HUB_OFFLINE=1, where the hub cannot be reached; yield
-    whether it can."""
+    """Yield whether the hub can be reached. If not, its packages use only their caches, as with HF_HUB_OFFLINE=1."""
     from huggingface_hub import constants, get_session
 
     if constants.HF_HUB_OFFLINE:
@@ -63,7 +62,7 @@ def quick_hub() -> Iterator[bool]:
         yield True
         return
     with contextlib.ExitStack() as stack:
-        # `datasets` copies the setting when it is imported, which may have been before.
+        # `datasets` copies the setting at import, and may have been imported already.
         for module in ("huggingface_hub.constants", "datasets.config"):
             if module in sys.modules:
                 stack.callback(setattr, sys.modules[module], "HF_HUB_OFFLINE", False)
@@ -76,7 +75,7 @@ def quick_hub() -> Iterator[bool]:
 def open_hub(config: HubSource) -> Source:
     """Open one split of a dataset.
 
-    Raises InputError for a dataset or split that does not exist, SetupError without `datasets` or without a network.
+    Raises InputError if the dataset or split does not exist, SetupError if `datasets` or the network is missing.
     """
     folder = Path(config.name).expanduser()
     if not (local := folder.is_dir()):
@@ -137,7 +136,7 @@ def _load_from_disk(datasets: ModuleType, folder: Path, split: str) -> tuple[Any
 
 
 def _cannot_open(config: HubSource, local: bool, error: Exception) -> InputError | SetupError:
-    """Return what `datasets` says in its first line (which lists the splits), with a line on what to do about it."""
+    """Return an error with the first line of the message of `datasets`, which lists the splits, and a remedy."""
     if isinstance(error, ConnectionError):
         return UnreachableHubError(
             f"Cannot open the dataset {config.name}: the hub cannot be reached.",
@@ -151,7 +150,7 @@ def _cannot_open(config: HubSource, local: bool, error: Exception) -> InputError
 
 
 def _export_line(config: HubSource) -> str:
-    """Return the command that writes a split of the hub to a JSON Lines file."""
+    """Return a command that writes a split of the hub to a JSON Lines file."""
     subset = f", {config.subset!r}" if config.subset else ""
     loading = f"load_dataset({config.name!r}{subset}, split={config.split!r})"
     file = f"{config.name.rpartition('/')[2]}.jsonl"
@@ -163,7 +162,7 @@ def _read_records(dataset: Any, location: str, config: HubSource, datasets: Modu
     with contextlib.suppress(AttributeError, NotImplementedError):  # `datasets` 4.0 has no `decode`.
         dataset = dataset.decode(False)
     try:
-        # Tables rather than rows: of a table with one text that is not UTF-8 the other rows can be read.
+        # Iterate over tables, not rows, so that one text with invalid UTF-8 does not prevent reading the other rows.
         for table in dataset.with_format("arrow").iter(TABLE_ROWS):
             for values in decode_rows(table):
                 row_number += 1

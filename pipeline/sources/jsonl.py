@@ -2,11 +2,10 @@
 
 The line `{"question": "What is 6*7?", "answer": 42}\\r\\n` becomes `Record(1, {"question": ..., "answer": 42}, 44)`.
 
-Covered: LF and CRLF, a byte order mark, gzip and zstd, one array of objects in place of lines, one object over several
-lines, a last line without an end, lines longer than the bound (skipped without being held), invalid UTF-8, NaN and
-Infinity (not JSON), nesting beyond the parser's depth, integers of any size (kept exactly; `orjson`, which reads all
-other lines, would turn those beyond 64 bits into floats). Blank lines are skipped.
-UTF-16 is read where the file begins with its mark.
+Also read are CRLF line ends, a byte order mark, UTF-16 with a mark, gzip and zstd, an array of objects instead of
+lines, one object over several lines, and a last line without end. Blank lines are skipped. Lines longer than the bound
+are skipped without being held in memory. Invalid UTF-8, NaN, Infinity and too deep nesting are rejects. Integers beyond
+64 bits are kept exactly, while `orjson`, which reads all other lines, would turn them into floats.
 """
 
 from __future__ import annotations
@@ -31,12 +30,13 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 PACKINGS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
-"""The bytes that packed files begin with."""
+"""The first bytes of compressed files, by format."""
 BOM = b"\xef\xbb\xbf"
+"""The byte order mark of UTF-8."""
 SKIP_BYTES = 2**16
-"""An overlong line is skipped in pieces of this many bytes."""
+"""The number of bytes in which an overlong line is skipped."""
 SNIFF_BYTES = 4096
-"""This many bytes of a file are looked at to tell whether it is JSON Lines at all."""
+"""The number of bytes at the beginning of a file by which its format is recognised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +46,22 @@ class Line:
     line_number: int
     """The number of the line from 1."""
     data: bytes
-    """The line with its terminator; of a line that is too long only the start."""
+    """The line with its terminator; only the beginning of a line that is too long."""
     size: int
-    """Bytes of the whole line, without its terminator."""
+    """The number of bytes of the whole line, without its terminator."""
     too_long: bool = False
     """Whether the line is longer than the bound."""
 
 
 def packing_of(path: Path) -> str | None:
-    """Return gzip or zstd if the first bytes of a file say so, else None."""
+    """Return "gzip" or "zstd" by the first bytes of a file, else None."""
     with path.open("rb") as file:
         start = file.read(4)
     return next((name for name, magic in PACKINGS.items() if start.startswith(magic)), None)
 
 
 def open_packed(path: Path, packing: str | None, mode: Literal["rb", "wb"] = "wb") -> IO[bytes]:
-    """Open a file for the bytes that it holds packed."""
+    """Open a file and compress or decompress it as `packing` says; None for a plain file."""
     if packing == "gzip":
         return cast("IO[bytes]", gzip.open(path, mode))
     if packing == "zstd":
@@ -72,7 +72,7 @@ def open_packed(path: Path, packing: str | None, mode: Literal["rb", "wb"] = "wb
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """Open a file for its bytes: unpacked where it is gzip or zstd, as UTF-8 where its mark says that it is UTF-16."""
+    """Open a file for reading: decompressed if it is gzip or zstd, and as UTF-8 if it has the mark of UTF-16."""
     packing = packing_of(path)
     with open_packed(path, packing, "rb") as file:
         is_utf16 = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -81,7 +81,7 @@ def open_bytes(path: Path) -> IO[bytes]:
 
 
 class _Utf16File(io.RawIOBase):
-    """The text of a UTF-16 file, such as Excel's "Unicode text", as UTF-8."""
+    """A file that reads the text of a UTF-16 file, such as Excel's "Unicode text", as UTF-8."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -93,7 +93,7 @@ class _Utf16File(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Buffer) -> int:
-        """Fill the buffer and return how many bytes there are, 0 at the end."""
+        """Fill the buffer, and return the number of bytes read, 0 at the end."""
         view = memoryview(buffer)
         while not self._rest:
             chunk = self._file.read(SKIP_BYTES)
@@ -111,11 +111,11 @@ class _Utf16File(io.RawIOBase):
 
 
 def read_lines(path: Path, max_bytes: int) -> Iterator[Line]:
-    """Yield every physical line, of which at most `max_bytes` are ever held; the byte order mark is taken off."""
+    """Yield every physical line without the byte order mark, with at most `max_bytes` of it in memory."""
     line_number = 0
     with open_bytes(path) as file:
         try:
-            # Two more bytes are room for the terminator, which does not count.
+            # Two more bytes leave room for the terminator, which does not count.
             while data := file.readline(max_bytes + 2):
                 line_number += 1
                 if line_number == 1:
@@ -136,7 +136,7 @@ def read_lines(path: Path, max_bytes: int) -> Iterator[Line]:
 
 
 def read_jsonl(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
-    """Yield the records of a JSON Lines file; blank lines are skipped."""
+    """Yield the records of a JSON Lines file. Blank lines are skipped."""
     _refuse_other_formats(path)
     if is_json_array(path):
         for line in _read_array(path, max_row_bytes):
@@ -158,22 +158,23 @@ def _too_long(line: Line, max_row_bytes: int) -> Reject:
 
 
 def is_json_array(path: Path) -> bool:
-    """Say whether a file is one JSON array of objects rather than a line for each."""
+    """Return whether a file is a JSON array of objects rather than JSON Lines."""
     body = _beginning_of(path).removeprefix(BOM).lstrip()
     line, _, further = body.partition(b"\n")
-    if further.strip() and line.rstrip().endswith(b"]"):  # It is a line of its own, and others follow.
+    if further.strip() and line.rstrip().endswith(b"]"):  # The array is one line of several.
         return False
     return body.startswith(b"[") and body[1:].lstrip()[:1] in (b"{", b"]")
 
 
 _ARRAY_TOKEN = re.compile(rb"\\.|[\"\[\]{}]", re.DOTALL)
+"""A character that matters for cutting an array: an escape, a quote, or a bracket."""
 
 
 def _read_array(path: Path, max_bytes: int) -> Iterator[Line]:
-    """Yield the entries of a JSON array as lines, numbered from 1, of which at most `max_bytes` are ever held.
+    """Yield the entries of a JSON array as lines, numbered from 1, with at most `max_bytes` of each in memory.
 
-    Text between objects is an entry of its own unless it is a comma or blank. Raises InputError if the array
-    does not end, or something follows it.
+    Text between objects, other than commas and spaces, is a separate entry. Raises InputError if the array does not
+    end, or if text follows it.
     """
     cutter = _ArrayCutter(max_bytes)
     with open_bytes(path) as file:
@@ -185,13 +186,13 @@ def _read_array(path: Path, max_bytes: int) -> Iterator[Line]:
         )
     if stray := _stray(cutter.between):
         raise InputError(
-            f"{path} goes on behind its array: {beginning(stray.decode('utf-8', 'replace').splitlines()[0])}.",
-            "Put its records into one array, or write a record a line.",
+            f"{path} has text after its array: {beginning(stray.decode('utf-8', 'replace').splitlines()[0])}.",
+            "Put its records into one array, or write one record a line.",
         )
 
 
 def _whole_escapes(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield a file in pieces, none of which ends between a backslash and what it escapes."""
+    """Yield a file in pieces, none of which ends between a backslash and the escaped character."""
     rest = b""
     while chunk := file.read(SKIP_BYTES):
         chunk, rest = rest + chunk, b""
@@ -201,12 +202,12 @@ def _whole_escapes(file: IO[bytes]) -> Iterator[bytes]:
 
 
 class _ArrayCutter:
-    """Cuts an array that comes in pieces into its entries."""
+    """Cuts an array, which is read in pieces, into its entries."""
 
     def __init__(self, max_bytes: int) -> None:
         self.depth, self.entries = 0, 0
         self.between = bytearray()
-        """The bytes between the objects of the array, and around it."""
+        """The bytes between the objects of the array, and before and after the array."""
         self._max_bytes = max_bytes
         self._in_text = self._is_closed = False
         self._held = bytearray()
@@ -232,7 +233,7 @@ class _ArrayCutter:
         self._keep(chunk[start:])
 
     def _cross(self, part: bytes, opens: bool) -> Iterator[Line]:
-        """Take the part before a bracket that begins or ends an object, or the array."""
+        """Process the part before a bracket that begins or ends an object or the array, and yield a finished entry."""
         if self.depth == 2:
             self._keep(part)
             self.entries += 1
@@ -255,7 +256,7 @@ class _ArrayCutter:
 
 
 def _stray(text: bytes | bytearray) -> bytes:
-    """Return the text between objects of an array, without commas and blanks."""
+    """Return text between the objects of an array, without commas and spaces."""
     return bytes(text).removeprefix(BOM).strip(b" \t\r\n,")
 
 
@@ -275,7 +276,7 @@ def _parse_line(line: Line) -> Record | Reject:
         detail = f"the line holds a JSON {_JSON_NAMES.get(type(values), 'value')}, not an object"
         return Reject(line.line_number, "not_an_object", detail, beginning(text.strip()))
     if (key := repeated_key(text, values)) is not None:
-        detail = f"the key {key!r:.60} stands there twice with other values"
+        detail = f"the key {key!r:.60} appears twice with different values"
         return Reject(line.line_number, "duplicate_key", detail, beginning(text.strip()))
     return Record(line.line_number, values, line.size)
 
@@ -284,7 +285,7 @@ _JSON_NAMES = {list: "array", str: "string", int: "number", float: "number", boo
 
 
 def _beginning_of(path: Path) -> bytes:
-    """Return the first bytes of a file, unpacked; raise InputError if it is packed and damaged."""
+    """Return the first bytes of a file, decompressed. Raises InputError if the file is damaged."""
     try:
         with open_bytes(path) as file:
             return file.read(SNIFF_BYTES)
@@ -296,10 +297,11 @@ def _beginning_of(path: Path) -> bytes:
 
 
 _LIST_OF_OBJECTS = re.compile(rb'"(\w+)"\s*:\s*\[\s*\{')
+"""The beginning of a member that is a list of objects."""
 
 
 def nested_records(path: Path | str, name: str) -> InputError:
-    """Return the error for a file of one object, whose member `name` is the list of records."""
+    """Return the error for a file that is a single object, whose list `name` has the records."""
     return InputError(
         f"{path} is one JSON object, whose list {name!r} has the records.",
         f"Write a line for each: jq -c '.{name}[]' {path} > records.jsonl",
@@ -315,7 +317,7 @@ def _is_json(line: bytes) -> bool:
 
 
 def _refuse_other_formats(path: Path) -> None:
-    """Raise an InputError that names the real format of a file that would otherwise be nothing but rejects."""
+    """Raise InputError for a file of another format, of which every line would be a reject."""
     start = _beginning_of(path)
     if start.startswith(b"PAR1"):
         raise InputError(f"{path} is a Parquet file.", "Set format: parquet, or name it *.parquet.")
@@ -326,14 +328,14 @@ def _refuse_other_formats(path: Path) -> None:
 
 
 def is_over_lines(path: Path) -> bool:
-    """Say whether a file begins with a JSON object that goes on in the next line."""
+    """Return whether a file begins with a JSON object that continues on the next line."""
     first, _, further = _beginning_of(path).removeprefix(BOM).lstrip().partition(b"\n")
     is_whole = first.rstrip().endswith(b"}")
     return first.startswith(b"{") and not is_whole and bool(further.strip()) and not _is_json(first)
 
 
 def _only_object(path: Path, max_bytes: int) -> Record | None:
-    """Return the record that is all of a file, such as one of MATH's; None if the file holds anything else."""
+    """Return the record of a file with a single object, such as a file of MATH; None for any other file."""
     with open_bytes(path) as file:
         data = file.read(max_bytes + 1)
     only = _parse_line(Line(1, data.removeprefix(BOM), len(data))) if len(data) <= max_bytes else None

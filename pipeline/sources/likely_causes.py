@@ -1,4 +1,4 @@
-"""Says why rows of a set are rejected or held back in large numbers: it asks all verifiers, and looks at all columns.
+"""Finds the likely cause of many rejected or held back rows, by trying all verifiers and all columns.
 
     verifier `choice`, golds 72, 10, 5          Every gold is a number: is `math` meant?
     verifier `math`, golds B, A, D              Every gold is a letter: is `choice` meant?
@@ -7,9 +7,9 @@
     golds "... the value is 452.", column `n`   The golds of these rows stand in column 'n' (452).
     a verifier of one's own that reads boxes    checks.py:boxed refuses gold by itself and reads ... \\boxed{72}
 
-A cause is said where it holds for eight of ten rows that are looked at. A verifier that compares texts reads anything;
-it is named only for short golds that no other one reads. Placeholders (`N/A`, `see solution`) are not golds and do
-not count. What is advised works when it is typed.
+A cause is named if it holds for eight of ten sampled rows. A verifier that compares texts can read any gold, so it is
+named only for short golds that no other verifier reads. Placeholders (`N/A`, `see solution`) are not golds, and do not
+count. The advice is a complete option that can be typed.
 """
 
 from __future__ import annotations
@@ -34,35 +34,39 @@ from truegold.verifiers.response_forms import ENOUGH_GOLDS, RESPONSE_FORMS
 from truegold.verifiers.row_kinds import TESTS, are_tests
 
 MOST = 0.8
-"""A cause holds for this share of the rows that are looked at."""
+"""The share of sampled rows from which a cause is named."""
 ASKED = ("choice", "math", "exact")
-"""The verifiers that are asked, the choosiest first; `numeric` reads no gold that `math` does not."""
+"""The verifiers that are tried, the strictest first. `numeric` is left out, since `math` reads all its golds."""
 SHORT_WORDS = 6
-"""A longer gold is a sentence, which no right answer repeats."""
+"""The most words of a gold that can be compared as text. A longer one is a sentence, which right answers do not repeat.
+"""
 DEADLINE_S = 5.0
+"""The timeout of a verdict, in seconds."""
 ANOTHER_ANSWER = "7919"
+"""A wrong answer, which a verifier that reads the gold must reject."""
 CODE = "code"
 _NUMERAL = re.compile(r"-?\d+(?:\.\d{3})*(?:[.,]\d+)?(?:/\d+)?")
+"""A number in digits: "452", "1.234,5", "3/4"."""
 KINDS = {"number": "number", "choice": "letter", "truth": "truth value", "expression": "formula", "text": "text"}
-"""Maps a type of `gold_types` to the name of such golds."""
+"""The name of a gold in messages, by its type in `gold_types`."""
 TESTS_NAMES = (*TESTS, "input_output", "public_tests", "asserts")
 ANSWER_NAMES = (
     *NAMES["gold"],
     *GOLDS_COLUMNS,
     *("answerKey", "answer_key", "answer_text", "ans", "final_ans", "result", "correct", "correct_option", "solution"),
 )
-"""Columns in which golds may stand."""
+"""Names of columns that may hold golds."""
 
 
 def cause_of_held(reason: str, rows: Sequence[Row]) -> Cause:
-    """Return why rows of a run are held back for the reason of a flag."""
+    """Return the likely cause of rows that are held back for a reason."""
     if reason not in GOLD_REASONS:
         return Cause(
             remedy=f"`truegold review` shows them; flag.advise_only: [{reason}] lets such rows pass with their flag."
         )
     rows = [row for row in rows if row["gold"] is not None]
     judged_by = {row["verifier"] for row in rows}
-    # These golds are read well: another verifier would not help.
+    # For the excluded reasons, the verifier reads the golds, and another one would not help.
     if reason not in ("solution_contradicts_gold", "same_gold"):
         if (form := _unsaid_form([row["gold"] or "" for row in rows], judged_by)) is not None:
             return form
@@ -76,7 +80,7 @@ def cause_of_held(reason: str, rows: Sequence[Row]) -> Cause:
 
 
 def _cause_in_columns(metas: Sequence[Mapping[str, Any]], rows: Sequence[Row], judged_by: set[str]) -> Cause | None:
-    """Return the column left aside, by the rows' `metas`, that rows should be judged by."""
+    """Return as cause an unused column, found in the rows' `metas`, by which rows should be judged."""
     if CODE not in judged_by and (name := _filled(TESTS_NAMES, metas, are_tests)) is not None:
         return _by_tests(name)
     if (name := _column_of_golds(metas, rows)) is not None:
@@ -85,7 +89,7 @@ def _cause_in_columns(metas: Sequence[Mapping[str, Any]], rows: Sequence[Row], j
 
 
 def cause_of_rejects(reason: str, samples: Samples, gold: str | None) -> Cause:
-    """Return why records are rejected; `gold` is the column of golds as far as it is known."""
+    """Return the likely cause of rejected records. `gold` is the column of golds, if it is known."""
     if reason in ("missing_gold", "gold_not_found", "gold_not_text", "gold_unparsed", "gold_is_prose"):
         return _cause_of_golds(reason, samples, gold)
     if reason == "missing_prompt" and (name := _filled(NAMES["prompt"], samples, text_of)) is not None:
@@ -107,7 +111,7 @@ def _cause_of_golds(reason: str, samples: Samples, gold: str | None) -> Cause:
     prose = [text_of(Column(gold)(values)) or "" for values in samples] if gold is not None else []
     if (quoted := _quoted_column(samples, prose, exclude=gold)) is not None:
         return quoted
-    # Next to sentences a column of such a name may hold sentences as well.
+    # If golds are sentences, a column with such a name may have sentences, too.
     if reason != "gold_is_prose" and (name := _filled(ANSWER_NAMES, samples, text_of, exclude=gold)) is not None:
         return Cause(f"The golds of these rows stand in column {name!r}.", _set_column("gold", name))
     return Cause()
@@ -119,7 +123,7 @@ def _by_tests(name: str) -> Cause:
 
 
 def _quoted_column(samples: Samples, texts: Sequence[str], exclude: str | None = None) -> Cause | None:
-    """Return that a column has the numbers which the golds, sentences, end with, or None if none has."""
+    """Return as cause a column with the numbers at the end of golds that are sentences, or None."""
     for name in dict.fromkeys(name for values in samples for name in values if name != exclude):
         numbers = [text_of(values.get(name)) or "" for values in samples]
         quoted = sum(map(ends_with, texts, numbers))
@@ -129,7 +133,7 @@ def _quoted_column(samples: Samples, texts: Sequence[str], exclude: str | None =
 
 
 def ends_with(text: str, gold: str) -> bool:
-    """Say whether a number is the last one of a longer text."""
+    """Return whether `gold` is a number and the last number of a longer text."""
     numbers = _NUMERAL.findall(text)
     return bool(numbers) and gold != text.strip() and _NUMERAL.fullmatch(gold) is not None and numbers[-1] == gold
 
@@ -143,7 +147,7 @@ def _set_column(role: str, name: str) -> str:
 
 
 def meant_verifier(golds: Sequence[str], judged_by: Iterable[str]) -> Cause | None:
-    """Return the verifier that reads most of these golds, or None if that is one which judges them, or none does."""
+    """Return as cause the verifier that reads most of these golds, or None if it judges them already or none does."""
     golds = [gold for gold in golds if not is_placeholder(gold)]
     if not golds:
         return None
@@ -161,13 +165,13 @@ def meant_verifier(golds: Sequence[str], judged_by: Iterable[str]) -> Cause | No
 
 
 def best_verifier(golds: Sequence[str]) -> str | None:
-    """Return the verifier that reads most of these golds, the choosiest of those, or None if none reads most."""
+    """Return the strictest verifier that reads most of these golds, or None."""
     golds = [gold for gold in golds if not is_placeholder(gold)]
     return _ablest(_counts_read(golds, ()), len(golds)) if golds else None
 
 
 def _counts_read(golds: Sequence[str], judged_by: Iterable[str]) -> dict[str, int]:
-    """Return how many golds each verifier reads, except for those that judge them."""
+    """Return the number of golds that each verifier reads, except for verifiers that already judge them."""
     asked = [name for name in ASKED if name not in judged_by]
     return {name: sum(readable) for name, readable in zip(asked, _readable(asked, golds), strict=True)}
 
@@ -178,7 +182,7 @@ def _ablest(counts: Mapping[str, int], golds: int) -> str | None:
 
 
 def _unsaid_form(golds: Sequence[str], judged_by: Collection[str]) -> Cause | None:
-    """Return that a verifier of the user's own reads gold in a form that it does not tell of; None for any other."""
+    """Return as cause that a user's verifier reads gold only in an undeclared form, such as a box; else None."""
     name, *others = judged_by or [""]
     if others or not name or name in BUILT_IN or getattr(resolve(name), "gold_response", None) is not None:
         return None
@@ -191,13 +195,13 @@ def _unsaid_form(golds: Sequence[str], judged_by: Collection[str]) -> Cause | No
             shown_gold = template.format(gold=golds[0])
             return Cause(
                 f"{name} refuses gold by itself and reads it in another form, such as {shown_gold!r}.",
-                f"Say so in the verifier: @verifier(gold_response={template!r})",
+                f"Declare that form in the verifier: @verifier(gold_response={template!r})",
             )
     return None
 
 
 def _readable(names: Sequence[str], golds: Sequence[str]) -> list[list[bool]]:
-    """Return for each verifier which golds it reads: a perfect response passes, and gold can be told from another."""
+    """Return for each verifier which golds it reads: it accepts a perfect response, and rejects another answer."""
     trials = [
         Item(response or gold, gold, name)
         for name in names
@@ -217,7 +221,10 @@ def _readable(names: Sequence[str], golds: Sequence[str]) -> list[list[bool]]:
 
 
 def _may_be_meant(verifier: str, gold: str) -> bool:
-    """Say whether a gold that a verifier accepts is one for it: texts are compared if nothing else is left."""
+    """Return whether a gold that a verifier reads is of its kind.
+
+    For `exact`, this is a short text of no other kind.
+    """
     note = gold_note(gold, "math")
     if verifier == "exact":
         return len(gold.split()) <= SHORT_WORDS and (note is None or note[0] in ("text", "truth", "unreadable"))
@@ -226,7 +233,7 @@ def _may_be_meant(verifier: str, gold: str) -> bool:
 
 
 def _column_of_golds(metas: Sequence[Mapping[str, Any]], rows: Sequence[Row]) -> str | None:
-    """Return the column left aside whose golds the rows' own solutions give, or that is called like one of golds."""
+    """Return an unused column of golds: one that agrees with the rows' solutions, or that has a usual name."""
     with_solution = [(meta, row) for meta, row in zip(metas, rows, strict=True) if row["solution"]]
     for name in dict.fromkeys(name for meta in metas for name in meta if name != "source_id"):
         read = compile_column(gold_spec(name, metas), "gold")
@@ -245,7 +252,7 @@ def _column_of_golds(metas: Sequence[Mapping[str, Any]], rows: Sequence[Row]) ->
 
 
 def _filled(names: Iterable[str], samples: Samples, is_filled: Any, exclude: str | None = None) -> str | None:
-    """Return the first column of these names that most records have filled."""
+    """Return the first column of these names that is filled in most records, or None."""
     columns = dict.fromkeys(name for values in samples for name in values)
     for name in spelled(names, columns):
         filled = sum(bool(is_filled(Column(name)(values))) for values in samples)

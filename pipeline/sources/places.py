@@ -1,15 +1,14 @@
-"""Places other than this machine's disk, by URL: `s3://`, `gs://`, `hf://`, `https://` and others that fsspec knows.
+"""Remote files by URL: `s3://`, `gs://`, `hf://`, `https://` and other schemes of fsspec.
 
     local_copy("s3://bucket/train.jsonl")      ~/.cache/truegold/places/s3/bucket/3f2a.../train.jsonl
     local_copy("s3://bucket/sets/*.parquet")   ~/.cache/truegold/places/s3/bucket/sets/91c0..., a folder of those files
     local_copy("train.jsonl")                  train.jsonl
 
-An object is downloaded once, and then read from the disk. It is downloaded again if its etag, size or time changes. The
-key of a stage depends on the content of files, so a run treats the same rows equally from a place, from a disk or on
-another machine.
+An object is downloaded once, and then read from disk. It is downloaded again if its etag, size or time changes. Stages
+are cached by the content of files, so results do not depend on the location of the files.
 
-Credentials and addresses are those of the libraries: AWS_PROFILE, AWS_ENDPOINT_URL, `gcloud auth`, `hf auth login`,
-FSSPEC_S3_ANON.
+Credentials and endpoints are set as the libraries expect them: AWS_PROFILE, AWS_ENDPOINT_URL, `gcloud auth`, `hf auth
+login`, FSSPEC_S3_ANON.
 """
 
 from __future__ import annotations
@@ -38,30 +37,30 @@ _ACCESS = {
     "gs": "Sign in: gcloud auth application-default login; for a public bucket set FSSPEC_GS_TOKEN=anon.",
     "hf": "Sign in: hf auth login. A gated set has to be asked for on its page, too.",
 }
-"""The way out where access is denied, by scheme."""
+"""The remedy for denied access, by scheme."""
 _IDENTITY = (
     "etag content-md5 md5hash blob_id xet_hash generation last-modified lastmodified updated mtime created".split()
 )
-"""The lower-case names under which places give an object's state, in addition to its size."""
+"""The lower-case names of metadata that change with an object's content."""
 _CLIENTS = "aiohttp aiobotocore botocore fsspec gcsfs google httpx httpx2 huggingface_hub".split()
-"""The packages whose errors are about a place."""
+"""The packages whose errors are about remote files."""
 _DENIED = (
     "PermissionError NoCredentialsError PartialCredentialsError CredentialRetrievalError ProfileNotFound"
     " DefaultCredentialsError".split()
 )
-"""The names of errors that say that the credentials at hand do not suffice."""
+"""The names of errors about missing or insufficient credentials."""
 TOLD_BYTES = 100 * 10**6
-"""More bytes than this are announced before they are fetched."""
+"""The number of bytes above which a download is announced."""
 
 
 def place_url(path: Path | str) -> str | None:
-    """Return the URL that a path spells, None for a path on this machine."""
+    """Return the URL that a path contains, or None for a local path."""
     match = _URL.fullmatch(str(path))
     return f"{match['scheme']}://{match['rest']}" if match and match["scheme"] != "file" else None
 
 
 def working_folder(folder: str) -> Path:
-    """Return where the runs of a folder are worked on: in it, or for a place in a folder of the cache."""
+    """Return the local folder for the runs of a folder: the folder itself, or for a URL a folder of the cache."""
     if (url := place_url(folder)) is None:
         return Path(folder)
     scheme, _, path = url.partition("://")
@@ -69,7 +68,7 @@ def working_folder(folder: str) -> Path:
 
 
 def open_place(url: str) -> tuple[Any, str]:
-    """Return the file system of fsspec for a URL, and the URL's path on it."""
+    """Return fsspec's file system for a URL, and the path of the URL on it."""
     require("fsspec", "places")
     import fsspec
 
@@ -79,9 +78,10 @@ def open_place(url: str) -> tuple[Any, str]:
 
 
 def local_copy(path: Path | str, is_wanted: Callable[[str], bool] = lambda name: True) -> Path:
-    """Return the local path of a URL's object, after a download if needed. Other paths are returned unchanged. A folder
-    or a pattern becomes a folder. is_wanted: chooses the files of a folder by their names. Raises InputError if the
-    object does not exist, SetupError if it cannot be downloaded.
+    """Return the local path of a URL's object, after a download if needed. Local paths are returned unchanged.
+
+    A folder or a pattern becomes a local folder; `is_wanted` selects its files by name. Raises InputError if the object
+    does not exist, and SetupError if it cannot be downloaded.
     """
     if (url := place_url(path)) is None:
         return Path(_FILE_URL.sub("/", str(path)))
@@ -106,7 +106,7 @@ def local_copy(path: Path | str, is_wanted: Callable[[str], bool] = lambda name:
 
 
 def _find(fs: Any, url: str, root: str, is_wanted: Callable[[str], bool]) -> tuple[dict[str, Mapping[str, Any]], bool]:
-    """Return the objects that a URL means, by their names below its folder, and whether it is the name of one."""
+    """Return the objects of a URL by their names below its folder, and whether the URL is a single object."""
     if url.partition(":")[0] in _WEB:
         return {PurePosixPath(root.partition("?")[0]).name or "data": fs.info(root)}, True
     above = root.rstrip("/")
@@ -121,24 +121,24 @@ def _find(fs: Any, url: str, root: str, is_wanted: Callable[[str], bool]) -> tup
     files = {info["name"].removeprefix(above).lstrip("/"): info for info in entries if info["type"] == "file"}
     objects = {name: info for name, info in files.items() if name and ".." not in name.split("/")}
     if not objects:
-        raise InputError(f"{url} has no data file.", "Look at its spelling, and at what lies there.")
+        raise InputError(f"{url} has no data file.", "Check the spelling, and the files there.")
     return objects, False
 
 
 def _stamp(url: str, name: str, info: Mapping[str, Any]) -> dict[str, str]:
-    """Return the identity of an object and its state."""
+    """Return the identity and the state of an object."""
     lower = {key.lower(): value for key, value in info.items()}
     state = {key: str(lower[key]) for key in ("size", *_IDENTITY) if lower.get(key)}
     return {"url": url, "name": name, "object": str(info["name"]), **state}
 
 
 def _is_telling(stamp: Mapping[str, str]) -> bool:
-    """Say whether a stamp would change with the object."""
+    """Return whether a stamp changes with the content of the object."""
     return any(key in stamp for key in _IDENTITY)
 
 
 def _fetch(fs: Any, url: str, objects: Sequence[tuple[Mapping[str, Any], Path, bool]]) -> None:
-    """Download the missing objects. Each comes with its state at the place and its local path."""
+    """Download the missing objects, each given with its remote metadata and its local path."""
     missing = [(info, file) for info, file, is_telling in objects if not (is_telling and file.exists())]
     if (total := sum(info.get("size") or 0 for info, _ in missing)) > TOLD_BYTES:
         print(f"fetching {url}: {len(missing)} files, {total / 10**9:.1f} GB", file=sys.stderr)
@@ -146,9 +146,9 @@ def _fetch(fs: Any, url: str, objects: Sequence[tuple[Mapping[str, Any], Path, b
 
 
 def get_files(fs: Any, url: str, files: Mapping[str, tuple[Path, int | None]]) -> None:
-    """Bring objects onto this machine, each to a path, whole or not at all; `url` names the place in errors.
+    """Download each object to a path, atomically. `url` is the name for errors.
 
-    Raises SetupError if an object ends before the size that is known of it.
+    Raises SetupError if an object is shorter than its known size.
     """
     asides = {name: file.with_name(f"{file.name}.{os.getpid()}.tmp") for name, (file, _) in files.items()}
     for aside in asides.values():
@@ -167,8 +167,9 @@ def get_files(fs: Any, url: str, files: Mapping[str, tuple[Path, int | None]]) -
 
 @contextmanager
 def outgoing(path: Path) -> Iterator[Path]:
-    """Yield the folder to write to: `path`, or for a URL a folder whose files are uploaded at the end. After an error
-    nothing is uploaded.
+    """Yield the folder to write to: `path`, or for a URL a local folder whose files are uploaded at the end.
+
+    After an error, nothing is uploaded.
     """
     if (url := place_url(path)) is None:
         yield path
@@ -185,7 +186,10 @@ def outgoing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def place_errors(url: str) -> Iterator[None]:
-    """Turn errors of a place's library into one line. Errors of the local disk, and bugs, are not changed."""
+    """Turn errors of a remote file system's library into one line.
+
+    Errors of the local disk, and bugs, pass unchanged.
+    """
     try:
         yield
     except TruegoldError:
@@ -199,7 +203,7 @@ def place_errors(url: str) -> Iterator[None]:
 
 
 def _explain(url: str, error: Exception) -> TruegoldError | None:
-    """Return the meaning of an error of a place's library, or None if it is not about the place."""
+    """Return an error that explains an exception of a library, or None if it is not about the remote file."""
     if isinstance(error, ValueError) and str(error).startswith("Protocol not known"):
         return InputError(
             f"{url}: there is no place of this kind.", "Known are s3://, gs://, hf://, https:// and more."
@@ -216,7 +220,7 @@ def _explain(url: str, error: Exception) -> TruegoldError | None:
     reason = first_line(error if is_boto or client is None else client)
     is_denied = any(type(cause).__name__ in _DENIED for cause in causes) or reason.startswith("Forbidden")
     if status in (401, 403) or is_denied:
-        hint = _ACCESS.get(url.partition(":")[0], "Look at who may read it.")
+        hint = _ACCESS.get(url.partition(":")[0], "Check its permissions.")
         return SetupError(f"{url}: access is denied: {reason}.", hint)
     if isinstance(error, FileNotFoundError) and (is_boto or client is None or status == 404):
         return InputError(

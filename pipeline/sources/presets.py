@@ -1,17 +1,16 @@
-r"""Presets: the shapes that datasets come in, and the choice of one for a source.
+r"""Presets: the layouts of known datasets, and the choice of a preset for a source.
 
     {"question": "Natalia sold ...", "answer": "48+24 = 72\n#### 72"}
 
 fits `gsm8k`: prompt from `question`, gold from `answer` after the last "####", solution from `answer`.
 
-Each preset is a function `(columns, samples) -> Layout | None`, or None if the columns do not fit. The presets of
-programs are in `presets_code`. `choose_layout` takes the configured preset's layout, or that of the first in the order
-of `PRESETS` that fits, and puts the configured columns over it.
+Each preset is a function `(columns, samples) -> Layout | None`, which returns None if the columns do not fit. The
+presets of programs are in `presets_code`. `choose_layout` uses the configured preset, or the first one in `PRESETS`
+that fits. Configured columns replace those of the preset.
 
-`columns: {prompt: Body, gold: Answer}` over a file of `{"Body": "...", "Question": "...", "Answer": 51.0}` takes those
-two and no preset. `columns: {gold: answr}` ends with one line: the file, the missing column, those that exist, and
-"Did you mean 'answer'?". Commands that work alone on a file ask `guess_layout`, so that a column which one command
-reads is read by all.
+With `columns: {prompt: Body, gold: Answer}`, a file of `{"Body": "...", "Question": "...", "Answer": 51.0}` is read
+without a preset. `columns: {gold: answr}` ends with a line that has the file, the missing column, the existing columns,
+and "Did you mean 'answer'?". All commands on a single file use `guess_layout`, so that they read the same columns.
 """
 
 from __future__ import annotations
@@ -86,14 +85,14 @@ from truegold.verifiers.user_code import did_you_mean
 
 
 def programs(columns: Set[str], samples: Samples) -> Layout | None:
-    r"""Fit a problem next to a column with tests, in any form that the verifier knows (`row_tests`).
+    r"""Return the layout of records with a problem and a column of tests, in any form of `row_tests`, or None.
 
         {"question": "Write area(w, h).", "test_cases": ["assert area(3, 4) == 12"]}
         {"prompt": [...], "reward_model": {"ground_truth": "{\"inputs\": [...], \"outputs\": [...]}"}}
         {"question": "Print ...", "inputs": ["3\n"], "outputs": ["6\n"]}
 
-    A source may have rows of both kinds: those without tests are judged by their gold, if there is a column of it.
-    Without one they are rejected as mixed_source.
+    A source may also have rows without tests. They are judged by their gold if there is a column of golds, else
+    rejected as mixed_source.
     """
     prompt = find_column("prompt", samples)
     names_verifiers = any(text_of(values.get("verifier")) is not None for values in samples)
@@ -109,13 +108,13 @@ def programs(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 def _surely_tests(tests: str, gold: str, samples: Samples) -> bool:
-    """Say whether a column next to one of gold holds tests: assertions, or cases in the rows that have no gold."""
+    """Return whether a column has tests although there is a gold column: assertions, or cases in rows without gold."""
     tested = [values for values in samples if holds_tests(tests, values)]
     return all(text_of(Column(gold)(values)) is None or has_assertions(tests, values) for values in tested)
 
 
 def _of_both(of_programs: Layout, of_answers: Layout, tests: str) -> Layout:
-    """Return the layout of a source in which some rows have tests, and others an answer."""
+    """Return the layout of a source in which some rows have tests, and other rows an answer."""
 
     def derive(values: Values) -> Derived:
         if not holds_tests(tests, values):
@@ -127,29 +126,30 @@ def _of_both(of_programs: Layout, of_answers: Layout, tests: str) -> Layout:
 
 
 def answers(columns: Set[str], samples: Samples) -> Layout | None:
-    r"""Fit a problem and its answer, by the names that they often have (`columns.NAMES`).
+    r"""Return the layout of records with problem and answer in columns with usual names (`columns.NAMES`), or None.
 
     {"question": "Natalia ...", "answer": "48+24 = 72 #### 72"}            gold "72", the solution is the answer
-    {"problem": "What is ...", "solution": "... so \\boxed{12}."}           gold "12", the solution stays
+    {"problem": "What is ...", "solution": "... so \\boxed{12}."}           gold "12", the solution is kept
     {"prompt": [...], "reward_model": {"ground_truth": "72"}}              gold "72"
-    {"input": "What is one half?", "target": ["1/2", "0.5"]}               any gold of a list is right
-    {"question": "Which word?", "answer": "colour", "golds": ["color"]}    those of the list next to the answer
-    {"Body": "Tom has 3 apples.", "Question": "How many ...", "Answer": 3}  the story before the question
-    {"question": "...", "answer": "Let x be ... and so x = 54."}            rejects: sentences, and no answer is marked
+    {"input": "What is one half?", "target": ["1/2", "0.5"]}               each gold of the list is accepted
+    {"question": "Which word?", "answer": "colour", "golds": ["color"]}    golds "colour" and "color"
+    {"Body": "Tom has 3 apples.", "Question": "How many ...", "Answer": 3}  the story precedes the question
+    {"question": "...", "answer": "Let x be ... and so x = 54."}            a reject: sentences without a marked answer
 
-    Sentences are rejected where half of the golds are; one among answers stays, and `verify_gold` holds it back.
+    Sentences are rejected if they are more than half of the golds. Otherwise they stay, and `verify_gold` holds them
+    back.
     """
     prompt = find_column("prompt", samples)
     if prompt is None and not columns & {"prompt", "question", "problem", "text"}:
         return None
     prompt = prompt or next(name for name in ("prompt", "question", "problem", "text") if name in columns)
     golds = next((name for name in GOLDS_COLUMNS if any(_is_list(Column(name)(sample)) for sample in samples)), None)
-    # A `label` next to a list of golds may be a class of the record.
+    # If there is a list of golds, a column `label` may be a class of the record.
     exclude = (prompt, "label") if golds is not None else (prompt,)
     fallbacks = (name for name in ("answer", "solution", "solutions") if name in columns and name not in exclude)
     gold = find_column("gold", samples, exclude=exclude) or next(fallbacks if golds is None else iter(()), None)
     if gold is not None and gold.casefold() == "label" and (worked := next(fallbacks, None)) is not None:
-        gold = worked if boxed_gold_spec(worked, samples) is not None else gold  # A class next to worked solutions.
+        gold = worked if boxed_gold_spec(worked, samples) is not None else gold  # Here `label` is a class.
     if gold is None and golds is None:
         return None
     layout = Layout(Columns(prompt=ColumnSpec(column=prompt), golds=_spec(golds)))
@@ -167,7 +167,7 @@ def _answer_derivation(columns: Columns, story: StoryColumns, samples: Samples) 
 
 
 def _is_prose(columns: Columns, prompt: str, values: Values, *, alone: bool = True) -> bool:
-    """Tell whether the gold of a record is sentences; `alone`: that no answer stands by itself in them either."""
+    """Return whether the gold of a record is sentences; with `alone`, only if they contain no separate answer."""
     column = compile_column(columns.gold, "gold") if columns.gold is not None else None
     question = values.get(prompt)
     if column is None or not isinstance(column(values), str) or not isinstance(question, str):
@@ -177,12 +177,12 @@ def _is_prose(columns: Columns, prompt: str, values: Values, *, alone: bool = Tr
 
 
 def _texts_of_golds(values: Values, *columns: ColumnSpec | None) -> list[str]:
-    """Return the texts of the golds that these columns hold."""
+    """Return the texts of the golds in these columns."""
     return [text for spec in columns for text in _gold_texts(spec, values)]
 
 
 def _gold_and_solution(prompt: str, gold: str, samples: Samples) -> tuple[ColumnSpec, str | None]:
-    """Return how to take gold out of its column, and the column of worked solutions."""
+    """Return the spec of the gold column, and the column of worked solutions."""
     if gold in ("solution", "solutions") and (spec := boxed_gold_spec(gold, samples)) is not None:
         return spec, gold if gold == "solution" else None
     spec = gold_spec(gold, samples)
@@ -191,7 +191,7 @@ def _gold_and_solution(prompt: str, gold: str, samples: Samples) -> tuple[Column
 
 
 def _derive_answer(columns: Columns, story: StoryColumns, rejects_prose: bool, values: Values) -> Derived:
-    """Return the prompt with what belongs before and after it; raise Unusable for a row of another kind."""
+    """Return the prompt from all its columns. Raises Unusable for a row of another kind."""
     if rejects_prose and _is_prose(columns, story.prompt, values, alone=False):
         raise Unusable(
             "gold_is_prose",
@@ -242,14 +242,14 @@ def _verl(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 PROMPTS = ("goal", "sentence", "stem", "ctx")
-"""Columns that ask if there are options, and hold anything else elsewhere."""
+"""Columns of questions in records with options. In other records they may have any content."""
 
 
 def choices(columns: Set[str], samples: Samples) -> Layout | None:
-    """Fit questions with options in other columns, as `choice_rows` reads them.
+    """Return the layout of questions with options in other columns (`choice_rows`), or None.
 
-    A row without options among rows with options is an open question, judged by `math`, unless its answer is a letter.
-    Raises InputError if answers are indices that may count from 0 or from 1.
+    A single row without options is an open question, judged by `math`, unless its answer is a letter. Raises InputError
+    if answers are indices that may count from 0 or from 1.
     """
     if (chosen := find_choices(columns, samples)) is None:
         return None
@@ -280,7 +280,7 @@ def choices(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 def _right_texts(columns: ChoiceColumns, values: Values, first: int | None) -> list[str]:
-    """Return how a text may name the right option of a record: by its letter, or by its words."""
+    """Return the texts that name the right option of a record: its letter, and its words."""
     try:
         texts, letters = read_choice(columns, values, first, "")
     except Unusable:
@@ -289,7 +289,7 @@ def _right_texts(columns: ChoiceColumns, values: Values, first: int | None) -> l
 
 
 def _open_question(columns: ChoiceColumns, values: Values, question: str | None) -> Derived | None:
-    """Return what a record without options becomes, None of one that has some or whose answer is a letter."""
+    """Return the open question of a record without options; None if it has options, or its answer is a letter."""
     if columns.wrong or columns.answer is None or any(text is not None for text in columns.slots(values)):
         return None
     golds = golds_of(values.get(columns.answer), columns.answer)
@@ -317,11 +317,11 @@ PRESETS: dict[str, tuple[Preset, str]] = {
     "trl": (_with("prompt"), "prompt, and ground_truth, answer, ... or solution"),
     "generic": (answers, f"one of {', '.join(NAMES['prompt'])}, and one of {', '.join(NAMES['gold'])}, solution"),
 }
-"""Each preset with the columns it needs, in words; the order is that of the automatic choice."""
+"""The presets by name, with a description of their columns, in the order of the automatic choice."""
 
 
 def check_preset(name: str | None) -> None:
-    """Raise ConfigError if there is no such preset."""
+    """Raise ConfigError if the preset does not exist."""
     if name is not None and name not in PRESETS:
         near = did_you_mean(name, PRESETS)
         raise ConfigError(
@@ -330,7 +330,7 @@ def check_preset(name: str | None) -> None:
 
 
 def check_spelling(config: SourceConfig) -> None:
-    """Raise ConfigError for a preset or an extract that does not exist, without a look at the data."""
+    """Raise ConfigError for a preset or an extract that does not exist, without reading data."""
     check_preset(config.preset)
     for field, spec in config.columns:
         if spec is not None:
@@ -339,7 +339,7 @@ def check_spelling(config: SourceConfig) -> None:
 
 @contextmanager
 def source_named(part: SourceConfig, location: str = "") -> Iterator[None]:
-    """Name one of several sources, and its location in the configuration, in errors about it."""
+    """Within this context, add the name of one of several sources, and its location in the configuration, to errors."""
     try:
         yield
     except TruegoldError as error:
@@ -350,10 +350,10 @@ def source_named(part: SourceConfig, location: str = "") -> Iterator[None]:
 
 
 def layout_of_preset(name: str, samples: Samples, location: str, taken: Set[str] = frozenset()) -> Layout:
-    """Return the layout that a preset gives records such as `samples`; columns that are `taken` need not be there.
+    """Return the layout of a preset for records such as `samples`, which may lack the columns in `taken`.
 
-    `location` names the source in errors. Raises ConfigError for a preset that does not exist, InputError where it does
-    not fit the columns.
+    `location` is the name of the source in errors. Raises ConfigError if the preset does not exist, InputError if it
+    does not fit the columns.
     """
     check_preset(name)
     fits, shape = PRESETS[name]
@@ -363,7 +363,7 @@ def layout_of_preset(name: str, samples: Samples, location: str, taken: Set[str]
 
 
 def guess_layout(samples: Samples) -> Layout:
-    """Return how records are read, by the names and values of the samples; columns that are not there are left out."""
+    """Return the layout by the names and values of the samples. A role without a column is left out."""
     if (layout := _first_preset(_column_names(samples), samples)) is None:
         gold = find_column("gold", samples)
         spec = None if gold is None else gold_spec(gold, samples)
@@ -372,10 +372,10 @@ def guess_layout(samples: Samples) -> Layout:
 
 
 def choose_layout(config: SourceConfig, location: str, samples: Samples) -> Layout:
-    """Return the layout of a source whose rows may be trained on, with the configured columns over it.
+    """Return the layout of a source with prompts and golds, in which configured columns replace those of the preset.
 
-    `location` names the source in errors. Raises ConfigError for a preset that does not exist or a prompt without gold,
-    InputError where the columns fit no preset or a configured one is missing.
+    `location` is the name of the source in errors. Raises ConfigError for an unknown preset or a prompt without gold,
+    InputError if no preset fits the columns, or a configured column is missing.
     """
     check_columns(config, Layout(config.columns), location, samples)
     if config.preset is not None:
@@ -393,7 +393,7 @@ def choose_layout(config: SourceConfig, location: str, samples: Samples) -> Layo
         )
     columns = _add_id(layout.columns, samples).model_copy(update=configured)
     if "gold" in configured and isinstance(layout.derive, partial) and layout.derive.func is _derive_answer:
-        # Another column of golds is judged by its own texts.
+        # Whether golds are sentences is decided again for the configured column.
         layout = replace(layout, derive=_answer_derivation(columns, layout.derive.args[1], samples))
     if layout.restore is None:
         columns = with_row_columns(columns, config, layout.uses)
@@ -408,7 +408,8 @@ def choose_layout(config: SourceConfig, location: str, samples: Samples) -> Layo
 
 
 def _check_prompts(layout: Layout, location: str, samples: Samples) -> None:
-    """Raise InputError if all records have the same prompt and other golds, and another column may ask."""
+    """Raise InputError if all records have the same prompt, their golds differ, and another column may be the
+    prompt."""
     prompt, gold = layout.columns.prompt, layout.columns.gold
     if layout.verifier != "math" or prompt is None or gold is None or len(layout.asks) > 1:
         return
@@ -419,10 +420,10 @@ def _check_prompts(layout: Layout, location: str, samples: Samples) -> None:
     others = [name for name in sorted(_column_names(samples) - taken - _BESIDE_PROMPTS) if _may_ask(name, samples)]
     if others:
         raise InputError(
-            f"{location}: all records have the same text in column {prompt.column!r} and other answers; do those of "
-            f"{others[0]!r} ask, which differ?",
-            f"Name the one that asks: --prompt-column {shlex.quote(others[0])}, or --prompt-column "
-            f"{shlex.quote(prompt.column)}; where the prompt is both, join them in one column.",
+            f"{location}: all records have the same text in column {prompt.column!r}, and different answers; is the "
+            f"prompt in column {others[0]!r}?",
+            f"Name the column of the prompt: --prompt-column {shlex.quote(others[0])}, or --prompt-column "
+            f"{shlex.quote(prompt.column)}; if the prompt consists of both, join them in one column.",
         )
 
 
@@ -430,7 +431,7 @@ _BESIDE_PROMPTS = {
     *(name for name in NAMES["response"] if name != "text"),
     *(*NAMES["solution"], *SOURCES, *NAMES["system"], *ROW_COLUMNS),
 }
-"""Columns of texts that ask nothing."""
+"""Columns of texts that are not prompts."""
 
 
 def _may_ask(name: str, samples: Samples) -> bool:
@@ -452,7 +453,7 @@ def _column_names(samples: Samples) -> set[str]:
 
 
 def _taken_elsewhere(config: SourceConfig) -> set[str]:
-    """Return the columns that a preset does not miss, because the configuration takes the prompt or gold elsewhere."""
+    """Return the columns that a preset does not need, because the configuration names other columns for their roles."""
     names = set()
     if config.columns.prompt is not None:
         names |= {"question", "problem", "prompt", "text"}
@@ -500,15 +501,15 @@ def _fit_preset(config: SourceConfig, location: str, names: set[str], samples: S
         if isinstance(value, list) and find_column("prompt", [each for each in value if isinstance(each, Mapping)]):
             raise nested_records(location, name)
     raise InputError(
-        f"{location}: no column is called as problems or answers usually are.",
-        f"{_list_columns(samples)} `truegold init {shlex.quote(location)}` proposes which is which; or name them: "
+        f"{location}: no column has a usual name of problems or answers.",
+        f"{_list_columns(samples)} `truegold init {shlex.quote(location)}` proposes their roles; or name them: "
         "`data: {columns: {prompt: ..., gold: ...}}` in a run's file; --prompt-column COLUMN --gold-column COLUMN for "
         "commands on one file; prompt=..., gold=... in Python.",
     )
 
 
 def _answers_in_turns(location: str, name: str, samples: Samples) -> InputError:
-    """Return the error for conversations without a column of gold, which says how it is taken from the last turn."""
+    """Return the error for conversations without a gold column, which explains how to take gold from the last turn."""
     turn = next(values[name] for values in samples if messages_of(values.get(name)))
     content = "value" if "value" in str(turn) and "from" in str(turn) and "content" not in str(turn) else "content"
     gold = gold_spec(f"{name}.-1.{content}", samples)
@@ -517,13 +518,13 @@ def _answers_in_turns(location: str, name: str, samples: Samples) -> InputError:
     taken = f"{{column: {gold.column}, extract: {gold.extract}}}" if gold.extract else gold.column
     return InputError(
         f"{location}: no preset fits its columns: there is no gold beside the conversations in {name!r}.",
-        f"Where the last turn ends in the answer, take it from there: columns: {{prompt: {name}, gold: {taken}}} under "
+        f"If the last turn ends in the answer, take it from there: columns: {{prompt: {name}, gold: {taken}}} under "
         "data.",
     )
 
 
 def check_columns(config: SourceConfig, layout: Layout, location: str, samples: Samples) -> None:
-    """Raise InputError for a mapped column that none of the sample records has."""
+    """Raise InputError for a configured column that no sample record has."""
     for field, spec in layout.columns:
         required = getattr(config.columns, field) is not None or field in ("prompt", "gold")
         if spec is None or not required:

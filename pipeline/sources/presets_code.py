@@ -1,4 +1,4 @@
-r"""Presets of programs: the shapes that their datasets come in; `presets` has the others and says what a preset is.
+r"""Presets of programs: the layouts of datasets with programming problems and tests (see `presets`).
 
     {"question": "Add two numbers.", "input_output": "{\"inputs\": [\"1 2\\n\"], \"outputs\": [\"3\\n\"]}", ...}
 
@@ -13,7 +13,7 @@ Datasets of programs share columns of solutions, time limits, starter code and f
     "solutions": {"language": [2, 3], "solution": ["int main ...", "print(1)"]}    solution_of  ->  "print(1)"
     "time_limit": "2.0 seconds"                                                    limits_of    ->  {"cpu_s": 2.0}
 
-Tests that cannot be read make the record unusable; a solution or a time limit that cannot be read counts as none.
+A record whose tests cannot be read is unusable. A solution or a time limit that cannot be read is left out.
 """
 
 from __future__ import annotations
@@ -41,12 +41,13 @@ from truegold.verifiers.row_kinds import TESTS, are_tests, is_test_code
 from truegold.verifiers.strict_json import parse_structure
 
 _TEST_CASE = re.compile(r"^class\s+\w+\s*\(.*TestCase\)", re.MULTILINE)
+"""A class of unit tests."""
 
 
 def humaneval(columns: Set[str], samples: Samples) -> Layout | None:
-    """Fit `{"prompt": "def f(x):\\n", "canonical_solution": "return x", "test": "def check(...", "entry_point": "f"}`.
+    """Match `{"prompt": "def f(x):\\n", "canonical_solution": "return x", "test": "def check(..", "entry_point": "f"}`.
 
-    It becomes a code row without gold, its solution the whole program (prompt and canonical solution), verifier_args
+    It becomes a code row without gold. The solution is the whole program (prompt and canonical solution), verifier_args
     `{"type": "asserts", "entry_point": "f", "code": "def check(...", "stub": "def f(x):\\n"}`. EvalPlus's files that
     have a `test` fit as well, and BigCodeBench (`complete_prompt`; its test cases make the type `unittest`).
     """
@@ -67,7 +68,7 @@ def humaneval(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 def leetcode(columns: Set[str], samples: Samples) -> Layout | None:
-    """Fit `{"problem_description": "Given an array ...", "starter_code": "class Solution: ...", "prompt": "import ...",
+    """Match `{"problem_description": "Given an array ...", "starter_code": "class Solution ...", "prompt": "import ..",
     "completion": "class Solution: ...", "entry_point": "Solution().twoSum", "test": "def check(candidate): ..."}`.
 
     It becomes a code row with description and starter code as prompt, the completion (or `canonical_solution`) as
@@ -94,11 +95,11 @@ def leetcode(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 def mbpp(columns: Set[str], samples: Samples) -> Layout | None:
-    """Fit `{"text": "Write a function to ...", "code": "def f ...", "test_list": ["assert f(1) == 2", "assert ..."]}`.
+    """Match `{"text": "Write a function ...", "code": "def f ...", "test_list": ["assert f(1) == 2", "assert ..."]}`.
 
     It becomes a code row with the code as solution and verifier_args `{"type": "asserts", "code": "assert f(1) ..."}`.
-    The prompt gets the first assertion, as is usual with MBPP, because the function's name is only there. Where there
-    is a `test` as well (EvalPlus's MBPP+), which has more cases, it takes the list's place.
+    The first assertion is added to the prompt, as usual with MBPP, because only the tests have the function's name. A
+    column `test` with more cases (MBPP+ of EvalPlus) replaces the list.
     """
     text = _first_column(columns, "text", "prompt")
     if text is None or not {"code", "test_list"} <= columns:
@@ -118,14 +119,14 @@ def mbpp(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 def livecodebench(columns: Set[str], samples: Samples) -> Layout | None:
-    r"""Fit `{"question_content": "You are given ...", "starter_code": "class Solution: ...",
+    r"""Match `{"question_content": "You are given ...", "starter_code": "class Solution: ...",
     "public_test_cases": "[{\"input\": \"[1,2]\\n3\", \"output\": \"1\", \"testtype\": \"functional\"}]",
     "private_test_cases": "[...]", "metadata": "{\"func_name\": \"find\"}"}`.
 
     It becomes a code row with public and private tests, verifier_args `{"type": "calls", "entry_point":
     "Solution().find", "cases": [{"args": [[1, 2], 3], "expected": 1}, ...], "prelude": "import ..."}`; tests by stdin
     make `{"type": "stdio", ...}`. Private tests that are a compressed pickle, as in the original files, are rejected as
-    unsafe_tests: reading a pickle can run anything.
+    unsafe_tests, because loading a pickle can run any code.
     """
     if not {"question_content", "public_test_cases"} <= columns:
         return None
@@ -141,7 +142,7 @@ def livecodebench(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 def apps(columns: Set[str], samples: Samples) -> Layout | None:
-    r"""Fit `{"question": "Add two numbers.", "input_output": "{\"inputs\": [\"1 2\\n\"], \"outputs\": [\"3\\n\"]}",
+    r"""Match `{"question": "Add two numbers.", "input_output": "{\"inputs\": [\"1 2\\n\"], \"outputs\": [\"3\\n\"]}",
     "solutions": "[\"print(sum(map(int, input().split())))\"]", "starter_code": ""}`.
 
     It becomes a code row with the first of the solutions and verifier_args `{"type": "stdio", "cases": [{"input":
@@ -154,7 +155,7 @@ def apps(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 def codecontests(columns: Set[str], samples: Samples) -> Layout | None:
-    r"""Fit `{"problem": "You are given ...", "tests": [{"input": "1 2\n", "output": "3\n"}], "solution": "print(..)"}`.
+    r"""Match `{"problem": "You are given ...", "tests": [{"input": "1 2\n", "output": "3\n"}], "solution": "print()"}`.
 
     It becomes a code row with the solution as it is or the first of `solutions`, and verifier_args `{"type": "stdio",
     "cases": [...]}`. The tests may have any form of `row_tests`, as in DeepCoder's and rLLM's files (`{"functional":
@@ -175,7 +176,7 @@ _SOLUTIONS = ("solution", "canonical_solution", "reference_solution", "solutions
 
 
 def find_tests(samples: Samples) -> str | None:
-    """Return the column that holds tests in the sample records; `inputs` stands for both of the pair."""
+    """Return the column with the tests in the sample records; `inputs` for a pair of columns `inputs` and `outputs`."""
     for name in TESTS:
         column = Column(name)
         if any(are_tests(column(values)) for values in samples):
@@ -184,17 +185,17 @@ def find_tests(samples: Samples) -> str | None:
 
 
 def holds_tests(tests: str, values: Values) -> bool:
-    """Say whether a record has tests in this column, as `find_tests` names it."""
+    """Return whether a record has tests in this column, which is named as by `find_tests`."""
     return are_tests(_paired(values) if tests == _PAIR[0] else Column(tests)(values))
 
 
 def has_assertions(tests: str, values: Values) -> bool:
-    """Say whether the tests of a record are assertions, which no other column holds by chance."""
+    """Return whether the tests of a record are assertions, which are never in another column by chance."""
     return is_test_code(Column(tests)(values))
 
 
 def _paired(values: Values) -> Mapping[str, Any] | None:
-    """Return the tests of a record that has its inputs and its outputs in two columns."""
+    """Return the tests of a record with inputs and outputs in two columns, or None."""
     inputs, outputs = (parse_structure(values.get(name)) for name in _PAIR)
     if not (isinstance(inputs, list) and isinstance(outputs, list) and inputs and len(inputs) == len(outputs)):
         return None
@@ -203,13 +204,13 @@ def _paired(values: Values) -> Mapping[str, Any] | None:
 
 
 def program_layout(prompt: str, tests: str, stories: StoryColumns) -> Layout:
-    """Return the layout of programs with their tests in the column `tests`, and `stories` next to the prompt."""
+    """Return the layout of programs with their tests in the column `tests`, and the prompt in `stories`."""
     column, values_of_prompt = Column(tests), Column(prompt)
 
     def derive(values: Values) -> Derived:
         value = _paired(values) if tests == _PAIR[0] else column(values)
         if not holds_tests(tests, values):
-            raise Unusable("mixed_source", f"{tests} holds no tests, and in other rows it does")
+            raise Unusable("mixed_source", f"{tests} holds no tests, unlike in other rows")
         solution = solution_of(values, *(name for name in _SOLUTIONS if name not in (prompt, tests)))
         arguments = read_tests_value(values, value, tests, function_name(values), solution)
         if limits := limits_of(values):
@@ -234,8 +235,8 @@ def program_layout(prompt: str, tests: str, stories: StoryColumns) -> Layout:
 _PROBLEMS = ("problem_description", "question_content", "problem", "question", "description", "content")
 _TEST_PARTS = ("public_tests", "private_tests", "generated_tests")
 _USED_WITH_TESTS = ("solution", "starter_code", "checker", "interactor")
-"""Columns that do not go into `meta`. Several solutions, of which one is taken, and time limits, which may be no
-numbers, do."""
+"""Columns that are not stored in `meta`. Columns of several solutions, of which one is used, and of time limits, which
+may be unreadable, are stored."""
 
 
 def _layout(prompt: ColumnSpec, derive: Callable[[Values], Derived], uses: Iterable[str]) -> Layout:
@@ -243,7 +244,7 @@ def _layout(prompt: ColumnSpec, derive: Callable[[Values], Derived], uses: Itera
 
 
 def _from_tests(problem: str, *columns: str) -> Callable[[Values], Derived]:
-    """Return the `derive` of tests in one column or several; the other columns are those that all such datasets use."""
+    """Return the `derive` for tests in one or several columns, with the other columns that such datasets share."""
 
     def derive(values: Values) -> Derived:
         tests = values.get(columns[0])
@@ -270,28 +271,30 @@ def _first_column(columns: Set[str], *names: str) -> ColumnSpec | None:
 
 
 TIME_LIMITS_S = (0.01, 120.0)
-"""A time limit outside these bounds is taken for a mistake of the source, and left out."""
+"""The bounds of a time limit in seconds. A time limit outside of them is a mistake of the source, and left out."""
 
 PYTHON3 = 3
-"""The language of solutions in Python 3, as CodeContests writes it."""
+"""The number for Python 3 among the languages of solutions in CodeContests."""
 
 _TIME = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|sec|seconds?)?\s*", re.IGNORECASE)
+"""A time limit with its unit: "2.0 seconds", "1500 ms"."""
 _FENCED = re.compile(r"\s*```[\w+]*[ \t]*\n(.*?)\n?```\s*", re.DOTALL)
+"""A text that is a Markdown code block."""
 
 
 def refuse_packed(values: Values, column: str) -> None:
-    """Raise Unusable if the column holds a text that is not JSON, as LiveCodeBench's private tests do."""
+    """Raise Unusable if the column holds a text that is not JSON, such as the private tests of LiveCodeBench."""
     value = values.get(column)
     if isinstance(value, str) and value.strip() and value.lstrip()[:1] not in ("[", "{"):
         raise Unusable(
             "unsafe_tests",
-            f"column {column!r} holds packed data, such as a pickle, which could run anything when it is read; "
-            "unpack it where you trust its source, and write the tests as JSON",
+            f"column {column!r} holds packed data, such as a pickle, which could run any code when it is read; "
+            "if you trust its source, unpack it, and write the tests as JSON",
         )
 
 
 def limits_of(values: Values) -> dict[str, float]:
-    """Return the source's time limit (2, "2.0 seconds", "1500 ms" or {"seconds": 2, "nanos": 0}) as the verifier's."""
+    """Return the verifier's limits for a time limit: 2, "2.0 seconds", "1500 ms" or {"seconds": 2, "nanos": 0}."""
     value = values.get("time_limit")
     seconds: Any = None
     if isinstance(value, Mapping):
@@ -306,16 +309,16 @@ def limits_of(values: Values) -> dict[str, float]:
 
 
 def programs_of(values: Values) -> dict[str, str]:
-    """Return the checker and the interactor that come as columns of their own, as in CodeContests+."""
+    """Return the checker and the interactor of a record, which are programs in separate columns (CodeContests+)."""
     texts = {name: text_of(values.get(name)) for name in ("checker", "interactor")}
     return {name: text for name, text in texts.items() if text is not None and is_source(text)}
 
 
 def solution_of(values: Values, *columns: str) -> str | None:
-    """Return the first solution that the columns hold, out of its code block where it is in one."""
+    """Return the first solution in the columns, without the code block around it, or None."""
     for column in columns:
         value = values.get(column)
-        # A program may begin with a bracket, too: only JSON that is a list is one of solutions.
+        # A program may also begin with a bracket. Only a JSON list is a list of solutions.
         if isinstance(solutions := parse_structure(value), list):
             value = solutions
         if isinstance(value, Mapping):
@@ -329,7 +332,7 @@ def solution_of(values: Values, *columns: str) -> str | None:
 
 
 def solution_column(samples: Samples, taken: Set[str]) -> ColumnSpec | None:
-    """Return the column of programs, by its name, where the configuration names that of the tests; None for none."""
+    """Return the column of solutions by its name, for a configured column of tests; None without one."""
 
     def is_text(value: Any) -> bool:
         return text_of(value) is not None and isinstance(value, str) and not isinstance(parse_structure(value), list)
@@ -339,7 +342,7 @@ def solution_column(samples: Samples, taken: Set[str]) -> ColumnSpec | None:
 
 
 def programs_in_python3(solutions: Mapping[str, Any]) -> list[Any]:
-    """Return the programs in Python 3 of CodeContests, which has a list of languages and one of solutions."""
+    """Return the solutions in Python 3 from a record of CodeContests, which has lists of languages and solutions."""
     languages, programs = solutions.get("language"), solutions.get("solution")
     if not isinstance(languages, list) or not isinstance(programs, list):
         return []
@@ -347,7 +350,7 @@ def programs_in_python3(solutions: Mapping[str, Any]) -> list[Any]:
 
 
 def with_starter(values: Values, column: str) -> str | None:
-    """Return the problem with the starter code below it, if there is some that the problem does not show itself."""
+    """Return the problem, with the starter code below it unless the problem already contains it."""
     problem, starter = text_of(read_prompt(values.get(column))[0]), text_of(values.get("starter_code"))
     if problem is None or starter is None or starter.strip() in problem:
         return problem
@@ -355,13 +358,13 @@ def with_starter(values: Values, column: str) -> str | None:
 
 
 def required_text(values: Values, column: str) -> str:
-    """Return the text of a column that tests need; raise Unusable if it is empty."""
+    """Return the text of a column that tests need. Raises Unusable if it is empty."""
     if (text := text_of(values.get(column))) is None:
         raise Unusable("missing_tests", f"column {column!r} is empty")
     return text
 
 
 def texts_of(value: Any) -> list[str]:
-    """Return the texts of a list, or of a value that stands alone."""
+    """Return the texts of a list, or of a single value."""
     parts = value if isinstance(value, list) else [value]
     return [text for part in parts if (text := text_of(part)) is not None]

@@ -1,13 +1,13 @@
-"""Proposes how a data file is read: which column is which, and by which verifier answers are judged.
+"""Proposes how to read a data file: the roles of its columns, and the verifier of its answers.
 
     Nr;Aufgabe;Lösungsweg;Ergebnis                      columns: {prompt: Aufgabe, gold: Ergebnis, solution: Lösungsweg}
     1;"Anna hat 3 Äpfel ... Wie viele hat sie?";"3 + 4 = 7";7
 
-    {"question": "Which? A) 2 B) 3", "answer": "B"}     verifier: choice; a run without a proposal takes math
+    {"question": "Which? A) 2 B) 3", "answer": "B"}     verifier: choice; without a proposal, a run uses math
 
-Columns with usual names are found by them, as everywhere. Where there are none, the texts decide: a problem is a text
-that asks, a gold is short, differs from row to row and often ends the worked solution. A run never guesses by texts: a
-proposal is shown to a person, who writes it into the configuration.
+Columns with usual names are found by their names. Otherwise the texts decide: a problem is a text that asks; a gold is
+short, differs from row to row and often ends the worked solution. A run never guesses by texts. A proposal is shown to
+a person, who writes it into the configuration.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ from truegold.verifiers.decimal_commas import MIN_SIGNS, CommaUse, comma_use, ma
 from truegold.verifiers.row_kinds import are_tests
 
 COUNT_BYTES = 4 * 2**30
-"""Lines of a larger file are not counted: a look takes seconds."""
+"""The size in bytes up to which the lines of a file are counted."""
 SPREAD_RECORDS = 20_000
-"""The verifier is chosen by 100 of the first records, this many, or of all that a smaller file has."""
+"""The number of first records from which 100 are sampled to choose the verifier."""
 READ_BYTES = 2**25
-"""A larger file is not read to count the records of CSV, of an array, or of packed lines."""
+"""The size in bytes up to which CSV, an array, or a compressed file is read to count its records."""
 BLOCK = 2**20
 """The longest row that is read while records are counted."""
 OTHER_ENCODING = 0.1
-"""A file with a larger share of records that are not UTF-8 is of another encoding."""
+"""The share of records with invalid UTF-8 above which a file has another encoding."""
 RISING_ROWS = 5
-"""Fewer answers may rise by chance."""
+"""The fewest rising numbers that count as a numbering. Fewer may rise by chance."""
 PROBLEM_WORDS = 3
-"""A text of fewer words asks nothing."""
+"""The fewest words of a problem."""
 QUESTION_MARKS = ("?", "？", "؟")
 _ANSWERS = (
     *(name for name in ANSWER_NAMES if name not in ("label", "target")),
@@ -64,28 +64,28 @@ _ANSWERS = (
     *("soluzione", "uitkomst", "oplossing", "результат", "решение", "wynik", "rozwiązanie", "sonuç", "çözüm"),
     *("解", "결과"),
 )
-"""Names of short columns that answer; some of them may as well be those of worked solutions."""
+"""Names of columns of short answers. Some may also be names of worked solutions."""
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """How the first records of a file are understood."""
+    """A proposal for the settings of a file, with the rows that its first records become."""
 
     source: FileSource
-    """The source with what is not found by names alone: columns by their texts, the verifier by the golds."""
+    """The source, with the settings that are not found by names: columns by their texts, and the verifier by golds."""
     layout: Layout
     records: Sequence[Record]
     rows: Sequence[Row]
-    """The rows that the first records become."""
+    """The rows from the first records."""
     spread: Sequence[Row]
-    """The rows that records from all over the file become."""
+    """The rows from records that are spread over the file."""
     rejected: Counter[str]
-    """The reasons for which others of them become no row."""
+    """The number of rejects among the first records, by reason."""
     commas: str = ""
-    """The remark on golds with commas, where there is one."""
+    """A remark on golds with commas, empty for none."""
 
     def shown_rows(self, least: int, most: int) -> list[Row]:
-        """Return rows that show the file: one of each verifier and kind of gold, and the first where these are few."""
+        """Return sample rows: one for each verifier and kind of gold, and further first rows up to `least`."""
         kinds: dict[tuple[str, str], Row] = {}
         for row in (*self.rows, *self.spread):
             note = gold_note(row["gold"], "math") if row["gold"] is not None else None
@@ -97,7 +97,7 @@ class Proposal:
         return list(chosen.values())
 
     def lines(self) -> Iterator[str]:
-        """Yield how many records there are, what is read as what, and what is not read."""
+        """Yield lines on the number of records, the roles of columns, and the unused columns."""
         yield describe_records(self.source)
         yield from describe_reading(self.source, self.layout, self.records, [*self.rows, *self.spread])
         if self.commas:
@@ -108,9 +108,9 @@ class Proposal:
 
 
 def propose(source: FileSource) -> Proposal:
-    """Look at the first records of a file, and return how it may be read. What `source` says already is kept.
+    """Return a proposal by the first records of a file. Settings of `source` are kept.
 
-    Raises InputError for a file that cannot be read, and if no column asks or answers.
+    Raises InputError for a file that cannot be read, and if no column of problems or answers is found.
     """
     rejected: Counter[str] = Counter()
     records, location = first_records(source, rejected)
@@ -125,7 +125,7 @@ def propose(source: FileSource) -> Proposal:
     except InputError:
         if (columns := columns_by_texts(samples)) is None:
             raise InputError(
-                f"{location}: by their names and texts no column asks, or none answers.",
+                f"{location}: no column of problems, or none of answers, is found by names or texts.",
                 f"Its columns: {describe_columns(samples)}. Name them: --prompt-column COLUMN --gold-column COLUMN",
             ) from None
         chosen = {name: spec for name, spec in source.columns if spec is not None}
@@ -162,8 +162,7 @@ def propose(source: FileSource) -> Proposal:
 
 
 def gold_with_comma(rows: Sequence[Row]) -> tuple[CommaUse, str] | None:
-    """Return how golds that `math` judges use commas, or points in their place, and one of these golds, or None if the
-    use of commas is plain."""
+    """Return the use of commas in golds that `math` judges, and an example; None if their use is clear."""
     rows = [row for row in rows if row["gold"] and row["verifier"] == "math" and '"comma"' not in row["verifier_args"]]
     golds = [row["gold"] or "" for row in rows]
     signs = list(filter(may_be_otherwise, golds))
@@ -175,11 +174,11 @@ def gold_with_comma(rows: Sequence[Row]) -> tuple[CommaUse, str] | None:
 
 
 def doubt_on_comma(gold: str) -> str:
-    """Return the sentence on golds that may have decimal commas and are not read so."""
+    """Return a sentence on golds that may have decimal commas, but are not read that way."""
     are = "lists or thousands" if "," in gold else "decimals"
     return (
         f"golds such as {gold} are {are}, as in English; "
-        f"where that is {with_points(gold)}, set data.verifier_args: {{comma: decimal}}"
+        f"if {gold} means {with_points(gold)}, set data.verifier_args: {{comma: decimal}}"
     )
 
 
@@ -188,7 +187,7 @@ def _counted(rejected: Counter[str]) -> str:
 
 
 def first_records(source: FileSource, rejected: Counter[str]) -> tuple[list[Record], str]:
-    """Return the records of a file that are looked at, and what the file is called in errors."""
+    """Return the first records of a file, and the name of the file in errors."""
 
     def count(reject: Reject) -> None:
         rejected[reject.reason] += 1
@@ -198,7 +197,7 @@ def first_records(source: FileSource, rejected: Counter[str]) -> tuple[list[Reco
 
 
 def spread_records(source: FileSource) -> list[Record]:
-    """Return records from all over a file, which may be sorted by kind."""
+    """Return records that are spread over a file, since it may be sorted by kind."""
     path = Path(source.path).expanduser()
     counts = (SPREAD_RECORDS, count_records(path, source.format), source.limit)
     records = min(count for count in counts if count is not None)
@@ -207,7 +206,7 @@ def spread_records(source: FileSource) -> list[Record]:
 
 
 def rows_over(source: FileSource, layout: Layout) -> list[Row]:
-    """Return the rows that records from all over a file become."""
+    """Return the rows from records that are spread over a file."""
     return _build(source, layout, spread_records(source), Counter())
 
 
@@ -222,7 +221,7 @@ def _build(source: FileSource, layout: Layout, records: Sequence[Record], reject
 
 
 def columns_by_texts(samples: Samples) -> Columns | None:
-    """Return which column is which by their texts alone, or None if no column asks, or none answers."""
+    """Return the roles of columns by their texts alone; None if no column of problems, or none of answers, is found."""
     names = dict.fromkeys(name for values in samples for name in values)
     texts = {name: [text_of(values.get(name)) or "" for values in samples] for name in names}
     filled = [name for name in names if sum(map(bool, texts[name])) >= MOST * len(samples)]
@@ -276,11 +275,11 @@ def columns_by_texts(samples: Samples) -> Columns | None:
 _ID_NAME = re.compile(
     r"(?:.*[^a-z])?(?:id|nr|no|num|number|nummer|numero|index|row|key|n|lp|sira)|#|序号|番号|번호|номер|.*(?<=[a-z])(?:Id|ID|Nr|No)"
 )
-"""Names that a numbering has, in lower case except for the last: `Nr`, `No.`, `Lfd. Nr.`, `taskId`."""
+"""Names of numberings, in lower case except for the last alternative: `Nr`, `No.`, `Lfd. Nr.`, `taskId`."""
 
 
 def _id_by_values(samples: Samples, layout: Layout) -> str | None:
-    """Return the column that is called like a numbering and has another whole number in each record; None for none."""
+    """Return the column that has a name of a numbering and distinct whole numbers, or None."""
     taken = {spec.column.split(".")[0] for _, spec in layout.columns if spec is not None} | layout.uses
 
     def numbers(name: str) -> bool:
@@ -292,12 +291,13 @@ def _id_by_values(samples: Samples, layout: Layout) -> str | None:
 
 
 def _is_called_id(name: str) -> bool:
-    """Say whether a column is called like a numbering."""
+    """Return whether a column has the name of a numbering."""
     plain = unicodedata.normalize("NFKD", name.strip().rstrip(".°º")).encode("ascii", "ignore").decode() or name
     return any(map(_ID_NAME.fullmatch, (plain, plain.lower())))
 
 
 _PROGRAM = re.compile(r"^\s*(?:def|class) \w+[^\n]*:|^(?:from|import) \w+", re.MULTILINE)
+"""A line of a Python program."""
 
 
 def _is_program(text: str) -> bool:
@@ -309,19 +309,19 @@ def _asks(text: str) -> bool:
 
 
 def _count_rows(texts: Sequence[str]) -> bool:
-    """Say whether a column numbers the rows without a gap."""
+    """Return whether a column numbers the rows consecutively."""
     numbers = [int(text) for text in texts if text.isdecimal()]
     return len(numbers) == len(texts) and all(after - before == 1 for before, after in pairwise(numbers))
 
 
 def _rise(texts: Sequence[str]) -> bool:
-    """Say whether a column has whole numbers that rise from row to row, in rows enough."""
+    """Return whether a column has whole numbers that rise from row to row, in at least RISING_ROWS rows."""
     numbers = [int(text) for text in texts if text.isdecimal()]
     return len(texts) == len(numbers) >= RISING_ROWS and all(before < after for before, after in pairwise(numbers))
 
 
 def describe_records(source: FileSource) -> str:
-    """Return the line that says how many records a file has."""
+    """Return a line with the number of records of a file."""
     count = count_records(Path(source.path).expanduser(), source.format)
     records = "not counted yet" if count is None else f"{count:,} records"
     limit = f", of which the first {source.limit:,} are taken" if source.limit else ""
@@ -331,7 +331,7 @@ def describe_records(source: FileSource) -> str:
 def describe_reading(
     source: FileSource, layout: Layout, records: Sequence[Record], rows: Sequence[Row]
 ) -> Iterator[str]:
-    """Yield which columns of a file are read as what, who judges its `rows`, and the columns that are not used."""
+    """Yield lines on the roles of columns, the verifier of the rows, and the unused columns."""
     named = {role: spec for role, spec in layout.columns if spec is not None}
     present = {name for record in records for name in record.values}
     columns = {role: spec.column for role, spec in named.items()}
@@ -351,7 +351,7 @@ def describe_reading(
 
 
 def count_records(path: Path, form: str) -> int | None:
-    """Return the number of records, by lines where the format has them, or None if counting takes long."""
+    """Return the number of records of a file, or None if counting takes long."""
     path = at_hand(path)
     if not path.is_file():
         parts = data_files(path)

@@ -1,20 +1,20 @@
-r"""Provenance of rows: their origin and licence, noted when they are read and carried into every export.
+r"""Provenance of rows: their origin and licence, which are stored when rows are read, and written to every export.
 
     data: {path: train.jsonl, license: mit, origin: "https://example.org/sets/1"}    for all rows of the source
-    {"question": ..., "license": "cc-by-4.0", "data_source": "openai/gsm8k"}          for one row, by its own columns
+    {"question": ..., "license": "cc-by-4.0", "data_source": "openai/gsm8k"}          for one row, by its columns
 
-A row's own column counts before what the configuration says of its source; without either, the licence is unknown and
-the origin is the source's name. They stand in `meta`, which every stage hands on, so that the row that stays of several
-copies keeps its own.
+The columns of a row take precedence over the configuration of its source. Without both, the licence is unknown, and the
+origin is the name of the source. Both are stored in `meta`, which every stage preserves. So of several copies, the kept
+row has its own licence and origin.
 
-An exported record carries its row next to what the trainer reads, so that the row comes back as it was:
+An exported record carries its whole row in an additional column, so that the row can be restored:
 
     {"prompt": [...], "answer": "72", ..., "truegold": "{\"content\": \"9f0c...\", \"gold\": \"72\", \"id\": ...}"}
 
-The column (of verl `extra_info.truegold`, of inspect `metadata.truegold`) is JSON text, because structures differ from
-row to row and tables want one. It has everything of the row but its prompt. `content` is a digest of prompt, gold and
-arguments when it was written: where they still fit, the row is the same row and keeps its id; where the file was
-edited, it gets an id of its own.
+The column (`extra_info.truegold` for verl, `metadata.truegold` for inspect) is JSON text, because structures vary from
+row to row and tables need a fixed type. It has all fields of the row except for the prompt. `content` is a digest of
+prompt, gold and arguments at the time of export. If it still matches, the row keeps its id. If the file was edited, the
+row gets a new id.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from truegold.verifiers.columns import Samples, Values, text_of
 from truegold.verifiers.strict_json import parse_structure
 
 LICENSE_COLUMNS = ("license", "licence", "license_name")
-"""Columns that hold a row's licence, the surest first."""
+"""Columns that may hold a row's licence, the most specific first."""
 ORIGIN_COLUMNS = ("origin", "data_source", "source_dataset", "source_url", "url")
-"""Columns that hold what a row was taken from."""
+"""Columns that may hold a row's origin."""
 
 
 class Provenance(NamedTuple):
-    """The licence and the origin of a row: what may be done with it, and whom to name."""
+    """The licence and the origin of a row."""
 
     license: str | None
-    """The licence as its source states it, or None if nothing is stated."""
+    """The licence as its source states it, or None if it is unknown."""
     origin: str
-    """A data set, a file or an address."""
+    """A data set, a file or a URL."""
 
 
 def with_notes(meta: Mapping[str, Any], config: SourceConfig, file: str | None = None) -> dict[str, Any]:
-    """Return a row's `meta` with what the configuration says of its source, where it says anything, and its file."""
+    """Return a row's `meta` with notes on the configured licence and origin of its source, and on its file."""
     stated = {name: value for name in PROVENANCE_NOTES if (value := getattr(config, name)) is not None}
     if not stated and file is None:
         return dict(meta)
@@ -60,7 +60,7 @@ def with_notes(meta: Mapping[str, Any], config: SourceConfig, file: str | None =
 
 
 def provenance_of(meta: Mapping[str, Any], source: str) -> Provenance:
-    """Return the licence and origin of a row by its `meta` and the name of its source."""
+    """Return the licence and origin of a row, by its `meta` and the name of its source."""
     notes = meta.get(NOTES)
     noted: Mapping[str, Any] = notes if isinstance(notes, Mapping) else {}
     license_ = _first_text(meta, LICENSE_COLUMNS) or text_of(noted.get("license"))
@@ -78,13 +78,14 @@ def _first_text(meta: Mapping[str, Any], columns: tuple[str, ...]) -> str | None
 
 
 CARRIED = "truegold"
-"""The column, or the key in a format's free part, that carries the row."""
+"""The column, or the key in a format's free-form column, that carries the row."""
 FLAGS = "flags"
-"""The note of a row that was exported before: the reasons of the flags that it had then."""
+"""The name of the note with the flags that a row had at an earlier export."""
 _LOCATIONS = (CARRIED, f"extra_info.{CARRIED}", f"metadata.{CARRIED}", "output")
 _IS_CARRIED = re.compile(r'"content":.*"verifier_args":', re.DOTALL)
+"""A quick test: matches the JSON text of an exported row."""
 _PROMPTS = ("prompt", "messages", "input", "responses_create_params.input", "question")
-"""The names of the prompt. NeMo-Gym's models see the `input`, which may have a system message, not the `question`."""
+"""Columns of the prompt. In NeMo-Gym, the model sees `input`, which may have a system message, and not `question`."""
 
 
 PROMPT_MARK = "{prompt}"
@@ -92,9 +93,9 @@ PROMPT_MARK = "{prompt}"
 
 
 def carry(row: Row, provenance: Provenance, flags: Sequence[str] = (), user: str = PROMPT_MARK) -> str:
-    """Return the JSON text that an exported record carries of its row.
+    """Return the JSON text by which an exported record carries its row.
 
-    `user` is the template that the record puts around the prompt; where it is any, both are carried as well.
+    `user` is the template of the user message. If it is not the plain prompt, template and prompt are carried as well.
     """
     carried = {name: value for name, value in row.items() if name != "prompt" or user != PROMPT_MARK}
     around = {} if user == PROMPT_MARK else {"user": user}
@@ -102,7 +103,7 @@ def carry(row: Row, provenance: Provenance, flags: Sequence[str] = (), user: str
 
 
 def _problem_in(message: str, carried: Mapping[str, Any]) -> str:
-    """Return the prompt of the row, where the user message is still what a template made of it."""
+    """Return the carried prompt if the user message is still its template filled with it, else the message."""
     user, prompt = carried.get("user"), carried.get("prompt")
     is_made = (
         isinstance(user, str)
@@ -113,7 +114,7 @@ def _problem_in(message: str, carried: Mapping[str, Any]) -> str:
 
 
 def earlier_flags(row: Row) -> list[str]:
-    """Return the reasons of the flags that a row had when it was exported before; none of any other row."""
+    """Return the reasons of the flags that a row had at an earlier export, empty for other rows."""
     meta = parse_structure(row["meta"]) if f'"{FLAGS}"' in row["meta"] else None
     notes = meta.get(NOTES) if isinstance(meta, Mapping) else None
     flags = notes.get(FLAGS) if isinstance(notes, Mapping) else None
@@ -121,9 +122,9 @@ def earlier_flags(row: Row) -> list[str]:
 
 
 def exported(columns: Set[str], samples: Samples) -> Layout | None:
-    """Fit a file that `truegold export` has written, in any format: each of its rows comes back as it was.
+    """Return the layout of a file that `truegold export` wrote, in any format, by which its rows are restored.
 
-    Of conversations the last user message is the prompt, and the messages before it are its context.
+    In a conversation, the last user message is the prompt, and the messages before it are the context.
     """
     location = next((name for name in _LOCATIONS if _all_carry(Column(name), samples)), None)
     prompt = next((name for name in _PROMPTS if any(text_of(Column(name)(values)) for values in samples)), None)
@@ -134,7 +135,7 @@ def exported(columns: Set[str], samples: Samples) -> Layout | None:
     def restore(values: Values) -> RowParts:
         carried = parse_structure(carried_column(values))
         if not isinstance(carried, Mapping) or "content" not in carried:
-            raise Unusable("mixed_source", f"column {location!r} carries no row, and in other rows it does")
+            raise Unusable("mixed_source", f"column {location!r} has no exported row, unlike in other records")
         conversation = read_conversation(prompt_column(values), ())
         context = context_text(conversation) if conversation.is_chat else carried.get("context")
         asked = {"prompt": _problem_in(text_of(conversation.question) or "", carried), "context": context}
@@ -177,7 +178,7 @@ def _restored_meta(carried: Mapping[str, Any]) -> Mapping[str, Any]:
     meta = dict(meta) if isinstance(meta, Mapping) else {}
     notes = meta.get(NOTES)
     stated = {name: carried[name] for name in ("license", "origin") if carried.get(name)}
-    # Where the row is exported again, it has the flags that it was exported with.
+    # Keep the flags of the earlier export, so that another export has them, too.
     flags = {FLAGS: carried["flags"]} if carried.get("flags") else {}
     meta[NOTES] = {**stated, **(notes if isinstance(notes, Mapping) else {}), **flags}
     return meta

@@ -1,11 +1,11 @@
-"""Yields of a reader: a record with its values, or a reject with the reason why there are none.
+"""The output of readers: a record with its values, or a reject with its reason.
 
 The third line of a file, `{"question": "1+1?", "answer": }`, becomes
 
     Reject(row_number=3, reason="invalid_json", detail="Expecting value at character 30", excerpt='{"question": ...')
 
-A reject never stops a run; it lands in `rejects.jsonl`, and commands tell how many there are and the first of each
-reason (`describe_rejects`):
+A reject never stops a run. It is written to `rejects.jsonl`, and commands print the number of rejects and the first one
+of each reason (`describe_rejects`):
 
     30 of 31 records rejected: 30 gold_not_text
       train.jsonl:2: gold_not_text: column 'answer' holds an object, not an answer; name a part of it: answer.value
@@ -26,13 +26,13 @@ import orjson
 from truegold.verifiers import InputError
 
 EXCERPT_CHARS = 200
-"""A reject shows this much of its row: enough to find it, never a whole 8 MB line."""
+"""The most characters of a record that a reject quotes."""
 
 LOOK_AHEAD = 100
-"""This many records are looked at to find out which column is which: enough for columns that some rows lack."""
+"""The number of first records by which the roles of columns are found. Some of them may lack columns."""
 
 LOOK_AHEAD_BYTES = 2**20
-"""`look_ahead` stops after this many bytes of them."""
+"""The number of bytes of first records after which `look_ahead` stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +40,16 @@ class Record:
     """One record of a source."""
 
     row_number: int
-    """The number of the record from 1; where the format has lines, that of its first line."""
+    """The number of the record from 1; in a format with lines, the number of its first line."""
     values: Mapping[str, Any]
     """The record's values by column."""
     size: int
-    """The record's bytes, roughly; they bound how much is held when looking ahead."""
+    """The approximate number of bytes of the record, which bounds the memory of `look_ahead`."""
     file: str | None = None
-    """The file and the row in it, of one of several files: `part1.jsonl:21`."""
+    """The file of the record and its row there, for a source of several files: `part1.jsonl:21`."""
 
     def excerpt(self) -> str:
-        """Return the start of the values as JSON, for a reject; only the columns where they nest too deeply for it."""
+        """Return the beginning of the values as JSON, or of the column names if the values are nested too deeply."""
         try:
             text = json.dumps(self.values, default=lambda value: f"<{type(value).__name__}>")
         except RecursionError:
@@ -57,7 +57,7 @@ class Record:
         return beginning(text)
 
     def reject(self, reason: str, detail: str) -> Reject:
-        """Return the reject that this record becomes."""
+        """Return a reject for this record."""
         return Reject(self.row_number, reason, in_file(detail, self.file), self.excerpt())
 
 
@@ -67,11 +67,11 @@ class Reject:
 
     row_number: int
     reason: str
-    """One of a few words that counts are kept by, such as `invalid_json`."""
+    """The name of the reason, by which rejects are counted, such as `invalid_json`."""
     detail: str
-    """The fault of this record, as a part of a sentence."""
+    """The fault of this record, as part of a sentence."""
     excerpt: str
-    """The start of the record."""
+    """The beginning of the record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,31 +81,31 @@ class Source:
     name: str
     """The name of the source in the column `source` of every row."""
     location: str
-    """The name of the source in errors: a path, or a hub name."""
+    """The name of the source in errors: a path, or a name on the hub."""
     records: Iterator[Record | Reject]
     unit: str = "line"
-    """The word for what `row_number` counts."""
+    """The word for the unit of `row_number`."""
     total: int | None = None
-    """How many records there are, where the format tells."""
+    """The number of records, if the format stores it."""
 
 
 def in_file(detail: str, file: str | None) -> str:
-    """Return a detail with the file that it is about, where that is one of several."""
+    """Return a detail with the name of its file, if the source has several files."""
     return detail if file is None else f"{detail} ({file})"
 
 
 def beginning(text: str, chars: int = EXCERPT_CHARS) -> str:
-    """Return the start of `text`, safe to write as UTF-8."""
+    """Return the first `chars` characters of `text`, safe to write as UTF-8."""
     return text[:chars].encode("utf-8", "replace").decode("utf-8")
 
 
 def value_size(values: Mapping[str, Any]) -> int:
-    """Return the length of all top-level texts and bytes: a cheap bound for formats without lines."""
+    """Return the total length of all top-level texts and bytes, as a cheap size for formats without lines."""
     return sum(len(value) for value in values.values() if isinstance(value, str | bytes))
 
 
 def look_ahead(records: Iterable[Record | Reject], on_reject: Callable[[Reject], object]) -> list[Record]:
-    """Return the first records, as many as are looked at; `on_reject` is called for each reject among them."""
+    """Return the first records, up to LOOK_AHEAD, and call `on_reject` for each reject among them."""
     ahead: list[Record] = []
     size = 0
     for record in records:
@@ -125,7 +125,7 @@ def readable(records: Iterable[Record | Reject]) -> list[Record]:
 
 
 def sample_values(records: Iterable[Record | Reject]) -> list[Mapping[str, Any]]:
-    """Return the values of the records that can be read, to find out which column is which."""
+    """Return the values of the readable records, as samples to find the roles of columns."""
     return [record.values for record in readable(records)]
 
 
@@ -134,13 +134,13 @@ REMEDIES = {
     "verifier of all rows: --set data.verifier=NAME, or --verifier NAME.",
     "invalid_utf8": "Convert the file: iconv -f windows-1252 -t utf-8 FILE > NEW_FILE, or from what its writer used.",
 }
-"""Maps the reason of the first reject to the remedy, if no record can be used and its detail does not say it."""
+"""The remedy for a reason of rejects whose detail does not name one."""
 
 
 def nothing_usable(source: Source, rows: str, first: Reject | None, cause: str = "") -> InputError:
-    """Return the error of a source of which no record can be used.
+    """Return the error for a source without any usable record.
 
-    `rows` says which were read, such as `3 rows`; `cause` says why and what to do, if it is known.
+    `rows` describes the records that were read, such as `3 rows`. `cause` has the cause and its remedy, if known.
     """
     if first is None:
         return InputError(f"{source.location} holds no rows.")
@@ -161,17 +161,16 @@ def check_readable(source: Source, first_records: Sequence[Record | Reject]) -> 
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of a library's error message, without a full stop, or the type of an error without a
-    message."""
+    """Return the first line of an error message, without a full stop; the type of the error if it has no message."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 REJECTS_FILE = "rejects.jsonl"
-"""The file of records that did not become rows, with the reasons."""
+"""The file with the records that did not become rows, and the reasons."""
 REJECT = "reject:"
 """The prefix of a reject's reason in the counts of `ingest`."""
 DETAIL_CHARS = 300
-"""A detail is shown so far."""
+"""The most characters of a detail that are shown."""
 
 
 def first_rejects(paths: Iterable[Path]) -> list[dict[str, Any]]:
@@ -186,7 +185,11 @@ def first_rejects(paths: Iterable[Path]) -> list[dict[str, Any]]:
 
 
 def describe_rejects(rejected: Mapping[str, int], records: int, first: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the lines; none if nothing was rejected. `rejected` has the rejects by reason, the records are all."""
+    """Return lines on the rejects, empty without rejects.
+
+    `rejected` has the number of rejects by reason, `records` is the number of all records, and `first` has the first
+    reject of each reason.
+    """
     if not (total := sum(rejected.values())):
         return []
     return [f"{total:,} of {records:,} records rejected: {describe_reasons(rejected)}", *map(_describe_reject, first)]

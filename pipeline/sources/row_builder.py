@@ -1,32 +1,32 @@
-"""Turns a source's records into canonical rows, or says why a record cannot become one.
+"""Turns the records of a source into canonical rows, or rejects them with a reason.
 
     {"id": 0, "question": "Natalia sold ...", "answer": "... #### 72", "level": "easy"}       (layout gsm8k, line 1)
 
 becomes `prompt="Natalia sold ..." gold="72" solution="... #### 72" verifier="math" verifier_args="{}" source_row=1
 meta={"level": "easy", "source_id": "0"}`.
 
-The verifier is that of the configuration, else of the row's column, else of the layout; `verifier_args` are merged in
-that order of precedence. All that the source has and that was not taken whole goes into `meta`.
+The verifier is set by the configuration, else by the row's column, else by the layout. `verifier_args` of all three are
+merged, with the same precedence. Columns that were not used completely are stored in `meta`.
 
-A row that names `code` has its tests in its arguments, else in a column of a usual name:
+A row with the verifier `code` has its tests in its arguments, or else in a column with a usual name:
 
     {"prompt": "Add.", "verifier": "code", "tests": ["assert add(1, 2) == 3"]}
     {"prompt": "Add.", "verifier": "code", "verifier_args": {"entry_point": "add"}, "test": "def check(candidate): ..."}
 
-Both become `verifier_args.tests`. A row that names `code` and has no tests is a reject, `missing_tests`.
+Both become `verifier_args.tests`. A row with the verifier `code` and without tests is a reject, `missing_tests`.
 
 `RowWarnings` counts rows that were kept although a part of them was left out or not understood:
 
     12 row(s) were cut to their last user message; what they lost: 10 system_message, 2 pictures.
-    3 row(s) say a split that is none, the first 'fold_1' (number 7); it stays in their meta.
+    3 row(s) have an unknown split, the first 'fold_1' (number 7); it stays in their meta.
 
 Any row may say by four columns how it is judged and what it is for:
 
     {"prompt": "pi to 2 decimals", "gold": "3.14", "verifier": "numeric", "verifier_args": {"rel_tol": 0.01}}
     {"prompt": "What is 1/2?", "gold": "1/2", "other_golds": ["0.5", "50 %"], "split": "test"}
 
-The first is judged by `numeric` with that tolerance. The second has three accepted golds and is held out. A row that
-names a verifier that does not exist, or options that its verifier does not have, is a reject with what was meant.
+The first is judged by `numeric` with that tolerance. The second has three accepted golds and is held out. A row with an
+unknown verifier, or with unknown options of its verifier, is a reject, whose detail suggests the right name.
 """
 
 from __future__ import annotations
@@ -76,28 +76,28 @@ from truegold.verifiers.strict_json import parse_structure
 from truegold.verifiers.user_code import did_you_mean, split_spelling
 
 ROW_COLUMNS = ("verifier", "verifier_args", OTHER_GOLDS, "split")
-"""The names under which every file may have these columns."""
+"""The columns that every file may have under these names."""
 SPLIT_WORDS = {
     **dict.fromkeys(("train", "training", "训练", "训练集"), "train"),
     **dict.fromkeys(("test", "testing", "validation", "valid", "val", "dev", "development"), "heldout"),
     **dict.fromkeys(("eval", "evaluation", "heldout", "holdout", "测试", "测试集", "验证", "验证集"), "heldout"),
 }
-"""The words that a column `split` may have, in lower case and without blanks, hyphens and underscores; `test_sft` is a
-test."""
+"""The splits by the words of a column `split`, in lower case and without spaces, hyphens and underscores. `test_sft` is
+read by its first word."""
 DOMAINS = {"code": "code", "choice": "choice", "math": "math"}
-"""The domain of rows that name one of these verifiers."""
+"""The domain of rows by their verifier."""
 MEASURES = ("format", "length")
-"""Verifiers that look at how a response is written, and at no gold."""
+"""Verifiers that measure the form of a response, and need no gold."""
 CODE_SETTINGS = ("reward", "stop", "limits")
-"""The options of programs that are checked here. The rest of their arguments are tests, which `vet_tests` looks at."""
+"""The options of the verifier `code` that are checked here. Its other arguments are tests, which `vet_tests` checks."""
 CACHED_BYTES = 1000
-"""Longer arguments are not kept to know them again; they hardly ever are the same in two rows."""
+"""The most bytes of arguments whose check is cached. Longer arguments are rarely equal in two rows."""
 
 
 def with_row_columns(columns: Columns, config: SourceConfig, used: frozenset[str]) -> Columns:
-    """Return the columns of a layout and these four, save those that it takes as something else or has elsewhere.
+    """Return the columns of a layout with ROW_COLUMNS added, unless they have another role or column in the layout.
 
-    `used` are columns that the layout reads in its own way. A verifier of the configuration leaves the column alone.
+    `used` has columns that the layout reads by itself. With a configured verifier, the column `verifier` is not added.
     """
     taken = {spec.column.split(".")[0] for _, spec in columns if spec is not None} | used
     free = [name for name in ROW_COLUMNS if getattr(columns, name) is None and name not in taken]
@@ -107,9 +107,10 @@ def with_row_columns(columns: Columns, config: SourceConfig, used: frozenset[str
 
 
 def read_verifier(value: Any, column: str, trusted: bool) -> str | None:
-    """Return the verifier that a row names, or None if it names none; raise Unusable if there is no such verifier.
+    """Return the verifier that a row names, or None. Raises Unusable if it does not exist.
 
-    trusted: whether rows may name code, which is loaded then: only where the configuration allows it.
+    `trusted` is true if rows may name a verifier by its import string, which loads code. The configuration has to allow
+    that.
     """
     if _is_empty(value):
         return None
@@ -122,17 +123,16 @@ def read_verifier(value: Any, column: str, trusted: bool) -> str | None:
 
 
 def needs_gold(verifier: str, arguments: Mapping[str, Any]) -> bool:
-    """Say whether a row of this verifier and these arguments cannot be judged without gold."""
+    """Return whether a row of this verifier and these arguments cannot be judged without gold."""
     if verifier in MEASURES or (verifier == "regex" and arguments.get("pattern") is not None):
         return False
     return not judges_solutions(resolve(verifier))
 
 
 def judged_without_gold(config: SourceConfig, samples: Samples) -> list[bool]:
-    """Say of each sample record whether the verifier that it names judges without gold; nothing if none names any.
+    """Return for each sample record whether its verifier judges without gold; an empty list if no record has one.
 
-    A verifier of the configuration is that of every record. One of the user's own may judge by
-    other columns than gold.
+    A configured verifier is the verifier of every record. A user's verifier may judge by other columns than gold.
     """
     trusted = config.verifier is not None or config.columns.verifier is not None
     spec, arguments_spec = config.columns.verifier, config.columns.verifier_args
@@ -155,13 +155,13 @@ def judged_without_gold(config: SourceConfig, samples: Samples) -> list[bool]:
 
 
 def read_arguments(value: Any, column: str) -> dict[str, Any]:
-    """Return the arguments that a row has for its verifier: an object, or the JSON text of one."""
+    """Return a row's arguments of its verifier, which are an object, or its JSON text."""
     structure = parse_structure(value)
     if _is_empty(structure) or structure == "null":
         return {}
     if not isinstance(structure, Mapping):
         raise Unusable("invalid_verifier_args", f"column {column!r} holds no JSON object")
-    # A table of structs has nulls for the keys of other rows.
+    # In a table of structs, keys that only other rows have are null.
     arguments = {name: option for name, option in structure.items() if option is not None}
     if OTHER_GOLDS in arguments:
         arguments[OTHER_GOLDS] = listed_golds(arguments[OTHER_GOLDS], f"{column}.{OTHER_GOLDS}")
@@ -169,14 +169,14 @@ def read_arguments(value: Any, column: str) -> dict[str, Any]:
 
 
 def with_golds(arguments: Mapping[str, Any], golds: list[str]) -> tuple[str | None, dict[str, Any]]:
-    """Return a row's gold, the first one, and its arguments with all other accepted golds."""
+    """Return the first gold as the row's gold, and the arguments with all other accepted golds."""
     accepted = distinct([*golds, *arguments.get(OTHER_GOLDS, ())])
     rest = {name: option for name, option in arguments.items() if name != OTHER_GOLDS}
     return next(iter(accepted), None), {**rest, OTHER_GOLDS: accepted[1:]} if accepted[1:] else rest
 
 
 def check_arguments(verifier: str, arguments: Mapping[str, Any], complete: bool) -> None:
-    """Raise Unusable for options that the verifier does not have, that mean nothing, or that it needs and lacks."""
+    """Raise Unusable for options of the verifier that are unknown, invalid or missing."""
     options = {name: option for name, option in arguments.items() if name != OTHER_GOLDS}
     if verifier == "code":
         options = {name: option for name, option in options.items() if name in CODE_SETTINGS}
@@ -187,7 +187,7 @@ def check_arguments(verifier: str, arguments: Mapping[str, Any], complete: bool)
 
 
 def read_split(value: Any) -> str | None:
-    """Return train or heldout, as a row says, and train where it says nothing; None for a word that is not known."""
+    """Return the split of a row, train or heldout; train for an empty value, and None for an unknown word."""
     if _is_empty(value):
         return "train"
     if not isinstance(value, str):
@@ -197,6 +197,7 @@ def read_split(value: Any) -> str | None:
 
 
 _JOINTS = re.compile(r"[\s_.-]+")
+"""Characters between the words of a split: `test_sft`."""
 
 
 def _is_empty(value: Any) -> bool:
@@ -210,7 +211,7 @@ def _known() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _mistake_in(name: str, trusted: bool) -> str | None:
-    """Return why there is no such verifier, or None if there is; rows repeat a few names."""
+    """Return why a verifier cannot be used, or None. The result is cached, since rows repeat a few names."""
     if name in _known():
         return None
     if split_spelling(name) is None:
@@ -231,31 +232,31 @@ def _option_mistakes(verifier: str, options: str, complete: bool) -> str:
 
 
 HASHES = 2**32
-"""The hash by which rows are set aside has this many values."""
+"""The number of values of the hash by which rows are held out."""
 
 
 @dataclass(frozen=True)
 class RowBuilder:
-    """Makes rows of the records of one source."""
+    """Builds the rows of one source from its records."""
 
     config: SourceConfig
     layout: Layout
     source: str
-    """The source's name, which its rows carry."""
+    """The name of the source, for its rows."""
     warnings: RowWarnings
-    """The counts of oddities in rows that became rows all the same."""
+    """The counts of irregularities in accepted rows."""
     all_heldout: bool = False
-    """Whether every row is set aside, rather than a share."""
+    """Whether all rows are held out, rather than a share."""
     gold_required: bool = True
     """Whether a record without the gold that its verifier needs is rejected."""
 
     @cached_property
     def columns(self) -> Mapping[str, Column]:
-        """The layout's columns by their fields, made ready."""
+        """The layout's compiled columns by role."""
         return {field: compile_column(spec, field) for field, spec in self.layout.columns if spec is not None}
 
     def build(self, record: Record) -> Row:
-        """Return the row of a record; raise `Unusable` if none can be made."""
+        """Return the row of a record. Raises `Unusable` if it cannot become a row."""
         values = record.values
         is_foreign = self.config.verifier is None and self.layout.restore is None
         if is_foreign and (kind := foreign_kind(values)) is not None:
@@ -299,9 +300,10 @@ class RowBuilder:
         return row
 
     def _as_prepared(self, values: Values, gold: str | None, verifier_args: str) -> tuple[str | None, str]:
-        """Return gold and arguments as a prepared copy of a set of worked solutions has them: gold is the last box.
+        """Return gold and arguments as in prepared copies of a set of worked solutions: gold is the last box only.
 
-        A row of several boxes has the id of its copies, so that decisions are about all of them.
+        The id of a row is computed from them. So a row with several boxes has the same id as its prepared copies, and
+        shares their decisions.
         """
         column = self.columns.get("gold")
         text = column.text(values) if column is not None and column.extract is last_boxed else None
@@ -312,7 +314,7 @@ class RowBuilder:
         return text, dump_json(arguments)
 
     def _with_all_letters(self, row: Row, values: Values) -> Row:
-        """Return the row with all letters of a list as one gold, where its prompt lists options by these letters."""
+        """Return the row with a list of letters joined into one gold, if its prompt lists options by these letters."""
         arguments = orjson.loads(row["verifier_args"])
         golds = [row["gold"] or "", *arguments.pop(OTHER_GOLDS, ())]
         column = self.columns.get("gold")
@@ -324,22 +326,25 @@ class RowBuilder:
         return row if choice_arguments(joined) is None else joined
 
     def derive(self, values: Values) -> Derived:
-        """Return what the layout makes out of several columns."""
+        """Return the parts of the row that the layout derives from several columns."""
         return self.layout.derive(values) if self.layout.derive else Derived({})
 
     def source_id(self, record: Record) -> str | None:
-        """Return the identifier that the source itself gives a record."""
+        """Return the id of a record in its source."""
         return self._optional(record.values, "id")
 
     def read_parts(self, values: Values, derived: Derived, *, keep_prompt: object) -> RowParts:
-        """Return what a record says in addition to the prompt, which stays in meta where not all of it was taken."""
+        """Return the parts of a row besides the prompt.
+
+        A prompt column that was not used completely stays in `meta`.
+        """
         config, layout, columns = self.config, self.layout, self.columns
         if layout.restore is not None:
             carried = layout.restore(values)
             if config.verifier is None:
                 read_verifier(carried.verifier, "truegold.verifier", trusted=True)
             return carried
-        # Where the configuration has a verifier, it is not left to the rows.
+        # A configured verifier takes precedence over the rows' verifiers.
         named = None
         if config.verifier is None and (column := columns.get("verifier")) is not None:
             trusted = config.columns.verifier is not None or column(values) == layout.verifier
@@ -381,7 +386,7 @@ class RowBuilder:
 
     @cached_property
     def _taken(self) -> Set[str]:
-        """The columns that are read as something."""
+        """The top-level columns that have a role."""
         return {column.root for column in self.columns.values()} | self.layout.uses
 
     def _optional(self, values: Mapping[str, Any], field: str) -> str | None:
@@ -389,7 +394,7 @@ class RowBuilder:
         return column.text(values) if column is not None else None
 
     def _prompt(self, values: Mapping[str, Any], derived: Derived, content: Any) -> str:
-        """Return the prompt, whose column holds `content`."""
+        """Return the prompt. `content` is the value of its column."""
         if derived.prompt is not None and self.config.columns.prompt is None:
             return derived.prompt
         column = self.columns["prompt"]
@@ -404,7 +409,7 @@ class RowBuilder:
         return text
 
     def _conversation(self, values: Mapping[str, Any]) -> AskedConversation:
-        """Return the question and its context; raise Unusable for what no row carries, unless that may be left out."""
+        """Return the question and its context. Raises Unusable for parts that a row cannot carry, unless allowed."""
         column = self.columns["prompt"]
         struct = values.get(column.root) if column.name not in values else None
         beside = (values, struct) if isinstance(struct, Mapping) else (values,)
@@ -418,8 +423,7 @@ class RowBuilder:
     def _golds(
         self, values: Mapping[str, Any], gold: Column | None, verifier: str, arguments: Mapping[str, Any]
     ) -> list[str]:
-        """Return the accepted golds of the row's columns, the first one first; empty if its verifier does not need
-        golds."""
+        """Return the accepted golds of a record, the row's gold first; empty if its verifier does not need golds."""
         arguments = {**arguments, **self.config.verifier_args}
         several, others = self.columns.get("golds"), self.columns.get(OTHER_GOLDS)
         golds: list[str] = []
@@ -435,7 +439,7 @@ class RowBuilder:
         if several is not None:
             golds += listed_golds(several(values), several.name)
         column = self.columns.get("gold") or several
-        # A verifier of the user's may judge by other columns than gold.
+        # A user's verifier may judge by other columns than gold.
         needed = self.gold_required and (column is not None or verifier in BUILT_IN)
         if not golds and needed and needs_gold(verifier, arguments):
             raise Unusable(
@@ -447,17 +451,17 @@ class RowBuilder:
         return golds + (listed_golds(others(values), others.name) if others is not None else [])
 
     def _is_program(self, gold: Column, verifier: str) -> bool:
-        """Say whether a column of worked solutions, out of which golds are taken, is a program in this row."""
+        """Return whether the gold column has worked solutions, and is a program in this row."""
         if self.config.columns.gold is not None or not judges_solutions(resolve(verifier)):
             return False
         solution = self.columns.get("solution")
         return gold.name in NAMES["solution"] or (solution is not None and solution.name == gold.name)
 
     def _own_arguments(self, values: Mapping[str, Any], verifier: str, named: str | None) -> dict[str, Any]:
-        """Return the arguments that the row itself has, checked against its verifier."""
+        """Return the row's own arguments, checked against its verifier."""
         column = self.columns.get("verifier_args")
         arguments = read_arguments(column(values), column.name) if column is not None else {}
-        # Where the configuration has overruled the row's verifier, these are the options of another one.
+        # If the configuration replaces the row's verifier, the row's options belong to another verifier.
         named_column = self.columns.get("verifier") or Column("verifier")
         meant = text_of(named_column(values)) if self.config.verifier is not None else None
         if (arguments or named) and meant in (None, verifier):
@@ -466,9 +470,9 @@ class RowBuilder:
         return arguments
 
     def _meta(self, values: Mapping[str, Any], kept: Set[str]) -> dict[str, Any]:
-        """Return what was not taken whole; `kept` are the fields whose columns stay.
+        """Return the values that were not used completely. Columns of the roles in `kept` are also returned.
 
-        A column that an extract took a part of stays here, as do a struct's other keys.
+        A column of which an extract used a part is returned, and so are the other keys of a struct.
         """
         meta = {name: value for name, value in values.items() if name not in self.layout.uses}
         for field_name, column in self.columns.items():
@@ -499,15 +503,15 @@ def _describe_structure(column: Column, content: list[Any] | Mapping[str, Any]) 
 
 
 TESTS_COLUMNS = ("tests", "test_list", "test_cases", "test")
-"""Columns with the tests of a row that names `code`, the surest first."""
+"""Columns that may have the tests of a row with the verifier `code`, the most specific first."""
 
 _EMPTY_TEXTS = ("", "[]", "{}", "null")
 
 
 def tests_column(values: Values, arguments: Mapping[str, Any], taken: Set[str]) -> str | None:
-    """Return the column with the tests of a row that names `code`, or None if its arguments have them.
+    """Return the column with the tests of a row with the verifier `code`, or None if its arguments have them.
 
-    Columns that are `taken` as something else have none. Raises Unusable if there are no tests anywhere.
+    Columns in `taken` have another role. Raises Unusable if there are no tests.
     """
     if _holds_tests(arguments):
         return None
@@ -520,14 +524,14 @@ def tests_column(values: Values, arguments: Mapping[str, Any], taken: Set[str]) 
 
 
 def read_tests_column(values: Values, column: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tests of a column; raise Unusable if they cannot be read."""
+    """Return the tests of a column. Raises Unusable if they cannot be read."""
     hints = (arguments.get("entry_point"), values.get("entry_point"), function_name(values))
     name = next((hint for hint in hints if isinstance(hint, str) and hint), None)
     return read_tests_value(values, values[column], column, name)
 
 
 def _holds_tests(arguments: Mapping[str, Any]) -> bool:
-    """Say whether arguments hold tests, or something in their place that `vet_tests` will tell about."""
+    """Return whether arguments have tests, or faulty tests, which `vet_tests` reports."""
     tests = arguments.get("tests")
     if tests is not None and not isinstance(tests, Mapping):
         return not _is_no_test(tests)
@@ -546,14 +550,14 @@ def _is_no_test(value: Any) -> bool:
 
 @dataclass
 class RowWarnings:
-    """The warnings about the rows of a source."""
+    """Counts of warnings about the rows of a source."""
 
     lost: Counter[str] = field(default_factory=Counter)
-    """The losses of rows that were cut to their last user message: `system_message`, `pictures`, ..."""
+    """The parts that were lost when rows were cut to their last user message: `system_message`, `pictures`, ..."""
     cut: int = 0
-    """How many rows were cut so."""
+    """The number of rows that were cut to their last user message."""
     unknown_splits: int = 0
-    """The number of rows whose split is unknown."""
+    """The number of rows with an unknown split."""
     first_split: str = ""
     """The first unknown split."""
 
@@ -563,7 +567,7 @@ class RowWarnings:
         self.cut += 1
 
     def add_split(self, value: object, row_number: int) -> None:
-        """Count a row whose split is unknown."""
+        """Count a row with an unknown split."""
         self.first_split = self.first_split or f"{value!r:.40} (number {row_number})"
         self.unknown_splits += 1
 
@@ -573,24 +577,24 @@ class RowWarnings:
         return {name: count for name, count in counts.items() if count}
 
     def lines(self) -> list[str]:
-        """Return what is said, a line for each kind."""
+        """Return a line for each kind of warning."""
         lines = []
         if self.cut:
             lost = ", ".join(f"{count:,} {reason}" for reason, count in self.lost.most_common())
             lines.append(f"{self.cut:,} row(s) were cut to their last user message; what they lost: {lost}.")
         if self.unknown_splits:
             lines.append(
-                f"{self.unknown_splits:,} row(s) say a split that is none, the first {self.first_split}; "
+                f"{self.unknown_splits:,} row(s) have an unknown split, the first {self.first_split}; "
                 "it stays in their meta."
             )
         return lines
 
 
 def is_heldout(identity: str, share: float) -> bool:
-    """Say whether a row of this id is set aside."""
+    """Return whether a row with this id is held out."""
     return share > 0 and heldout_hash(identity) < share * HASHES
 
 
 def heldout_hash(identity: str) -> int:
-    """Return 32 bits of a hash of its own, so that nothing else sorts rows by the same bits."""
+    """Return a 32-bit hash for holding out rows, which is independent of other hashes of the id."""
     return int.from_bytes(hashlib.sha256(b"heldout:" + identity.encode()).digest()[:4], "big")

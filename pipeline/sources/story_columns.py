@@ -1,11 +1,11 @@
-"""Finds parts of a problem in other columns than the question's, and kinds of rows that no verifier judges.
+"""Builds prompts from several columns, such as a story and a question, and finds rows that no verifier can judge.
 
 {"Body": "Tom has 3 apples.", "Question": "How many has he?"}       "Tom has 3 apples. How many has he?"
-{"passage": "In 1842 ...", "question": "When ...?"}                 the passage, an empty line, the question
-{"context": "In 1842 ...", "question": "When?", "answer": "1842"}   the same: the context has the answer
-{"context": "12*34 = 408. So the answer is 408.", ...}              the question alone: this is a solution
-{"instruction": "Solve for x.", "input": "2x = 6"}                  the instruction, an empty line, the input
-{"description": "Print n.", "input_format": "A number.", ...}       the problem, its input, its output
+{"passage": "In 1842 ...", "question": "When ...?"}                 passage, empty line, question
+{"context": "In 1842 ...", "question": "When?", "answer": "1842"}   context, empty line, question
+{"context": "12*34 = 408. So the answer is 408.", ...}              only the question, since this is a solution
+{"instruction": "Solve for x.", "input": "2x = 6"}                  instruction, empty line, input
+{"description": "Print n.", "input_format": "A number.", ...}       problem, input format, output format
 
 foreign_kind({"FAIL_TO_PASS": [...], ...})    "its rows are changes to a repository (column FAIL_TO_PASS), ..."
 """
@@ -24,34 +24,37 @@ from truegold.verifiers.columns import Samples, Values, are_shared, spelled, tex
 STORIES = ("Body", "body", "passage", "article", "paragraph", "story", "narrative")
 """Columns with the text that a question is about."""
 CONTEXTS = ("context", "contexts", "document", "premise", "background", "evidence")
-"""Columns that may be part of the problem, or notes about the row. They are part of the problem if questions have
-options, are repeated or refer to a text, if the column has the answers, or if some rows have none."""
+"""Columns that are either part of the problem, or notes about the row.
+
+They are part of the problem if questions have options, are repeated or refer to a text, if the column contains the
+answers, or if a premise is empty in some rows.
+"""
 PREMISES = ("context", "premise")
-"""Columns that belong to the questions of the rows that fill them, where only some rows do."""
+"""Columns that are part of the problem if they are empty in some rows."""
 POINTS = re.compile(
     r"\b(?:passage|paragraph|text|article|document|context|story|excerpt|table|premise|above|according to)\b"
     r"|文中|上文|短文|材料",
     re.IGNORECASE,
 )
-"""Words of a question that is about a text."""
+"""Words of a question about a text."""
 SECTIONS = {"input_format": "Input", "output_format": "Output"}
-"""Columns of contest problems that belong below the statement, with their headings."""
+"""Columns of contest problems that follow the statement, with their headings."""
 STORY_WORDS = 4
-"""A shorter text in such a column is a name or a number, not a story."""
+"""The fewest words of a story. A shorter text is a name or a number."""
 NOTHING = ("", "n/a", "na", "none", "null", "-", "<noinput>")
-"""The contents of an `input` that is empty."""
+"""The texts of an empty `input`."""
 
 
 _UNWRAPPED = re.compile(
     r"\s*<[|｜](?:im_start\|>)?user(?:[|｜]>)?(?P<text>.*?)(?:<\|im_end\|>\s*)?<[|｜](?:im_start\|>)?assistant(?:[|｜]>)?\s*",
     re.IGNORECASE | re.DOTALL,
 )
-"""A question in the tokens of a chat template, which the model's own template would put around it again."""
+"""A question in the tokens of a chat template. They are removed, since the model's template adds them."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoryColumns:
-    """The columns that make the whole prompt."""
+    """The columns of a prompt: the question, and the columns before and after it."""
 
     prompt: str
     before: str | None = None
@@ -60,17 +63,17 @@ class StoryColumns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns in their order in the prompt."""
+        """The columns, in their order in the prompt."""
         return tuple(name for name in (self.before, self.prompt, self.behind, *self.sections) if name is not None)
 
     def giving_away(self, values: Values, golds: Sequence[str]) -> str | None:
-        """Return a column next to the question that ends with one of these golds as the answer, or None."""
+        """Return another column than the question that ends with one of these golds as the answer, or None."""
         texts = {name: story_text(values.get(name)) or "" for name in (self.before, self.behind) if name is not None}
         ends = ((name, text.strip()[-ENDING:]) for name, text in texts.items())
         return next((name for name, end in ends for gold in golds if _announces(end, gold)), None)
 
     def whole_prompt(self, values: Values) -> str | None:
-        """Return the prompt with its other parts, or None if it has no other parts."""
+        """Return the prompt from all its columns, or None if it has a single column."""
         question, is_chat = read_prompt(values.get(self.prompt))
         if not isinstance(question, str):
             return None
@@ -94,10 +97,10 @@ class StoryColumns:
 def story_columns(
     samples: Samples, prompt: str, golds: Sequence[Sequence[str]] = (), *, have_options: bool = False
 ) -> StoryColumns:
-    """Return the columns of the sample records that belong to the prompt's.
+    """Return the columns of the prompt in sample records.
 
-    `golds` has the answers of each record, to search for them in a text next to the question. A solution is never part
-    of a prompt.
+    `golds` has the golds of each record, by which columns with answers and solutions are recognised. A solution is
+    never part of a prompt.
     """
     columns = dict.fromkeys(name for values in samples for name in values)
 
@@ -124,10 +127,11 @@ def count_words(text: str) -> int:
 
 
 _HAN = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
+"""A Chinese or Japanese character."""
 
 
 def story_text(value: Any) -> str | None:
-    """Return the text of a story: a text, a list of texts, or titles next to sentences as in HotpotQA."""
+    """Return the text of a story, which is a text, a list of texts, or titles with sentences as in HotpotQA."""
     if isinstance(value, Mapping):
         titles, sentences = value.get("title"), value.get("sentences")
         if isinstance(titles, list) and isinstance(sentences, list):
@@ -144,7 +148,7 @@ def story_text(value: Any) -> str | None:
 
 
 Asked = tuple[str, str, Sequence[str]]
-"""A text, the question next to it, and its golds."""
+"""A text, its question, and the golds."""
 
 
 def _asked_of(name: str, samples: Samples, prompt: str, golds: Sequence[Sequence[str]]) -> list[Asked]:
@@ -158,7 +162,7 @@ def _asked_of(name: str, samples: Samples, prompt: str, golds: Sequence[Sequence
 
 
 def are_solutions(asked: Sequence[Asked]) -> bool:
-    """Say whether half of the texts give the gold away: they call it the answer, or work it out from the question."""
+    """Return whether at least half of the texts are solutions: they announce gold, or derive it from the question."""
     solutions = sum(
         any(_announces(text, gold) or _works_out(text, question, gold) for gold in golds)
         for text, question, golds in asked
@@ -167,24 +171,24 @@ def are_solutions(asked: Sequence[Asked]) -> bool:
 
 
 ENDING = 120
-"""The last characters of a text that make it a solution where they say the answer, also if other texts of the column
-are not solutions."""
+"""The number of last characters of a text in which an announced answer makes the text a solution."""
 _ANNOUNCED = re.compile(
     r"\b(?:answer|solution|result)s?\b(?:\s+(?:to|of|for)\s+[^.?!]{1,60}?)?\s*(?:is|are|was|equals|[:=])"
     r"|\\boxed\s*\{|####|(?:正确)?(?:答案|结果)(?:就?是|为|[:：])|(?<![回问])答[:：]",
     re.IGNORECASE,
 )
-"""Words before an answer."""
+"""Words that announce an answer."""
 _STEPS = re.compile(r"[=≈]|\b(?:equals|so|therefore|thus|hence|gives|get|makes?)\b|因此|所以|得", re.IGNORECASE)
-"""Signs of a text that works something out."""
+"""Signs of a derivation."""
 _AMOUNT = re.compile(r"\d+(?:[.,]\d+)*")
 _CONTENT = re.compile(r"[a-z]{4,}|(?=([\u4e00-\u9fff]{2}))")
+"""A word of four or more letters, or two neighbouring Chinese characters."""
 _COMMON = frozenset("what which when where from that this with many much does have find value problem level".split())
-"""Words of most questions, which tie none to a text."""
+"""Words of most questions, which do not show that a question is about a text."""
 
 
 def _announces(text: str, gold: str) -> bool:
-    """Say whether a text calls the gold the answer: `So the answer is 408.`"""
+    """Return whether a text announces gold as the answer: `So the answer is 408.`"""
     gold = gold.strip().strip("$").casefold()
     for match in _ANNOUNCED.finditer(text):
         rest = text[match.end() : match.end() + len(gold) + ENDING].lstrip(" \t\n:：*_$`\"'([{").casefold()
@@ -195,7 +199,7 @@ def _announces(text: str, gold: str) -> bool:
 
 
 def _works_out(text: str, question: str, gold: str) -> bool:
-    """Say whether a text takes numbers of the question through steps to a gold at its end."""
+    """Return whether a text derives gold, at its end, from numbers of the question."""
     numbers, gold = set(_AMOUNT.findall(question)), gold.strip().strip("$")
     head, mark, unit = text.strip().rpartition(gold)
     if not (mark and numbers and gold and gold not in question) or len(unit) > ENDING // 6 or _AMOUNT.search(unit):
@@ -205,7 +209,7 @@ def _works_out(text: str, question: str, gold: str) -> bool:
 
 
 def _stands_alone(question: str, text: str, gold: str) -> bool:
-    """Tell whether a question about numbers is independent of a text that contains its gold by chance."""
+    """Return whether a question about numbers does not need a text, which contains gold only by chance."""
     numbers = set(_AMOUNT.findall(question))
     if not numbers or _AMOUNT.fullmatch(gold) is None:
         return False
@@ -219,11 +223,11 @@ def _content_words(text: str) -> set[str]:
 
 
 _SHORT = re.compile(r".|\d{1,2}")
-"""A short gold, which many texts contain by chance."""
+"""A gold so short that many texts contain it by chance."""
 
 
 def _is_asked_about(name: str, samples: Samples, prompt: str, golds: Sequence[Sequence[str]]) -> bool:
-    """Say whether questions are about the text in a column: it has their answers, or they mean nothing without it."""
+    """Return whether questions are about the text in a column: it has their answers, or they refer to it."""
     if not (pairs := _asked_of(name, samples, prompt, golds)):
         return False
     answered = sum(
@@ -231,12 +235,12 @@ def _is_asked_about(name: str, samples: Samples, prompt: str, golds: Sequence[Se
         for text, question, few in ((text, question, accepted[:1]) for text, question, accepted in pairs)
     )
     pointing = sum(POINTS.search(question) is not None for _, question, _ in pairs)
-    # The same question about several texts needs its text.
+    # If the same question is asked about several texts, it needs its text.
     texts_of: dict[str, set[str]] = {}
     for text, question, _ in pairs:
         texts_of.setdefault(question, set()).add(text)
     repeated = sum(len(texts) > 1 for texts in texts_of.values())
     if 2 * answered >= len(pairs) or 2 * pointing >= len(pairs) or 4 * repeated >= len(texts_of):
         return True
-    # Notes are given for every row, a premise only if the question needs one.
+    # Unlike notes, a premise is empty in rows whose question needs none.
     return name.lower() in PREMISES and any(name in values and not values[name] for values in samples)

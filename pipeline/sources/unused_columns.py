@@ -1,11 +1,11 @@
-"""Names the columns that no row carries, with a hint for those that look like something.
+"""Finds the unused columns of a source, with hints on their likely use.
 
     {"question": "...", "answer": "72", "aliases": ["72", "seventy-two"], "difficulty": 3, "pre_text": ["In 2008 ..."]}
     ->  aliases (has the gold among others: data.columns.golds=aliases), difficulty (a measure),
         pre_text (a text: do questions need it?)
 
-A column is used where its text stands in the prompt, the context, the gold, the solution or the verifier's arguments.
-The others are in `meta`; a dry run names all of them, `ingest` those on which a verdict may depend.
+A column is used if its text is in the prompt, the context, the gold, the solution or the verifier's arguments. Other
+columns are stored in `meta`. A dry run lists all of them; `ingest` lists those on which a verdict may depend.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from truegold.verifiers.row_kinds import are_tests
 from truegold.verifiers.strict_json import parse_structure
 
 LOOKED_AT = 20
-"""Records that are looked at."""
+"""The number of records by which unused columns are found."""
 TEXTS = (
     *STORIES,
     *CONTEXTS,
@@ -53,29 +53,30 @@ TEXTS = (
     "facts",
     "reference_text",
 )
-"""Columns that may hold what a question is about."""
+"""Columns that may hold the text that a question is about."""
 FILES = ("file_name", "file_path", "file", "files", "attachment", "attachments")
 _SPEAKS_OF_FILE = re.compile(r"\b(?:attach(?:ed|ment)|spreadsheet|(?:this|the) file)\b|附件", re.IGNORECASE)
+"""Words of a question about an attached file."""
 MEASURES = ("difficulty", "level", "grade", "rating", "pass_rate", "solve_rate", "llama8b_solve_rate", "score")
 _RESPONSES = (*NAMES["response"], *NAMES["solution"], "generated_solution", "cot", "chain_of_thought", "reasoning")
 
 
 @dataclass(frozen=True, slots=True)
 class UnusedColumn:
-    """A column that no row carries."""
+    """An unused column of a source."""
 
     name: str
     hint: str = ""
-    """A likely use of the column, and what to type for that; empty if none is likely."""
+    """A likely use of the column, with the setting for it; empty for none."""
     decides: bool = False
-    """Whether a verdict may depend on it."""
+    """Whether a verdict may depend on the column."""
 
     def __str__(self) -> str:
         return f"{self.name} ({self.hint})" if self.hint else self.name
 
 
 def unused_columns(config: SourceConfig, layout: Layout, records: Sequence[Record]) -> list[UnusedColumn]:
-    """Return the columns of the records that none of their rows carries, in their order."""
+    """Return the unused columns of the records, in their order."""
     if layout.restore is not None:
         return []
     builder = RowBuilder(config, layout, "", RowWarnings())
@@ -92,7 +93,7 @@ def unused_columns(config: SourceConfig, layout: Layout, records: Sequence[Recor
 
 
 def describe_unused(columns: Iterable[UnusedColumn]) -> str:
-    """Return the columns as one line, those with hints first."""
+    """Return the columns on one line, columns with hints first."""
     return ", ".join(map(str, sorted(columns, key=lambda column: not column.hint)))
 
 
@@ -102,7 +103,7 @@ def _values(name: str, pairs: Sequence[tuple[Row, Record]]) -> list[tuple[Row, A
 
 
 def _is_carried(name: str, pairs: Sequence[tuple[Row, Record]]) -> bool:
-    """Say whether the text of a column, or one of its list, stands somewhere in most rows; or that it is empty."""
+    """Return whether most rows contain the text of a column, or one text of its list; true for an empty column."""
     filled = _values(name, pairs)
     carried = 0
     for row, value in filled:

@@ -1,4 +1,4 @@
-"""Tells hard, mislabeled and ill-posed problems apart, from the answers of systems, rules and an asked model."""
+"""Tells hard, mislabeled and ill-posed problems apart, by the answers of systems, by rules and by an asked model."""
 
 from truegold.pipeline.suspicion.stage import suspect
 

@@ -1,16 +1,16 @@
-r"""Labelled problems, the answers that systems gave to them, and classes of answers of equal meaning.
+r"""Labelled problems, the answers that systems gave to them, and classes of equal answers.
 
     LabelledProblem("17", gold="18", prompt="Janet's ducks lay 16 eggs ...")
-    Sample("17", system="model-a", answer="26")                          an answer that was extracted before
+    Sample("17", system="model-a", answer="26")                          an extracted answer
     Sample("17", system="model-a", response="So it is \\boxed{26}.")     a whole response
 
-Several samples of one system for one problem are repeated draws. A sample that a verifier has judged before brings its
-`score`, and is not judged again. Class 0 is the label's, the others are alternatives:
+Several samples of one system for one problem are repeated draws. A sample with the `score` of an earlier verdict is not
+judged again. Answers that agree with the label are class 0; the other classes are alternatives:
 
     gold "1/2", answers "0.5", "\frac12", "2", "2.0", "3"   ->   label 2 votes; "2" 2 votes; "3" 1 vote
 
-Equal texts and equal whole numbers are joined without a verifier; the problem's verifier compares what is left, each
-pair of distinct forms once and at most `MAX_COMPARISONS` of them for a problem.
+Equal texts and equal whole numbers are joined without a verifier. The problem's verifier compares the other pairs of
+distinct forms, each pair once and at most `MAX_COMPARISONS` pairs a problem.
 """
 
 from __future__ import annotations
@@ -24,76 +24,79 @@ from truegold.verifiers import ConfigError, GuardError, Item, Verifier, gold_res
 from truegold.verifiers.running.batch import verify_one
 
 _ONE_OF_A_FEW = re.compile(r"\s*(?:\(?[A-Za-z]\)?[.:]?|yes|no|true|false|是|否|对|错)\s*", re.IGNORECASE)
-"""A letter, "(B)", or a truth value."""
+"""A closed answer: a letter such as "(B)", or a truth value."""
 MAX_CHARS = 200
-"""Longer texts are not final answers: they are not looked at for numbers, and are compared by beginning and length."""
+"""The most characters of a final answer. Longer texts are compared by their beginning and their length."""
 _DIGIT_RUN = re.compile(r"\d{1,3}(?:,\d{3})+|\d+")
-"""Each number of a gold, without its decimals: "1,234" and "56" of "1,234.56"."""
+"""A run of digits in a gold: "1,234" and "56" in "1,234.56"."""
 _WHOLE_AMOUNT = re.compile(r"[-+−]?\$?(\d[\d,]*)(?:\.0*)?")
-"""A whole number as extraction may leave it: "$1,", "18.0"."""
+"""A whole number, possibly cut short by extraction: "$1,", "18.0"."""
 MAX_COMPARISONS = 200
-"""Pairs of forms that the verifier compares for one item: a thousand distinct texts must not cost a million
-comparisons. Each form beyond the limit is a class of its own."""
+"""The most pairs of forms that the verifier compares for a problem. A form that was not compared is a separate class.
+
+Without a limit, a thousand distinct texts would take half a million comparisons.
+"""
 _WHOLE = re.compile(r"[-+−]?(?:\d{1,3}(?:,\d{3})+|\d{1,40})(?:\.0{1,6})?")
 """A whole number that is written in full: "1,234", "18.0"; not "1,23"."""
 _LETTER = re.compile(r"\(?([A-Za-z])\)?[.:]?")
+"""The letter of an option: "B", "(B)", "B."."""
 LABEL_CLASS = 0
 """The class of the answers that agree with gold."""
 UNJUDGED_CLASS = -1
 """The class of the answers that could not be judged."""
 CUT_CLASS = -2
-"""The class of the answers that are a part of gold: extraction may have cut them short."""
+"""The class of answers that are a part of gold, which extraction may have cut short."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledProblem:
-    """One labelled problem."""
+    """A problem with its label."""
 
     id: str
-    """The name by which samples know the item."""
+    """The name by which samples refer to the problem."""
     gold: str | None
-    """The label, or None if there is none to suspect."""
+    """The label, or None for a problem without one."""
     prompt: str | None = None
-    """Optional; prompt and solution serve only as a weak guess at the item's difficulty."""
+    """The prompt, if known. Prompt and solution only serve for a rough guess at the difficulty."""
     solution: str | None = None
-    """A worked solution; optional, like the prompt."""
+    """A worked solution, if known."""
     verifier: str = "math"
-    """The verifier that decides whether a sample gives the label."""
+    """The verifier that decides whether a sample agrees with the label."""
     verifier_args: str = "{}"
     """A JSON object, as in the canonical row."""
     source: str = ""
-    """The file or the set that it comes from: sources differ in how many of their labels are at fault."""
+    """The file or data set of the problem. Sources differ in their shares of wrong labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One answer of one system to one item: the extracted `answer`, or the whole `response`."""
+    """An answer of a system to a problem: the extracted `answer`, or the whole `response`."""
 
     id: str
-    """The item's."""
+    """The id of the problem."""
     system: str
     """The model or the person that answered."""
     answer: str | None = None
-    """The answer, where it was extracted before."""
+    """The extracted answer, if it is known."""
     response: str | None = None
-    """The whole response, where the verifier is to extract the answer."""
+    """The whole response, from which the verifier extracts the answer."""
     score: float | None = None
     """The score of an earlier verdict in [0, 1], or None if the verifier could not judge."""
     judged: bool = False
-    """Whether there was an earlier verdict."""
+    """Whether there is an earlier verdict."""
     step: int | None = None
-    """The step of the system's training at which it was drawn."""
+    """The training step of the system at which the sample was drawn."""
     doubts: bool | None = None
-    """Whether the whole response finds the problem lacking (`doubts`), or None if there is none."""
+    """Whether the response says that the problem lacks something (`doubts`); None without a whole response."""
 
 
 def has_open_answer(item: LabelledProblem) -> bool:
-    """Whether the answer is not one of a few, where independent errors would agree by chance."""
+    """Return whether the answer is open: not one of a few options, on which independent errors agree by chance."""
     return item.verifier != "choice" and item.gold is not None and not _ONE_OF_A_FEW.fullmatch(item.gold)
 
 
 def is_cut_short(answer: str, gold: str) -> bool:
-    """Whether the answer is a whole number that gold begins or ends with, gold having more than that.
+    """Return whether the answer is a whole number and only the first or last part of gold.
 
     Gold "1,234" and answer "1" or "234", gold "3:45" and answer "3"; not gold "1,234" and answer "12".
     """
@@ -115,26 +118,26 @@ def is_cut_short(answer: str, gold: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class AnswerForm:
-    """A distinct text among an item's answers."""
+    """A distinct text among the answers to a problem."""
 
     text: str
     count: int
-    """The samples that have it."""
+    """The number of samples with this text."""
     agrees: bool | None = None
-    """Whether it agrees with gold, or None if that is still to be judged."""
+    """Whether the text agrees with gold, or None if it is not judged yet."""
     unjudged: bool = False
-    """Whether a verifier could not judge it."""
+    """Whether a verifier could not judge the text."""
 
 
 def classify(problem: LabelledProblem, forms: Sequence[AnswerForm]) -> tuple[list[int], list[str]]:
-    """Return the class of each form, and a text for each alternative, from class 1 on, by falling count.
+    """Return the class of each form, and the text of each alternative (class 1, 2, ...), the most frequent first.
 
-    ConfigError where the problem names a verifier that does not exist. Where the verifier judges programs no two texts
-    can be compared, and each is an alternative of its own.
+    A verifier of programs cannot compare texts, so each text is a separate alternative. Raises ConfigError if the
+    problem's verifier does not exist.
     """
     comparer = _Comparer(problem)
     classes = [UNJUDGED_CLASS] * len(forms)
-    alternatives: list[list[int]] = []  # The forms of each alternative, the most frequent first.
+    alternatives: list[list[int]] = []  # The forms of each alternative, the most frequent form first.
     by_key: dict[str, list[int]] = {}
     for index in sorted(range(len(forms)), key=lambda index: (-forms[index].count, forms[index].text)):
         text, agrees = forms[index].text, forms[index].agrees
@@ -164,9 +167,9 @@ def classify(problem: LabelledProblem, forms: Sequence[AnswerForm]) -> tuple[lis
 
 @lru_cache(maxsize=256)
 def key_of(text: str) -> str:
-    """Return a key that is equal for texts that mean the same for certain.
+    """Return a key that is equal only for texts with certainly the same meaning.
 
-    These are texts of the same whole number, and texts that differ in runs of blanks alone.
+    These are spellings of one whole number, and texts that differ only in runs of spaces.
     """
     plain = text[:MAX_CHARS].strip().strip("$").strip().rstrip(".")
     if _WHOLE.fullmatch(plain):
@@ -176,7 +179,8 @@ def key_of(text: str) -> str:
 
 
 def differ_for_certain(left: str, right: str) -> bool:
-    """Whether two texts are whole numbers, or letters of options, that differ: no verifier has to compare them."""
+    """Return whether two texts are whole numbers, or letters of options, that differ: no verifier has to compare
+    them."""
     left, right = key_of(left), key_of(right)
     if left == right:
         return False
@@ -197,7 +201,7 @@ class _Comparer:
         self._comparisons_left = MAX_COMPARISONS
 
     def agrees_with_gold(self, text: str) -> bool | None:
-        """Whether an answer agrees with gold, or None if that cannot be judged."""
+        """Return whether an answer agrees with gold, or None if it cannot be judged."""
         if self._gold is None or self._is_for_programs:
             return None
         if key_of(self._gold) == key_of(text):
@@ -207,7 +211,7 @@ class _Comparer:
         return self._verify(self._gold, text)
 
     def are_same(self, left: str, right: str) -> bool:
-        """Whether two answers are equal by the verifier; False once the budget is spent."""
+        """Return whether the verifier finds two answers equal. Return False once the budget is spent."""
         if self._is_for_programs or differ_for_certain(left, right) or self._comparisons_left <= 0:
             return False
         self._comparisons_left -= 1
@@ -219,7 +223,7 @@ class _Comparer:
             verdict = verify_one(Item(text if response is None else response, gold, self._name, self._arguments))
         except GuardError:
             raise
-        except Exception:  # A user's verifier may raise anything on an odd answer, which says nothing about gold.
+        except Exception:  # A user's verifier may raise any exception on an odd answer; this is not evidence.
             return None
         return None if verdict.score is None else verdict.score == 1.0
 

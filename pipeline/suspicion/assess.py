@@ -4,32 +4,32 @@
                                                    -> posterior, prior learnt -> is the label outvoted?
     suspicion by votes, wording, rules, asked model -> joined -> tier
 
-No reviewed labels are used: everything is learned from the agreement of systems. The order of samples does not matter.
-The order of problems does, because errors come in runs, for example if a whole section of labels is shifted:
+No reviewed labels are used: all is learned from the agreement of systems. The order of samples does not matter. The
+order of problems does, because errors come in runs, for example if the labels of a whole section are shifted:
 
     suspicions 0.9 0.8 [0.3] 0.9 ... in a file whose mean is 0.05  ->  0.3 becomes more than 0.8
 
 The rate of faulty labels around a problem is the mean suspicion of its neighbours, or of its source, shrunk towards
-that of the file (empirical Bayes). The width and the amount of shrinking are chosen by the likelihood of each problem
-given the others. One choice is to ignore neighbours, so a file without runs does not change.
+the mean of the file (empirical Bayes). The number of neighbours and the amount of shrinking maximise the likelihood of
+each problem given the others. One option is to ignore neighbours, so a file without runs does not change.
 
 If the problem is ill-posed, able systems give many different answers; if the label is wrong, they agree on another one.
 Evidence of rules and an asked model is added (`joined`).
 
 The tier is a recommendation: `drop`, `review` or `keep`.
 
-    wrong with 0.98; 12 systems, worth 9, have answered; gold "18"        ->  drop
-    all of 14 systems deny gold "C" for "A", in a file of clean labels    ->  review: able systems share misconceptions
-    the same, in a file with 30 % of wrong labels                         ->  drop (`closed_labels`)
-    the same, but one model sampled eight times                           ->  review: its errors may be the label's
-    ten of twelve answers are "1", the gold "1,800"                       ->  review: they look cut short by extraction
+    suspicion 0.98; 12 systems, worth 9 independent ones; gold "18"       ->  drop
+    all of 14 systems answer "A", gold "C", in a file of clean labels     ->  review: able systems share misconceptions
+    all of 14 systems answer "A", gold "C", in a file with 30 % of wrong labels   ->  drop (`closed_labels`)
+    one model answers "A" eight times, gold "C"                           ->  review: the model may be wrong
+    ten of twelve answers are "1", gold "1,800"                           ->  review: extraction may have cut them short
 
 If at least three strong systems have answered, a row is dropped by its suspicion and their votes. Otherwise it is
-dropped by the probability that its label is wrong, with the file's own noise, abilities and shared errors
-(`population`). A pass rate of 0 alone drops nothing.
+dropped by the probability that its label is wrong, given the noise, abilities and shared errors that were learnt from
+the file (`population`). A pass rate of 0 alone does not drop a row.
 
-The evidence is for a reviewer: the systems that gave the label, those that gave the alternative, and the log odds of
-each source of evidence.
+The evidence is for a reviewer: the systems that gave the label, the systems that gave the alternative, and the log odds
+of each source of evidence.
 
     {"passes": {"weak": [5, 20], "strong": [0, 20]}, "alternative_support": {"weak": [3, 20], "strong": [19, 20]},
      "history": {"label": [0.6, 0.1], ...}, "log_odds": {"prior": -2.9, "samples": 1.2, "model": 3.1}, ...}
@@ -75,53 +75,54 @@ Array = NDArray[np.float64]
 HALF_WIDTHS = (10, 20, 40)
 """The numbers of neighbours on each side that are tried."""
 SAME_SOURCE = -1
-"""A half width that means: the neighbours are all rows of the same source."""
+"""The half width for which the neighbours are all rows of the same source."""
 SHRINKAGES = (3.0, 10.0, 30.0, 100.0, 300.0)
-"""How many neighbours' worth the file's mean rate counts."""
+"""The weights of the file's mean rate that are tried, in numbers of neighbours."""
 MIN_GAIN = 4.0
-"""Gain in log likelihood below which the neighbours are left out: two parameters are chosen (Akaike), twice over."""
+"""The least gain in log likelihood for which neighbours are used: twice Akaike's penalty for the two parameters."""
 FLOOR = 1e-6
-"""Suspicions are kept this far from 0 and 1 before their odds are taken."""
+"""The least distance of a suspicion from 0 and 1, to keep its odds finite."""
 GROUPS = ("weak", "middle", "strong")
 """Thirds of the systems by ability. With fewer than three systems, all are in the last third."""
 STRONG_RATE = 0.9
-"""Systems that are right this often, by the truth as far as it is known, are counted apart."""
+"""The share of right answers, by the estimated truth, from which a system is strong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """The result of one item's samples."""
+    """The assessment of a row: its suspicion, tier and evidence."""
 
     id: str
     suspicion: float | None
     """The probability that the row is at fault, or None without evidence."""
     ill_posed: float | None
-    """The probability that its problem is ill-posed."""
+    """The probability that the problem is ill-posed."""
     label_wrong: float | None
-    """The probability that its label alone is, or None if there is no answer."""
+    """The probability that only the label is wrong, or None without answers."""
     tier: SuspicionTier
     evidence: dict[str, Any]
-    """Counts that a reviewer can check; JSON-able."""
+    """Counts that a reviewer can check, as data for JSON."""
     suggestion: str | None
-    """The alternative answer, where able systems rather give that than the label."""
+    """The alternative answer, if able systems prefer it to the label."""
 
     @property
     def is_measured(self) -> bool:
-        """Whether it rests on samples or on a model that was measured, so that a mean over rows means something."""
+        """Return whether it rests on samples or on a model that was measured, so that a mean over rows means
+        something."""
         return self.label_wrong is not None or self.evidence.get("asked", {}).get("ratio") is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The systems and labels as learnt from all items together; for reports."""
+    """The fitted systems and labels of the whole file, for reports."""
 
     learnt: Learnt
     agreement: Array
-    """(m,), the share of a system's answers that agree with the label."""
+    """(m,), the share of each system's answers that agree with the label."""
     strength: Array
-    """(m,), the share of each system's answers that agrees with the estimated truth."""
+    """(m,), the share of each system's answers that agree with the estimated truth."""
     half_width: int
-    """The number of neighbours on each side that are used; 0: none, `SAME_SOURCE`: all rows of the source."""
+    """The number of neighbours used on each side: 0 for none, `SAME_SOURCE` for all rows of the source."""
 
     @property
     def wrong_labels(self) -> float | None:
@@ -140,10 +141,10 @@ def assess(
     others: Mapping[str, OtherEvidence] = MappingProxyType({}),
     asked_model: AskedModel = UNKNOWN_MODEL,
 ) -> tuple[Fit, Iterator[Assessment]]:
-    """Return the fitted values, and an assessment for each item, in order. Raises ValueError if votes belong to other
-    items.
+    """Return the fitted values, and an assessment for each item, in order.
 
-    others: the evidence other than votes, by the ids of items. asked_model: the measurement of the asked model.
+    `others` has the evidence other than votes by item id, `asked_model` the measurement of the asked model. Raises
+    ValueError if the number of items differs from that of the votes.
     """
     if len(problems) != votes.n_items:
         raise ValueError(f"{len(problems)} items, but votes on {votes.n_items}")
@@ -156,7 +157,7 @@ def assess(
     agreement, strength = _rates(votes.of_items(chosen), learnt)
     votes = votes.reweight(learnt.system_weight)
     wrong = read(votes, learnt.population, features).outvoted
-    # With the learnt prior, which is confident, the suspicion of ambiguous items would be far below their share of bad.
+    # The learnt prior is confident: with it, the suspicion of ambiguous items would be far below their share of faults.
     undecided = replace(learnt.population, prior=UNDECIDED)
     readings = read(votes, undecided, features)
     suspicion = pooled_fault(readings.fault, votes, undecided, features)
@@ -167,7 +168,7 @@ def assess(
 
 
 def _rates(votes: Votes, learnt: Learnt) -> tuple[Array, Array]:
-    """Return (m,) each: the shares of a system's answers that agree with the label, and with the truth so far."""
+    """Return the share of each system's answers that agree with the label, and with the estimated truth; (m,) each."""
     seen = np.maximum(votes.table().sum(axis=0), 1e-9)
     agreeing = votes.table(votes.answer_class == LABEL_CLASS).sum(axis=0)
     return agreeing / seen, learnt.right(votes).sum(axis=0) / seen
@@ -249,15 +250,15 @@ def _assessments(
 def with_neighbours(suspicion: Array, sources: Sequence[str] = ()) -> tuple[Array, int]:
     """Return the suspicions corrected by neighbours, and the number of neighbours on each side.
 
-    suspicion: (n,) in the order of the file, from samples only. sources: the sources of the n items, if there are
-    several. If neighbours do not help, their number is 0, and the suspicions stay. `SAME_SOURCE` means all rows of a
-    source.
+    `suspicion` (n,) is from samples only, in the order of the file. `sources` has the source of each item, if there are
+    several. If neighbours do not help, their number is 0, and the suspicions are unchanged. `SAME_SOURCE` stands for
+    all rows of the source.
     """
     if len(suspicion) < 3:
         return suspicion.copy(), 0
     clipped = np.clip(suspicion, FLOOR, 1.0 - FLOOR)
     rate = float(clipped.mean())
-    # The evidence is the Bayes factor that led from the rate to the suspicion.
+    # The evidence is the Bayes factor between the rate (prior) and the suspicion (posterior).
     evidence = clipped / (1.0 - clipped) * (1.0 - rate) / rate
     best = float(np.log(rate * evidence + 1.0 - rate).sum()) + MIN_GAIN
     chosen: tuple[Array, int] = suspicion.copy(), 0
@@ -276,7 +277,7 @@ def with_neighbours(suspicion: Array, sources: Sequence[str] = ()) -> tuple[Arra
 
 
 def _sum_of_neighbours(values: Array, half_width: int) -> tuple[Array, Array]:
-    """Return the sum and the count of the neighbours of each value, without the value itself."""
+    """Return the sum and the number of the neighbours of each value, without the value itself."""
     index = np.arange(len(values))
     low = np.maximum(0, index - half_width)
     high = np.minimum(len(values), index + half_width + 1)
@@ -285,7 +286,7 @@ def _sum_of_neighbours(values: Array, half_width: int) -> tuple[Array, Array]:
 
 
 def _sum_of_source(values: Array, sources: Sequence[str]) -> tuple[Array, Array]:
-    """Return the sum and the count of the other values of each value's source."""
+    """Return, for each value, the sum and the number of the other values of the same source."""
     _, index = np.unique(np.asarray(sources), return_inverse=True)
     total, count = np.bincount(index, weights=values)[index], np.bincount(index)[index].astype(np.float64)
     return total - values, count - 1.0
@@ -293,7 +294,7 @@ def _sum_of_source(values: Array, sources: Sequence[str]) -> tuple[Array, Array]
 
 @dataclass(frozen=True, slots=True)
 class _ItemVotes:
-    """The entries of one item."""
+    """The votes on one item."""
 
     system: NDArray[np.int32]
     answer_class: NDArray[np.int32]
@@ -302,7 +303,7 @@ class _ItemVotes:
     """The class of the favoured alternative; 0 if there is none."""
 
     def count(self, answer_class: int, chosen: NDArray[np.bool_]) -> int:
-        """Return the samples of the chosen entries that are of a class."""
+        """Return the number of samples of a class among the chosen entries."""
         return int(self.samples[chosen & (self.answer_class == answer_class)].sum())
 
 
@@ -315,7 +316,7 @@ class _Witnesses:
         self._family = votes.family
 
     def count_models(self, votes: _ItemVotes) -> Heard:
-        """Return how many models answered, and how many they are worth, shared errors taken into account."""
+        """Return the number of models that answered, and of independent ones that they are worth."""
         weight: dict[int, float] = {}
         strong: dict[int, float] = {}
         for system in np.unique(votes.system).tolist():
@@ -328,7 +329,7 @@ class _Witnesses:
         return Heard(len(weight), sum(weight.values()), len(strong), sum(strong.values()), share)
 
     def describe(self, votes: _ItemVotes, heard: Heard) -> dict[str, Any]:
-        """Return the evidence; JSON-able. Entropy is in bits, over the shares of the classes."""
+        """Return the evidence as data for JSON. Entropy is in bits, over the shares of the classes."""
         everybody = np.ones(len(votes.system), dtype=bool)
         total = int(votes.samples.sum())
         wrong = total - votes.count(LABEL_CLASS, everybody)
@@ -359,8 +360,9 @@ class _Witnesses:
         }
 
     def _history(self, votes: _ItemVotes) -> dict[str, Any]:
-        """Return the shares of label and alternative at the first and the last checkpoint, over the models that have
-        several.
+        """Return the shares of label and alternative at the first and the last checkpoint.
+
+        Only models with several checkpoints are counted.
         """
         first, last = [], []
         for family in np.unique(self._family[votes.system]):
@@ -382,7 +384,7 @@ class _Witnesses:
 
 
 def _ability_groups(theta: Array) -> NDArray[np.intp]:
-    """Return the index in `GROUPS` of each system."""
+    """Return the index of each system's group in `GROUPS`."""
     m = len(theta)
     if m < len(GROUPS):
         return np.full(m, len(GROUPS) - 1, dtype=np.intp)

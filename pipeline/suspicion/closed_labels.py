@@ -1,13 +1,13 @@
-"""Expected share of wrong labels among the closed questions whose label every model denies for one other answer.
+"""Expected share of wrong labels among the closed questions for which all models share another answer than the label.
 
-    models on one other answer than the label:  13   14 of 14
-    questions, 2 % of labels replaced           30   79        ->  at least 59 of 100 of the last are wrong
-    questions, 30 % of labels replaced          80  546        ->  at least 94 of 100 are wrong
+    models that share another answer            13 of 14   14 of 14
+    questions, 2 % of labels replaced           30         79          ->  at least 59 % of the 79 are wrong
+    questions, 30 % of labels replaced          80         546         ->  at least 94 % of the 546 are wrong
 
-Four options are few: able models share misconceptions, and all of them on one letter may be wrong together. How often
-that happens the file itself tells. Where a label is right, the models that share another answer are about as often all
-of them as all but one. Where it is wrong, they are on the truth as they are on right labels elsewhere: mostly all. So
-two counts tell the two apart, with w wrong labels, and shares r and s of the right ones that all and all but one give:
+With only four options, all models may share a misconception and choose the same wrong letter. The file itself shows how
+often. Misconceptions lead all models to a wrong answer about as often as all but one. But if a label is wrong, the
+models choose the true answer as they choose right labels: let r be the share of right labels that all models choose,
+and s the share that all but one choose. Then two counts determine the number w of wrong labels:
 
     all models deny the label = w r + misconceptions        all but one do, for one answer = w s + misconceptions
 """
@@ -23,14 +23,14 @@ from truegold.pipeline.suspicion.answer_classes import LABEL_CLASS
 from truegold.pipeline.suspicion.votes import Votes
 
 MIN_MODELS = 3
-"""Questions with fewer models on them are left out."""
+"""The fewest models of a question that is counted."""
 
 
 def unanimously_denied(votes: Votes) -> tuple[NDArray[np.bool_], float]:
-    """Return (n,): whether all models give one other answer to a closed question, and the share of wrong labels there.
+    """Mark the closed questions for which all models share another answer (n,), and return their share of wrong labels.
 
-    The share is a standard error below what is likeliest, and 0.0 if there are too few models or questions to tell. The
-    last checkpoint of a model speaks for it.
+    The share is one standard error below the most likely value; 0.0 with too few models or questions. Each model is
+    represented by its last checkpoint.
     """
     denied = np.zeros(votes.n_items, dtype=bool)
     closed = np.flatnonzero(votes.closed)

@@ -1,18 +1,18 @@
-r"""Responses that find the problem lacking: evidence that it is ill-posed, from whole responses.
+r"""Doubts: responses which say that the problem lacks something, as evidence that it is ill-posed.
 
     "... so the total cannot be determined, since the price is not given in the problem."     a doubt
     "Could you please provide the price? Assuming that each costs $2, it is \boxed{8}."        a doubt
-    "Let x be the price, and assume x > 0."                                                    none: a step
+    "Let x be the price, and assume x > 0."                                                    a step, not a doubt
 
-A system that says so of every problem says nothing of this one. So the doubts about a row are compared with those of
-the same systems about all rows of the file: with k doubts in n responses,
+A system may doubt every problem. So the doubts about a row are compared with those of the same systems about all rows
+of the file. With k doubts in n responses, the likelihood ratio is
 
     ratio = B(k + 1, n - k + 1) / prod over systems s of  b_s^k_s (1 - b_s)^(n_s - k_s)
 
-where B is the Beta function, the marginal likelihood of a share of which nothing is known, and b_s the mean of the
-posterior of Jeffreys' prior of the system's share. A row without doubts is not cleared by that: most systems rather
-invent a premise. One doubt alone counts nothing, and each further one at most `MOST_EACH`, k doubts of one system as
-k / (1 + (k - 1)/2) (`votes.SAME_SYSTEM`).
+The Beta function B is the marginal likelihood under a uniform prior. b_s is the system's share of doubts (posterior
+mean with Jeffreys' prior). A row without doubts is not cleared, because most systems rather invent a premise. A single
+doubt does not count. Each further doubt counts at most `MOST_EACH`, and k doubts of one system count as
+k / (1 + (k - 1)/2) doubts (`votes.SAME_SYSTEM`).
 """
 
 from __future__ import annotations
@@ -30,10 +30,13 @@ from truegold.pipeline.suspicion.answer_classes import Sample
 from truegold.pipeline.suspicion.votes import SAME_SYSTEM, NumberedNames
 
 MOST_EACH = 10.0
-"""The most that a further doubt raises the odds by. Of responses of models that were not shown the figure of a problem
-26 % had one, of others .6 %, so that one was worth 45 there; on ill-posed problems nothing was measured."""
+"""The most by which a further doubt multiplies the odds.
+
+On problems whose figure was not shown, 26 % of the responses had a doubt, on others .6 %: a factor of 45. The factor
+for ill-posed problems was not measured.
+"""
 MAX_CHARS = 20_000
-"""The end of a response that is looked at."""
+"""The number of characters at the end of a response that are searched."""
 _DOUBT = re.compile(
     "|".join(
         pattern
@@ -42,23 +45,24 @@ _DOUBT = re.compile(
     ),
     re.IGNORECASE,
 )
+"""Matches a doubt in a response (`doubts.toml`)."""
 
 
 def finds_lacking(response: str) -> bool:
-    """Return whether a response says that its problem cannot be answered as it stands, or invents what it lacks."""
+    """Return whether a response says that its problem cannot be answered, or assumes a missing premise."""
     return _DOUBT.search(response[-MAX_CHARS:]) is not None
 
 
 class DoubtCounter:
-    """Counts the doubts in the samples that pass by, eight bytes a response."""
+    """Counts the doubts in a stream of samples, in eight bytes a response."""
 
     def __init__(self, rows: NumberedNames) -> None:
         self._rows = rows
         self._systems: dict[str, int] = {}
-        self._heard = array("i")  # Two integers each: row, and twice the system, plus one for a doubt.
+        self._heard = array("i")  # Two integers a response: the row, and 2 * system + (1 for a doubt, else 0).
 
     def watch(self, samples: Iterable[Sample]) -> Iterator[Sample]:
-        """Yield the samples, in their order."""
+        """Yield the samples unchanged, and count their doubts."""
         for sample in samples:
             if sample.doubts is not None and (row := self._rows.get(sample.id)) is not None:
                 system = self._systems.setdefault(sample.system, len(self._systems))
@@ -66,7 +70,7 @@ class DoubtCounter:
             yield sample
 
     def log_ratios(self) -> Mapping[int, tuple[float, int, int]]:
-        """Return a mapping of the number of each row with doubts to its log likelihood ratio, doubts and responses."""
+        """Return for each row with doubts its log likelihood ratio, number of doubts and number of responses."""
         n_systems = max(1, len(self._systems))
         heard = np.frombuffer(self._heard, dtype=np.int32).reshape(-1, 2).astype(np.int64)
         cell, doubts = heard[:, 0] * n_systems + heard[:, 1] // 2, heard[:, 1] % 2

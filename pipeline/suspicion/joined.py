@@ -5,27 +5,28 @@
 There are three hypotheses: the row is sound, its problem is ill-posed, or only its label is wrong. Votes give evidence
 on all three (`label_posterior`), other sources only on the problem:
 
-    samples   the shares of the three by votes, against the share of ill-posed rows by all votes of the file
-    wording   a wording with several readings, which systems read by habit (`wording`)
-    doubts    responses that find the problem lacking (`doubts`)
-    rules     the rule with the highest precision among those that call the problem ill-posed (`rule_ratio`)
-    model     the likelihood ratio of an asked model's outcome, by known problems and by the votes (`weigh_verdicts`)
+    samples   the probabilities of the three by votes, relative to the share of ill-posed rows by all votes of the file
+    wording   a wording that allows several readings (`wording`)
+    doubts    responses which say that the problem lacks something (`doubts`)
+    rules     the most precise rule among those that call the problem ill-posed (`rule_ratio`)
+    model     the likelihood ratio of an asked model's outcome, from known problems and the votes (`weigh_verdicts`)
 
 Sources that read the same text share errors. Among sources that point in the same direction, the strongest counts fully
-and each other one by the factor `FURTHER`. So two of equal weight count 5/3, the design effect of a correlation of .2
+and every other one by the factor `FURTHER`. So two equal sources count 5/3, the design effect of a correlation of .2
 (Kish 1965, 5.4).
 
 The prior is the configured share of ill-posed rows, corrected by the votes of the file. The likelihood ratios of an
 asked model are estimated from known problems and from the file, by expectation-maximisation (Dempster, Laird and Rubin
-1977). For example, a model that finds faults in 15 of 648 rows cannot accuse a tenth of the sound ones; and if it finds
-more faults than its errors explain, the source has more faults (empirical Bayes).
+1977). A model that finds faults in only 15 of 648 rows, for example, cannot accuse a tenth of the sound ones. If it
+finds more faults than its errors explain, the source has more faults (empirical Bayes).
 
-    found in 178 of 200 known ill-posed problems, in 22 of 226 sound ones    faulty 9
-    the same, and in 15 of 648 rows, the ones that votes suspect             faulty 80
+    faults found                                                              ratio of a fault found
+    in 178 of 200 known ill-posed problems, and 22 of 226 sound ones          9
+    also in 15 of 648 rows of the file, which votes suspect as well           80
 
-A row without evidence has no posterior. If no rule fires, this is not evidence, because rules name few of the possible
-faults. The tier follows from the posterior. Rules, wordings, doubts and an unmeasured model can only send a row to
-review, not drop it.
+A row without evidence has no posterior. The absence of flags is not evidence, because rules cover few of the possible
+faults. The tier follows from the posterior. Rules, wordings, doubts and an unmeasured model can send a row to review,
+but cannot drop it.
 """
 
 from __future__ import annotations
@@ -48,43 +49,45 @@ from truegold.pipeline.tables.reasons import AskedModel
 Array = NDArray[np.float64]
 
 PRIOR = 0.05
-"""The share of ill-posed rows before anything is known, also where rules were measured."""
+"""The prior share of ill-posed rows, also in the corpora on which rules were measured."""
 PRIOR_ROWS = 20.0
-"""The rows that PRIOR, the file's share in each source, and known problems next to rows with votes count for."""
+"""The weight in rows of three priors: of PRIOR, of the file's share for each source, and of known problems."""
 ROUNDS = 50
+"""The rounds of expectation-maximisation."""
 FURTHER = 2 / 3
-"""The part of a source that counts next to a stronger one."""
+"""The factor of a source if there is a stronger one in the same direction."""
 UNMEASURED_FINDS = (0.5, 0.1)
 """The assumed shares of ill-posed and of sound problems in which an unmeasured model finds faults."""
 SOUND = "sound"
-"""The outcome if the model finds no fault."""
+"""The outcome of a model that finds no fault."""
 LEAST_SOUND = (1.0 - UNMEASURED_FINDS[0]) / (1.0 - UNMEASURED_FINDS[1])
-"""The least likelihood ratio of this outcome. A model may see fewer of the faults in a file than in known problems,
-which were made to be at fault."""
+"""The least likelihood ratio of the outcome SOUND. A model may miss more faults in a file than in known problems, whose
+faults were planted."""
 UNKNOWN_MODEL = AskedModel(PRIOR, {}, {})
 """An unmeasured model."""
 FLOOR = 1e-12
-"""Shares are kept this far from 0 before their odds are taken."""
+"""The least distance of a share from 0 and 1, to keep its odds finite."""
 
 DROP_AT = 0.95
-"""Probability of a fault from which a row is dropped where strong systems are missing, or by a measured model."""
+"""The probability of a fault from which a row is dropped without strong systems, or by a measured model."""
 DENIED_AT, DENYING_SHARE = 0.6, 0.37
-"""A row is dropped from this suspicion on, if fewer than this share of the strong systems give its label."""
+"""The suspicion from which a row is dropped if strong systems deny its label, and the share of the label below which
+they do."""
 CLOSED_DROP_AT = 0.9
-"""Closed questions whose labels all models deny are dropped if the estimated share of wrong labels among them is at
-least this. If the estimate was .9 to .95, .93 to .98 were wrong."""
+"""The estimated share of wrong labels from which closed questions are dropped if all models deny the label. At
+estimates of .9 to .95, a share of .93 to .98 was wrong."""
 PRIOR_VOTES = 4
-"""Votes that are added before the share of the label is computed, half of them for the label (Agresti and Coull 1998).
-So a label with one of four votes is not denied, but one with nine of 28 is."""
+"""The number of added votes for the share of the label, half of them for the label (Agresti and Coull 1998). So a label
+with one of four votes is not denied, but one with nine of 28 is."""
 MIN_WITNESSES = 3
-"""The fewest systems that can drop a row, because two systems may share an error."""
+"""The fewest systems whose votes can drop a row, because two systems may share an error."""
 MIN_INDEPENDENT = 2.0
-"""The least sum of the weights of the systems that answered (`independent_weights`)."""
+"""The least total weight of systems whose votes can drop a row (`independent_weights`)."""
 REVIEW_AT = 0.15
-"""Suspicion from which a row goes to review. Two of three such rows are at fault if strong systems have answered, else
+"""The suspicion from which a row goes to review. If strong systems answered, two of three such rows are at fault, else
 one of three."""
 REVIEW_CLOSED_AT = 0.3
-"""Suspicion from which a row with a closed question goes to review. A fifth of such rows are at fault."""
+"""The suspicion from which a row with a closed question goes to review. A fifth of such rows are at fault."""
 
 
 class Shares(NamedTuple):
@@ -96,15 +99,15 @@ class Shares(NamedTuple):
 
 
 class IllPosedTotal(NamedTuple):
-    """The sum of the shares by votes of ill-posed problems."""
+    """The expected number of ill-posed problems by votes."""
 
     ill_posed: float
     rows: int
-    """The rows that have votes."""
+    """The number of rows with votes."""
 
 
 def shares_of(fault: float, replaced: float) -> Shares:
-    """Return the shares by votes: of a fault, `replaced` is the probability that another answer is right."""
+    """Return the probabilities by votes. `replaced` is the probability that only the label is wrong, given a fault."""
     return Shares(1.0 - fault, fault * (1.0 - replaced), fault * replaced)
 
 
@@ -116,9 +119,9 @@ class AskedVerdict:
     verdict: str
     """The outcome, or the kind of the fault."""
     ratio: float | None = None
-    """The likelihood ratio of the outcome, or None if it says nothing."""
+    """The likelihood ratio of the outcome, or None if it is not evidence."""
     at_least: float | None = None
-    """The lower end of its 90 % interval, or None if nothing has measured the model."""
+    """The lower end of the ratio's 90 % interval, or None for an unmeasured model."""
 
     @property
     def log_ratio(self) -> float | None:
@@ -127,8 +130,7 @@ class AskedVerdict:
 
     @property
     def claimed_log_ratio(self) -> float:
-        """The log ratio that may be used for a drop: the lower end of a measured ratio. Other evidence for a fault is
-        0."""
+        """The log ratio that may drop a row: for a fault, the lower end of a measured ratio, or else 0."""
         log = self.log_ratio or 0.0
         if log > 0.0:
             return max(0.0, math.log(self.at_least)) if self.at_least and self.outcome == FAULTY else 0.0
@@ -140,14 +142,13 @@ class OtherEvidence:
     """The evidence on a row in addition to its votes."""
 
     rules: frozenset[str] = frozenset()
-    """The rules that call it ill-posed."""
+    """The rules that call the problem ill-posed."""
     asked: AskedVerdict | None = None
     doubts: tuple[float, int, int] = (0.0, 0, 0)
-    """The log likelihood ratio of responses that find the problem lacking, the number of these responses, and of all
-    responses."""
+    """The log likelihood ratio of doubts (`doubts`), the number of doubts, and the number of responses."""
 
     def log_ratios(self) -> dict[str, float]:
-        """Return the log likelihood ratios by source; a source that says nothing is missing."""
+        """Return the log likelihood ratios by source, without sources that are not evidence."""
         ratios = {}
         if self.doubts[0]:
             ratios["doubts"] = self.doubts[0]
@@ -175,7 +176,7 @@ NOTHING_ELSE = OtherEvidence()
 
 @dataclass(frozen=True, slots=True)
 class IllPosedShares:
-    """The expected share of ill-posed rows, of the whole file and of the sources that know better."""
+    """The expected share of ill-posed rows in the whole file, and in each source with its own estimate."""
 
     of_file: float = PRIOR
     by_source: Mapping[str, float] = field(default_factory=dict)
@@ -191,28 +192,29 @@ class Joined:
 
     shares: Shares
     log_odds: Mapping[str, float]
-    """The log odds by source, as they count; they add up to the log odds of an ill-posed problem against a sound
-    row."""
+    """The weighted log odds by source of evidence. Their sum is the log odds of an ill-posed against a sound row."""
 
     @property
     def suspicion(self) -> float:
-        """The probability that the row is not sound. Significant digits keep the order of small ones."""
+        """The probability that the row is not sound, rounded to significant digits, which keeps small values apart."""
         return float(f"{self.shares.ill_posed + self.shares.mislabeled:.6g}")
 
     @property
     def ill_posed(self) -> float:
-        """The probability that its problem is ill-posed."""
+        """The probability that the problem is ill-posed."""
         return float(f"{self.shares.ill_posed:.6g}")
 
     @property
     def label_wrong(self) -> float:
-        """The probability that its label alone is wrong."""
+        """The probability that only the label is wrong."""
         return float(f"{self.shares.mislabeled:.6g}")
 
 
 def rule_ratio(rule: str) -> float:
-    """Return the likelihood ratio of a rule's flag: the odds of its measured precision, the mean of the posterior of a
-    uniform prior, against those of `PRIOR`."""
+    """Return the likelihood ratio of a rule's flag: the odds of its precision divided by the odds of `PRIOR`.
+
+    The precision is the posterior mean of the measured one under a uniform prior.
+    """
     measured = MEASURED[rule]
     return (measured.right + 1) / (measured.read - measured.right + 1) * (1 - PRIOR) / PRIOR
 
@@ -224,10 +226,10 @@ def weigh_verdicts(
     model: AskedModel,
     total: IllPosedTotal,
 ) -> tuple[dict[str, AskedVerdict], IllPosedShares]:
-    """Return the verdicts with their likelihood ratios, by row, and the shares of ill-posed rows to expect.
+    """Return the verdicts with their likelihood ratios by row, and the expected shares of ill-posed rows.
 
-    sources: of the rows that were asked about; votes: of those of them that have any; total: of all rows. A model that
-    neither known problems nor votes have measured is believed a little (`UNMEASURED_FINDS`).
+    `sources` and `votes` belong to the rows that the model was asked about, `total` to all rows. A model that was
+    measured neither by known problems nor by votes counts a little (`UNMEASURED_FINDS`).
     """
     of_file = (PRIOR_ROWS * model.prior + total.ill_posed) / (PRIOR_ROWS + total.rows)
     judged = sorted(row for row, verdict in asked.items() if verdict.verdict != Fault.GOLD_OF_OTHER_KIND)
@@ -265,12 +267,12 @@ def weigh_verdicts(
 def _learn(
     known: Array, of_file: float, outcome: NDArray[np.intp], source: NDArray[np.intp], evidence: Array
 ) -> tuple[Array, Array]:
-    """Estimate by expectation-maximisation how often each outcome comes from ill-posed and from sound rows, (2,
-    outcomes), and the share of ill-posed rows, (sources,).
+    """Estimate, by expectation-maximisation, the outcomes' rates and the sources' shares of ill-posed rows.
 
-    known: (2, outcomes), counts from known problems. outcome, source, evidence: of each row that was asked about;
-    evidence is the log odds by votes. The share of a source is at least that of the file, because few findings may mean
-    few faults or hidden ones.
+    Returns the rate of each outcome on ill-posed and on sound rows (2, outcomes), and the share of ill-posed rows
+    (sources,). `known` (2, outcomes) has counts from known problems. `outcome`, `source` and `evidence` (log odds by
+    votes) have a value for each asked row. The share of a source is at least that of the file, because few findings may
+    mean either few faults or hidden ones.
     """
     counts, shares = known, np.full(int(source.max()) + 1, of_file)
     for _ in range(ROUNDS):
@@ -284,8 +286,11 @@ def _learn(
 
 
 def _known_rows(counts: Mapping[str, int], finds: float, heard: int) -> Mapping[str, float]:
-    """Return the outcomes of known problems as weighted counts. Their weight falls with the number of asked rows that
-    have votes, down to `PRIOR_ROWS`, because the faults of known problems may be easier to see."""
+    """Return the outcomes of known problems as weighted counts.
+
+    Their total weight falls with the number of asked rows with votes, down to `PRIOR_ROWS`, because the faults of known
+    problems may be easier to see.
+    """
     total = sum(counts.values())
     if not total:
         return {FAULTY: PRIOR_ROWS * finds, SOUND: PRIOR_ROWS * (1.0 - finds)}
@@ -296,9 +301,10 @@ def _known_rows(counts: Mapping[str, int], finds: float, heard: int) -> Mapping[
 def join(
     votes: Shares | None, wording: float, other: OtherEvidence, source: str, prior: IllPosedShares
 ) -> Joined | None:
-    """Return the posterior of a row, or None if nothing is known of it.
+    """Return the posterior of a row, or None for a row without evidence.
 
-    votes: the posterior by its samples, or None without samples. wording: the probability of several readings.
+    `votes` has the posterior by the row's samples, None without samples. `wording` is the probability of several
+    readings.
     """
     ratios = other.log_ratios()
     if votes is None and not wording and not ratios:
@@ -322,7 +328,7 @@ def join(
 
 
 def counted_parts(logs: Sequence[float]) -> list[float]:
-    """Return how much of each log ratio counts: all of the strongest of either sign, `FURTHER` of the others."""
+    """Return the factor of each log ratio: 1 for the strongest of either sign, `FURTHER` for the others."""
     strongest = {logs.index(max(logs))} if max(logs) > 0 else set()
     strongest |= {logs.index(min(logs))} if min(logs) < 0 else set()
     return [1.0 if index in strongest else FURTHER for index in range(len(logs))]
@@ -350,26 +356,27 @@ class Heard:
 
     models: int = 0
     independent: float = 0.0
-    """The number of independent witnesses that the models are worth."""
+    """The total weight of the models, in independent witnesses."""
     strong: int = 0
-    """The models that are right on `assess.STRONG_RATE` of the rows."""
+    """The number of strong models, which are right on at least `assess.STRONG_RATE` of the rows."""
     strong_independent: float = 0.0
+    """The total weight of the strong models, in independent witnesses."""
     strong_share: float = 0.0
-    """The share of the strong ones' samples that give the label."""
+    """The share of the strong models' samples that give the label."""
 
     @property
     def are_enough(self) -> bool:
-        """Whether something may be dropped by their votes."""
+        """Return whether there are enough models to drop a row by their votes."""
         return self.models >= MIN_WITNESSES and self.independent >= MIN_INDEPENDENT
 
     @property
     def are_strong(self) -> bool:
-        """Whether there are enough strong models."""
+        """Return whether there are enough strong models."""
         return self.strong >= MIN_WITNESSES and self.strong_independent >= MIN_INDEPENDENT
 
     @property
     def deny_label(self) -> bool:
-        """Whether the strong models, if there are enough of them, do not give the label."""
+        """Return whether there are enough strong models, and most of them do not give the label."""
         share = (self.strong_share * self.strong + PRIOR_VOTES / 2) / (self.strong + PRIOR_VOTES)
         return self.are_strong and share < DENYING_SHARE
 
@@ -379,9 +386,9 @@ class Claim:
     """The grounds on which a row can be dropped."""
 
     fault: float
-    """The probability that it is at fault, by votes that may drop rows and by the asked model alone."""
+    """The probability that the row is at fault, only by votes that may drop rows and by the asked model."""
     denied: float
-    """The least share of wrong labels among closed questions such as this one (`closed_labels`); 0 for others."""
+    """For a closed question whose label all models deny, the share of wrong labels (`closed_labels`); 0 for others."""
     by_model: bool
     """Whether a measured model finds the problem at fault."""
 
@@ -389,11 +396,11 @@ class Claim:
 def claim_fault(
     votes: Shares | None, heard: Heard, asked: AskedVerdict | None, source: str, prior: IllPosedShares
 ) -> float:
-    """Return how likely a row is at fault by what may drop it: votes, where enough models have answered, and the asked
-    model's verdict, a fault at the lower end of its ratio.
+    """Return the probability that a row is at fault, only by evidence that may drop it.
 
-    votes: where strong systems have answered by the samples' suspicion, else by how surely the label is outvoted, or
-    None if the answer is one of a few.
+    This is the votes if enough models have answered, and the verdict of the asked model, with the lower end of its
+    ratio for a fault. If strong systems have answered, `votes` has the suspicion by samples. Otherwise it has the
+    probability that the label is outvoted, or is None for a closed question.
     """
     ratio = 0.0 if asked is None else asked.claimed_log_ratio
     sound, ill_posed, mislabeled = (max(share, FLOOR) for share in votes or (1.0, 0.0, 0.0))
@@ -408,7 +415,7 @@ def claim_fault(
 
 
 def choose_tier(suspicion: float, claim: Claim, heard: Heard, *, is_open: bool) -> SuspicionTier:
-    """Return the tier of a row. is_open: whether its answer is not one of a few."""
+    """Return the tier of a row. `is_open` is false for a closed question, whose answer is one of a few."""
     if not is_open:
         by_votes = claim.denied >= CLOSED_DROP_AT
     elif heard.are_strong:

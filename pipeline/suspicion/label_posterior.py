@@ -1,28 +1,29 @@
-"""For each item: which share of able systems reads it as the label does, and which as the best alternative.
+"""Estimates for each item the share of able systems that give the label, and the share that give an alternative.
 
-Why not the pass rate: a hard item and a mislabeled one both have a low one. They differ in how agreement with the label
-changes with ability. On a hard item it rises towards the top; where the label is wrong it falls, and an alternative
-rises; on an ambiguous item two answers share the able systems however able they get.
+The pass rate does not suffice, because a hard item and a mislabeled one both have a low one. They differ in how
+agreement with the label changes with ability. On a hard item, agreement rises with ability. If the label is wrong,
+agreement falls with ability, and an alternative rises. On an ambiguous item, able systems stay divided between two
+answers.
 
-The model. A system of ability t "solves" the item with probability p = CEILING * sigmoid(t - b). One that does gives
-the label with probability pi(t) and the alternative otherwise; logit pi is linear in t between `LOW` and `HIGH`, so it
-has two parameters, the share among weak systems and the share among strong ones, each on a grid. One that does not
-gives some other answer; how those cluster is scored by the Ewens sampling formula (Ewens 1972, eq. 4; its concentration
-is `Population.concentrations`), so that many equal wrong answers are unlikely to be chance where errors scatter, and
-likely among four options. A further hypothesis is that there is no second reading and every other answer is an error.
-Difficulty b is integrated out. The two most frequent alternatives compete. Everything is a posterior: with few systems
-it stays close to the prior, and the prior is learnt from the whole file (`population`).
+The model. A system of ability t "solves" the item with probability p = CEILING * sigmoid(t - b). A system that solves
+it gives the label with probability pi(t), and else the alternative. logit pi is linear in t between `LOW` and `HIGH`.
+So it has two parameters, each on a grid: the label's share among weak systems and among strong systems. A system that
+does not solve the item gives another answer. The clusters of those answers are scored by the Ewens sampling formula
+(Ewens 1972, eq. 4; `Population.concentrations`): many equal wrong answers are unlikely for open questions, and likely
+among four options. A further hypothesis has only one reading, so that every other answer is an error. Difficulty b is
+integrated out, and the two most frequent alternatives compete. With few systems the posterior stays close to the prior,
+which is learnt from the whole file (`population`).
 
-Systems share errors, so that m of them are not m independent witnesses: the log likelihood is divided by
-1 + (m - 1) * `SHARED`, m the number of systems that answered the item.
+Systems share errors, so m systems are not m independent witnesses. The log likelihood is divided by
+1 + (m - 1) * `SHARED` for the m systems that answered the item.
 
-Pooling. The fault read from all systems is put together with that from the abler half and from the ablest quarter:
+Pooling. The fault is estimated from all systems, from the abler half and from the ablest quarter, and pooled:
 
     60 systems: 0.31     the best 30: 0.52     the best 15: 0.68     ->  0.51
 
-The curves are an approximation, and where it errs depends on who votes: many weak systems that share a trap pull the
-curve of all, one slip moves that of the ablest few. The logarithmic opinion pool (Genest and Zidek 1986, Statistical
-Science 1, section 3; equal weights) believes neither alone: it is the mean of the log odds.
+The curves are approximations. Many weak systems with the same error distort the curve of all systems; a single slip
+distorts the curve of the ablest few. The logarithmic opinion pool (Genest and Zidek 1986, Statistical Science 1,
+section 3; equal weights) is the mean of their log odds.
 """
 
 from __future__ import annotations
@@ -43,79 +44,81 @@ WEAK_SHARES: Array = np.array([0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98])
 STRONG_SHARES: Array = np.array([0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.995])
 """The grid of the label's share among strong systems."""
 LOW, HIGH = -2.0, 4.5
-"""Abilities, in logits above the mean item, between which the share is read: a tenth and 99 % of the mean items solved.
-HIGH does not depend on the systems at hand: if no strong ones are, the curve is read beyond them, and says less."""
+"""The abilities of "weak" and "strong" systems, in logits above the mean item: they solve 10 % and 99 % of mean items.
+
+HIGH is fixed. Without strong systems the curve is extrapolated to it, and is less certain.
+"""
 LINE_ENDS = (-0.5, 1.2)
-"""How far the line goes on beyond LOW (0) and HIGH (1), in units of their distance."""
+"""The ends of the line, on a scale with LOW at 0 and HIGH at 1. Beyond them the share is constant."""
 SHARED = 0.06
-"""Correlation of different systems' errors."""
+"""The correlation of the errors of different systems."""
 CANDIDATES = 2
-"""The most frequent alternatives that may be the second reading."""
+"""The number of most frequent alternatives that are considered as second reading."""
 BLOCK = 4096
-"""Items worked on at a time, which bounds memory."""
+"""The number of items that are processed at a time, to bound memory."""
 
 POOLED_SHARES = (0.5, 0.25)
-"""The parts of the systems, the ablest first, whose readings are pooled with that of all."""
+"""The shares of ablest systems whose estimates are pooled with the estimate from all systems."""
 MIN_POOLED_SYSTEMS = 12
-"""Smaller sets say too little alone."""
+"""The fewest systems of a share that is pooled."""
 SINGLE, HARMLESS, WRONG = 0, 1, 2
-"""The groups of hypotheses: one reading; a second one that most strong systems do not have; one that at least half of
-them have, so that the label is at fault."""
+"""The groups of hypotheses: a single reading; a second reading of fewer than half of the strong systems; a second
+reading of at least half of them, so that the label is at fault."""
 DEFAULT_CONCENTRATIONS = (10.0, 1 / 3)
-"""Concentrations of wrong answers to open and to closed questions: two coincide one time in eleven, and three times in
-four."""
+"""Concentrations of wrong answers to open and to closed questions: two wrong answers are equal with a probability of
+1/11, and of 3/4."""
 UNDECIDED = (0.5, 0.25, 0.25)
-"""The prior of the groups of hypotheses before anything is known of the file."""
+"""The prior of the groups of hypotheses before the file is known."""
 FLOOR = 1e-7
-"""Probabilities are kept this far from 0 and 1 before their log odds are taken."""
+"""The least distance of a probability from 0 and 1, to keep its log odds finite."""
 
 _WEAK, _STRONG = (grid.ravel() for grid in np.meshgrid(WEAK_SHARES, STRONG_SHARES, indexing="ij"))
 LABEL_SHARE: Array = np.concatenate([[1.0], np.tile(_STRONG, CANDIDATES)])
-"""(h,), the label's share of strong systems under each hypothesis; the first is the single reading."""
+"""(h,), the label's share among strong systems under each hypothesis. The first one is the single reading."""
 GROUP: NDArray[np.intp] = np.concatenate([[SINGLE], np.tile(np.where(_STRONG <= 0.5, WRONG, HARMLESS), CANDIDATES)])
 """(h,), the group of each hypothesis."""
 IS_REPLACED: NDArray[np.bool_] = STRONG_SHARES[0] >= LABEL_SHARE
-"""(h,), whether all strong systems except for slips read another answer."""
+"""(h,), whether all strong systems, except for slips, give another answer than the label."""
 
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """The systems and labels as all items together show them (`population` learns it)."""
+    """The parameters of systems and labels, learnt from all items together (`population`)."""
 
     ability: Ability
     concentrations: tuple[float, float] = DEFAULT_CONCENTRATIONS
-    """Concentrations of wrong answers to open questions and to closed ones. Large: there are many ways to be wrong, and
-    agreement on one needs a reason."""
+    """Ewens concentrations of wrong answers to open and to closed questions. With a large one, wrong answers scatter,
+    and agreement on one needs a reason."""
     prior: tuple[float, float, float] = UNDECIDED
-    """The probability of each group of hypotheses before an item's votes; the last is the share of wrong labels."""
+    """The prior probability of each group of hypotheses. The last one is the share of wrong labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """The posterior of n items, in a few figures."""
+    """Summaries of the posterior of n items."""
 
     fault: Array
-    """(n,), the expected square root of the share of strong systems that do not read the label."""
+    """(n,), the expected square root of the share of strong systems that do not give the label."""
     strong_share: Array
     """(n,), the posterior mean of the label's share among strong systems."""
     outvoted: Array
-    """(n,), the posterior probability that this share is at most one half: that the label is wrong."""
+    """(n,), the posterior probability that the label's share is at most one half: that the label is wrong."""
     replaced: Array
-    """(n,), the posterior probability that next to no strong system reads the label: that another answer is right, and
-    the problem is sound."""
+    """(n,), the posterior probability that almost no strong system gives the label: that the problem is sound, and
+    another answer is right."""
     group_log_likelihood: Array
-    """(n, 3), of the votes under each group of hypotheses, up to a constant for each item."""
+    """(n, 3), the log likelihood of the votes under each group of hypotheses, up to a constant for each item."""
     alternative: NDArray[np.int32]
-    """(n,), the class of the alternative that the posterior favours; 0 if there is none."""
+    """(n,), the class of the alternative that the posterior favours, 0 for none."""
 
 
 def read(votes: Votes, population: Population, features: Array) -> Readings:
-    """Return the posterior of every item. Items without votes are allowed; their fault is the prior's."""
+    """Return the posterior of every item. For items without votes, it is the prior."""
     n = votes.n_items
     fault, share, outvoted, is_replaced = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     groups = np.empty((n, 3))
     alternative = np.zeros(n, dtype=np.int32)
-    # Each group's probability is shared out evenly in it.
+    # The probability of a group is divided evenly among its hypotheses.
     log_prior_of_hypotheses = np.log(np.asarray(population.prior) / np.bincount(GROUP, minlength=3))[GROUP]
     for start in range(0, n, BLOCK):
         stop = min(n, start + BLOCK)
@@ -137,7 +140,7 @@ def read(votes: Votes, population: Population, features: Array) -> Readings:
 
 
 def pooled_fault(fault: Array, votes: Votes, population: Population, features: Array) -> Array:
-    """Return (n,): `fault`, read from all systems, pooled with the abler ones' reading of the items they answered."""
+    """Return `fault` (n,), which is from all systems, pooled with the estimates from the ablest systems."""
     m = len(votes.systems)
     ranked = np.argsort(-population.ability.theta, kind="stable")
     total, count = _log_odds(fault), np.ones(votes.n_items)
@@ -170,7 +173,10 @@ def _log_mean_exp(log: Array) -> Array:
 
 
 def _log_likelihood(block: Votes, population: Population, expected: Array) -> Array:
-    """Return (n, h): the log likelihood of a block's votes under each hypothesis; -inf where it has no alternative."""
+    """Return the log likelihood of a block's votes under each hypothesis (n, h).
+
+    It is -inf for a hypothesis about an alternative that the item does not have.
+    """
     theta = population.ability.theta
     p = solve_probability(theta)
     log_p, log_not = np.log(p), np.log1p(-p)
@@ -199,7 +205,7 @@ def _log_likelihood(block: Votes, population: Population, expected: Array) -> Ar
 
 
 def _share_by_ability(weak: Array, strong: Array, theta: Array) -> Array:
-    """Return (m, w): the label's share for each system under each pair of weak and strong shares."""
+    """Return the label's share for each system under each pair of weak and strong shares (m, w)."""
     height = np.clip((theta - LOW) / (HIGH - LOW), *LINE_ENDS)[:, None]
     weak_logit, strong_logit = np.log(weak / (1.0 - weak)), np.log(strong / (1.0 - strong))
     return sigmoid(weak_logit * (1.0 - height) + strong_logit * height)
@@ -220,7 +226,7 @@ class _Clusters:
         self._term = np.log(self._alpha[self._item]) + _log_gamma(np.maximum(self._weight, 1.0))
 
     def log_probability(self, explained: int | None) -> Array:
-        """Return (n,): the log probability of all clusters, or of all but the class that a second reading explains."""
+        """Return the log probability of all clusters (n,), except for class `explained`, the second reading."""
         left = np.ones(len(self._class), dtype=bool) if explained is None else self._class != explained
         terms = np.bincount(self._item[left], weights=self._term[left], minlength=self._n)
         total: Array = np.bincount(self._item[left], weights=self._weight[left], minlength=self._n).astype(np.float64)

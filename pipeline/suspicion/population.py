@@ -1,23 +1,24 @@
 """Learns from all problems together: abilities, shared errors, and the share of wrong labels.
 
-    60 systems, 30 % of labels replaced  ->  the best agree with 68 % of the labels, are right on 97 % of the problems
+    60 systems, 30 % of labels replaced  ->  the best agree with 68 % of the labels, and are right on 97 % of problems
 
-A system's strength is not its plain agreement with the labels: where these are noisy the best agree less. Everything is
-learnt in rounds (expectation-maximisation: Dempster, Laird and Rubin 1977), with no label of a good or a bad problem:
+The agreement of a system with the labels does not measure its strength, since noisy labels lower the agreement of the
+best systems. So all is learnt in rounds (expectation-maximisation: Dempster, Laird and Rubin 1977), without knowing
+which problems are good or bad:
 
-1. A problem's truth is its label, or its best alternative with the probability that the label is wrong (at first: where
-   the alternative has more votes than the label). Abilities are fitted to the truth, so that the noise of the labels
-   does not lower them (the label is one more annotator: Dawid and Skene 1979).
-2. The share of wrong labels is what makes the votes likeliest (empirical Bayes), with `PRIOR_ITEMS` problems' worth of
-   doubt.
-3. How often two wrong systems give the same answer sets the concentration of wrong answers: one in eight on word
-   problems, three in four among four options. So agreement on a letter is worth less than agreement on a number.
-4. Systems that share more errors than others do count for fewer (`independent_weights`):
+1. The truth of a problem is its label, or its best alternative with the probability that the label is wrong. In the
+   first round, the label is wrong if the alternative has more votes. Abilities are fitted to the truth, so that noisy
+   labels do not lower them (the label counts as one more annotator: Dawid and Skene 1979).
+2. The share of wrong labels is the one that maximises the likelihood of the votes (empirical Bayes), with a prior worth
+   `PRIOR_ITEMS` problems.
+3. The concentration of wrong answers follows from how often two wrong systems give the same answer: one in eight on
+   word problems, three in four among four options. So agreement on a letter is weaker evidence than on a number.
+4. Systems that share more errors than other pairs weigh less (`independent_weights`):
 
-    Llama-3.1-70B and Llama-3.2-90B-Vision share 500 of 586 errors, other pairs a third  ->  each counts .57
-    the same answers under eight names                                                   ->  each counts 1/8
+    Llama-3.1-70B and Llama-3.2-90B-Vision share 500 of 586 errors, other pairs a third  ->  each weighs .57
+    the same answers under eight names                                                   ->  each weighs 1/8
 
-One system cannot tell its own errors from those of the labels: nothing is learnt from it.
+Nothing is learnt from a single system, because its errors cannot be told from those of the labels.
 """
 
 from __future__ import annotations
@@ -43,32 +44,32 @@ from truegold.verifiers.rates import wilson_interval
 Array = NDArray[np.float64]
 
 ROUNDS = 3
-"""Rounds of the fit; the share of wrong labels moves by less than a hundredth of itself in a fourth."""
+"""The rounds of the fit. A fourth round changes the share of wrong labels by less than 1 %."""
 PRIOR_ROUNDS = 8
-"""Steps towards the likeliest shares of the groups of hypotheses within a round."""
+"""The steps of expectation-maximisation for the prior of the groups of hypotheses, within a round."""
 PRIOR_ITEMS = (2.0, 1.0, 0.2)
-"""The items' worth of each group of hypotheses before any data."""
+"""The prior weight of each group of hypotheses, in items."""
 LOWEST_PRIOR, PRIOR_HALVINGS = 60.0, 30
-"""The most that the log of the prior of wrong labels is lowered, and the steps in which that is searched."""
+"""The most by which the log prior of wrong labels is lowered, and the steps of the bisection for it."""
 MIN_SYSTEMS = 2
-"""The fewest systems by which errors of their own can be told from those of the labels."""
+"""The fewest systems from which anything is learnt."""
 COINCIDENCE_ITEMS = 3.0
-"""The worth of `Population`'s default concentrations, in items."""
+"""The weight of the default concentrations, in items."""
 RANGE = (0.05, 50.0)
-"""The least and the most that the concentration is estimated as."""
+"""The range of an estimated concentration."""
 
 SHRINKAGE = 10.0
-"""The errors' worth that the median pair counts."""
+"""The weight of the median pair's share of common errors, in errors."""
 MAX_BASE = 0.4
-"""The most that unrelated systems are taken to share. On MMLU they share a third."""
+"""The largest share of common errors that is considered normal. On MMLU, unrelated systems share a third."""
 MIN_CORRELATION = 0.2
-"""Lower ones are left out: with a hundred pairs to compare, some are high by chance."""
+"""The least correlation that counts. Among a hundred pairs, some are higher than others by chance."""
 COPY = 0.995
-"""Systems whose answers against the label are this equal are copies, also where they are right."""
+"""The share of equal answers, among those against the label, from which two systems are copies of each other."""
 MIN_COPY_ERRORS = 30
-"""The fewest answers against the label from which copies are known."""
+"""The fewest answers against the label by which copies are recognised."""
 MAX_CLASSES = 32
-"""Rarer answers are not compared."""
+"""The number of most frequent answer classes that are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +78,16 @@ class Learnt:
 
     population: Population
     system_weight: Array
-    """(m,), what a system's vote counts, 1 for one that shares no more errors than others do."""
+    """(m,), the weight of each system's vote: 1 for a system that shares no more errors than other pairs do."""
     is_wrong: Array
     """(n,), the probability that the label is wrong."""
     alternative: NDArray[np.int32]
-    """(n,), the class that is right where the label is wrong; 0 if there is none."""
+    """(n,), the class of the right answer if the label is wrong, 0 for none."""
     is_informed: bool = True
-    """Whether there were systems enough to learn from."""
+    """Whether there were enough systems to learn from."""
 
     def right(self, votes: Votes) -> Array:
-        """Return (n, m): the weights of the answers that agree with the truth, as far as it is known."""
+        """Return the weights of the answers that agree with the estimated truth (n, m)."""
         is_alternative = (votes.answer_class == self.alternative[votes.item]) & (votes.answer_class > LABEL_CLASS)
         label = votes.table(votes.answer_class == LABEL_CLASS)
         expected: Array = (1.0 - self.is_wrong)[:, None] * label
@@ -94,7 +95,7 @@ class Learnt:
 
 
 def learn(votes: Votes, features: Array) -> Learnt:
-    """Learn from n items and m systems; either may be 0. The votes have their weights of before `Learnt`."""
+    """Learn from the votes of m systems on n items, either of which may be 0. The votes are not reweighted yet."""
     most = _most_wrong(votes)
     learnt = _first_guess(votes, most)
     if len(np.unique(votes.family)) < MIN_SYSTEMS or not votes.n_items:
@@ -107,7 +108,7 @@ def learn(votes: Votes, features: Array) -> Learnt:
 
 
 def _relearn(votes: Votes, features: Array, learnt: Learnt, most: float) -> Learnt:
-    """Return what one more round teaches."""
+    """Return the result of one more round."""
     weight = learnt.system_weight
     right, seen = learnt.right(votes), votes.table()
     population = Population(
@@ -120,10 +121,10 @@ def _relearn(votes: Votes, features: Array, learnt: Learnt, most: float) -> Lear
 
 
 def _most_wrong(votes: Votes) -> float:
-    """Return the largest share of labels that can be wrong: what the system that agrees most with them denies.
+    """Return an upper bound on the share of wrong labels: the share that the most agreeing system denies.
 
-    A system agrees with a wrong label by chance only. So eight copies of a weak model cannot outvote labels that a
-    stranger agrees with.
+    A system agrees with wrong labels only by chance. So eight copies of a weak model cannot outvote labels that an
+    unrelated system agrees with.
     """
     seen = votes.table()
     label = votes.table(votes.answer_class == LABEL_CLASS)
@@ -134,7 +135,7 @@ def _most_wrong(votes: Votes) -> float:
 
 
 def _first_guess(votes: Votes, most: float) -> Learnt:
-    """Return the plurality as the truth so far, with no more wrong labels than `most` of them."""
+    """Return the start of the fit: the plurality is the truth, with at most a share `most` of wrong labels."""
     label, other = (votes.table(votes.answer_class == answer_class).sum(axis=1) for answer_class in (LABEL_CLASS, 1))
     is_wrong = np.where(other > label, other / np.maximum(label + other, 1e-9), 0.0)
     is_wrong *= min(1.0, most * max(1, votes.n_items) / max(float(is_wrong.sum()), 1e-9))
@@ -146,10 +147,10 @@ def _first_guess(votes: Votes, most: float) -> Learnt:
 def _likeliest_prior(
     readings: Readings, answered: NDArray[np.bool_], most: float
 ) -> tuple[tuple[float, float, float], Array]:
-    """Return the shares of the groups of hypotheses by expectation-maximisation, and (n,) how likely labels are wrong.
+    """Return the shares of the groups of hypotheses, and the probability that each label is wrong (n,).
 
-    Items without answers teach nothing, and have a probability of 0. Where more than the share `most` would be
-    wrong, the prior is lowered until that share is.
+    The shares are fitted by expectation-maximisation. Items without answers are left out and have a probability of 0.
+    If more than the share `most` of the labels would be wrong, the prior is lowered until the share is `most`.
     """
     log = readings.group_log_likelihood[answered]
     likelihood = np.exp(log - log.max(axis=1, keepdims=True))
@@ -177,9 +178,10 @@ def _normalise(weights: Array) -> Array:
 
 
 def _concentrations(votes: Votes, is_right: Array) -> tuple[float, float]:
-    """Return the Ewens concentrations under which two wrong systems coincide as often as they do, open and closed.
+    """Return the Ewens concentrations of open and closed questions that fit the rate of equal wrong answers.
 
-    Counted are the items on whose label most answers agree; is_right: (n,), how surely that label is right.
+    Only items are counted on which most answers agree with the label. `is_right` (n,) is the probability that the label
+    is right.
     """
     n, m = votes.n_items, max(1, len(votes.systems))
     wrong = votes.answer_class > LABEL_CLASS
@@ -204,7 +206,7 @@ def _concentrations(votes: Votes, is_right: Array) -> tuple[float, float]:
 
 
 def independent_weights(votes: Votes, truth: NDArray[np.integer]) -> Array:
-    """Return (m,): what each system's vote counts; truth: (n,), the class of the answer taken to be true."""
+    """Return the weight of each system's vote (m,). `truth` (n,) has the class of the answer taken as true."""
     m = len(votes.systems)
     if m < 2:
         return np.ones(m)
@@ -217,15 +219,15 @@ def independent_weights(votes: Votes, truth: NDArray[np.integer]) -> Array:
     correlation[correlation < MIN_CORRELATION] = 0.0
     shared, union = _shared_errors(answers, np.full(votes.n_items, LABEL_CLASS))
     correlation[(union >= MIN_COPY_ERRORS) & (shared >= COPY * union)] = 1.0
-    correlation[votes.family[:, None] == votes.family] = 0.0  # The votes' weights see to one model's checkpoints.
+    correlation[votes.family[:, None] == votes.family] = 0.0  # Vote weights already discount a model's checkpoints.
     weights: Array = 1.0 / (1.0 + correlation.sum(axis=1))
     return weights
 
 
 def _shared_errors(answers: NDArray[np.int32], truth: NDArray[np.integer]) -> tuple[Array, Array]:
-    """Return (m, m): items on which two systems are wrong alike, and on which either is; answers: (n, m), -1 for none.
+    """Return the numbers of items on which two systems are wrong alike, and on which either is wrong; (m, m) each.
 
-    Items that only one of the two has answered are left out.
+    `answers` (n, m) has the class of each answer, -1 for none. Items that only one of the two answered are left out.
     """
     answered = answers >= 0
     is_wrong = answered & (answers != truth[:, None])

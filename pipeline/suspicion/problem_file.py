@@ -1,12 +1,13 @@
-"""The problems of a table of rows, and the names by which samples know them; texts lie on disk, 40 bytes a row do not.
+"""The problems of a table of rows, and the names by which samples refer to them.
 
-    row   source's id   truegold's id   problem   named by
+    row   source's id   truegold's id   problem   names
     0     "17"          9f0c...         0         "17", 9f0c...
-    1     "18"          51aa...         1         51aa...         a sample of "18" may be of either row
+    1     "18"          51aa...         1         51aa...         "18" is not a name, since two problems share it
     2     "18"          77de...         2         77de...
-    3     "17"          9f0c...         0
+    3     "17"          9f0c...         0         "17", 9f0c...   a copy of row 0
 
-Names are told apart by hashes of 64 bits: among ten million two fall together with a probability of 3e-6.
+Texts lie on disk; memory holds 40 bytes a row. Names are compared by hashes of 64 bits: among ten million names, two
+have the same hash with a probability of 3e-6.
 """
 
 from __future__ import annotations
@@ -27,12 +28,13 @@ from truegold.pipeline.tables.rows import count_rows, read_rows
 
 
 class RowKeys:
-    """Finds the problem that a name stands for. Rows of one key share a problem: they are copies."""
+    """Finds the problem for a name. Rows with the same key are copies, and share a problem."""
 
     def __init__(self, rows: Path, *, by_source_id: bool) -> None:
-        """`by_source_id` says whether samples may name rows by the ids of their source.
+        """Read the names of the rows.
 
-        Samples of truegold's own do not, and rows of several sources may share such ids.
+        `by_source_id` is true if samples may refer to rows by the ids of their source. Samples that truegold drew do
+        not, because rows of several sources may share such ids.
         """
         self._by_source_id = by_source_id
         total = count_rows(rows)
@@ -48,28 +50,27 @@ class RowKeys:
         _, first, inverse, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
         rank = places_in(np.argsort(first))
         self.problem: Ints = rank[inverse]
-        """The problem of each row; problems are numbered as they first come."""
+        """The problem of each row. Problems are numbered in order of first appearance."""
         self.is_repeated = np.zeros(len(first), dtype=bool)
-        """The problems that several rows have."""
+        """The problems of several rows."""
         self.is_repeated[rank[counts > 1]] = True
-        # A key comes before an id that is written alike.
+        # Keys come first, so that a key wins over an equal source id.
         names, problems = np.concatenate([keys, ids]), np.concatenate([self.problem, self.problem])
         names, position = np.unique(names, return_index=True)
         self._names, self._problem_of_name = names, problems[position].astype(np.int32)
 
     @property
     def shared(self) -> int:
-        """The number of the source's ids that rows of different content share: a sample that names one may be any
-        row's."""
+        """The number of source ids that different problems share. Samples cannot refer to a problem by them."""
         return len(self._shared)
 
     def key_of(self, row: Mapping[str, Any]) -> str:
-        """Return the name that samples know a row by."""
+        """Return the name by which samples refer to a row."""
         key = source_id(row) if self._by_source_id else str(row["id"])
         return str(row["id"]) if self._shared and _hash(key) in self._shared else key
 
     def get(self, name: str, /) -> int | None:
-        """Return the problem of this name, or None if there is none."""
+        """Return the number of the problem with this name, or None for an unknown name."""
         name_hash = np.uint64(_hash(name))
         position = int(self._names.searchsorted(name_hash))
         if position == len(self._names) or self._names[position] != name_hash:
@@ -78,7 +79,7 @@ class RowKeys:
 
 
 def source_id(row: Mapping[str, Any]) -> str:
-    """Return the source's id of a row, truegold's where it has none."""
+    """Return the id of a row in its source, or else truegold's id."""
     known_id = json.loads(row["meta"]).get("source_id") if row["meta"] else None
     return str(row["id"] if known_id is None else known_id)
 
@@ -88,7 +89,7 @@ def _hash(name: str) -> int:
 
 
 class ProblemFile(Sequence[LabelledProblem]):
-    """Problems in a temporary file, which goes with the object."""
+    """A sequence of problems in a temporary file, which is deleted with the object."""
 
     def __init__(self, problems: Iterable[LabelledProblem], folder: Path) -> None:
         data, ends = OnDisk(np.uint8, folder), [0]

@@ -1,15 +1,15 @@
-"""A Rasch model: abilities of systems and the difficulty to expect of problems, from who agrees with which labels.
+"""A Rasch model: the abilities of systems and the expected difficulty of problems, from agreement with the labels.
 
 A system of ability t solves a problem of difficulty b with probability `CEILING * sigmoid(t - b)`, which is the
 one-parameter item-response model. Difficulties are integrated out over a grid (marginal maximum likelihood: Bock and
-Aitkin 1981, Psychometrika 46, eq. 9-14), with a normal prior whose mean is a linear function of the problem's text
-(`text_features`). That is the explanatory item-response model of Fischer 1973 (linear logistic test model) with an
-error term. Abilities get a weak normal prior. The scale's zero is the mean problem. Labels that are at fault lower all
-systems alike, strong ones a little more; with a few per cent of them that does not change the order.
+Aitkin 1981, Psychometrika 46, eq. 9-14). Their prior is normal, with a mean that is linear in features of the problem's
+text (`text_features`): the linear logistic test model of Fischer 1973 with an error term. Abilities have a weak normal
+prior. The zero of the scale is the mean problem. Wrong labels lower the abilities of all systems, of strong ones a
+little more. A few per cent of wrong labels do not change the order of the systems.
 
-    "Tom has 3 apples and buys 2 more. ..."  solution "3+2=5"     ->  short, one step: nobody should fail it
+    "Tom has 3 apples and buys 2 more. ..."  solution "3+2=5"     ->  short, one step: easy
 
-What a text says about difficulty is learnt from the pass rates by ridge regression, never from labels of bad problems.
+The weights of the text features are learnt from pass rates by ridge regression, not from reviewed labels.
 """
 
 from __future__ import annotations
@@ -28,32 +28,36 @@ from truegold.pipeline.suspicion.answer_classes import LabelledProblem
 Array = NDArray[np.float64]
 
 CEILING = 0.99
-"""The highest probability of a right answer. Even the best systems slip: one wrong answer of a strong system is not
-evidence."""
+"""The highest probability of a right answer. Even the best systems make slips, so a single wrong answer of a strong
+system is hardly evidence."""
 GRID: Array = np.linspace(-7.0, 7.0, 57)
-"""The difficulties, in logits, that are integrated over."""
+"""The grid of difficulties, in logits."""
 MAX_ITEMS = 20_000
-"""The most items that the fit looks at, evenly spread over the data: abilities are known to a hundredth of a logit
-then, and memory does not grow with the data."""
+"""The most items that are fitted, evenly spread over the data. They determine abilities to a hundredth of a logit, and
+bound memory."""
 ROUNDS = 30
-"""Rounds of the fit without the text."""
+"""The rounds of the fit without text features."""
 TEXT_ROUNDS = 12
-"""Further rounds, in which what the text says is learnt."""
+"""The further rounds of the fit, with text features."""
 RIDGE = 20.0
-"""Strength of the ridge on the weights of standardised text features: as if 20 items said that they mean nothing."""
+"""The strength of the ridge on the weights of standardised text features, in items."""
 ABILITY_SD = 3.0
-"""Standard deviation of the abilities' prior, in logits."""
+"""The standard deviation of the abilities' prior, in logits."""
 SPREAD = 2.0
-"""Standard deviation of difficulties before any data, worth `SPREAD_ITEMS` items: one system alone cannot tell it."""
+"""The prior standard deviation of difficulties, in logits."""
 SPREAD_ITEMS = 20.0
+"""The weight of SPREAD, in items."""
 MIN_SPREAD = 0.5
+"""The least standard deviation of difficulties."""
 MIN_SYSTEMS_FOR_SPREAD = 4
+"""The fewest systems by which the standard deviation of difficulties is fitted."""
 MAX_CHARS = 20_000
-"""The part of a text that its features count. Bounds the time for texts of megabytes."""
+"""The number of characters of a text from which features are made, to bound the time for texts of megabytes."""
 
 _DIGITS = re.compile(r"\d[\d,]{0,15}\.?\d{0,10}")
 _WORD = re.compile(r"[A-Za-z]+|[一-鿿]")
 _CALCULATOR = re.compile(r"<<[^<>]{0,200}>>")
+"""GSM8K's calculator annotations: `<<48/2=24>>`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +65,15 @@ class Ability:
     """The fitted abilities of m systems, and the normal prior of difficulty with mean `mean + features @ weights`."""
 
     theta: Array
-    """(m,), in logits."""
+    """(m,), the abilities in logits."""
     mean: float
     weights: Array
-    """(k,), of the text features."""
+    """(k,), the weights of the text features."""
     spread: float
-    """The prior's standard deviation."""
+    """The standard deviation of the prior of difficulty."""
 
     def expected_difficulty(self, features: Array) -> Array:
-        """Return the prior's mean for items with these (n, k) features: (n,), in logits."""
+        """Return the mean of the prior of difficulty, in logits (n,), for items with features (n, k)."""
         return self.mean + features @ self.weights
 
 
@@ -79,10 +83,10 @@ def sigmoid(logits: Array) -> Array:
 
 
 def text_features(problems: Sequence[LabelledProblem]) -> Array:
-    """Return (n, 6) features, each column with mean 0 and standard deviation 1; all 0 where it says nothing.
+    """Return standardised text features (n, 6), with mean 0 and standard deviation 1; a constant column is 0.
 
-    They are logarithms of counts: words and numbers of the prompt; lines, equals signs and characters of the solution
-    and its largest number. A text that is missing counts as average.
+    They are logarithms: of the numbers of words and of numbers in the prompt; of the numbers of lines, equals signs and
+    characters in the solution; and of its largest number. A missing text counts as average.
     """
     counts = chain.from_iterable(map(_log_counts, problems))
     table = np.fromiter(counts, np.float64, 6 * len(problems)).reshape(len(problems), 6)
@@ -108,10 +112,10 @@ def _log_counts(item: LabelledProblem) -> list[float]:
 
 
 def fit(right: Array, seen: Array, features: Array) -> Ability:
-    """Fit the model to n items and m systems, any of which may be 0. A system that is never seen has ability 0.
+    """Fit the model to n items and m systems, either of which may be 0. A system without answers has ability 0.
 
-    right, seen: (n, m) weights of a system's answers that agree with the label, and of all its answers.
-    features: (n, k).
+    `right` and `seen` (n, m) are the weights of a system's answers that agree with the label, and of all its answers.
+    `features` is (n, k).
     """
     n, m = seen.shape
     total = seen.sum(axis=0)
@@ -139,12 +143,12 @@ def fit(right: Array, seen: Array, features: Array) -> Ability:
 
 
 def solve_probability(theta: Array) -> Array:
-    """Return (m, grid): the probability that each system solves an item of each difficulty of `GRID`."""
+    """Return the probability that each system solves an item of each difficulty in `GRID` (m, grid)."""
     return CEILING * sigmoid(theta[:, None] - GRID)
 
 
 def log_prior(expected: Array, spread: float) -> Array:
-    """Return (n, grid): the log of the normal prior of difficulty, normalised over the grid."""
+    """Return the log of the normal prior of difficulty, normalised over the grid (n, grid)."""
     log = -((GRID - expected[:, None]) ** 2) / (2.0 * spread**2)
     normalised: Array = log - np.log(np.exp(log).sum(axis=1, keepdims=True))
     return normalised
@@ -167,7 +171,7 @@ def _fit_spread(posterior: Array, expected: Array, m: int) -> float:
 
 
 def _improve_theta(right: Array, seen: Array, posterior: Array, theta: Array) -> Array:
-    """Take a few Fisher-scoring steps on the expected log likelihood of each ability."""
+    """Return the abilities after a few Fisher-scoring steps on their expected log likelihood."""
     expected_seen, expected_right = seen.T @ posterior, right.T @ posterior
     for _ in range(3):
         s = sigmoid(theta[:, None] - GRID)

@@ -1,21 +1,20 @@
-"""Stage `suspect`: computes for each row the probability that its label is wrong.
+"""Stage `suspect`: computes for each row the probability that it is at fault.
 
     rows.parquet + samples.jsonl  ->  suspicion.parquet: id "17", suspicion 0.93, tier "review", suggestion "26", ...
 
-The evidence is answers that models gave to the problem (samples), flags of rules that call the problem ill-posed, and
-the verdict of a model that was asked about the row. A row without any evidence gets no suspicion (null). The stage
-changes and drops no rows: `tier` says what may be done with them (`joined`). For rows whose verifier runs programs,
-answers are not compared with each other. A sample names its row by the row's id in its source (`meta.source_id`) if
-there is one, else by truegold's id.
+The evidence is answers of models to the problem (samples), flags of rules that call the problem ill-posed, and the
+verdict of a model that was asked about the row. The suspicion of a row without evidence is null. The stage does not
+change or drop rows; `tier` is a recommendation (`joined`). If a row's verifier runs programs, answers are not compared
+with each other. A sample refers to its row by the row's id in its source (`meta.source_id`), or else by truegold's id.
 
     {"id": "17", "system": "model-a", "answer": "26"}                 an answer
     {"id": "17", "system": "model-a", "response": "So \\\\boxed{26}"}    a whole response, judged by the row's verifier
-    {"id": "17", "extracted": "26", "score": 0.0}                     samples.parquet of a profile, judged before
+    {"id": "17", "extracted": "26", "score": 0.0}                     samples.parquet of a profile, already judged
 
     {"id": "17", "system": "policy", "step": 40, "extracted": "26", "score": 0.0}       completions of a training
 
-A sample that names no system gets the system of its file, or "-". Samples without an id are counted as rejected, and
-samples whose id belongs to no row are counted apart.
+A sample without a system gets the system of its file, or "-". Samples without an id are counted as rejected. Samples
+whose id is unknown are counted separately.
 """
 
 from __future__ import annotations
@@ -57,28 +56,28 @@ from truegold.verifiers.columns import NAMES, text_of
 
 COLUMNS = ["id", "prompt", "gold", "verifier", "verifier_args", "solution", "source", "source_row", "meta"]
 
-# The columns of a file of samples. If a sample has several of these names, the first one with a text counts.
+# Names of the columns of a file of samples. If a sample has several of them, the first one with a text is used.
 ID_COLUMNS = ("id", "item", "item_id", "problem_id")
 SYSTEM_COLUMNS = NAMES["system"]
 ANSWER_COLUMNS = NAMES["extracted"]
 STEP_COLUMN = "step"
 MAX_STEP = 2**31 - 1
-"""Steps are held as integers of 32 bits."""
+"""The largest step: steps are stored as 32-bit integers."""
 SAMPLE_SUFFIXES = (".parquet", ".jsonl", ".csv")
 RESPONSE_COLUMNS = ("response", "completion", "text")
 MAX_ROW_BYTES = 64 * 2**20
-"""A longer line is not read into memory."""
+"""The most bytes of a line. A longer line is rejected without being read into memory."""
 NO_SYSTEM = "-"
-"""The system of samples that name none."""
+"""The system of samples without a system."""
 NOT_ASKED = "not asked"
 """The outcome of a row that the model was not asked about."""
 
 
 @stage_function(version=6, judges="rows")
 def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Write `suspicion.parquet`. Raises InputError if none of the samples belongs to a row.
+    """Write `suspicion.parquet`. Raises InputError if no sample belongs to a row.
 
-    inputs: `rows`; optionally `flags`, `asked` (the verdicts of a model), and `samples 0`, `samples 1`, ... in the
+    `inputs` has `rows`; optionally `flags`, `asked` (the verdicts of a model), and `samples 0`, `samples 1`, ... in the
     order of `config.files`.
     """
     counts: Counter[str] = Counter()
@@ -107,8 +106,7 @@ def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceOfRows:
-    """The evidence on rows other than samples. Rows with the same content share an id and its
-    evidence."""
+    """The evidence on rows other than samples. Rows with the same content share an id, and so share evidence."""
 
     by_row: Mapping[str, OtherEvidence] = field(default_factory=dict)
     asked_model: AskedModel = UNKNOWN_MODEL
@@ -134,11 +132,10 @@ def read_others(flags: Path | None, asked: Path | None) -> EvidenceOfRows:
 def score_rows(
     rows: Path, samples: Iterable[Sample], known: EvidenceOfRows, workers: int, out_dir: Path, *, by_source_id: bool
 ) -> tuple[dict[str, int], dict[str, Any]]:
-    """Write suspicion.parquet and answers.parquet for a table of rows. Return the rows by tier and the facts for a
-    report.
+    """Write suspicion.parquet and answers.parquet for a table of rows.
 
-    by_source_id: whether samples may name rows by their ids in the source. Samples that truegold drew do not do so,
-    because rows of several sources may share these ids.
+    Returns the number of rows by tier, and the facts for a report. `by_source_id` is true if samples may refer to rows
+    by their ids in the source. Samples that truegold drew do not, because rows of several sources may share these ids.
     """
     keys = RowKeys(rows, by_source_id=by_source_id)
     others: dict[str, OtherEvidence] = {}
@@ -291,7 +288,7 @@ def _facts(fit: Fit, totals: _Totals, systems: list[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class SampleFile:
-    """A file of samples, with the system and the step for samples that name none."""
+    """A file of samples, with the system and the step of samples that have none."""
 
     path: Path
     system: str | None = None
@@ -299,9 +296,9 @@ class SampleFile:
 
 
 def sample_files(arguments: Sequence[str]) -> list[SampleFile]:
-    """Return the files that arguments such as `PATH`, `SYSTEM=PATH` and `SYSTEM@STEP=PATH` name.
+    """Return the sample files for arguments such as `PATH`, `SYSTEM=PATH` and `SYSTEM@STEP=PATH`.
 
-    A folder stands for its files. If there are several files without a system, each file is a system of its own.
+    A folder stands for its files. If several files have no system, each file is a separate system.
     """
     files: list[SampleFile] = []
     for argument in arguments:
@@ -324,7 +321,7 @@ def _files_of(folder: SampleFile) -> list[SampleFile]:
 
 
 def read_samples(file: SampleFile, counts: Counter[str]) -> Iterator[Sample]:
-    """Yield the samples of a file; `counts` gets the rows `read` and `rejected`.
+    """Yield the samples of a file, and count the rows `read` and `rejected` in `counts`.
 
     Raises InputError if the first record lacks a column that every sample needs.
     """
@@ -358,7 +355,7 @@ def read_samples(file: SampleFile, counts: Counter[str]) -> Iterator[Sample]:
 
 
 def _step(value: Any, of_file: int | None) -> int | None:
-    """Return the step of a sample, or of its file if the sample has no valid one."""
+    """Return the step of a sample, or that of its file if the sample has no valid step."""
     is_step = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_STEP
     return value if is_step else of_file
 

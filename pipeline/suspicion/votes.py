@@ -1,4 +1,4 @@
-"""Counts the answers of systems in arrays, with a dozen bytes for each sample.
+"""Counts the answers of systems in compact arrays, at a dozen bytes a sample.
 
 `VoteCounter.add` takes samples in any order. `count` sorts them into classes of equal answers (`answer_classes`) and
 returns `Votes`. Samples of unknown problems are counted and left out.
@@ -7,10 +7,10 @@ Samples of a model at several steps of its training become up to four systems, i
 
     policy: steps 0, 1, ..., 79, 256 samples each  ->  "policy@0-19", "policy@20-39", "policy@40-59", "policy@60-79"
 
-If the label is wrong, the model's preferred answer becomes more frequent in training, and the label less; on a hard
-problem the label becomes more frequent (arXiv 2604.03993). So each checkpoint is a system with its own ability
-(`label_posterior`). The checkpoints of a model share errors, so on one problem they count like repeated samples of one
-system.
+If the label is wrong, training makes the model's preferred answer more frequent, and the label less frequent. On a hard
+problem, training makes the label more frequent (arXiv 2604.03993). So each checkpoint is a system with its own ability
+(`label_posterior`). The checkpoints of a model share errors, so on one problem they weigh as much as repeated samples
+of one system.
 """
 
 from __future__ import annotations
@@ -39,27 +39,27 @@ from truegold.verifiers import Item, verify_batch
 from truegold.verifiers.running.batch import MAX_TIMEOUTS
 
 MAX_CHECKPOINTS = 4
-"""The most checkpoints of a model. Its steps are divided into stretches with about the same number of samples."""
+"""The most checkpoints of a model. Its steps are divided into ranges with about equal numbers of samples."""
 NO_STEP = -1
-"""The step of a sample that names none."""
+"""The step of a sample without a step."""
 
 SAME_SYSTEM = 0.5
-"""The correlation of a model's samples for an item. k of them weigh k / (1 + (k - 1) * 0.5), which is at most two
-independent systems (the design effect of cluster sampling, Kish 1965, section 5.4)."""
+"""The correlation of a model's samples for an item. k samples weigh k / (1 + (k - 1) * 0.5), less than two independent
+systems (the design effect of cluster sampling, Kish 1965, section 5.4)."""
 MAX_ANSWER_CHARS = 2_000
-"""Longer answers are cut: they are not final answers, and would be held in memory."""
+"""The most characters of an answer. Longer answers are cut to bound memory."""
 BATCH = 2_000
-"""Responses handed to the verifiers in one batch."""
+"""The number of responses that are verified at a time."""
 MAX_SPELLINGS = 5
-"""The spellings that are kept of one class of answers."""
+"""The most spellings that are listed for a class of answers."""
 ANSWER_KINDS = {LABEL_CLASS: "label", UNJUDGED_CLASS: "unjudged", CUT_CLASS: "cut_short"}
 """The names of the classes that are not an alternative to the label."""
 ITEM, SYSTEM, TEXT, STATE, STEP = range(5)
-"""The columns of the table of samples; all but the state and the step are indices."""
+"""The columns of the table of samples. Items, systems and texts are stored as indices."""
 
 
 class _State(IntEnum):
-    """The verdict on a sample's answer, if there is one."""
+    """The state of a sample's answer: its verdict, or TO_JUDGE."""
 
     TO_JUDGE = 0
     UNJUDGED = 1
@@ -73,10 +73,10 @@ _AGREES: dict[int, bool] = {_State.RIGHT: True, _State.WRONG: False}
 def split_by_step(
     models: Sequence[str], model: NDArray[np.int32], step: NDArray[np.int32]
 ) -> tuple[list[str], NDArray[np.int32], NDArray[np.int32]]:
-    """Divide the samples into checkpoints, each of which is a system. model, step: those of each sample.
+    """Divide samples into checkpoints, each of which is a system. `model` and `step` have a value for each sample.
 
-    Returns the names of the systems, the index of each system's model, and the index of each sample's system. They are
-    in the order of models and steps. A model with samples of only one step is one system.
+    Returns the names of the systems, the index of each system's model, and the index of each sample's system. Systems
+    are in the order of models and steps. A model with samples of only one step is one system.
     """
     names: list[str] = []
     family: list[int] = []
@@ -93,11 +93,11 @@ def split_by_step(
 
 
 def _join_steps(step: NDArray[np.int32]) -> list[NDArray[np.int32]]:
-    """Return the steps of each checkpoint of one model, rising; step: of each of its samples.
+    """Return the steps of each checkpoint of one model, in rising order. `step` has the step of each of its samples.
 
-    steps    0    1    2    3    4     with 100 samples each, so that a checkpoint has some 125
-    middle   50   150  250  350  450   of the samples of each step, counted from the first step on
-    part     0    1    2    2    3     the middle of step 2 is the first sample of the third 125
+    step         0    1    2    3    4     with 100 samples each: 500 samples, so 125 a checkpoint
+    middle       50   150  250  350  450   the number of the step's middle sample
+    checkpoint   0    1    2    2    3     the middle divided by 125, rounded down
     """
     steps, counts = np.unique(step, return_counts=True)
     middle = np.cumsum(counts) - counts / 2
@@ -112,27 +112,27 @@ class Votes:
     item: NDArray[np.int32]
     """(e,), the index of the entry's item."""
     system: NDArray[np.int32]
-    """(e,), the index of its system."""
+    """(e,), the index of the entry's system."""
     answer_class: NDArray[np.int32]
-    """(e,), 0 for the label, 1 for the alternative with most samples, ..."""
+    """(e,), the class of the answer: 0 for the label, 1 for the alternative with most samples, ..."""
     weight: NDArray[np.float64]
     """(e,), the weight of the entry. A single sample of a system has the weight 1."""
     samples: NDArray[np.int32]
-    """(e,), the samples in the entry."""
+    """(e,), the number of samples in the entry."""
     systems: list[str]
-    """The names of the m systems, which are models or checkpoints of them."""
+    """The names of the m systems, which are models or checkpoints of models."""
     family: NDArray[np.int32]
-    """(m,), the index of each system's model; later checkpoints of one come later."""
+    """(m,), the index of each system's model. The checkpoints of a model are in rising order."""
     alternatives: list[list[str]]
     """The texts of the classes 1, 2, ... of each of the n items."""
     closed: NDArray[np.bool_]
-    """(n,), whether the answer is one of a few."""
+    """(n,), whether the question is closed: its answer is one of a few."""
     unjudged: NDArray[np.int32]
-    """(n,), the samples that could not be judged."""
+    """(n,), the number of samples that could not be judged."""
     cut_short: NDArray[np.int32]
-    """(n,), the samples set aside because their answer is a part of gold (`is_cut_short`)."""
+    """(n,), the number of samples that were set aside because their answer is a part of gold (`is_cut_short`)."""
     unknown_items: int
-    """The samples whose item is not in the data."""
+    """The number of samples whose item is not in the data."""
 
     @property
     def n_items(self) -> int:
@@ -140,34 +140,36 @@ class Votes:
         return len(self.alternatives)
 
     def has_votes(self) -> NDArray[np.bool_]:
-        """Return (n,): whether anybody voted on the item."""
+        """Return whether each item has votes (n,)."""
         return np.bincount(self.item, minlength=self.n_items) > 0
 
     def starts(self) -> NDArray[np.intp]:
-        """Return (n + 1,): entries of item i go from `starts[i]` to `starts[i + 1]`."""
+        """Return the starts of the items' entries (n + 1,): those of item i are `starts[i]` to `starts[i + 1]`."""
         return np.searchsorted(self.item, np.arange(self.n_items + 1))
 
     def table(self, chosen: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-        """Return (n, m): the weights of the chosen entries, of all if none are named; chosen: (e,)."""
+        """Return the summed weights by item and system (n, m), of all entries or of the `chosen` ones (e,)."""
         m = len(self.systems)
         weight = self.weight if chosen is None else self.weight * chosen
         flat = np.bincount(self.item.astype(np.int64) * m + self.system, weights=weight, minlength=self.n_items * m)
         return flat.astype(np.float64, copy=False).reshape(self.n_items, m)
 
     def plurality(self) -> NDArray[np.int32]:
-        """Return (n, m): the class with the most samples of each system (the lower one of equals), or -1 without
-        samples."""
+        """Return each system's most frequent class for each item (n, m), -1 without samples.
+
+        In a tie, the lower wins.
+        """
         answers = np.full((self.n_items, len(self.systems)), -1, dtype=np.int32)
         order = np.lexsort((-self.answer_class, self.samples))
-        answers[self.item[order], self.system[order]] = self.answer_class[order]  # The last one written stays.
+        answers[self.item[order], self.system[order]] = self.answer_class[order]  # The last assignment wins.
         return answers
 
     def reweight(self, system_weight: NDArray[np.float64]) -> Votes:
-        """Return the votes with each system's weight multiplied; system_weight: (m,)."""
+        """Return the votes with weights multiplied by each system's weight (m,)."""
         return replace(self, weight=self.weight * system_weight[self.system])
 
     def of_items(self, chosen: NDArray[np.intp]) -> Votes:
-        """Return the votes on the chosen items alone, which are counted anew; chosen: rising indices."""
+        """Return the votes on the chosen items, which are renumbered from 0. `chosen` has rising indices."""
         first, after = (int(chosen[0]), int(chosen[-1]) + 1) if len(chosen) else (0, 0)
         row = np.full(after - first, -1, dtype=np.int32)
         row[chosen - first] = np.arange(len(chosen), dtype=np.int32)
@@ -183,7 +185,7 @@ class Votes:
         )
 
     def of_systems(self, chosen: NDArray[np.bool_]) -> Votes:
-        """Return the votes of the chosen systems alone; chosen: (m,). The items and their alternatives stay."""
+        """Return the votes of the chosen systems (m,). Items and their alternatives are unchanged."""
         votes = self._of_entries(chosen[self.system])
         return replace(
             votes,
@@ -199,7 +201,7 @@ class Votes:
 
 @dataclass(frozen=True, slots=True)
 class AnswerVotes:
-    """One class of equal answers to one item."""
+    """A class of equal answers to an item."""
 
     item: int
     """The index of the item."""
@@ -208,16 +210,16 @@ class AnswerVotes:
     spellings: list[str]
     """The spellings of the answer, the most frequent first."""
     votes: int
-    """The samples that gave it."""
+    """The number of samples with the answer."""
     systems: list[str]
-    """The systems that gave the answer. Empty for answers that were set aside."""
+    """The systems that gave the answer, empty for answers that were set aside."""
 
 
 class NumberedNames(Protocol):
-    """Finds the number of an item by a name that samples know it by."""
+    """A mapping of the names in samples to numbers of items."""
 
     def get(self, name: str, /) -> int | None:
-        """Return the number, or None if there is no such item."""
+        """Return the number of the item with this name, or None for an unknown name."""
 
 
 class VoteCounter:
@@ -226,7 +228,7 @@ class VoteCounter:
     def __init__(
         self, problems: Sequence[LabelledProblem], workers: int = 1, names: NumberedNames | None = None
     ) -> None:
-        """`names` finds items by the names in samples; without it these are the items' ids."""
+        """Make a counter that finds items by `names`, or by their ids if `names` is not given."""
         self._problems = problems
         self._names = names or {problem.id: index for index, problem in enumerate(problems)}
         self._workers = workers
@@ -237,7 +239,7 @@ class VoteCounter:
         self.unknown_items = 0
 
     def add(self, samples: Iterable[Sample]) -> None:
-        """Take samples in. Whole responses are judged in batches, and their extracted answers vote."""
+        """Add samples. Whole responses are judged in batches, and vote with their extracted answers."""
         waiting: list[tuple[int, Sample]] = []
         for sample in samples:
             if (item := self._names.get(sample.id)) is None:
@@ -259,7 +261,7 @@ class VoteCounter:
         verdicts = verify_batch(batch, self._workers, max_timeouts=MAX_TIMEOUTS)
         for (item, sample), verdict in zip(waiting, verdicts, strict=True):
             state = _state(verdict.score)
-            # A response without an answer counts as little as a missing one.
+            # A response without an answer is not a vote.
             if verdict.extracted is not None or state is _State.UNJUDGED:
                 self._push(item, sample, verdict.extracted or "", state)
         waiting.clear()
@@ -272,7 +274,7 @@ class VoteCounter:
         self._rows.extend((item, system_index, text_index, state, step))
 
     def count(self) -> Votes:
-        """Classify the answers of all items. Systems come in the order of their names, not of the samples."""
+        """Return the votes, with the answers of all items classified and systems sorted by name."""
         texts = list(self._texts)
         del self._forms[:]
         rows = np.frombuffer(self._rows, dtype=np.int32).reshape(-1, 5)
@@ -286,7 +288,7 @@ class VoteCounter:
         closed = np.zeros(len(self._problems), dtype=bool)
         for item_index, problem in enumerate(self._problems):
             closed[item_index] = not has_open_answer(problem)
-            # Plain Python is faster than arrays for the few rows of an item.
+            # For the few rows of an item, lists are faster than arrays.
             votes_on_item = votes_of_rows[bounds[item_index] : bounds[item_index + 1]].tolist()
             if not votes_on_item:
                 alternatives.append([])
@@ -317,9 +319,9 @@ class VoteCounter:
     def _classify_item(
         self, item_index: int, problem: LabelledProblem, votes: Sequence[Sequence[int]], texts: Sequence[str]
     ) -> tuple[list[str], Counter[tuple[int, int]]]:
-        """Return the texts of an item's alternatives, and its samples by answer class and system.
+        """Return the texts of an item's alternatives, and its numbers of samples by answer class and system.
 
-        Each vote is a system, a text and a state.
+        Each vote has a system, a text and a state.
         """
         counts = Counter((text, state) for _, text, state in votes)
         forms = sorted(counts)
@@ -334,7 +336,7 @@ class VoteCounter:
         return texts_of_alternatives, Counter((class_of[text, state], system) for system, text, state in votes)
 
     def answers(self, votes: Votes) -> Iterator[AnswerVotes]:
-        """Yield the classes of answers of every item, in order, the most frequent first; after `count`."""
+        """Yield the classes of answers of every item, in order, the most frequent first. Call `count` before."""
         texts = list(self._texts)
         forms = np.frombuffer(self._forms, dtype=np.int32).reshape(-1, 4)
         bounds, starts = (
@@ -368,9 +370,9 @@ def _state(score: float | None) -> _State:
 
 
 def _weights(entries: NDArray[np.int32], family: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Return what each entry counts: samples of one model for one item count less than as many models would.
+    """Return the weight of each entry. k samples of one model for an item weigh less than samples of k models.
 
-    Entries are item, system, answer class and samples.
+    An entry has an item, a system, an answer class and a number of samples.
     """
     if not len(entries):
         return np.empty(0)

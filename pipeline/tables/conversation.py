@@ -1,12 +1,12 @@
-"""The conversation around a row's question: earlier turns and system messages, for models, verifiers and comparisons.
+"""The conversation before a row's question: earlier turns and system messages, for models, verifiers and comparisons.
 
     row["context"]   '[{"role":"system","content":"Answer in miles."},{"role":"user","content":"I drove 16 km."}, ...]'
     row["prompt"]    "How far was that?"
 
     problem_of(row)              "System: Answer in miles.\\n\\nUser: I drove 16 km. ... User: How far was that?"
-    compared_text(row, shared)   the same without a system message that many rows of its source share
+    compared_text(row, shared)   the same text, without a system message that many rows of its source share
 
-`context` is null where the prompt is all there is; then all three are the prompt alone.
+`context` is null for a row without a conversation. Then `problem_of` and `compared_text` return the prompt.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from truegold.pipeline.tables.rows import Row, context_of, read_batches, read_ro
 from truegold.verifiers.conversation import SYSTEM, write_out
 
 SHARED_ROWS = 20
-"""A system message that this many rows of a source have is a template, not a part of each problem."""
+"""The number of rows of a source from which a shared system message is a template, not part of each problem."""
 
 
 SystemMessage = tuple[str, str]
-"""A source, and the text of a system message in it."""
+"""A source, and the text of one of its system messages."""
 
 
 def turns_text(row: Mapping[str, Any]) -> str:
-    """Return the problem without system messages: what a row is known by."""
+    """Return the conversation of a row without system messages."""
     return compared_text(row, None)
 
 
 def compared_text(row: Mapping[str, Any], shared: Set[SystemMessage] | None) -> str:
-    """Return what is compared of a row; `shared` are the system messages to leave out, None leaves out all."""
+    """Return the text by which a row is compared, without the system messages in `shared`; None leaves out all."""
     prompt: str = row["prompt"]
     if not row.get("context"):
         return prompt
@@ -46,12 +46,15 @@ def compared_text(row: Mapping[str, Any], shared: Set[SystemMessage] | None) -> 
 
 
 def find_shared_systems(path: Path) -> frozenset[SystemMessage]:
-    """Return the system messages that are templates: at least SHARED_ROWS rows of the source have them, or more than
-    half of its rows with a system message."""
+    """Return the system messages that are templates.
+
+    A template is shared by at least SHARED_ROWS rows of its source, or by more than half of the source's rows with a
+    system message.
+    """
     counts: Counter[SystemMessage] = Counter()
     totals: Counter[str] = Counter()
     for batch in read_batches(path, ["source", "context"]):
-        # Most tables have no conversations, and millions of rows.
+        # Skip batches without conversations, since most tables have none, and millions of rows.
         for row in batch.to_pylist() if batch["context"].null_count < batch.num_rows else ():
             for message in context_of(row):
                 if message["role"] == SYSTEM:
@@ -65,9 +68,9 @@ def find_shared_systems(path: Path) -> frozenset[SystemMessage]:
 def read_compared_rows(
     path: Path, columns: list[str] | None = None, shared: Set[SystemMessage] | None = None
 ) -> Iterator[Row]:
-    """Stream rows as they are compared: the prompt is `compared_text`, system messages that rows share left out.
+    """Stream rows with `compared_text` as prompt, which leaves out shared system messages.
 
-    shared: those messages, where `path` is a part of a table and cannot tell them.
+    `shared` has these messages. By default they are found in the table; a part of a table does not suffice for that.
     """
     shared = find_shared_systems(path) if shared is None else shared
     for row in read_rows(path, None if columns is None else list(dict.fromkeys((*columns, "source", "context")))):

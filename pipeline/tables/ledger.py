@@ -1,9 +1,9 @@
-"""The ledger: one record for every edit, drop or flag, so that every row's story can be told.
+"""The ledger: a record of every edit, drop and flag, so that the history of each row is known.
 
     {"id": "9f0c...", "source": "train.jsonl", "source_row": 17, "stage": "dedup", "action": "drop",
      "reason": "exact_duplicate", "evidence": "{\"kept\": \"train.jsonl:3\"}", "before": null, "after": null}
 
-Nothing leaves the data without a record here. Flags have a table of their own and are mirrored in the ledger.
+No row is dropped without a record in the ledger. Flags have a separate table, and are repeated in the ledger.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LEDGER_FILE = "ledger.parquet"
 DROPPED_FILE = "dropped.parquet"
 FLAGS_FILE = "flags.parquet"
 RESTORED = "reviewer_restored"
-"""The reason in the ledger of `settle` for a row that an earlier stage had dropped and a reviewer keeps."""
+"""The reason, in the ledger of `settle`, for a row that an earlier stage dropped and a reviewer restored."""
 
 
 class LedgerRecord(RowReference):
@@ -44,7 +44,7 @@ class LedgerRecord(RowReference):
     action: str
     reason: str
     evidence: str
-    """A JSON object; its `file` says in which of several files the row stands."""
+    """A JSON object. If the source has several files, its `file` names the row's file."""
     before: str | None
     after: str | None
 
@@ -55,7 +55,7 @@ class FlagRecord(RowReference):
     reason: str
     detector: str
     confidence: float | None
-    """Null if nothing was measured: an asked model's word."""
+    """The measured precision; null if it was not measured, as for the verdict of an asked model."""
     blocks: bool
     """Whether the flag holds the row back for review."""
     evidence: str
@@ -77,7 +77,7 @@ def flag_record(
     blocks: bool = True,
     suggestion: str | None = None,
 ) -> FlagRecord:
-    """Return the row of `flags.parquet` that flags `row`."""
+    """Return the record of a flag on `row` for `flags.parquet`."""
     return {
         **row_reference(row),
         "reason": reason,
@@ -90,7 +90,7 @@ def flag_record(
 
 
 class Action(StrEnum):
-    """An action on a row."""
+    """An action that a stage takes on a row."""
 
     KEEP = "keep"
     EDIT = "edit"
@@ -99,10 +99,10 @@ class Action(StrEnum):
 
 
 class Ledger:
-    """Writes one stage's records and the rows it drops: `ledger.parquet` and `dropped.parquet`."""
+    """A writer of a stage's records and dropped rows: `ledger.parquet` and `dropped.parquet`."""
 
     def __init__(self, output: Path | Callable[[str], Path], stage: str) -> None:
-        """output: the stage's folder, or what says where a part of each table is written (`Part.output`)."""
+        """Open the tables in `output`: the stage's folder, or a function from a table's name to its path."""
         path = output.joinpath if isinstance(output, Path) else output
         self._stage = stage
         self._files = ExitStack()
@@ -133,20 +133,20 @@ class Ledger:
         self.counts[key] = self.counts.get(key, 0) + 1
 
     def keep(self, row: RowReference, reason: str, /, **evidence: Any) -> None:
-        """Record that a row stays which could have gone, such as by a reviewer's decision."""
+        """Record that a row stays although it could have been dropped, for example by a reviewer's decision."""
         self._record(row, Action.KEEP, reason, evidence)
 
     def edit(self, row: RowReference, reason: str, before: str | None, after: str | None, /, **evidence: Any) -> None:
-        """Record that a column's value changed; `evidence` names the column."""
+        """Record that the value of a column changed. `evidence` names the column."""
         self._record(row, Action.EDIT, reason, evidence, before, after)
 
     def drop(self, row: RowReference, reason: str, /, **evidence: Any) -> None:
-        """Record that the row goes no further; it is kept in `dropped.parquet`."""
+        """Record that a row is dropped, and write it to `dropped.parquet`."""
         self._record(row, Action.DROP, reason, evidence)
         self._dropped.write({**{name: row.get(name) for name in ROW_SCHEMA.names}, "drop_reason": reason})
 
     def flag(self, row: RowReference, reason: str, /, **evidence: Any) -> None:
-        """Record that the row stays and carries a flag."""
+        """Record that a row is flagged. The row stays."""
         self._record(row, Action.FLAG, reason, evidence)
 
     def __enter__(self) -> Ledger:

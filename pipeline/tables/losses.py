@@ -1,10 +1,10 @@
-"""Heavy losses: a reason for which more than a fifth of all rows was rejected or held back, and a set that vanishes.
+"""Heavy losses: reasons for which more than a fifth of all rows is rejected or held back, and runs without rows.
 
     300 of 300 rows (100 %) are held back: gold_unparsed. The first is train.jsonl:1, gold '72'.
       Every gold is a number: is `math` meant? --set data.verifier=math, or --verifier math
 
-Stages that reject or hold rows back leave such losses among their facts, where the end of a run, the report and Python
-read them. A run of which no row is left, or that loses more than its bounds allow, ends with an `InputError`.
+Stages store their heavy losses among their facts. The command line, the report and the Python API read them there. A
+run that loses all its rows, or more than its bounds allow, ends with an `InputError`.
 """
 
 from __future__ import annotations
@@ -19,49 +19,49 @@ from truegold.pipeline.tables.run_files import HELD_REASONS
 from truegold.verifiers import InputError
 
 LOUD_SHARE = 0.2
-"""Losses for one reason are printed if they are a larger share of all rows than this."""
+"""The share of all rows above which the loss for one reason is heavy."""
 SAMPLE = 20
-"""Rows of each reason that are looked at for the cause."""
+"""The number of rows of each reason by which the cause is explained."""
 LOSSES = "losses"
-"""The fact of a stage that lists its heavy losses."""
+"""The name of the fact with a stage's heavy losses."""
 CUT = "cut"
-"""The fact of `clean` that lists the phrases which it cuts off many prompts."""
+"""The name of the fact of `clean` with the phrases that it removes from many prompts."""
 REJECTED, HELD, DROPPED = "rejected", "held back", "dropped"
-"""The kinds of losses, as the stages `ingest`, `settle` and `vet_tests` have them."""
+"""The kinds of losses: those of the stages `ingest`, `settle` and `vet_tests`."""
 
 Lost = TypeVar("Lost")
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why rows are lost, and what to do; empty texts if nothing is known."""
+    """The cause of a loss, and its remedy; empty texts if they are not known."""
 
     cause: str = ""
     """A sentence, such as `Every gold is a number: is `math` meant?`"""
     remedy: str = ""
-    """The command to type, or the thing to look at."""
+    """The command to run, or the data to check."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """The rows that went for one reason."""
+    """The rows that were lost for one reason."""
 
     kind: str
     """`rejected`, `held back` or `dropped`."""
     reason: str
     rows: int
     rows_in: int
-    """All rows that came in."""
+    """The number of rows that the stage read."""
     example: str
-    """The first of them: file, number and what is wrong with it."""
+    """The first lost row: its file, its number and its fault."""
     cause: str
-    """Why, as far as it is known; else empty."""
+    """The cause, empty if it is not known."""
     remedy: str
     """The advice on what to do."""
 
     @property
     def share(self) -> float:
-        """The share of the rows that came in."""
+        """The lost share of the rows that the stage read."""
         return self.rows / self.rows_in if self.rows_in else 0.0
 
     def lines(self) -> list[str]:
@@ -74,7 +74,7 @@ class Loss:
 
 @dataclass
 class LossCount(Generic[Lost]):
-    """Counts lost rows by reason, and keeps the first of each to look at."""
+    """Counts lost rows by reason, and stores the first SAMPLE rows of each reason."""
 
     counts: Counter[str] = field(default_factory=Counter)
     samples: dict[str, list[Lost]] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class LossCount(Generic[Lost]):
     def heavy(
         self, kind: str, rows_in: int, describe: Callable[[Lost], str], explain: Callable[[str, list[Lost]], Cause]
     ) -> list[dict[str, Any]]:
-        """Return the heavy losses as facts of a stage, the largest first."""
+        """Return the heavy losses as facts of a stage, the largest loss first."""
         losses = []
         for reason, rows in self.counts.most_common():
             if rows > LOUD_SHARE * rows_in:
@@ -101,7 +101,7 @@ class LossCount(Generic[Lost]):
 
 @dataclass(frozen=True, slots=True)
 class LossBounds:
-    """How much of a set may be lost; None: as much as there is."""
+    """Bounds on the lost shares of a set. None means no bound."""
 
     max_rejected: float | None = None
     """The largest share of the records that may be rejected."""
@@ -109,9 +109,9 @@ class LossBounds:
     """The largest share of the rows that may be held back."""
 
     def check(self, stage: str, report: StageReport, earlier: Iterable[StageReport] = ()) -> None:
-        """Raise InputError if the stage of this name has lost more than is allowed, or has left no row.
+        """Raise InputError if the stage of this name lost more rows than allowed, or all rows.
 
-        earlier: the reports of the stages before this one. They name the rows that were lost before it.
+        `earlier` has the reports of the stages before it, which list the earlier losses.
         """
         earlier = list(earlier)
         if stage == "ingest":
@@ -125,7 +125,7 @@ class LossBounds:
 
 
 NO_BOUNDS = LossBounds()
-"""Any share may go, as long as a row is left."""
+"""No bound on any share; only the loss of all rows is an error."""
 
 
 def _check_bound(report: StageReport, kind: str, lost: Mapping[str, int], name: str, bound: float | None) -> None:
@@ -157,5 +157,5 @@ def read_losses(report: StageReport) -> list[Loss]:
 
 
 def loss_lines(reports: Iterable[StageReport]) -> list[str]:
-    """Return the lines to print on the stages' heavy losses; a healthy run has no such lines."""
+    """Return the lines to print about the stages' heavy losses, empty for a healthy run."""
     return [line for report in reports for loss in read_losses(report) for line in loss.lines()]

@@ -2,18 +2,20 @@
 
     "proof": Measured(right=34, read=59, corpora=5, precision=0.8, blind=(8, 33))   ->   confidence 0.8, advises
 
-Two readers who see the row and a question, and neither rule nor tier, have read the rules' flags on 53 corpora
-(`tests/data/flag_readings.jsonl`); a flag is right where both say so. Rows that one reader labelled are added
-(`rule_labels.jsonl`). Every row counts that was flagged when its corpus was met first, those too that a later version
-of the rule no longer flags.
+Two readers read the flagged rows of 53 corpora (`tests/data/flag_readings.jsonl`). They saw the row and a question, but
+not the rule or its tier. A flag is right if both readers say so. Rows labelled by one reader are added
+(`rule_labels.jsonl`). All rows count that were flagged when the rule first ran on their corpus, even if a later version
+of the rule no longer flags them.
 
-A rule that is wrong is wrong on a whole corpus: `proof` was right on four, and wrong on the 25 rows of a fifth. So
-its precision is the mean over corpora, each weighted by the rows read in it, of which at most CORPUS_ROWS count.
+A wrong rule is mostly wrong on a whole corpus: `proof` was right on four corpora, and wrong on all 25 rows of a fifth.
+So the precision is a weighted mean over corpora. The weight of a corpus is its number of rows read, at most
+CORPUS_ROWS.
 
-A rule below MIN_PRECISION is off unless a configuration names it. Above BLOCKING_PRECISION, on MIN_CORPORA corpora or
-more and with at least MIN_BLIND rows that two readers have read, its flags hold rows back. The others advise.
-Reasons of other stages that have no entry are facts, by a verifier or a comparison: they hold rows back.
-`tests/pipeline/test_measured.py` holds the table `measured_flags.json` against the readings.
+A rule below MIN_PRECISION is off unless a configuration names it. The flags of a rule hold rows back if its precision
+is above BLOCKING_PRECISION, on at least MIN_CORPORA corpora and MIN_BLIND rows read by two readers. Other flags advise.
+Reasons without an entry come from other stages. They are facts found by a verifier or a comparison, and hold rows back.
+
+`tests/pipeline/test_measured.py` checks the table `measured_flags.json` against the readings.
 """
 
 from __future__ import annotations
@@ -28,43 +30,43 @@ from truegold.pipeline.tables.ledger import FlagRecord, flag_record
 from truegold.pipeline.tables.rows import RowReference
 
 MIN_PRECISION = 0.6
-"""A rule below this is off by default."""
+"""The precision below which a rule is off by default."""
 CORPUS_ROWS = 5
-"""The number of rows of a corpus that gives it full weight."""
+"""The number of rows read from which a corpus has full weight."""
 MIN_BLIND = 5
-"""The fewest rows read by two readers by which a rule is known for sure."""
+"""The fewest rows read by two readers for a rule whose flags hold rows back."""
 MIN_CORPORA = 3
-"""A rule that was read on fewer corpora may be right by the habits of one."""
+"""The fewest corpora for a rule whose flags hold rows back. On fewer, one corpus may decide the precision."""
 BLOCKING_PRECISION = 0.9
-"""A flag above this may hold a row back."""
+"""The precision above which flags hold rows back."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The result of reading a rule's flags by hand."""
+    """The measured precision of a rule's flags."""
 
     right: int
     read: int
     corpora: int
-    """The corpora that the rows read are from."""
+    """The number of corpora of the rows read."""
     precision: float
-    """The mean share of right flags over corpora."""
+    """The weighted mean over corpora of the share of right flags."""
     blind: tuple[int, int]
-    """The right ones of the rows that two blind readers have read, and these rows."""
+    """Of the rows read by two blind readers, the number of right flags and the number of rows."""
 
     @property
     def is_on(self) -> bool:
-        """Whether the rule runs where a configuration names no rules."""
+        """Return whether the rule runs by default."""
         return self.precision >= MIN_PRECISION
 
     @property
     def blocks(self) -> bool:
-        """Whether such a flag may hold a row back."""
+        """Return whether the rule's flags hold rows back."""
         is_known = self.blind[1] >= MIN_BLIND and self.corpora >= MIN_CORPORA
         return is_known and self.precision > BLOCKING_PRECISION
 
     def shown(self) -> dict[str, Any]:
-        """Return what a flag's evidence says of it."""
+        """Return the measurement as evidence of a flag."""
         return {"precision": self.precision, "right": self.right, "rows": self.read, "corpora": self.corpora}
 
 
@@ -72,7 +74,7 @@ MEASURED: Mapping[str, Measured] = {
     reason: Measured(**{**counts, "blind": tuple(counts["blind"])})
     for reason, counts in json.loads((files(__package__) / "measured_flags.json").read_bytes()).items()
 }
-"""The measured rules by the flag's reason."""
+"""The measured precision of rules, by the reason of their flags."""
 ILL_POSED_RULES = frozenset(
     {
         "foreign_question",
@@ -84,8 +86,8 @@ ILL_POSED_RULES = frozenset(
         "truncated_text",
     }
 )
-"""The measured reasons that call the problem ill-posed. Others speak of gold, of the form of the question, or of words
-next to it."""
+"""The measured reasons that call the problem ill-posed. Other reasons concern gold, the form of the question, or text
+around it."""
 
 
 def measured_flag(
@@ -95,9 +97,9 @@ def measured_flag(
     evidence: Mapping[str, Any],
     suggestion: str | None = None,
 ) -> FlagRecord:
-    """Return the row of `flags.parquet` that flags `row`, with the measured precision as confidence and in evidence.
+    """Return the record of a flag on `row`, with the measured precision as confidence and in its evidence.
 
-    A reason without an entry is a fact, and holds the row back.
+    A reason without a measurement is a fact, and holds the row back.
     """
     measured = MEASURED.get(reason)
     if measured is None:

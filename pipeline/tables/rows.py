@@ -5,11 +5,11 @@ A raw line of GSM8K, `{"question": "Natalia sold clips to 48 ...", "answer": "..
     id="9f0c..."  prompt="Natalia sold clips to 48 ..."  gold="72"  domain="math"  verifier="math"  verifier_args="{}"
     solution="Natalia sold 48/2 = ..."  source="gsm8k_train.jsonl"  source_row=1  split="train"  meta="{}"
 
-`verifier_args` and `meta` are JSON strings, because their structure varies from row to row. `id` is taken once, when
-the row comes in, from its normalised content; later edits keep it, so that ledger and decisions stay attached. Rows of
-the same content share an id; `source` and `source_row` (a line number, from 1) tell them apart.
+`verifier_args` and `meta` are JSON strings, because their structure varies from row to row. `id` is a hash of the
+normalised content at ingest. Later edits do not change it, so that ledger and decisions stay attached. Rows with the
+same content share an id; `source` and `source_row` (a line number, from 1) distinguish them.
 
-The rows of tables are `TypedDict`s, from which the tables' schemas are made: at run time they are plain dicts.
+Rows of tables are plain dicts, typed as `TypedDict`s. The schemas of the tables are derived from these types.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from truegold.pipeline.running.part_files import make_room, part_path, table_par
 from truegold.verifiers.conversation import Message, write_out
 
 ARROW_TYPES: dict[Any, pa.DataType] = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-"""The type of a column by the type of its values, where a typed row does not say it (`Annotated`)."""
+"""The column type for each Python type, unless the field of a typed row names another one (`Annotated`)."""
 
 Int32 = Annotated[int, pa.int32()]
 TextList = Annotated[list[str], pa.list_(pa.string())]
@@ -43,40 +43,40 @@ Float32List = Annotated[list[float], pa.list_(pa.float32())]
 Posterior = Annotated[
     list[Component], pa.list_(pa.struct([(name, pa.float64()) for name in Component.__annotations__]))
 ]
-"""The distribution of a pass rate, as far as it is known."""
+"""The posterior distribution of a pass rate: components of a mixture of Beta distributions."""
 
 NOTES = "truegold"
-"""The name in `meta` of truegold's notes on a row: its language, licence, origin."""
+"""The key in `meta` of truegold's notes on a row: its language, licence and origin."""
 PROVENANCE_NOTES = ("license", "origin")
-"""The notes that say where a row comes from, and under which licence."""
+"""The names of the notes on the licence and the origin of a row."""
 
 FILE = "file"
-"""The note on the file and the row in it, where a source has several files: `part1.jsonl:21`."""
+"""The name of the note on a row's file and its row there, for a source of several files: `part1.jsonl:21`."""
 
 KEY = ["id", "source", "source_row"]
-"""The columns that tell rows apart."""
+"""The columns that identify a row."""
 
 RowKey = tuple[str, str, int]
-"""The values of KEY in one row."""
+"""The values of the columns KEY."""
 
 TableRow = TypeVar("TableRow")
 
 BATCH_ROWS = 1024
-"""Rows held in memory at a time by readers and writers: bounds memory for files of any size."""
+"""The most rows that readers and writers hold in memory at a time."""
 
 BATCH_BYTES = 32 * 2**20
-"""Text held by a writer before it is written, so that a few thousand huge rows cannot add up."""
+"""The most text that a writer holds in memory, in case that rows are huge."""
 
 PART_BYTES = 256 * 2**20
-"""Text of a part after which the next one begins, however few rows it has."""
+"""The amount of text after which a part ends, even with few rows."""
 
 _SPACE = re.compile(r"\s+")
 _GROUPED = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?", re.ASCII)
-"""A number whose thousands are set apart: GSM8K has 1,080 on the hub, and its prepared copies 1080."""
+"""A number with commas between thousands. GSM8K has 1,080 on the hub, and 1080 in prepared copies."""
 
 
 def arrow_schema(row_type: type) -> pa.Schema:
-    """Return the columns of a typed row in its order; fields that are not required are left out."""
+    """Return the schema of a typed row, in the order of its fields. Fields that are not required are left out."""
     hints = get_type_hints(row_type, include_extras=True)
     return pa.schema([(name, _arrow_type(hint)) for name, hint in hints.items() if get_origin(hint) is not NotRequired])
 
@@ -89,7 +89,7 @@ def _arrow_type(hint: Any) -> pa.DataType:
 
 
 class RowReference(TypedDict):
-    """The columns by which every table names a row."""
+    """The columns by which every table refers to a row."""
 
     id: str
     source: str
@@ -97,12 +97,12 @@ class RowReference(TypedDict):
 
 
 def row_reference(row: RowReference) -> RowReference:
-    """Return the columns by which every table names this row."""
+    """Return the columns by which every table refers to this row."""
     return {"id": row["id"], "source": row["source"], "source_row": row["source_row"]}
 
 
 def file_of(row: Mapping[str, Any]) -> str | None:
-    """Return the file of its source that a row stands in, and its row there; None if the source is one file."""
+    """Return a row's file and its row there, such as `part1.jsonl:21`; None if the source is a single file."""
     meta = row.get("meta") or ""
     if f'"{FILE}":' not in meta:
         return None
@@ -111,13 +111,13 @@ def file_of(row: Mapping[str, Any]) -> str | None:
 
 
 def row_place(row: Mapping[str, Any]) -> str:
-    """Return where a row stands: `train.jsonl:17`, and of a folder `parts:43 (part1.jsonl:21)`."""
+    """Return the location of a row: `train.jsonl:17`, or for a folder `parts:43 (part1.jsonl:21)`."""
     file = file_of(row)
     return f"{row['source']}:{row['source_row']}{f' ({file})' if file else ''}"
 
 
 class Row(TypedDict):
-    """The canonical row. It is a RowReference too."""
+    """The canonical row, which includes the columns of RowReference."""
 
     id: str
     prompt: str
@@ -131,25 +131,25 @@ class Row(TypedDict):
     split: str
     meta: str
     context: str | None
-    """The messages before the prompt as JSON text, if there are any (`tables.conversation`)."""
+    """The messages before the prompt as JSON text, null without any (`tables.conversation`)."""
     pass_rate: NotRequired[float]
-    """The expected one. Selection adds it, and what follows, to the rows that it chooses (SELECTED_SCHEMA)."""
+    """The expected pass rate. This field and the following ones are added by selection (SELECTED_SCHEMA)."""
     posterior: NotRequired[list[Component]]
     """The distribution of the pass rate by the profile, a mixture of Beta distributions (`rates.posterior`)."""
     suspicion: NotRequired[float]
-    """How probable it is that its label is at fault."""
+    """The probability that the row is at fault."""
 
 
 ROW_SCHEMA = arrow_schema(Row)
 
 
 def row_key(row: Mapping[str, Any]) -> RowKey:
-    """Return what tells this row apart from all others; `row` may be a row of any table that has the columns of KEY."""
+    """Return the key of a row: its values of KEY. `row` may be from any table with these columns."""
     return row["id"], row["source"], row["source_row"]
 
 
 def group_by_row(records: Iterable[TableRow]) -> dict[RowKey, list[TableRow]]:
-    """Return the records of each row, in their order."""
+    """Return the records grouped by row, in their order."""
     groups: dict[RowKey, list[TableRow]] = {}
     for record in records:
         groups.setdefault(row_key(cast("Mapping[str, Any]", record)), []).append(record)
@@ -157,14 +157,14 @@ def group_by_row(records: Iterable[TableRow]) -> dict[RowKey, list[TableRow]]:
 
 
 def normalise_for_id(text: str) -> str:
-    """Return `text` in NFC, with single spaces and trimmed ends: what is lost never makes another problem."""
+    """Return `text` in NFC, with single spaces and trimmed ends, which never changes the problem."""
     return _SPACE.sub(" ", unicodedata.normalize("NFC", text)).strip()
 
 
 def row_id(prompt: str, gold: str | None, verifier_args: str = "{}") -> str:
     """Return a row's id: 20 hex digits of SHA-256 over normalised prompt, gold and verifier arguments (tests).
 
-    A gold of 1,080 is one of 1080.
+    Golds of 1,080 and 1080 are equal.
     """
     gold_part = "" if gold is None else normalise_for_id(gold)
     if _GROUPED.fullmatch(gold_part):
@@ -179,41 +179,41 @@ def row_id(prompt: str, gold: str | None, verifier_args: str = "{}") -> str:
 
 
 def content_key(row: Mapping[str, Any]) -> str:
-    """Return what tells whether a row is still the one that a reviewer saw: conversation, gold and how it is verified.
+    """Return a hash of a row's conversation, gold, verifier and arguments, by which a reviewer's decision stays valid.
 
-    A row keeps its `id` when cleaning edits it, and has another content key afterwards.
+    When cleaning edits a row, its content key changes, but not its `id`.
     """
     seen = f"{row.get('context') or ''}{row['prompt']}"
     return row_id(seen, row["gold"], f"{row['verifier']} {row['verifier_args']}")
 
 
 def context_of(row: Mapping[str, Any]) -> list[Message]:
-    """Return the messages before the question; none for most rows."""
+    """Return the messages before the question, empty for most rows."""
     text = row.get("context")
     messages: list[Message] = orjson.loads(text) if text else []
     return messages
 
 
 def messages_of_row(row: Mapping[str, Any]) -> list[Message]:
-    """Return the whole conversation, the question at its end."""
+    """Return the whole conversation, with the question as last message."""
     return [*context_of(row), {"role": "user", "content": row["prompt"]}]
 
 
 def problem_of(row: Mapping[str, Any]) -> str:
-    """Return all that the model is told, as one text: what verifiers get as `problem`."""
+    """Return the whole conversation as one text, which verifiers get as `problem`."""
     prompt: str = row["prompt"]
     return write_out(messages_of_row(row)) if row.get("context") else prompt
 
 
 def dump_json(value: Any) -> str:
-    """Return compact JSON with sorted keys, so that equal values are equal strings."""
+    """Return compact JSON with sorted keys, so that equal values give equal strings."""
     return orjson.dumps(
         value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
     ).decode()
 
 
 class TableWriter:
-    """Writes dicts to one Parquet file, in batches of bounded size, even if there are none. A context manager."""
+    """A context manager that writes dicts to one Parquet file, in batches of bounded size."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._schema = schema
@@ -225,7 +225,7 @@ class TableWriter:
         self.rows = 0
 
     def write(self, row: Mapping[str, Any]) -> None:
-        """Queue one row; missing columns become null, unknown ones are an error."""
+        """Add a row. Missing columns become null; unknown columns raise KeyError."""
         if not row.keys() <= self._names:
             raise KeyError(f"columns not in the table: {sorted(row.keys() - self._names)}")
         self._buffer.append(row)
@@ -238,7 +238,7 @@ class TableWriter:
 
     @property
     def bytes(self) -> int:
-        """The text written so far, in characters."""
+        """The amount of text written so far, in characters."""
         return self._flushed_bytes + self._buffered_bytes
 
     def _flush(self) -> None:
@@ -257,14 +257,14 @@ class TableWriter:
         self._writer.close()
 
     def close(self) -> None:
-        """End the file."""
+        """Write the remaining rows, and close the file."""
         self.__exit__(None, None, None)
 
 
 class PartsWriter:
-    """Writes dicts to a table in parts of this many rows, as a file where they fit into one. A context manager.
+    """A context manager that writes dicts to a table in parts of `part_rows` rows.
 
-    A part ends before as well where its texts come to PART_BYTES.
+    Rows that fit into one part become a single file. A part also ends when its text exceeds PART_BYTES.
     """
 
     def __init__(self, path: Path, schema: pa.Schema, part_rows: int) -> None:
@@ -280,7 +280,7 @@ class PartsWriter:
         return self._closed_rows + self._writer.rows
 
     def write(self, row: Mapping[str, Any]) -> None:
-        """Queue one row."""
+        """Add a row."""
         if self._writer.rows >= self._part_rows or self._writer.bytes >= PART_BYTES:
             self._begin_part()
         self._writer.write(row)
@@ -303,25 +303,22 @@ class PartsWriter:
 
 
 def read_batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """Stream a Parquet table, of one file or of parts, with a bounded number of rows in memory at a time."""
+    """Stream a Parquet table, a single file or parts, with a bounded number of rows in memory."""
     for part in table_parts(path):
         with pq.ParquetFile(part, pre_buffer=False) as file:
-            # Row groups are read one by one: a batch over several would undo the writer's bound on the text in one.
+            # Read row groups one by one. A batch over several ones could exceed the writer's bound on text.
             for group in range(file.num_row_groups):
                 yield from file.iter_batches(batch_size=BATCH_ROWS, row_groups=[group], columns=columns)
 
 
 def read_table(path: Path, kind: type[TableRow], columns: list[str] | None = None) -> Iterator[TableRow]:
-    """Stream a table as `read_batches` does, as dicts, which `kind` types.
-
-    Where `columns` are named, the dicts have no others.
-    """
+    """Stream a table as dicts of the type `kind`, restricted to `columns` if they are given."""
     for batch in read_batches(path, columns):
         yield from batch.to_pylist()
 
 
 def copy_table(path: Path, target: Path) -> None:
-    """Write a table, of one file or of parts, to one file."""
+    """Write a table, a single file or parts, to a single file."""
     parts = table_parts(path)
     if len(parts) == 1:
         shutil.copyfile(parts[0], target)
@@ -332,29 +329,29 @@ def copy_table(path: Path, target: Path) -> None:
 
 
 def table_schema(path: Path) -> pa.Schema:
-    """Return the columns of a table, of one file or of parts."""
+    """Return the schema of a table, a single file or parts."""
     return pq.read_schema(table_parts(path)[0])
 
 
 def read_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]:
-    """Stream a table of canonical rows as `read_table` does."""
+    """Stream a table of canonical rows (`read_table`)."""
     return read_table(path, Row, columns)
 
 
 def read_shards(path: Path, rows: int) -> Iterator[list[Row]]:
-    """Yield a table of canonical rows in lists of `rows`, the last one shorter, one list in memory at a time."""
+    """Yield a table of canonical rows in lists of `rows` rows; the last list may be shorter."""
     source = read_rows(path)
     while shard := list(islice(source, rows)):
         yield shard
 
 
 def count_rows(path: Path) -> int:
-    """Return the number of rows, from the footers of its files."""
+    """Return the number of rows of a table, from the footers of its files."""
     return sum(int(pq.read_metadata(part).num_rows) for part in table_parts(path))
 
 
 def write_rows(path: Path, rows: Iterable[Mapping[str, Any]], schema: pa.Schema = ROW_SCHEMA) -> int:
-    """Write all `rows` to one Parquet file and return how many there were."""
+    """Write all rows to one Parquet file, and return their number."""
     with TableWriter(path, schema) as writer:
         for row in rows:
             writer.write(row)
@@ -362,47 +359,47 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, Any]], schema: pa.Schema 
 
 
 class ProfileRow(RowReference):
-    """A row of `profile.parquet`: the pass rates of one problem."""
+    """A row of `profile.parquet`: the pass rate of one problem."""
 
     split: str
     n: Int32
-    """The problem's samples."""
+    """The number of samples of the problem."""
     judged: Int32
-    """The samples that have a score."""
+    """The number of samples with a score."""
     passes: Int32
     unread: Int32
-    """The samples that ended by themselves, in a form that is not read."""
+    """The number of complete samples whose answer could not be read."""
     pass_rate: float | None
-    """Passes of the judged samples, or None if there are none."""
+    """The share of passes among the judged samples, or None without judged samples."""
     low: float
     high: float
     """The ends of Wilson's 95 % interval of the pass rate."""
     pass_at: str
     """A JSON object: k (1, 2, 4, ...) to pass@k."""
     posterior: Posterior
-    """The distribution of the pass rate, a mixture of Beta distributions, by the problem's samples and the pass rates
-    of all problems of its kind (`rates.posterior`); empty if nothing could be judged. `pass_rate` of a problem that got
-    further samples because of its first ones is biased, this is not."""
+    """The distribution of the pass rate, a mixture of Beta distributions, given the problem's samples and the pass
+    rates of all problems of its kind (`rates.posterior`); empty without judged samples. If a problem got further
+    samples because of its first ones, `pass_rate` is biased, but not the posterior."""
     expected_rate: float | None
     expected_deviation: float | None
     """The mean and standard deviation of the posterior."""
     likely_low: float | None
     likely_high: float | None
-    """The ends of its 90 % interval."""
+    """The ends of the 90 % interval of the posterior."""
     decision: str | None
-    """The most probable band of the pass rate, by what it means for training (`PassRateBand`)."""
+    """The most probable band of the pass rate (`PassRateBand`)."""
     decision_probability: float | None
     tokens_mean: float
     tokens_max: Int32
     truncated: float
     """The share of samples that ended at a length limit."""
     repeating: float
-    """The share of samples that ended in a loop: there, or where the engine noticed it (`stop_loops`)."""
+    """The share of samples that ended in a loop, including those that the engine stopped (`stop_loops`)."""
     answers: Int32
-    """How many different answers the samples give."""
+    """The number of different answers of the samples."""
     majority_answer: str | None
     majority_agreement: float
-    """The share of all samples that give the majority answer."""
+    """The share of all samples with the majority answer."""
 
 
 PROFILE_SCHEMA = arrow_schema(ProfileRow)

@@ -1,6 +1,6 @@
-"""The files of a run: which stages it has, where their tables lie, and the lazy scans over them.
+"""The files of a run: its finished stages, their folders, and lazy scans of their tables.
 
-Tables are only ever scanned: a section keeps counts of them, and the few rows it shows.
+Tables are only scanned, so that the report holds counts and the few rows that it shows, not whole tables.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import orjson
 import polars as pl
 
 from truegold.pipeline.running.stage import RECORD, load_record
-from truegold.pipeline.running.stage_table import ROW_STAGES
+from truegold.pipeline.running.stage_table import DROPPING_STAGES, ROW_STAGES
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE, LEDGER_FILE, RESTORED
 from truegold.pipeline.tables.rows import KEY, count_rows
 from truegold.verifiers import InputError
@@ -23,19 +23,19 @@ from truegold.verifiers.user_code import near_path
 KEY_TYPES = {"id": pl.String, "source": pl.String, "source_row": pl.Int64}
 """The types of the columns of KEY."""
 SOURCE_KEY = ["source", "source_row"]
-"""The columns that say where a row came from; no two rows of a run came from the same."""
+"""The columns with the origin of a row, which is different for every row of a run."""
 
 UNFINISHED = "unfinished_training"
-"""The name of an input of the report: the alarms of a training that has not ended well, in whose folder is the rest."""
+"""The name of the report's input with the alarms of an unfinished training. Its folder has the training's files."""
 
 HELD_REASONS = ("held_for_review", "reviewers_disagree", "fix_unpayable")
-"""The reasons of rows that are held for a person: these drops follow from flags and are not findings themselves."""
+"""The reasons of drops for review. These drops follow from flags, and are not findings themselves."""
 
 AFTER_TRAINING = "profile_after"
-"""The stage whose flags come too late to hold a row back."""
+"""The stage after training, whose flags cannot hold rows back any more."""
 
 Fields = dict[str, Any]
-"""Some columns of one row of a table."""
+"""Some columns of a row."""
 
 MADE_ANEW = "The command that made the run makes it anew: truegold run."
 
@@ -48,11 +48,11 @@ class RunFiles:
     records: Mapping[str, Mapping[str, Any]]
     """The `stage.json` of each stage."""
     training: Path | None = None
-    """The folder of the training, whether it has ended well or not, or None if the run has none."""
+    """The folder of the training, finished or not, or None for a run without training."""
 
     @classmethod
     def open(cls, inputs: Mapping[str, Path], stages: Iterable[str]) -> RunFiles:
-        """Open a run by the `stage.json` of each stage, which `inputs` has under its name."""
+        """Open a run. `inputs` has the path of the `stage.json` of each stage, under the stage's name."""
         names = list(stages)
         folders = {name: inputs[name].parent for name in names}
         training = folders.get("train", inputs[UNFINISHED].parent if UNFINISHED in inputs else None)
@@ -62,33 +62,33 @@ class RunFiles:
         return stage in self.folders
 
     def only(self, stages: Iterable[str]) -> RunFiles:
-        """Return the same run as if it had these stages alone."""
+        """Return the run restricted to these stages."""
         names = [name for name in stages if name in self]
         folders = {name: self.folders[name] for name in names}
         return RunFiles(folders, {name: self.records[name] for name in names}, folders.get("train"))
 
     @property
     def last_row_stage(self) -> str:
-        """The last of the stages that rows go through before selection."""
+        """The last stage that rows pass before selection."""
         return [stage for stage in ("ingest", *ROW_STAGES) if stage in self][-1]
 
     def end_tables(self) -> dict[str, pl.LazyFrame]:
-        """Return the tables of the rows at the end: `selected` and `heldout`, or `rows` of a run without selection."""
+        """Return the tables of the final rows: `selected` and `heldout`, or `rows` for a run without selection."""
         stage, names = ("select", ("selected", "heldout")) if "select" in self else (self.last_row_stage, ("rows",))
         scans = {name: self.table(stage, f"{name}.parquet") for name in names}
         return {name: scan for name, scan in scans.items() if scan is not None}
 
     def path(self, stage: str, name: str) -> Path | None:
-        """Return a stage's file, or None if the run has no such stage or the stage no such file."""
+        """Return the path of a stage's file, or None if it does not exist."""
         if stage not in self.folders:
             return None
         path = self.folders[stage] / name
         return path if path.exists() else None
 
     def table(self, stage: str, name: str) -> pl.LazyFrame | None:
-        """Return the scan of a stage's table, or None if there is none.
+        """Return the scan of a stage's table, or None if it does not exist.
 
-        Rows that an earlier version has written get the column `context` that they lack.
+        A table of an earlier version, without the column `context`, gets this column.
         """
         if (path := self.path(stage, name)) is None:
             return None
@@ -99,17 +99,17 @@ class RunFiles:
         return scan
 
     def count(self, stage: str, name: str) -> int:
-        """Return the rows of a table, 0 where it does not exist."""
+        """Return the number of rows of a table, 0 if it does not exist."""
         path = self.path(stage, name)
         return 0 if path is None else count_rows(path)
 
     def tables(self, name: str, stages: Iterable[str] | None = None) -> list[tuple[str, pl.LazyFrame]]:
-        """Return the table of this name of every stage that has one, in order."""
+        """Return the stages with a table of this name, in order, and the scans of the tables."""
         scans = [(stage, self.table(stage, name)) for stage in (self.folders if stages is None else stages)]
         return [(stage, scan) for stage, scan in scans if scan is not None]
 
     def drops(self, stages: Iterable[str]) -> list[tuple[str, pl.LazyFrame]]:
-        """Return the dropped rows of stages in order, without those that a reviewer has brought back in `settle`."""
+        """Return the dropped rows of each stage, in order, without rows that a reviewer restored in `settle`."""
         drops, ledger = self.tables(DROPPED_FILE, stages), self.table("settle", LEDGER_FILE)
         if ledger is None:
             return drops
@@ -117,18 +117,24 @@ class RunFiles:
         later = list(self.folders)[list(self.folders).index("settle") :]
         return [(name, table if name in later else table.join(restored, on=KEY, how="anti")) for name, table in drops]
 
-    def flags(self, *, after_training: bool) -> pl.LazyFrame | None:
-        """Return all flags, each once, or None if no stage has flagged.
+    def dropped_before_review(self, ids: Iterable[str]) -> pl.DataFrame:
+        """Return the rows of these ids that a stage before `settle` dropped, the first of each id."""
+        tables = [table.filter(has_id(ids)) for _, table in self.tables(DROPPED_FILE, DROPPING_STAGES)]
+        dropped = pl.concat([table.drop("drop_reason") for table in tables]).collect()
+        return dropped.unique("id", keep="first", maintain_order=True)
 
-        The table of the last flagging stage repeats the earlier ones. `blocks` says whether the flag holds its row back
-        in this run: no row is held that a reviewer kept, or that was flagged when it had been trained on already.
+    def flags(self, *, after_training: bool) -> pl.LazyFrame | None:
+        """Return all flags, each once, or None if no stage has flags.
+
+        The table of the last flagging stage includes the earlier flags. `blocks` is true if the flag holds its row back
+        in this run. It is false for a row that a reviewer kept, and for a row that was flagged after training.
         """
         gathered = next(
             (stages for stages in (("well_posed",), ("flag",), ("dedup", "vet_tests")) if stages[-1] in self),
             ("dedup", "verify_gold"),
         )
         if self.path("settle", FLAGS_FILE) is not None:
-            # Reviewers' decisions have changed which of them hold rows back.
+            # `settle` applied the reviewers' decisions, which change the flags that hold rows back.
             gathered = ("settle",)
         frames = [self._with_effect(table, "settle") for _, table in self.tables(FLAGS_FILE, gathered)]
         frames += [self._with_effect(table, "select") for _, table in self.tables(FLAGS_FILE, ("profile",))]
@@ -140,7 +146,7 @@ class RunFiles:
         return pl.concat(frames).unique([*KEY, "reason", "detector"], keep="first", maintain_order=True)
 
     def _with_effect(self, flags: pl.LazyFrame, stage: str) -> pl.LazyFrame:
-        """Return flags on which `stage` acts, blocking only where it held their row back; as they are before it ran."""
+        """Return flags with `blocks` only for rows that `stage` held back; unchanged if `stage` has not run."""
         if (dropped := self.table(stage, DROPPED_FILE)) is None:
             return flags if stage not in self else flags.with_columns(blocks=pl.lit(value=False))
         held = dropped.filter(pl.col("drop_reason").is_in(HELD_REASONS)).select(KEY).unique()
@@ -152,8 +158,10 @@ class RunFiles:
 
 
 def read_manifest(run_dir: Path) -> list[str]:
-    """Return the stages that a run's manifest names, in their order. Raises InputError if it is not a run, or
-    damaged."""
+    """Return the stages that a run's manifest lists, in order.
+
+    Raises InputError if the folder is not a run, or the manifest is damaged.
+    """
     manifest = run_dir / "manifest.json"
     if not manifest.is_file():
         near = None if run_dir.exists() else near_path(run_dir)
@@ -168,7 +176,7 @@ def read_manifest(run_dir: Path) -> list[str]:
 
 
 def read_resolved(run_dir: Path) -> dict[str, Any]:
-    """Return the configuration that a run has written; empty where it has none. Raises InputError if it is damaged."""
+    """Return the resolved configuration of a run, empty if it has none. Raises InputError if the file is damaged."""
     path = run_dir / "config.resolved.json"
     if not path.exists():
         return {}
@@ -182,9 +190,9 @@ def read_resolved(run_dir: Path) -> dict[str, Any]:
 
 
 def open_finished(run_dir: Path) -> RunFiles:
-    """Open the finished stages that a run's manifest names.
+    """Open the finished stages of a run.
 
-    Raises InputError if it is not a run, has no rows yet, or has lost files of a stage.
+    Raises InputError if the folder is not a run, has no rows yet, or lacks files of a stage.
     """
     records = {name: run_dir / name / RECORD for name in read_manifest(run_dir)}
     for path in records.values():
@@ -197,18 +205,23 @@ def open_finished(run_dir: Path) -> RunFiles:
 
 
 def check_intact(folder: Path) -> None:
-    """Raise InputError if a finished stage's record, or a file that it names, is not as it was written."""
+    """Raise InputError if the record of a finished stage is damaged, or a file in it is missing or changed."""
     if (record := load_record(folder)) is None:
         raise InputError(f"{folder / RECORD} is damaged.", f"Delete {folder}. {MADE_ANEW}")
     for name, entry in record.get("outputs", {}).items():
         path = folder / name
         if not path.is_file():
-            raise InputError(f"{path} is gone.", MADE_ANEW)
+            raise InputError(f"{path} is missing.", MADE_ANEW)
         if path.stat().st_size != entry["bytes"]:
             raise InputError(f"{path} has changed since it was written.", MADE_ANEW)
 
 
+def has_id(row_ids: Iterable[str]) -> pl.Expr:
+    """Return the condition that a row has one of these ids."""
+    return pl.col("id").is_in(pl.Series(list(row_ids), dtype=pl.String).implode())
+
+
 def fetch(table: pl.LazyFrame, keys: pl.DataFrame, columns: Iterable[str]) -> list[Fields]:
-    """Return the rows of `table` with these keys: KEY and the columns named besides."""
+    """Return the rows of `table` with these keys, as dicts of the columns KEY and `columns`."""
     matching = table.select(*KEY, *columns).join(keys.lazy().select(KEY), on=KEY, how="semi")
     return matching.collect(engine="streaming").to_dicts()

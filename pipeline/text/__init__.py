@@ -1,1 +1,1 @@
-"""Says what a text is: its language, its numbers, its formulas, its persons. It gives no verdict."""
+"""Reads properties of a text: its language, numbers, formulas and names of persons."""

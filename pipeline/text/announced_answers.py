@@ -1,9 +1,9 @@
-r"""Answers that a prompt announces itself.
+r"""Answers that a prompt gives away.
 
-"What is 6*7?\nAnswer: 42"                         gold 42    the last line is cut off (`drop_answer_line`)
-"What is 6*7? The correct answer is $42$."         gold 42    announced (`announced_answers`)
-"Put your answer in \boxed{}."                                nothing: no answer stands there
-"If the answer to the first part is 7, ..."        gold 42    nothing: a number that the problem gives
+"What is 6*7?\nAnswer: 42"                      gold 42    the last line is removed (`drop_answer_line`)
+"What is 6*7? The correct answer is $42$."      gold 42    an announced answer (`announced_answers`)
+"Put your answer in \boxed{}."                  gold 42    nothing: the box is empty
+"If the answer to the first part is 7, ..."     gold 42    nothing: 7 is given by the problem, and is not gold
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 MAX_ANSWER_CHARS = 200
-"""Characters of an announced answer that are looked at."""
+"""The most characters of an announced answer."""
 
 _FINAL = r"(?:final|correct|right|expected|reference|true|gold)\s+"
 _NAME = rf"(?:(?:the\s+)?(?:{_FINAL})?answer|ans\.?|(?:标准|正确|参考|最终)?答案)"
@@ -26,13 +26,17 @@ _ANSWER_LINE = re.compile(
     rf"[*#_\s(（\[]{{0,6}}{_NAME}[*_]{{0,2}}\s{{0,5}}(?:is\b\s{{0,5}}[:：]?|[:：=]|是|为)[*_]{{0,2}}\s{{0,5}}(?P<value>[^\n]{{1,{MAX_ANSWER_CHARS}}})",
     re.IGNORECASE,
 )
-"""A line that announces and nothing else: "**Answer:** 42"."""
+"""A line that consists of an announcement: "**Answer:** 42"."""
 _HASHES = re.compile(rf"^\s{{0,5}}####\s{{0,5}}(?P<value>[^\n]{{1,{MAX_ANSWER_CHARS}}})", re.MULTILINE)
+"""A line of GSM8K with the answer: "#### 42"."""
 _BOX = re.compile(r"\\(?:boxed|fbox)\s{0,3}\{")
+"""The beginning of a box."""
 _SENTENCE_END = re.compile(r"[.。!！;；](?=\s|\Z)|[)）](?=\s|\Z)|[,，](?=\s)")
 """A character that may end an answer: the end of a sentence, a bracket, or a comma before a space."""
 _WRAPPER = re.compile(r"\\(?:text|textbf|mathrm|mathbf|boxed)\s{0,3}(?=\{)|\\[()\[\],;! ]|\\(?:left|right)(?![A-Za-z])")
+"""LaTeX commands around an answer."""
 _GROUPING_COMMA = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+"""The comma of 1,000."""
 _DROPPED = str.maketrans("", "", " \t\n$*{}")
 _PLACEHOLDER = re.compile(r"[_.…?？\s-]*")
 """A box that is to be filled in: "...", "____", "?"."""
@@ -43,13 +47,13 @@ class AnnouncedAnswer:
     """An answer that a prompt gives away."""
 
     text: str
-    """The announcement as a whole."""
+    """The whole announcement."""
     value: str
     """The announced value."""
 
 
 def announced_answers(prompt: str) -> Iterator[AnnouncedAnswer]:
-    """Yield what the prompt calls the answer: "the answer is ...", "Answer: ...", "#### ...", a filled box."""
+    """Yield the answers that the prompt announces: "the answer is ...", "Answer: ...", "#### ...", or a filled box."""
     for pattern in (_ANNOUNCED, _HASHES):
         for match in pattern.finditer(prompt):
             yield AnnouncedAnswer(match[0], match["value"])
@@ -60,7 +64,7 @@ def announced_answers(prompt: str) -> Iterator[AnnouncedAnswer]:
 
 
 def gives_away(announced: AnnouncedAnswer, gold: str) -> bool:
-    """Say whether the announced value is gold, alone or at the head of its sentence."""
+    """Return whether the announced value is gold, alone or at the beginning of its sentence."""
     gold_key = answer_key(gold)
     if not gold_key:
         return False
@@ -70,7 +74,7 @@ def gives_away(announced: AnnouncedAnswer, gold: str) -> bool:
 
 
 def drop_answer_line(prompt: str, gold: str | None, minimum: int) -> str:
-    """Return the prompt without a last line that says nothing but gold, if `minimum` characters remain."""
+    """Return the prompt without a last line that only announces gold, if at least `minimum` characters remain."""
     head, newline, last_line = prompt.rstrip().rpartition("\n")
     if gold is None or not newline or len(rest := head.rstrip()) < minimum:
         return prompt
@@ -81,7 +85,7 @@ def drop_answer_line(prompt: str, gold: str | None, minimum: int) -> str:
 
 
 def answer_key(text: str) -> str:
-    """Return a form that two spellings of one short answer share: no markup, blanks, digit grouping or case."""
+    """Return a short answer without markup, spaces, digit grouping and case, equal for two spellings of one answer."""
     text = _WRAPPER.sub("", text[: 2 * MAX_ANSWER_CHARS]).translate(_DROPPED)
     text = _GROUPING_COMMA.sub("", text).rstrip(".。,，;；!！").casefold()
     if len(text) > 2 and text[0] in "([" and text[-1] in ")]" and text[1:-1].isalnum():
@@ -91,7 +95,7 @@ def answer_key(text: str) -> str:
 
 
 def _braced(text: str, start: int) -> str | None:
-    """Return what stands from `start` to the brace that closes the one before it; None beyond MAX_ANSWER_CHARS."""
+    """Return the text from `start`, which follows an open brace, to its closing brace; None beyond MAX_ANSWER_CHARS."""
     depth = 1
     for index in range(start, min(len(text), start + MAX_ANSWER_CHARS)):
         depth += {"{": 1, "}": -1}.get(text[index], 0)

@@ -1,9 +1,9 @@
-"""Text that was decoded with a wrong character set: repaired where that has one reading, else told.
+"""Text that was decoded with a wrong character set: repaired if the repair is unambiguous, else reported.
 
 "It's 5 km to the cafÃ©."         repaired: "It's 5 km to the café."       (ftfy, the edit `mojibake`)
-"鈥淲hat is 鈭?3鈥?"                told: UTF-8 read as gb18030, and some bytes are lost
-"ÖÐÎÄ"                            told: gb18030 read as latin-1
-"a train trav\ufffdls"            told: U+FFFD stands where a character was
+"鈥淲hat is 鈭?3鈥?"                reported: UTF-8 read as gb18030, and some bytes are lost
+"ÖÐÎÄ"                            reported: gb18030 read as latin-1
+"a train trav\ufffdls"            reported: U+FFFD replaces a lost character
 """
 
 from __future__ import annotations
@@ -11,42 +11,47 @@ from __future__ import annotations
 import re
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+(?:[ -~]{0,2}[^\x00-\x7f]+){0,40}")
+"""A stretch of characters beyond ASCII, with gaps of up to two ASCII characters."""
 _ASCII_LETTER = re.compile(r"[A-Za-z]")
 _LOST = re.compile("\ufffd|锟斤拷|烫烫烫|屯屯屯")
+"""Remains of characters that were lost in decoding."""
 _QUESTION_MARK_LETTER = re.compile(r"[a-z]\?{1,3}[a-z]")
+"""A question mark inside a word, which replaced a letter: "tra?n"."""
 _WRONG_CHARSETS = ("gb18030", "big5", "shift_jis", "euc_kr", "cp1251", "koi8_r", "cp850")
 _ASIAN_CHARSETS = ("gb18030", "big5", "shift_jis", "euc_kr")
 _HIGH_LATIN = re.compile("[\u00a1-\u00ff]{4,}")
+"""A run of letters and signs of Latin-1, as in gb18030 text read as Latin-1."""
 MIN_DISTINCT = 3
-"""Text has at least this many different bytes; the same sign again and again, "××××", masks a name or a number."""
+"""The fewest distinct characters of misread text. A repeated sign, such as "××××", masks a name or a number."""
 _ADDRESS_OR_CODE = re.compile(r"https?://\S+|www\.\S+|[\w./-]*[./][\w-]+\?[\w.&%-]+=\S*|```.*?```|`[^`\n]*`", re.DOTALL)
-"""An address, of a file too: `images/q5.png?raw=png`; code in Markdown, where "x?a:b" is a choice."""
+"""A URL or a path, such as `images/q5.png?raw=png`, or Markdown code, in which "x?a:b" is an operator."""
 _RARE_HAN = re.compile("[鈥鈭鈮鈫锛銆鐨鏄鍦湁涓绗搴闂璁嗙瓟娓鎬庢牱锟鈻虏掳脳]")
 """Characters that begin the bytes of common punctuation, signs and words when UTF-8 is read as GBK."""
 MIN_RARE = 3
+"""The fewest such characters of misread text."""
 _LATIN_REMAINS = re.compile(
     "(?<=[A-Za-z])[\u00e2\u00c2](?=(?:s|t|re|ll|ve)?[\\s.,])|\u00e2\u20ac|\u00c3[\u0080-\u00bf]|\u00c2[\u00a0-\u00bf]|\u00d0[\u00b0-\u00bf]"
 )
 """The remains of UTF-8 that was read as Latin-1 and lost its control characters."""
 
 _SUSPECT = re.compile("[\x80-\x84\x86-\x9f]|[ÂÃâÐÑÎÏÅÄÕãäåæçèéвРСГОΓ├‚√¬Œ‰][^\x00-\x7f\\w]|Γ[ÇÉé]|‚Ä|Ã\\w|â€|вЂ|О[±-¿]")
-"""Pairs of characters that mojibake begins with; without one the package need not be loaded."""
+"""A quick test: matches every text with mojibake, so that ftfy is imported only if needed."""
 
 
 def repair_mojibake(text: str) -> str:
-    """Return the text as it was before it was decoded as Windows-1252, Latin-1 and their like, or else unchanged."""
+    """Return the text with decoding as Windows-1252, Latin-1 and similar character sets undone, if it has mojibake."""
     if text.isascii() or not _SUSPECT.search(text):
         return text
-    # Imported here, because few texts need it, and importing takes time.
+    # Imported here, because the import is slow and few texts need it.
     from ftfy import fix_encoding
     from ftfy.badness import is_bad
 
-    # U+0085 alone is the end of a line, as some programs write it.
+    # U+0085 alone is a line end in the output of some programs.
     return fix_encoding(text) if is_bad(text.replace("\x85", "\n")) else text
 
 
 def misread_as(text: str) -> tuple[str, str] | None:
-    """Return a sign that the text was decoded wrongly, and the part that shows it, or None if there is none."""
+    """Return the kind of wrong decoding and the part of the text that shows it, or None for a sound text."""
     text = _ADDRESS_OR_CODE.sub(" ", text)
     if match := _QUESTION_MARK_LETTER.search(text):
         return "a question mark inside a word", text[max(0, match.start() - 20) : match.end() + 20]

@@ -1,8 +1,8 @@
-"""Letters of Cyrillic and Greek that look like Latin ones, and words in which they stand for these.
+"""Cyrillic and Greek letters that look like Latin ones, and their replacement in words of mixed scripts.
 
-"a triаngle", with a Cyrillic а      ->  "a triangle"
-"Сonsider", with a Cyrillic С        ->  "Consider"
-"2πr", "ΔABC", "cos α", "треугольник"     stay
+"a triаngle", with a Cyrillic а           ->  "a triangle"
+"Сonsider", with a Cyrillic С             ->  "Consider"
+"2πr", "ΔABC", "cos α", "треугольник"     unchanged
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ CYRILLIC = {
         "аa еe оo рp сc уy хx іi јj ѕs һh ԁd ԛq ԝw кk АA ВB ЕE КK МM НH ОO РP СC ТT ХX УY ІI ЈJ ЅS ԌG ԚQ ԜW"
     ).split()
 }
-"""Cyrillic letters, and the Latin letter that each looks like."""
+"""Cyrillic letters, each with the Latin letter that it looks like."""
 GREEK = {
     pair[0]: pair[1] for pair in "οo αa ρp ιi κk υu χx νv τt ηn γy ΑA ΒB ΕE ΖZ ΗH ΙI ΚK ΜM ΝN ΟO ΡP ΤT ΥY ΧX".split()
 }
-"""Greek letters, and the Latin letter that each looks like. In mathematics most are symbols, so that no text loses
-them: they are only compared."""
+"""Greek letters, each with the Latin letter that it looks like. Most are symbols in mathematics, so they are replaced
+only for comparisons, not in texts."""
 _TO_LATIN = str.maketrans(CYRILLIC)
 _HAS_CYRILLIC = re.compile("[\u0400-\u052f]")
 _MIXED_WORD = re.compile(r"(?=[A-Za-z]*[\u0400-\u052f])(?=[\u0400-\u052f]*[A-Za-z])[A-Za-z\u0400-\u052f]+")
@@ -28,7 +28,10 @@ _MIXED_WORD = re.compile(r"(?=[A-Za-z]*[\u0400-\u052f])(?=[\u0400-\u052f]*[A-Za-
 
 
 def replace_look_alikes(text: str) -> str:
-    """Return the text with Latin letters for the Cyrillic ones of words that mix both, where all of them look alike."""
+    """Return the text with Cyrillic letters replaced in words that mix both scripts.
+
+    A word is unchanged if one of its Cyrillic letters does not look like a Latin one.
+    """
     if text.isascii() or not _HAS_CYRILLIC.search(text):
         return text
     return _MIXED_WORD.sub(_to_latin, text)

@@ -1,11 +1,11 @@
-"""Names of persons are placeholders: a text in which they alone were exchanged is the same problem.
+"""Exchanges the names of persons: two texts that differ only in these names are the same problem.
 
     "Tom has 3 red cars and buys 4 more. How many cars has Tom?"
     "Ann has 3 red cars and buys 4 more. How many cars has Ann?"             the same, Tom for Ann
-    "The first term of the Lucas sequence" / "... of the Fibonacci sequence"  no persons: nothing is exchanged
+    "The first term of the Lucas sequence" / "... of the Fibonacci sequence"  not persons: nothing is exchanged
 
-A word counts as a name where its text has it with a capital alone, and where it does or owns something at least once.
-Names are exchanged in the order in which they come, so that two persons who change places stay two problems.
+A word is a name if it is always capitalised in its text, and does or owns something at least once. Names are matched in
+order of appearance, so two texts in which two persons change places stay different problems.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from __future__ import annotations
 import re
 
 _CAPITALISED = re.compile(r"(?<![\w\\$])[A-Z][a-z]+(?![\w$])")
+"""A capitalised word."""
 _WORD = re.compile(r"\w+")
 _ACTS = (
     r"(?:'s|’s|s'|\s+and\s+[A-Z]|,?\s+(?:also\s+|then\s+|first\s+|already\s+|only\s+)?"
     r"(?:\w+s|\w+ed|had|did|can|will|would|could|should|may|must|were|are|went|gave|got|bought|sold|made|ran|ate|took|spent"
     r"|paid|read|drove|have|do|want|need|put|cut|began|brought|built|drew|found|left|lost|met|rode|saw|sent|won|wrote)\b)"
 )
-"""Words after the name of someone who does or owns something: "Tom's", "Tom and Ann", "Tom then buys"."""
+"""Text after the name of a person who does or owns something: "Tom's", "Tom and Ann", "Tom then buys"."""
 NO_PERSONS = frozenset(
     "The There This That These Those They Then If In On At For When While What How Each Every All Some Many Most Half"
     " After Before During Both One Two Three Four Five Six Seven Eight Nine Ten January February March April May June"
@@ -28,13 +29,13 @@ NO_PERSONS = frozenset(
 )
 """Capitalised words that do not name a person."""
 NEAR_COPY = 0.7
-"""Overlap of all words from which two texts count as near copies of each other."""
+"""The least overlap of all words of near copies."""
 MOST_NAMES = 8
-"""The most names that may differ in one story."""
+"""The most names that may differ between two texts."""
 
 
 def exchange_names(left: str, right: str) -> str | None:
-    """Return the left text with the right one's names, or None if that makes no near copy of it."""
+    """Return the left text with the names of the right text, or None if the result is not a near copy of the right."""
     here, there = _CAPITALISED.findall(left), _CAPITALISED.findall(right)
     left_only = [name for name in dict.fromkeys(here) if name not in there]
     right_only = [name for name in dict.fromkeys(there) if name not in here]
@@ -49,7 +50,7 @@ def exchange_names(left: str, right: str) -> str | None:
 
 
 def find_persons(text: str) -> list[str]:
-    """Return the names of persons in a text, each once."""
+    """Return the distinct names of persons in a text."""
     return [name for name in dict.fromkeys(_CAPITALISED.findall(text)) if _is_person(name, text)]
 
 

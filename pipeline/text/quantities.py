@@ -1,15 +1,16 @@
-r"""Reads the quantities of a problem, however they are written: digits, words, fractions, percentages, in Chinese.
+r"""Reads the quantities of a problem: in digits, in words, as fractions and percentages, and in Chinese.
 
     "1,250"  -> 1250      "twenty-five" -> 25       "3/4"      -> 3/4      "two thirds" -> 2/3
     "40%"    -> 40        "two dozen"   -> 24       "twice"    -> 2        "三分之二"    -> 2/3
     "5th"    -> 5 (weak)  "four five"   -> 4 and 5  "一"       -> 1 (weak) "百分之二十"  -> 20
 
-Each quantity has a weight in (0, 1]: how sure it is that the problem depends on it. It is that of the value, however it
-is written: a rewording is free to write "a quarter" or "1/4", and so it is to say "$5" or "5 dollars": the unit is not
-read. A percentage is read as its number, because rewordings keep the percent, but 50% as a half and 25% as a quarter.
+Each quantity has a weight in (0, 1]: the confidence that the problem depends on it. The weight depends on the value and
+not on its spelling, because a rewording may write "1/4" for "a quarter". Units are not read, so "$5" equals "5
+dollars". A percentage is read as its number, because rewordings keep percentages; only 50% is read as a half, and 25%
+as a quarter.
 
-`read_number` reads the one number that a gold answer or a final value is: `"$1{,}250 \\text{ apples}$"` is 1250. It
-gives None for an expression, a list, a variable, prose.
+`read_number` reads a gold answer or a final value that is a single number: `"$1{,}250 \\text{ apples}$"` is 1250. For
+an expression, a list, a variable or prose it returns None.
 """
 
 from __future__ import annotations
@@ -21,15 +22,18 @@ from typing import NamedTuple
 from truegold.verifiers.written_numbers import CHINESE_SCALES, COMMON_PERCENTAGES, SCALES, chinese_decimal, read_run
 
 MAX_DIGITS = 40
-"""Longer digit strings are compared as text: they are data such as encoded messages, not quantities."""
+"""The most digits of a quantity. A longer string of digits is data, such as a message in code, and is compared as text.
+"""
 TELLING_WEIGHT = 1.0
+"""The weight of most values."""
 COMMON_WEIGHTS = {Fraction(1): 0.2, Fraction(2): 0.8, Fraction(1, 2): 0.6, Fraction(1, 3): 0.8, Fraction(1, 4): 0.8}
-"""Values that stories have by the way: "one" is mostly a pronoun, "half" and "twice" may be said in other words."""
+"""The lower weights of values that depend on the wording: "one" is mostly a pronoun, "half" may be reworded."""
 ORDINAL_WEIGHT = 0.2
+"""The weight of an ordinal, such as "5th"."""
 ARTICLE_WEIGHT = 0.05
-"""The weight of the Chinese "one", which stands before most things that are counted."""
+"""The weight of the Chinese 一 (one), which precedes most counted things."""
 SPELLING_MARGIN = 0.16
-"""The weights of one number in digits and in words differ by less: those of "1" and the Chinese "one"."""
+"""A bound on the difference between the weights of two spellings of a number, such as "1" and 一."""
 
 Quantity = tuple[str, float]
 """The value as a canonical text (`"2/3"`, `"25"`) and its weight."""
@@ -39,23 +43,25 @@ _DIGITS = re.compile(
     r"\s*(?P<percent>\\?%|％|percent)?\s*(?P<scale>dozen|hundred|thousand|million|billion|trillion)?"
     r"(?P<chinese>[十百千万亿]*)"
 )
-"""A token of digits: "3 1/2", "1,250", "5th", "40%", "2 dozen", "3万"."""
+"""A number in digits: "3 1/2", "1,250", "5th", "40%", "2 dozen", "3万"."""
 MAX_NUMBER_CHARS = 80
-"""The most characters of a plain number; this also bounds the digits that `Fraction` is given."""
+"""The most characters of a number that `read_number` reads, which also bounds the size of the `Fraction`."""
 _DROPPED = re.compile(
     r"\\(?:left|right|displaystyle|,|!|;|:| )|\\(?:text|mathrm|textbf|mathbf)\s*\{[^{}]*\}|\^\s*\{?\\circ\}?|\\circ|°"
     r"|\\?\$|[£€¥￥]|\\[()\[\]]|\\boxed\s*(?=\{)"
 )
 r"""Parts that do not change a number: layout, a unit in `\text{}`, degrees, signs of money."""
 _FRACTION = re.compile(r"\\[dt]?frac\s*\{\s*(-?[\d.]+)\s*\}\s*\{\s*([\d.]+)\s*\}|\\[dt]?frac\s*(\d)\s*(\d)")
+r"""A LaTeX fraction of numbers: `\frac{3}{4}`, `\frac34`."""
 _GROUPING_COMMA = re.compile(r"(?<=\d)(?:,|\{,\}|，)(?=\d{3}(?!\d))")
+"""The comma of 1,000 and of 1{,}000."""
 _PLAIN_NUMBER = re.compile(
     r"(?P<sign>[-+−–]?)\s*"
     r"(?:(?P<whole>\d+)\s+(?P<mixed_top>\d+)\s*/\s*(?P<mixed_bottom>\d+)"
     r"|(?P<top>\d+(?:\.\d+)?)\s*/\s*(?P<bottom>\d+(?:\.\d+)?)"
     r"|(?P<decimal>\d+(?:\.\d*)?|\.\d+))"
     r"\s*(?P<percent>\\?%|percent\b|per cent\b)?"
-    # A unit does not change the value, but these words do.
+    # A unit does not change the value, but the following words do.
     r"\s*(?!(?:pi|sqrt|e|dozen|hundred|thousand|million|billion|or|and)\b|[十百千万亿π])"
     r"(?P<unit>(?:[A-Za-z]{2,}|[一-鿿]{1,6})(?:\s+[A-Za-z]{2,}){0,3})?\s*\.?"
 )
@@ -63,7 +69,7 @@ _PLAIN_NUMBER = re.compile(
 
 
 def digits_quantity(text: str) -> list[Quantity]:
-    """Return the quantity of a token that starts with a digit; where it is too long to be one, its text counts."""
+    """Return the quantity of a token that starts with a digit. The value of an overlong token is its text."""
     match = _DIGITS.fullmatch(text)
     if match is None or len(text) > MAX_DIGITS:
         return [(text[:MAX_DIGITS], TELLING_WEIGHT)]
@@ -83,7 +89,7 @@ def digits_quantity(text: str) -> list[Quantity]:
 
 
 def _weigh(value: Fraction, is_ordinal: bool = False) -> float:
-    """Return how sure it is that a problem depends on a number: the same however it is written."""
+    """Return the weight of a value, which does not depend on its spelling."""
     return ORDINAL_WEIGHT if is_ordinal else COMMON_WEIGHTS.get(value, TELLING_WEIGHT)
 
 
@@ -117,16 +123,16 @@ def _read_chinese(text: str) -> Fraction | None:
 
 
 class WrittenNumber(NamedTuple):
-    """A number as it was written."""
+    """A number that was read from a text."""
 
     value: Fraction
-    """The exact value; a percent sign does not change it."""
+    """The exact value, without regard to a percent sign."""
     percent: bool
     """Whether a percent sign follows."""
 
 
 def read_number(text: str | None) -> WrittenNumber | None:
-    """Return the number that a text is, or None if it is not plainly one."""
+    """Return the number of a text, or None if the text is not a single plain number."""
     if text is None or len(text) > MAX_NUMBER_CHARS:
         return None
     text = _FRACTION.sub(lambda m: f" {m[1] or m[3]}/{m[2] or m[4]}", _DROPPED.sub("", text))

@@ -1,7 +1,7 @@
-r"""Prepares a text from the data to be shown: made visible, cut to a bounded length, searched for maths.
+r"""Prepares texts from the data for display: makes control characters visible, bounds the length, and finds maths.
 
-A data row may hold anything. `visible("a\0b\x1b[2J")` gives "a␀b␛[2J": a reader sees that something is there, and
-neither a browser nor a terminal acts on it. Escaping for HTML is the template's business.
+A data row may contain any character. `visible("a\0b\x1b[2J")` returns "a␀b␛[2J", so that a reader sees the control
+characters, and browsers and terminals do not execute them. Templates escape the text for HTML.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 SHOWN_CHARS = 4_000
-"""The characters a page shows of one text: 500 megabyte-long prompts must not make a page that no browser opens."""
+"""The most characters shown of a text, so that a page stays small even if prompts have megabytes."""
 
 MATHS_PATTERN = (
     r"\$\$[\s\S]+?\$\$"
@@ -17,19 +17,20 @@ MATHS_PATTERN = (
     r"|\\\([\s\S]+?\\\)"
     r"|(?<![\\$])\$(?![\s$])(?:[^$\\\n]|\\.)*?(?<![\s\\])\$(?![\d$])"
 )
-r"""Maths between $$..$$, \[..\], \(..\) or $..$; Python and the page's script both read this pattern.
+r"""Maths between $$..$$, \[..\], \(..\) or $..$. The pattern is used by Python and by the script of the page.
 
-A dollar sign opens only before a non-space and closes only after a non-space and not before a digit, so that "it costs
-$5 and then $7" stays what it is.
+An opening dollar sign is followed by a non-space. A closing one follows a non-space, and is not followed by a digit. So
+"it costs $5 and then $7" is not maths.
 """
 
 _MATHS = re.compile(MATHS_PATTERN)
 
 _BREAKS = "\n\t"
 _REORDERING = "\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-"""Characters that turn the text around them, and could make a wrong answer read as a right one."""
+"""Characters that change the direction of text, so that a wrong answer could look like a right one."""
 
 _SYMBOLS = {chr(code): chr(0x2400 + code) for code in range(32) if chr(code) not in _BREAKS}
+"""The symbol that is shown for each control and direction character."""
 _SYMBOLS |= dict.fromkeys([*map(chr, range(0x80, 0xA0)), *_REORDERING], "\ufffd")
 _SYMBOLS["\x7f"] = "\u2421"
 _TRANSLATION = str.maketrans(_SYMBOLS)
@@ -37,17 +38,17 @@ _INVISIBLE = re.compile(f"[{re.escape(''.join(_SYMBOLS))}]")
 
 
 def visible(text: str) -> str:
-    """Return the text with symbols for control and reordering characters; line breaks and tabs stay."""
+    """Return the text with symbols for control and direction characters, except for line breaks and tabs."""
     text = text.replace("\r\n", "\n")
-    # Hardly any text has one of them, and to search is ten times as fast as to translate.
+    # Searching first is ten times as fast as translating, and hardly any text has such characters.
     return text.translate(_TRANSLATION) if _INVISIBLE.search(text) else text
 
 
 def cut(text: str, limit: int = SHOWN_CHARS) -> str:
-    """Return the start of `text`, saying how much is missing."""
+    """Return the first `limit` characters of `text`, with a note on the number of missing ones."""
     return text if len(text) <= limit else f"{text[:limit]} … ({len(text) - limit:,} more characters)"
 
 
 def has_maths(text: str) -> bool:
-    """Return whether any part of `text` stands between maths delimiters."""
+    """Return whether `text` has maths between delimiters."""
     return _MATHS.search(text) is not None

@@ -3,7 +3,8 @@
     {{ card.name|cell }}                                          a name from the data, on one line of Markdown
     {{ markdown_table(("reason", "rows"), card.flags.items()) }}  | reason | rows | ...
 
-What comes from the data goes through `visible`, `shown` or `cell`. Templates named `*.html.jinja` escape it as well.
+Values from the data go through the filters `visible`, `shown` or `cell`. Templates named `*.html.jinja` also escape
+them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from truegold.pipeline.text.shown_text import cut, visible
 
 @cache
 def templates_in(folder: Path) -> Environment:
-    """Return the templates of a folder, with the filters and functions that all have."""
+    """Return an environment for the templates of a folder, with the common filters and functions."""
     environment = Environment(
         loader=FileSystemLoader(folder),
         autoescape=select_autoescape(["html.jinja"]),
@@ -33,24 +34,24 @@ def templates_in(folder: Path) -> Environment:
 
 
 def show(value: object) -> str:
-    """Return a text from the data, visible and of bounded length."""
+    """Return a value from the data as text, with visible control characters and bounded length."""
     return cut(visible(str(value)))
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """Return a table in Markdown."""
+    """Return a Markdown table of values from the data."""
     return join_table(
         head, ((f"{cell:,}" if isinstance(cell, int) else markdown_cell(str(cell)) for cell in row) for row in rows)
     )
 
 
 def join_table(head: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
-    """Return a table in Markdown whose cells are as they are to stand there."""
+    """Return a Markdown table of cells that are Markdown already."""
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     lines += [f"| {' | '.join(cells)} |" for cells in rows]
     return "\n".join(lines)
 
 
 def markdown_cell(text: str) -> str:
-    """Return a name from the data, on one line and without the marks of a table."""
+    """Return a name from the data as a cell of a Markdown table: on one line, with escaped `|`."""
     return " ".join(visible(text).split()).replace("|", "\\|")

@@ -1,4 +1,4 @@
-"""Stage `verify_gold`, and the judging of whole files of responses."""
+"""Stages that check golds and tests, and the command that judges files of responses."""
 
 from truegold.pipeline.verify.gold_stage import verify_gold
 

@@ -3,27 +3,28 @@ r"""Stage `verify_gold`: checks that each gold passes its own verifier, and agre
     gold "\frac{1}{2}"                           the response "\boxed{\frac{1}{2}}" scores 1.0: no flag
     gold "see picture"                           gold_unmatchable  {"why": "placeholder"}
     gold "The plane is flat.", verifier math     gold_unmatchable  {"why": "prose"}
-    gold "Adding 2 gives x=3, so ...", the same  gold_unmatchable  {"why": "derivation"}
+    gold "Adding 2 gives x=3, so ...", math      gold_unmatchable  {"why": "derivation"}
     gold "l99", solution "... #### 299"          solution_contradicts_gold  {"extracted": "299", "form": "hashes"}
-    gold "C", options 6, 8, 10, solution "... so x = 8."      the same  {"extracted": "x = 8.", "form": "conclusion"}
+    gold "C", options 6, 8, 10, solution "... so x = 8."   solution_contradicts_gold  {"extracted": "x = 8.", ...}
 
-The row's verifier judges several responses against gold:
+The row's verifier judges several responses:
 
-- *Gold itself.* `gold_unparsed` (the verifier cannot read the gold), `gold_fails_verifier` (it scores below 1),
-  `gold_unverified` (it could not judge for another reason, which the evidence names). A code row has tests and no gold,
-  so its solution is judged.
+- *The gold itself.* `gold_unparsed`: the verifier cannot read the gold. `gold_fails_verifier`: the gold scores below 1.
+  `gold_unverified`: it has no score for another reason, which the evidence names. A code row has tests instead of a
+  gold, so its solution is judged.
 - *Another answer.* A gold that the verifier does not understand still equals itself. If the verifier cannot distinguish
-gold from an answer that is plainly another, no answer in other words can pass. If gold names several values, it is
-`gold_unmatchable`, `why` "several_values". Others, such as "60^\bullet", may be answers with only one spelling; they
-are counted as `skip:gold_compared_as_text`, or, if a fifth of the set is like this, `gold_unmatchable`, `why`
-"notation". Golds that are not answers are recognised by their words (`gold_words`), unless the verifier accepts a
-formula in them. "None." is an answer, unless a fifth of the set has it. - *All golds.* If nearly all rows have the same
-gold, they are flagged `same_gold`. - *Measured golds.* If golds look like measured values, options of the verifier are
-proposed (`measured_golds`), in a printed line and in the stage's record under `proposed_verifier_args`. - *The worked
-solution.* If it commits to an answer (a box, "####", "the answer is ...") that scores 0, the row is
-`solution_contradicts_gold`, and this answer is the suggestion.
+  it from a clearly different answer, no answer in other words can pass. A gold with several values is then
+  `gold_unmatchable`, with `why` "several_values". Others, such as "60^\bullet", may be answers with only one spelling:
+  they are counted as `skip:gold_compared_as_text`. If a fifth of the set is like this, they are `gold_unmatchable`,
+  with `why` "notation". Golds that are not answers are recognised by their words (`gold_words`), unless the verifier
+  accepts a formula in them. "None." is an answer, unless a fifth of the set has it.
+- *All golds.* If nearly all rows have the same gold, they are flagged `same_gold`.
+- *Measured golds.* If golds look like measured values, options of the verifier are proposed (`measured_golds`), in a
+  printed line and in the stage's record under `proposed_verifier_args`.
+- *The worked solution.* If it commits to an answer (a box, "####", "the answer is ...") that scores 0, the row is
+  flagged `solution_contradicts_gold`, with this answer as the suggestion.
 
-Input: `rows`, which are not changed. Rows without a possible right response, such as code without a solution, are
+Input: `rows`, which stay unchanged. Rows without a possible right response, such as code without a solution, are
 counted as `skip:no_gold_response`.
 """
 
@@ -80,47 +81,46 @@ from truegold.verifiers.gold import NOTHING_IN_BULK, OTHER_GOLDS, mistake_in_gol
 
 ROWS_FILE = "rows.parquet"
 TEXT_CHARS = 500
-"""A flag's evidence shows this much of a text."""
+"""The number of characters of a text that a flag's evidence shows."""
 AS_TEXT = "notation"
-"""Why a gold is compared letter by letter. Two blind readers found that right of 11 in 30 such golds that no right
-answer in other words would match; of the other kinds of `gold_unmatchable` in 75 of 79."""
+"""The reason of a gold that is compared letter by letter. Two blind readers found that 11 of 30 such golds match no
+right answer in other words; for the other reasons of `gold_unmatchable` they found 75 of 79."""
 SAMPLED_ROWS, MOST_UNMATCHABLE = 200, 0.2
-"""The number of rows that are sampled from a set, and the largest share of unmatchable golds among them. With a larger
-share, the verifier or the column is probably wrong, and `gold_unmatchable` holds rows back. Otherwise it only
-advises."""
+"""The number of sampled rows of a set, and the largest share of unmatchable golds among them. Above it, the verifier or
+the column is probably wrong, and `gold_unmatchable` holds rows back; otherwise it only advises."""
 NO_ANSWERS = ("missing", "placeholder")
-"""Kinds of `gold_unmatchable` that always hold a row back: there is no answer."""
+"""Reasons of `gold_unmatchable` that always hold a row back, since there is no answer."""
 ANOTHER_ANSWER = "7919"
-"""An answer that is not the gold of any row."""
+"""An answer that differs from the gold of every row."""
 READ_BY_MEANING = ("math", "numeric")
-"""Verifiers that read golds: for others, such as `exact`, a sentence may well be the answer."""
+"""Verifiers that parse golds. For others, such as `exact`, a sentence may be the answer."""
 COMMITTED_FORMS = ("boxed", "hashes", "phrase", "answer_tag")
 """Forms in which a worked solution marks its answer."""
 CONCLUSION = "conclusion"
-"""The form of a last result, "so x = 8", which counts where it is the text of an option."""
+"""The form of a last result, "so x = 8". It counts only if it is the text of an option."""
 MAX_SOLUTION_CHARS = 20_000
-"""Characters of a solution that are judged, from its end."""
+"""The number of characters at the end of a solution that are judged."""
 END_CHARS = 200
-"""The characters at the end of a solution that have its last steps."""
+"""The number of characters at the end of a solution that contain its last steps."""
 MAX_BOXES = 4
-"""The most boxes of a solution that may be answers; more are intermediate results."""
+"""The largest number of boxes in a solution that may all be answers; more are intermediate results."""
 REPEATED_SHARE = 0.8
 MIN_REPEATED_ROWS = 20
-"""The fewest rows of a set for `same_gold`: REPEATED_SHARE of them have the same gold."""
+"""The least number of rows of a set for `same_gold`, which needs REPEATED_SHARE of them with one gold."""
 _ASKS_FOR_ONE = re.compile(
     r"\b(?:only\s+one|one\s+of|any\s+one|one\s+such|one\s+possible|an\s+example)\b", re.IGNORECASE
 )
-"""A question with several right answers: "find an example", "give any one of"."""
+"""Words of a question with several right answers: "find an example", "give any one of"."""
 _DRAWING = re.compile(r"\[asy\].*?(?:\[/asy\]|\Z)", re.DOTALL)
 _OPTION_LETTER = re.compile(
     r"\W*(?:\\text\w*\s*\{)?(?:(?:(?i:option|choice))\W*[A-H]\b.*|\W*[A-H]\W*|\([A-H]\).*)", re.DOTALL
 )
-"""`B`, `(B)`, `(B) 12 cm`, `option B`, `\\text{B}`."""
+"""An answer that names an option: `B`, `(B)`, `(B) 12 cm`, `option B`, `\\text{B}`."""
 _NO_VALUE = re.compile(r"[^\s$]\s?[^\s$]\s?=|\A\D*(?<![\\A-Za-z])[^\W\d_]{3}")
 """An option that is not a value: an equation other than "x = 8", or a word without a number before it."""
 
 RepeatedGold = tuple[str, int, int]
-"""A gold, how many rows have it, and of how many."""
+"""A gold, the number of rows with it, and the number of all rows."""
 
 COLUMNS = ["id", "prompt", "gold", "domain", "verifier", "verifier_args", "solution", "source", "source_row"]
 
@@ -130,8 +130,9 @@ SKIPPED, SKIPPED_AS_TEXT = "skip:no_gold_response", "skip:gold_compared_as_text"
 
 @stage_function(version=12, judges="rows", store=".samples", tunable=("workers",), aims=("workers",))
 def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Judge every gold by its own verifier, and flag golds that no answer can match. Works on parts of the table. With
-    a second opinion, the parts are worked on one after the other.
+    """Judge every gold by its own verifier, and flag golds that no answer can match.
+
+    With a second opinion, the parts of the table are processed one after the other.
     """
     opinion = open_opinion(config.second_opinion, inputs.get(STORE, out_dir / SCRATCH))
     rows = inputs["rows"]
@@ -162,8 +163,11 @@ def verify_part(
     progress: Progress,
     opinion: SecondOpinion | None = None,
 ) -> StageReport:
-    """Judge the golds of one part; `shared` is the gold that nearly all rows of all parts have, whether their verifier
-    does not read golds, and the golds that stand for none."""
+    """Judge the golds of one part.
+
+    `shared` has the gold of nearly all rows, whether the verifier cannot read the set's golds, and the golds that mean
+    "no gold".
+    """
     repeated, is_foreign, for_nothing = shared
     queue, proposal, as_text = _Queue(for_nothing), ProposalBySource(), 0
     rows = proposal.counting(paced(read_rows(part.inputs["rows"], COLUMNS), progress, "verifying gold"))
@@ -199,15 +203,15 @@ class GoldExamined:
     """The verifier's findings about one gold."""
 
     flags: tuple[FlagRecord, ...]
-    """The flags that this stage would give the row."""
+    """The flags that this stage gives such a row."""
     verdict: Verdict | None
-    """The verdict on a perfect response, or None if none can be made up."""
+    """The verdict on a perfect response, or None if none can be constructed."""
     reading: str | None
-    """The reading that the verifier has of gold, where it says so."""
+    """The gold in the form in which the verifier reads it, if its evidence has that."""
 
 
 def examine_gold(row: Row, deadline_s: float) -> GoldExamined:
-    """Put one row's gold to its verifier, as the stage does with all rows."""
+    """Judge one row's gold like the stage does."""
     queue = _Queue()
     for verdict in verify_batch(queue.feed(iter([row])), workers=1, item_deadline_s=deadline_s):
         queue.take(verdict)
@@ -232,39 +236,39 @@ class _Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class _Solution(Item):
-    """A worked solution as a response."""
+    """A worked solution as a response, marked for the second opinion."""
 
 
 def _is_doubtful(item: Item, verdict: Verdict) -> bool:
-    """Say whether a second opinion is worth its price: of gold itself any would say that it is the same."""
+    """Return True for a worked solution that did not pass. Golds would always be called equal to themselves."""
     return isinstance(item, _Solution) and not verdict.passed and verdict.reason is not Reason.NO_ANSWER
 
 
 @dataclass
 class _Pending:
-    """The part of a row that flags need after its responses are judged."""
+    """The values of a row that its flags depend on."""
 
     reference: RowReference
     gold: str | None
     verifier: str
     options: tuple[str, ...]
-    """The texts of the options of a question."""
+    """The texts of a question's options."""
     asks_for_one: bool
-    """Whether the prompt asks for one of several right answers."""
+    """True if the prompt asks for one of several right answers."""
     has_commas: bool
-    """Whether its solution has decimal commas, for which its gold has points."""
+    """True if the solution has decimal commas where the gold has points."""
     solution_end: str
     word_fault: str | None
-    """The reason, by its words, why no answer can match gold: "prose", "placeholder", ..."""
+    """The reason in the gold's words why no answer can match it: "prose", "placeholder", ..."""
     roles: tuple[_Role, ...]
     """The role of each response, in order."""
     other_golds: tuple[str, ...]
-    """The other accepted golds that are judged, in order."""
+    """The further accepted golds that are judged, in order."""
     verdicts: list[Verdict] = field(default_factory=list)
     """The verdicts so far, in the order of `roles`."""
 
     def verdict_on(self, role: _Role) -> Verdict | None:
-        """Return the first verdict on a response of this role, or None if there is no such response."""
+        """Return the first verdict on a response of this role, or None."""
         return next(iter(self.verdicts_on(role)), None)
 
     def verdicts_on(self, role: _Role) -> list[Verdict]:
@@ -273,7 +277,7 @@ class _Pending:
 
 
 class _Queue:
-    """Makes the items to verify, and keeps their rows until the verdicts come back in the same order."""
+    """A queue of rows: it makes the items to verify, and matches the verdicts, which have the same order."""
 
     def __init__(self, for_nothing: tuple[str, ...] = ()) -> None:
         self._pending: deque[_Pending] = deque()
@@ -286,7 +290,7 @@ class _Queue:
         self._verifiers: dict[str, Verifier] = {}
 
     def feed(self, rows: Iterator[Row]) -> Iterator[Item]:
-        """Yield the items, as far as the verifying processes ask for them."""
+        """Yield the items lazily, as the verifying processes take them."""
         for row in rows:
             self.rows += 1
             word_fault = "placeholder" if self._stands_for_nothing(row) else _word_fault(row)
@@ -316,12 +320,12 @@ class _Queue:
             yield from others
 
     def finished_before_next(self) -> Iterator[_Pending]:
-        """Yield, and forget, the rows at the head that have all their verdicts."""
+        """Yield and remove the first rows that have all their verdicts."""
         while self._pending and len(self._pending[0].verdicts) == len(self._pending[0].roles):
             yield self._pending.popleft()
 
     def take(self, verdict: Verdict) -> None:
-        """Take the next verdict, which belongs to the first row that lacks one."""
+        """Add the next verdict, which belongs to the first row that lacks one."""
         self._pending[0].verdicts.append(verdict)
 
     def _responses(self, row: Row, word_fault: str | None) -> Iterator[tuple[_Role, str]]:
@@ -338,7 +342,7 @@ class _Queue:
             for answer in shorter_answers(gold) if word_fault == "prose" else ():
                 yield _Role.SHORTER, gold_response(verifier, answer) or answer
         if solution and row["domain"] != "code":
-            # The labels of a drawing after the answer are not part of it.
+            # The labels of a drawing after the answer are not part of the answer.
             solution = _DRAWING.sub(" ", solution)
             yield _Role.SOLUTION, solution[-MAX_SOLUTION_CHARS:]
             boxes = boxed_spans(solution)
@@ -346,7 +350,7 @@ class _Queue:
                 yield _Role.BOX, f"\\boxed{{{solution[start:end]}}}"
 
     def _stands_for_nothing(self, row: Row) -> bool:
-        """Tell whether gold means "no gold". It does not if the problem asks for it: "If there are none, write
+        """Return True if the gold means "no gold", unless the problem asks for this word: "If there are none, write
         None"."""
         gold = row["gold"]
         if gold not in self._for_nothing or row["verifier"] not in READ_BY_MEANING:
@@ -383,14 +387,14 @@ def _without_other_golds(row: Row) -> str:
 
 
 def _word_fault(row: Row) -> str | None:
-    """Return why no right answer can match gold by its words; of verifiers that do not read golds nothing is known."""
+    """Return the reason in the gold's words why no answer can match it; None for verifiers that do not parse golds."""
     if row["verifier"] not in READ_BY_MEANING:
         return None
     return "missing" if row["gold"] is None else unmatchable_because(row["gold"], row["prompt"])
 
 
 def _flags(row: _Pending, is_foreign: bool) -> Iterator[tuple[FlagRecord, dict[str, Any]]]:
-    """Yield the flags of a row with their evidence; `is_foreign` where the set's verifier does not read its golds."""
+    """Yield the flags of a row with their evidence. `is_foreign`: the verifier cannot read the set's golds."""
     gold = None if row.gold is None else row.gold[:TEXT_CHARS]
     on_gold = row.verdict_on(_Role.GOLD)
     why = _why_unmatchable(row)
@@ -411,7 +415,7 @@ def _flags(row: _Pending, is_foreign: bool) -> Iterator[tuple[FlagRecord, dict[s
 
 
 def _is_foreign(path: Path) -> bool:
-    """Tell whether more than a fifth of the golds, in a sample of a table, cannot be matched."""
+    """Return True if more than a fifth of a sample of golds cannot be matched."""
     queue, judged = _Queue(), list[_Pending]()
     rows = islice(read_rows(path, COLUMNS), 0, None, max(1, count_rows(path) // SAMPLED_ROWS))
     for verdict in verify_batch(queue.feed(row for row in rows if row["verifier"] in READ_BY_MEANING), workers=1):
@@ -422,7 +426,7 @@ def _is_foreign(path: Path) -> bool:
 
 
 def _golds_for_nothing(path: Path) -> tuple[str, ...]:
-    """Return the golds of a table, such as "None.", that say nothing where more than a fifth of all golds say so."""
+    """Return the golds of a table that mean "no gold", such as "None.", if more than a fifth of all golds do."""
     golds = pl.read_parquet(path, columns=["gold"])["gold"].drop_nulls()
     nothing = golds.filter(golds.str.contains(NOTHING_IN_BULK))
     is_common = len(golds) >= MIN_REPEATED_ROWS and len(nothing) > MOST_UNMATCHABLE * len(golds)
@@ -430,8 +434,8 @@ def _golds_for_nothing(path: Path) -> tuple[str, ...]:
 
 
 def _repeated_gold(path: Path) -> RepeatedGold | None:
-    """Return the gold that nearly all rows of a table have, the number of these rows, and of all rows. None if there is
-    no such gold."""
+    """Return the gold of nearly all rows of a table, with the number of its rows and of all rows. None if there is no
+    such gold."""
     golds = pl.read_parquet(path, columns=["gold"])["gold"].drop_nulls()
     if len(golds) < MIN_REPEATED_ROWS:
         return None
@@ -451,7 +455,7 @@ def _failure_reason(verdict: Verdict) -> str:
 
 
 def _contradicts(on_solution: Verdict, row: _Pending) -> bool:
-    """Return whether the solution ends in another answer than gold, and says that it is the answer."""
+    """Return True if the solution commits to another answer than the gold."""
     form = on_solution.evidence.get("form")
     if on_solution.score != 0 or on_solution.reason is Reason.UNREAD:
         return False
@@ -463,19 +467,20 @@ def _contradicts(on_solution: Verdict, row: _Pending) -> bool:
     boxes = [verdict.passed for verdict in row.verdicts_on(_Role.BOX)]
     if boxes and (all(boxes) or (row.asks_for_one and any(boxes))):
         return False
-    # "The answer is 2 times 6, which is 12" does not contradict a gold of 12, because it ends with it.
+    # "The answer is 2 times 6, which is 12" ends with the gold 12 and does not contradict it.
     if form == "phrase" and row.gold and row.gold in _in_points(row.solution_end, row):
         return False
-    # A solution of a multiple-choice question may end in a letter where gold is the option's text.
+    # The solution of a choice question may end in a letter, and the gold be the text of that option.
     letter = _OPTION_LETTER.fullmatch(on_solution.extracted or "")
     return letter is None or bool(_OPTION_LETTER.fullmatch(row.gold or ""))
 
 
 def _chooses_another(on_solution: Verdict, row: _Pending) -> bool:
-    """Return whether the solution chooses one other option: by its letter alone, or by its text.
+    """Return True if the solution chooses one other option, by its letter alone or by its text.
 
-    "Option A: 1+3=4, option B: ..." goes through all of them, and "She needs 12 minutes." names none. An option in
-    words and one that is an equation must stand there: "(1), the first gap" does not choose the first one, "Gap 2".
+    "Option A: 1+3=4, option B: ..." goes through all options, and "She needs 12 minutes." names none. An option in
+    words or with an equation must occur in the solution: "(1), the first gap" does not choose the first option, "Gap
+    2".
     """
     answer, text = str(on_solution.evidence["answer"]), on_solution.extracted or ""
     if on_solution.reason is not Reason.MISMATCH or len(answer) != 1:
@@ -489,7 +494,7 @@ def _chooses_another(on_solution: Verdict, row: _Pending) -> bool:
 
 
 def _in_points(text: str, row: _Pending) -> str:
-    """Return a text of the solution with points, where gold has them for decimal commas."""
+    """Return a text of the solution with points for decimal commas, if the gold has points."""
     return with_points(text) if row.has_commas else text
 
 
@@ -498,7 +503,7 @@ def _bare(text: str) -> str:
 
 
 def _why_unmatchable(row: _Pending) -> str | None:
-    """Return why no right answer can match gold, or None."""
+    """Return the reason why no right answer can match the gold, or None."""
     if any(verdict.passed for verdict in row.verdicts_on(_Role.SHORTER)):
         return None
     on_gold, another = row.verdict_on(_Role.GOLD), row.verdict_on(_Role.ANOTHER)

@@ -2,12 +2,11 @@ r"""Finds sets whose golds look like measured values, and proposes options of `m
 
     gold "5.96e24", gold "0.85", problem "... moves at 3.2 m/s ..."    measured
     golds "58.333", "0.14400000000000002", "2000.0"                    computed: as programs write them
-    gold "2.5", problem "... shares 5 apples ..."                      neither: nothing is proposed
+    gold "2.5", problem "... shares 5 apples ..."                      neither: no proposal
 
-A gold counts as measured if it has a decimal point, a power of ten or a physical unit, and the gold or its problem has
-one of the last two. It counts as computed if it is a fraction with three or more decimals. If enough golds do, options
-are proposed. A proposal changes nothing: it is printed, and the stage's record has it with the setting that would apply
-it.
+A gold looks measured if it has a decimal point, a power of ten or a physical unit, and the gold or its problem has a
+power of ten or a unit. It looks computed if it is a fraction with three or more decimals. If enough golds do, options
+are proposed. A proposal changes nothing: it is printed, and recorded with the setting that would apply it.
 """
 
 from __future__ import annotations
@@ -28,31 +27,32 @@ from truegold.verifiers.math.measures import unit_of
 
 OPTIONS: Mapping[str, Any] = {"rounding": "measured"}
 DECIDED = ("rounding", "decimals", "tolerance", "answer_digits")
-"""A row with one of these options has already set its rounding."""
+"""Options that decide about rounding: rows with one of them are skipped."""
 MIN_SHARE = 0.08
-"""The least share of measured golds among those with figures. Of 18 sets of mathematics none has more than .041, two of
+"""The least share of measured golds among those with digits. Of 18 sets of mathematics none has more than .041; two of
 science have .15 and .31."""
 MIN_ROWS = 10
 MIN_FRACTIONS, MIN_COMPUTED = 0.25, 1 / 3
-"""The share of fractions with a point among the golds with figures, and of three decimals and more among these. Of 18
-sets of mathematics none has more than .21 of fractions, two of finance have .28 and .75."""
+"""The least share of decimal fractions among golds with digits, and the least share of these with three or more
+decimals. Of 18 sets of mathematics none has more than .21 of fractions; two of finance have .28 and .75."""
 EXAMPLE_CHARS = 60
 MAX_CHARS = 4_000
-"""Characters of a problem that are read, from its beginning."""
+"""The number of characters at the start of a problem that are read."""
 _EVERYDAY = frozenset(
     "m s month kg acre degree radian percent byte bit dollar euro sterling yuan yen rupee ruble won".split()
 )
-"""Dimensions in which word problems of schools count: m^2 and m^3 are left out because they are rare there."""
+"""Dimensions of ordinary word problems, which are not a sign of measurement. Areas and volumes are rare there and
+count."""
 _POINT = re.compile(r"\d\.\d|(?<!\d)\.\d")
 _FRACTION = re.compile(r"\D{0,3}\d[\d,]*\.(?=\d*[1-9])(\d\d(\d)?)?\d*%?")
 _GROUPED = re.compile(r"[1-9]\d{0,2}\.\d{3}")
-"""Thousands, as many languages write them: fractions that are all of this form are not computed."""
+"""A number that may have a point between thousands, `1.250`: if all fractions are like this, they are not computed."""
 _POWER_OF_TEN = re.compile(r"(?:\\times|\\cdot|[x×*·])\s?\{?10\s?\^|\d[eE][-+]?\d")
 _AMOUNT = re.compile(
     r"(?<![\d.])\d[\d.]{0,15}"
     r"(?:\\[,;: ]|[~${\s]|\\(?:mathrm|text|rm|operatorname)\b)*\\?([A-Za-zµμΩÅ°]{1,12})\}?(\s?/)?"
 )
-"""A number and the first unit after it, with the stroke of a quotient such as m/s."""
+"""A number with the first unit after it, and the slash of a quotient such as m/s."""
 
 
 def find_sign(text: str) -> str | None:
@@ -72,14 +72,14 @@ class MeasuredTally:
     """Counts the golds of a set, and those that look measured or computed."""
 
     golds: int = 0
-    """Golds with figures; others have nothing to round."""
+    """The number of golds with digits; others cannot be rounded."""
     measured: int = 0
     fractions: int = 0
-    """Golds with a point after which not all is zero."""
+    """The number of golds with a nonzero decimal place."""
     computed: int = 0
-    """Golds with three decimals and more, not all of them zero."""
+    """The number of such golds with three or more decimals."""
     ungrouped: int = 0
-    """Fractions that are not written as thousands may be: 1.250."""
+    """The number of fractions that cannot be thousands such as 1.250."""
     example: str = ""
 
     def add(self, gold: str, prompt: str) -> None:
@@ -99,7 +99,7 @@ class MeasuredTally:
         self.example = self.example or f"{gold[:EXAMPLE_CHARS]!r} ({sign[:EXAMPLE_CHARS]})"
 
     def merge(self, other: MeasuredTally) -> None:
-        """Count what another part of the set has."""
+        """Add the counts of another part of the set."""
         self.golds += other.golds
         self.measured += other.measured
         self.fractions += other.fractions
@@ -109,7 +109,7 @@ class MeasuredTally:
 
     @property
     def proposes(self) -> bool:
-        """Whether enough golds look measured or computed for a proposal."""
+        """True if enough golds look measured or computed for a proposal."""
         is_computed = self.fractions >= MIN_FRACTIONS * self.golds and self.computed >= MIN_COMPUTED * self.fractions
         is_measured = self.measured >= MIN_SHARE * self.golds
         is_computed = is_computed and self.computed >= MIN_ROWS and self.ungrouped > 0
@@ -117,12 +117,12 @@ class MeasuredTally:
 
     @property
     def count_and_kind(self) -> str:
-        """How many golds look measured, or computed where more do."""
+        """The number of golds that look measured, or computed if those are more, as a phrase."""
         count, kind = max((self.measured, "measured"), (self.computed, "computed"))
         return f"{count:,} of {self.golds:,} golds with figures look {kind}"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the options that are proposed, none if the golds do not look measured, and why."""
+        """Return the proposed options, or none if the golds do not look measured, with the counts."""
         counts = {"golds_with_figures": self.golds, "measured": self.measured, "computed": self.computed}
         return {
             "verifier": "math",
@@ -135,12 +135,12 @@ class MeasuredTally:
 
 @dataclass
 class ProposalBySource:
-    """Counts the golds of a table of rows, source by source."""
+    """Tallies of the golds of a table of rows, by source."""
 
     tallies: dict[str, MeasuredTally] = field(default_factory=lambda: defaultdict(MeasuredTally))
 
     def add(self, row: Row) -> None:
-        """Count the gold of a row that `math` judges and that has not said how its gold is rounded."""
+        """Count the gold of a row that `math` judges and whose options do not decide about rounding."""
         if row["verifier"] != "math" or row["gold"] is None:
             return
         if row["verifier_args"] == "{}" or not set(DECIDED) & orjson.loads(row["verifier_args"]).keys():
@@ -149,26 +149,26 @@ class ProposalBySource:
             self.tallies[row["source"]].add(gold, row["prompt"])
 
     def counting(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Yield the rows as they are, and count them."""
+        """Yield the rows unchanged, and count their golds."""
         for row in rows:
             self.add(row)
             yield row
 
     def counts(self) -> dict[str, dict[str, Any]]:
-        """Return the tallies, by source, as `merge` takes those of another part of the table."""
+        """Return the tallies by source, in the form that `merge` takes."""
         return {source: asdict(tally) for source, tally in self.tallies.items()}
 
     def merge(self, counts: Mapping[str, Mapping[str, Any]]) -> None:
-        """Count what the next part of the table has."""
+        """Add the counts of another part of the table."""
         for source, tally in counts.items():
             self.tallies[source].merge(MeasuredTally(**tally))
 
     def as_json(self) -> dict[str, dict[str, Any]]:
-        """Return a mapping of sources to the proposals for their golds."""
+        """Return the proposal for each source that has one."""
         return {source: tally.as_json() for source, tally in self.tallies.items() if tally.proposes}
 
     def lines(self) -> list[str]:
-        """Return a line on each proposal, with what to type."""
+        """Return a line for each proposal, with the setting to type."""
         where = "data" if len(self.tallies) == 1 else "its entry of data"
         advice = f"to judge them by their figures, set in {where}: verifier_args: {{rounding: measured}}"
         return [
@@ -179,7 +179,7 @@ class ProposalBySource:
 
 
 def propose_options(path: Path, columns: ProblemColumns) -> dict[str, Any]:
-    """Return the options proposed for the golds of a file. Raises InputError if it has no problems."""
+    """Return the options that are proposed for the golds of a file. Raises InputError if it has no problems."""
     tally = MeasuredTally()
     for batch in read_problems(path, columns, clean=False):
         for prompt, gold in zip(batch.prompts, batch.golds, strict=True):

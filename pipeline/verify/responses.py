@@ -3,11 +3,11 @@ r"""Judges a whole file of responses: `truegold verify --input rows.jsonl --outp
     {"id": "7", "response": "... so \\boxed{42}", "gold": "42"}   ->   row=1, sample=0, id="7", score=1.0, ...
     {"id": "8", "response": ["\\boxed{8}", "9"], "gold": "8"}   ->   two verdicts: sample=0 and sample=1
 
-Columns are guessed as everywhere (`sources.presets`) or named, and golds, tests, verifiers and their arguments are read
-as a run reads them (`problems.ItemReader`): programs next to HumanEval's columns are judged by its tests. No row is
-lost: one that cannot be read gets a row with the reason and no score. `cpu_ms` has the CPU milliseconds that judging
-the row took, without those of the verifier's subprocesses; it is empty where the judging process died or was killed. At
-the end the slowest rows, the throughput and what was rejected are reported.
+Columns are guessed (`sources.presets`) or named. Golds, tests, verifiers and their arguments are read as in a run
+(`problems.ItemReader`), so that programs next to HumanEval's columns are judged by its tests. Every record has a row:
+if it cannot be read, the row has the reason and no score. `cpu_ms` is the CPU time of judging the row in milliseconds,
+without the verifier's subprocesses; it is null if the judging process died or was killed. At the end, the slowest rows,
+the throughput and the rejects are reported.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ VERDICT_SCHEMA = pa.schema(
 )
 
 SLOW_MS = 100.0
-"""Rows that take longer are reported: a verdict takes about a millisecond."""
+"""The CPU time above which a row is reported as slow; an ordinary verdict takes about a millisecond."""
 MAX_SLOW_ROWS = 5
 _TRIAL_ROWS = 20
-"""The first rows, which show whether the verifier needs a gold column if there is none."""
+"""The number of first rows after which a missing gold column is an error, if the verifier needed one for all."""
 
 
 def verify_file(
@@ -69,14 +69,12 @@ def verify_file(
     max_timeouts: float = MAX_TIMEOUTS,
     second_opinion: OpinionConfig | None = None,
 ) -> dict[str, int]:
-    """Write one verdict for each response of `source` and return how many there are by reason.
+    """Write one verdict for each response of `source`, and return the number of verdicts by reason.
 
-    A record has one response or a list of samples, each of which has its own verdict.
-
-    `verifier` judges the rows that name none: `math` if it is None, and `code` where the file has tests.
-    `named_columns` are those that are not to be guessed. A second opinion stands in the evidence. Raises InputError if
-    the file cannot be read, has no response column, or has no gold for a verifier that needs it, and GuardError where a
-    verifier hangs.
+    A record has one response, or a list of samples with a verdict each. `verifier` judges the rows that do not name
+    one; if it is None, files with tests get `code` and other files `math`. A second opinion is stored in the evidence.
+    Raises InputError if the file cannot be read, has no response column, or has no gold for a verifier that needs it,
+    and GuardError if a verifier hangs.
     """
     if verifier is not None:
         resolve(verifier)
@@ -145,22 +143,22 @@ def verify_file(
 def _check_gold_column(
     reader: ItemReader, outcomes: _Outcomes, first_records: Sequence[Record | Reject], location: str
 ) -> None:
-    """Raise InputError if there is no column of golds, and no row could be judged so far for want of one."""
+    """Raise InputError if there is no gold column and all judged rows lack a gold."""
     if not reader.reads_gold and outcomes.judged == outcomes.counts[str(Reason.GOLD_MISSING)] > 0:
         raise missing_gold(sample_values(first_records), location)
 
 
 def _output_form(target: Path) -> str:
-    """Return the format that the end of a name stands for. Raises ConfigError if it stands for none."""
+    """Return the format that the file name's suffix stands for. Raises ConfigError for an unknown suffix."""
     if target.is_dir():
         raise ConfigError(f"{target} is a folder.", f"Name a file in it: {target / 'verdicts.parquet'}.")
     if (form := SUFFIXES.get(target.suffix.lower())) is None:
-        raise ConfigError(f"{target}: its name does not say a format.", "End it in .parquet, .jsonl or .csv.")
+        raise ConfigError(f"{target}: its suffix is not that of a format.", "End it in .parquet, .jsonl or .csv.")
     return form
 
 
 def _convert(path: Path, form: str) -> None:
-    """Make JSON Lines or CSV of a Parquet file, in its place."""
+    """Replace a Parquet file by the same table as JSON Lines or CSV."""
     table = pl.scan_parquet(path)
     with written_aside(path) as other:
         if form == "jsonl":
@@ -171,28 +169,28 @@ def _convert(path: Path, form: str) -> None:
 
 @dataclass
 class _Outcomes:
-    """The results of the rows: how many there are by reason, the first of each reject, and what judging cost."""
+    """The results of the rows: counts by reason, the first reject of each reason, and CPU times."""
 
     began: float = field(default_factory=time.monotonic)
     counts: Counter[str] = field(default_factory=Counter)
     first_rejects: dict[str, Reject] = field(default_factory=dict)
-    """The first of the rows that could not be judged as they stand, by reason."""
+    """The first reject by reason."""
     judged: int = 0
     several: int = 0
-    """Records with more than one sample."""
+    """The number of records with more than one sample."""
     cpu_ms: float = 0.0
     slow: list[tuple[float, int]] = field(default_factory=list)
-    """The time and number of each slow row."""
+    """The CPU time and the number of each slow row."""
 
     def add_reject(self, reject: Reject) -> str:
-        """Count a row that was not judged, and return its reason in the table."""
+        """Count a row that was not judged, and return its reason for the table."""
         self.first_rejects.setdefault(reject.reason, reject)
         reason = f"rejected:{reject.reason}"
         self.counts[reason] += 1
         return reason
 
     def add_verdict(self, row: int, reason: Reason, cpu_ms: float | None) -> None:
-        """Count a row that was judged; None stands for a time that is not known."""
+        """Count a judged row; `cpu_ms` is None if it is unknown."""
         self.counts[str(reason)] += 1
         self.judged += 1
         self.cpu_ms += cpu_ms or 0.0
@@ -200,7 +198,7 @@ class _Outcomes:
             self.slow = sorted([*self.slow, (cpu_ms, row)], reverse=True)[:MAX_SLOW_ROWS]
 
     def lines(self, location: str) -> Iterator[str]:
-        """Yield what is reported at the end."""
+        """Yield the lines of the final report."""
         if self.judged:
             seconds = max(time.monotonic() - self.began, 0.001)
             what = "responses" if self.several else "rows"

@@ -29,7 +29,7 @@ def test_a_cut_text_says_in_the_file_where_it_stands_whole(visit: Callable[..., 
     card = page.locator("#card")
     card.locator("button.whole", has_text=f"Show all {len(LONG):,} characters").click()
     text = card.locator("article").inner_text()
-    assert f"All {len(LONG):,} characters stand in {folder}/flag/rows.parquet, column prompt of the row" in text
+    assert f"All {len(LONG):,} characters are in {folder}/flag/rows.parquet, column prompt of the row" in text
 
 
 def test_a_review_shows_it_whole(browser: Any, visit: Callable[..., Any], folder: Path, tmp_path: Path) -> None:

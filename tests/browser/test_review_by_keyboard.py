@@ -19,6 +19,8 @@ FLAGGED = range(20, 44)
 CUT_OFF = range(44, 50)
 """The lines whose prompt is cut off: 6 rows."""
 PROGRAM, FORMULA = 50, 51
+UNREADABLE = (52, 53)
+"""The lines that `verify_gold` drops."""
 STDIO = {"type": "stdio", "cases": [{"input": "1 2\n", "output": "3\n"}, {"input": "  7\t8\n", "output": "15\n"}]}
 
 
@@ -27,7 +29,7 @@ class FlaggedRun(fake.FakeRun):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        for line in (*FLAGGED, *CUT_OFF, PROGRAM, FORMULA):
+        for line in (*FLAGGED, *CUT_OFF, PROGRAM, FORMULA, *UNREADABLE):
             prompt = f"Ann has {line} apples and buys 9 more for her friends. How many?"
             self.rows[line] = fake.make_row(line, prompt=prompt) | {"meta": dump_json({"source_id": f"own-{line}"})}
         settings = {"verifier": "code", "gold": None, "solution": "if True:\n    print(3)"}
@@ -36,8 +38,15 @@ class FlaggedRun(fake.FakeRun):
 
     def record(self, name: str, rows_in: int, rows_out: int, **facts: Any) -> None:
         """Write a stage's record that counts the further rows in."""
-        more = 0 if name == "settle" else len(FLAGGED) + len(CUT_OFF) + 2
+        more = 0 if name == "settle" else len(FLAGGED) + len(CUT_OFF) + 4
         super().record(name, rows_in + more, rows_out + (more if name in ("ingest", "clean") else 0), **facts)
+
+    def _verify_gold(self, out: Path) -> None:
+        with Ledger(out, "verify_gold") as ledger:
+            for line in UNREADABLE:
+                ledger.drop(self.rows[line], "unverifiable_gold", verdict="unparsable_gold")
+        write_rows(out / "flags.parquet", [], FLAG_SCHEMA)
+        self._pass_on("verify_gold", out, 12, without=UNREADABLE)
 
     def _settle(self, out: Path) -> None:
         wrong = {"reason": "solution_contradicts_gold", "confidence": 0.9, "blocks": True, "extracted": "7"}
@@ -200,7 +209,7 @@ def test_all_rows_of_a_filter_are_decided_and_undone_as_one(server: Server, visi
     assert page.inner_text("#bulk h2") == "29 open rows"
     page.keyboard.press("k")
     assert len(server.lines()) == 1
-    page.get_by_role("button", name="Accept what is suggested: 23 fixed, 6 dropped").click()
+    page.get_by_role("button", name="Accept the suggestions: 23 fixed, 6 dropped").click()
     status(page, "29 of 29 rows decided together")
     lines = server.lines()
     assert len(lines) == 30 and {line["drawn"] for line in lines} == {"suspicious"}
@@ -209,6 +218,27 @@ def test_all_rows_of_a_filter_are_decided_and_undone_as_one(server: Server, visi
     status(page, "Undone: 29 rows")
     page.locator("#progress span", has_text="1 of").wait_for()
     assert [line["decision"] for line in server.lines()].count("undo") == 29
+
+
+def test_dropped_rows_are_brought_back_one_by_one_and_together(server: Server, visit: Callable[..., Any]) -> None:
+    page = open_rows(visit, server, "?outcome=dropped&stage=verify_gold")
+    # They are no part of what is to be decided: nothing counts them.
+    assert page.inner_text("#progress span") == "0 of 0"
+    status(page, "Dropped by verify gold, before review. Keep or fix brings it back.")
+    first, second = page.evaluate("truegold.active.map((row) => row.id)")
+    press(page, "k")
+    status(page, "Dropped by verify gold")
+    [made] = server.lines()
+    assert (made["id"], made["decision"], len(made["seen"])) == (first, "keep", 20)
+    page.keyboard.press("b")
+    page.click("#bulk button:text-matches('^Keep 1$')")
+    status(page, "1 of 1 rows decided together")
+    assert [(line["id"], line["decision"]) for line in server.lines()] == [(first, "keep"), (second, "keep")]
+    page = open_rows(visit, server)
+    page.keyboard.press("b")
+    page.wait_for_selector("#bulk-title")
+    open_ones = page.evaluate("truegold.rows.filter((row) => truegold.isReviewable(row) && !row.decision).length")
+    assert page.inner_text("#bulk-title") == f"{open_ones} open rows"
 
 
 def test_similar_rows_come_first_to_the_eye(undecided: Server, visit: Callable[..., Any]) -> None:

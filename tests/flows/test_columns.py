@@ -95,7 +95,7 @@ def test_decontaminate_reads_them(project: Path) -> None:
             ("verify", "--input", "empty_gold.jsonl", "--output", "v.parquet"),
             "no row has a gold answer in column 'gold'",
         ),
-        (("flag", "--data", "no_gold.jsonl", "--out", "f"), "no column is called as problems or answers usually are"),
+        (("flag", "--data", "no_gold.jsonl", "--out", "f"), "no column has a usual name of problems or answers"),
         (("verifiers", "audit", "math", "--data", "no_gold.jsonl"), "has no gold column"),
     ],
 )

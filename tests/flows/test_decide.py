@@ -222,7 +222,7 @@ def test_decisions_of_a_folder_under_version_control_are_read_from_there(truegol
         ([YES_NO_ID, "fix="], 3, "gold: a fix needs the right gold"),
         ([YES_NO_ID, "undo", "--reviewer", "nobody"], 3, "nobody has no decision about"),
         (["123456", "keep"], 3, "No row of runs/small is '123456'"),
-        (["zzz", "keep"], 3, "'zzz' names no row"),
+        (["zzz", "keep"], 3, "'zzz' matches no row"),
         ([YES_NO_ID, "keep", "--run", "nothing"], 3, "nothing is not a run of truegold"),
         ([YES_NO_ID, "keep", "--reviewer", "x" * 61], 3, "reviewer: must have at most 60 characters"),
         (
@@ -240,7 +240,7 @@ def test_a_mistake_is_one_line_and_nothing_is_written(arguments, code, line, tru
 
 def test_a_gold_that_no_answer_could_match_is_said_at_once_and_held(truegold, project):
     told = truegold("decide", PROBLEM_ID, "fix=see the picture", "--reviewer", "ann")[1]
-    assert "could pay no answer for this gold" in told
+    assert "accepts no answer for this gold" in told
     truegold("curate", "run.yaml", "--engine", "local")
     assert ledger(project / "runs" / "small")[PROBLEM_ID][0] == "fix_unpayable"
 
@@ -305,11 +305,11 @@ def test_a_rejected_record_is_named_with_its_reason_by_the_run_that_rejected_it(
     truegold("curate", "run.yaml", "--engine", "local")
     for name in ("more.jsonl:3", "b"):
         code, told = truegold("decide", name, "keep")
-        assert (code, f"{name} was rejected, and is no row: missing_gold: column 'answer' is empty." in told) == (
+        assert (code, f"{name} was rejected, so it is not a row: missing_gold: column 'answer' is empty." in told) == (
             3,
             True,
         )
-        assert "Mend the record in the data, and curate again." in told
+        assert "Correct the record in the data, and curate again." in told
     assert "In none of 2 runs is that one row. In the newest: " in truegold("decide", "c", "keep")[1]
 
 

@@ -288,7 +288,7 @@ def test_golds_with_decimal_commas_are_proposed_as_such_and_become_points(tmp_pa
 def test_golds_that_may_be_thousands_are_said_and_not_guessed(tmp_path: Path) -> None:
     prices(tmp_path / "preise.csv", [f"{number},{number}50" for number in range(1, 9)])
     output = run_command("init", "preise.csv", cwd=tmp_path).stdout
-    assert "where that is 1.150, set data.verifier_args: {comma: decimal}" in output
+    assert "if 1,150 means 1.150, set data.verifier_args: {comma: decimal}" in output
     assert "verifier_args" not in yaml.safe_load((tmp_path / "run.yaml").read_text())["data"]
 
 
@@ -304,7 +304,7 @@ def test_points_before_thousands_are_said_where_problems_have_none(tmp_path: Pat
     prices(tmp_path / "mengen.csv", [f"{number}.150" for number in range(1, 15)])
     output = run_command("look", "mengen.csv", cwd=tmp_path)
     assert (
-        "golds such as 1.150 are decimals, as in English; where that is 1150, set data.verifier_args" in output.stdout
+        "golds such as 1.150 are decimals, as in English; if 1.150 means 1150, set data.verifier_args" in output.stdout
     )
     assert "rounding: measured" not in output.stderr
 

@@ -59,7 +59,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
         ("decontaminate --data train.jsonl --against train.jsonl --out file", 4, "name another folder"),
         ("verify --input train.jsonl --output ./train.jsonl", 2, "it would be overwritten"),
         ("gate train.jsonl --sarif train.jsonl", 2, "it would be overwritten"),
-        ("export set/train.jsonl --format openrlhf --out set", 2, "set/train.jsonl is what is read"),
+        ("export set/train.jsonl --format openrlhf --out set", 2, "set/train.jsonl is an input"),
         ("init train.jsonl missing/run.yaml", 4, "missing/run.yaml: No such file or directory"),
         ("verify --input train.jsonl --output verdicts.txt", 2, "End it in .parquet, .jsonl or .csv"),
         ("verify --input train.jsonl --output folder", 2, "folder is a folder"),
@@ -342,7 +342,7 @@ def test_a_table_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert run(monkeypatch, "curate", "run.yaml", "--engine", "local", "--set", "name=broken") == 0
     Path("runs/broken/ingest/rows.parquet").unlink()
     assert run(monkeypatch, "report", "runs/broken") == 3
-    assert "ingest/rows.parquet is gone. The command that made the run makes it anew" in capsys.readouterr().err
+    assert "ingest/rows.parquet is missing. The command that made the run makes it anew" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("command", "ending"), [("run", "goes on from here"), ("dedup", "begins anew")])

@@ -75,7 +75,7 @@ def mistake(**settings: Any) -> str:
         ({"verifier": "exact", "verifier_args": {"case_sensitive": "no"}}, "case_sensitive must be true or false"),
         ({"verifier": "choice", "verifier_args": {"multiple": 1}}, "multiple must be true or false"),
         ({"verifier": "length", "verifier_args": {"buffer": 3}}, "length needs the option 'max'"),
-        ({"verifier": "regex", "verifier_args": {"pattern": "("}}, "the pattern cannot be read"),
+        ({"verifier": "regex", "verifier_args": {"pattern": "("}}, "the pattern cannot be compiled"),
         ({"verifier": "code", "verifier_args": {"languge": "cpp"}}, "Did you mean 'language'?"),
         ({"verifier": "code", "verifier_args": {"limits": {"cpu": 3}}}, "limits.cpu is unknown"),
         ({"verifier": "code", "verifier_args": {"reward": "some"}}, "reward must be one of all, pass_rate"),
@@ -121,7 +121,7 @@ def test_a_heldout_file_needs_the_columns_too(project: Path) -> None:
         ({"dedup": {"embedder": "checks.py:encode"}}, "encoder 'checks.py:encode'"),
         ({"clean": {"boilerplate": ["("]}}, "clean.boilerplate: the pattern '(' is invalid"),
         ({"decontaminate": {"against": ["math501"]}}, "math501"),
-        ({"decisions": "nowhere"}, "decisions: nowhere is not there"),
+        ({"decisions": "nowhere"}, "decisions: nowhere does not exist"),
         ({"export": {"suspicion": "nowhere.parquet"}}, "nowhere.parquet does not exist"),
     ],
 )
@@ -137,7 +137,7 @@ def test_what_the_stages_name_is_there(settings: dict[str, Any], line: str) -> N
         ({"verifier": "numeric", "args": {"tol": "x"}}, "numeric has no option 'tol'"),
         ({"verifier": "length", "args": {"maximum": 9}}, "length needs the option 'max'"),
         ({"verifier": "length", "args": {"max": 0}}, "max must be a whole number"),
-        ({"verifier": "regex", "args": {"pattern": "("}}, "the pattern cannot be read"),
+        ({"verifier": "regex", "args": {"pattern": "("}}, "the pattern cannot be compiled"),
         ({"verifier": "math", "args": {"units": "some"}}, "units is 'some', expected one of convert, strict, ignore"),
     ],
 )

@@ -67,8 +67,8 @@ def test_the_profile_is_told_what_will_be_selected_and_the_one_after_training_is
     [
         ("train.turns.environment=world.py:Word", r"no attribute|has no"),
         ("train.turns.environment=word.py:World", r"word\.py"),
-        ("train.turns.args={size: 3}", "cannot be made: TypeError"),
-        ("train.turns.discount=0.5", r"discount \(0\.5\) is that of credit: discounted"),
+        ("train.turns.args={size: 3}", "cannot be created: TypeError"),
+        ("train.turns.discount=0.5", r"discount \(0\.5\) needs credit: discounted"),
         ("train.objective.masks.top_entropy=0.2", r"with turns.*objective\.masks\.top_entropy cannot be set"),
         ("synth={}", "synth makes single answers"),
     ],

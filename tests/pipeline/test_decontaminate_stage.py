@@ -143,7 +143,7 @@ def test_no_rows_are_compared_without_a_crash(curate, tmp_path):
         ({"set": "evals.jsonl", "columns": {"prompt": "Body"}}, InputError, "columns: {prompt: COLUMN}}]"),
         ({"set": "evals.jsonl", "preset": "gsm9k"}, ConfigError, "There is no preset 'gsm9k'"),
         ({"set": "evals.jsonl", "preset": "mbpp"}, InputError, "evals.jsonl does not have the columns of preset mbpp"),
-        (["evals.jsonl", "evals.jsonl"], ConfigError, "evals.jsonl stands there more than once"),
+        (["evals.jsonl", "evals.jsonl"], ConfigError, "evals.jsonl is listed more than once"),
         ([], ConfigError, "at least 1 item"),
         ("empty.jsonl", InputError, "empty.jsonl is empty."),
         ("untold.jsonl", InputError, "untold.jsonl has no prompt column"),

@@ -80,7 +80,7 @@ def test_an_id_of_several_rows_lists_them(tmp_path: Path) -> None:
     for line in (3, 6):
         named.rows[line]["meta"] = '{"source_id":"q1"}'
     named.build(("ingest",))
-    with pytest.raises(InputError, match=f"2 ids go by q1: {named.rows[3]['id']}, {named.rows[6]['id']}"):
+    with pytest.raises(InputError, match=f"2 ids match q1: {named.rows[3]['id']}, {named.rows[6]['id']}"):
         explain(tmp_path / "named", "q1")
 
 
@@ -134,8 +134,8 @@ def test_an_ambiguous_prefix_lists_the_candidates(tmp_path: Path) -> None:
     [
         ("0000000000", r"No row of .* is '0000000000'. Its records are heldout.jsonl:1 to heldout.jsonl:2, raw"),
         ("raw.jsonl:99", r"No row of .* raw.jsonl:1 to raw.jsonl:13"),
-        ("abc", r"names no row. Give six or more hex digits"),
-        ("what\x1b[2J", r"names no row"),
+        ("abc", r"matches no row. Give six or more hex digits"),
+        ("what\x1b[2J", r"matches no row"),
     ],
 )
 def test_an_unknown_row_gets_one_helpful_line(run: Path, name: str, line: str) -> None:

@@ -166,7 +166,7 @@ def test_suspicion_named_in_the_configuration_is_on_the_card(curate, tmp_path):
     run_dir = curate(tmp_path, PROBLEMS, data=data, export={"suspicion": str(suspicion)})
     _, body = card_of(run_dir)
     assert "Estimated share of wrong labels: 25.00%" in body
-    assert "by suspicions, which tell of 4 rows" in body
+    assert "from suspicions for 4 of its" in body
 
 
 def test_a_table_of_another_shape_is_one_helpful_line(curate, tmp_path):

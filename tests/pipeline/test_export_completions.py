@@ -230,7 +230,7 @@ def test_the_completions_of_a_training_are_taken_where_they_are_asked_for(run: P
     (pair,) = records_of(export(run, "trl-dpo", tmp_path / "out", origins=["train"]))
     assert [pair[name][0]["content"] for name in ("chosen", "rejected")] == [texts[0][0], texts[1][0]]
     assert pair["drawn_by"] == ["train", "train"]
-    with pytest.raises(InputError, match="profile and train drew from different prompts"):
+    with pytest.raises(InputError, match="profile and train sampled from different prompts"):
         export(run, "trl-dpo", tmp_path / "both", origins=["profile", "train"])
     (run / "train" / "stage.json").write_text(json.dumps({"config": {"turns": {"environment": "world.py:World"}}}))
     with pytest.raises(InputError, match="held dialogues"):
@@ -274,7 +274,7 @@ def test_completions_without_a_chat_template_are_said_to_be_such(run: Path, tmp_
         record["config"]["chat"]["use_template"] = False
         (run / stage / "stage.json").write_text(json.dumps(record))
     written = export(run, "trl-sft", tmp_path / "out")
-    assert written.lines(FORMATS["trl-sft"])[-1].startswith("They were drawn without a chat template")
+    assert written.lines(FORMATS["trl-sft"])[-1].startswith("They were sampled without a chat template")
 
 
 def test_trl_trains_on_the_completions(run: Path, tiny_model: Path, tmp_path: Path) -> None:

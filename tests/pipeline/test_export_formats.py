@@ -318,7 +318,7 @@ def test_a_folder_of_other_names_is_refused_with_the_pattern_that_reads_it(tmp_p
     (tmp_path / "hub").mkdir()
     for shard in range(2):
         pl.DataFrame(RECORDS[1:2]).write_parquet(tmp_path / "hub" / f"train-0000{shard}-of-00002.parquet")
-    with pytest.raises(InputError, match=r"read by a pattern: '.*hub/train\*.parquet'\.") as refused:
+    with pytest.raises(InputError, match=r"with a pattern: '.*hub/train\*.parquet'\.") as refused:
         export(tmp_path / "hub", "hf", tmp_path / "out")
     pattern = Path(str(refused.value).split("'")[1])
     assert sum(export(pattern, "hf", tmp_path / "out").splits.values()) == 2

@@ -447,7 +447,7 @@ def test_a_split_of_an_earlier_export_in_the_same_folder_is_named(tmp_path: Path
     out = tmp_path / "out"
     assert "earlier export" not in output_of("export", str(data), "--format", "hf", "--out", str(out))
     again = output_of("export", str(data), "--format", "hf", "--out", str(out), "--limit", "1")
-    assert f"{out / 'test.parquet'} is of an earlier export, and no part of this set." in again
+    assert f"{out / 'test.parquet'} is from an earlier export and does not belong to this set." in again
     assert re.search(r"^This replaces the set of \d{4}-\d\d-\d\d \d\d:\d\d that was here\.$", again, re.MULTILINE)
 
 

@@ -221,7 +221,7 @@ def test_every_way_to_skip_a_test_is_seen(kind: str) -> None:
     arguments = {"type": "unittest", "code": f"import unittest\n{SKIPS[kind]}\n"}
     row: Any = {"verifier": "code", "verifier_args": json.dumps(arguments)}
     why = why_nothing_is_tested(row)
-    reason = "nothing in its code asserts anything of a program" if kind == "pass" else "all its tests are skipped"
+    reason = "its code does not assert anything about a program" if kind == "pass" else "all its tests are skipped"
     assert why == f"they judge nothing: the suite has no tests: {reason}"
 
 

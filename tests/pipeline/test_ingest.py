@@ -222,7 +222,7 @@ def test_a_file_in_which_nothing_can_be_used_is_an_error_that_shows_the_first_li
 
 def test_wrong_columns_are_an_error_that_names_what_exists(tmp_path):
     data = lines({"Body": "Ann has 2.", "Ask": "How many?", "Result": 2.0})
-    with pytest.raises(InputError, match=r"train\.jsonl: no column is called.*Body, Ask, Result.*columns: \{prompt"):
+    with pytest.raises(InputError, match=r"train\.jsonl: no column has a usual name.*Body, Ask, Result.*columns: \{p"):
         run(tmp_path, data)
     with pytest.raises(InputError, match=r"no column 'Resul' \(columns.gold\). Did you mean 'Result'\?"):
         run(tmp_path, data, columns={"prompt": "Ask", "gold": "Resul"})

@@ -131,7 +131,7 @@ def test_a_judge_that_pays_one_hostile_response_fails(
     assert audit(tmp_path).returncode == 7
     paid = [json.loads(line) for line in (tmp_path / "judge_audit/paid.jsonl").read_text().splitlines()]
     assert kind in {line["kind"] for line in paid}
-    with pytest.raises(ConfigError, match=r"has not passed its audit .* wrong responses were paid"):
+    with pytest.raises(ConfigError, match=r"has not passed its audit .* wrong responses were called right"):
         check_audit(AuditedOpinionConfig.model_validate(settings))
 
 
@@ -147,7 +147,7 @@ def test_too_few_responses_are_no_audit(start: Callable[..., ChatServer], tmp_pa
     write(tmp_path, server, copies=5)
     done = audit(tmp_path)
     assert done.returncode == 3
-    assert "45 unread responses stand beside a gold that they do not answer; an audit needs 200." in done.stderr
+    assert "45 unread responses have a gold that they do not answer; an audit needs 200." in done.stderr
     assert server.bodies == []
 
 

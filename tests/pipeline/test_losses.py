@@ -297,5 +297,5 @@ def test_suites_that_are_all_dropped_say_the_row_the_cause_and_what_to_do() -> N
     with pytest.raises(InputError, match=r"No row is left; dropped were 4 paid_null\.") as error:
         pipeline.curate(rows)
     assert "4 of 4 rows (100 %) are dropped: paid_null. The first is rows" in str(error.value)
-    assert "add cases that they fail" in str(error.value) and "vet_tests.enabled=false" in str(error.value)
+    assert "add cases that these programs fail" in str(error.value) and "vet_tests.enabled=false" in str(error.value)
     assert pipeline.curate(rows, vet_tests={"enabled": False}).rows.height == 4

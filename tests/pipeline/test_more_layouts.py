@@ -518,7 +518,7 @@ def test_a_shared_prompt_beside_a_text_that_may_ask_is_an_error(
     tmp_path: Path, prompt: str, column: str, text: str
 ) -> None:
     records = [{"prompt": prompt, column: text.format(n), "answer": str(n + 1)} for n in range(3)]
-    with pytest.raises(InputError, match=rf"the same text in column 'prompt' .* '{column}' ask"):
+    with pytest.raises(InputError, match=rf"the same text in column 'prompt'.* column '{column}'"):
         rows_of(tmp_path, *records)
     assert len(rows_of(tmp_path, *records, columns={"prompt": column, "gold": "answer"})) == 3
 
@@ -651,7 +651,7 @@ def test_a_key_that_stands_twice_is_a_reject(tmp_path: Path, line: bytes, key: s
     (reject,) = rejects(tmp_path)
     assert (reject["reason"], reject["detail"]) == (
         "duplicate_key",
-        f"the key '{key}' stands there twice with other values",
+        f"the key '{key}' appears twice with different values",
     )
 
 

@@ -261,7 +261,7 @@ def test_mbpp_plus_has_its_larger_test_and_the_first_assertion_in_the_prompt(tmp
 
 def test_evalplus_rows_without_test_code_are_not_guessed_at(tmp_path):
     values = {"prompt": "def f(x):", "canonical_solution": " ...", "entry_point": "f", "base_input": [[1]], "atol": 0}
-    with pytest.raises(InputError, match="no column is called"):
+    with pytest.raises(InputError, match="no column has a usual name"):
         taken(tmp_path, values)
 
 

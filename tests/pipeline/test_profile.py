@@ -246,7 +246,7 @@ def profile_by(folder: Path, name: str, notes: Progress | None = None) -> StageR
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("swapped", "prefers wrong answers"), ("nothing", "none of 10 golds is right")]
+    ("name", "why"), [("swapped", "prefers wrong answers"), ("nothing", "accepts none of 10 golds")]
 )
 def test_a_profile_by_a_verifier_that_cannot_tell_right_from_wrong_is_refused(
     tmp_path: Path, name: str, why: str
@@ -259,7 +259,7 @@ def test_a_profile_by_a_verifier_that_cannot_tell_right_from_wrong_is_refused(
 def test_a_profile_by_a_verifier_that_pays_wrong_answers_is_warned_of(tmp_path: Path) -> None:
     notes = Notes()
     report = profile_by(tmp_path, "loose", notes)
-    assert [line for line in notes.lines if "fails its audit: it pays 100% of the right answers and 100%" in line]
+    assert [line for line in notes.lines if "fails its audit: it accepts 100% of the right answers and 100%" in line]
     (youden,) = report.facts["audits"].values()
     assert youden == 0.0
 

@@ -158,7 +158,7 @@ def test_errors_before_the_first_row_say_what_to_do(tmp_path):
     (tmp_path / "none").mkdir()
     with pytest.raises(InputError, match="has no data file"):
         open_file(tmp_path / "none", "auto", LIMIT)
-    with pytest.raises(InputError, match=r"does not say its format.*jsonl, parquet, csv"):
+    with pytest.raises(InputError, match=r"does not show its format.*jsonl, parquet, csv"):
         read(tmp_path, GOOD, "data.txt")
 
 

@@ -102,11 +102,15 @@ def test_a_second_reader_sees_nothing_of_the_first(full: tuple[Path, str, dict[s
     assert (by_line[6]["suspicion"], by_line[6]["passes"]) == (0.92, 0)
 
 
-def test_rows_that_settle_gets_can_be_decided_about(full: tuple[Path, str, dict[str, Any]]) -> None:
-    rows = {(row["source"], row["row"]): row for row in shown_rows(full[1])}
+def test_rows_can_be_decided_about_unless_a_copy_is_left(tmp_path: Path) -> None:
+    run = fake.FakeRun(tmp_path / "run")
+    run.rows[4]["id"] = run.rows[3]["id"]
+    run.build(fake.CURATION)
+    rows = {(row["source"], row["row"]): row for row in shown_rows(run_report(run.folder, fake.CURATION)[1])}
     assert rows["raw.jsonl", 5]["seen"] == content_key(fake.make_row(5))
-    # Lines 2 and 4 left as duplicates, line 12 never became a row.
-    assert [rows["raw.jsonl", line]["seen"] for line in (2, 4, 12)] == [None] * 3
+    # Lines 2 and 4 were dropped; line 4 is a copy of line 3, which is left. Line 12 never became a row.
+    assert rows["raw.jsonl", 2]["seen"] == content_key(fake.make_row(2))
+    assert [rows["raw.jsonl", line]["seen"] for line in (4, 12)] == [None, None]
 
 
 def test_no_json_of_the_data_is_shown(full: tuple[Path, str, dict[str, Any]]) -> None:

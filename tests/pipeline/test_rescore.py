@@ -281,7 +281,7 @@ def test_the_question_is_taken_out_of_chat_templates(prompt: str, tmp_path: Path
 
 
 def test_what_is_no_log_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="these are no rollouts"):
+    with pytest.raises(InputError, match="is not a log of rollouts"):
         list(read_logs([lines(tmp_path / "a.jsonl", [{"question": "x", "answer": "y"}])]))
     with pytest.raises(InputError, match="has no logs of rollouts"):
         list(read_logs([tmp_path]))

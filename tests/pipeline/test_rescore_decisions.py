@@ -83,7 +83,7 @@ def test_the_page_has_each_flip_with_both_readings_and_its_cost(log: Path, datas
     judge(log, dataset, tmp_path / "out", tmp_path / "decisions")
     page = Page((tmp_path / "out" / "report.html").read_text(encoding="utf-8"))
     text = page.visible_text
-    assert page.open == [] and "Paid and wrong, says A" in text and "Refused and right, says A" in text
+    assert page.open == [] and "Paid by the log, wrong by A" in text and "Refused by the log, right by A" in text
     assert text.count("cost ") >= 10 and "fix to 7" in text and "alert(1)" in text
     assert not any("alert(1)" in script for script in page.scripts)
     assert "By reviewers' decisions" in text

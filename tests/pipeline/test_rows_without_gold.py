@@ -15,7 +15,7 @@ ADD = {"prompt": "Add.", "verifier": "code"}
 ASSERTIONS = ["assert add(1, 2) == 3"]
 WITH_TESTS = {**ADD, "verifier_args": {"tests": ASSERTIONS}}
 PROGRAM = "def add(a, b):\n    return a + b"
-NO_PRESET = (InputError, "no column is called as problems or answers usually are")
+NO_PRESET = (InputError, "no column has a usual name of problems or answers")
 NO_GOLD = (ConfigError, "names a prompt and no gold")
 
 

@@ -76,7 +76,7 @@ def test_a_sample_that_is_kept_is_not_added_again(tmp_path: Path) -> None:
     fill(tmp_path, range(PART + 1))
     store = opened(tmp_path)
     for number in (0, PART):
-        with pytest.raises(ValueError, match="is kept already"):
+        with pytest.raises(ValueError, match="is stored already"):
             store.add(*key(number), completion(number))
 
 

@@ -407,7 +407,7 @@ def test_thirds_that_are_written_with_three_digits_take_all_rows(tmp_path: Path)
 
 def test_quotas_that_contradict_each_other_select_no_handful_of_rows(tmp_path: Path) -> None:
     problems = [*[Problem(4, domain="algebra")] * 40, *[Problem(4, domain="geometry", source="web.jsonl")] * 40]
-    with pytest.raises(InputError, match="No selection has all the shares"):
+    with pytest.raises(InputError, match="No selection has all the demanded shares"):
         run_select(tmp_path, problems, quotas={"domain:algebra": 0.9, "source:web.jsonl": 0.5})
 
 

@@ -202,7 +202,7 @@ def test_a_source_of_which_nothing_is_left_is_named(tmp_path, capsys):
         ({"preset": "mbpp"}, "Source 'b.jsonl' (data.1): "),
         ({"columns": {"prompt": "Frage"}, "verifier": "math"}, "has no column 'Frage' (columns.prompt)"),
         ({"quota": 1.5}, "data.1.quota: must be at most 1"),
-        ({"quota": 0.5, "weight": 2}, "data.1 ('b.jsonl') has a quota and a weight"),
+        ({"quota": 0.5, "weight": 2}, "data.1 ('b.jsonl') has both a quota and a weight"),
         ({"quotas": 0.5}, "data.1.quotas: unknown setting; did you mean quota?"),
         ({"type": "demo"}, "data.1.type: there is no 'demo'. There are: file, hf."),
     ],

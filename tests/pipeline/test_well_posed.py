@@ -287,7 +287,7 @@ def test_the_confidence_is_the_posterior_of_known_problems(tmp_path):
     assert model.confidence(M, 0.05) == pytest.approx(63 * 0.05 / (0.95 + 63 * 0.05))
     model.save(tmp_path / MEASURED_FILE)
     assert load_measured(tmp_path / MEASURED_FILE, "oracle").ratio(M) == (ratio, low, high)
-    with pytest.raises(ConfigError, match="was measured of oracle, not of another"):
+    with pytest.raises(ConfigError, match="measures the model oracle, not another"):
         load_measured(tmp_path / MEASURED_FILE, "another")
     changed = json.loads((tmp_path / MEASURED_FILE).read_text()) | {"prompts": "0"}
     (tmp_path / MEASURED_FILE).write_text(json.dumps(changed))

@@ -273,7 +273,10 @@ def test_a_sampler_that_hangs_is_ended_and_the_other_one_does_its_work(
     while len(done) < len(requests):
         done += pool.poll(None)
     assert sorted(each.sample for each in done) == [request.sample for request in requests]
-    assert f"is lost: The sampling process {hanging.pid} hangs: it has said nothing for 10 seconds" in NOTES[0]
+    assert (
+        f"is lost: The sampling process {hanging.pid} hangs: it has work, but has sent no message for 10 seconds"
+        in NOTES[0]
+    )
     assert not hanging.is_alive()
     while len(pool.samplers) < 2:
         pool.poll(1.0)

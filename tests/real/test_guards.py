@@ -255,7 +255,7 @@ def change_template(folder: Path) -> None:
     ("spoil", "reason"),
     [
         (lambda folder: None, None),
-        (zero_a_matrix, "down_proj.weight are not those of the training"),
+        (zero_a_matrix, "down_proj.weight differ from the training's weights"),
         (cut, "cannot be loaded"),
         (forget_a_layer, "model.layers.1"),
         (lambda folder: (folder / "config.json").unlink(), "cannot be loaded"),

@@ -98,7 +98,7 @@ def test_a_dead_policy_returns_to_the_last_healthy_checkpoint_at_a_quarter_of_th
     assert all((tmp_path / name).exists() for name in alarm["quarantined"])
     (note,) = notes.progress
     assert note.startswith("Step 23: pass_rate_start: pass_rate is 0 ")
-    assert note.endswith("The weights are those of step 10 again, and the rate 0.25 of the schedule's.")
+    assert note.endswith("The weights are those of step 10, the learning rate 0.25 times the scheduled.")
 
 
 def test_a_run_that_dies_again_and_again_stops_with_exit_code_5(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_healthy_weights_that_are_as_wrong_straight_after_the_return_are_not_to_
     take(made, 22, DEAD)
     take(made, 23, DEAD)
     take(made, 24, DEAD)
-    with pytest.raises(GuardError, match=r"not the policy: its weights of step 10 had 0\.6") as stopped:
+    with pytest.raises(GuardError, match=r"not the policy: the weights of step 10 had 0\.6") as stopped:
         take(made, 25, DEAD)
     assert stopped.value.guard == "not_the_policy"
     assert actions(tmp_path)[-1] == "stop"
@@ -183,7 +183,7 @@ def test_a_pause_keeps_what_was_learnt_and_says_that_the_same_command_goes_on(tm
     made, notes = responder(tmp_path)
     far = {**HEALTHY, "profile_pass_rate": 0.1, "judged": 64.0}
     take(made, 0, far)
-    with pytest.raises(GuardError, match="The run is paused; the same command goes on"):
+    with pytest.raises(GuardError, match="The run is paused; the same command continues it"):
         take(made, 1, far)
     assert notes.returned == []
     assert (tmp_path / "checkpoints" / "step-000002").exists()

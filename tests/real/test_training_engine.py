@@ -300,7 +300,7 @@ def test_a_checkpoint_that_finds_no_room_leaves_the_one_before_and_a_line(
     else:
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest // 2, limits[1]))
     try:
-        with pytest.raises(SetupError, match=r"of step 2 cannot be written: .*MB in .* goes on from .* step 1\."):
+        with pytest.raises(SetupError, match=r"of step 2 cannot be written: .*MB in .* continues from .* step 1\."):
             engine.save(tmp_path, 2, {"note": "second"})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
@@ -324,7 +324,7 @@ def test_a_full_gpu_is_one_line_and_the_next_start_halves_the_micro_batch(tiny_m
         engine = TrainingEngine(tiny_model, config, pad_id=0, seed=0, note=lines.append)
         engine.load(tmp_path)
         before = [tensor.clone() for _, tensor in engine.named_tensors()]
-        advice = f"goes on with {tokens // 2}" if longest < tokens else "fills one alone"
+        advice = f"continues with {tokens // 2}" if longest < tokens else "which cannot be split"
         with pytest.raises(NoRoomError, match=rf"rank 0 has no memory left .*of {tokens} tokens.* {advice}"):
             engine.update([replace(segments[0], output_ids=(7,) * longest), *segments[1:]], full, 0, 5)
         engine.save(tmp_path, 0, {})

@@ -107,7 +107,7 @@ def test_a_training_that_finds_another_template_does_not_go_on(tiny_model: Path,
     # What is written in the same way is the same template.
     train(inputs, out, steps=2)
     template.write_text("Answer in a word. " + template.read_text())
-    with pytest.raises(GuardError, match="written otherwise than when it was stopped") as stopped:
+    with pytest.raises(GuardError, match="prompts of this training have changed since it was stopped") as stopped:
         train(inputs, out, steps=3)
     assert stopped.value.guard == "prompts"
     steps = [json.loads(line)["step"] for line in (out / "metrics.jsonl").read_text().splitlines()]

@@ -27,18 +27,18 @@ def advice_on(tiny_model: Path, chat: ChatConfig | None = None, template: str = 
 def test_think_tags_of_several_tokens_are_told_with_an_alternative(tiny_model: Path) -> None:
     asking = ChatConfig(system="Reason inside <think></think>.")
     assert "<think> is " in advice_on(tiny_model, asking)
-    assert "It has no think tags of one token" in advice_on(tiny_model, asking)
+    assert "The tokenizer has no think tags of one token" in advice_on(tiny_model, asking)
     assert "<think>" not in advice_on(tiny_model)
     encoder = load_encoder(tiny_model, asking)
     encoder.tokenizer.add_special_tokens({"additional_special_tokens": ["[THINK]", "[/THINK]"]})
     lines = advise(GrpoConfig(), encoder, "llama", CARD)
-    assert any("Tags that are one token for it: [THINK] and [/THINK]." in line for line in lines)
+    assert any("Tags of one token are [THINK] and [/THINK]." in line for line in lines)
 
 
 def test_a_template_that_opens_the_tag_itself_is_told(tiny_model: Path) -> None:
     terms = [{"name": "correct"}, {"name": "format", "verifier": "regex", "args": {"pattern": "^<think>"}}]
     lines = advice_on(tiny_model, template="<think>\n", reward={"terms": terms})
-    assert "The chat template opens <think> itself" in lines
+    assert "The chat template writes <think> at the end of the prompt" in lines
 
 
 DROPS = "{% set text = message['content'].split('</think>')[-1] %}"
@@ -90,7 +90,7 @@ def test_a_punishment_of_length_turns_the_mask_of_cut_completions_off(tiny_model
     assert "are trained on, because the term brief punishes them" in overlong_advice(punishing)[0]
     asked = GrpoConfig.model_validate({**terms, "objective": {"masks": {"truncated": True}}}).resolve_masks()
     assert asked.objective.masks.truncated is True
-    assert "only those that fit are trained on" in overlong_advice(asked)[0]
+    assert "the policy does not learn from the punishment" in overlong_advice(asked)[0]
 
 
 def test_a_length_that_is_only_measured_leaves_the_mask_on() -> None:

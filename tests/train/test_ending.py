@@ -13,11 +13,21 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import torch
 
 from truegold.pipeline.running.stage import RESERVE, SCRATCH, reserve_room
 from truegold.train.model import ending
 from truegold.train.model.distributed import init_distributed
-from truegold.train.model.ending import EndAsked, end_if_asked, ended, interruptible, is_heard, listening, write_anyway
+from truegold.train.model.ending import (
+    EndAsked,
+    end_if_asked,
+    ended,
+    interruptible,
+    is_heard,
+    listening,
+    save_on_full_gpu,
+    write_anyway,
+)
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
 
@@ -115,3 +125,23 @@ def test_a_disk_that_stays_full_and_other_errors_pass(ear: None, tmp_path: Path)
         with pytest.raises(OSError, match=re.escape(os.strerror(code))):
             write_anyway(tmp_path, partial(write, code))
     end_if_asked()
+
+
+def test_a_checkpoint_after_a_full_gpu_has_what_the_update_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: calls.append("given back"))
+    save_on_full_gpu(lambda: calls.append("saved"), calls.append)
+    assert calls == ["given back", "saved"]
+
+
+def test_a_gpu_without_room_for_a_checkpoint_does_not_hide_what_filled_it() -> None:
+    def save() -> None:
+        raise torch.distributed.DistBackendError(
+            "NCCL error in: NCCLUtils.cpp:93\nFailed to CUDA calloc async 4 bytes\n"
+        )
+
+    lines: list[str] = []
+    save_on_full_gpu(save, lines.append)
+    assert len(lines) == 1
+    assert "taken again (Failed to CUDA calloc async 4 bytes)" in lines[0]

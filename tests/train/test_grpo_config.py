@@ -35,7 +35,7 @@ def corrections(*weights: dict[str, object]) -> dict[str, object]:
     ("name", "value"), [("top_p", 0.95), ("top_k", 20), ("min_p", 0.1), ("repetition_penalty", 1.1)]
 )
 def test_sampling_that_biases_the_ratio_is_refused_with_the_reason(name: str, value: float) -> None:
-    with pytest.raises(ValidationError, match=rf"{name} must stay away: .*importance ratio is biased"):
+    with pytest.raises(ValidationError, match=rf"leave {name} out: .*importance ratio is biased"):
         config(sampling={name: value})
 
 
@@ -97,7 +97,10 @@ def turns(**settings: Any) -> dict[str, Any]:
         ({"optimizer": {"zero_stage": 3, "lora": {"targets": ["lm_head"]}}}, "adapters on lm_head"),
         ({"launch": {"ranks": 2, "hostfile": "hosts"}}, "ranks are of this machine alone"),
         ({"asynchronous": {"max_staleness": 2}, "sync_every": 4}, r"sync_every \(4\) must be at most .* \(3\)"),
-        ({"asynchronous": {"samplers": 5000}}, r"samplers \(5000\) must be at most 64, the groups that are asked for"),
+        (
+            {"asynchronous": {"samplers": 5000}},
+            r"samplers \(5000\) must be at most 64, the number of groups that are requested ahead",
+        ),
         ({"asynchronous": {"devices": ["0", "0"]}}, "devices names 0 more than once"),
         ({"asynchronous": {"devices": ["0, 1", "1,2"]}}, "devices names 1 more than once"),
         (
@@ -168,15 +171,15 @@ def test_every_old_spelling_is_refused_with_its_new_one_beside_other_mistakes() 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"feed": {"stages": 5}}, "stages .5. are those of a curriculum"),
-        ({"feed": {"order": "signal", "stages": 2}}, "stages .2. are those of a curriculum"),
-        ({"objective": {"covariance": {"share": 0.01}}}, "share is a setting of kind clip or kl"),
-        ({"objective": {"covariance": {"kind": "kl", "low": 3.0}}}, "low is a setting of kind clip"),
-        ({"objective": {"covariance": {"kind": "clip", "weight": 10}}}, "weight is a setting of kind kl"),
+        ({"feed": {"stages": 5}}, "stages .5. belong to a curriculum"),
+        ({"feed": {"order": "signal", "stages": 2}}, "stages .2. belong to a curriculum"),
+        ({"objective": {"covariance": {"share": 0.01}}}, "share belongs to kind clip or kl"),
+        ({"objective": {"covariance": {"kind": "kl", "low": 3.0}}}, "low belongs to kind clip"),
+        ({"objective": {"covariance": {"kind": "clip", "weight": 10}}}, "weight belongs to kind kl"),
         ({"asynchronous": {"devices": ["0", "1"], "samplers": 3}}, "samplers .3. have 2 entries of devices"),
         (
             {"asynchronous": {"in_flight": True}, "engine": SERVER},
-            "in_flight does not go with an engine of type server",
+            "in_flight does not work with an engine of type server",
         ),
         ({"asynchronous": {"samplers": 2}, "engine": SERVER}, "name the servers in engine.urls"),
     ],

@@ -95,7 +95,7 @@ def test_settings_that_may_name_servers_and_folders_are_not_told() -> None:
     [
         ({"type": "path", "path": "Qwen/Qwen3-0.6B"}, ("Qwen/Qwen3-0.6B", "Qwen/Qwen3-0.6B")),
         ({"type": "path", "path": "/home/me/base"}, ("base", None)),
-        ({"type": "tiny"}, ("A tiny model made from nothing", None)),
+        ({"type": "tiny"}, ("A tiny model with random initial weights", None)),
         ({"type": "smollm2"}, (hub.SMOLLM2, hub.SMOLLM2)),
     ],
 )

@@ -36,7 +36,7 @@ LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "original_max_position_embedding
         ),
         ({"engine": {}}, None),
         ({"engine": {"type": "server", "url": "u", "weights_dir": "w"}}, None),
-        ({"engine": {"max_model_len": 4097}}, "is 4097, and the model takes 4096"),
+        ({"engine": {"max_model_len": 4097}}, "is 4097, but the model takes at most 4096"),
         ({"engine": {"max_model_len": 4096}}, None),
         ({"sampling": {"max_tokens": 2048}}, "leaves no room for a prompt"),
         ({"sampling": {"max_tokens": 2047}}, None),

@@ -143,7 +143,7 @@ def test_a_set_limit_refuses_what_cannot_fit_and_says_what_would(tmp_path: Path)
     assert "--set train.optimizer.micro_batch_tokens=4096" in str(refused.value)
     fitting = {"launch": {"gpu_gb": 80}}
     first, *lines = memory_lines(GrpoConfig.model_validate(fitting), model, [24.0])
-    assert first == "memory    a GPU, 1 of them, 1.54 B parameters: an estimate"
+    assert first == "memory    estimate for each GPU (1 in all), 1.54 B parameters"
     assert [line.split()[0] for line in lines] == ["loading", "rollout", "update", "cache", "host", "disk"]
     assert lines[1].endswith("weights 3.09, CUDA 1.00, vLLM 40.00")
     with pytest.raises(ConfigError, match="of 24"):
@@ -152,7 +152,7 @@ def test_a_set_limit_refuses_what_cannot_fit_and_says_what_would(tmp_path: Path)
 
 def test_a_cpu_has_a_plan_and_no_limit() -> None:
     lines = memory_lines(GrpoConfig.model_validate({"engine": {"max_model_len": 256}}), TinyModel(), [])
-    assert lines[0] == "memory    a process on the CPU, 1 of them, 0.00 B parameters: an estimate"
+    assert lines[0] == "memory    estimate for each CPU process (1 in all), 0.00 B parameters"
 
 
 SAVED = {"save_every": 20, "evaluation": {"every": 20}, "engine": {"max_model_len": 256}}
@@ -187,7 +187,7 @@ def test_a_disk_that_cannot_hold_the_checkpoints_is_refused_with_the_nearest_set
 def test_a_model_of_the_hub_that_is_not_there_is_no_reason_to_refuse(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "unheard_of"}')
     assert memory_lines(GrpoConfig(), PathModel(path=str(tmp_path)), []) == [
-        "memory    not known before the model is fetched"
+        "memory    unknown until the model is downloaded"
     ]
 
 

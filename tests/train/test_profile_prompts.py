@@ -78,6 +78,6 @@ def test_a_template_that_changes_between_two_starts_of_a_training_stops_it(tiny_
     check_prompts_have_stayed(now, now, ())
     check_prompts_have_stayed(before, now, ["prompts"])
     check_prompts_have_stayed(None, now, ())
-    with pytest.raises(GuardError, match="written otherwise than when it was stopped") as stopped:
+    with pytest.raises(GuardError, match="prompts of this training have changed since it was stopped") as stopped:
         check_prompts_have_stayed(before, now, ())
     assert stopped.value.guard == "prompts"

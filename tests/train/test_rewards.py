@@ -237,7 +237,7 @@ def test_every_mistake_in_the_reward_is_told_at_once() -> None:
         "two terms are named 'a'",
         "its gate 'b' is not a term",
         "c -> c",
-        "exactly one term must leave `verifier` out",
+        "exactly one term must have neither `verifier` nor `judge`",
         "reward.clip",
         "steps",
     ):

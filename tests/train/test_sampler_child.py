@@ -115,6 +115,21 @@ def test_a_stream_says_that_it_goes_on_while_nothing_is_finished(
     assert served.read("alive") == ("alive",)
 
 
+def test_a_call_that_takes_long_says_that_it_goes_on(stop: list[Served], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampler_child, "ALIVE_EVERY_S", 0.05)
+    stop.append(served := Served(engine := Engine()))
+    may_answer = threading.Event()
+    monkeypatch.setattr(engine, "generate", lambda prompts: may_answer.wait(10) and prompts, raising=False)
+    served.trainer.send(("call", "generate", [1]))
+    assert served.read("alive") == ("alive",)
+    may_answer.set()
+    while (message := served.read("alive", "answer"))[0] == "alive":
+        pass
+    assert message == ("answer", [1])
+    # It falls silent with the answer.
+    assert not served.trainer.poll(0.2)
+
+
 @pytest.mark.parametrize("while_pausing", [False, True])
 def test_a_sampler_that_says_nothing_though_it_has_work_hangs(
     monkeypatch: pytest.MonkeyPatch, while_pausing: bool
@@ -130,11 +145,14 @@ def test_a_sampler_that_says_nothing_though_it_has_work_hangs(
     hanging.submit([Submitted("requests", 1, Request((1, 2), 0, 1))])
     assert hanging.take_done() == []
     time.sleep(0.2)
-    with pytest.raises(GuardError, match="hangs: it has said nothing for"):
+    with pytest.raises(GuardError, match="hangs: it has work, but has sent no message for"):
         if while_pausing:
             hanging.pause()
             hanging.await_pause()
         hanging.take_done()
+    hanging.ask("generate", [(1, 2)])
+    with pytest.raises(GuardError, match="hangs: it has work, but has sent no message for"):
+        hanging.answer()
     hanging.close()
 
 

@@ -171,7 +171,7 @@ def test_what_a_lost_server_had_begun_in_the_background_is_done_by_others(
         assert set(each.answer.logprobs) == {-float(version)}
     assert other.requests
     path.write_text(f"{other.url}\n")
-    while not any("on the list of servers no more" in note for note in NOTES):
+    while not any("was removed from the list of servers" in note for note in NOTES):
         pool.poll(0.05)
     pool.close()
 
@@ -191,5 +191,5 @@ def test_when_all_servers_are_lost_the_training_waits_and_then_ends(
 
 def test_a_list_without_servers_is_one_line(start: Callable[[], FakeServer], tmp_path: Path) -> None:
     (tmp_path / "servers").write_text("# none yet\n")
-    with pytest.raises(SetupError, match="The list of servers names none"):
+    with pytest.raises(SetupError, match="The list of servers is empty"):
         pool_on(tmp_path, urls_file=str(tmp_path / "servers"))

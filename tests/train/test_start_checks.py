@@ -124,7 +124,7 @@ def test_max_tokens_wildly_above_what_right_answers_need_are_refused_without_a_w
     assert choose_max_tokens(SamplingConfig(max_tokens=1000), path, 4096)[0] == 1000
     with pytest.raises(InputError, match=r"max_tokens is 1001, .* end within 100 tokens") as caught:
         choose_max_tokens(SamplingConfig(max_tokens=1001), path, 4096)
-    assert "125 then" in str(caught.value.hint)
+    assert "the default is 125" in str(caught.value.hint)
     assert choose_max_tokens(SamplingConfig(max_tokens=1001, allow_long=True), path, 4096)[0] == 1001
     short = samples(tmp_path / "short.parquet", [3] * 200, [])
     assert choose_max_tokens(SamplingConfig(max_tokens=512), short, 4096)[0] == 512
@@ -158,7 +158,7 @@ def test_without_a_card_evaluation_is_plain_and_a_greedy_card_is_greedy(tmp_path
 
 
 def test_a_card_that_is_no_json_is_named(tmp_path: Path) -> None:
-    for text, mistake in (("[1]", "has no object"), ('{"top_k": "many"}', "top_k is 'many' and no number")):
+    for text, mistake in (("[1]", "has no object"), ('{"top_k": "many"}', "top_k is 'many', not a number")):
         (tmp_path / "generation_config.json").write_text(text)
         with pytest.raises(InputError, match=mistake):
             choose_eval_sampling(CONFIG, tmp_path)

@@ -149,9 +149,7 @@ def test_a_deadline_holds_for_rows_among_those_of_built_in_verifiers(risky, work
 def test_a_verifier_that_always_hangs_stops_the_batch_after_a_few_rows(risky, workers):
     rows = [Item("hang", str(problem), risky) for problem in range(300)]
     began = time.monotonic()
-    with pytest.raises(
-        GuardError, match=r"checks\.py:risky hangs: (8 of 8|9 of 9) verdicts were not there after 0\.2 s"
-    ):
+    with pytest.raises(GuardError, match=r"checks\.py:risky hangs: (8 of 8|9 of 9) verdicts took longer than 0\.2 s"):
         list(verify_batch(rows, workers=workers, item_deadline_s=0.2, max_timeouts=0.1))
     assert time.monotonic() - began < 60
 
@@ -214,7 +212,7 @@ def test_a_misspelt_verifier_is_an_error_before_work_starts():
 
 
 def test_a_row_that_is_no_item_is_refused_by_its_number():
-    with pytest.raises(ConfigError, match=r"row 2 is no Item; it is tuple .* Type Item\(response, gold\)"):
+    with pytest.raises(ConfigError, match=r"row 2 is not an Item; it is tuple .* Type Item\(response, gold\)"):
         list(verify_batch([Item("7", "7"), ("a", "b")]))
 
 

@@ -220,7 +220,7 @@ def test_a_gold_letter_beyond_the_options_is_a_fault_of_the_data():
 
 def test_a_gold_that_is_no_letter_says_so():
     error = judge("\\boxed{8.5}", "8.5", info=COLOURS).evidence["error"]
-    assert error == "gold is none of the 3 options; where it is a value, the verifier math compares it"
+    assert error == "gold is not one of the 3 options; if it is a value, use the verifier math"
 
 
 @pytest.mark.parametrize(

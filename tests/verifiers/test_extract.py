@@ -11,7 +11,7 @@ from tables import rows
 
 from truegold.verifiers import committed_answer
 from truegold.verifiers.extract import final_part, last_line
-from truegold.verifiers.extract.response_parts import MAX_SCANNED_CHARS
+from truegold.verifiers.extract.committed import MAX_SCANNED_CHARS
 
 CASES = json.loads(Path(__file__).with_name("extract_cases.json").read_text())
 

@@ -149,6 +149,6 @@ def test_a_verdict_has_no_truth_value(score: float | None) -> None:
     verdict = tv.Verdict(score, tv.Reason.MISMATCH)
     tests = [bool, lambda v: v or None, lambda v: not v, lambda v: [v] if v else [], lambda v: any([v])]
     for test in [*tests, lambda v: list(filter(None, [v])), lambda v: all([v]), lambda v: v and 1]:
-        with pytest.raises(TypeError, match=r"ask verdict\.passed, or verdict\.score"):
+        with pytest.raises(TypeError, match=r"use verdict\.passed or verdict\.score"):
             test(verdict)
     assert verdict == tv.Verdict(score, tv.Reason.MISMATCH) and verdict is not None

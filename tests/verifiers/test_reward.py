@@ -28,7 +28,7 @@ def test_one_plain_term_is_the_score_itself(score):
 @pytest.mark.parametrize(
     ("given_verdicts", "message"),
     [
-        ({"correct": verdicts(1.0)[0]}, "verdicts are a list of Verdict; this is {'correct'"),
+        ({"correct": verdicts(1.0)[0]}, "verdicts must be a list of Verdict; this is {'correct'"),
         ([1.0], "this is \\[1.0\\]"),
         (verdicts(1.0, 1.0), "1 terms and 2 verdicts"),
     ],
@@ -124,7 +124,7 @@ def test_every_mistake_is_told_at_once():
         "b -> c -> b",
         "d -> d",
         "a term has no name",
-        "args are for a verifier it names",
+        "args need a verifier",
     ):
         assert piece in text
     assert find_mistakes([]) == ["there are no terms"]

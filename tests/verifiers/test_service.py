@@ -71,17 +71,17 @@ def test_what_the_queue_can_never_hold_is_not_to_be_sent_again(client: Any) -> N
 @pytest.mark.parametrize(
     ("body", "status", "error"),
     [
-        (b"{", 400, "no JSON"),
-        (b"[1]", 400, "the body is a JSON object"),
-        (b"\xff", 400, "no JSON"),
-        (b'{"gold": "1"}', 400, "response is a text"),
-        (b'{"response": 7, "gold": "1"}', 400, "response is a text"),
-        (b'{"responses": {"a": 1}}', 400, "responses is a list"),
-        (b'{"responses": [1]}', 400, "response 1 is a JSON object"),
+        (b"{", 400, "not JSON"),
+        (b"[1]", 400, "the body must be a JSON object"),
+        (b"\xff", 400, "not JSON"),
+        (b'{"gold": "1"}', 400, "response must be a text"),
+        (b'{"response": 7, "gold": "1"}', 400, "response must be a text"),
+        (b'{"responses": {"a": 1}}', 400, "responses must be a list"),
+        (b'{"responses": [1]}', 400, "response 1 must be a JSON object"),
         (b'{"response": "x", "gold": "1", "verifier": "os:system"}', 400, "no verifier 'os:system'"),
         (b'{"response": "x", "gold": "1", "deadline_s": -1}', 400, "deadline_s"),
         (b'{"response": "' + b"x" * 100_001 + b'"}', 413, "at most 100000 bytes"),
-        (b"[" * 90_000, 400, "no JSON"),
+        (b"[" * 90_000, 400, "not JSON"),
     ],
 )
 def test_a_wrong_request_is_refused_with_what_is_wrong(client: Any, body: bytes, status: int, error: str) -> None:
@@ -171,7 +171,7 @@ def test_a_timeout_that_is_none_is_refused_with_its_bounds(client: Any, value: A
     answer = client.post("/run_code", content=body)
     assert (answer.status_code, answer.json()["error"]) == (
         400,
-        "run_timeout is a number of seconds from 0.01 to 3600",
+        "run_timeout must be a number of seconds from 0.01 to 3600",
     )
 
 
@@ -180,7 +180,7 @@ def test_a_timeout_beyond_that_of_a_request_is_refused(client: Any) -> None:
         answer = client.post("/run_code", json={"code": "print(1)", "language": "python", name: 301})
         assert (answer.status_code, answer.json()["error"]) == (
             400,
-            f"{name} is 301 s, and a request has 300 here (--request-s)",
+            f"{name} is 301 s, but a request may take only 300 s here (--request-s)",
         )
 
 

@@ -177,20 +177,24 @@ class _Runs:
 
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    (ASSERTS, {"tests": []}, "program is a text"),
-    (ASSERTS, {"program": 7, "tests": []}, "program is a text"),
-    (ASSERTS, {"program": "x", "tests": [7]}, "each of tests is a text"),
-    (ASSERTS, {"program": "x", "tests": {"a": 1}}, "tests is a list"),
-    (ASSERTS, {"program": "x", "tests": "no list"}, "tests is a list"),
-    (ASSERTS, {"program": "x", "tests": '{"a": 1}'}, "tests is a list"),
-    (ASSERTS, {"program": "x", "tests": ["assert 1"], "max_execution_time": 0}, "max_execution_time is a number"),
-    (ASSERTS, {"program": "x", "tests": ["assert 1"], "max_execution_time": "1"}, "max_execution_time is a number"),
-    (STDIO, {"program": "x", "tests": ["assert 1"]}, "each of tests is an object"),
-    (STDIO, {"program": "x", "tests": [{"input": "1"}]}, "each of tests is an object"),
-    (STDIO, {"program": "x", "tests": [{"input": 1, "output": "2"}]}, "each of tests is an object"),
-    (STDIO, {"program": "x", "tests": encode_tests([_Runs()])}, "they name builtins.print"),
+    (ASSERTS, {"tests": []}, "program must be a text"),
+    (ASSERTS, {"program": 7, "tests": []}, "program must be a text"),
+    (ASSERTS, {"program": "x", "tests": [7]}, "each of tests must be a text"),
+    (ASSERTS, {"program": "x", "tests": {"a": 1}}, "tests must be a list"),
+    (ASSERTS, {"program": "x", "tests": "no list"}, "tests must be a list"),
+    (ASSERTS, {"program": "x", "tests": '{"a": 1}'}, "tests must be a list"),
+    (ASSERTS, {"program": "x", "tests": ["assert 1"], "max_execution_time": 0}, "max_execution_time must be a number"),
+    (
+        ASSERTS,
+        {"program": "x", "tests": ["assert 1"], "max_execution_time": "1"},
+        "max_execution_time must be a number",
+    ),
+    (STDIO, {"program": "x", "tests": ["assert 1"]}, "each of tests must be an object"),
+    (STDIO, {"program": "x", "tests": [{"input": "1"}]}, "each of tests must be an object"),
+    (STDIO, {"program": "x", "tests": [{"input": 1, "output": "2"}]}, "each of tests must be an object"),
+    (STDIO, {"program": "x", "tests": encode_tests([_Runs()])}, "builtins.print is not allowed"),
     (STDIO, {"program": "x", "tests": base64.b64encode(zlib.compress(b"\x80\x05X")).decode()}, "cannot be unpickled"),
-    (STDIO, {"program": "x", "tests": encode_tests(["a" * 2**26])}, "tests come to more than"),
+    (STDIO, {"program": "x", "tests": encode_tests(["a" * 2**26])}, "decompressed tests have more than"),
     (ASSERTS, {"program": "x"}, "tests is missing"),
     (STDIO, {"program": "x", "tests": None}, "tests is missing"),
 ]
@@ -225,7 +229,7 @@ def test_a_sandbox_that_fails_is_no_zero(client: Any, monkeypatch: pytest.Monkey
 
 SUITES = [
     ("an absent package", "import nopackage\nassert add(1, 2) == 3", "import nopackage"),
-    ("constants", "assert True", "asserts anything of a program"),
+    ("constants", "assert True", "assert anything about a program"),
     ("a parameter", "def test_f(x):\n    assert add(1, 2) == 3", "the fixture x is not there"),
     ("no text", "", "must hold the tests"),
     ("no Python", "assert add(", "never closed"),
@@ -269,5 +273,5 @@ def test_a_limit_beyond_that_of_a_request_is_refused(client: Any, path: str) -> 
     answer = client.post(path, json={"program": ADD, "tests": [], "max_execution_time": 301})
     assert (answer.status_code, answer.json()["error"]) == (
         400,
-        "max_execution_time is 301 s, and a request has 300 here (--request-s)",
+        "max_execution_time is 301 s, but a request may take only 300 s here (--request-s)",
     )

@@ -25,11 +25,12 @@ class Order(StrEnum):
     """How the next problems are chosen."""
 
     SIGNAL = "signal"
-    """By the probability that their group teaches, as the profile and all rollouts since have it."""
+    """By the probability that a group of the problem has both right and wrong completions, as estimated from the
+    profile and all rollouts since."""
     UNIFORM = "uniform"
-    """All in turn, in a fresh permutation each epoch."""
+    """All problems in turn, in a fresh permutation each epoch."""
     CURRICULUM = "curriculum"
-    """Easy ones first, in stages: the easiest part, then it and the next, at last all."""
+    """Easy problems first, in stages. Each stage adds the next harder part, and the last stage has all problems."""
 
 
 class FeedConfig(StageConfig):
@@ -38,13 +39,13 @@ class FeedConfig(StageConfig):
     order: Order = Order.UNIFORM
     """`uniform`, `signal` or `curriculum`."""
     stages: int = Field(default=3, ge=1)
-    """The stages of a curriculum, of equally many steps."""
+    """The number of stages of a curriculum. All stages have the same number of steps."""
 
     @model_validator(mode="after")
     def _check_stages_have_an_effect(self) -> FeedConfig:
         if self.order is not Order.CURRICULUM and self.stages != FeedConfig.model_fields["stages"].default:
             raise ValueError(
-                f"stages ({self.stages}) are those of a curriculum: set order to curriculum, or leave them out"
+                f"stages ({self.stages}) belong to a curriculum: set order to curriculum, or leave stages out"
             )
         return self
 
@@ -53,16 +54,16 @@ class AsynchronousConfig(StageConfig):
     """Sampling in the background, while the trainer updates the weights."""
 
     max_staleness: int = Field(default=1, ge=1)
-    """How many versions the weights of a group may be older than the trained ones. With 1, the next batch is sampled
-    while the trainer updates. Older groups are dropped and counted."""
+    """The largest number of versions by which the weights that sampled a group may be behind the trained weights. With
+    1, the next batch is sampled while the trainer updates. Older groups are dropped and counted."""
     in_flight: bool = False
-    """Whether new weights are loaded in the middle of completions, whose later tokens then come from the new weights
-    (PipelineRL, arXiv 2509.19128). Otherwise running completions are finished first."""
+    """Whether new weights are loaded in the middle of completions. The later tokens of such a completion come from the
+    new weights (PipelineRL, arXiv 2509.19128). If false, running completions are finished first."""
     order: Literal["fresh", "first"] = "first"
     """The groups that a batch takes if more are ready: the freshest, or those that were ready first."""
     devices: tuple[str, ...] = ()
-    """The GPUs of each sampler, as CUDA_VISIBLE_DEVICES has them: ["4", "5"] are two samplers of a GPU each. Left out:
-    the trainer's."""
+    """The GPUs of each sampler, in the format of CUDA_VISIBLE_DEVICES: ["4", "5"] are two samplers of one GPU each. By
+    default, samplers use the trainer's GPUs."""
     samplers: int = Field(default=1, ge=1)
     """Sampling processes, independent of the number of ranks; with `devices` there is one for each entry."""
 
@@ -78,42 +79,48 @@ class AsynchronousConfig(StageConfig):
         devices = [name.strip() for entry in self.devices for name in entry.split(",") if name.strip()]
         if shared := sorted({name for name in devices if devices.count(name) > 1}):
             raise ValueError(
-                f"devices names {', '.join(shared)} more than once: each sampler takes the memory of its GPUs for "
-                "itself, so give every one others"
+                f"devices names {', '.join(shared)} more than once: each sampler takes all memory of its GPUs, so give "
+                "each sampler different GPUs"
             )
         return self
 
     def groups_ahead(self, steps: int, prompts_per_step: int) -> int:
-        """Return the most groups that may be requested ahead: those of each version that may be trained on. No group
-        gets older than `steps` - 1 versions."""
+        """Return the largest number of groups that are requested ahead: `prompts_per_step` for each version of the
+        weights that is fresh enough to be trained on. No group gets older than `steps` - 1 versions."""
         return prompts_per_step * (min(self.max_staleness, steps - 1) + 1)
 
     def check_samplers(self, ahead: int) -> None:
         """Raise ValueError for more samplers than groups ahead, because each group goes to one sampler."""
         if len(self.sampler_devices) > ahead:
             raise ValueError(
-                f"asynchronous.samplers ({len(self.sampler_devices)}) must be at most {ahead}, the groups that are "
-                "asked for ahead (prompts_per_step for each version): the others would have nothing to sample"
+                f"asynchronous.samplers ({len(self.sampler_devices)}) must be at most {ahead}, the number of groups "
+                "that are requested ahead (prompts_per_step for each version): further samplers would have no work"
             )
 
     def check_server(self) -> None:
         """Raise ValueError for settings that vLLM servers do not support."""
         if self.in_flight:
             raise ValueError(
-                "asynchronous.in_flight does not go with an engine of type server, which does not say what token is of "
-                "what weights: leave it out, and what has begun is finished first"
+                "asynchronous.in_flight does not work with an engine of type server, which does not report which "
+                "weights sampled a token: leave in_flight out, so that running completions are finished first"
             )
         if self.devices or self.samplers > 1:
-            raise ValueError("asynchronous.devices and samplers are of processes: name the servers in engine.urls")
+            raise ValueError(
+                "asynchronous.devices and asynchronous.samplers do not work with an engine of type server: name the "
+                "servers in engine.urls"
+            )
 
     def check_ray(self, engine: VllmEngineConfig) -> None:
         """Raise ValueError for settings that engines on Ray do not support."""
         if self.devices or self.samplers > 1:
-            raise ValueError("asynchronous.devices and samplers are of this machine: Ray starts data_parallel_size")
+            raise ValueError(
+                "asynchronous.devices and asynchronous.samplers do not work with Ray, which starts "
+                "engine.data_parallel_size samplers: leave them out"
+            )
         if engine.ray_address is None or engine.weights_dir is None:
             raise ValueError(
-                f"engine.data_parallel_size ({engine.data_parallel_size}) in training needs engine.ray_address, and "
-                "engine.weights_dir, a folder that all nodes see"
+                f"engine.data_parallel_size ({engine.data_parallel_size}) in training needs engine.ray_address and "
+                "engine.weights_dir, a folder that all nodes can read"
             )
 
     @property
@@ -135,17 +142,18 @@ class RewardTerm(StageConfig):
     """One term of the reward: it adds weight * (score + offset)."""
 
     name: str
-    """Its name in metrics, completions and gates."""
+    """The term's name in metrics, completions and gates."""
     verifier: str | None = None
-    """A built-in name, an entry point or an import string; without it, the row's own verifier: correctness."""
+    """A built-in name, an entry point or an import string. By default the row's own verifier, which judges
+    correctness."""
     weight: float = Field(default=1.0, allow_inf_nan=False)
-    """0: measured, but not part of the reward."""
+    """The factor of the term. With 0 the term is measured, but not part of the reward."""
     offset: float = Field(default=0.0, allow_inf_nan=False)
     """Added to the score; -1 turns a score of 0 to 1 into a punishment of -1 to 0."""
     args: dict[str, Any] = Field(default_factory=dict)
-    """Arguments for the verifier it names, the same for every row; `length`, the completion's tokens, is added."""
+    """Arguments for `verifier`, the same for every row. `length`, the completion's number of tokens, is added."""
     gate: str | None = None
-    """The name of another term: this one counts only where that one passed."""
+    """The name of another term. This term counts only where the other term passed."""
     judge: GraderConfig | None = None
     """A language model that grades the completion by a rubric, in place of a verifier."""
 
@@ -157,11 +165,11 @@ class RewardTerm(StageConfig):
 
     @property
     def is_correctness(self) -> bool:
-        """Whether the row's own verifier judges it."""
+        """Whether the row's own verifier judges this term."""
         return self.verifier is None and self.judge is None
 
     def as_term(self) -> Term:
-        """Return the term as the composition of rewards takes it."""
+        """Return the term in the form that `verifiers.reward` takes."""
         return Term(
             self.name,
             GRADED if self.judge is not None else self.verifier,
@@ -181,11 +189,11 @@ class RewardConfig(VerdictConfig):
     clip: Range | None = None
     """The lowest and the highest value of the sum of the terms."""
     workers: int = Field(default=1, ge=0)
-    """Processes that judge completions, for each rank; 0 for one a core. One will do for mathematics, programs want
-    more."""
+    """Processes that judge completions, for each rank; 0 for one per core. One process is enough for mathematics,
+    programs need more."""
     second_opinion: AuditedOpinionConfig | None = None
-    """Audited opinion that may raise an answer from 0 to 1 where the row's own verifier could not read it
-    (`unread`)."""
+    """An audited model that judges answers which the row's own verifier could not read (`unread`). It may raise their
+    score from 0 to 1."""
 
     @model_validator(mode="before")
     @classmethod
@@ -200,8 +208,8 @@ class RewardConfig(VerdictConfig):
         mistakes = find_mistakes([term.as_term() for term in terms])
         if sum(term.is_correctness for term in terms) != 1:
             mistakes.append(
-                "exactly one term must leave `verifier` out (and `judge`), to be judged by the row's own (weight 0 is "
-                "fine)"
+                "exactly one term must have neither `verifier` nor `judge`, so that the row's own verifier judges it "
+                "(weight 0 is fine)"
             )
         if mistakes:
             raise ValueError("; ".join(mistakes))
@@ -209,7 +217,7 @@ class RewardConfig(VerdictConfig):
 
     @property
     def composition(self) -> tuple[Term, ...]:
-        """The terms as the composition of rewards takes them."""
+        """The terms in the form that `verifiers.reward` takes."""
         return tuple(term.as_term() for term in self.terms)
 
 
@@ -230,11 +238,11 @@ TUNABLE_GRPO = (
     *"engine.gpu_memory_utilization engine.cpu_kv_cache_gib engine.sleep launch.gpu_gb".split(),
     *"trackers completions checkpoint_every save_every save_total_limit".split(),
 )
-"""Settings that may change while a training is unfinished: it goes on from its last checkpoint."""
+"""Settings that may change while a training is unfinished. The training continues from its last checkpoint."""
 
 
 class TemperatureSchedule(StageConfig):
-    """The temperature goes in a line from `start` to `end` over the first `steps` steps."""
+    """A temperature that changes linearly from `start` to `end` over the first `steps` steps."""
 
     start: float = Field(gt=0)
     """The temperature of the first step."""
@@ -245,30 +253,32 @@ class TemperatureSchedule(StageConfig):
 
 
 class TemperatureBand(PassRateBelow):
-    """Another temperature for problems that the profile found hard: more attempts that differ."""
+    """A separate temperature for problems that the profile found hard. A higher one makes attempts more diverse."""
 
     temperature: float = Field(gt=0)
-    """Their rollout temperature."""
+    """The rollout temperature of these problems."""
 
 
 class SamplingConfig(StageConfig):
     """How rollouts are sampled, and which of their groups enter a training batch."""
 
     max_tokens: int | None = Field(default=None, ge=1)
-    """The longest completion. Left out: 1.25 times the 99.5 % quantile of the profile's right completions."""
+    """The longest completion, in tokens. By default, 1.25 times the 99.5 % quantile of the lengths of the profile's
+    right completions."""
     allow_long: bool = False
     """Whether `max_tokens` may be more than 8 times its default."""
     temperature: PositiveFloat | TemperatureSchedule = 1.0
     """The temperature of rollouts. The trainer computes log-probabilities at the same temperature. top_p is always 1,
     because other values would bias the importance ratio."""
     temperature_bands: tuple[TemperatureBand, ...] = ()
-    """The lowest bound that fits counts."""
+    """Separate temperatures for problems with a low pass rate. The band with the lowest bound above the pass rate is
+    used."""
     refills: int | None = Field(default=None, ge=0)
-    """Rounds of further rollouts from the reserve, which replace groups without advantages, such as those that are all
+    """Rounds of further rollouts from the reserve. They replace groups without advantages, such as groups that are all
     right or all wrong (DAPO's dynamic sampling). By default 1, if there are problems for at least two steps."""
     right_share: Range | None = None
-    """Bounds for the share of right completions in a training batch. Groups are chosen from what `refills` bring in,
-    rewards never changed."""
+    """Bounds for the share of right completions in a training batch. They are met by choosing among the groups that
+    `refills` sample. Rewards are not changed."""
 
     @model_validator(mode="before")
     @classmethod
@@ -278,8 +288,8 @@ class SamplingConfig(StageConfig):
         biasing = sorted(name for name, neutral in NEUTRAL.items() if values.get(name, neutral) not in (neutral, None))
         if biasing:
             raise ValueError(
-                f"{', '.join(biasing)} must stay away: rollouts have to be sampled from the policy itself, or the "
-                "importance ratio is biased. train.evaluation has a temperature, top_p and top_k of its own"
+                f"leave {', '.join(biasing)} out: rollouts must be sampled from the policy itself, or the importance "
+                "ratio is biased. For evaluation, set train.evaluation.temperature, top_p and top_k"
             )
         return {name: value for name, value in values.items() if name not in NEUTRAL}
 
@@ -290,14 +300,14 @@ class SamplingConfig(StageConfig):
         return self
 
     def resolve_refills(self, problems: int, prompts_per_step: int) -> SamplingConfig:
-        """Return the section with `refills` decided by how many problems there are, the reserve's included."""
+        """Return the section with a default for `refills` that depends on the number of problems, reserve included."""
         if self.refills is not None:
             return self
         is_worth_it = self.right_share is not None or problems >= 2 * prompts_per_step
         return self.model_copy(update={"refills": int(is_worth_it)})
 
     def temperature_for(self, step: int, pass_rate: float | None) -> float:
-        """Return the rollout temperature at a step for a problem of that measured pass rate."""
+        """Return the rollout temperature at a step for a problem with this measured pass rate."""
         band = lowest_band(self.temperature_bands, pass_rate)
         if band is not None:
             return band.temperature
@@ -313,21 +323,21 @@ HELDOUT_SET = "heldout"
 
 
 class EvaluationConfig(StageConfig):
-    """Evaluation on the held-out rows. temperature, top_p and top_k are by default those of the checkpoint's
-    generation_config.json, or plain sampling at temperature 1."""
+    """Evaluation on the held-out rows. The defaults of temperature, top_p and top_k are read from the checkpoint's
+    generation_config.json. Without that file, completions are sampled at temperature 1."""
 
     every: int = Field(default=0, ge=0)
     """Steps between evaluations; 0: none."""
     samples: int = Field(default=4, ge=1)
     """Completions per problem."""
     problems: int = Field(default=256, ge=1)
-    """Held-out rows that are evaluated at most."""
+    """The largest number of held-out rows that are evaluated."""
     temperature: float | None = Field(default=None, ge=0)
     """The temperature of evaluation; 0 is greedy."""
     top_p: float | None = Field(default=None, gt=0, le=1)
     """Tokens are drawn from the smallest set with this much probability."""
     top_k: int | None = Field(default=None, ge=0)
-    """Tokens are drawn from this many likeliest ones; 0 for all."""
+    """Tokens are drawn from this number of the likeliest tokens; 0 for all tokens."""
     sets: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$")], str] = Field(default_factory=dict)
     """Further held-out sets by name: files in any format of `data`, such as {gsm: gsm8k_test.jsonl}. The number of
     evaluated rows is the same for each set."""
@@ -335,44 +345,45 @@ class EvaluationConfig(StageConfig):
     @model_validator(mode="after")
     def _check_sets_are_evaluated(self) -> EvaluationConfig:
         if HELDOUT_SET in self.sets:
-            raise ValueError(f"sets: {HELDOUT_SET} is the name of the run's own held-out rows; take another one")
+            raise ValueError(f"sets: {HELDOUT_SET} is the name of the run's own held-out rows; choose another name")
         if self.sets and not self.every:
             raise ValueError("sets have no effect without evaluations: set every, the steps between them")
         return self
 
 
 class ShownConfig(StageConfig):
-    """The completions that people see; `completions/` has all of them."""
+    """A few completions that are shown on the terminal and in trackers; the folder `completions/` has all of them."""
 
     every: int = Field(default=1, ge=0)
     """The number of steps after which completions are shown again; 0: never."""
     shown: int = Field(default=2, ge=0)
-    """Completions on the terminal, a line each, one right and one wrong if there are both."""
+    """Completions on the terminal, one line each. Right and wrong completions alternate."""
     rows: int = Field(default=32, ge=0)
-    """Completions in the trackers' table, whole."""
+    """Completions in the trackers' table, in full length."""
 
 
 class ProbeConfig(StageConfig):
-    """A comparison of the two engines after each weight sync: a few prompts are continued."""
+    """A comparison of the sampling and the training engine after each weight sync, on continuations of a few
+    prompts."""
 
     prompts: int = Field(default=8, ge=1)
     """Prompts that are continued after each sync."""
     tokens: int = Field(default=8, ge=1)
-    """The number of tokens by which each prompt is continued. Each takes one pass of the sampling engine for all
-    prompts."""
+    """The number of tokens by which each prompt is continued. Each token takes one forward pass of the sampling
+    engine."""
 
 
 class GuardConfig(StageConfig):
-    """The guards of a run, and how far they go (`train.guards`, the table of guards in docs/reference/guards.md)."""
+    """The guards of a run and the actions that they may take (docs/reference/guards.md lists all guards)."""
 
     off: tuple[str, ...] = ()
-    """Names of guards that do not watch, `all` for every one; `probe` for the comparison of the two engines; or of
-    actions, such as roll_back, in whose place there is a warning."""
+    """Names of guards that are switched off; `all` for every guard, `probe` for the comparison of the two engines. The
+    name of an action, such as roll_back, replaces that action by a warning."""
     roll_backs: int = Field(default=4, ge=0)
     """How often a run returns to an earlier checkpoint before it stops."""
     rejudged: int = Field(default=4, ge=0)
-    """The number of completions of each step that are judged again from their files, in a separate process. 0: none,
-    and no canaries of the first step."""
+    """The number of completions of each step that are judged again from their files, in a separate process. With 0,
+    none are judged again, and the first step has no canaries."""
 
     @field_validator("off")
     @classmethod
@@ -404,9 +415,9 @@ class GrpoConfig(StageConfig):
     asynchronous: AsynchronousConfig | None = None
     """Sampling in the background, in a separate process. By default each step samples, then updates."""
     sync_every: int = Field(default=1, ge=1)
-    """Steps after which the sampler gets the weights in training. It gets them before each evaluation and checkpoint
-    too. Completions of older weights are stale: the old policy is recomputed, and `objective.corrections` weigh by how
-    far it has moved away from the one that sampled."""
+    """The number of steps after which the sampler gets the current weights. It also gets them before each evaluation
+    and checkpoint. Completions of older weights are stale: the old policy is recomputed, and `objective.corrections`
+    weigh tokens by the ratio between the old policy and the policy that sampled."""
     feed: FeedConfig = FeedConfig()
     """The order in which problems are drawn."""
     sampling: SamplingConfig = SamplingConfig()
@@ -418,11 +429,11 @@ class GrpoConfig(StageConfig):
     objective: ObjectiveConfig = ObjectiveConfig()
     """Advantages, loss, masks and weights."""
     chat: ChatConfig = ChatConfig()
-    """How a prompt is put to the model; the run's `chat` where it is left out."""
+    """The format of prompts. By default the run's `chat`."""
     engine: RolloutEngineConfig = VllmEngineConfig()
-    """vLLM in this process, or a server that takes weights (`weights_dir`)."""
+    """vLLM in this process, or a server that can load new weights (`weights_dir`)."""
     optimizer: OptimizerConfig = OptimizerConfig()
-    """AdamW, and how its work is cut up."""
+    """AdamW, its learning rate, sharding and micro-batches."""
     launch: LaunchConfig = LaunchConfig()
     """The processes that train."""
     evaluation: EvaluationConfig = EvaluationConfig()
@@ -434,22 +445,23 @@ class GrpoConfig(StageConfig):
     trackers: tuple[Tracker, ...] = ()
     """Trackers that get metrics and completions, in addition to metrics.jsonl and TensorBoard."""
     completions: ShownConfig = ShownConfig()
-    """The completions that are shown while it trains."""
+    """The completions that are shown during the training."""
     checkpoint_every: int = Field(default=20, ge=1)
-    """Steps between checkpoints that a killed run goes on from."""
+    """Steps between checkpoints, from which a killed run continues."""
     save_every: int = Field(default=0, ge=0)
     """The number of steps after which weights are kept as Hugging Face checkpoints in `checkpoints/`; 0: none."""
     save_total_limit: int | None = Field(default=None, ge=1)
-    """The number of saved weights that stay, the newest ones; left out: all."""
+    """The number of saved weights that are kept, the newest ones. By default all are kept."""
     seed: int = 0
-    """Rows, completions and evaluations are drawn by it."""
+    """The seed for drawing rows, completions and evaluations."""
 
     def saves(self, step: int) -> bool:
-        """Tell whether the weights after this many steps are kept."""
+        """Return whether the weights after `step` steps are kept in `checkpoints/`."""
         return step > 0 and self.save_every > 0 and step % self.save_every == 0
 
     def resolve_masks(self) -> GrpoConfig:
-        """Return the configuration with `objective.masks.truncated` set: false if the reward punishes length."""
+        """Return the configuration with `objective.masks.truncated` set. The default is true, or false if the reward
+        punishes length."""
         masks = self.objective.masks
         if masks.truncated is not None:
             return self
@@ -476,7 +488,7 @@ class GrpoConfig(StageConfig):
         if self.turns.credit != "equal" and by_counts:
             raise ValueError(
                 f"turns.credit: {self.turns.credit} has no effect on {', '.join(by_counts)}, which only counts right "
-                "episodes: take another objective.advantage, such as grpo, or turns.credit: equal"
+                "episodes: set another objective.advantage, such as grpo, or turns.credit: equal"
             )
         return self
 
@@ -490,11 +502,11 @@ class GrpoConfig(StageConfig):
             "a schedule of sampling.temperature": not isinstance(self.sampling.temperature, float),
         }
         if names := ", ".join(name for name, is_set in wrong.items() if is_set):
-            raise ValueError(f"asynchronous rollouts do not go with {names}")
+            raise ValueError(f"asynchronous rollouts do not work with {names}: leave out one of the two")
         if self.sync_every > asynchronous.max_staleness + 1:
             raise ValueError(
                 f"sync_every ({self.sync_every}) must be at most asynchronous.max_staleness + 1 "
-                f"({asynchronous.max_staleness + 1}): between two syncs every group would be too old"
+                f"({asynchronous.max_staleness + 1}): otherwise groups become too old before the next sync"
             )
         if isinstance(self.engine, ServerEngineConfig):
             asynchronous.check_server()
@@ -507,8 +519,8 @@ class GrpoConfig(StageConfig):
     def _check_groups_suffice(self) -> GrpoConfig:
         if self.launch.ranks > self.prompts_per_step:
             raise ValueError(
-                f"launch.ranks ({self.launch.ranks}) must not exceed prompts_per_step ({self.prompts_per_step}): a "
-                "group is sampled and trained on by one rank, and the others would have none"
+                f"launch.ranks ({self.launch.ranks}) must not exceed prompts_per_step ({self.prompts_per_step}): each "
+                "group is sampled and trained on by one rank, and further ranks would have no group"
             )
         minibatches, kinds, k = self.objective.minibatches, self.objective.advantage_kinds, self.objective.pass_at_k
         if minibatches > self.prompts_per_step:

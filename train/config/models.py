@@ -14,11 +14,11 @@ from truegold.train.config.turns import DialoguesConfig
 
 
 class PathModel(StageConfig):
-    """A checkpoint in a local folder, or the name of one on the Hugging Face hub."""
+    """A checkpoint in a local folder or on the Hugging Face hub."""
 
     type: Literal["path"] = "path"
     path: str
-    """A folder with config.json, weights and tokenizer; else a hub name such as `Qwen/Qwen3-0.6B`."""
+    """A folder with config.json, weights and tokenizer, or a hub name such as `Qwen/Qwen3-0.6B`."""
     revision: str | None = None
     """The hub revision; ignored for a folder."""
 
@@ -32,16 +32,16 @@ class SmolLM2Model(StageConfig):
 
 
 class TinyModel(StageConfig):
-    """A Llama of 0.4M parameters made from nothing, for demos and tests; its tokenizer is trained on the SFT texts.
+    """A Llama of 0.4M parameters with random initial weights, for demos and tests.
 
-    It knows nothing before its SFT cold start.
+    Its tokenizer is trained on the SFT texts. It needs an SFT cold start before RL.
     """
 
     type: Literal["tiny"] = "tiny"
     vocab_size: int = Field(default=512, ge=300)
-    """Entries of the tokenizer that is trained, bytes included."""
+    """The number of tokens of the trained tokenizer, single bytes included."""
     hidden_size: int = Field(default=128, ge=16)
-    """The width of the residual stream; divided by `heads` it is a multiple of 32."""
+    """The width of the residual stream, a multiple of 32 times `heads`."""
     intermediate_size: int = Field(default=320, ge=16)
     """The width of the feed-forward layers."""
     layers: int = Field(default=2, ge=1)
@@ -51,12 +51,12 @@ class TinyModel(StageConfig):
     max_positions: int = Field(default=256, ge=32)
     """The longest prompt plus completion, in tokens."""
     seed: int = 0
-    """It decides the initial weights."""
+    """The seed of the initial weights."""
 
     @model_validator(mode="after")
     def _check_head_size_suits_vllm(self) -> TinyModel:
         if self.hidden_size % (32 * self.heads):
-            raise ValueError("hidden_size / heads must be a multiple of 32: vLLM's CPU attention knows no other sizes")
+            raise ValueError("hidden_size / heads must be a multiple of 32, which vLLM's attention on CPU needs")
         return self
 
 
@@ -67,22 +67,24 @@ ModelConfig = Annotated[
 
 
 class LoraConfig(StageConfig):
-    """Adapters in place of the weights (peft). Checkpoints and rollouts have them merged."""
+    """LoRA adapters (peft) that are trained in place of the weights. In checkpoints and for rollouts they are merged
+    into the weights."""
 
     rank: int = Field(default=32, ge=1)
     """The rank of each adapter's two factors."""
     alpha: int = Field(default=64, ge=1)
     """The product of the adapters is multiplied by alpha / rank."""
     dropout: float = Field(default=0.0, ge=0, lt=1)
-    """The share of an adapter's inputs that are dropped while it is trained."""
+    """The share of an adapter's inputs that are dropped during training."""
     targets: tuple[str, ...] = ()
-    """Names of linear layers, such as q_proj. Left out: all but the output head."""
+    """Names of the linear layers that get adapters, such as q_proj. By default all but the output head."""
 
 
 LOWEST_RATE = 1e-9
-"""At a lower rate most steps are rounded away."""
+"""The lowest learning rate. With a lower one, most updates are rounded away."""
 HIGHEST_RATE = 1.0
-"""Adam moves every weight by about the rate in each step, and nearly all weights of language models are below it."""
+"""The highest learning rate. Adam moves each weight by about the learning rate in a step, and nearly all weights of
+language models are below 1."""
 
 
 class OptimizerConfig(StageConfig):
@@ -97,36 +99,38 @@ class OptimizerConfig(StageConfig):
     warmup_steps: int = Field(default=0, ge=0)
     """Steps of linear warm-up."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
-    """How the rate falls after the warm-up, down to `final_lr` at the run's end."""
+    """How the learning rate falls after the warm-up. A linear or cosine schedule reaches `final_lr` at the run's
+    end."""
     final_lr: float = Field(default=0.0, ge=0)
-    """The last rate of a linear or cosine schedule."""
+    """The last learning rate of a linear or cosine schedule."""
     max_grad_norm: float = Field(default=1.0, gt=0)
-    """Gradients of a larger norm are scaled down to it."""
+    """The largest gradient norm. Larger gradients are scaled down to this norm."""
     zero_stage: Literal[0, 1, 2, 3] = 1
-    """How much DeepSpeed shards over the ranks: optimizer (1), gradients (2), parameters (3)."""
+    """DeepSpeed's ZeRO stage. It shards over the ranks nothing (0), optimizer state (1), also gradients (2), also
+    parameters (3)."""
     offload: bool = False
     """Keep optimizer state in host memory (ZeRO 2 and 3, GPU)."""
     dtype: Literal["float32", "bfloat16"] = "bfloat16"
     """The dtype of parameters; optimizer state is float32."""
     micro_batch_tokens: int = Field(default=8192, ge=1)
-    """Prompt plus output tokens, padding included, in one forward pass."""
+    """The largest number of tokens in one forward pass: prompts, outputs and padding."""
     gradient_checkpointing: bool = False
     """Recompute activations in the backward pass, which saves memory and costs time."""
     lora: LoraConfig | None = None
-    """Train adapters only; a learning rate some ten times as high is usual."""
+    """Train LoRA adapters only. Their learning rate is usually about ten times higher."""
 
     @model_validator(mode="after")
     def _check_settings_go_together(self) -> OptimizerConfig:
         if self.offload and self.zero_stage < 2:
             raise ValueError(f"offload needs zero_stage 2 or 3; it is {self.zero_stage}")
         if self.zero_stage == 3 and self.lora is not None and "lm_head" in self.lora.targets:
-            raise ValueError("adapters on lm_head do not go with zero_stage 3; leave it out of lora.targets")
+            raise ValueError("adapters on lm_head do not work with zero_stage 3; leave lm_head out of lora.targets")
         if self.final_lr > self.lr:
             raise ValueError(f"final_lr ({self.final_lr}) must not exceed lr ({self.lr})")
         return self
 
     def learning_rate(self, step: int, steps: int) -> float:
-        """Return the learning rate of optimizer step `step`, from 0, of `steps`."""
+        """Return the learning rate of optimizer step `step`, counted from 0, in a run of `steps` steps."""
         if step < self.warmup_steps:
             return self.lr * (step + 1) / self.warmup_steps
         share_done = min(1.0, (step - self.warmup_steps) / max(1, steps - self.warmup_steps))
@@ -135,12 +139,12 @@ class OptimizerConfig(StageConfig):
 
 
 class PushConfig(StageConfig):
-    """The upload of a trained model to the Hugging Face hub, with its card. A text alone is the name."""
+    """The upload of a trained model to the Hugging Face hub, with its model card. A string stands for `repo`."""
 
     repo: str = Field(pattern=r"^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$")
-    """The model's name on the hub, `owner/name`; it is made if there is none."""
+    """The model's name on the hub, `owner/name`. The repository is created if it does not exist."""
     private: bool = True
-    """Whether a model that is made is private."""
+    """Whether a newly created repository is private."""
     license: str | None = None
     """The licence that the card names, such as `apache-2.0`."""
 
@@ -156,7 +160,8 @@ TUNABLE_OPTIMIZER = tuple(
     f"optimizer.{name}"
     for name in "lr warmup_steps schedule final_lr max_grad_norm micro_batch_tokens gradient_checkpointing".split()
 )
-"""The optimizer's settings that a checkpoint may be taken up with; its moments belong to betas and dtype."""
+"""The optimizer's settings that may change when a training continues from a checkpoint. `betas` and `dtype` may not,
+because the stored moments depend on them."""
 TUNABLE_SFT = (*TUNABLE_OPTIMIZER, "epochs", "trackers", "checkpoint_every")
 """Settings that may change while SFT is unfinished."""
 
@@ -165,29 +170,30 @@ class SftConfig(StageConfig):
     """Supervised fine-tuning before RL: the cold start. The loss covers the completion only."""
 
     data: str | None = None
-    """JSON Lines of {"prompt", "completion"} or of {"messages"}, dialogues, taken in the file's order. Without it, the
-    worked solutions of the curated rows that their verifier accepts."""
+    """A JSON Lines file with {"prompt", "completion"} or, for dialogues, {"messages"} in each line, used in its order.
+    By default, the worked solutions of the curated rows that their verifier accepts."""
     chat: ChatConfig = ChatConfig()
-    """How a prompt is put to the model; the run's `chat` where it is left out."""
+    """The format of prompts. By default the run's `chat`."""
     dialogues: DialoguesConfig = DialoguesConfig()
-    """Additions to the prompts of dialogues, besides their messages; those of `train.turns` where it is left out."""
+    """Additions to the prompts of dialogues. By default those of `train.turns`."""
     epochs: int = Field(default=1, ge=1)
     """How often each example is trained on."""
     batch_size: int = Field(default=64, ge=1)
     """Examples of one optimizer step."""
     max_length: int = Field(default=1024, ge=8)
-    """Examples of more tokens are left out and counted."""
+    """The largest number of tokens of an example. Longer examples are left out and counted."""
     weight: DistillationWeight = "token"
-    """The weight of a token of a distilled positive (`train.objective.distilled.weight`); worked solutions weigh 1."""
+    """How the tokens of distilled positives are weighted, as in `train.objective.distilled.weight`. The tokens of
+    worked solutions have weight 1."""
     packing: bool = True
-    """Put several examples into one row of a micro-batch, where the architecture does not mix them."""
+    """Put several examples into one row of a micro-batch, if the architecture keeps them apart."""
     optimizer: OptimizerConfig = OptimizerConfig(lr=1e-5)
-    """AdamW, and how its work is cut up."""
+    """AdamW, its learning rate, sharding and micro-batches."""
     launch: LaunchConfig = LaunchConfig()
     """The processes that train."""
     trackers: tuple[Tracker, ...] = ()
-    """The trackers that get metrics, besides metrics.jsonl and TensorBoard."""
+    """Trackers that get metrics, in addition to metrics.jsonl and TensorBoard."""
     checkpoint_every: int = Field(default=100, ge=1)
-    """Steps between checkpoints that a killed run goes on from."""
+    """Steps between checkpoints, from which a killed run continues."""
     seed: int = 0
-    """Everything random follows from it, such as dropout."""
+    """The seed of all random choices, such as dropout."""

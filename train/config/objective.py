@@ -30,7 +30,7 @@ class PassRateBelow(StageConfig):
     """Problems whose measured pass rate is below a bound."""
 
     pass_rate_below: float = Field(gt=0, le=1)
-    """The bound. Pass rates must be below it, not equal to it."""
+    """The bound; a pass rate equal to the bound does not count as below."""
 
 
 Band = TypeVar("Band", bound=PassRateBelow)
@@ -43,7 +43,7 @@ def lowest_band(bands: Sequence[Band], pass_rate: float | None) -> Band | None:
 
 
 class AdvantageBand(PassRateBelow):
-    """Another kind of advantage for problems with a low pass rate."""
+    """A separate kind of advantage for problems with a low pass rate."""
 
     advantage: Advantage
     """The kind of advantage for these problems."""
@@ -53,13 +53,13 @@ class ClipConfig(StageConfig):
     """The bounds of the ratio between the current and the old policy."""
 
     low: float | None = Field(default=None, gt=0)
+    """The ratio is clipped at 1 - low. By default 0.2 for PPO's clip, 3e-4 for GSPO."""
     high: float | None = Field(default=None, gt=0)
-    """The ratio is clipped to the range from 1 - low to 1 + high. Default 0.2 and 0.28 (PPO's clip, clip-higher), 3e-4
-    and 4e-4 (GSPO)."""
+    """The ratio is clipped at 1 + high. By default 0.28 for PPO's clip (clip-higher), 4e-4 for GSPO."""
     dual: float | None = Field(default=None, gt=1)
-    """Bounds PPO's loss where the advantage is negative."""
+    """For a negative advantage A, PPO's loss is at most -dual A (dual clip, arXiv 1912.09729). By default unbounded."""
     is_max: float = Field(default=5.0, gt=0)
-    """The largest weight of CISPO: the ratio itself."""
+    """The largest ratio in the loss cispo, which weighs tokens by min(ratio, is_max)."""
 
 
 class CorrectionConfig(StageConfig):
@@ -69,7 +69,7 @@ class CorrectionConfig(StageConfig):
     kind: Correction
     """The ratio that the correction uses, and whether it is cut at the bounds or masked outside of them."""
     low: float | None = Field(default=None, ge=0)
-    """The lower bound. tis and sequence_tis have none, because they only cut at `high`."""
+    """The lower bound. tis and sequence_tis have no lower bound, because they only cut at `high`."""
     high: float = Field(gt=0)
     """The upper bound of exp(old - rollout), for a token, a whole sequence, or its geometric mean."""
 
@@ -95,24 +95,24 @@ class MaskConfig(StageConfig):
     outliers: bool = False
     """Leave completions far longer than the others of the batch out of the loss."""
     off_policy: float | None = Field(default=None, gt=0)
-    """Leave out wrong completions that the policy has already become less likely to write, by more than this many nats
-    per token."""
+    """Leave out wrong completions whose log-probability has already fallen by more than this, in nats per token."""
     top_entropy: float | None = Field(default=None, gt=0, lt=1)
-    """Train only on the tokens with the highest entropy, this share of all tokens."""
+    """Train only on this share of the tokens, those with the highest entropy."""
 
 
 class CovarianceConfig(StageConfig):
-    """The treatment of the few tokens that lower the entropy most: those whose log-probability and advantage are high
-    together (Clip-Cov and KL-Cov, arXiv 2505.22617). Off without a kind."""
+    """The treatment of the few tokens that lower the entropy most (Clip-Cov and KL-Cov, arXiv 2505.22617). These are
+    tokens with both a high log-probability and a high advantage. Off without a kind."""
 
     kind: Literal["clip", "kl"] | None = None
     """clip: leave a random share of the tokens between `low` and `high` out of the loss. kl: pull the tokens with the
     highest covariance back to the old policy; this needs several updates per batch."""
     share: float = Field(default=2e-4, gt=0, lt=1)
-    """The share of the batch's tokens, at least one."""
+    """The share of the batch's tokens that is treated, at least one token."""
     low: float = 1.0
+    """The lowest covariance for `clip`."""
     high: float = 5.0
-    """The range of the covariance for `clip`."""
+    """The highest covariance for `clip`."""
     weight: float = Field(default=1.0, gt=0)
     """The weight of the penalty |log ratio| for `kl`."""
 
@@ -121,9 +121,9 @@ class CovarianceConfig(StageConfig):
         if self.low >= self.high:
             raise ValueError(f"low ({self.low}) must be below high ({self.high})")
         for name, kinds in {"share": ("clip", "kl"), "low": ("clip",), "high": ("clip",), "weight": ("kl",)}.items():
-            # A configuration that was written with all its defaults names them too.
+            # A written configuration contains all defaults, so a setting that equals its default is allowed.
             if self.kind not in kinds and getattr(self, name) != CovarianceConfig.model_fields[name].default:
-                raise ValueError(f"{name} is a setting of kind {' or '.join(kinds)}: set kind, or leave {name} out")
+                raise ValueError(f"{name} belongs to kind {' or '.join(kinds)}: set kind, or leave {name} out")
         return self
 
 
@@ -133,40 +133,41 @@ class KlConfig(StageConfig):
     weight: float = Field(default=0.0, ge=0)
     """The weight of the penalty in the loss."""
     estimator: KlEstimator = "k3"
-    """k3, as in GRPO, never negative; k1, with the gradient of the KL divergence itself."""
+    """k3: the estimate of GRPO, never negative. k1: an estimate with the gradient of the KL divergence itself."""
 
 
 class PositivesConfig(StageConfig):
     """Weights of positive and negative advantages."""
 
     floor: float = Field(default=0.0, ge=0)
-    """Positive advantages get a weight, so that their sum is at least this many times the sum of negative ones. 0: no
-    weight."""
+    """Positive advantages are multiplied by a weight, so that their sum is at least `floor` times the absolute sum of
+    negative advantages. 0: no weight."""
     unit: Literal["tokens", "samples"] = "tokens"
     """Whether the sums are over tokens or over completions."""
     max_weight: float = Field(default=4.0, ge=1)
     """The largest weight that positive advantages get."""
     negative_weight: float = Field(default=1.0, ge=0)
-    """Negative advantages are multiplied by this."""
+    """The weight of negative advantages."""
 
 
 class DistilledConfig(StageConfig):
     """How right completions of `synth` (distilled positives) are added to the groups of their rows."""
 
     weight: DistillationWeight | Literal["shaped"] = "token"
-    """How the weight p(output | prompt) / p(output | prompt, context) is computed: for each token, for all tokens so
-    far, for the whole output, as its geometric mean, or always 1. `shaped` uses LUFFY's p / (p + .1) instead."""
+    """How the weight p(output | prompt) / p(output | prompt, context) is computed. token: for each token. prefix: for
+    all tokens so far. sequence: for the whole output. geometric: the geometric mean over tokens. none: always 1.
+    shaped: LUFFY's p / (p + .1) instead."""
     cap: float = Field(default=1.0, gt=0)
     """The largest weight."""
     strength: float = Field(default=0.5, ge=0)
-    """The factor lambda of a positive's advantage, for rows that never pass. 0 leaves all positives out."""
+    """The factor lambda of a positive's advantage, for rows with pass rate 0. With 0, all positives are left out."""
     zero_at: float = Field(default=0.5, gt=0, le=1)
-    """lambda falls with the row's pass rate, as the feed estimates it, and is 0 from this pass rate on."""
+    """The pass rate, as the feed estimates it, from which lambda is 0. Below it, lambda falls with the pass rate."""
     per_group: int = Field(default=1, ge=1)
     """The most positives in a group."""
     max_advantage: float = Field(default=2.0, gt=0)
-    """The largest advantage of a positive. It is needed because a group that is all wrong has no spread to divide
-    by."""
+    """The largest advantage of a positive. Without it, advantages would explode in groups that are all wrong, whose
+    rewards have a standard deviation of 0."""
 
 
 class SelfDistillationConfig(StageConfig):
@@ -176,7 +177,7 @@ class SelfDistillationConfig(StageConfig):
     weight: float = Field(default=0.0, ge=0)
     """The weight of the divergence from the teacher. 0: off."""
     template: str = SELF_TEACHER
-    """The teacher's prompt: `{prompt}` is the problem, `{solution}` another completion of the group that is right."""
+    """The teacher's prompt: `{prompt}` is the problem, `{solution}` another, right completion of the group."""
     max_gap: float = Field(default=5.0, gt=0)
     """Differences of log-probabilities are cut at this many nats."""
 
@@ -196,19 +197,19 @@ class ObjectiveConfig(StageConfig):
     advantage: Advantage = "grpo"
     """The baseline that a completion's reward is compared with."""
     advantage_bands: tuple[AdvantageBand, ...] = ()
-    """Other advantages for problems with a low pass rate, such as maxrl or pass_at_k_chen below 0.2. The band with the
-    lowest bound above the pass rate is used."""
+    """Separate advantages for problems with a low pass rate, such as maxrl or pass_at_k_chen below 0.2. The band with
+    the lowest bound above the pass rate is used."""
     pass_at_k: int = Field(default=4, ge=1)
     """The k of the pass@k advantages."""
     loss: Loss = "auto"
     """auto: GSPO for mixture-of-experts models, because routing changes their token ratios, and PPO's clip for
     others."""
     relative_to: Literal["sampled", "teaching"] = "sampled"
-    """The number of groups by which a step is divided. sampled: all `prompts_per_step` groups, so that a step is
-    smaller if few groups teach. teaching: only the groups that teach, so that all steps are equally large."""
+    """The number of groups that the loss is divided by. sampled: all `prompts_per_step` groups, so that a step is
+    smaller if few groups have advantages. teaching: the groups with advantages, so that all steps are equally large."""
     aggregation: Aggregation | Literal["auto"] = "auto"
-    """How token losses are averaged. auto: as in the paper of the loss, sequence for GSPO and token for the others.
-    constant divides by max_tokens."""
+    """How token losses are averaged. auto: as in the paper of the loss, sequence for GSPO and token for all other
+    losses. constant divides by max_tokens."""
     clip: ClipConfig = ClipConfig()
     """Bounds of the ratio between the current and the old policy."""
     proximal: Literal["recomputed", "interpolated"] = "recomputed"
@@ -217,10 +218,11 @@ class ObjectiveConfig(StageConfig):
     forward pass; the log-probabilities are 1/d of the sampler's and the rest of the current ones, for a sampler that is
     d versions older (A-3PO, arXiv 2512.06547)."""
     corrections: tuple[CorrectionConfig, ...] | None = None
-    """At most one correction that weighs, and any number that mask. They are multiplied. Empty: no correction. By
-    default, the loss ppo has tis up to 2, and the other losses have none, as in their papers."""
+    """Corrections for the difference between the engines: any number of kind geometric_mask and at most one of another
+    kind. Their weights are multiplied. Empty: no correction. By default, the loss ppo has tis with `high` 2, and the
+    other losses have no correction, as in their papers."""
     masks: MaskConfig = MaskConfig()
-    """Tokens and completions that have no part in the loss."""
+    """Tokens and completions that are left out of the loss."""
     covariance: CovarianceConfig = CovarianceConfig()
     """The treatment of the tokens that lower the entropy most."""
     kl: KlConfig = KlConfig()
@@ -244,8 +246,8 @@ class ObjectiveConfig(StageConfig):
             raise ValueError(f"the loss {self.loss} has no clip.low and clip.high; cispo has clip.is_max")
         if self.covariance.kind == "kl" and self.updates == 1:
             raise ValueError(
-                "covariance.kind kl pulls back to the old policy, which is the present one where a batch is updated on "
-                "once: set minibatches or num_iterations to 2 or more, or take the kind clip"
+                "covariance.kind kl pulls back to the old policy, which is equal to the current one if there is only "
+                "one update per batch: set minibatches or num_iterations to 2 or more, or set kind to clip"
             )
         weighing = [correction.kind for correction in self.corrections or () if correction.kind != "geometric_mask"]
         if len(weighing) > 1:
@@ -264,7 +266,7 @@ class ObjectiveConfig(StageConfig):
 
     @property
     def resolved_aggregation(self) -> Aggregation:
-        """The aggregation. `auto` becomes that of the loss's paper."""
+        """The aggregation, with `auto` replaced by the one of the loss's paper."""
         if self.aggregation != "auto":
             return self.aggregation
         return "sequence" if self.loss.startswith("gspo") else "token"

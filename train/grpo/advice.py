@@ -1,11 +1,11 @@
-"""Advice before a training starts: what would quietly spoil the run.
+"""Advice on settings that would spoil a training without an error. Examples:
 
-    Llama 3.2        what RL was seen to do for this family, and where that was reported
-    <think>          four tokens for this tokenizer; [THINK] would be one
+    model family     reported results of RL with Llama 3.2
+    think tags       <think> is four tokens for this tokenizer; [THINK] would be one
     chat template    drops the thinking of earlier turns
-    overlong         punished by the term `length` and masked: what is punished is never trained on
+    overlong         long completions are punished by the term `length`, but left out of the loss by a mask
 
-It is told at the start, and kept in the stage's record.
+The advice is printed at the start and kept in the stage's record.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from truegold.verifiers.answers.format import KNOWN_PAIRS, tag_tokens
 from truegold.verifiers.user_code import close_match
 
 FAMILIES: Mapping[str, str] = tomllib.loads(files("truegold.train.grpo").joinpath("families.toml").read_text("utf-8"))
-"""Maps the model_type of a configuration to a report on this family of models."""
+"""Maps the `model_type` of a model's config.json to a sentence on reported results of RL with this family."""
 
 
 def advise(config: GrpoConfig, encoder: ChatEncoder, model_type: str, evaluation: EvalSampling) -> list[str]:
-    """Return what to know before this training starts, a line each."""
+    """Return all advice on this training, one line each."""
     return [
         *family_advice(model_type),
         *_tag_advice(config, encoder),
@@ -43,13 +43,15 @@ def advise(config: GrpoConfig, encoder: ChatEncoder, model_type: str, evaluation
 
 
 def family_advice(model_type: str) -> list[str]:
-    """Return the report on RL with a family of models; nothing for families without one."""
+    """Return a line on reported results of RL with a model family, or an empty list if there are no reports."""
     return [FAMILIES[model_type]] if model_type in FAMILIES else []
 
 
 def _tag_advice(config: GrpoConfig, encoder: ChatEncoder) -> Iterator[str]:
-    """Yield the mistakes about the think tags that the prompt or a reward asks for: tags of several tokens, and an
-    opening tag that the template writes itself."""
+    """Yield advice on the think tags that the prompt or a reward asks for.
+
+    Reported are tags of several tokens, and a reward that asks for an opening tag which the chat template writes.
+    """
     tokenizer = encoder.tokenizer
     prompt = tokenizer.decode(encoder.encode("1+1=?"))
     requirements = " ".join(json.dumps(term.args, ensure_ascii=False) for term in config.reward.terms)
@@ -58,42 +60,40 @@ def _tag_advice(config: GrpoConfig, encoder: ChatEncoder) -> Iterator[str]:
         if not is_required and opening not in prompt:
             continue
         tags = tag_tokens(tokenizer, (opening, closing))
-        alternative = "It has no think tags of one token."
+        alternative = "The tokenizer has no think tags of one token."
         if tags.recommended:
-            alternative = f"Tags that are one token for it: {' and '.join(tags.recommended)}."
+            alternative = f"Tags of one token are {' and '.join(tags.recommended)}."
         for tag in tags.split:
             count = tags.tokens[tag]
             yield (
-                f"{tag} is {count} tokens for this tokenizer, or melts into its neighbours: RL learns slowly to spell "
-                f"it. {alternative}"
+                f"{tag} is {count} tokens for this tokenizer, or shares a token with the text around it: RL learns "
+                f"such tags slowly. {alternative}"
             )
         if is_required and prompt.rstrip().endswith(opening):
             yield (
-                f"The chat template opens {opening} itself, so that no completion has it: a reward that asks for the "
-                "opening tag refuses all of them."
+                f"The chat template writes {opening} at the end of the prompt, so completions do not contain it: a "
+                "reward that asks for the opening tag rejects all completions."
             )
 
 
 def template_advice(tokenizer: Any, arguments: Mapping[str, Any] | None = None) -> list[str]:
-    """Return advice on how the chat template treats the thinking of earlier turns.
+    """Return advice on how the chat template renders the thinking of earlier turns.
 
-    There is none for a template that does not render the turns of the assistant.
-
-    The template is tried on a dialogue, and on one with a tool call in between. arguments: the template's own, such as
-    `enable_thinking`.
+    The template is tried on a dialogue with and without a tool call. Returns an empty list if the template does not
+    render assistant turns. arguments: arguments of the template, such as `enable_thinking`.
     """
     render = none_where_refused(partial(tokenizer.apply_chat_template, tokenize=False, **(arguments or {})))
     opening = choose_opening(render)
     thoughts = find_thoughts(render, opening) if opening is not None else None
     if thoughts is None:
         return []
-    in_own_context = "each turn has to be trained in the context that it was sampled in"
+    in_own_context = "each turn must be trained on in the context that it was sampled in"
     if thoughts.after_question:
         return ["The chat template keeps the thinking of earlier turns: a dialogue can be trained on as one sequence."]
     if thoughts.after_tool is False:
         return [
-            f"The chat template drops the thinking of earlier turns, also between tool calls: {in_own_context}, and so "
-            "has what follows each tool call."
+            f"The chat template drops the thinking of earlier turns, also between tool calls: {in_own_context}, and "
+            "also the text after each tool call."
         ]
     return [f"The chat template drops the thinking of earlier turns: in dialogues {in_own_context}."]
 
@@ -108,34 +108,35 @@ def _argument_advice(config: GrpoConfig, tokenizer: Any) -> Iterator[str]:
 
 
 def overlong_advice(config: GrpoConfig) -> list[str]:
-    """Return whether completions that were cut are trained on, where a term of the reward punishes length."""
+    """Return advice on completions cut at max_tokens, if a term of the reward punishes length."""
     terms = [term.name for term in config.reward.terms if term.verifier == "length" and term.weight]
     if not terms:
         return []
     if config.objective.masks.truncated:
         return [
-            f"Completions that run into max_tokens are punished by the term {terms[0]} and then left out of the loss "
-            "by objective.masks.truncated: of the punished ones only those that fit are trained on. Leave "
-            "masks.truncated out, or set it to false, for the punishment to be learnt from."
+            f"Completions that reach max_tokens are punished by the term {terms[0]}, but objective.masks.truncated "
+            "leaves them out of the loss, so the policy does not learn from the punishment. Set masks.truncated to "
+            "false or leave it out."
         ]
     return [
-        f"Completions that run into max_tokens are trained on, because the term {terms[0]} punishes them "
+        f"Completions that reach max_tokens are trained on, because the term {terms[0]} punishes them "
         "(objective.masks.truncated is false)."
     ]
 
 
 def graded_advice(config: GrpoConfig) -> list[str]:
-    """Return what to know of terms by which a language model's grades are paid for wrong answers too."""
+    """Return advice on reward terms by which a language model may also reward wrong answers."""
     paid = [term.name for term in config.reward.terms if term.judge is not None and term.weight and term.gate is None]
     return [
-        f"The term {name} pays what a language model likes, for wrong answers as well: a policy learns to please it. "
-        "Set its gate to the term of correctness, and read the completions that it pays for."
+        f"The term {name} rewards completions that a language model grades well, also if their answer is wrong: a "
+        "policy may learn to please the grader. Set its gate to the term of correctness, and read the completions "
+        "that it rewards."
         for name in paid
     ]
 
 
 def _sampling_advice(config: GrpoConfig, evaluation: EvalSampling) -> Iterator[str]:
-    """Yield how held-out rows and rollouts are sampled, and a warning of rollouts at another temperature than 1."""
+    """Yield how held-out rows and rollouts are sampled, and a warning if rollouts have a temperature other than 1."""
     temperature = config.sampling.temperature
     rollouts = f"temperature {temperature:g}" if isinstance(temperature, float) else "a schedule of temperatures"
     yield (
@@ -144,6 +145,6 @@ def _sampling_advice(config: GrpoConfig, evaluation: EvalSampling) -> Iterator[s
     )
     if isinstance(temperature, float) and temperature != 1.0:
         yield (
-            f"Rollouts at temperature {temperature:g} train another distribution than the one that is served at 1; "
-            "below 1 they explore less, and entropy falls faster."
+            f"Rollouts at temperature {temperature:g} train a different distribution from the one served at "
+            "temperature 1. Below 1 they explore less, and entropy falls faster."
         )

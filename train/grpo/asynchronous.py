@@ -1,17 +1,18 @@
-"""Groups that are sampled during updates. They are requested ahead, wait in a buffer, and are recorded in a ledger.
+"""Groups that are sampled in the background, while the trainer updates the weights.
 
-    asked for     prompts_per_step x (max_staleness + 1) groups ahead of what has been taken, and no more: where the
-                  trainer falls behind, the sampler waits
-    done          scored, and in the buffer, until a step takes it or it is too old
-    groups.jsonl  {"group": 17, "id": "...", "event": "trained", "step": 4, "staleness": 1}
+    requested     at most prompts_per_step x (max_staleness + 1) groups that no step has taken yet; if the trainer falls
+                  behind, the sampler waits
+    ready         sampled groups wait in a buffer, until a step takes them or they become too old
+    ended         the end of each group is recorded in groups.jsonl:
+                  {"group": 17, "id": "...", "event": "trained", "step": 4, "staleness": 1}
 
-A group is requested once, under its own key, and ends once: `trained`, `idle` (its completions have no advantages, its
-step was left out, or it was not needed) or `stale` (too old, or sampled by weights that were rolled back). A checkpoint
-has the keys of unfinished groups, so a resumed run requests them again.
+Each group has a unique key. It is requested once and ends once: `trained`, `idle` (its completions have no advantages,
+its step was skipped, or it was not needed) or `stale` (too old, or sampled by weights that were rolled back). A
+checkpoint has the keys of unfinished groups, so that a resumed run requests them again.
 
-Rank 0 requests groups, keeps them and records their ends (`Pipeline`). The other ranks repeat its draws from their
-feeds, so that all feeds are equal. They score and train the groups that it sends them, as if they had sampled them
-(`AsynchronousGroups`).
+Rank 0 requests groups, buffers them and records their ends (`Pipeline`). It sends each rank a share of a step's groups,
+which the rank scores and trains on (`AsynchronousGroups`). The other ranks repeat rank 0's draws from their own feeds,
+so that the feeds of all ranks stay equal.
 """
 
 from __future__ import annotations
@@ -43,25 +44,27 @@ from truegold.train.turns.episodes import Episode
 
 @dataclass
 class AsynchronousGroups:
-    """Groups that are sampled during the update. Each rank gets its share."""
+    """One rank's share of the groups that are sampled in the background."""
 
     answers: SampledGroups
-    """Scores samples, and samples for evaluations."""
+    """Scores completions, and samples completions for evaluations."""
     pool: SamplerPool
     pipeline: Pipeline | None
-    """Rank 0's."""
+    """The requested and buffered groups; None except on rank 0."""
     draws: list[Draw] = field(default_factory=list)
     """The draws of the step's groups."""
 
     def begin(self) -> None:
-        """Start to sample."""
+        """Start to sample in the background."""
         if self.pipeline is not None:
             self.pipeline.begin()
         self._follow()
 
     def collect(self, version: int, step: int, count_missing: CountMissing) -> list[StepCompletion]:
-        """Return this rank's scored completions of a step from groups that were sampled meanwhile, and as many more in
-        place of groups that teach nothing as refills allow."""
+        """Return this rank's scored completions of a step.
+
+        Groups without advantages are replaced by further groups, in at most `sampling.refills` rounds.
+        """
         config = self.answers.config
         missing = config.prompts_per_step
         completions: list[StepCompletion] = []
@@ -88,15 +91,15 @@ class AsynchronousGroups:
         return completions
 
     def finish(self, entered: Collection[int], version: int, step: int) -> dict[str, float]:
-        """Record the ends of the step's groups, and return their metrics."""
+        """Record the ends of the step's groups and return their metrics, the same on every rank."""
         measured = self.pipeline.finish(entered, version, step) if self.pipeline is not None else {}
         return {**self.answers.finish(entered, version, step), **from_first_rank(measured)}
 
     def evaluate(
         self, rows: Sequence[Row], positions: Sequence[int], samples: int, sampling: SamplingParams
     ) -> list[CompletionScore]:
-        """Return this many scores of each held-out row. The background pauses."""
-        # Between two evaluations the sampler gets no other requests, and is never idle for them.
+        """Return `samples` scores of each held-out row. Sampling in the background pauses meanwhile."""
+        # The probe runs now because the background sampler is not idle at any other time.
         self.answers.rollout.probe.check(self.answers.rollout.version)
         return self.answers.evaluate(rows, positions, samples, sampling)
 
@@ -105,7 +108,7 @@ class AsynchronousGroups:
         self.answers.rollout.send(version)
 
     def forget_before(self, version: int) -> None:
-        """Leave out what older weights than these have sampled, from which the run has returned."""
+        """Drop groups that were sampled by weights before `version`, after a roll-back to `version`."""
         if self.pipeline is not None:
             self.pipeline.oldest_version = version
 
@@ -114,18 +117,18 @@ class AsynchronousGroups:
         return from_first_rank(self.pipeline.state() if self.pipeline is not None else {})
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a checkpoint."""
+        """Continue from the state of a checkpoint."""
         self.answers.restore(state)
         if self.pipeline is not None:
             self.pipeline.restore(state)
 
     def close(self) -> None:
-        """End the samplers, and the processes that judge."""
+        """End the samplers and the processes that judge completions."""
         self.pool.close()
         self.answers.close()
 
     def _follow(self) -> None:
-        """Repeat the draws of rank 0 on the feeds of other ranks."""
+        """Repeat the draws of rank 0 from this rank's feed."""
         drawn = from_first_rank(self.pipeline.drawn if self.pipeline is not None else [])
         if self.pipeline is not None:
             self.pipeline.drawn = []
@@ -135,7 +138,7 @@ class AsynchronousGroups:
 
 
 def make_asynchronous_groups(answers: SampledGroups, out_dir: Path) -> AsynchronousGroups:
-    """Return the source of groups for a training."""
+    """Return the source of groups of an asynchronous training, for this rank."""
     pool = answers.rollout.engine
     assert isinstance(pool, SamplerPool)
     pipeline = None
@@ -146,12 +149,12 @@ def make_asynchronous_groups(answers: SampledGroups, out_dir: Path) -> Asynchron
 
 
 LEDGER = "groups.jsonl"
-"""How every group has ended."""
+"""The file with the end of each group."""
 
 
 @dataclass
 class Pipeline:
-    """The groups between the feed and a step."""
+    """The groups that were drawn from the feed and not yet trained on, kept by rank 0."""
 
     feed: Feed
     config: GrpoConfig
@@ -160,28 +163,29 @@ class Pipeline:
     sampling: SamplingParams
     out_dir: Path
     drawn: list[int] = field(default_factory=list)
-    """How many rows each draw from the feed took that other ranks have not made yet."""
+    """The number of rows of each draw from the feed that the other ranks have not repeated yet."""
     next_key: int = 0
+    """The key of the next requested group."""
     asked: dict[int, RequestedGroup] = field(default_factory=dict)
-    """Maps a key to a group that is not done."""
+    """Requested groups that are not fully sampled, by key."""
     ready: list[RequestedGroup] = field(default_factory=list)
     """Finished groups, in the order in which they finished."""
     step: int = 0
-    """The step that comes next."""
+    """The next step."""
     taken: list[RequestedGroup] = field(default_factory=list)
-    """The step's groups."""
+    """The groups that the current step has taken."""
     dropped: int = 0
-    """Groups of the step that were too old."""
+    """The number of groups that were dropped as stale in the current step."""
     waited_s: float = 0.0
-    """Seconds that the trainer has waited for groups in the step."""
+    """Seconds that the trainer has waited for groups in the current step."""
     finished: float = field(default_factory=time.monotonic)
-    """When the step before was finished."""
+    """The time, by the monotonic clock, at which the previous step finished."""
     oldest_version: int = 0
-    """The oldest version of weights whose samples are trained on. Earlier versions were rolled back."""
+    """The oldest version of weights whose samples may be trained on. Earlier versions were rolled back."""
 
     @property
     def settings(self) -> AsynchronousConfig:
-        """The settings of sampling in the background."""
+        """The section `asynchronous` of the configuration."""
         assert self.config.asynchronous is not None
         return self.config.asynchronous
 
@@ -191,7 +195,7 @@ class Pipeline:
         self.fill()
 
     def fill(self) -> None:
-        """Ask for as many groups as may be asked for."""
+        """Request groups up to the limit of `groups_ahead`."""
         ahead = self.settings.groups_ahead(self.config.steps, self.config.prompts_per_step)
         missing = ahead - len(self.asked) - len(self.ready)
         if missing <= 0:
@@ -202,7 +206,10 @@ class Pipeline:
             self.next_key += 1
 
     def take(self, count: int, version: int, step: int) -> list[RequestedGroup]:
-        """Return this many groups for the current weights, and request others in their place."""
+        """Return `count` groups that are fresh enough for the weights of `version`, and request further groups.
+
+        Waits until enough groups are sampled.
+        """
         taken: list[RequestedGroup] = []
         began = time.monotonic()
         while len(taken) < count:
@@ -220,9 +227,9 @@ class Pipeline:
         return taken
 
     def finish(self, entered: Collection[int], version: int, step: int) -> dict[str, float]:
-        """Record the ends of the step's groups, and return their metrics.
+        """Record the ends of the step's groups and return their metrics.
 
-        entered: the positions, among the groups of the step, of those that are trained on.
+        entered: the positions, in the list of the step's groups, of the groups that were trained on.
         """
         ages = [group.staleness(version) for group in self.taken]
         for event, is_meant in (("trained", True), ("idle", False)):
@@ -242,7 +249,7 @@ class Pipeline:
         return metrics
 
     def _write(self, groups: Sequence[RequestedGroup], event: str, version: int, step: int) -> None:
-        """Write down how groups have ended."""
+        """Append the ends of groups to the ledger."""
         ends = {"event": event, "step": step}
         records = [
             {"group": group.key, "id": group.row["id"], **ends, "staleness": group.staleness(version)}
@@ -262,7 +269,7 @@ class Pipeline:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a checkpoint: what had not ended is asked for again, and the ledger forgets what came later."""
+        """Continue from a checkpoint: request its unfinished groups again, and cut later lines from the ledger."""
         self.next_key = state["next_group"]
         for key, index, chance, teaching in state["pending_groups"]:
             self._ask(key, Draw(index, chance, teaching))

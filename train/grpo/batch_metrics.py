@@ -1,7 +1,7 @@
-"""Measures a rollout batch: rewards, lengths, scripts, and how different the completions of a group are.
+"""Metrics of a rollout batch: rewards, lengths, foreign scripts, and the diversity of completions in a group.
 
-"4 + 4 + 4 + 4 + 4 + 4 + 4"              repetition near 1
-"答案是四" to an English problem           foreign_script 1
+"4 + 4 + 4 + 4 + 4 + 4 + 4"                   repetition near 1
+"答案是四" as answer to an English problem    foreign_script 1
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from truegold.verifiers import Reason, Term
 from truegold.verifiers.running.blame import AVOIDABLE
 
 NGRAM = 4
-"""Tokens of the n-grams that are compared, within a group and within a completion."""
+"""The length of n-grams, in tokens."""
 FEWEST_NGRAMS = 4
-"""A completion with fewer n-grams is too short to repeat itself."""
+"""The smallest number of n-grams for which the repetition of a completion is measured."""
 KNOWN_SCRIPTS = {"LATIN", "GREEK"}
-"""Mathematics is written in them, so that they are foreign to no problem."""
+"""Scripts that never count as foreign, because mathematics is written in them."""
 NO_SCRIPTS = {"MATHEMATICAL", "FEMININE", "MASCULINE", "MICRO", "DOUBLE-STRUCK", "SCRIPT"}
-"""First words of the Unicode names of letters that are of no script: MATHEMATICAL ITALIC SMALL X, FEMININE ORDINAL
-INDICATOR (ª), MICRO SIGN (µ), DOUBLE-STRUCK CAPITAL R (ℝ), SCRIPT SMALL L (ℓ)."""
+"""First words of the Unicode names of letters that do not belong to a script: MATHEMATICAL ITALIC SMALL X, FEMININE
+ORDINAL INDICATOR (ª), MICRO SIGN (µ), DOUBLE-STRUCK CAPITAL R (ℝ), SCRIPT SMALL L (ℓ)."""
 
 Metrics = dict[str, float | None]
-"""Scalars by name, or None if a value does not exist."""
+"""Numbers by name; None if a metric is not defined for the batch."""
 
 
 def measure_batch(
@@ -43,11 +43,12 @@ def measure_batch(
     terms: Sequence[Term],
     encoder: PromptEncoder,
 ) -> Metrics:
-    """Return what is measured of a step's rollouts, over all ranks.
+    """Return the metrics of a step's rollouts, over all ranks.
 
-    completions: this rank's. scores: of all groups. entered: the groups that are trained on.
+    completions: those of this rank. scores: the scores of all groups of all ranks, by group. entered: the groups that
+    are trained on.
     """
-    # Tokens, texts and rows stay with the rank that has them.
+    # Tokens, texts and rows are too large to be gathered, so each rank measures its own.
     everything = list(chain(*gathered([strip_texts(completion) for completion in completions])))
     groups = group_completions(completions)
     ngram_shares = [distinct_ngrams([member.segment.output_ids for member in group]) for group in groups]
@@ -66,10 +67,10 @@ def measure_batch(
 
 
 def reward_metrics(completions: Sequence[StepCompletion], terms: Sequence[Term]) -> Metrics:
-    """Return what verdicts and lengths say of one rollout batch: as a whole, by group, by domain and by term.
+    """Return the metrics of a rollout batch that follow from verdicts and lengths, also by group, domain and term.
 
-    score/NAME     the mean of a term's scores
-    reward/NAME    the mean of what the term added to the reward
+    score/NAME     the mean score of a term
+    reward/NAME    the mean contribution of the term to the reward
     """
     metrics = {**_judging_metrics(completions), **_group_metrics(completions), **_length_metrics(completions)}
     metrics |= _domain_metrics(completions)
@@ -81,20 +82,20 @@ def reward_metrics(completions: Sequence[StepCompletion], terms: Sequence[Term])
 
 
 def _judging_metrics(completions: Sequence[StepCompletion]) -> Metrics:
-    """Return what the verdicts of a batch are.
+    """Return the metrics of a batch that follow from its verdicts.
 
-    pass_rate            the share of right completions, of those that could be judged
-    profile_pass_rate    the pass rate that the profile expects of these problems
-    reward               the mean
-    reward_spread        the highest minus the lowest
-    reward_gap           the mean of right completions minus that of wrong ones
-    timeouts             the share of verdicts, of all terms, that ran out of time
-    judged               how many completions were judged right or wrong
-    unjudged             the share without a reward
-    avoidable            the share that scores 0 because it could not be judged, by the completion's own fault
-    ended                how many completions ended by themselves
-    unread               the share of them that end in a form which is not read
-    raised               the share that such a form was paid for, by a second opinion
+    pass_rate            the share of right completions among the judged completions
+    profile_pass_rate    the mean pass rate of these problems in the profile
+    reward               the mean reward
+    reward_spread        the highest reward minus the lowest
+    reward_gap           the mean reward of right completions minus the mean reward of wrong completions
+    timeouts             the share of verdicts, of all terms, with a timeout
+    judged               the number of judged completions
+    unjudged             the share of completions without a reward
+    avoidable            the share of completions that score 0 because they could not be judged by their own fault
+    ended                the number of completions that were not cut at max_tokens
+    unread               the share of `ended` whose answer the verifier could not read
+    raised               the share of completions whose unread answer a second opinion scored 1
     """
     scores = [completion.score for completion in completions]
     correct_scores = [score.correct.score for score in scores]
@@ -121,10 +122,13 @@ def _judging_metrics(completions: Sequence[StepCompletion]) -> Metrics:
 
 
 def _group_metrics(completions: Sequence[StepCompletion]) -> Metrics:
-    """Return the shares of groups that teach nothing by their answers: all right (`groups_all_right`) or all wrong; how
-    many groups there are, and how they differ.
+    """Return the metrics that compare groups.
 
-    pass_rate_between, truncated_between    the standard deviation of the groups' own shares
+    groups                 the number of groups
+    groups_all_right       the share of groups in which all completions are right
+    groups_all_wrong       the share of groups in which all completions are wrong
+    pass_rate_between      the standard deviation of the groups' pass rates
+    truncated_between      the standard deviation of the groups' shares of truncated completions
     """
     groups = group_completions(completions)
     means = [_mean([member.score.correct.score for member in group]) for group in groups]
@@ -149,12 +153,13 @@ def _deviation(values: Sequence[float | None]) -> float | None:
 
 
 def _length_metrics(completions: Sequence[StepCompletion]) -> Metrics:
-    """Return how long prompts, answers and completions are.
+    """Return the lengths of prompts, answers and completions.
 
-    prompt_length              mean tokens
-    answer_length              mean characters of the extracted answers, where there are any
-    length_mean, length_max    tokens of completions
-    truncated                  the share of completions that were cut at max_tokens
+    prompt_length    mean number of tokens
+    answer_length    mean number of characters of the extracted answers; empty and missing answers are skipped
+    length_mean      mean number of tokens of a completion
+    length_max       largest number of tokens of a completion
+    truncated        the share of completions that were cut at max_tokens
     """
     segments = [completion.segment for completion in completions]
     answers = [completion.score.correct.extracted for completion in completions]
@@ -169,12 +174,12 @@ def _length_metrics(completions: Sequence[StepCompletion]) -> Metrics:
 
 
 def _domain_metrics(completions: Sequence[StepCompletion]) -> Metrics:
-    """Return how the domains of the rows fare.
+    """Return the metrics of each domain. If there is only one domain, only its share is returned.
 
-    domain/NAME               its share of the sampled completions
-    trained/NAME              its share of those trained on; this and the next ones only where there are several domains
-    pass_rate/NAME            the share of right completions, of those that could be judged
-    profile_pass_rate/NAME    the pass rate that the profile expects of its problems
+    domain/NAME               the domain's share of the sampled completions
+    trained/NAME              the domain's share of the completions that are trained on
+    pass_rate/NAME            the share of right completions among the judged completions
+    profile_pass_rate/NAME    the mean pass rate of the domain's problems in the profile
     reward_spread/NAME        the highest reward minus the lowest
     """
     by_domain: dict[str, list[StepCompletion]] = {}
@@ -200,14 +205,17 @@ def _domain_metrics(completions: Sequence[StepCompletion]) -> Metrics:
 
 
 def diversity_metrics(completions: Sequence[StepCompletion], ngram_shares: Iterable[float | None]) -> Metrics:
-    """Return the mean shares of distinct answers and n-grams within groups; the latter are those of `ngram_shares`."""
+    """Return the mean shares of distinct answers and of distinct n-grams within groups.
+
+    ngram_shares: the share of distinct n-grams in each group (`distinct_ngrams`).
+    """
     groups = group_completions(completions)
     answers = [[completion.score.correct.extracted for completion in group] for group in groups]
     return {"distinct_answers": distinct_share(answers), "distinct_ngrams": _mean([*ngram_shares])}
 
 
 def group_completions(completions: Sequence[StepCompletion]) -> list[list[StepCompletion]]:
-    """Sort completions by group, in the order in which the groups first appear."""
+    """Return the completions of each group, in the order in which the groups first appear."""
     groups: dict[int, list[StepCompletion]] = {}
     for completion in completions:
         groups.setdefault(completion.segment.group, []).append(completion)
@@ -215,35 +223,40 @@ def group_completions(completions: Sequence[StepCompletion]) -> list[list[StepCo
 
 
 def distinct_share(groups: Sequence[Sequence[object]]) -> float | None:
-    """Return the mean over groups of distinct values / values, such as extracted answers; 1/size where all are alike.
+    """Return the mean, over groups, of the number of distinct values divided by the number of values.
 
-    None does not count as a value. Returns None if no group has any.
+    Values are for example extracted answers; None is skipped. Returns None if no group has a value.
     """
     known = [[value for value in group if value is not None] for group in groups]
     return _mean([len(set(values)) / len(values) if values else None for values in known])
 
 
 def distinct_ngrams(group: Sequence[Sequence[int]], n: int = NGRAM) -> float | None:
-    """Return the share of n-grams of token ids that differ, among all n-grams of a group's completions (distinct-n of
-    Li et al., arXiv 1510.03055), or None if no completion has n tokens."""
+    """Return the number of distinct n-grams of a group's completions, divided by the number of all their n-grams.
+
+    This is distinct-n of Li et al., arXiv 1510.03055, on token ids. Returns None if no completion has n tokens.
+    """
     ngrams = [ngram for ids in group for ngram in _ngrams(ids, n)]
     return len(set(ngrams)) / len(ngrams) if ngrams else None
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean of the judged completions, or None if none could be judged."""
+    """Return the mean of the values that are not None, or None if all are."""
     judged = [value for value in values if value is not None]
     return fmean(judged) if judged else None
 
 
 def mean_metrics(metrics: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the mean of each metric over those dictionaries that have it, such as a batch's optimizer steps."""
+    """Return the mean of each metric over the dictionaries that have it, for example those of a batch's updates."""
     names = {name for values in metrics for name in values}
     return {name: fmean(values[name] for values in metrics if name in values) for name in sorted(names)}
 
 
 def text_metrics(completions: Sequence[StepCompletion], encoder: PromptEncoder) -> Metrics:
-    """Return repetition and the share of foreign script of a rollout batch, of which this rank has `completions`."""
+    """Return the repetition and the share of foreign letters of a rollout batch, over all ranks.
+
+    completions: those of this rank.
+    """
     repeated = [repeated_share(completion.segment.output_ids) for completion in completions]
     local_counts = Counter(
         script for completion in completions for script in _scripts(encoder.decode(completion.segment.output_ids))
@@ -258,8 +271,11 @@ def text_metrics(completions: Sequence[StepCompletion], encoder: PromptEncoder) 
 
 
 def expected_copies(group: Sequence[StepCompletion]) -> tuple[int, float, float]:
-    """Return how many members of a group are copies of earlier ones, and the mean and the variance of that where each
-    is sampled by itself: it is one with the summed probability of the completions that were there before."""
+    """Return the number of a group's completions that repeat an earlier one, and its expected mean and variance.
+
+    The mean and variance hold if completions are sampled independently: a completion is a copy with the summed
+    probability of all earlier, different completions.
+    """
     chances: dict[tuple[int, ...], float] = {}
     copies, mean, variance = 0, 0.0, 0.0
     for segment in (member.segment for member in group if member.segment.rollout_logprobs and not member.parts):
@@ -271,9 +287,10 @@ def expected_copies(group: Sequence[StepCompletion]) -> tuple[int, float, float]
 
 
 def copies_evidence(groups: Sequence[tuple[int, float, float]]) -> float:
-    """Return minus the logarithm of how rarely members sampled by themselves are copies so often, by Bennett's bound.
+    """Return the evidence, in nats, that completions were not sampled independently.
 
-    groups: of each the copies, and their mean and variance.
+    It is -log of Bennett's bound on the probability of at least this number of copies. groups: the results of
+    `expected_copies`.
     """
     excess = sum(count - mean for count, mean, _ in groups)
     variance = max(sum(variance for *_, variance in groups), 1e-9)
@@ -282,8 +299,10 @@ def copies_evidence(groups: Sequence[tuple[int, float, float]]) -> float:
 
 
 def repeated_share(ids: Sequence[int], n: int = NGRAM) -> float | None:
-    """Return the share of a completion's n-grams of tokens that it has had before; None for one with fewer than
-    `FEWEST_NGRAMS`."""
+    """Return the share of a completion's n-grams that repeat an earlier n-gram of it.
+
+    Returns None if the completion has fewer than `FEWEST_NGRAMS` n-grams.
+    """
     ngrams = _ngrams(ids, n)
     return 1.0 - len(set(ngrams)) / len(ngrams) if len(ngrams) >= FEWEST_NGRAMS else None
 
@@ -293,8 +312,10 @@ def _ngrams(ids: Sequence[int], n: int) -> list[tuple[int, ...]]:
 
 
 def foreign_share(counts: Mapping[str, int], known: set[str]) -> float:
-    """Return the share of letters, counted by script, that belong neither to a script of the problems (`known`) nor to
-    `KNOWN_SCRIPTS`."""
+    """Return the share of foreign letters: of scripts that are neither in `known` nor in `KNOWN_SCRIPTS`.
+
+    counts: the number of letters of each script. known: the scripts of the problems.
+    """
     letters = sum(counts.values())
     foreign = sum(count for script, count in counts.items() if script not in known | KNOWN_SCRIPTS)
     return foreign / letters if letters else 0.0
@@ -307,9 +328,9 @@ def _scripts(text: str) -> Iterable[str]:
 
 @lru_cache(maxsize=65536)
 def _script(character: str) -> str:
-    """Return the first word of a letter's Unicode name, which is its script; nothing for other characters.
+    """Return the script of a letter, the first word of its Unicode name; "" for other characters.
 
-    LATIN SMALL LETTER A -> LATIN, CJK UNIFIED IDEOGRAPH-7B54 -> CJK, MATHEMATICAL ITALIC SMALL X -> nothing
+    LATIN SMALL LETTER A -> LATIN, CJK UNIFIED IDEOGRAPH-7B54 -> CJK, MATHEMATICAL ITALIC SMALL X -> ""
     """
     if not character.isalpha():
         return ""

@@ -1,16 +1,15 @@
-"""Checks for mix-ups in a step: whether rows belong to their ranks, and golds, verdicts and rewards to their
-completions.
+"""Checks for mix-ups in a step: rows on wrong ranks, and golds, verdicts or rewards of wrong completions.
 
-    rank 0 drew rows a b c d for the step, and trains on a and c; rank 1 on b and a      ranks_apart 1
-    stored of a step:  "\\boxed{7}"  gold 7  score 1      judged again: 1
-                       "\\boxed{3}"  gold 8  score 1      judged again: 0, so the whole step is judged
-    each verdict is that of the completion before                               verdicts_moved 1
+    rank 0 drew the rows a b c d; rank 0 trains on a and c, rank 1 on b and a: a is trained on twice    ranks_apart 1
+    "\\boxed{7}" with gold 7 was scored 1, judged again: 1
+    "\\boxed{3}" with gold 8 was scored 1, judged again: 0, so more completions of the step are judged again
+    each completion turns out to have the verdict of the completion before it                           verdicts_moved 1
 
 Some completions of each step are judged again in a separate process, from the files in `completions/`. So are the
-canaries, completions of the first step. A different verdict is a fault. To find its kind, more completions of the step
-are judged: against the verdicts of their neighbours, with the golds of neighbouring groups, and once more. For a
-verifier that is not deterministic, such as one that asks a model or runs programs, the share of different verdicts is
-compared.
+canaries, a few completions of the first step. A different verdict is a fault. To find its kind, more completions of the
+step are judged again. Their verdicts are compared with the stored verdicts of neighbouring completions, and are
+repeated with the golds of neighbouring groups. For a verifier that is not deterministic, such as one that asks a model
+or runs programs, the share of different verdicts is checked instead.
 """
 
 from __future__ import annotations
@@ -34,74 +33,77 @@ from truegold.verifiers import Item, Reason, Verdict, compose, resolve
 from truegold.verifiers.rates import wilson_interval
 
 CANARIES = 8
-"""Completions of the first step that are judged again at each later step, half of them right if possible. They show
-whether the verifier has changed or the policy."""
+"""The number of completions of the first step that are judged again at each later step, half of them right if possible.
+If their verdicts change, the verifier has changed, not the policy."""
 MOST = 64
 """The most completions of a step that are judged again to find its fault."""
 NEIGHBOURS = 8
-"""Verdicts are compared with those of completions up to this many places away, and of neighbouring groups."""
+"""The largest shift, in completions, at which stored verdicts are compared with new ones."""
 ALIKE = 0.95
-"""Verdicts that agree so often with others are these."""
+"""The share of equal verdicts above which two lists of verdicts count as the same, shifted or not."""
 WINDOW = 64
-"""The latest comparisons that count, of a verifier that is not deterministic."""
+"""The number of latest comparisons that count for verifiers that are not deterministic."""
 Z_999 = 3.29
-"""The normal quantile of the bound of their share."""
+"""The normal quantile of the confidence interval of their share of different verdicts (99.9 %, two-sided)."""
 TRANSIENT = frozenset({Reason.TIMEOUT, Reason.LIMIT, Reason.SANDBOX_ERROR})
-"""Reasons that depend on the machine."""
+"""Reasons that depend on the machine and may differ between two judgements."""
 ROUNDING = 1e-6
+"""Scores and rewards that differ by less are equal."""
 
 
 def count_apart(drawn: Sequence[str], trained: Sequence[tuple[int, str]]) -> int:
-    """Return how many of the step's groups are apart: of a row that the first rank has not drawn for that number, or
-    sampled by two ranks. Every rank calls this together.
+    """Return the number of a step's groups on which the ranks disagree. All ranks call this together.
 
-    drawn: the ids of the rows that this rank's feed has drawn, by the number of the group. trained: number and id of
-    the groups that this rank has sampled.
+    Counted are groups that two ranks sampled, and groups for which a rank drew or sampled another row than rank 0 drew.
+
+    drawn: the ids of the rows that this rank's feed drew, in the order of the groups. trained: number and row id of
+    each group that this rank sampled.
     """
     ranks = gathered((list(drawn), sorted(set(trained))))
     first = dict(enumerate(ranks[0][0]))
     holders = Counter(group for _, groups in ranks for group in {group for group, _ in groups})
     apart = {group for group, count in holders.items() if count > 1}
     apart |= {group for _, groups in ranks for group, row_id in groups if first.get(group) != row_id}
-    # A feed that will come apart later has drawn other rows for groups that it does not sample.
+    # Feeds may already differ in rows that this rank does not sample.
     apart |= {group for ids, _ in ranks for group, row_id in enumerate(ids) if first.get(group) != row_id}
     return len(apart)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredVerdict:
-    """A completion as it was stored with its step."""
+    """A completion with its verdict and reward, as stored in the step's file."""
 
     group: int
     question: Item
-    """Text and gold as they were stored, and the verifier and arguments that the row with its id had at the start."""
+    """The stored text and gold, with the verifier and arguments that the row had at the start of the training."""
     score: float | None
     reason: str
     extracted: str | None
     reward: float | None
     composed: float | None
-    """The reward that the stored scores of its terms make."""
+    """The reward computed from the stored scores of the reward's terms."""
     advantage: float
     trained: bool
+    """Whether the completion entered the training batch."""
     is_row_kept: bool
-    """Whether prompt and gold are still those of the row."""
+    """Whether the stored prompt and gold are equal to those of the row."""
     is_score_kept: bool
-    """Whether the score is that of the correctness term."""
+    """Whether the stored score is equal to the stored score of the correctness term."""
 
     @property
     def can_be_compared(self) -> bool:
-        """Whether another judgement has to come out alike."""
+        """Whether a second judgement must give the same verdict."""
         return self.score is not None and self.reason not in TRANSIENT
 
     def differs(self, now: Verdict) -> bool | None:
-        """Tell whether a verdict differs from the stored one, or None if it is unknown."""
+        """Return whether a new verdict differs from the stored one, or None if that cannot be told."""
         return differ_verdicts(self.question, Verdict(self.score, Reason(self.reason), self.extracted), now)
 
 
 def differ_verdicts(question: Item, before: Verdict, now: Verdict) -> bool | None:
-    """Tell whether two verdicts on a completion differ, or None if it is unknown."""
+    """Return whether two verdicts on a completion differ, or None if that cannot be told."""
     if now.reason in TRANSIENT or (now.reason is Reason.UNREAD and before.score == 1.0):
-        # A second opinion may have raised an unread answer.
+        # A second opinion may have raised the score of the unread answer to 1.
         return None
     if now.score is None:
         return now.reason != before.reason
@@ -119,7 +121,7 @@ def is_deterministic(verifier: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _RowAtStart:
-    """A row as it was when the training began; no code of the training can change this copy."""
+    """A copy of a row from the start of the training. It shares no objects with the rows that the training uses."""
 
     prompt: str
     gold: str | None
@@ -135,19 +137,20 @@ class StoredVerdicts:
     scorer: CompletionScorer
     config: GrpoConfig
     folder: Path
-    """The stage's."""
+    """The output folder of the stage."""
     rows: dict[str, _RowAtStart]
+    """The training rows by id."""
     canaries: list[StoredVerdict] = field(default_factory=list)
     compared: deque[bool] = field(default_factory=lambda: deque(maxlen=WINDOW))
-    """Whether the latest verdicts came out otherwise, of verifiers that are not deterministic."""
+    """Whether the second verdict differed, for the latest completions of verifiers that are not deterministic."""
 
     def check(self, step: int) -> dict[str, float | None]:
         """Return the faults of a stored step. All ranks call this together.
 
-        ranks sum up      golds_moved, rewards_moved, advantages_moved, verdicts_moved, verifier_random, verdicts_wrong
-        the first rank    canaries_changed: the share of the canaries with another verdict now
-        the highest       verdicts_apart: for verifiers that are not deterministic, the least share of different
-                          verdicts
+        golds_moved, rewards_moved, ... (`KINDS`)   the number of faults of a kind, summed over the ranks
+        canaries_changed                            the share of rank 0's canaries whose verdict has changed
+        verdicts_apart                              the lower confidence bound of the share of different verdicts, for
+                                                    verifiers that are not deterministic; the highest of all ranks
         """
         count = self.config.guards.rejudged
         if not count or self.config.turns is not None:
@@ -178,7 +181,7 @@ class StoredVerdicts:
         if any(wrong) or not all(each.is_score_kept for each in stored):
             kinds[self._diagnose(stored)] += 1
         elif any(changed):
-            kinds["verifier_random"] += self._draws_lots([each.question for each in canaries] * CANARIES)
+            kinds["verifier_random"] += self._is_random([each.question for each in canaries] * CANARIES)
         if is_first:
             self.canaries = chosen
         kinds_of_ranks = gathered((kinds, wilson_interval(sum(self.compared), len(self.compared), Z_999)[0]))
@@ -189,8 +192,10 @@ class StoredVerdicts:
         }
 
     def check_evaluation(self, evaluated: Sequence[tuple[Item, Verdict]]) -> dict[str, float | None]:
-        """Return the number of an evaluation's completions that get another verdict in a separate process. All ranks
-        call this together."""
+        """Return the number of an evaluation's completions that get a different verdict in a separate process.
+
+        All ranks call this together.
+        """
         if not self.config.guards.rejudged:
             return {}
         known = [(question, verdict) for question, verdict in evaluated if is_deterministic(question.verifier)]
@@ -202,7 +207,7 @@ class StoredVerdicts:
         return {"evaluation_wrong": float(sum(gathered(sum(differing))))}
 
     def _read(self, step: int) -> list[StoredVerdict]:
-        """Return the completions of this rank as they were stored, in order."""
+        """Return this rank's completions of a step from their file, in order."""
         table = pl.read_parquet(completions_path(self.folder, step, rank()), columns=COLUMNS)
         return [each for record in table.iter_rows() if (each := self._stored(*record)) is not None]
 
@@ -221,7 +226,7 @@ class StoredVerdicts:
         advantage: float,
         trained: bool,
     ) -> StoredVerdict | None:
-        """Return a line of the table, or None if several rows have its id; the arguments are `COLUMNS`."""
+        """Return a stored completion from its columns (`COLUMNS`), or None if its row id is not unique."""
         row = self.rows.get(row_id)
         if row is None:
             return None
@@ -243,7 +248,7 @@ class StoredVerdicts:
         )
 
     def _count_advantages_moved(self, stored: Sequence[StoredVerdict]) -> int:
-        """Count the groups in which a completion with a lower reward has a higher advantage."""
+        """Return the number of groups in which a completion with a lower reward has a higher advantage."""
         if any(kind.startswith("pass_at_k") for kind in self.config.objective.advantage_kinds):
             return 0
         count = 0
@@ -275,22 +280,24 @@ class StoredVerdicts:
             verdicts = [verdict.score for verdict in self.scorer.judge_apart(others)]
             if agreement([each.score for each, _ in asked], verdicts) > max(unmoved, ALIKE):
                 return "golds_moved"
-        return "verifier_random" if self._draws_lots([each.question for each in stored] * 2) else "verdicts_wrong"
+        return "verifier_random" if self._is_random([each.question for each in stored] * 2) else "verdicts_wrong"
 
-    def _draws_lots(self, questions: Sequence[Item]) -> bool:
-        """Say whether questions that are asked several times get several answers."""
+    def _is_random(self, questions: Sequence[Item]) -> bool:
+        """Return whether repeated questions get different scores. `questions` has each question several times."""
         scores = [verdict.score for verdict in self.scorer.judge_apart(questions)]
         return len(set(zip(questions, scores, strict=True))) > len(set(questions))
 
 
-KINDS = (*("golds_moved", "rewards_moved", "advantages_moved", "verdicts_moved", "verifier_random", "verdicts_wrong"),)
+KINDS = ("golds_moved", "rewards_moved", "advantages_moved", "verdicts_moved", "verifier_random", "verdicts_wrong")
+"""The kinds of faults."""
 COLUMNS = "id group prompt gold completion score reason extracted reward reward_terms advantage trained".split()
+"""The columns of a step's file that are read."""
 
 
 def make_stored_verdicts(
     scorer: CompletionScorer, config: GrpoConfig, folder: Path, rows: Sequence[Row]
 ) -> StoredVerdicts:
-    """Return the checker for the steps of a training, with its present rows."""
+    """Return the checker of a training's steps, with a copy of its rows. Rows whose id is not unique are left out."""
     ids = Counter(row["id"] for row in rows)
     at_start = {
         row["id"]: _RowAtStart(row["prompt"], row["gold"], row["verifier"], row["verifier_args"], problem_of(row))
@@ -312,13 +319,13 @@ def choose(stored: Sequence[StoredVerdict], count: int, step: int) -> list[Store
 
 
 def agreement(first: Sequence[float | None], second: Sequence[float | None]) -> float:
-    """Return the share of equal scores among those that both have, or 0 if there are fewer than eight."""
+    """Return the share of equal scores at the positions where both lists have one, or 0 if these are fewer than 8."""
     pairs = [(left, right) for left, right in zip(first, second, strict=True) if left is not None and right is not None]
     return sum(abs(left - right) <= ROUNDING for left, right in pairs) / len(pairs) if len(pairs) >= NEIGHBOURS else 0.0
 
 
 def _differ(first: float | None, second: float | None) -> bool:
-    """Tell whether two numbers differ by more than rounding. Numbers that are not finite are left to another guard."""
+    """Return whether two numbers differ by more than rounding. NaN never differs; another guard reports it."""
     if first is None or second is None:
         return (first is None) != (second is None)
     return abs(first - second) > ROUNDING

@@ -1,11 +1,12 @@
-"""Groups of a step whose answers are dialogues: episodes are played to their end, judged, and become segments.
+"""Groups of a step whose answers are dialogues. Episodes are played to their end, judged, and split into segments.
 
-credit        segments                        reward of a segment                   compared with
-equal         as few as the template allows   the episode's                         the group's episodes
-turn          one a turn                      the turn's; the last one's also the   the same turn of the group's
-                                              episode's                             episodes
-discounted    one a turn                      that, and discount^k of the turn      the same turn of the group's
-                                              k turns later, added up               episodes
+turns.credit  segments               reward of a segment                             compared with
+equal         the fewest that the    that of the episode                             the other episodes of the group
+              template allows
+turn          one for each turn      that of the turn, for the last turn plus that   the turns of the same number in the
+                                     of the episode                                  group's other episodes
+discounted    one for each turn      as for `turn`, plus discount^k times that of    the turns of the same number in the
+                                     the turn k turns later, for all later turns     group's other episodes
 """
 
 from __future__ import annotations
@@ -52,32 +53,33 @@ from truegold.verifiers import Reason, Verdict
 _LOG = logging.getLogger(__name__)
 
 DRIFT_FILE = "drift.jsonl"
-"""Examples of turns that the tokenizer would not have written as they were sampled."""
+"""The file with examples of turns whose text the tokenizer encodes into other tokens than the sampled ones."""
 EXAMPLES = 3
-"""Examples of one step, at most."""
+"""The largest number of examples of one step."""
 
 
 @dataclass
 class DialogueGroups(SampledGroups):
-    """Groups of episodes, played when a step asks for them. A completion stands for an episode, and is trained on in
-    parts."""
+    """Groups of episodes, which are played when a step asks for them. A `StepCompletion` stands for an episode; its
+    parts are trained on."""
 
     template: TurnTemplate
     turns: TurnsConfig
     runner: EpisodeRunner | SamplerPool
     out_dir: Path
     metrics: list[dict[str, float]] = field(default_factory=list)
-    """The metrics of this rank's episodes of the step so far."""
+    """The metrics of this rank's episodes, in the current step so far."""
     has_named_close_error: bool = False
+    """Whether the log already has a warning about an environment that could not be closed."""
 
     def answer(self, rows: Sequence[Row], groups: Sequence[int], step: int) -> list[StepCompletion]:
-        """Return a completion for each episode of the rows, a row's side by side."""
+        """Return a completion for each episode. The episodes of a row are adjacent."""
         return self._play(rows, groups, self.config.group_size, step, self.sampling_params(step, None))
 
     def score_finished(
         self, groups: Sequence[RequestedGroup], indices: Sequence[int], step: int, usage: Usage
     ) -> list[StepCompletion]:
-        """Return a completion for each episode of groups that were played during the update."""
+        """Return a completion for each episode of groups that were played in the background."""
         episodes = [
             replace(cast("Episode", done.answer), group=index)
             for index, group in zip(indices, groups, strict=True)
@@ -90,30 +92,35 @@ class DialogueGroups(SampledGroups):
     def evaluate(
         self, rows: Sequence[Row], positions: Sequence[int], samples: int, sampling: SamplingParams
     ) -> list[CompletionScore]:
-        """Return this many scores of each held-out row; what is measured of these episodes is let go."""
+        """Return `samples` scores of each held-out row. The metrics of these episodes are discarded."""
         completions = self._play(rows, positions, samples, -1 - self.rollout.version, sampling)
         self.metrics.pop()
         return [completion.score for completion in completions]
 
     def finish(self, entered: Collection[int], version: int, step: int) -> dict[str, float]:
-        """Return what is measured of the step's episodes, of all ranks."""
+        """Return the metrics of the step's episodes, over all ranks."""
         measured, self.metrics = self.metrics, []
         return mean_metrics([metrics for metrics in chain(*gathered(measured)) if metrics])
 
     def score_group(self, members: Sequence[StepCompletion], kind: str, k: int) -> GroupScore:
-        """Return what decides whether a group enters a batch; scored turn by turn, it teaches where any turn does."""
+        """Return the score that decides whether a group enters a batch.
+
+        If turns have separate rewards, a group teaches if at least one of its turns does.
+        """
         score = super().score_group(members, kind, k)
         if self.turns.credit == "equal":
             return score
-        # Episodes that have earned the same as a whole may differ turn by turn, and the other way round.
+        # Episodes with the same total reward may differ in their turns, and turns may be equal in different episodes.
         turns: dict[int, list[Segment]] = {}
         for segment in chain(*map(self.compared_segments, members)):
             turns.setdefault(segment.group, []).append(segment)
         return replace(score, teaches=any(score_group(segments, kind, k).teaches for segments in turns.values()))
 
     def compared_segments(self, completion: StepCompletion) -> Sequence[Segment]:
-        """Return the segments of an episode that get an advantage, each against those of its group number: with the
-        credit `equal` the episode as a whole, else each turn."""
+        """Return the segments of an episode that get an advantage: the episode with credit `equal`, else each turn.
+
+        A segment is compared with the segments that have the same group number.
+        """
         if self.turns.credit == "equal":
             return [completion.segment]
         return [replace(part, group=part.group * self.turns.max_turns + part.turn) for part in completion.parts]
@@ -121,8 +128,10 @@ class DialogueGroups(SampledGroups):
     def trained_segments(
         self, batch: Sequence[StepCompletion], weighed: WeighedBatch
     ) -> tuple[list[Segment], WeighedBatch]:
-        """Return all segments of a batch's episodes, and what each weighs: by what the compared ones were weighed
-        as."""
+        """Return all segments of a batch's episodes, and the batch's weights for each of them.
+
+        weighed: the weights of the compared segments (`compared_segments`).
+        """
         segments = list(chain.from_iterable(completion.parts for completion in batch))
         sizes = torch.tensor([len(completion.parts) for completion in batch], dtype=torch.int64)
         advantages, trained = weighed.advantages, weighed.trained
@@ -157,9 +166,9 @@ class DialogueGroups(SampledGroups):
             return score_episodes(episodes, self.scorer, self.turns, temperature)
 
     def _keep_examples(self, episodes: Sequence[Episode], step: int) -> None:
-        """Write where the tokenizer makes other tokens of a turn's text than the model has sampled.
+        """Append examples of turns whose text the tokenizer encodes into other tokens than the sampled ones.
 
-        One rank writes, of what it has sampled: the file is one, and is cut where a run goes on from a checkpoint.
+        Only rank 0 writes, so that a resumed run can cut the file.
         """
         if rank() != 0:
             return
@@ -179,41 +188,41 @@ class DialogueGroups(SampledGroups):
                 file.write(json.dumps(example) + "\n")
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Cut the examples of the steps and evaluations that a run which goes on from a checkpoint plays again."""
+        """Remove the examples of steps and evaluations that the resumed run will play again."""
         path = self.out_dir / DRIFT_FILE
         if rank() != 0 or not path.exists():
             return
-        # Evaluations have negative numbers, of the weights' version.
+        # Evaluations have the negative step -1 - version of the weights.
         first, last = state["feed"]["step"], -state["weights_version"]
         kept = [record for record in read_whole_lines(path) if last <= record["step"] < first]
         write_whole(path, "".join(json.dumps(record) + "\n" for record in kept).encode())
 
 
 def make_dialogue_groups(plain: SampledGroups, turns: TurnsConfig, out_dir: Path) -> DialogueGroups:
-    """Return what plays the episodes of a training, in place of single answers.
+    """Return the source of a training's groups of episodes, with the settings of `plain`.
 
-    Raises ConfigError for an environment that cannot be made.
+    Raises ConfigError if the environment cannot be created.
     """
     encoder, engine = plain.rollout.encoder, plain.rollout.engine
     streaming = cast("Engine", engine)
     runner = make_runner(streaming, encoder.tokenizer, encoder.stop_token_ids, plain.config.chat.system, turns)
-    # Samplers in the background have runners of their own.
+    # Samplers in the background play the episodes themselves.
     played_by = engine if isinstance(engine, SamplerPool) else runner
     same = {each.name: getattr(plain, each.name) for each in fields(plain) if each.init and each.name != "template"}
     return DialogueGroups(**same, template=runner.template, turns=turns, runner=played_by, out_dir=out_dir)
 
 
 MISTAKES = {Ending.DEADLINE: Reason.TIMEOUT, Ending.REPLY: Reason.LIMIT, Ending.ERROR: Reason.VERIFIER_ERROR}
-"""Endings that are the environment's fault, and why such an episode could not be judged."""
+"""Maps endings that are faults of the environment to the reason of the verdict. Such episodes are not judged."""
 
 
 def score_episodes(
     episodes: Sequence[Episode], scorer: CompletionScorer, turns: TurnsConfig, temperature: float
 ) -> list[StepCompletion]:
-    """Return a completion for each episode, judged, with its segments as `parts`.
+    """Return a judged completion for each episode, with its segments as `parts`.
 
-    An episode that ran out of turns or room has earned 0. Where an environment has no score, the row's verifier judges
-    the last turn.
+    An episode that ran out of turns or of context is scored 0. If the environment gave no score, the row's verifier
+    judges the last turn.
     """
     unscored = [episode for episode in episodes if episode.ending is Ending.DONE and episode.score is None]
     lasts = [[episode.last] if episode.last is not None else [] for episode in unscored]
@@ -226,7 +235,7 @@ def _completion(
     episode: Episode, verdict: Verdict | None, reward: RewardConfig, turns: TurnsConfig, temperature: float
 ) -> StepCompletion:
     verdict = _verdict(episode) if verdict is None else verdict
-    # With turns there is no other term than correctness (`GrpoConfig`).
+    # With turns, correctness is the only term of the reward (`GrpoConfig`).
     score = compose_score(reward.composition, (verdict,), reward.clip)
     total = score.reward.value
     segments = [] if episode.dialogue is None else [held.to_segment(temperature) for held in episode.dialogue.segments]
@@ -247,7 +256,7 @@ def _completion(
 
 
 def _verdict(episode: Episode) -> Verdict:
-    """Return the verdict that the end of an episode is."""
+    """Return the verdict that follows from an episode's ending and the environment's score."""
     ending = episode.ending
     evidence: dict[str, Any] = {"ending": str(ending), "turns": episode.turns}
     if ending in MISTAKES:
@@ -259,7 +268,7 @@ def _verdict(episode: Episode) -> Verdict:
 
 
 def _whole(parts: Sequence[Segment], episode: Episode, temperature: float) -> Segment:
-    """Return all that the policy has sampled in an episode as if it were one completion."""
+    """Return all tokens that the policy sampled in an episode, as one segment."""
     policy_tokens: list[tuple[int, float]] = []
     for part in parts:
         sampled = part.sampled or (True,) * len(part.output_ids)
@@ -278,7 +287,10 @@ def _whole(parts: Sequence[Segment], episode: Episode, temperature: float) -> Se
 
 
 def turn_rewards(episode: Episode, final: float | None, config: TurnsConfig) -> list[float | None]:
-    """Return the reward of each turn, all None if the episode could not be judged."""
+    """Return the reward of each turn, or None for all turns if the episode could not be judged.
+
+    final: the reward of the episode, which is added to the last turn's score.
+    """
     if final is None:
         return [None] * episode.turns
     earned = [score or 0.0 for score in episode.turn_scores]
@@ -297,8 +309,10 @@ def turn_rewards(episode: Episode, final: float | None, config: TurnsConfig) -> 
 def episode_metrics(
     episodes: Sequence[Episode], faults: EnvironmentFaults, waited_share: float = 0.0
 ) -> dict[str, float]:
-    """Return what is measured of the episodes of one rank: how they end, how long they are, and what the template and
-    the tokenizer do to their past."""
+    """Return the metrics of one rank's episodes: endings, lengths, faults, and breaks of the token sequence.
+
+    A break is a turn whose earlier context the template or tokenizer renders differently from the sampled tokens.
+    """
     if not episodes:
         return {}
     count = len(episodes)
@@ -306,7 +320,7 @@ def episode_metrics(
     dialogues = [episode.dialogue for episode in episodes if episode.dialogue is not None]
     breaks = Counter(reason for dialogue in dialogues for reason in dialogue.breaks)
     turns = sum(dialogue.turns for dialogue in dialogues)
-    # Of recorded environments: the steps that were answered as it was recorded.
+    # Steps of mock environments: answered from a recording, or missing in it.
     steps = {name: sum(episode.step_counts.get(name, 0) for episode in episodes) for name in ("recorded", "missed")}
     answered = sum(steps.values())
     return {

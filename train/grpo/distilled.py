@@ -1,12 +1,14 @@
-"""Distilled positives as off-policy members of groups: right completions that the policy would hardly sample itself.
+"""Distilled positives as off-policy members of groups: right completions that the policy rarely samples itself.
 
-    a group of 8, all wrong, and one distilled positive of its row
-    mean and spread of the 8 are 0 and 0        the positive's advantage is max_advantage; those of the 8 stay 0
-    the row's expected pass rate is .02         that advantage times lambda = strength (1 - .02 / zero_at)
+Example: a group of 8 sampled completions, all wrong, and one distilled positive of its row.
 
-The mean and the spread are those of the sampled members alone (LUFFY, arXiv 2504.14945): with the positive among them a
-group that is all wrong would push its own samples down for something that the policy did not do. lambda falls to 0 as
-the row's expected pass rate rises to `zero_at`: a policy that succeeds by itself is taught by its own samples.
+    mean and standard deviation of the 8 rewards are 0   the positive's advantage is max_advantage; the 8 keep 0
+    the row's expected pass rate is .02                  the advantage is multiplied by strength (1 - .02 / zero_at)
+
+Mean and standard deviation are those of the sampled members alone (LUFFY, arXiv 2504.14945). If they included the
+positive, the samples of a group that is all wrong would get negative advantages, although the policy did not sample the
+positive. The factor lambda falls to 0 as the row's expected pass rate rises to `zero_at`, because a policy that passes
+by itself can learn from its own samples.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from truegold.train.grpo.update import WeighedBatch
 from truegold.train.model.segment import DistilledPositive, Segment, read_distilled
 
 SPREAD_FLOOR = 1e-4
-"""Added to the spread of a group, as in GRPO."""
+"""Added to the standard deviation of a group, as in GRPO."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +40,11 @@ class Member:
 
     segment: Segment
     advantage: float
-    """Its advantage by the group's sampled members, times lambda and trust."""
+    """The advantage compared with the group's sampled members, times lambda and the positive's trust."""
 
 
 class Distilled:
-    """The positives of all rows, and which of them join a step's groups."""
+    """The distilled positives of all rows, from which each step's groups get members."""
 
     def __init__(self, positives: Sequence[DistilledPositive], config: DistilledConfig) -> None:
         self._config = config
@@ -67,7 +69,7 @@ class Distilled:
             advantage = relative_advantage([done.segment for done in group], self._config.max_advantage)
             if not strength or not advantage:
                 continue
-            # The positives of a row take turns: step 0 has the first ones, step 1 begins with the second.
+            # The positives of a row rotate: step 0 begins with the first one, step 1 with the second.
             for turn in range(min(self._config.per_group, len(positives))):
                 positive = positives[(step + turn) % len(positives)]
                 segment = replace(positive.segment, group=index)
@@ -75,13 +77,16 @@ class Distilled:
         return members
 
     def strength(self, pass_rate: float) -> float:
-        """Return lambda for a row of that pass rate."""
+        """Return lambda for a row with this expected pass rate."""
         return self._config.strength * max(0.0, 1 - pass_rate / self._config.zero_at)
 
 
 def relative_advantage(sampled: Sequence[Segment], max_advantage: float) -> float:
-    """Return how much better a right completion is than a group's sampled ones, (1 - mean) / (spread + 1e-4), bounded
-    by `max_advantage`. Members that could not be judged are left out; 0 if none is left."""
+    """Return the advantage of a right completion over a group's sampled ones, at most `max_advantage`.
+
+    It is (1 - mean) / (std + 1e-4), with mean and standard deviation of the judged members, which count 1 if they are
+    right. Returns 0 if no member was judged.
+    """
     right = [float(segment.right) for segment in sampled if segment.reward is not None]
     if not right:
         return 0.0
@@ -92,11 +97,10 @@ def relative_advantage(sampled: Sequence[Segment], max_advantage: float) -> floa
 def load_distilled(
     path: Path | None, encoder: PromptEncoder, rows: Sequence[Row], objective: ObjectiveConfig
 ) -> tuple[Distilled | None, dict[str, int]]:
-    """Return the positives of the rows that are trained on, and counts of those that are left out, by reason, or None
-    if there is no table (`path`).
+    """Return the positives of the training rows, and the number of skipped positives by reason.
 
-    A positive is left out, too, where its prompt has other token ids than training samples from: it was made with
-    another chat template, and would teach that one.
+    Skipped are positives of other rows, and positives whose prompt has other token ids than the prompt of the row,
+    because they were made with another chat template. Returns None without a table (`path`).
     """
     if path is None:
         return None, {}
@@ -117,9 +121,9 @@ def load_distilled(
 def join(
     segments: Sequence[Segment], weighed: WeighedBatch, members: Sequence[Member]
 ) -> tuple[list[Segment], WeighedBatch]:
-    """Return a batch with the positives appended; the advantages of the sampled segments stay as they are.
+    """Return a batch with the positives appended. The advantages of the sampled segments do not change.
 
-    A positive counts as a sequence of its own, also where the sampled segments are parts of episodes.
+    Each positive counts as one sequence, also if the sampled segments are parts of episodes.
     """
     joined = torch.arange(len(segments) + len(members)) >= len(segments)
     advantages: Tensor = torch.cat([weighed.advantages, torch.tensor([member.advantage for member in members])])

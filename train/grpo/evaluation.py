@@ -1,11 +1,11 @@
-"""Evaluates the weights in training on held-out rows: those of the run, and further named sets of the configuration.
+"""Evaluation of the weights in training on held-out rows: those of the run, and further sets of the configuration.
 
 train.evaluation: {every: 20, sets: {gsm: gsm8k_test.jsonl, hard: olympiads.parquet}}
 
-heldout_pass_rate               0.31     the run's own rows, which guards watch; heldout_error is its error
-evaluation/gsm                  0.62     each set; evaluation_error/gsm is its error
-evaluation/gsm/domain/algebra   0.70     by the column `domain`, where the set has more than one
-evaluation/heldout/source/math  0.25     by the column `source`, of the run's own rows too
+heldout_pass_rate               0.31     pass rate of the run's held-out rows, with standard error heldout_error
+evaluation/gsm                  0.62     pass rate of the set gsm, with standard error evaluation_error/gsm
+evaluation/gsm/domain/algebra   0.70     pass rate of a domain, if the set has several
+evaluation/heldout/source/math  0.25     pass rate of a source, if the run's held-out rows have several
 """
 
 from __future__ import annotations
@@ -32,14 +32,16 @@ from truegold.verifiers.code.suite.row_tests import Unusable
 from truegold.verifiers.columns import text_of
 
 LABELS = ("source", "domain")
-"""The columns by which rates are told apart."""
+"""The columns by whose values pass rates are also reported separately."""
 MOST_LABELS = 32
-"""Rates of one set are told apart by this many values of a column at most, the most frequent ones."""
+"""The largest number of values of a column with a separate pass rate, the most frequent ones."""
 
 
 def read_set(path: Path) -> tuple[list[Row], int]:
-    """Return the rows of a file in any form that `data` takes, and how many of its records cannot be used. Raises
-    InputError if none can."""
+    """Return the rows of a file in any format of `data`, and the number of unusable records.
+
+    Raises InputError if no record is usable.
+    """
     config = FileSource(path=str(path))
     source = open_file(path, "auto", config.max_row_bytes)
     records, rejects = iter(source.records), list[Reject]()
@@ -56,7 +58,7 @@ def read_set(path: Path) -> tuple[list[Row], int]:
 
 
 def _build(builder: RowBuilder, record: Record | Reject, rejects: list[Reject]) -> Iterator[Row]:
-    """Yield the row of a record; one that cannot be used goes to `rejects`."""
+    """Yield the row of a record, or append the record to `rejects` if it is unusable."""
     if isinstance(record, Reject):
         rejects.append(record)
         return
@@ -67,7 +69,7 @@ def _build(builder: RowBuilder, record: Record | Reject, rejects: list[Reject]) 
 
 
 def labels_of(row: Row) -> dict[str, str]:
-    """Return the source and the domain of a row: by its file's own columns, where it had them."""
+    """Return the source and the domain of a row: the values in its input file, or else those of the run."""
     meta = orjson.loads(row.get("meta") or "{}")
     labels = {"source": row.get("source", ""), "domain": row.get("domain", "")}
     return {name: text_of(meta.get(name)) or label for name, label in labels.items()}
@@ -75,22 +77,22 @@ def labels_of(row: Row) -> dict[str, str]:
 
 @dataclass
 class EvaluationRows:
-    """The rows of an evaluation, set by set, with the names of the rates that each counts for."""
+    """The rows of an evaluation, set by set, with the names of their pass rates."""
 
     rows: list[Row] = field(default_factory=list)
     names: list[tuple[str, ...]] = field(default_factory=list)
-    """The rates that each row counts for: `evaluation/gsm`, `evaluation/gsm/domain/algebra`."""
+    """The pass rates that each row counts for, such as `evaluation/gsm` and `evaluation/gsm/domain/algebra`."""
 
     @classmethod
     def from_sets(cls, sets: Mapping[str, Sequence[Row]]) -> EvaluationRows:
-        """Return the rows of sets by name."""
+        """Return the rows of an evaluation from its sets by name."""
         made = cls()
         for name, rows in sets.items():
             made.add(name, rows)
         return made
 
     def add(self, name: str, rows: Sequence[Row]) -> None:
-        """Add a set."""
+        """Add the rows of a set."""
         labels = [labels_of(row) for row in rows]
         counts = {label: Counter(each[label] for each in labels) for label in LABELS}
         told_apart = {
@@ -106,12 +108,12 @@ class EvaluationRows:
 
 @dataclass
 class _Tally:
-    """The counts behind one rate."""
+    """The counts of one pass rate."""
 
     right: int = 0
     judged: int = 0
     variance: float = 0.0
-    """The sum over problems of their samples' variance times their number."""
+    """The sum, over problems, of the variance of a problem's samples times their number."""
 
     def add(self, passed: Sequence[bool]) -> None:
         """Count the samples of one problem."""
@@ -121,14 +123,17 @@ class _Tally:
             self.variance += sum(passed) * (len(passed) - sum(passed)) / len(passed)
 
     def merge(self, other: _Tally) -> None:
-        """Add what another rank has counted."""
+        """Add the counts of another rank."""
         self.right += other.right
         self.judged += other.judged
         self.variance += other.variance
 
     def error(self, samples: int) -> float:
-        """Return the standard error of the rate. The same problems come at each evaluation, so that only their samples
-        vary; of one sample a problem nothing is known of that."""
+        """Return the standard error of the pass rate, for `samples` samples of each problem.
+
+        Only the samples vary, because each evaluation has the same problems. With one sample per problem, their
+        variance is unknown, and the (larger) binomial error is returned.
+        """
         variance = self.variance * samples / max(samples - 1, 1)
         if samples == 1:
             variance = self.right * (self.judged - self.right) / self.judged
@@ -136,8 +141,11 @@ class _Tally:
 
 
 def measure_evaluation(names: Sequence[Sequence[str]], passed: Sequence[Sequence[bool]], samples: int) -> Metrics:
-    """Return the rates of all ranks. names: the rates that each of this rank's rows counts for. passed: its samples
-    that could be judged."""
+    """Return the pass rates of an evaluation and their standard errors, over all ranks.
+
+    names: the pass rates that each of this rank's rows counts for. passed: whether each judged sample of a row passed.
+    samples: the number of samples of each row.
+    """
     tallies: dict[str, _Tally] = {}
     for row_names, row_passed in zip(names, passed, strict=True):
         for name in row_names:
@@ -157,7 +165,7 @@ def measure_evaluation(names: Sequence[Sequence[str]], passed: Sequence[Sequence
 
 
 def evaluated_rates(metrics: Mapping[str, float | None]) -> dict[str, float]:
-    """Return the rates of an evaluation among a step's metrics, the run's own rows first."""
+    """Return the pass rates of an evaluation from a step's metrics, those of the run's held-out rows first."""
     rates = {f"evaluation/{HELDOUT_SET}": metrics.get("heldout_pass_rate")}
     rates |= {name: value for name, value in metrics.items() if name.startswith("evaluation/")}
     return {name.removeprefix("evaluation/"): value for name, value in rates.items() if value is not None}

@@ -1,12 +1,14 @@
 """The feed: an endless stream of problems from the selected rows. It does not depend on the number of ranks.
 
     order: uniform       a fresh permutation of all rows each epoch
-    order: curriculum    the same over the easiest third, then two thirds, then all
-    order: signal        the same, and a row is skipped with a probability that grows as its group would teach less
+    order: curriculum    permutations of the easiest third of the rows, then of two thirds, then of all
+    order: signal        a fresh permutation of all rows each epoch, in which rows are skipped at random: the less
+                         likely a group of a row teaches, the more likely the row is skipped
 
-The probability that a group teaches comes from posteriors of pass rates, which every rollout updates (`Posteriors`). A
-skipped row comes again in the next epoch. Refills, which replace groups that teach nothing, come from the reserve in
-order, and then from the stream. A checkpoint has the whole state.
+A group teaches if its completions have advantages, for example if some are right and some are wrong. The probability of
+that follows from posteriors of pass rates, which every rollout updates (`Posteriors`). A skipped row comes up again in
+the next epoch. Refills replace groups that do not teach. They are taken from the reserve, in its order, and then from
+the stream. A checkpoint has the whole state.
 """
 
 from __future__ import annotations
@@ -35,28 +37,28 @@ from truegold.train.config.grpo import FeedConfig, Order
 from truegold.train.grpo.forecast import Forecast
 
 SHARPNESS = 2.0
-"""A row is taken with the share of its groups that will teach, relative to the best rows, to this power."""
+"""With order `signal`, a row is taken with probability (p / p_best) ** SHARPNESS, where p is the probability that a
+group of the row teaches, and p_best that of the best rows."""
 BEST_ROWS = 0.9
-"""The quantile of all rows that counts as the best: those above it are always taken."""
+"""The quantile of p over all rows that is p_best. Rows above it are always taken."""
 UNJUDGED = 0.5
-"""The factor by which a row is drawn less often, for each of its last consecutive groups without a judged
-completion."""
+"""The factor of p for each of a row's latest consecutive groups without a judged completion."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupScore:
-    """The figures that decide whether a group enters."""
+    """The numbers of a group that decide whether it enters a batch."""
 
     right: int
-    """How many of the judged completions passed."""
+    """The number of right completions."""
     judged: int
-    """How many completions could be judged."""
+    """The number of judged completions."""
     teaches: bool
-    """Whether its completions have advantages."""
+    """Whether the group's completions have advantages."""
 
     @property
     def right_share(self) -> float:
-        """The share of judged completions that passed."""
+        """The share of right completions among the judged completions."""
         return self.right / self.judged
 
 
@@ -65,15 +67,15 @@ class Draw:
     """A drawn row."""
 
     index: int
-    """Its number among rows and reserve."""
+    """The index of the row in the list of rows and reserve."""
     chance: float
-    """How probable it was that the row is taken when it comes up."""
+    """The probability that the row was taken when it came up."""
     teaching: float
-    """How probable it was that its group teaches."""
+    """The probability, at the time of the draw, that a group of the row teaches."""
 
 
 class KnownRate(RowReference):
-    """A row of `pass_rates.parquet`: the pass rate of a problem at the end of a training, in the columns of the
+    """A row of `pass_rates.parquet`: the pass rate of a problem at the end of a training, with columns as in the
     profile."""
 
     posterior: Posterior
@@ -81,7 +83,7 @@ class KnownRate(RowReference):
 
 
 class Feed:
-    """The stream of rows, and where it is."""
+    """The stream of rows, its position, and the posteriors of pass rates."""
 
     def __init__(
         self, rows: Sequence[Row], reserve: Sequence[Row], config: FeedConfig, *, group_size: int, steps: int, seed: int
@@ -98,15 +100,15 @@ class Feed:
         self._forecast = Forecast(known)
         self._step = 0
         self._position = 0
-        """Rows that came up in the stream, in a curriculum in its stage."""
+        """The number of rows that came up in the stream; with a curriculum, in its current stage."""
         self.refilled = 0
-        """Rows that came from the reserve."""
+        """The number of rows taken from the reserve."""
         self._skipped = 0
-        """Rows that came up in the step and were not taken."""
+        """The number of rows skipped in the current step."""
         self._draws: list[Draw] = []
-        """The draws of the step, in the order of its groups."""
+        """The draws of the current step, in the order of its groups."""
         self._unjudged: dict[int, int] = {}
-        """The number of a row's latest groups that could not be judged."""
+        """The number of a row's latest consecutive groups without a judged completion."""
 
     def take(self, count: int) -> list[Row]:
         """Return the next `count` rows of the stream."""
@@ -114,7 +116,7 @@ class Feed:
         return [self._pool[draw.index] for draw in self._draws[len(self._draws) - count :]]
 
     def refill(self, count: int) -> list[Row]:
-        """Return the next `count` rows in place of groups that taught nothing."""
+        """Return the next `count` rows for refills: from the reserve, then from the stream."""
         first = self._rows + self.refilled
         reserved = range(first, min(first + count, len(self._pool)))
         self.refilled += len(reserved)
@@ -123,12 +125,12 @@ class Feed:
         return [self._pool[index] for index in reserved] + self.take(count - len(reserved))
 
     def pass_rates(self, groups: Iterable[int]) -> dict[int, float]:
-        """Return the expected pass rates of the rows of the step's groups, as all groups before it have it."""
+        """Return the expected pass rates of the rows of these groups of the step, from all earlier steps."""
         expected = self._posteriors.means()
         return {group: float(expected[self._draws[group].index]) for group in groups}
 
     def finish_step(self, scores: Mapping[int, GroupScore]) -> dict[str, float]:
-        """Learn from the groups of a step, and return metrics of the feed."""
+        """Update the pass rates from the groups of a step, and return metrics of the feed."""
         drawn = [(self._draws[group], score) for group, score in scores.items()]
         self.learn(drawn)
         metrics = {
@@ -162,7 +164,7 @@ class Feed:
         return self._pool
 
     def known_rates(self) -> Iterator[KnownRate]:
-        """Yield the posterior pass rates of all rows and of the reserve, under the present policy."""
+        """Yield the posterior pass rates of all rows and of the reserve, under the current policy."""
         for row, known in zip(self._pool, self._posteriors.known(), strict=True):
             yield {**row_reference(row), "posterior": known.components(), "expected_rate": known.mean}
 
@@ -190,11 +192,11 @@ class Feed:
 
     @property
     def _stage(self) -> int:
-        """The stage of a curriculum."""
+        """The current stage of a curriculum, from 0."""
         return min(self._step * self._config.stages // self._steps, self._config.stages - 1)
 
     def draw(self, count: int) -> list[Draw]:
-        """Return the next draws of the stream, without keeping account of them."""
+        """Return the next draws of the stream, without adding them to the current step."""
         teaching = self._posteriors.teaching_shares()
         if self._config.order is Order.SIGNAL:
             return self._next_by_signal(count, teaching)
@@ -227,7 +229,7 @@ class Feed:
             else:
                 self._skipped += 1
             self._position += 1
-        # Hardly any row would teach, so the step is filled with the best ones.
+        # If an epoch brought too few rows, the step is filled with the rows that are most likely to teach.
         nearest = np.argsort(-worth, kind="stable")
         draws += [
             Draw(int(index), 1.0, float(teaching[index]))
@@ -249,13 +251,13 @@ class Feed:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on where the feed was at that state."""
+        """Continue from the state of a checkpoint."""
         saved = state["feed"]
         self._step, self._position, self.refilled = saved["step"], saved["position"], saved["refilled"]
         self.unlearn(state)
 
     def unlearn(self, state: Mapping[str, Any]) -> None:
-        """Forget what was learned since a state. The stream continues."""
+        """Reset the pass rates to those of an earlier state, without moving the stream back."""
         saved = state["feed"]
         self._unjudged = dict(saved["unjudged"])
         self._posteriors.restore(saved["posteriors"])
@@ -273,32 +275,35 @@ Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
 FORGET = (0.8, 0.9, 0.95, 0.98, 0.995)
-"""Factors by which knowledge loses weight with each step: half is forgotten after 3 to 140 steps."""
+"""The rates of forgetting that run side by side: factors per step for the weight of earlier observations. The weight
+halves after 3 to 140 steps."""
 SCORE_MEMORY = 0.95
-"""The weight, after a step, of how well groups were predicted."""
+"""The factor per step for the weight of earlier predictions in the choice between rates of forgetting."""
 HOPELESS = 0.05
-"""The share of problems that never pass, however much is learned: their labels or their texts are at fault."""
+"""The prior probability that a problem never passes, because its label or text is wrong."""
 HOPELESS_MEMORY = 0.99
-"""The factor by which the probability of a hopeless problem falls with each step, so that it is tried again."""
+"""The factor per step by which the probability of never passing returns to its prior. So problems are tried again."""
 DRIFT_PER_STEP = 0.1
-"""The standard deviation of a step's drift, in log-odds."""
+"""The standard deviation of the drift of all problems in one step, in log-odds."""
 RECENT_GROUPS = 150.0
-"""The moments of all pass rates come from about this many last groups."""
+"""The number of latest groups from which mean and variance of all pass rates are estimated, roughly."""
 RATIO_GROUPS = 40.0
-"""How many groups weigh against a step's own in the ratio that predicted shares are multiplied by."""
+"""The weight of the previous teaching ratio against the groups of a step, in groups."""
 TEACHING_RATIOS = (0.25, 2.0)
-"""The least and the greatest such ratio."""
+"""The lowest and the highest teaching ratio."""
 MOST_STRENGTH = 200.0
-"""A pass rate counts as known from at most this many samples, because the policy changes."""
+"""The largest number of samples that a pass rate counts as estimated from. It is bounded because the policy changes."""
 MOST_COMPONENTS = 4
-"""Components of a profile's posterior that are carried on; neighbours become one."""
+"""The largest number of Beta components of a posterior. Further components of the profile's posterior are merged."""
 FURTHEST = 5.0
-"""A problem that never or always passed is placed so far from one half in log-odds, because training may change it."""
+"""The largest absolute log-odds of a problem's pass rate at the start, because training may change it."""
 
 
 def read_known(posteriors: Sequence[Sequence[Component] | None]) -> list[Mixture | None]:
-    """Return the posterior of each problem in the profile, with few components, or None for a problem without
-    one. Problems with the same counts share it."""
+    """Return the profile's posterior of each problem, merged to at most `MOST_COMPONENTS` components.
+
+    Returns None for a problem without a posterior. Problems with equal posteriors share one object.
+    """
     merged: dict[tuple[tuple[float, float, float], ...], Mixture | None] = {}
     known = []
     for posterior in posteriors:
@@ -311,44 +316,45 @@ def read_known(posteriors: Sequence[Sequence[Component] | None]) -> list[Mixture
 
 
 class Posteriors:
-    """The pass rates of problems under the policy as it is now: the profile's posteriors, carried on.
+    """The posteriors of pass rates under the current policy: those of the profile, updated by every rollout.
 
-        profile: 2 of 8                             Beta(3.7, 10.5)
-        20 steps on, others pass far more often     Beta(3.1, 1.2): shifted with them, and less certain
-        its own group comes out 3 of 8              Beta(6.1, 6.2)
+        profile: the problem passed 2 of 8 times                   Beta(3.7, 10.5)
+        20 steps later, other problems pass far more often         Beta(3.1, 1.2): shifted with them, less certain
+        a group of the problem passes 3 of 8 times                 Beta(6.1, 6.2)
 
-    Each is a mixture of Beta distributions (`pipeline.rates.posterior`), whose components are carried on side by side:
-    a problem that is either easy or out of reach is not taken for one between.
+    Each posterior is a mixture of Beta distributions (`pipeline.rates.posterior`). All components are kept, so that a
+    problem that is either easy or out of reach is not taken for a problem of medium difficulty.
 
-    Between a problem's visits all problems become easier or harder together: their log-odds are shifted by a drift,
-    which a Kalman filter of one dimension (Kalman 1960) follows by comparing what each step's groups were expected to
-    pass with what they passed. A problem also goes a way of its own: what was seen of it s steps ago counts with the
-    weight forget**s (discounting, as in West and Harrison, "Bayesian Forecasting", 6.3), and the Beta distribution with
-    the moments of all pass rates of late fills its place. How fast to forget depends on how fast the policy moves.
-    Several rates run side by side, and the one counts that has predicted the latest groups best.
+    Drift: all problems become easier or harder together. A shift of their log-odds is estimated by a one-dimensional
+    Kalman filter (Kalman 1960), from the difference between expected and observed passes of each step.
 
-    Some problems never pass, since their label or their text is at fault. One that is all wrong again and again while
-    the others pass is ever more probably one of those, by Bayes' rule.
+    Forgetting: an observation of s steps ago has the weight forget**s (discounting, West and Harrison, "Bayesian
+    Forecasting", 6.3). A Beta distribution with the mean and variance of all recent pass rates gets the remaining
+    weight. Several rates of forgetting run side by side. The one that predicted the latest groups best is used.
 
-    Training drives pass rates to both ends, while a Beta distribution that has forgotten much lies between them and
-    predicts too many teaching groups. So predicted shares are multiplied by the ratio in which the latest came true.
+    Hopeless problems: some problems never pass, because their label or text is wrong. Each group that is all wrong
+    raises this probability by Bayes' rule, most if the problem was expected to pass.
+
+    Teaching ratio: training drives pass rates towards 0 and 1. Beta distributions after much forgetting are too broad
+    for that and predict too many teaching groups. So predictions are multiplied by the ratio of observed to predicted
+    teaching groups.
     """
 
     def __init__(self, known: Sequence[Mixture | None], group_size: int) -> None:
-        """Start with the posteriors of the profile, or None for a problem without one. group_size: the samples of a
-        group."""
+        """Start with the posteriors of the profile, or None for a problem without one. group_size: the number of
+        completions of a group."""
         self._group_size = group_size
         self._hopeless = np.full(len(known), HOPELESS)
-        """The probability of each problem, when it was last seen, that it will never pass."""
+        """The probability that each problem never passes, at the step of its last group."""
         self._seen = np.zeros(len(known))
-        """The step at which each problem was seen last."""
+        """The step of each problem's last group."""
         self._step = 0
         self._teaching_ratio = 1.0
-        """How many of the latest groups taught, for each that was expected to."""
+        """The number of teaching groups divided by the expected number, over the latest groups."""
         start = stack_mixtures(known)
         self._tracks = [_Track(*start, forget) for forget in FORGET]
         self._scores = np.zeros(len(FORGET))
-        """How well each track has predicted the latest groups: a discounted sum of log-likelihoods."""
+        """The discounted sum of log-likelihoods of the latest groups under each track."""
 
     @property
     def _best(self) -> _Track:
@@ -364,7 +370,7 @@ class Posteriors:
         return self._best.parameters()
 
     def known(self) -> Iterator[Mixture]:
-        """Yield the posterior of each problem, and the probability that it never passes."""
+        """Yield the posterior of each problem. Its first component is the probability that the problem never passes."""
         for never, weights, a, b in zip(self.hopeless_shares(), *self.parameters(), strict=True):
             shares = np.concatenate([[never], (1 - never) * weights])
             yield Mixture(shares, np.concatenate([[SPIKE[0]], a]), np.concatenate([[SPIKE[1]], b]))
@@ -374,9 +380,9 @@ class Posteriors:
         return moments(*self.parameters())[0]
 
     def teaching_shares(self, rows: Indices | slice = slice(None), sizes: Floats | None = None) -> Floats:
-        """Return how often a group of each problem would have right and wrong completions. Shape [problems].
+        """Return the probability that a group of each problem has both right and wrong completions. Shape [problems].
 
-        rows: which problems; all where left out. sizes: of their groups; the usual one where left out.
+        rows: the indices of the problems; by default all. sizes: the sizes of their groups; by default `group_size`.
         """
         size = float(self._group_size) if sizes is None else sizes[:, None]
         weights, a, b = (values[rows] for values in self.parameters())
@@ -386,17 +392,18 @@ class Posteriors:
         return clipped
 
     def hopeless_shares(self) -> Floats:
-        """Return how probable it is that each problem never passes; little by little that is forgotten."""
+        """Return the probability that each problem never passes. It returns to its prior over the steps without a
+        group of the problem. Shape [problems]."""
         known: Floats = HOPELESS + (self._hopeless - HOPELESS) * HOPELESS_MEMORY ** (self._step - self._seen)
         return known
 
     def observe(
         self, problems: Sequence[int], right: Sequence[int], judged: Sequence[int], chances: Sequence[float]
     ) -> None:
-        """Learn from a step's groups: `right` of `judged` completions passed.
+        """Update the posteriors from a step's groups, in which `right` of `judged` completions passed.
 
-        A problem may come more than once: its groups count as one. chances: how probable it was that each was chosen,
-        so that the moments are those of all problems and not of the chosen ones alone.
+        Several groups of one problem count as one. chances: the probability with which each problem was drawn, which
+        corrects the mean and variance of all pass rates for the choice of problems.
         """
         counted = [index for index, count in enumerate(judged) if count]
         if not counted:
@@ -417,7 +424,7 @@ class Posteriors:
             self._scores[index] = SCORE_MEMORY * self._scores[index] + likelihood
 
     def _learn_hopeless(self, rows: Indices, passed: Floats, seen: Floats) -> None:
-        """Compare how well "never" and the Beta distributions explain groups that are all wrong (Bayes)."""
+        """Update the probability that problems never pass, by Bayes' rule. A problem that passed gets 0."""
         weights, a, b = (values[rows] for values in self.parameters())
         by_chance = (weights * np.exp(betaln(a, b + seen[:, None]) - betaln(a, b))).sum(axis=1)
         before = self.hopeless_shares()[rows]
@@ -426,7 +433,7 @@ class Posteriors:
         self._seen[rows] = self._step
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps."""
+        """Return the state for a checkpoint."""
         return {
             "hopeless": self._hopeless.tolist(),
             "seen": self._seen.tolist(),
@@ -437,7 +444,7 @@ class Posteriors:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on with what was known at that state."""
+        """Continue from the state of a checkpoint."""
         self._scores, self._teaching_ratio = np.array(state["scores"]), state["teaching_ratio"]
         self._hopeless, self._seen, self._step = np.array(state["hopeless"]), np.array(state["seen"]), state["step"]
         for track, track_state in zip(self._tracks, state["tracks"], strict=True):
@@ -453,20 +460,21 @@ class _Track:
         self._drift_variance = 0.0
         self._step = 0
         self._weights = weights.copy()
-        """The weights of the components. Shape [problems, components], as are the next two."""
+        """The weights of the components. Shape [problems, components]."""
         self._log_odds = np.clip(_log_odds(a, b), -FURTHEST, FURTHEST)
-        """The log-odds of the components' means, less the drift at the time when they were seen."""
+        """The log-odds of the components' means, less the drift at the time of the last group. Same shape."""
         self._strength = np.minimum(a + b, MOST_STRENGTH)
+        """a + b of the components at the time of the last group. Same shape."""
         self._seen = np.zeros(len(weights))
-        """The step at which each problem was seen last."""
+        """The step of each problem's last group. Shape [problems]."""
         mean, _, variance = moments(weights, a, b)
         self._center = min(max(float(mean.mean()), 1e-3), 1 - 1e-3)
         whole = self._center * (1 - self._center)
         self._spread = min(max(float(mean.var() + variance.mean()), whole / MOST_STRENGTH), 0.95 * whole)
-        """Mean and variance of the pass rates of all problems, of late."""
+        """`_center` and `_spread` are mean and variance of the recent pass rates of all problems."""
 
     def parameters(self, rows: Indices | slice = slice(None)) -> tuple[Floats, Floats, Floats]:
-        """Return weights, a and b of the components of each problem."""
+        """Return weights, a and b of the components of each problem. Shapes [problems, components]."""
         weight = (self.forget ** (self._step - self._seen[rows]))[:, None]
         others = max(self._center * (1 - self._center) / self._spread - 1, 0.05)
         kept, filled = weight * self._strength[rows], (1 - weight) * others
@@ -474,8 +482,11 @@ class _Track:
         return self._weights[rows], a, kept + filled - a
 
     def observe(self, rows: Indices, passed: Floats, seen: Floats, chosen: Floats) -> float:
-        """Learn from the groups of a step, one for each row, and return their log-likelihood. chosen: weights that
-        correct for the choice of rows."""
+        """Update the posteriors from the groups of a step, and return the log-likelihood of the groups.
+
+        rows: the index of each group's problem, without repetition. passed, seen: right and judged completions of each
+        group. chosen: weights that correct for the choice of problems.
+        """
         self._step += 1
         weights, a, b = self.parameters(rows)
         right, wrong = passed[:, None], (seen - passed)[:, None]
@@ -492,9 +503,9 @@ class _Track:
         return likelihood
 
     def _follow_drift(self, weights: Floats, a: Floats, b: Floats, passed: Floats, seen: Floats) -> None:
-        """Move the drift so that the expected passes of the step come nearer to the observed ones."""
+        """Update the drift from the difference between observed and expected passes of the step (Kalman filter)."""
         mean, single, variance_of_rates = moments(weights, a, b)
-        # The variance of a single sample is the slope of the mean in the log-odds, too.
+        # The derivative of the mean by the log-odds is equal to the variance of a single sample.
         slope = float((seen * single).sum())
         variance = float((seen * single + seen**2 * variance_of_rates).sum())
         self._drift_variance += DRIFT_PER_STEP**2
@@ -503,7 +514,7 @@ class _Track:
         self._drift_variance *= 1 - gain * slope
 
     def _follow_moments(self, passed: Floats, seen: Floats, weights: Floats) -> None:
-        """Move the moments of all pass rates towards those of a step's groups."""
+        """Move mean and variance of all pass rates towards those of the step's groups."""
         weights = weights / weights.mean()
         share = len(passed) / (len(passed) + RECENT_GROUPS)
         self._center += share * (float(np.average(passed / seen, weights=weights)) - self._center)
@@ -517,20 +528,20 @@ class _Track:
         self._spread = min(max(self._spread, whole / MOST_STRENGTH), 0.95 * whole)
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps."""
+        """Return the state for a checkpoint."""
         return {name: array.tolist() if name in _ARRAYS else array for name, array in vars(self).items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on with what was known at that state."""
+        """Continue from the state of a checkpoint."""
         for name, value in state.items():
             setattr(self, name, np.array(value, dtype=np.float64) if name in _ARRAYS else value)
 
 
 _ARRAYS = ("_weights", "_log_odds", "_strength", "_seen")
-"""The fields of a track with numbers for each problem."""
+"""The fields of `_Track` that are arrays with an entry for each problem."""
 
 
 def _log_odds(a: Floats, b: Floats) -> Floats:
-    """Return the log-odds of the means of Beta distributions, which are kept away from 0 and 1."""
+    """Return the log-odds of the means of Beta distributions. Means are clipped to [1e-6, 1 - 1e-6]."""
     log_odds: Floats = logit(np.clip(a / (a + b), 1e-6, 1 - 1e-6))
     return log_odds

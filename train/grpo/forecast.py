@@ -1,13 +1,16 @@
-"""Foretells the pass rates of a training's first steps by the profile's posteriors, and weighs what comes against them.
+"""Prediction of the pass rates of a training's first steps from the profile, and evidence against the prediction.
 
-    profile                   4 problems a step of Beta(3, 9)    at most 18 of 32 completions right, 99.9 % of the time
-    golds of other problems   1, 0 and 1 of 32, then 0           evidence 1.3, 4.9, 6.4 and 10.3: stopped
+Pass rates far below the profile show that the training judges something else, for example golds of wrong rows:
 
-The evidence is the logarithm of a test martingale (Ville 1939; Ramdas et al., arXiv 2210.01948): how much likelier all
-groups so far are where something else is judged than in the profile (pass rates further below it, or without relation
-to it) than where they are the profile's, at most `TOLERANCE` below. Over 1,000, ln 1,000 = 6.9, it comes in one of
-1,000 sound runs at most, however often one looks and however many prompts a step has. Training makes no policy worse
-from the first step on: a run that fits the profile first and dies later is left to other guards.
+    profile: 4 problems a step, each Beta(3, 9)    prediction: at most 18 of 32 completions right (99.9 %)
+    wrong golds: 1, 0, 1 and 0 of 32 are right     evidence 1.3, 4.9, 6.4 and 10.3: the run stops
+
+The evidence is the logarithm of a test martingale (Ville 1939; Ramdas et al., arXiv 2210.01948). This is a likelihood
+ratio of all groups so far: pass rates far below the profile or unrelated to it, against pass rates that are at most
+`TOLERANCE` below the profile. In at most one of 1,000 sound runs the ratio ever exceeds 1,000 (evidence ln 1,000 =
+6.9), for any number of steps and prompts.
+
+A run whose pass rates first fit the profile and fall later gives no evidence here; other guards watch for that.
 """
 
 from __future__ import annotations
@@ -26,46 +29,49 @@ Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
 STEPS = 20
-"""The steps that are foretold: later the policy is another than the profile's."""
+"""The number of predicted steps. Later the policy differs too much from the profile's."""
 TOLERANCE = 0.5
-"""The log-odds by which passing may be below the profile's: another machine, another engine, a lucky profile."""
+"""The log-odds by which pass rates of a sound run may be below the profile's, for example on another engine."""
 SOUND = (-TOLERANCE, 0.0, 0.5, 1.0, 2.0, 3.0)
-"""The log-odds by which passing may be above the profile's, at any step: training raises them."""
+"""Hypotheses of a sound run: shifts of the profile's pass rates, in log-odds. Training raises pass rates."""
 FURTHER = (0.5, 1.0, 2.0, 4.0)
-"""The further log-odds by which passing is lower where something else is judged."""
+"""Hypotheses of a faulty run: pass rates below the profile by `TOLERANCE` plus these log-odds."""
 UNRELATED = (0.01, 0.03, 0.1, 0.2)
-"""Means of pass rates that have nothing to do with the profile's."""
+"""Hypotheses of a faulty run: pass rates with these means, unrelated to the profile."""
 SPREAD_STRENGTH = 2.0
-"""The strength of the Beta distribution of such pass rates."""
+"""a + b of the Beta distribution of unrelated pass rates."""
 MOST_STRENGTH = 50.0
-"""No pass rate is taken for better known than by this many samples."""
+"""The largest number of samples that a pass rate of the profile counts as estimated from."""
 LATER = 4.0
-"""If a change at a later step explains so much more, it was the policy that changed."""
+"""If the evidence is larger by this value when the first steps are left out, the policy changed, not the judging."""
 Z_999 = 3.29
 """The normal quantile of a two-sided interval of 99.9 %."""
 
 
 class Forecast:
-    """The profile's prediction of the first steps' groups, and how well it was right."""
+    """The profile's prediction of the groups of the first steps, compared with the observed groups."""
 
     def __init__(self, known: Sequence[Mixture | None]) -> None:
-        """Begin with the posterior of each problem in the profile, or with None."""
+        """Begin with the profile's posterior of each problem, or None for a problem without one."""
         self._is_known = np.array([mixture is not None for mixture in known])
         self._weights, a, b = stack_mixtures(known)
         self._strength = np.minimum(a + b, MOST_STRENGTH)
         self._means = np.clip(a / (a + b), 1e-4, 1 - 1e-4)
         self._right, self._judged = np.zeros(len(known)), np.zeros(len(known))
-        """The right and the judged completions of each problem, in the groups so far."""
+        """The numbers of right and of judged completions of each problem so far."""
         self._evidence: list[Floats] = []
-        """The evidence by step, for each hypothesis that something else is judged."""
+        """For each step, the log-likelihood ratio of each hypothesis of a faulty run to the best sound one."""
 
     def observe(self, problems: Sequence[int], right: Sequence[int], judged: Sequence[int]) -> dict[str, float]:
-        """Take in a step's groups, and return the interval that was foretold for its pass rate and the evidence so far
-        that something else is judged than in the profile."""
+        """Compare a step's groups with the prediction. Returns an empty dict after the first `STEPS` steps.
+
+        forecast_low, forecast_high   the predicted interval of the step's pass rate
+        profile_evidence              the evidence so far that the run is faulty, in nats
+        """
         known = [index for index, row in enumerate(problems) if judged[index] and self._is_known[row]]
         if not known or len(self._evidence) >= STEPS:
             return {}
-        # Groups of one problem count as one.
+        # Several groups of one problem count as one.
         indices: Indices = np.array(problems, dtype=np.int64)[known]
         rows, groups = np.unique(indices, return_inverse=True)
         passed = np.bincount(groups, weights=np.array(right, dtype=np.float64)[known]).astype(np.float64)
@@ -79,8 +85,10 @@ class Forecast:
         return {"forecast_low": low, "forecast_high": high, "profile_evidence": self._weigh()}
 
     def _likelihoods(self, rows: Indices, right: Floats, judged: Floats) -> Floats:
-        """Return the log-likelihood of all counts of these problems by each hypothesis: first those that all is as it
-        was in the profile, then those that something else is judged. Shape [hypotheses]."""
+        """Return the log-likelihood of the problems' counts under each hypothesis: `SOUND`, `FURTHER`, `UNRELATED`.
+
+        Shape [hypotheses].
+        """
         log_odds, strength = logit(self._means[rows]), self._strength[rows]
         passes, failures = right[:, None], (judged - right)[:, None]
         with np.errstate(divide="ignore"):
@@ -96,7 +104,7 @@ class Forecast:
         return np.array(likelihoods, dtype=np.float64)
 
     def _interval(self, rows: Indices, seen: Floats) -> tuple[float, float]:
-        """Return the interval of the share that passes, the tolerance taken off below."""
+        """Return the predicted 99.9 % interval of the step's pass rate, widened below by `TOLERANCE`."""
         weights, strength = self._weights[rows], self._strength[rows]
         bounds = []
         for shift, sign in ((-TOLERANCE, -1), (0.0, 1)):
@@ -107,7 +115,7 @@ class Forecast:
         return max(0.0, bounds[0]), min(1.0, bounds[1])
 
     def _weigh(self) -> float:
-        """Return the logarithm of the evidence, 0 where a change at a later step explains what came far better."""
+        """Return the evidence of a faulty run in nats, 0 if a change at a later step explains the counts far better."""
         sums = np.cumsum(self._evidence, axis=0)
         total = sums[-1]
         since_later = float((total - sums.min(axis=0)).max()) if len(sums) > 1 else 0.0
@@ -116,11 +124,11 @@ class Forecast:
         return max(0.0, float(logsumexp(total) - math.log(len(total))))
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps."""
+        """Return the state for a checkpoint."""
         evidence = [step.tolist() for step in self._evidence]
         return {"right": self._right.tolist(), "judged": self._judged.tolist(), "evidence": evidence}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a checkpoint's state."""
+        """Continue from the state of a checkpoint."""
         self._right, self._judged = np.array(state["right"]), np.array(state["judged"])
         self._evidence = [np.array(step) for step in state["evidence"]]

@@ -1,14 +1,16 @@
-"""Judges the completions of a step, computes rewards and advantages within their groups, and writes them to files.
+"""Groups of single answers: sampling, judging, the choice of groups for a batch, and files of completions.
 
-    group       right of 8   teaches   a batch of 2, share of right within [.25, .75]
-    a            8           no
+The choice of 2 groups with bounds [.25, .75] for the share of right completions:
+
+    group       right of 8   teaches
+    a            8           no        left out
     b            1           yes       enters
-    c            2           yes       .19 with b is too low: makes room for d
-    d            6           yes       enters: .44
+    c            2           yes       replaced by d, because the share of b and c is .19
+    d            6           yes       enters: the share of b and d is .44
 
-The term of the reward without a verifier is judged by the row's verifier, with the row's arguments. This is
-correctness, which defines pass rates. Other terms have their own arguments, and `length`, the number of sampled tokens
-with the end-of-sequence token, if they read it. Groups without advantages are left out of a batch.
+A group teaches if its completions have advantages. The reward's term without a verifier is correctness, which defines
+pass rates; the row's verifier judges it, with the row's arguments. Other terms have their own arguments, and if they
+read it, `length`: the number of sampled tokens, end-of-sequence token included.
 """
 
 from __future__ import annotations
@@ -50,21 +52,21 @@ from truegold.verifiers.running.blame import AVOIDABLE, score_avoidable
 from truegold.verifiers.running.unread_tally import UnreadTally
 
 CORRECTNESS = Term("correct")
-"""The reward of an evaluation."""
+"""The only term of an evaluation's reward."""
 
 EVALUATED = 16
-"""Completions of an evaluation that are kept to be judged again."""
+"""The number of an evaluation's completions that are kept to be judged again."""
 CHUNK = 8
-"""Verdicts that a worker is given at a time: few, since a step is short and programs run for seconds."""
+"""The number of completions that a worker judges at a time. It is small because programs may run for seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionScore:
-    """The reward of a completion with its parts."""
+    """The reward of a completion, and the verdicts that it was computed from."""
 
     reward: Reward
     verdicts: tuple[Verdict, ...]
-    """A verdict for each term."""
+    """The verdict of each term of the reward."""
     correct: Verdict
     """The verdict on correctness."""
 
@@ -76,23 +78,26 @@ class StepCompletion:
     row: Row
     """The row of the prompt."""
     segment: Segment
-    """Its tokens."""
+    """The tokens of the prompt and completion."""
     score: CompletionScore
-    """Its reward and verdicts."""
+    """The reward and verdicts."""
     advantage: float = 0.0
-    """How much better it is than its group."""
+    """The advantage of the completion in its group."""
     trained: bool = False
-    """Whether it is in the batch that is trained on."""
+    """Whether the completion is in the training batch."""
     parts: tuple[Segment, ...] = ()
-    """The segments that are trained on, of an episode of several turns. `segment` has all that the policy sampled in
-    it, one turn after the other, for counts of completions."""
+    """For an episode, the segments that are trained on. `segment` then has all tokens that the policy sampled, turn
+    after turn."""
     ending: str | None = None
-    """How an episode ended."""
+    """The ending of an episode."""
 
 
 def strip_texts(completion: StepCompletion) -> StepCompletion:
-    """Return a completion with everything that metrics over all ranks need, and nothing else: of its tokens their
-    number, of its row pass rate and domain, of its verdicts no evidence but whose fault it was."""
+    """Return a completion with only the parts that metrics over all ranks need, so that it is small to send.
+
+    Token ids are replaced by placeholders of the same number. The row keeps its pass rate and domain, verdicts keep
+    only the marks `AVOIDABLE` and `RAISED` of their evidence.
+    """
     segment, score = completion.segment, completion.score
 
     def without_evidence(verdict: Verdict) -> Verdict:
@@ -116,10 +121,11 @@ def strip_texts(completion: StepCompletion) -> StepCompletion:
 
 
 class CompletionScorer:
-    """Judges the completions of a training, step after step, with processes that are kept from one to the next."""
+    """Judges the completions of a training, in worker processes that are kept between steps."""
 
     def __init__(self, config: RewardConfig, encoder: PromptEncoder, folder: Path | None = None) -> None:
-        """folder: where a second opinion keeps its replies. Raises ConfigError if that has not passed its audit."""
+        """folder: the folder for replies of a second opinion and of graders. Raises ConfigError if the second opinion
+        has not passed its audit."""
         self.config = config
         self._opinion = open_opinion(config.second_opinion, folder)
         self._audited = check_audit(config.second_opinion) if config.second_opinion is not None else ()
@@ -129,7 +135,7 @@ class CompletionScorer:
         self._apart: VerifierPool | None = None
         self._unread = UnreadTally()
         self._uncounted: list[tuple[Item, Verdict, bool, str]] = []
-        """Verdicts that `count_unread` has to count yet, as `UnreadTally.add` takes them."""
+        """Verdicts that `count_unread` has not counted yet, as arguments of `UnreadTally.add`."""
 
     def score(
         self,
@@ -140,9 +146,9 @@ class CompletionScorer:
     ) -> list[CompletionScore]:
         """Return the score of each completion, in order.
 
-        What could not be judged by the completion's own fault scores 0 (`verifiers.running.blame`).
+        A completion that could not be judged by its own fault scores 0 (`verifiers.running.blame`).
 
-        groups: the completions of each row. correctness_only: leave all other terms out, as an evaluation does. Raises
+        groups: the completions of each row. correctness_only: leave out all other terms, for an evaluation. Raises
         GuardError if a verifier hangs.
         """
         terms, clip = ((CORRECTNESS,), None) if correctness_only else (self.config.composition, self.config.clip)
@@ -174,7 +180,7 @@ class CompletionScorer:
         return scores
 
     def judge_apart(self, questions: Sequence[Item]) -> list[Verdict]:
-        """Return the verdicts of a separate process, which shares only the verifiers' code with the usual ones."""
+        """Return verdicts of a separate process, which shares no state with the usual worker processes."""
         if not questions:
             return []
         if self._apart is None:
@@ -186,15 +192,14 @@ class CompletionScorer:
         return verdict.reason is Reason.UNREAD and question.gold is not None and question.verifier in self._audited
 
     def count_unread(self) -> list[str]:
-        """Count this rank's completions since the last call that end in a form which is not read, and return what there
-        is to say of them."""
+        """Count this rank's unread answers since the last call, and return lines for the log about them."""
         for question, verdict, ended, source in self._uncounted:
             self._unread.add(question, verdict, ended=ended, source=source)
         self._uncounted.clear()
         return self._unread.take_lines()
 
     def close(self) -> None:
-        """End the processes and connections."""
+        """End the worker processes and close connections."""
         self._batches.close()
         self.graded.close()
         if self._apart is not None:
@@ -220,32 +225,32 @@ def _question(term: Term, row: Row, completion: Completion, text: str) -> Item:
     if term.verifier is None:
         return Item(text, row["gold"], row["verifier"], row["verifier_args"], problem_of(row))
     known = declared(resolve(term.verifier))
-    # A verifier that refuses unknown options would refuse `length`.
+    # A verifier that declares its arguments refuses `length` unless it declares it.
     length = {"length": len(completion.token_ids)} if known is None or "length" in known else {}
     return Item(text, row["gold"], term.verifier, dump_json({**term.args, **length}), problem_of(row))
 
 
 CountMissing = Callable[[Sequence[StepCompletion]], int]
-"""Returns how many groups the completions of a step are short of, over all ranks."""
+"""A function from this rank's completions of a step to the number of missing groups, over all ranks."""
 
 
 @dataclass
 class RequestedGroup:
-    """A row's group that is sampled during the update, from the moment when it is asked for."""
+    """A group that is sampled in the background, and its samples so far."""
 
     key: int
-    """A number that identifies the group, and rises in the order of requests."""
+    """The unique number of the group, in the order of requests."""
     draw: Draw
     row: Row
     prompt: tuple[int, ...]
-    """The prompt. Empty for episodes, which have their own."""
+    """The token ids of the prompt. Empty for episodes."""
     done: dict[int, FinishedSample] = field(default_factory=dict)
-    """Maps the index of a sample in the group to the sample, if it is finished."""
+    """The finished samples, by their index in the group."""
 
     def staleness(self, version: int) -> int:
-        """Return how many versions its oldest token is older than `version`."""
+        """Return the number of versions by which the group's oldest token is older than `version`."""
         versions = [oldest for done in self.done.values() for oldest, _ in done.versions]
-        # Environments may have spoilt all of its episodes before anything was sampled.
+        # There are no tokens if all episodes failed in the environment before the first turn.
         return version - min(versions, default=version)
 
     def ordered(self) -> list[FinishedSample]:
@@ -255,30 +260,33 @@ class RequestedGroup:
 
 @dataclass
 class SampledGroups:
-    """Groups of single answers, sampled when a step asks for them. Every rank calls its methods together."""
+    """Groups of single answers, which are sampled when a step asks for them. All ranks call its methods together."""
 
     feed: Feed
     config: GrpoConfig
     rollout: RolloutSampler
     scorer: CompletionScorer
     max_tokens: int
-    """Tokens of a completion at most."""
+    """The largest number of tokens of a completion."""
     template: TurnTemplate | None
-    """Writes dialogues, where answers are dialogues."""
+    """The template of dialogues; None for single answers."""
     evaluated: list[tuple[Item, Verdict]] = field(init=False, default_factory=list)
     """Some completions of the last evaluation on this rank, and their verdicts."""
 
     @property
     def answers(self) -> SampledGroups:
-        """These groups themselves."""
+        """This object, which scores completions; `AsynchronousGroups` has the same attribute."""
         return self
 
     def begin(self) -> None:
-        """Do nothing: no work runs during the updates."""
+        """Do nothing, because there is no sampling in the background."""
 
     def collect(self, version: int, step: int, count_missing: CountMissing) -> list[StepCompletion]:
-        """Return this rank's scored completions of a step: its share of the next rows, and of the refills for groups
-        that teach nothing or for a share of right answers out of its bounds. version: of the weights in training."""
+        """Return this rank's scored completions of a step.
+
+        They are this rank's share of the groups of the next rows, and of refills. Refills replace groups without
+        advantages, and bring the share of right completions into its bounds. version: that of the weights in training.
+        """
         size = self.config.prompts_per_step
         completions = self.sample(self.feed.take(size), step, 0)
         for _ in range(self.config.sampling.refills or 0):
@@ -290,7 +298,7 @@ class SampledGroups:
         return completions
 
     def sample(self, rows: Sequence[Row], step: int, first_group: int) -> list[StepCompletion]:
-        """Return the groups of this rank's share of `rows`, which are numbered from `first_group` on."""
+        """Return the scored completions of this rank's share of `rows`. Groups are numbered from `first_group` on."""
         groups = range(first_group + rank(), first_group + len(rows), world_size())
         return self.answer([rows[group - first_group] for group in groups], groups, step)
 
@@ -308,14 +316,14 @@ class SampledGroups:
         ]
 
     def sampling_params(self, step: int, pass_rate: float | None) -> SamplingParams:
-        """Return how a problem of that measured pass rate is sampled at a step."""
+        """Return the sampling parameters at a step for a problem with this measured pass rate."""
         temperature = self.config.sampling.temperature_for(step, pass_rate)
         return SamplingParams(temperature, 1.0, self.max_tokens, self.rollout.encoder.stop_token_ids)
 
     def score_finished(
         self, groups: Sequence[RequestedGroup], indices: Sequence[int], step: int, usage: Usage
     ) -> list[StepCompletion]:
-        """Return the scored completions of groups that were sampled during the update, numbered by `indices`."""
+        """Return the scored completions of groups that were sampled in the background, numbered by `indices`."""
         temperature = self.config.sampling.temperature_for(0, None)
         answers = [[cast("Completion", done.answer) for done in group.ordered()] for group in groups]
         with interruptible():
@@ -327,22 +335,26 @@ class SampledGroups:
         ]
 
     def finish(self, entered: Collection[int], version: int, step: int) -> dict[str, float]:
-        """Record the groups that were trained on with the weights `version`, and return metrics of the step. There are
-        none for single answers."""
+        """Return an empty dict. Other sources record the ends of a step's groups and return their metrics.
+
+        entered: the positions of the groups that were trained on. version: that of the weights.
+        """
         return {}
 
     def evaluate(
         self, rows: Sequence[Row], positions: Sequence[int], samples: int, sampling: SamplingParams
     ) -> list[CompletionScore]:
-        """Return this many correctness scores of each held-out row, in order. positions: the positions of the rows
-        among all held-out rows."""
+        """Return `samples` correctness scores of each held-out row, in order.
+
+        positions: the positions of the rows in the list of all held-out rows.
+        """
         step = -1 - self.rollout.version
         _, completions = self.rollout.sample(rows, [sampling] * len(rows), step, positions, samples)
         with interruptible():
             scores = self.scorer.score(rows, completions, correctness_only=True)
         answered = [(row, done) for row, group in zip(rows, completions, strict=True) for done in group]
         chosen = random.Random(f"again{step}").sample(range(len(scores)), len(scores))
-        # Half of them right, if possible.
+        # The kept completions are half right and half wrong, if possible.
         chosen = sorted(chosen, key=lambda index: scores[index].correct.passed)
         self.evaluated = [
             (_question(CORRECTNESS, row, done, self.rollout.encoder.decode(done.token_ids)), scores[index].correct)
@@ -356,12 +368,11 @@ class SampledGroups:
         return self.rollout.sync(version)
 
     def score_group(self, members: Sequence[StepCompletion], kind: str, k: int) -> GroupScore:
-        """Return the properties that decide whether a group enters a batch, with advantages of `kind`."""
+        """Return the numbers that decide whether a group enters a batch. kind: the kind of advantage."""
         return score_group([member.segment for member in members], kind, k)
 
     def compared_segments(self, completion: StepCompletion) -> Sequence[Segment]:
-        """Return the segments of a completion that get an advantage, each with the number of the group that it is
-        compared in."""
+        """Return the segments of a completion that get an advantage. Segments with the same group are compared."""
         return [completion.segment]
 
     def trained_segments(
@@ -371,17 +382,17 @@ class SampledGroups:
         return [completion.segment for completion in batch], weighed
 
     def forget_before(self, version: int) -> None:
-        """Do nothing: nothing is kept."""
+        """Do nothing, because no groups are buffered."""
 
     def state(self) -> dict[str, Any]:
-        """Return nothing, because the feed has its own state."""
+        """Return an empty state; the feed saves its state itself."""
         return {}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Do nothing."""
+        """Do nothing, because there is no state."""
 
     def close(self) -> None:
-        """End the processes that judge."""
+        """End the processes that judge completions."""
         self.scorer.close()
 
 
@@ -394,7 +405,10 @@ def score_completion(
     temperature: float,
     versions: Sequence[tuple[int, int]],
 ) -> StepCompletion:
-    """Return one completion of a step. versions: of the weights, and the tokens that each has sampled."""
+    """Return one completion of a step with its segment.
+
+    versions: pairs of a version of the weights and the number of tokens that it sampled, in order.
+    """
     segment = Segment(
         prompt_ids=prompt,
         output_ids=completion.token_ids,
@@ -415,13 +429,13 @@ Bounds = tuple[float, float]
 
 
 def score_group(segments: Sequence[Segment], kind: str, k: int) -> GroupScore:
-    """Score a group's judged completions, with advantages of `kind`.
+    """Return the score of a group's judged completions. kind, k: as in `objective.advantages`.
 
-    `reinforce_pp` compares with the whole batch, where a group that is all right is as telling as any other.
+    With `reinforce_pp`, which compares with the whole batch, every group with a judged completion teaches.
     """
     judged = [(segment.reward, segment.right) for segment in segments if segment.reward is not None]
     teaches = bool(judged)
-    # The differences of equal rewards from their mean need not be 0 to the bit.
+    # Checked first because rounding may give equal rewards advantages that are not exactly 0.
     if kind != "reinforce_pp" and len(set(judged)) < 2:
         teaches = False
     elif kind != "reinforce_pp":
@@ -434,8 +448,8 @@ def score_group(segments: Sequence[Segment], kind: str, k: int) -> GroupScore:
 def choose_groups(groups: Sequence[GroupScore], size: int, bounds: Bounds | None) -> list[int]:
     """Return the indices of the groups that enter a batch of `size` groups, in order.
 
-    The first that teach enter. Where the share of right completions among them is then outside of `bounds`, the group
-    furthest on that side makes room for the spare one that brings the share nearest, as long as one does.
+    The first `size` groups that teach enter. While their share of right completions is outside of `bounds`, the group
+    with the most extreme share on that side is replaced by the spare group that brings the share closest to the bounds.
     """
     teaching = [index for index, group in enumerate(groups) if group.teaches]
     entered, spare = teaching[:size], teaching[size:]
@@ -458,25 +472,29 @@ def choose_groups(groups: Sequence[GroupScore], size: int, bounds: Bounds | None
 
 
 def count_missing_groups(groups: Sequence[GroupScore], size: int, bounds: Bounds | None) -> int:
-    """Count the further groups that are worth sampling for a batch of `size` groups: the missing ones, and groups that
-    would move the share of right completions, which count half."""
+    """Return the number of further groups to sample for a batch of `size` groups.
+
+    These are the missing groups, plus groups that would bring the share of right completions into `bounds`: twice the
+    distance of the share from the bounds, times `size`.
+    """
     entered = [groups[index] for index in choose_groups(groups, size, bounds)]
     distance = _distance(entered, bounds) if bounds and entered else 0.0
     return min(size, size - len(entered) + math.ceil(2 * distance * size))
 
 
 def _distance(groups: Sequence[GroupScore], bounds: Bounds) -> float:
-    """Return how far the share of right completions is outside of its bounds."""
+    """Return the distance of the share of right completions from its bounds, 0 inside of them."""
     share = right_share(groups)
     return max(bounds[0] - share, share - bounds[1], 0.0)
 
 
 def right_share(groups: Sequence[GroupScore]) -> float:
-    """Return the share of all judged completions that are right; 0 if there are none."""
+    """Return the share of right completions among the judged completions of all groups; 0 if none was judged."""
     judged = sum(group.judged for group in groups)
     return sum(group.right for group in groups) / judged if judged else 0.0
 
 
+# The columns of `completions/*.parquet`, described in docs/reference/rollouts.md.
 COMPLETION_SCHEMA = pa.schema(
     [
         ("step", pa.int32()),
@@ -512,8 +530,11 @@ def write_completions(
     encoder: PromptEncoder,
     rank: int = 0,
 ) -> None:
-    """Write completions/step-NNNNNN.parquet, or step-NNNNNN.rank-R.parquet of another rank than the first: each has its
-    own, since to send them all to one would cost more than the step's other messages together."""
+    """Write a rank's completions of a step to completions/step-NNNNNN.parquet, for ranks other than 0 to
+    completions/step-NNNNNN.rank-R.parquet.
+
+    Each rank writes its own file, because gathering texts and tokens on one rank would be slow.
+    """
     path = completions_path(out_dir, step, rank)
     path.parent.mkdir(exist_ok=True)
     records = (
@@ -526,7 +547,7 @@ def write_completions(
 
 
 def completions_path(out_dir: Path, step: int, rank: int) -> Path:
-    """Return the path of the completions of a rank and a step."""
+    """Return the path of a rank's completions of a step."""
     suffix = f".rank-{rank}" if rank else ""
     return out_dir / "completions" / f"step-{step:06d}{suffix}.parquet"
 
@@ -535,7 +556,7 @@ def _record(
     step: int, completion: StepCompletion, segment: Segment, terms: Sequence[Term], encoder: PromptEncoder
 ) -> dict[str, Any]:
     row, score, correct = completion.row, completion.score, completion.score.correct
-    # {"length": {"score": 0.25, "reason": "partial", "added": -0.75}, ...}
+    # Example: {"length": {"score": 0.25, "reason": "partial", "added": -0.75}, ...}
     term_scores = {
         term.name: {"score": verdict.score, "reason": verdict.reason, "added": score.reward.parts[term.name]}
         for term, verdict in zip(terms, score.verdicts, strict=True)

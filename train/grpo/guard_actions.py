@@ -1,8 +1,11 @@
-"""The actions of guards: leave out a step, halve the rate, roll back to a healthy checkpoint, pause, or stop. Every
-action is written to alarms.jsonl with its evidence. Completions of the steps that caused it are copied to quarantine/.
+"""The actions of guards: skip a step, halve the learning rate, roll back to a healthy checkpoint, pause, or stop.
 
-A roll back loads the weights of the checkpoint, and its optimizer if it has one, divides the rate by 4, and continues
-with the next step number and the next rows. So the same weights do not see the same batch again.
+Every action is written to alarms.jsonl with its evidence. The completions of the steps that caused it are copied to
+quarantine/.
+
+A roll-back loads the weights of a checkpoint, and its optimizer state if there is one, and divides the learning rate by
+4. The training continues with the next step number and the next rows, so that the same weights do not see the same
+batch again.
 """
 
 from __future__ import annotations
@@ -36,30 +39,32 @@ from truegold.train.model.saved_states import asked_for, checkpoint_steps, gener
 from truegold.verifiers import GuardError
 
 QUARANTINE = "quarantine"
-"""In the stage's folder: the completions of the batches that raised alarms."""
+"""The folder, in the stage's folder, for the completions of batches that raised alarms."""
 MOST_SKIPS = 3
-"""The most steps that are left out. The next such alarm rolls the run back."""
+"""The largest number of skipped steps. The next alarm that would skip a step rolls the run back."""
 ROLL_BACK_RATE = 4
-"""Each roll back divides the rate by this: three of them nearly make up for a rate a hundred times too high."""
+"""The factor by which each roll-back divides the learning rate. Three roll-backs divide it by 64."""
 SAMPLED = ("pass_rate", "truncated", "repetition", "foreign_script", "not_finite")
-"""Metrics of the sampled completions. At the first step after a roll back, their values should be those from when the
-checkpoint was new."""
+"""Metrics of the sampled completions. After a roll-back they should be about as they were when the checkpoint was
+written."""
 HELDOUT = "heldout_pass_rate"
+"""The metric of the run's held-out rows."""
 HELDOUT_ERROR = "heldout_error"
+"""The metric with its standard error."""
 HELDOUT_FALL = "heldout_fall"
 """The guard of the held-out pass rate."""
 CHANGES: dict[Action, str] = {
     "skip_step": "This batch is not trained on.",
-    "halve_rate": "The learning rate is {rate_factor:g} of the schedule's from now on.",
-    "roll_back": "The weights are those of step {returned_to} again, and the rate {rate_factor:g} of the schedule's.",
+    "halve_rate": "The learning rate is {rate_factor:g} times that of the schedule from now on.",
+    "roll_back": "The weights are those of step {returned_to}, the learning rate {rate_factor:g} times the scheduled.",
 }
-"""Actions that are printed with the alarm. `pause` and `stop` are printed by the error that ends the run."""
+"""Texts that are printed after an alarm. `pause` and `stop` are reported by the error that ends the run."""
 HEALED = 50
-"""Steps without an alarm after which earlier roll backs and left-out steps no longer count."""
+"""The number of steps without an alarm after which earlier roll-backs and skipped steps no longer count."""
 
 
 class Responder:
-    """Watches a training, and acts. Every rank has one; the first rank decides."""
+    """Gives metrics to the guards and takes the actions of their alarms. Every rank has one; rank 0 decides."""
 
     def __init__(
         self, trainer: Trainer, engine: TrainingEngine, checkpoints: Path, first_step: int, progress: Progress
@@ -71,44 +76,44 @@ class Responder:
         self._folder = trainer.out_dir
         off = set(trainer.config.guards.off)
         if any(term.is_correctness and term.weight == 0 for term in trainer.config.reward.terms):
-            # The reward is not meant to be about correctness.
+            # The reward does not measure correctness, so guards that expect that do not apply.
             off |= {"reward_sign", "reward_blind", "update_sign", "nothing_teaches", "nothing_passes"}
         asynchronous = trainer.config.asynchronous
-        # Until then, the short groups of those that were requested at the start finish first.
+        # Of the groups requested at the start, short ones finish first, so the first steps are not typical.
         self.watch = GuardWatch(off, settling=first_step + asynchronous.max_staleness + 1 if asynchronous else 0)
         self._pending: list[Alarm] = []
-        """Alarms of the present step that nothing was done about yet."""
+        """Alarms of the current step whose actions were not taken yet."""
         self._observed: set[str] = set()
-        """Metrics of the present step that were given to the guards."""
+        """Names of metrics of the current step that the guards have already got."""
         self._counts = {"roll_back": 0, "skip_step": 0}
-        """How often each was done since the run healed last."""
+        """The number of times that each action was taken since the last `HEALED` steps without an alarm."""
         self._last_alarm = -HEALED
         """The step of the last alarm."""
         self._heldout: dict[int, tuple[float, float]] = {}
-        """Held-out pass rates with their standard errors, by step. Steps that were rolled back are removed."""
+        """Held-out pass rates with their standard errors, by step. Steps undone by a roll-back are removed."""
         self._best: tuple[int, float] | None = None
         """The step and the held-out pass rate of the best checkpoint."""
         self._sampled: dict[int, dict[str, float]] = {}
-        """The metrics `SAMPLED` of the steps that began with the weights of a checkpoint, by step."""
+        """The metrics `SAMPLED` of steps that began with the weights of a checkpoint, by step."""
         self._rolled_back: tuple[int, int, str] | None = None
-        """The last roll back: its step, the step of the checkpoint, and the metric of the alarm."""
+        """The last roll-back: its step, the step of the checkpoint, and the metric of the alarm."""
         self._finished: tuple[int, bytes] | None = None
-        """The number of finished steps, and the state for their checkpoint apart from weights and optimizer."""
+        """The number of finished steps, and the pickled state for their checkpoint, without weights and optimizer."""
         self._updates = 0
-        """Their optimizer steps."""
+        """The number of optimizer steps of the finished steps."""
         self._spoilt_since: int | None = None
-        """The first of the last steps in a row that were left out as not finite."""
+        """The first step of the latest unbroken series of steps whose loss or gradients were not finite."""
         trainer.may_train = self.may_train
         if rank() == 0:
             path = self._folder / ALARMS
-            # Alarms of the steps that are now taken again are dropped, since they may fire again. An alarm that ended
-            # the run stays, with a note that the run has gone on since.
+            # Alarms of steps that are taken again are dropped, because they may be raised again. An alarm that ended
+            # the run is kept, with a note that the run was resumed.
             kept = [line for line in read_whole_lines(path) if line["step"] < first_step or line["action"] in ENDINGS]
             resumed = [{"resumed_at": first_step, **line} if line["action"] in ENDINGS else line for line in kept]
             write_whole(path, "".join(json.dumps(line) + "\n" for line in resumed).encode())
 
     def evaluated(self, step: int, metrics: Metrics) -> None:
-        """Take in an evaluation of the weights that step `step` begins with, and save them if they are the best."""
+        """Process an evaluation of the weights that step `step` begins with, and save them if they are the best."""
         self._observe(step, metrics)
         rate = metrics.get(HELDOUT)
         if rate is None or any(alarm.metric in (HELDOUT, "evaluation_wrong") for alarm in self._pending):
@@ -120,13 +125,18 @@ class Responder:
                 self.save(step, counts=False)
 
     def may_train(self, step: int, metrics: Metrics) -> bool:
-        """Say whether a batch may be trained on, by the metrics that are known before the update. Alarms are kept, and
-        acted on after the step (`respond`)."""
+        """Return whether a batch may be trained on, by the metrics that are known before the update.
+
+        The actions of alarms are taken after the step (`respond`).
+        """
         self._observe(step, metrics)
         return all(SEVERITY[alarm.action] < SEVERITY["skip_step"] for alarm in self._pending)
 
     def respond(self, step: int, metrics: Metrics) -> None:
-        """Take in the metrics of a whole step, and act on its alarms. Raises GuardError if the run has to end."""
+        """Process the metrics of a finished step, and take the action of its worst alarm.
+
+        Raises GuardError if the run has to end.
+        """
         self._observe(step, {name: value for name, value in metrics.items() if name not in self._observed})
         alarms, self._pending, self._observed = self._pending, [], set()
         values = {"not_finite": 0.0, **derived_metrics(metrics), **metrics}
@@ -149,13 +159,14 @@ class Responder:
         self._act(step, worst, action)
 
     def finish(self, step: int, metrics: Metrics) -> None:
-        """Take in the last evaluation, and roll back where the last weights are dead: they would be exported. Raises
-        GuardError if nothing is left to export but what training began from.
+        """Process the last evaluation, and roll back if the last weights are broken, so that they are not exported.
 
-        They are dead where the evaluation raises a hard alarm, and where the last steps were not finite. Without an
-        evaluation, a guard that would have raised one had the run gone on (`unfinished`) is enough. With one it is not:
-        the evaluation measures the last weights themselves, while the last batches were sampled by weights before them.
-        Weights that do not change are not better for it.
+        The last weights count as broken if the evaluation raises an alarm that rolls back or stops, or if the last
+        steps were not finite. Without an evaluation, an alarm that a guard would soon have raised (`unfinished`) is
+        enough. With an evaluation it is not, because the evaluation measures the last weights themselves, while the
+        last batches were sampled by earlier weights. An exception is the guard `weights_still`, which always counts.
+
+        Raises GuardError if only the weights from the start of the training could be exported.
         """
         self.evaluated(step, metrics)
         alarms, self._pending = self._pending, []
@@ -173,7 +184,7 @@ class Responder:
             self._log(alarm, "warn", {})
 
     def _endings(self, step: int) -> list[Alarm]:
-        """Return alarms for what only the end of a run shows."""
+        """Return the alarms that can only be raised at the end of a run."""
         alarms = [self.watch.untrained(step), self.watch.back_at_start(step, self._rolled_back)]
         if self._spoilt_since is not None:
             spoilt = self.watch.alarm("not_finite", step, 1.0, self._spoilt_since)
@@ -181,20 +192,21 @@ class Responder:
         return [alarm for alarm in alarms if alarm is not None]
 
     def _is_for_nothing(self, alarm: Alarm) -> bool:
-        """Say whether a run that ends with an alarm has nothing to export: it has trained nothing, or returns to where
-        it began."""
+        """Return whether a run that ends with this alarm has nothing to export: it trained nothing, or would return to
+        the weights of its start."""
         return alarm.action == "stop" or not self._last_healthy(alarm)
 
     def save(self, step: int, *, counts: bool = True) -> None:
-        """Write a checkpoint, and remove old ones (`kept_checkpoints`). counts: whether a killed run continues from it.
-        Otherwise only its weights are written.
+        """Write a checkpoint and remove old ones (`kept_checkpoints`).
+
+        counts: whether a killed run continues from this checkpoint. If false, only the weights are written.
         """
         kept = self._kept(step)
         self._sampled = {taken: values for taken, values in self._sampled.items() if taken in kept or taken >= step - 1}
         self._write(step, {**self._trainer.state(), "guards": self.state()}, kept, None, counts)
 
     def _kept(self, step: int) -> set[int]:
-        """Return the checkpoints that are kept after this step: for roll backs, or because the user wants them."""
+        """Return the steps of the checkpoints that are kept after this step: for roll-backs, or by `save_every`."""
         steps = {*checkpoint_steps(self._checkpoints), step}
         config = self._trainer.config
         asked = sorted({*asked_for(self._checkpoints), *({step} if config.saves(step) else ())})
@@ -212,14 +224,14 @@ class Responder:
     ) -> None:
         config = self._trainer.config
         card = render_weights_card(config, step) if config.saves(step) else None
-        # After the last step nothing is trained any more.
+        # After the last step the optimizer state is not needed any more.
         optimizer = counts and step < config.steps
         self._engine.save(
             self._checkpoints, step, state, kept, random_states, counts=counts, optimizer=optimizer, card=card
         )
 
     def remember(self, step: int) -> None:
-        """Store the present state for the checkpoint of this many finished steps."""
+        """Keep the current state in memory, for a checkpoint after `step` finished steps (`save_finished`)."""
         state = {**self._trainer.state(), "guards": self.state()}
         self._finished = (step, pickle.dumps((state, generator_states())))
         self._updates = self._trainer.updater.steps
@@ -230,8 +242,10 @@ class Responder:
         return self._finished is not None and self._updates == self._trainer.updater.steps
 
     def save_finished(self, first_step: int) -> int:
-        """Write a checkpoint of the finished steps, unless there is one, and return their number. first_step: the first
-        step since the start."""
+        """Write a checkpoint of the finished steps, unless it exists, and return their number.
+
+        first_step: the number that is returned if no step has finished since the run was started or resumed.
+        """
         if self._finished is None:
             return first_step
         step, remembered = self._finished
@@ -241,7 +255,7 @@ class Responder:
         return step
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps."""
+        """Return the state for a checkpoint."""
         return {
             "watch": self.watch.state(),
             "lr": self._trainer.config.optimizer.lr,
@@ -255,9 +269,9 @@ class Responder:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a checkpoint's state."""
+        """Continue from the state of a checkpoint."""
         self.watch.restore(state["watch"])
-        # If the user has changed the rate since, the new rate replaces the one that guards have lowered.
+        # If the user has changed the learning rate, the guards' reduction of the old one no longer applies.
         if state["lr"] == self._trainer.config.optimizer.lr:
             self._engine.rate_factor = state["rate_factor"]
         self._counts, self._last_alarm = dict(state["counts"]), state["last_alarm"]
@@ -267,13 +281,16 @@ class Responder:
         self._rolled_back = None if state["returned"] is None else tuple(state["returned"])
 
     def _observe(self, step: int, metrics: Metrics) -> None:
-        """Give metrics to the guards; the alarms of the first rank are everybody's."""
+        """Give metrics to the guards. All ranks use the alarms of rank 0."""
         self._observed |= set(metrics)
         self._pending += gathered(self.watch.observe(step, metrics))[0]
 
     def _escalate(self, action: Action) -> Action:
-        """Return the action, or the next harder one where it has been taken as often as it may; a warning in place of
-        one that is switched off."""
+        """Return the action to take for an alarm's action.
+
+        It is the next more severe action if the limit of skipped steps or roll-backs is reached, and a warning if the
+        action is switched off.
+        """
         if action == "skip_step" and self._counts["skip_step"] >= MOST_SKIPS:
             action = "roll_back"
         if action == "roll_back" and self._counts["roll_back"] >= self._trainer.config.guards.roll_backs:
@@ -281,8 +298,11 @@ class Responder:
         return "warn" if action in self._trainer.config.guards.off else action
 
     def _rule_out_policy(self, alarm: Alarm) -> Alarm:
-        """Return an alarm that stops the run where healthy weights are as wrong straight after a roll back to them as
-        the later ones were: then something else than the policy has changed. Else return the alarm itself."""
+        """Return the alarm, or a stop if the policy cannot be its cause.
+
+        The cause is not the policy if the same metric is wrong in the first step after a roll-back, although the
+        weights of the checkpoint had a healthy value before.
+        """
         if self._rolled_back is None or alarm.action not in ("roll_back", "skip_step"):
             return alarm
         rolled_back, target, metric = self._rolled_back
@@ -291,16 +311,21 @@ class Responder:
         if not came_back_at_once or not self._was_healthy(target, alarm) or is_off:
             return alarm
         causes = (
-            f"not the policy: its weights of step {target} had {self._sampled[target][metric]:.3g}, and are as wrong "
-            "as the later ones straight after the return to them; golds, prompts, the verifier, the sampling engine, "
-            "or completions that belong to other prompts have changed"
+            f"not the policy: the weights of step {target} had {self._sampled[target][metric]:.3g} before, and after "
+            "the roll-back to them the value is as wrong as that of the later weights; golds, prompts, the verifier, "
+            "the sampling engine or the order of completions have changed"
         )
-        remedy = "Compare completions/ of these steps with those before: prompt, gold, completion and verdict."
+        remedy = (
+            "Compare prompt, gold, completion and verdict in completions/ of these steps with those of earlier steps."
+        )
         return replace(alarm, guard=NOT_THE_POLICY, action="stop", causes=causes, remedy=remedy)
 
     def _rule_out_evaluation(self, alarm: Alarm, target: int | None) -> Alarm:
-        """Evaluate healthy weights again, after a return to them since the held-out pass rate has fallen. Return an
-        alarm that says so where they are as wrong as the later ones were, else the alarm itself."""
+        """Return the alarm, or a stop if a fall of the held-out pass rate was not caused by the policy.
+
+        After a roll-back the weights of the checkpoint are evaluated again. If their held-out pass rate is as low as
+        that of the later weights, the evaluation has changed, not the policy.
+        """
         before = self._heldout.get(target) if target is not None else None
         if alarm.guard != HELDOUT_FALL or before is None or NOT_THE_POLICY in self._trainer.config.guards.off:
             return alarm
@@ -308,17 +333,15 @@ class Responder:
         if rate is None or rate >= alarm.threshold:
             return alarm
         causes = (
-            f"not the policy: its weights of step {target} passed {before[0]:.3g} of the held-out rows, and pass "
-            f"{rate:.3g} straight after the return to them; held-out rows, their golds or prompts, the verifier or how "
-            "evaluations are sampled have changed"
+            f"not the policy: the weights of step {target} passed {before[0]:.3g} of the held-out rows before, and "
+            f"{rate:.3g} after the roll-back to them; the held-out rows, their golds or prompts, the verifier or the "
+            "sampling of evaluations have changed"
         )
-        remedy = (
-            "Compare the held-out rows, and what is sampled and judged of them, with those of the first evaluation."
-        )
+        remedy = "Compare the held-out rows, their completions and verdicts with those of the first evaluation."
         return replace(alarm, guard=NOT_THE_POLICY, action="stop", causes=causes, remedy=remedy)
 
     def _was_healthy(self, step: int, alarm: Alarm) -> bool:
-        """Say whether the alarm's metric was within its bound at a step; False if that is not known."""
+        """Return whether the alarm's metric was within its bound at a step; False if it was not recorded."""
         value = self._sampled.get(step, {}).get(alarm.metric)
         if value is None:
             return False
@@ -326,7 +349,7 @@ class Responder:
         return value >= alarm.threshold if is_too_low else value <= alarm.threshold
 
     def _act(self, step: int, alarm: Alarm, action: Action) -> None:
-        """Do the action of an alarm, and log it. Raises GuardError for `pause` and `stop`."""
+        """Take the action of an alarm and log it. Raises GuardError for `pause` and `stop`."""
         if action in self._counts:
             self._counts[action] += 1
         if action == "warn":
@@ -350,7 +373,7 @@ class Responder:
         """Write a checkpoint and end the run. Raises GuardError."""
         self.save(step + 1)
         self._log_change(alarm, "pause", evidence)
-        raise GuardError(f"{alarm.line()} The run is paused; the same command goes on.", alarm.remedy, alarm.guard)
+        raise GuardError(f"{alarm.line()} The run is paused; the same command continues it.", alarm.remedy, alarm.guard)
 
     def _stop(self, alarm: Alarm, evidence: Mapping[str, Any]) -> NoReturn:
         """End the run at its last healthy checkpoint. Raises GuardError."""
@@ -365,22 +388,24 @@ class Responder:
         raise GuardError(f"{alarm.line()} The run has stopped.", alarm.remedy, alarm.guard)
 
     def _last_healthy(self, alarm: Alarm) -> int | None:
-        """Return the step of the checkpoint to roll back to: the best one where the held-out pass rate has fallen, else
-        the newest one from before the trouble, or None if there is none."""
+        """Return the step of the checkpoint to roll back to, or None if there is none.
+
+        After a fall of the held-out pass rate it is the best checkpoint, else the newest one before the alarm's cause.
+        """
         steps = checkpoint_steps(self._checkpoints)
         if alarm.metric == HELDOUT and self._best is not None and self._best[0] in steps:
             return self._best[0]
         return healthy_checkpoint(steps, alarm.since)
 
     def _roll_back(self, step: int, alarm: Alarm) -> int | None:
-        """Return to the last healthy checkpoint with a lower rate. Return its step, or None if there is none."""
+        """Load the last healthy checkpoint and lower the learning rate. Return its step, or None if there is none."""
         target = self._last_healthy(alarm)
         if target is None:
             return None
         barrier()
         self._finished = None
         state = self._engine.return_to(self._checkpoints, target)
-        # Pass rates from the discarded policy are forgotten. The stream of rows continues.
+        # Pass rates of the discarded policy are reset. The stream of rows continues.
         self._trainer.feed.unlearn(state)
         self._engine.rate_factor /= ROLL_BACK_RATE
         self._trainer.version += 1
@@ -414,11 +439,11 @@ class Responder:
         return names
 
     def _log_change(self, alarm: Alarm, action: Action, evidence: Mapping[str, Any]) -> None:
-        """Log an action that is more than a warning, with the rate that the run has now."""
+        """Log an action other than a warning, with the current factor of the learning rate."""
         self._log(alarm, action, {**evidence, "rate_factor": self._engine.rate_factor})
 
     def _log(self, alarm: Alarm, action: Action, evidence: Mapping[str, Any]) -> None:
-        """Write an alarm and its action to alarms.jsonl, and print a change."""
+        """Write an alarm and its action to alarms.jsonl, and print the alarm if it changes the run (`CHANGES`)."""
         if rank() != 0:
             return
         record = {**asdict(alarm), "action": action, **evidence}

@@ -1,9 +1,9 @@
-"""Checks that prompts are written as they were before: in the profile, and in the run that a checkpoint is of.
+"""Checks that the token ids of prompts have not changed since the profile, or since the run was stopped.
 
-    profile        <|im_start|>user What is 1+1? ...          sampled, and its pass rates measured
-    training now   <|im_start|>system You are ... user ...    stopped: the pass rates are those of another prompt
+    profile     <|im_start|>user What is 1+1? ...          pass rates were measured with this prompt
+    training    <|im_start|>system You are ... user ...    error: the pass rates do not hold for this prompt
 
-A chat template or a tokenizer that does something else after an update of a library would go unnoticed otherwise.
+They find, for example, a chat template or tokenizer that was changed by a library update.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ DIALOGUE: tuple[Message, ...] = (
     },
     {"role": "tool", "content": "7", "name": "add", "tool_call_id": "functions.add:0"},
 )
-"""A dialogue with all that templates are known to change: thoughts of earlier turns, and one before a tool call."""
+"""A dialogue with the parts that chat templates treat differently: thinking in earlier turns and before a tool call."""
 COMPARED = 64
-"""How many rows are compared: a difference is one of template or tokenizer, and shows in every row."""
+"""The number of compared rows. A few are enough, because a changed template or tokenizer changes all prompts."""
 
 
 def compare_with_profile(
     rows: Sequence[Row], samples: Path | None, encoder: ChatEncoder, guards_off: Collection[str]
 ) -> None:
-    """Compare the token ids of the first rows' prompts with those that the profile sampled from, if there is one.
+    """Raise GuardError if the prompts of the first rows have other token ids than in the profile.
 
-    samples: the profile's. Raises GuardError if a prompt differs: pass rates, the selection and the limit of tokens
-    would be those of other prompts.
+    Then the profile's pass rates, the selection and the limit of tokens would not hold. samples: the samples of the
+    profile; without them nothing is compared.
     """
     if samples is None or PROMPTS in guards_off:
         return
@@ -71,43 +71,42 @@ def compare_with_profile(
             f"The prompt of {row['source']}:{row['source_row']} has {len(now)} tokens, and had {len(before)} in the "
             f"profile. From token {position} on they differ: {_text_around(encoder, before, position)} in the profile, "
             f"{_text_around(encoder, now, position)} now.",
-            "Give train and profile the same chat and model, and profile again; or put `prompts` into "
-            "train.guards.off where this is meant.",
+            "Set the same chat and model for train and profile, and profile again; or, if the difference is intended, "
+            "add `prompts` to train.guards.off.",
             PROMPTS,
         )
 
 
 def digest_prompts(rows: Sequence[Row], encoder: ChatEncoder, template: TurnTemplate | None) -> str:
-    """Return a digest of the prompts of rows and, where answers are dialogues (`template`), of each prompt in
-    `DIALOGUE`."""
+    """Return a digest of the prompts of rows, and with a `template` of dialogues also of each prompt in `DIALOGUE`."""
     ids = [tuple(encode_row(encoder, row)) for row in rows]
     texts = [text for length in range(1, len(DIALOGUE) + 1, 2) if (text := _rendered(template, DIALOGUE[:length]))]
     return hashlib.sha256(json.dumps([ids, texts]).encode()).hexdigest()
 
 
 def _rendered(template: TurnTemplate | None, messages: Sequence[Message]) -> str | None:
-    """Return the text of messages, or the template's reason to refuse them; None without a template."""
+    """Return the rendered text of messages, or the template's error message; None without a template."""
     if template is None:
         return None
     try:
         return template.render(messages)
     except ConfigError as error:
-        # A refusal is compared like a text: it must not change either.
+        # An error is compared like a text, because it must not change either.
         return str(error)
 
 
 def check_prompts_have_stayed(before: str | None, now: str, guards_off: Collection[str]) -> None:
-    """Raise GuardError if prompts are written otherwise than in the run that wrote the checkpoint.
+    """Raise GuardError if the digest of prompts differs from the one in the checkpoint.
 
-    before: the checkpoint's digest, None for one that has none.
+    before: the digest in the checkpoint, or None if it has none.
     """
     if before is None or before == now or PROMPTS in guards_off:
         return
     raise GuardError(
-        "The prompts of this training are written otherwise than when it was stopped: the chat template or the "
-        "tokenizer does something else now, as after an update of a library.",
-        "Go on with the versions that it began with, or begin again in another run; or put `prompts` into "
-        "train.guards.off where this is meant.",
+        "The prompts of this training have changed since it was stopped: the chat template or the tokenizer gives "
+        "other tokens now, for example after an update of a library.",
+        "Install the library versions that the run began with, or start a new run; or, if the change is intended, add "
+        "`prompts` to train.guards.off.",
         PROMPTS,
     )
 
@@ -115,36 +114,35 @@ def check_prompts_have_stayed(before: str | None, now: str, guards_off: Collecti
 def check_exported(
     folder: Path, engine: TrainingEngine, chat: ChatConfig, rows: Sequence[Row], encoder: ChatEncoder
 ) -> None:
-    """Compare an exported checkpoint with the weights in training, and the prompts that it writes with those of the
-    training. Raises GuardError if they differ."""
+    """Raise GuardError if an exported checkpoint has other weights, or writes other prompts, than the training."""
     engine.check_export(folder)
     refuse_export(folder, _export_differs(folder, chat, rows, encoder))
 
 
 def _export_differs(folder: Path, chat: ChatConfig, rows: Sequence[Row], encoder: ChatEncoder) -> str | None:
-    """Return why an exported checkpoint does not write the prompts of rows as the training did, or None if it does."""
+    """Return the reason why an exported checkpoint writes other prompts than the training, or None if it does not."""
     try:
         exported = load_encoder(folder, chat)
     except Exception as error:
         return f"its tokenizer cannot be loaded ({str(error).strip().splitlines()[0][:200]})"
     compared = rows[:COMPARED]
     if exported.stop_token_ids != encoder.stop_token_ids:
-        return f"it ends completions with {exported.stop_token_ids}, and the training did with {encoder.stop_token_ids}"
+        return f"its stop tokens are {exported.stop_token_ids}, those of the training {encoder.stop_token_ids}"
     is_same = digest_prompts(compared, exported, None) == digest_prompts(compared, encoder, None)
     return None if is_same else "its tokenizer or chat template writes other prompts"
 
 
 def _text_around(encoder: ChatEncoder, ids: tuple[int, ...], position: int) -> str:
-    """Return the text of some tokens before and after a position."""
+    """Return the quoted text of a few tokens before and after a position."""
     text = encoder.tokenizer.decode(ids[max(position - 3, 0) : position + 5], skip_special_tokens=False)
     return f"{text!r}"
 
 
 def check_prompts(prompts: Sequence[Sequence[int]], bos: int | None) -> None:
-    """Raise InputError if a prompt begins with two BOS tokens: one of its text and one of the tokenizer."""
+    """Raise InputError if a prompt begins with two BOS tokens: one from its text and one from the tokenizer."""
     doubled = sum(bos is not None and list(ids[:2]) == [bos, bos] for ids in prompts)
     if doubled:
         raise InputError(
             f"Double BOS: {doubled} of {len(prompts)} prompts begin with two BOS tokens.",
-            "Take the BOS token out of the prompts' text, or set chat.use_template: false.",
+            "Remove the BOS token from the prompts' text, or set chat.use_template: false.",
         )

@@ -1,11 +1,11 @@
-"""Self-distillation: the policy that is shown another right completion of the group is its own teacher.
+"""Self-distillation: the teacher is the policy itself with another right completion of the group in its prompt.
 
-    a group of 4, the second and the third right
-    completion   0   1   2   3
-    is shown     1   2   1   1
+    a group of 4 completions, of which 1 and 2 are right
+    completion                             0   1   2   3
+    shown in the prompt of its teacher     1   2   1   1
 
-How far the policy is from that teacher is added to the loss (`objective.self_distillation`), token by token, so that
-also within a wrong completion it learns where it went wrong.
+The divergence of the policy from the teacher is added to the loss at each token (`objective.self_distillation`). So the
+policy also learns which tokens of a wrong completion were wrong.
 """
 
 from __future__ import annotations
@@ -23,17 +23,16 @@ from truegold.train.model.segment import Segment
 def self_teachers(
     completions: Sequence[StepCompletion], encoder: PromptEncoder, template: str, longest: int
 ) -> list[Segment | None]:
-    """Return a teacher of each completion, in order: the same output after a prompt that shows another right one.
+    """Return the teacher's segment for each completion: the same output after a prompt with another right completion.
 
-    None if no other completion of the group is right, and where the teacher's prompt and output have more than
-    `longest` tokens. template: the teacher's prompt, with {prompt} and {solution}. The completions of a group are on
-    one rank.
+    It is None if no other completion of the group is right, or if the teacher's prompt and output have more than
+    `longest` tokens. completions: whole groups. template: the teacher's prompt, with {prompt} and {solution}.
     """
     teachers: dict[int, Segment] = {}
     for group in group_completions(completions):
         right = [position for position, member in enumerate(group) if member.segment.right]
         prompts: dict[int, tuple[int, ...]] = {}
-        """By the position of the completion that is shown."""
+        """The teacher's prompts, by the position of the shown completion."""
         for position, member in enumerate(group):
             shown = _other_right(right, position)
             if shown is None:
@@ -49,7 +48,7 @@ def self_teachers(
 
 
 def _other_right(right: Sequence[int], position: int) -> int | None:
-    """Return the next right position after a completion's own, else the first one before it, or None if it is alone."""
+    """Return the next position in `right` after `position`, else the first one before it, or None if there is none."""
     later = [other for other in right if other > position]
     earlier = [other for other in right if other < position]
     return next(iter([*later, *earlier]), None)

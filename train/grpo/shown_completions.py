@@ -1,9 +1,9 @@
-r"""Shows a step's completions to people: a few on the terminal, more as a table in the trackers.
+r"""Examples of a step's completions: a few lines on the terminal, and a table in the trackers.
 
     step 12: right (match), reward 1, gold 72 | Natalia sold clips to 48 of her ... | 48/2 = 24 ... \boxed{72}
 
-Right and wrong completions alternate: of two that are shown, one is right and one wrong if the step has both. They are
-read from `completions/`, which has the samples of the first rank.
+Right and wrong completions alternate, as long as the step has both. They are read from the file of rank 0 in
+`completions/`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from truegold.train.config.grpo import ShownConfig
 from truegold.train.model.training_log import MetricsLog
 
 COLUMNS = tuple("prompt completion gold extracted score reason reward advantage truncated trained version id".split())
-"""The columns of the table."""
+"""The columns of the table in the trackers."""
 PROMPT_CHARS, START_CHARS, END_CHARS = 70, 40, 110
-"""Characters that the terminal shows of a prompt, of a completion's start, and of its end, where the answer stands."""
+"""The number of characters of a prompt, of the start and of the end of a completion on the terminal."""
 
 
 def show_completions(out_dir: Path, step: int, config: ShownConfig, log: MetricsLog, progress: Progress) -> None:
-    """Show the completions of a step that was just taken, where it is due. For the first rank."""
+    """Print completions of a finished step and write them to the trackers, every `config.every` steps. Rank 0 only."""
     if not config.every or step % config.every:
         return
     rows = choose_completions(out_dir / "completions" / f"step-{step:06d}.parquet", max(config.shown, config.rows))
@@ -38,7 +38,7 @@ def show_completions(out_dir: Path, step: int, config: ShownConfig, log: Metrics
 
 
 def choose_completions(path: Path, most: int) -> list[dict[str, Any]]:
-    """Return this many completions of a step's file at most, right and other ones in turn."""
+    """Return at most `most` completions of a step's file, right completions alternating with all others."""
     sampled = pl.read_parquet(path, columns=list(COLUMNS))
     is_right = sampled["score"].eq_missing(1.0)
     right, others = (sampled.filter(kind).head(most).to_dicts() for kind in (is_right, ~is_right))
@@ -46,7 +46,7 @@ def choose_completions(path: Path, most: int) -> list[dict[str, Any]]:
 
 
 def describe_completion(step: int, row: Mapping[str, Any]) -> str:
-    """Return the line of a completion."""
+    """Return the line on the terminal for a completion."""
     score = row["score"]
     verdict = {None: "not judged", 1.0: "right", 0.0: "wrong"}.get(score) or f"score {score:g}"
     reward = "none" if row["reward"] is None else f"{row['reward']:.3g}"
@@ -58,6 +58,6 @@ def describe_completion(step: int, row: Mapping[str, Any]) -> str:
 
 
 def _shorten(text: str, start: int, end: int) -> str:
-    """Return the start and the end of a text on one line; of what a terminal would act on, symbols."""
+    """Return the start and the end of a text on one line, with symbols in place of control characters."""
     line = visible(" ".join(text.split()))
     return line if len(line) <= start + end + 5 else f"{line[:start]} ... {line[len(line) - end :]}".rstrip()

@@ -1,7 +1,7 @@
-"""The stage `train`: GRPO and its family on a curated set. A step is in `step`.
+"""The stage `train`: GRPO and related methods on a curated set. The module `step` has a single step.
 
-The plan of a run imports this module for the function's version, so what loads torch, vLLM and DeepSpeed is imported
-inside of the function.
+Planning a run imports this module for the stage's version. So modules that load torch, vLLM or DeepSpeed are imported
+inside functions.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,25 +28,26 @@ if TYPE_CHECKING:
     from truegold.train.grpo.step import Trainer
 
 CHECKPOINTS = "checkpoints"
-"""Stays in the stage's folder: everything needed to go on training from the last step."""
+"""The folder, in the stage's folder, with everything that is needed to continue the training."""
 
 REWORDED_SHOWN = 5
-"""Held-out rows that are named of those that are trained on in other words."""
+"""The largest number of printed lines about held-out rows that are reworded training rows."""
 
 PROBE_POOL = 256
-"""The probe's prompts are chosen among those of this many rows."""
+"""The number of rows from whose prompts the probe chooses."""
 
 
 @stage_function(version=15, isolated=True, judges="rows", tunable=TUNABLE_GRPO)
 def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Train a model on selected rows.
 
-    inputs: `model`, `rows` (selected), `heldout` and `reserve`; `evaluation NAME` of each named set; `samples` of the
-    profile and the `distilled` positives of `synth`, if there are any.
+    inputs: `model`, `rows` (selected), `heldout` and `reserve`; `evaluation NAME` for each named evaluation set; if
+    they exist, `samples` of the profile and the `distilled` positives of `synth`.
 
     Writes checkpoint/ (a normal Hugging Face checkpoint), metrics.jsonl, settings.jsonl, tensorboard/, completions/,
-    alarms.jsonl, quarantine/, pass_rates.parquet (what it has learnt of each row), and checkpoints/: of the last step
-    and the best, those of `save_every`, and while it is unfinished what a killed run goes on from.
+    alarms.jsonl, quarantine/, pass_rates.parquet (the posterior pass rate of each row at the end) and checkpoints/.
+    checkpoints/ has the weights of the last and the best step and of `save_every`, and the state from which a killed
+    run continues.
     """
     progress.start("loading vLLM")
     from truegold.train.grpo import start_checks
@@ -74,7 +76,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     advice = advise(config, encoder, model_type, evaluation)
     for line in (*data.reworded[:REWORDED_SHOWN], *advice):
         progress.note(line)
-    # vLLM takes its share of a GPU that is free yet, and sleeps while the trainer takes what it needs.
+    # vLLM starts first, while the GPU is still free, and sleeps while the trainer is loaded.
     init_distributed(progress.note)
     sampler = build_rollout_engine(inputs["model"], config, progress.note)
     progress.start("loading the trainer")
@@ -85,7 +87,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     objective = resolve_loss(config.objective, engine.causal_lm.config)
     config = config.model_copy(update={"objective": objective})
     reference = FrozenPolicy(inputs["model"], config.optimizer, engine.device) if objective.kl.weight else None
-    # Only now, since vLLM and what is checked above seed and use the generators that this restores.
+    # This restores random generators, so it comes after vLLM and the checks above, which use them.
     first_step, state = engine.load(out_dir / CHECKPOINTS) or (0, None)
     probe = Probe(sampler, engine, config, [ids[: probe_length(sampler)] for ids in prompts[-config.probe.prompts :]])
     rollout = RolloutSampler(sampler, encoder, engine, config.seed, probe)
@@ -129,14 +131,16 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
 
 
 def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Progress) -> None:
-    """Take all steps from `first_step` on, with evaluations, metrics, checkpoints and guards. Raises Preempted if a
-    signal ends it, and SetupError where the disk is full, or where an update has no room on its GPU."""
+    """Take all steps from `first_step` on, with evaluations, metrics, checkpoints and guards.
+
+    Raises Preempted if a signal ends the run, SetupError if the disk is full or an update does not fit on its GPU.
+    """
     from torch import OutOfMemoryError
 
     from truegold.pipeline.running.disk import is_full
     from truegold.train.grpo.feed import KnownRate
     from truegold.train.model.distributed import rank, world_size
-    from truegold.train.model.ending import EndAsked, end_if_asked, ended, full_disk, listening
+    from truegold.train.model.ending import EndAsked, end_if_asked, ended, full_disk, listening, save_on_full_gpu
     from truegold.train.model.engine import NoRoomError
 
     config, out_dir = trainer.config, trainer.out_dir
@@ -149,7 +153,7 @@ def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Pr
     ):
         trainer.groups.begin()
         if first_step == 0:
-            # There has to be something to return to from the first step on.
+            # A checkpoint for roll-backs from the first step on.
             responder.save(0)
         try:
             for step in range(first_step, config.steps):
@@ -162,20 +166,20 @@ def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Pr
             if rank() == 0:
                 write_rows(out_dir / "pass_rates.parquet", trainer.feed.known_rates(), arrow_schema(KnownRate))
         except EndAsked:
-            progress.start("saving what is finished")
+            progress.start("saving a checkpoint of the finished steps")
             raise ended(responder.save_finished(first_step)) from None
         except (OSError, RuntimeError, NoRoomError) as error:
-            # One rank alone cannot save: the others do not know of its error.
+            # With several ranks a checkpoint cannot be saved, because other ranks do not know of the error.
             if world_size() == 1 and responder.may_save:
                 if isinstance(error, (NoRoomError, OutOfMemoryError)):
-                    responder.save_finished(first_step)
+                    save_on_full_gpu(partial(responder.save_finished, first_step), progress.note)
                 elif is_full(error):
                     raise full_disk(out_dir, responder.save_finished(first_step)) from error
             raise
 
 
 def _take_step(trainer: Trainer, responder: Responder, log: MetricsLog, step: int, progress: Progress) -> None:
-    """Take one step, with the work before and after it. Raises EndAsked if a signal has asked for the end."""
+    """Take one step with its evaluation, metrics, guards and checkpoint. Raises EndAsked after a signal to end."""
     from truegold.train.grpo.shown_completions import show_completions
     from truegold.train.model.distributed import rank
     from truegold.train.model.ending import end_if_asked
@@ -196,7 +200,7 @@ def _take_step(trainer: Trainer, responder: Responder, log: MetricsLog, step: in
     progress.advance(1, f"pass rate {metrics['pass_rate'] or 0:.3f}")
     end_if_asked()
     if (step + 1) % config.checkpoint_every == 0 or step + 1 == config.steps:
-        # A run that goes on from the checkpoint gives the sampler its weights, and so does this one.
+        # A resumed run sends the sampler the checkpoint's weights, so this run does it too.
         trainer.update_sampler()
         responder.save(step + 1)
     elif config.saves(step + 1):
@@ -204,6 +208,7 @@ def _take_step(trainer: Trainer, responder: Responder, log: MetricsLog, step: in
 
 
 def _pass_rate_facts(out_dir: Path) -> dict[str, Any]:
+    """Return the first and last pass rate and evaluation, for the stage's record."""
     from truegold.train.grpo.evaluation import evaluated_rates
 
     lines = read_whole_lines(out_dir / "metrics.jsonl")

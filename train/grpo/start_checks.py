@@ -1,12 +1,9 @@
-"""Settles what a training needs before its first step: its rows, its limit of tokens, and how held-out rows are
-sampled.
+"""Rows and defaults of a training that are determined before its first step.
 
-    rows          without those whose prompt leaves no room for a right answer
-    heldout       without those whose prompt is trained on, too; so are the named sets of the evaluation
-    max_tokens    as configured, or a little above what right completions of the profile needed
-    evaluation    as configured, or as the checkpoint's generation_config.json has it
-
-The rollouts' sampling has nothing to settle: only its temperature can be set (`config.grpo`).
+rows          rows whose prompt leaves room for a right answer within the engine's context
+heldout       held-out rows and rows of evaluation sets whose prompt is not trained on
+max_tokens    as configured, or a little above the lengths of right completions in the profile
+evaluation    sampling of held-out rows, as configured or as in the checkpoint's generation_config.json
 """
 
 from __future__ import annotations
@@ -33,9 +30,10 @@ from truegold.train.grpo.evaluation import EvaluationRows, read_set
 from truegold.verifiers import InputError, Reason
 
 FALLBACK_MAX_TOKENS = 512
-"""The longest completion where the profile has no right one."""
+"""The longest completion, in tokens, if the profile has no right completion."""
 PLAIN_SAMPLING = {"temperature": 1.0, "top_p": 1.0, "top_k": 0}
-"""Sampling from the model's own distribution, by the names of the configuration and of generation_config.json."""
+"""The settings of sampling from the model's own distribution. The configuration and generation_config.json use the same
+names."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +50,9 @@ class EvalSampling:
 def choose_max_tokens(config: SamplingConfig, samples: Path | None, longest: int) -> tuple[int, str]:
     """Return the longest completion of a rollout, in tokens, and the reason, such as "configured".
 
-    samples: the profile's. longest: prompt plus completion that the engine takes. Raises InputError for a configured
-    limit that is wildly above what right completions need: completions that ramble on to it cost time, and teach
-    length.
+    samples: the samples of the profile. longest: the engine's limit for prompt plus completion. Raises InputError if
+    the configured limit is far above the lengths of right completions, because completions that reach it take much
+    time and teach the policy to be long.
     """
     lengths: dict[int, int] = dict(_right_lengths(samples)["length"].value_counts().iter_rows())
     configured, proposed = config.max_tokens, propose_max_tokens(lengths)
@@ -62,8 +60,8 @@ def choose_max_tokens(config: SamplingConfig, samples: Path | None, longest: int
         if is_wildly_above_need(configured, lengths) and not config.allow_long:
             raise InputError(
                 f"train.sampling.max_tokens is {configured}, while 99.5 % of the profile's right completions end "
-                f"within {quantile_length(lengths)} tokens: what runs on to the limit would take most of the time.",
-                f"Leave it out ({proposed} then), or set train.sampling.allow_long where answers are to grow.",
+                f"within {quantile_length(lengths)} tokens: completions up to the limit would take most of the time.",
+                f"Leave it out (the default is {proposed}), or set train.sampling.allow_long for longer answers.",
             )
         return configured, "configured"
     if samples is None:
@@ -75,8 +73,11 @@ def choose_max_tokens(config: SamplingConfig, samples: Path | None, longest: int
 
 
 def unread_in_profile(samples: Path | None) -> dict[str, float | None]:
-    """Return `profile_unread`, the share of the profile's samples that end in a form which is not read, among
-    `profile_ended` that ended by themselves; nothing without a profile."""
+    """Return the share of unread answers in the profile. Returns an empty dict without samples.
+
+    profile_ended    the number of samples that ended by themselves
+    profile_unread   the share of them whose answer the verifier could not read
+    """
     if samples is None:
         return {}
     ended = pl.scan_parquet(samples).filter(pl.col("finish_reason") == "stop")
@@ -87,22 +88,22 @@ def unread_in_profile(samples: Path | None) -> dict[str, float | None]:
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """The rows of a training, without those that it cannot use."""
+    """The usable rows of a training."""
 
     rows: list[Row]
     reserve: list[Row]
     heldout: list[Row]
     rows_in: int
-    """Selected rows that were read."""
+    """The number of selected rows that were read."""
     skipped: dict[str, int]
-    """How many were left out, by reason."""
+    """The number of rows that were left out, by reason."""
     evaluation_sets: Mapping[str, Sequence[Row]]
-    """Maps the name of a further held-out set to its rows."""
+    """The rows of further evaluation sets, by name."""
     reworded: list[str] = field(default_factory=list)
-    """A line for each held-out row that was left out since it is trained on in other words."""
+    """A line for each held-out row that was left out because it rewords a training row."""
 
     def evaluation_rows(self, config: EvaluationConfig) -> EvaluationRows:
-        """Return what is evaluated: of each set the first rows, the run's own first."""
+        """Return the rows to evaluate: the first `config.problems` of each set, the run's held-out rows first."""
         sets = {HELDOUT_SET: self.heldout, **self.evaluation_sets}
         return EvaluationRows.from_sets({name: members[: config.problems] for name, members in sets.items()})
 
@@ -110,10 +111,10 @@ class TrainingRows:
 def read_training_rows(
     inputs: Mapping[str, Path], encoder: ChatEncoder, longest: int, evaluation: EvaluationConfig
 ) -> TrainingRows:
-    """Read the inputs `rows`, `reserve` and `heldout` of a training, and `evaluation NAME` for each named set.
+    """Return the usable rows of the inputs `rows`, `reserve` and `heldout`, and `evaluation NAME` of each named set.
 
-    longest: prompt plus completion that the engine takes. Raises InputError if nothing is left to train on, or to
-    evaluate on.
+    longest: the engine's limit for prompt plus completion, in tokens. Raises InputError if no row is left to train on
+    or to evaluate.
     """
     (rows, cramped), (reserve, _), (heldout, _) = (
         split_by_room(read_rows(inputs[name]), inputs.get("samples"), encoder, longest)
@@ -121,8 +122,8 @@ def read_training_rows(
     )
     if not rows:
         raise InputError(
-            f"None of the {len(cramped)} selected rows leaves the model room for as many tokens as right answers "
-            "took in the profile.",
+            f"The prompts of all {len(cramped)} selected rows are too long: the remaining context is shorter than "
+            "right answers in the profile.",
             f"Raise train.engine.max_model_len (now {longest}).",
         )
     is_evaluated = bool(evaluation.every)
@@ -148,11 +149,10 @@ def read_training_rows(
 def split_by_room(
     rows: Iterable[Row], samples: Path | None, encoder: ChatEncoder, longest: int
 ) -> tuple[list[Row], list[Row]]:
-    """Return the rows whose prompt leaves room for a right answer, and the others.
+    """Return the rows whose prompt leaves room for a right answer, and the rows whose prompt is too long.
 
-    A right answer needs the median length of the row's right samples in the profile; where it has none, the median of
-    all right samples. Without a profile one token is room enough. longest: prompt plus completion that the engine
-    takes.
+    The length of a right answer is the median of the row's right samples in the profile, or of all right samples if the
+    row has none, or 1 without a profile. longest: the engine's limit for prompt plus completion, in tokens.
     """
     right = _right_lengths(samples, "id")
     lengths = dict(right.group_by("id").agg(pl.col("length").median()).iter_rows())
@@ -166,8 +166,10 @@ def split_by_room(
 
 
 def split_by_leak(heldout: Iterable[Row], *trained: Iterable[Row]) -> tuple[list[Row], list[Row]]:
-    """Return the held-out rows that are not trained on, and those whose prompt is: they would measure what was learnt
-    by heart."""
+    """Return the held-out rows whose prompt is not trained on, and those whose prompt is.
+
+    Prompts are compared without case and white space. Raises InputError if all prompts are trained on.
+    """
     prompts = {_normalize(turns_text(row)) for rows in trained for row in rows}
     sound: list[Row] = []
     leaked: list[Row] = []
@@ -176,15 +178,17 @@ def split_by_leak(heldout: Iterable[Row], *trained: Iterable[Row]) -> tuple[list
     if leaked and not sound:
         raise InputError(
             f"All {len(leaked)} held-out rows have prompts that are trained on: an evaluation on them would measure "
-            "what was learnt by heart.",
-            "Hold other rows back (data.heldout), or decontaminate: truegold decontaminate.",
+            "memorized answers.",
+            "Hold other rows out (data.heldout), or run truegold decontaminate.",
         )
     return sound, leaked
 
 
 def find_reworded(heldout: Path, trained: Sequence[Path]) -> dict[str, str]:
-    """Return a line on each held-out row that stands among rows that are trained on in other words, or as a part of
-    one, by its id; they are compared as `truegold decontaminate` compares."""
+    """Return a line for each held-out row that rewords a training row or is a part of one, by the held-out row's id.
+
+    Rows are compared like in `truegold decontaminate`.
+    """
     columns = ProblemColumns(prompt="prompt", gold="gold", id="id")
     against = {str(path): columns for path in trained if count_rows(path)}
     if not against:
@@ -200,12 +204,12 @@ def find_reworded(heldout: Path, trained: Sequence[Path]) -> dict[str, str]:
 
 
 def _normalize(prompt: str) -> str:
-    """Return a prompt as it is compared: white space and case apart."""
+    """Return a prompt with single spaces and without case, for comparison."""
     return " ".join(prompt.split()).casefold()
 
 
 def _right_lengths(samples: Path | None, *columns: str) -> pl.DataFrame:
-    """Return the `length`, in tokens, of the profile's right completions, and the named columns of them."""
+    """Return a table of the profile's right completions with their `length` in tokens, and the named columns."""
     if samples is None:
         return pl.DataFrame(schema=[*columns, "length"])
     right = pl.scan_parquet(samples).filter((pl.col("score") == 1.0) & (pl.col("finish_reason") == "stop"))
@@ -213,8 +217,11 @@ def _right_lengths(samples: Path | None, *columns: str) -> pl.DataFrame:
 
 
 def choose_eval_sampling(config: EvaluationConfig, model: Path) -> EvalSampling:
-    """Return the configured settings; for each that is left open the one of the checkpoint's generation_config.json;
-    and if neither has it, that of plain sampling at temperature 1."""
+    """Return the sampling settings of an evaluation.
+
+    Each setting is taken from the configuration, else from the checkpoint's generation_config.json, else from
+    `PLAIN_SAMPLING`.
+    """
     checkpoint_settings = _read_generation_config(model)
     stated = {name: checkpoint_settings.get(name) for name in PLAIN_SAMPLING}
     if checkpoint_settings.get("do_sample") is False:
@@ -231,15 +238,17 @@ def choose_eval_sampling(config: EvaluationConfig, model: Path) -> EvalSampling:
 def sampling_facts(
     config: SamplingConfig, max_tokens: int, max_tokens_from: str, evaluation: EvalSampling
 ) -> dict[str, object]:
-    """Return what the run's record keeps of how rollouts and held-out rows are sampled."""
+    """Return the sampling settings of rollouts and held-out rows, for the stage's record."""
     temperature = config.temperature if isinstance(config.temperature, float) else config.temperature.model_dump()
     rollout = {"temperature": temperature, "top_p": 1.0, "max_tokens": max_tokens, "max_tokens_from": max_tokens_from}
     return {"rollout": rollout, "evaluation": asdict(evaluation)}
 
 
 def _read_generation_config(model: Path) -> dict[str, float | bool | None]:
-    """Return the settings of a checkpoint's generation_config.json, none without the file. Raises InputError if the
-    file or a sampling setting in it is malformed."""
+    """Return the settings of a checkpoint's generation_config.json, or an empty dict without the file.
+
+    Raises InputError if the file or a sampling setting in it is malformed.
+    """
     path = model / "generation_config.json"
     if not path.exists():
         return {}
@@ -252,7 +261,7 @@ def _read_generation_config(model: Path) -> dict[str, float | bool | None]:
     for name in PLAIN_SAMPLING:
         if not isinstance(settings.get(name), int | float | None):
             raise InputError(
-                f"{path}: {name} is {settings[name]!r:.80} and no number.",
-                "Mend the file; it says how held-out rows are sampled.",
+                f"{path}: {name} is {settings[name]!r:.80}, not a number.",
+                "Correct the file, from which the sampling of held-out rows is read.",
             )
     return settings

@@ -1,11 +1,12 @@
-"""A step of RL with verifiable rewards, top to bottom: sample groups, verify, compare within the group, update, sync.
+"""A step of RL with verifiable rewards: sample groups, verify, compare within groups, update, sync.
 
-The groups come from a `GroupSource`: single answers (`groups`), dialogues (`dialogues`), or either of them sampled
-during the update (`asynchronous`). Rewards are composed of the terms in the configuration, by default the verifier's
-score alone; a completion that could not be judged leaves its group and is counted. Groups without advantages, such as
-those that are all right or all wrong, carry no gradient and never enter. Every rank takes its share of the step's rows,
-samples with an engine of its own and trains on what it sampled; the weights of its loss are relative to the whole batch
-(`update`).
+The groups come from a `GroupSource`: single answers (`groups`), dialogues (`dialogues`), or either of them sampled in
+the background (`asynchronous`). Rewards are the weighted sum of the configured terms, by default the verifier's score
+alone. A completion that could not be judged is left out of its group and counted. Groups without advantages, such as
+groups that are all right or all wrong, have no gradient and are not trained on.
+
+Each rank takes its share of the step's rows, samples them with its engine and trains on its completions. Losses are
+divided by counts of the whole batch over all ranks (`update`).
 """
 
 from __future__ import annotations
@@ -50,12 +51,12 @@ from truegold.train.objective.weights import Mismatch
 from truegold.train.rollout.rollout import RolloutSampler
 
 GroupSource = SampledGroups | AsynchronousGroups
-"""The source of a step's groups: sampled or played when the step asks for them, or during the update."""
+"""The source of a step's groups, which are sampled when the step asks for them, or in the background."""
 
 
 @dataclass
 class Trainer:
-    """Takes the steps of a training."""
+    """The state of a training, and its steps and evaluations."""
 
     feed: Feed
     heldout: EvaluationRows
@@ -64,19 +65,19 @@ class Trainer:
     rollout: RolloutSampler
     groups: GroupSource
     evaluation: SamplingParams
-    """How held-out rows are sampled."""
+    """The sampling parameters of held-out rows."""
     out_dir: Path
     distilled: Distilled | None = None
-    """Positives that join the groups of their rows, if there are any."""
+    """Distilled positives that join the groups of their rows."""
     version: int = 0
-    """The version of the weights in training, which the sampler has at most `sync_every` steps later. Each update makes
-    a new one; a step that trains nothing makes nothing older."""
+    """The version of the weights in training, raised by each step with an update. The sampler gets the weights every
+    `sync_every` steps."""
     profile: Metrics = field(default_factory=dict)
-    """Metrics of the profile that guards compare each step's with."""
+    """Metrics of the profile, with which guards compare the metrics of steps."""
     may_train: Callable[[int, Metrics], bool] = lambda step, metrics: True
-    """Asked before each update, with what is known of the batch: a guard may keep it from the optimizer."""
+    """A function of a step and its metrics before the update, which returns whether the batch may be trained on."""
     stored: StoredVerdicts = field(init=False)
-    """Judges completions again as they were stored."""
+    """Judges stored completions again."""
 
     def __post_init__(self) -> None:
         scorer, rows = self.groups.answers.scorer, self.feed.all_rows()
@@ -84,25 +85,25 @@ class Trainer:
 
     @cached_property
     def prompts(self) -> str:
-        """A digest that changes with the way in which prompts are written."""
+        """The digest of the prompts of the first rows, which changes with the chat template and the tokenizer."""
         return digest_prompts(self.feed.first_rows(COMPARED), self.rollout.encoder, self.groups.answers.template)
 
     def step(self, step: int) -> Metrics:
-        """Take one step: groups, verdicts, advantages, update, sync. Returns the step's metrics, of all ranks."""
+        """Take one step: groups, verdicts, advantages, update, sync. Returns the step's metrics over all ranks."""
         config, version = self.config, self.version
         started = time.monotonic()
         completions = self.groups.collect(version, step, self._count_missing)
         scores = self._score_groups(completions)
         positives: Sequence[Member] = ()
         if self.distilled is not None:
-            # They join by the earlier estimates of their rows.
+            # Their advantages use the pass rates estimated before this step.
             positives = self.distilled.members(completions, self.feed.pass_rates(scores), step)
         joining = int(all_sum(len(positives))[0])
         ranks_apart = count_apart(self.feed.drawn_ids(), [(done.segment.group, done.row["id"]) for done in completions])
         feed_metrics = self.feed.finish_step(scores)
         bounds, groups = config.sampling.right_share, list(scores)
         entered = {groups[index] for index in choose_groups([*scores.values()], config.prompts_per_step, bounds)}
-        # Where nothing that was sampled teaches, positives weigh relative to all of it.
+        # If no group teaches, distilled positives are averaged over the sampled completions of all groups.
         in_batch = entered if entered or not joining else scores.keys()
         batch = [done for done in completions if done.segment.reward is not None and done.segment.group in in_batch]
         segments, weighed = self._weigh(batch)
@@ -134,7 +135,7 @@ class Trainer:
                 is_trained = False
             self.version += 1
             updated = time.monotonic()
-        # A training that was asked to end gives its sampler nothing more.
+        # After a signal to end, the sampler does not get new weights.
         probe = self.update_sampler() if is_sync_due and not all_max(float(is_heard())) else None
         synced = time.monotonic()
         metrics |= self._note_outcome(completions, entered if is_trained else None, version, step)
@@ -152,12 +153,12 @@ class Trainer:
         }
 
     def _count_missing(self, completions: Sequence[StepCompletion]) -> int:
-        """Return how many groups the completions of all ranks are short of a batch."""
+        """Return the number of groups that the completions of all ranks lack for a batch."""
         scores = list(self._score_groups(completions).values())
         return count_missing_groups(scores, self.config.prompts_per_step, self.config.sampling.right_share)
 
     def _score_groups(self, completions: Sequence[StepCompletion]) -> dict[int, GroupScore]:
-        """Return the scores of the groups of all ranks, by group, in order."""
+        """Return the scores of the groups of all ranks by group number, in ascending order."""
         objective = self.config.objective
         scores = {}
         for members in group_completions(completions):
@@ -167,7 +168,7 @@ class Trainer:
         return dict(sorted(all_scores.items()))
 
     def _weigh(self, batch: Sequence[StepCompletion]) -> tuple[list[Segment], WeighedBatch]:
-        """Return the segments of a batch and what each weighs, which its completions take note of."""
+        """Return the segments of a batch with their advantages. Sets `advantage` and `trained` of its completions."""
         objective = self.config.objective
         compared = [self.groups.answers.compared_segments(completion) for completion in batch]
         kinds = [objective.advantage_for(completion.row["pass_rate"]) for completion in batch]
@@ -185,8 +186,11 @@ class Trainer:
         return self.groups.answers.trained_segments(batch, weighed)
 
     def _count_prompts_moved(self, completions: Sequence[StepCompletion]) -> float:
-        """Count the groups, over all ranks, that were sampled from another prompt than their row's, and the ranks that
-        write prompts otherwise now than at the start. Dialogues go on from their first prompt."""
+        """Return the number of changed prompts over all ranks.
+
+        Counted are groups that were sampled from another prompt than that of their row, and ranks on which the digest
+        of prompts has changed since the start. Returns 0 for dialogues.
+        """
         if self.config.turns is not None:
             return 0.0
         encoder = self.rollout.encoder
@@ -196,9 +200,12 @@ class Trainer:
         return all_sum(moved + (now != self.prompts))[0]
 
     def _push_missing(self, metrics: Metrics, joining: int) -> Metrics:
-        """Return by how much `push_gap` is below 1, the least that it can be if nothing but advantages enters the loss
-        and the reward is being right alone: every right completion is pushed up then, and every wrong one down. A gap
-        of the other sign is another guard's (`update_sign`)."""
+        """Return `push_missing`, the amount by which the metric `push_gap` is below its lower bound of 1.
+
+        The bound holds if only advantages enter the loss and the reward is correctness alone: then every right
+        completion is pushed up and every wrong one down. In other cases, and for a negative gap (guard `update_sign`),
+        returns an empty dict.
+        """
         objective, gap = self.config.objective, metrics.get("push_gap")
         is_else = objective.kl.weight or objective.self_distillation.weight or objective.covariance.kind == "kl"
         spread, reward_gap = metrics.get("reward_spread"), metrics.get("reward_gap")
@@ -208,7 +215,7 @@ class Trainer:
         return {"push_missing": max(0.0, 1.0 - gap)}
 
     def _share_entered(self, completions: Sequence[StepCompletion], entered: Collection[int]) -> float:
-        """Return what part of a whole batch has entered, as far as token weights are relative to a whole one."""
+        """Return the share of a whole batch that has entered, or 1 if losses are divided by the entered groups."""
         if self.config.objective.relative_to == "teaching" or not entered:
             return 1.0
         count = all_sum(sum(completion.segment.group in entered for completion in completions))[0]
@@ -217,9 +224,10 @@ class Trainer:
     def _note_outcome(
         self, completions: Sequence[StepCompletion], entered: Collection[int] | None, version: int, step: int
     ) -> Metrics:
-        """Take note of which completions and groups were trained on, and return what is measured of that.
+        """Record which completions and groups were trained on, and return metrics of the group source.
 
-        entered: the groups that were trained on with the weights `version`, or None if the whole batch was left out.
+        entered: the groups that were trained on, or None if the whole batch was left out. version: that of the weights
+        before the update.
         """
         if entered is not None:
             return {**self.groups.finish(entered, version, step)}
@@ -228,7 +236,7 @@ class Trainer:
         return {"trained_completions": 0.0, **self.groups.finish((), version, step)}
 
     def update_sampler(self) -> Mismatch | None:
-        """Give the sampler the weights in training, where it has older ones; return what the probe measured then."""
+        """Send the weights in training to the sampler if it has older ones, and return the result of the probe."""
         if self.rollout.version == self.version:
             return None
         probe = self.groups.send_weights(self.version)
@@ -237,7 +245,7 @@ class Trainer:
         return probe
 
     def evaluate(self) -> Metrics:
-        """Return the pass rates of the weights in training on all held-out sets, at the evaluation's own settings."""
+        """Return the pass rates of the weights in training on all held-out sets, with the settings of evaluations."""
         self.update_sampler()
         positions = list(range(rank(), len(self.heldout.rows), world_size()))
         rows, samples = [self.heldout.rows[position] for position in positions], self.config.evaluation.samples
@@ -250,7 +258,7 @@ class Trainer:
         return measured | self.stored.check_evaluation(self.groups.answers.evaluated)
 
     def state(self) -> dict[str, Any]:
-        """Return the state that a checkpoint keeps besides the engine's."""
+        """Return the state for a checkpoint, without that of the training engine."""
         return {
             "weights_version": self.version,
             "prompts": self.prompts,
@@ -262,8 +270,10 @@ class Trainer:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take up a checkpoint's state; the version of the weights is restored by the sync before. Raises GuardError if
-        prompts are written otherwise now."""
+        """Continue from the state of a checkpoint. Raises GuardError if the prompts have changed.
+
+        The version of the sampler's weights is not set here, but by the sync before.
+        """
         check_prompts_have_stayed(state.get("prompts"), self.prompts, self.config.guards.off)
         self.updater.steps = state["updates"]
         self.version = state["weights_version"]
@@ -276,7 +286,7 @@ class Trainer:
 def make_group_source(
     feed: Feed, config: GrpoConfig, rollout: RolloutSampler, max_tokens: int, out_dir: Path
 ) -> GroupSource:
-    """Return where a training's groups come from. Raises ConfigError for an environment that cannot be made."""
+    """Return the source of a training's groups. Raises ConfigError if its environment cannot be created."""
     scorer = CompletionScorer(config.reward, rollout.encoder, out_dir / SCRATCH / f"rank-{rank()}")
     answers = SampledGroups(feed, config, rollout, scorer, max_tokens, None)
     if config.turns is not None:

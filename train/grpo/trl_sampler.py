@@ -1,13 +1,14 @@
-"""A sampler for TRL's trainers that draws prompts by what is known of their pass rates.
+"""A sampler for TRL's trainers that draws prompts by the posteriors of their pass rates.
 
     from truegold.train.grpo.trl_sampler import drawn_by_posterior
     trainer = drawn_by_posterior(GRPOTrainer)(model, reward_funcs=[TruegoldReward()], train_dataset=..., args=...)
 
-It is the feed of truegold's own training (`feed`, order `signal`): a prompt is drawn with a probability that grows with
-the share of its groups that will teach. It begins with the profile's posterior, which the exported set has in its
-column `posterior` (without it nothing is known at first), and learns from every group that is sampled.
-Draws have the layout of TRL's `RepeatSampler`: each prompt `num_generations` times, a batch again for every pass over
-its completions. The data loader reads about a batch ahead, so that the newest groups count from the batch after it.
+It uses the feed of truegold's own training (`feed`, order `signal`): a prompt is drawn more often, the more likely its
+group has both right and wrong completions. The posteriors start from those of the profile, in the column `posterior` of
+an exported set, and are updated by every sampled group. Without this column nothing is known at first.
+
+Draws have the layout of TRL's `RepeatSampler`: each prompt `num_generations` times, and each batch once for every pass
+over its completions. The data loader reads about one batch ahead, so new groups affect the draws with this delay.
 """
 
 from __future__ import annotations
@@ -21,18 +22,22 @@ from truegold.train.config.grpo import FeedConfig, Order
 from truegold.train.grpo.feed import Draw, Feed, GroupScore
 
 PASSED = 1.0
-"""The reward from which a completion counts as right."""
+"""The lowest reward of a right completion."""
 KEPT_DRAWS = 64
-"""Draws of one prompt that wait for their groups at most; those of a batch that was never sampled go."""
+"""The largest number of draws of one prompt that wait for their groups. Older draws are dropped; their batches were
+never sampled."""
 
 
 class PosteriorSampler:
-    """An endless stream of dataset indices, as long as TRL's own sampler says that an epoch is."""
+    """A sampler of dataset indices by posterior pass rates. An epoch has the same length as with TRL's own sampler."""
 
     def __init__(
         self, dataset: Any, group_size: int, prompts: int, repeats: int, seed: int, passed: float = PASSED
     ) -> None:
-        """Draw `prompts` at a time, each `group_size` times, and every batch `repeats` times over."""
+        """Draw `prompts` prompts at a time, each `group_size` times, and repeat every batch `repeats` times.
+
+        passed: the lowest reward of a right completion.
+        """
         self._group_size, self._prompts, self._repeats, self._passed = group_size, prompts, repeats, passed
         self._rows = len(dataset)
         names = [name for name in ("posterior", "suspicion") if name in dataset.column_names]
@@ -43,7 +48,7 @@ class PosteriorSampler:
         feed_rows: Sequence[Row] = rows  # type: ignore[assignment]  # The feed reads these columns alone.
         self._feed = Feed(feed_rows, (), FeedConfig(order=Order.SIGNAL), group_size=group_size, steps=1, seed=seed)
         self._waiting: dict[int, deque[Draw]] = {}
-        """Draws by their row, until their groups are scored."""
+        """Draws whose groups are not scored yet, by row index."""
 
     def __len__(self) -> int:
         return self._rows // self._prompts * self._prompts * self._group_size * self._repeats
@@ -58,7 +63,7 @@ class PosteriorSampler:
                     yield from [draw.index] * self._group_size
 
     def observe(self, ids: Sequence[str], rewards: Sequence[float | None]) -> None:
-        """Learn from a batch: the id of each completion's row, and its reward; None (or NaN) where it has none."""
+        """Update the posteriors from a batch. rewards: those of the completions, None or NaN if not judged."""
         groups: dict[int, list[float]] = {}
         for identity, reward in zip(ids, rewards, strict=True):
             judged = groups.setdefault(self._index_of[identity], [])
@@ -75,13 +80,13 @@ class PosteriorSampler:
 
 
 def drawn_by_posterior(trainer: type[Any], reward: str = "truegold", passed: float = PASSED) -> type[Any]:
-    """Return TRL's trainer (`GRPOTrainer`, `RLOOTrainer`) with prompts drawn by their posteriors.
+    """Return a subclass of TRL's `GRPOTrainer` or `RLOOTrainer` that draws prompts by their posteriors.
 
-    `reward` names the reward function that says whether a completion is right: one that pays `passed` or more is.
+    reward: the name of the reward function that measures correctness. passed: its lowest reward of a right completion.
     """
 
     class DrawnByPosterior(trainer):  # type: ignore[misc]
-        """The trainer, with another sampler."""
+        """The trainer with a `PosteriorSampler`."""
 
         def _get_train_sampler(self, dataset: Any = None) -> PosteriorSampler:
             self.posterior_sampler = PosteriorSampler(

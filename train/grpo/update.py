@@ -1,4 +1,4 @@
-"""Turns scored completions into optimizer steps: what each weighs, the loss of a step, and the steps of a batch."""
+"""Optimizer steps from scored completions: advantages and weights of segments, the loss, and the steps of a batch."""
 
 from __future__ import annotations
 
@@ -26,35 +26,36 @@ from truegold.train.objective.weights import Totals
 from truegold.verifiers import ConfigError
 
 EXPERT_COUNTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
-"""Under these names Hugging Face configurations have how many experts a layer has."""
+"""Names of the number of experts per layer in Hugging Face configurations."""
 
 
 @dataclass(frozen=True)
 class WeighedBatch:
-    """The weights of this rank's N segments."""
+    """The advantages and weights of this rank's N segments."""
 
     advantages: Tensor
-    """[N]: 0 for what is not trained on."""
+    """Float [N]: the advantage of each segment, 0 for segments that are not trained on."""
     trained: Tensor
-    """[N] bool: what contributes to the loss."""
+    """Bool [N]: whether each segment is trained on."""
     metrics: dict[str, float]
     """The metrics of the whole batch over all ranks."""
     distilled: Tensor | None = None
-    """[N] bool: which segments no rollout of this step has sampled (`distilled`); None for none."""
+    """Bool [N]: whether each segment is a distilled positive; None if there are none."""
     teachers: Sequence[Segment | None] = ()
-    """Each segment's output after the prompt of the policy as its own teacher (`self_teachers`); empty for a segment
-    without a teacher."""
+    """The teacher's segment for each segment (`self_teachers`), None without a teacher. Empty without
+    self-distillation."""
     episode_tokens: Tensor | None = None
-    """[N]: the tokens of the episode that a segment is of, where episodes count as sequences; else None."""
+    """Float [N]: the number of tokens of each segment's episode, if episodes count as sequences; else None."""
     episodes: int = 0
-    """How many episodes the segments are of, where those count."""
+    """The number of episodes, if episodes count as sequences."""
 
 
 def weigh_segments(segments: Sequence[Segment], config: ObjectiveConfig, kinds: Sequence[str]) -> WeighedBatch:
-    """Compute advantages within the whole batch over all ranks, and which of this rank's segments are trained on.
+    """Return the advantages of this rank's segments, computed in the whole batch over all ranks.
 
-    kinds: each segment's kind of advantage, one for a group. Segments of one kind are compared with each other.
-    Negatives are weighted down after the masks, and then positives up, by what is left.
+    kinds: the kind of advantage of each segment, the same within a group. Advantages are computed separately for each
+    kind. Then masked segments are set to 0, negative advantages are multiplied by `positives.negative_weight`, and
+    positive ones by the weight for `positives.floor`.
     """
     local_records = [
         (each.group, nan if each.reward is None else each.reward, each.right, each.sampled_tokens, each.truncated, kind)
@@ -71,7 +72,7 @@ def weigh_segments(segments: Sequence[Segment], config: ObjectiveConfig, kinds: 
         batch_advantages[has_kind] = advantages(
             kind, rewards[has_kind].double(), groups[has_kind], config.pass_at_k, right[has_kind]
         )
-    # Without an advantage there is nothing to learn, except for the penalty on leaving the reference.
+    # Segments without an advantage have no gradient, except from the KL penalty.
     trained = ~rewards.isnan() if config.kl.weight else batch_advantages != 0
     if config.masks.truncated is not False:
         trained &= ~truncated
@@ -98,19 +99,19 @@ def weigh_segments(segments: Sequence[Segment], config: ObjectiveConfig, kinds: 
 
 @dataclass
 class Updater:
-    """Takes the optimizer steps of a rollout batch. `total` and `steps` set the learning rate."""
+    """Takes the optimizer steps of a rollout batch. The learning rate depends on `steps` and `total`."""
 
     engine: TrainingEngine
     config: ObjectiveConfig
     max_tokens: int
     total: int
-    """Optimizer steps of the whole run, if every batch has something to train on."""
+    """The number of optimizer steps of the whole run, if every batch is trained on."""
     reference: FrozenPolicy | None = None
-    """The model that training began from, for the KL penalty."""
+    """The model at the start of the training, for the KL penalty."""
     steps: int = 0
-    """Optimizer steps taken so far; to be restored on resume."""
+    """The number of optimizer steps so far, part of a checkpoint."""
     engine_difference: float = 0.0
-    """The mean |Δ log p| of the two engines at the same weights, as the last probe measured it."""
+    """The mean |Δ log p| of the two engines at the same weights, in nats, as measured by the last probe."""
 
     def train_on(
         self,
@@ -120,16 +121,16 @@ class Updater:
         version: int | None = None,
         share_entered: float = 1.0,
     ) -> list[dict[str, float]]:
-        """Take all steps of one batch, `weighed` by `weigh_segments`, and return each step's metrics.
+        """Take all optimizer steps of one batch, and return the metrics of each step. All ranks call this together.
 
-        Every rank calls it, also one that has no segments. seed: decides the minibatches. version: that of the weights
-        that are trained; segments of older ones are stale. share_entered: which part of a whole batch the groups in
-        `batch` are, so that the weights are relative to a whole one. What is not trained on is counted in the
-        denominators, and costs nothing else.
+        weighed: the result of `weigh_segments` for the batch. seed: determines the minibatches. version: that of the
+        weights in training; segments of older versions are stale. share_entered: the share of a whole batch that is in
+        `batch`; losses are divided by counts of a whole batch. Segments that are not trained on count in these
+        denominators, but are not computed.
         """
         config = self.config
         is_distilled = torch.zeros(len(batch), dtype=torch.bool) if weighed.distilled is None else weighed.distilled
-        # What joins from elsewhere must not change what a sampled token weighs.
+        # Distilled positives do not count in the denominators, so that sampled tokens keep their weights.
         whole = self.engine.totals([each for each, joins in zip(batch, is_distilled, strict=True) if not joins])
         if weighed.episode_tokens is not None:
             whole = Totals(whole.tokens, all_sum(weighed.episodes)[0])
@@ -150,7 +151,7 @@ class Updater:
             if any(gathered(bool(chosen))):
                 chosen_segments = [segments[index] for index in chosen]
                 ages = [0 if version is None else version - segment.version for segment in chosen_segments]
-                # Samples of another context do not come from an older policy.
+                # Distilled positives are not stale; their difference is corrected by their own weights.
                 staleness = torch.tensor(ages, dtype=torch.float32) * ~is_distilled[chosen]
                 loss = StepLoss(
                     config=config,
@@ -173,7 +174,7 @@ class Updater:
 
     @contextmanager
     def _breakable(self) -> Iterator[None]:
-        """Let a signal, or a lack of memory, break off what is computed before the batch has changed the weights."""
+        """Allow a signal or a lack of memory to interrupt the computation before the weights are changed."""
         self.engine.may_end = True
         yield
         self.engine.may_end = False
@@ -181,9 +182,9 @@ class Updater:
     def _prepare(
         self, segments: Sequence[Segment], advantages: Tensor, seed: int, teachers: Sequence[Segment | None]
     ) -> PreparedBatch:
-        """Find out what has to be known of the whole batch before its first step."""
+        """Return the values that need forward passes over the whole batch before its first step."""
         top_entropy, covariance = self.config.masks.top_entropy, self.config.covariance.kind
-        # With one optimizer step a batch, the old policy is the current one: its log-probs come with the update.
+        # With one optimizer step per batch, the old policy is the current one, and needs no extra forward pass.
         is_off_policy = self.config.updates > 1 and self.config.proximal == "recomputed"
         measured = self.engine.measure(segments) if is_off_policy or top_entropy is not None or covariance else []
         logprobs = [token_logprobs for token_logprobs, _ in measured]
@@ -200,7 +201,7 @@ class Updater:
         )
 
     def _teacher_logprobs(self, segments: Sequence[Segment], teachers: Sequence[Segment | None]) -> list[Tensor]:
-        """Return log-probabilities of each segment's output under its teacher, NaN where it has none."""
+        """Return the log-probabilities of each segment's output under its teacher, NaN for segments without one."""
         logprobs = iter(self.engine.logprobs([teacher for teacher in teachers if teacher is not None]))
         return [
             next(logprobs) if teacher is not None else torch.full((len(segment.output_ids),), float("nan"))
@@ -208,7 +209,8 @@ class Updater:
         ]
 
     def _choose_covariant(self, logprobs: Sequence[Tensor], advantages: Tensor, seed: int) -> list[Tensor]:
-        """Return which tokens of each segment have the covariance that the objective means, of all ranks' tokens."""
+        """Return for each segment a mask of the tokens that `objective.covariance` treats, chosen among the tokens of
+        all ranks."""
         lengths = [len(values) for values in logprobs]
         local_tokens = torch.cat([torch.empty(0), *logprobs])
         local_advantages = advantages.cpu().repeat_interleave(torch.tensor(lengths, dtype=torch.int64))
@@ -221,8 +223,10 @@ class Updater:
 
 
 def _token_staleness(segments: Sequence[Segment], version: int | None) -> dict[int, Tensor]:
-    """Return how many versions older than `version` each output token is, [T], of those of the segments that several
-    versions have sampled."""
+    """Return the staleness of each output token, [T], for the segments that several versions have sampled.
+
+    The keys are indices of segments.
+    """
     if version is None:
         return {}
     return {
@@ -233,9 +237,9 @@ def _token_staleness(segments: Sequence[Segment], version: int | None) -> dict[i
 
 
 def resolve_loss(config: ObjectiveConfig, model_config: object) -> ObjectiveConfig:
-    """Return the objective with the loss that `auto` means for a model, by its Hugging Face configuration.
+    """Return the objective with `auto` replaced: gspo for mixture-of-experts models, ppo for all others.
 
-    Raises ConfigError if that loss does not go with the other settings.
+    model_config: the model's Hugging Face configuration. Raises ConfigError if the loss contradicts other settings.
     """
     text_config = getattr(model_config, "text_config", model_config)
     is_mixture = any((getattr(text_config, name, 0) or 0) > 1 for name in EXPERT_COUNTS)
@@ -252,22 +256,22 @@ def resolve_loss(config: ObjectiveConfig, model_config: object) -> ObjectiveConf
 
 @dataclass(frozen=True)
 class PreparedBatch:
-    """The values that a batch needs before its first step."""
+    """Values of a batch that are computed before its first step, one tensor [T] for each segment."""
 
     entropy_threshold: float
-    """The entropy from which tokens are trained on."""
+    """The lowest entropy, in nats, of tokens that are trained on."""
     old: Sequence[Tensor] | None
-    """Each segment's log-probabilities under the old policy, or None if the current one is the old one."""
+    """Log-probabilities under the old policy, or None if the old policy is the current one."""
     reference: Sequence[Tensor] | None
-    """Each segment's log-probabilities under the reference, if there is one."""
+    """Log-probabilities under the reference model, or None without a KL penalty."""
     covariant: Sequence[Tensor] | None = None
-    """Marks of the tokens of each segment that lower the entropy most, as 1 and 0, or None if they are not treated."""
+    """1 for tokens that `objective.covariance` treats, else 0, or None if it is off."""
     teacher: Sequence[Tensor] | None = None
-    """Each segment's log-probabilities under the policy as its own teacher, NaN for segments without one, or None if
-    there is no self-distillation."""
+    """Log-probabilities under the policy as its own teacher, NaN for segments without a teacher, or None without
+    self-distillation."""
 
     def select(self, indices: Sequence[int]) -> PreparedBatch:
-        """Return the same of some of the segments."""
+        """Return the values of the segments at these indices."""
         columns = (self.old, self.reference, self.covariant, self.teacher)
         chosen = [None if column is None else [column[index] for index in indices] for column in columns]
         return PreparedBatch(self.entropy_threshold, *chosen)
@@ -281,18 +285,19 @@ class StepLoss:
     max_tokens: int
     totals: Totals
     advantages: Tensor
-    """[N]: of the step's segments on this rank."""
+    """Float [N]: the advantages of this rank's segments in the step."""
     prepared: PreparedBatch
     staleness: Tensor | None = None
-    """[N]: by how many versions the weights that sampled a segment are older than those in training; None for none."""
+    """Float [N]: the number of versions by which the weights that sampled a segment are behind the weights in training;
+    None if all are fresh."""
     engine_difference: float = 0.0
-    """The usual difference of the two engines, as `Updater` has it."""
+    """The usual |Δ log p| of the two engines, in nats (`Updater.engine_difference`)."""
     is_distilled: Tensor | None = None
-    """[N] bool: which segments were sampled with more in the context than their prompt; None for none."""
+    """Bool [N]: whether each segment is a distilled positive; None if there are none."""
     episode_tokens: Tensor | None = None
-    """[N]: the tokens of the episode that a segment is of, where episodes count as sequences."""
+    """Float [N]: the number of tokens of each segment's episode, if episodes count as sequences; else None."""
     token_staleness: Mapping[int, Tensor] = field(default_factory=dict)
-    """`staleness` of each output token, [T], of those of the segments that several versions have sampled."""
+    """The staleness of each output token, [T], for segments that several versions have sampled, by segment index."""
 
     def __call__(
         self, current: Tensor, entropy: Tensor, batch: SegmentBatch, indices: list[int]
@@ -358,10 +363,10 @@ class StepLoss:
         return loss, reported
 
     def _distilled_factors(self, old: Tensor, batch: SegmentBatch) -> Tensor:
-        """Return the factors of distilled segments, by their own weights.
+        """Return the weights [B, T] of distilled positives.
 
-        `old` is this engine's, on the bare prompt; the batch's rollout log-probabilities are the sampler's, with the
-        context.
+        old: log-probabilities of the training engine after the bare prompt. The batch's rollout log-probabilities are
+        those of the sampler, with the added context.
         """
         kind, cap = self.config.distilled.weight, self.config.distilled.cap
         if kind == "shaped":
@@ -369,7 +374,7 @@ class StepLoss:
         return objective.distillation_weights(old, batch.rollout_logprobs, batch.mask, kind, cap) * batch.mask
 
     def _staleness_by_token(self, like: Tensor, indices: list[int]) -> Tensor:
-        """Return by how many versions the weights that sampled each token are older than those in training, [B, T]."""
+        """Return the staleness of each token, in versions of the weights, [B, T]."""
         staleness = torch.zeros_like(like)
         if self.staleness is not None:
             staleness += self.staleness[indices].to(like).unsqueeze(1)
@@ -382,7 +387,7 @@ class StepLoss:
     def _clip_causes(
         self, current: Tensor, old: Tensor, batch: SegmentBatch, mask: Tensor, advantages: Tensor, indices: list[int]
     ) -> dict[str, Tensor]:
-        """Return how many tokens are clipped, and by what; for text that no policy sampled there is nothing to say."""
+        """Return the number of clipped tokens and its causes. Text without rollout log-probabilities is not counted."""
         sampled = (batch.rollout_logprobs != 0).any(1, keepdim=True)
         clip, is_gspo = self.config.clip, self.config.loss.startswith("gspo")
         low, high = GSPO_BOUNDS if is_gspo else PPO_BOUNDS
@@ -401,7 +406,7 @@ class StepLoss:
 
 
 def _policy_loss(config: ObjectiveConfig, current: Tensor, old: Tensor, advantages: Tensor, mask: Tensor) -> TokenLoss:
-    """Compute the configured loss with its parameters."""
+    """Return the configured loss of each token."""
     clip = config.clip
     if config.loss == "cispo":
         return LOSSES["cispo"](current, old, advantages, mask, max_rho=clip.is_max)
@@ -411,7 +416,7 @@ def _policy_loss(config: ObjectiveConfig, current: Tensor, old: Tensor, advantag
 
 
 def _pad_rows(logprobs: Sequence[Tensor] | None, indices: Sequence[int], like: Tensor) -> Tensor:
-    """Return log-probabilities of segments as [B, T]; `like` if there are none."""
+    """Return the values of the segments at `indices`, padded with 0 to [B, T]; `like` if `logprobs` is None."""
     if logprobs is None:
         return like
     padded = torch.zeros_like(like)

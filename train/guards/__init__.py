@@ -1,1 +1,1 @@
-"""Guards: what is watched while a run trains, and what is done when it goes wrong."""
+"""Guards: checks of a training's metrics, alarms, and the diagnosis of logs of finished runs."""

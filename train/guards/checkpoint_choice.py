@@ -1,9 +1,9 @@
-"""Chooses the checkpoints to keep, and the one to return to, by the steps that they begin with.
+"""The choice of checkpoints to keep, and of the checkpoint to roll back to. A checkpoint is named by its step.
 
-checkpoints 0, 20, 40, 60, 80 at step 80, the best of them 20   keep 20, 60 and 80
-checkpoints 20, 60 and 80, a guard saw trouble begin at 62      return to 20: 60 may have had it already
+checkpoints 0, 20, 40, 60, 80 at step 80, 20 is the best    keep 20, 60 and 80
+checkpoints 20, 60 and 80, trouble was noticed at step 62   roll back to 20, because trouble may have begun before 60
 
-All but the newest have weights alone (`train/model/saved_states.py`).
+All checkpoints but the newest have only weights, no optimizer state (`train/model/saved_states.py`).
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Collection
 
 SETTLED = 8
-"""A checkpoint is trusted once this many steps after it have raised no alarm: guards need some steps to fire."""
+"""The number of steps after which a checkpoint counts as settled. Guards need some steps to notice trouble."""
 MARGIN = 3
-"""Trouble may have begun this many steps before a guard notices it."""
+"""The number of steps by which trouble may begin before a guard notices it."""
 
 
 def kept_checkpoints(steps: Collection[int], now: int, best: int | None) -> set[int]:
-    """Return which checkpoints to keep at step `now`.
+    """Return the checkpoints to keep at step `now`.
 
-    Kept are the newest, the best by held-out pass rate, the newest one that has settled, and the oldest that has not,
-    which is the next to settle.
+    Kept are the newest checkpoint, the best by held-out pass rate (`best`), the newest settled one, and the oldest one
+    that is not settled yet, which will be the next to settle.
     """
     ordered = sorted(steps)
     settled = [step for step in ordered if step <= now - SETTLED]
@@ -29,8 +29,11 @@ def kept_checkpoints(steps: Collection[int], now: int, best: int | None) -> set[
 
 
 def healthy_checkpoint(steps: Collection[int], since: int) -> int | None:
-    """Return the newest checkpoint from `MARGIN` steps before the trouble that a guard noticed first at step `since`;
-    the oldest one where all are later, or None if there is none."""
+    """Return the checkpoint to roll back to after trouble that was first noticed at step `since`.
+
+    It is the newest checkpoint at least `MARGIN` steps before `since`, or the oldest one if all are later. Returns None
+    if there are no checkpoints.
+    """
     ordered = sorted(steps)
     before = [step for step in ordered if step <= since - MARGIN]
     if before:

@@ -1,12 +1,12 @@
-"""Says of a run what went wrong, when, and what probably caused it: the guards watch its log as they watch a running
-one.
+"""The diagnosis of a run from its log: what went wrong, at which step, and the likely cause.
 
-    trl-run/trainer_state.json: TRL, steps 1 to 300, 4 alarms
+    trl-run/trainer_state.json: TRL, steps 1 to 300, 4 faults
     what went wrong: Step 120: entropy_collapse: entropy is 0.02 ...
     what to do: ...
 
-Where something else than a guard has ended a training, such as the probe, a verifier that hangs or a process that was
-killed, `record_stop` has written it down as an alarm.
+The log of a truegold training is replayed to the guards, logs of other trainers are searched for faults (`log_faults`).
+If a training was ended by something else than a guard, for example a verifier that hangs or a killed process,
+`record_stop` has written that as an alarm.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from truegold.verifiers import ConfigError, GuardError, InputError, SetupError, 
 from truegold.verifiers.sandbox.errors import Preempted
 
 SHOWN_SHIFTS = 8
-"""Metrics that have moved most, of which a diagnosis tells."""
+"""The largest number of moved metrics in a diagnosis."""
 SHOWN_COLUMNS = 12
-"""Columns that no name is known for, of which it tells."""
+"""The largest number of unknown columns that a diagnosis names."""
 ERROR_NAMES: tuple[tuple[type[Exception], str], ...] = (
     (Preempted, "preempted"),
     (SetupError, "machine"),
     (ConfigError, "configuration"),
     (InputError, "data"),
 )
-"""The guard that an alarm names for an error which no guard has raised; `crash` for all other errors."""
+"""The name, in place of a guard's, under which each kind of error is written as an alarm; `crash` for other errors."""
 
 
 def examine_log(path: Path) -> Iterator[str]:
-    """Yield the lines of a diagnosis. Raises InputError if `path` holds no metrics."""
+    """Yield the lines of a diagnosis of the log at `path`. Raises InputError if it has no metrics."""
     log = read_log(path)
     is_ours = log.trainer == "truegold"
     alarms = replay(log) if is_ours else []
@@ -72,23 +72,23 @@ def examine_log(path: Path) -> Iterator[str]:
             yield f"note: {note}"
     moved = find_shifts(log.lines)[:SHOWN_SHIFTS]
     if moved:
-        yield "what moved most, first steps -> last steps:"
+        yield "metrics that moved most, first steps -> last steps:"
     for shift in moved:
         yield f"  {shift.metric:<28} {shift.start:>10.4g} -> {shift.end:<10.4g} {shift.deviations:+.0f} deviations"
 
 
 def _reading(log: RunLog) -> Iterator[str]:
-    """Yield what was read of another trainer's log, and what was not."""
+    """Yield lines on the columns of a log that were read and that were not."""
     if log.trainer != "truegold":
         rate, accuracy = log.columns.get("pass_rate"), log.columns.get("accuracy")
         if rate is not None:
             yield f"pass rate: {rate}"
         elif accuracy is not None:
-            yield f"no pass rate: {accuracy} goes beyond 0 to 1; it is read as accuracy"
+            yield f"no pass rate: {accuracy} has values outside of 0 to 1; it is read as accuracy"
         else:
-            yield f"no pass rate: no term is called accuracy; not looked for: {', '.join(NEEDS_RATE)}"
+            yield f"no pass rate: no term is called accuracy; faults not checked: {', '.join(NEEDS_RATE)}"
         if len(log.lines) < FEWEST:
-            yield f"note: {len(log.lines)} steps; moves are told from noise from {FEWEST} on, small ones much later."
+            yield f"note: {len(log.lines)} steps; to tell moves from noise takes {FEWEST} steps, for small moves more."
         if "heldout_pass_rate" in log.columns:
             yield f"held out: {log.columns['heldout_pass_rate']}"
     if log.unread:
@@ -96,14 +96,16 @@ def _reading(log: RunLog) -> Iterator[str]:
         yield f"not read, {len(log.unread)} columns: {names}"
     if log.returns:
         returns = ", ".join(f"{left} to {back}" for left, back in log.returns[:SHOWN_SHIFTS])
-        yield f"note: the log goes back from step {returns}; what comes later counts."
+        yield f"note: the log goes back from step {returns}; the later entries of a step are used."
     for note in log.notes:
         yield f"note: {note}."
 
 
 def recorded_stop(path: Path) -> dict[str, Any] | None:
-    """Return the last alarm of a run where `record_stop` wrote it, or None if a guard wrote it, where it has ended
-    nothing, or where the run has gone on since."""
+    """Return the alarm with which `record_stop` recorded the end of a run.
+
+    Returns None if a guard ended the run, if it has not ended, or if it was resumed since.
+    """
     alarms = read_whole_lines(path)
     if not alarms or alarms[-1]["action"] not in ENDINGS or alarms[-1]["metric"] is not None:
         return None
@@ -111,7 +113,7 @@ def recorded_stop(path: Path) -> dict[str, Any] | None:
 
 
 def replay(log: RunLog) -> list[Alarm]:
-    """Return the alarms that a run would have raised, had it been watched without acting on any."""
+    """Return the alarms that the guards raise for a log, without taking any action."""
     stale = [int(age) for _, metrics in log.lines if (age := metrics.get("staleness_max")) is not None]
     watch = GuardWatch(settling=max(stale) + 1 if stale else 0)
     alarms = [alarm for step, metrics in log.lines for alarm in watch.observe(step, metrics)]
@@ -120,7 +122,7 @@ def replay(log: RunLog) -> list[Alarm]:
 
 
 def diagnose(alarms: list[Alarm]) -> Alarm:
-    """Return the alarm that says best what went wrong: the first that asks for more than a warning, else the first."""
+    """Return the alarm that best explains a run: the first one with an action other than a warning, else the first."""
     serious = [alarm for alarm in alarms if SEVERITY[alarm.action] > SEVERITY["warn"]]
     return (serious or alarms)[0]
 
@@ -132,10 +134,9 @@ def unfinished_training(run_dir: Path) -> Path | None:
 
 
 def record_stop(folder: Path, error: Exception) -> None:
-    """Write the error that has ended the training in `folder` into its alarms, unless a guard has done so.
+    """Append the error that ended a training to the alarms in `folder`, unless a guard has done so.
 
-    It is called by the process that waits for all ranks: an error may come from any of them, and none may be left to
-    write.
+    It is called by the process that waits for all ranks, because a failed rank may not be able to write.
     """
     guard = next((name for kind, name in ERROR_NAMES if isinstance(error, kind)), "crash")
     if isinstance(error, GuardError):
@@ -159,6 +160,6 @@ def record_stop(folder: Path, error: Exception) -> None:
         "remedy": hint or "",
         "exit_code": exit_code,
     }
-    # A training may fail before it has made its folder.
+    # A training may fail before it has created its folder.
     folder.mkdir(parents=True, exist_ok=True)
     append_lines(folder / ALARMS, record)

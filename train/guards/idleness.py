@@ -1,10 +1,12 @@
-"""Notices a training that trains nothing, and why.
+"""Detection of steps that train on nothing, and their cause.
 
-    16 prompts, .6 of the groups expected to teach; none does in 3 steps      chance .4 ** 48: members of a group alike
-    4 prompts, .1 expected to teach; none does in 3 steps                     chance .9 ** 12: nothing unusual
-    every completion is cut, and cut ones are masked                          the policy never ends
+    16 groups a step, each expected to teach with .6; none teaches in 3 steps   probability .4 ** 48: a fault, the
+                                                                                completions of a group are alike
+    4 groups a step, each expected to teach with .1; none teaches in 3 steps    probability .9 ** 12: not unusual
+    every completion is cut at max_tokens, and cut ones are masked              the policy does not end completions
 
-How many groups teach is foretold by the posteriors of their problems' pass rates (`Feed`), and by the run itself.
+The expected share of teaching groups comes from the posteriors of pass rates (`Feed`) and from earlier steps of the
+run.
 """
 
 from __future__ import annotations
@@ -14,38 +16,41 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 FEWEST = 3
-"""The fewest steps in a row."""
+"""The smallest number of consecutive idle steps that is reported."""
 UNKNOWN = 0.05
-"""The share of groups that is taken to teach if there is no profile."""
+"""The expected share of teaching groups without a profile."""
 REMEMBERED = 40
-"""The run's own record is of this many steps."""
+"""The number of earlier steps from which the share of teaching groups is estimated."""
 ENOUGH = 16
-"""The number of groups from which on the record counts."""
+"""The smallest number of groups for this estimate."""
 MASKED = 2.0
-"""How much a step tells, in powers of ten, whose groups teach and of which nothing is trained on."""
+"""The evidence, in powers of ten, of an idle step whose groups have advantages but are masked."""
 KINDS = ("idle_alike", "idle_cut", "idle_masked", "idle_hard", "idle_dead")
+"""The causes: equal rewards in every group, cut completions, masks, a pass rate near 0 from the start, and a pass rate
+near 0 that was higher before."""
 ALL = 0.99
+"""The share of cut completions from which all count as cut."""
 ALMOST_NONE = 0.1
+"""The pass rate below which almost no completion passes."""
 
 
 @dataclass
 class Idleness:
-    """The steps in a row that have trained nothing, and how rare that is."""
+    """The latest consecutive steps that trained on nothing (idle steps), and how unlikely they are by chance."""
 
     record: list[tuple[float, float]] = field(default_factory=list)
-    """The groups of the last steps before the streak, and how many of them taught."""
+    """The number of groups and of teaching groups in the last steps before the idle ones."""
     streak: list[tuple[float, float]] = field(default_factory=list)
-    """The groups of the streak's steps, and how many of them taught."""
+    """The number of groups and of teaching groups in the idle steps."""
     evidence: float = 0.0
-    """The powers of ten by which chance is unlikely to have made them."""
+    """-log10 of the probability that the idle steps occur by chance."""
     kind: str = "idle_masked"
-    """The kind of the last of them."""
+    """The cause of the last idle step."""
     trained: int = 0
-    """The steps of the whole run that have trained something."""
+    """The number of steps of the whole run that trained on something."""
 
     def add(self, metrics: Mapping[str, float | None]) -> dict[str, float]:
-        """Take in a step, and return by kind of cause how unlikely chance is: `idle_alike`, `idle_cut`, `idle_masked`,
-        `idle_hard` (hardly any passes, and never did), `idle_dead` (nor does any now)."""
+        """Add a step, and return the evidence for each of `KINDS`: 0 except for the cause of the last idle step."""
         passed, teaching = metrics.get("pass_rate"), metrics.get("groups_teaching") or 0.0
         groups = metrics.get("groups")
         step = (groups or 0.0, teaching * (groups or 0.0))
@@ -61,15 +66,15 @@ class Idleness:
 
     @property
     def is_long(self) -> bool:
-        """Whether enough steps in a row have trained nothing to report it."""
+        """Whether there are enough consecutive idle steps for a report."""
         return len(self.streak) >= FEWEST
 
     def start_over(self) -> None:
-        """Forget the steps in a row, as after a return to earlier weights."""
+        """Forget the idle steps, after a roll-back to earlier weights."""
         self.streak, self.evidence = [], 0.0
 
     def _rarity(self, metrics: Mapping[str, float | None], passed: float, groups: float | None) -> float:
-        """Return how unlikely it is that a step trains nothing, in powers of ten."""
+        """Return -log10 of the probability that a step trains on nothing."""
         is_cut = (metrics.get("truncated") or 0.0) >= ALL
         if is_cut or metrics.get("groups_teaching") or (groups is None and passed < ALMOST_NONE):
             return MASKED
@@ -83,6 +88,7 @@ class Idleness:
         return -(groups or 0.0) * math.log10(max(1.0 - expected, 1e-3))
 
     def _kind(self, metrics: Mapping[str, float | None], passed: float) -> str:
+        """Return the cause of an idle step, one of `KINDS`."""
         if (metrics.get("truncated") or 0.0) >= ALL:
             return "idle_cut"
         if (metrics.get("groups_teaching") is None and passed >= ALMOST_NONE) or any(

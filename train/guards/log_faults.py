@@ -1,12 +1,13 @@
-"""Finds faults in the log of a finished run, of any trainer: each with its name, steps, numbers, causes and what to do.
+"""Search for faults in the log of a finished run of any trainer. A fault has a name, steps, numbers, causes and remedy.
 
     for fault in find_faults(read_log(path)):
         print(fault.line())
 
     Steps 11 to 71: periodic: reward is 0 (usual 0.47) at every 10 steps, 7 times, from step 11. Likely: ...
 
-A clean log is never accused: moves have to be beyond noise (`trends.py`) and large besides. Where accuracy steps down
-at once and then rises again, the problems have become harder. `log_faults.toml` has the causes.
+To avoid false alarms, a move of a metric counts only if it is both beyond noise (`trends.py`) and large. A sudden fall
+of accuracy from which it rises again is not a fault, because harder problems cause it. The causes and remedies are in
+`log_faults.toml`.
 """
 
 from __future__ import annotations
@@ -23,18 +24,19 @@ from truegold.train.guards.table import FAULTS, LogFault
 from truegold.train.guards.trends import find_outliers, find_period, measure_move, running_median
 
 NEEDS_RATE = ("hidden_fall", "reward_blind")
-"""Faults that are only seen where the log has an accuracy as well as the reward."""
+"""Faults that can only be found if the log has an accuracy in addition to the reward."""
 
 DEAD = 8
-"""The number of dead steps that make a dead run if there are no others."""
+"""The smallest number of dead steps that is a fault in a run without other steps. A step is dead if no group has
+advantages."""
 SOLVED_STRETCH = 20
-"""Steps in a row that end all learning if nearly all completions are right: groups are then alike without a fault."""
+"""The smallest number of consecutive dead steps that is a fault if nearly all completions are right."""
 RARE = 1e-3
-"""A stretch is reported only if chance makes it more rarely than this."""
+"""The largest probability by chance at which consecutive steps are reported."""
 
 
 def find_faults(log: RunLog) -> list[LogFault]:
-    """Return the faults of a log, the particular ones before what they lead to."""
+    """Return the faults of a log, in the order of `FAULTS`. Faults that follow from another one are left out."""
     faults = {fault.name: fault for check in CHECKS for fault in check(log)}
     if "nothing_teaches" in faults:
         faults.pop("reward_blind", None)
@@ -48,10 +50,11 @@ def find_faults(log: RunLog) -> list[LogFault]:
     return [faults[name] for name in FAULTS if name in faults]
 
 
-# --- what single steps show -------------------------------------------------------------------------------------------
+# --- faults in single steps -------------------------------------------------------------------------------------------
 
 
 def _not_finite(log: RunLog) -> Iterator[LogFault]:
+    """Yield a fault for metrics that are NaN or infinite."""
     wrong = [(step, metrics) for step, metrics in log.lines if metrics.get("not_finite")]
     names = {
         name
@@ -59,7 +62,7 @@ def _not_finite(log: RunLog) -> Iterator[LogFault]:
         for name, value in metrics.items()
         if value is not None and not math.isfinite(value)
     }
-    # In float16 the first steps look for the scale of the loss, and are left out.
+    # With float16, infinite gradients in the first steps are normal: loss scaling searches its factor.
     is_scaling = names == {"grad_norm"} and len(wrong) <= 3 and wrong[-1][0] <= log.lines[0][0] + 10
     if wrong and not (is_scaling and all(math.isinf(metrics["grad_norm"] or 0.0) for _, metrics in wrong)):
         text = f"{', '.join(sorted(names - {'not_finite'}))} NaN or infinite in {len(wrong)} steps"
@@ -67,14 +70,15 @@ def _not_finite(log: RunLog) -> Iterator[LogFault]:
 
 
 def _rate_zero(log: RunLog) -> Iterator[LogFault]:
+    """Yield a fault for a learning rate of 0, or for weights that do not move."""
     steps, rates = log.series("lr")
     least = max(3, min(STRETCH, math.ceil(0.6 * len(rates))))
-    # A cyclic schedule is 0 in a single step, the lowest of each cycle.
+    # A single step is not a fault: a cyclic schedule is 0 at the end of each cycle.
     first, last = next(iter(_stretches([rate == 0.0 for rate in rates])), (0, -1))
     if last - first + 1 >= least and not log.is_rounded:
         text = f"the learning rate is 0 in {last - first + 1} steps in a row, {rates.count(0.0)} of {len(rates)} in all"
         yield LogFault("rate_zero", steps[first], steps[last], text)
-    # Others log a KL of 0 where they measure none.
+    # Other trainers than TRL log a KL of 0 if they do not measure it.
     distances = log.series("kl")[1] if log.trainer == "TRL" and not log.is_rounded else []
     if len(distances) >= 2 * STRETCH and not any(distances) and any(log.series("grad_norm")[1]):
         text = (
@@ -84,7 +88,7 @@ def _rate_zero(log: RunLog) -> Iterator[LogFault]:
 
 
 def _is_dead(metrics: Metrics) -> bool | None:
-    """Say whether nothing can be learnt in a step, or None if that is not known."""
+    """Return whether no group of a step has advantages, or None if the log does not show it."""
     known = [
         zero >= 1.0 if (zero := metrics.get("zero_std")) is not None else None,
         spread == 0.0 if (spread := metrics.get("reward_std")) is not None else None,
@@ -98,7 +102,7 @@ def _is_dead(metrics: Metrics) -> bool | None:
 
 
 def _dead(log: RunLog) -> Iterator[LogFault]:
-    """Runs in which no group teaches."""
+    """Yield a fault for consecutive steps in which no group has advantages."""
     known = [(step, metrics, dead) for step, metrics in log.lines if (dead := _is_dead(metrics)) is not None]
     dead_steps = [dead for _, _, dead in known]
     for first, last in _stretches(dead_steps):
@@ -120,14 +124,16 @@ def _dead(log: RunLog) -> Iterator[LogFault]:
 def _dead_fault(first: int, last: int, length: int, rewards: Sequence[float], rates: Sequence[float]) -> LogFault:
     middle = f", reward {float(np.median(rewards)):.3g}" if rewards else ""
     middle += f", accuracy {float(np.median(rates)):.3g}" if rates else ""
-    text = f"no group teaches in {length} steps in a row{middle}: all completions of a group have the same reward"
+    text = (
+        f"no group has advantages in {length} steps in a row{middle}: all completions of a group have the same reward"
+    )
     always = rates or rewards
     is_constant = bool(always) and min(always) == max(always) == 1.0
     return LogFault("reward_constant" if is_constant else "nothing_teaches", first, last, text)
 
 
 def _constant(log: RunLog) -> Iterator[LogFault]:
-    """Rewards that never change, if nothing says how they spread."""
+    """Yield faults for a mean reward that does not change, if the log has no spread of rewards."""
     steps, rewards = log.series("reward")
     if any(_is_dead(metrics) is not None for _, metrics in log.lines):
         return
@@ -141,6 +147,7 @@ def _constant(log: RunLog) -> Iterator[LogFault]:
 
 
 def _no_gradient(log: RunLog) -> Iterator[LogFault]:
+    """Yield faults for gradients of exactly 0 in steps with advantages."""
     known = [
         (step, norm == 0.0)
         for step, metrics in log.lines
@@ -156,14 +163,14 @@ def _no_gradient(log: RunLog) -> Iterator[LogFault]:
 
 
 def _is_beyond_chance(length: int, flags: Sequence[bool]) -> bool:
-    """Say whether chance hardly makes a stretch of this length, by how often the other steps are so."""
+    """Return whether `length` consecutive flags are unlikely by chance, given the share of other flags that are set."""
     others = len(flags) - length
     share = (sum(flags) - length + 1) / (others + 2)
     return others == 0 or len(flags) * share**length < RARE
 
 
 def _stretches(flags: Sequence[bool]) -> list[tuple[int, int]]:
-    """Return the first and the last index of each stretch of True, the longest first."""
+    """Return the first and the last index of each unbroken series of True, the longest series first."""
     stretches: list[tuple[int, int]] = []
     for index, flag in enumerate(flags):
         if flag and stretches and stretches[-1][1] == index - 1:
@@ -173,16 +180,16 @@ def _stretches(flags: Sequence[bool]) -> list[tuple[int, int]]:
     return sorted(stretches, key=lambda stretch: stretch[0] - stretch[1])
 
 
-# --- what comes again -------------------------------------------------------------------------------------------------
+# --- faults that recur ------------------------------------------------------------------------------------------------
 
 
 def _periodic(log: RunLog) -> Iterator[LogFault]:
-    """Steps that are far off at a fixed distance, such as each one after a validation."""
+    """Yield a fault for outliers at a fixed period, for example in each step after a validation."""
     epoch_steps = steps_per_epoch(log)
     for metric, direction in PERIODIC:
         steps, values = log.series(metric)
         if metric in SPIKED:
-            # Steps in which nothing was learnt have a gradient of 0, compared with which any other is a spike.
+            # Gradients of 0 are left out, because compared with them every other gradient is a spike.
             steps = [step for step, value in zip(steps, values, strict=True) if value > 0]
             values = [value for value in values if value > 0]
         indexes = find_period(steps, values, direction, FEWEST_SPIKES if metric in SPIKED else FEWEST_HITS)
@@ -200,17 +207,18 @@ def _periodic(log: RunLog) -> Iterator[LogFault]:
 
 
 FEWEST_HITS, FEWEST_SPIKES = 3, 5
-"""The fewest times that a fault recurs; more for metrics that spike without a period."""
+"""The smallest number of outliers that make a period; the second for metrics in `SPIKED`."""
 SPIKED = ("grad_norm", "kl", "mismatch_kl", "mismatch_abs")
+"""Metrics that also have outliers without a period."""
 PERIODIC = (
     *(("accuracy", -1), ("pass_rate", -1), ("reward", -1), ("truncated", 1), ("length_mean", 1), ("length_mean", -1)),
     *(("grad_norm", 1), ("kl", 1), ("mismatch_kl", 1), ("mismatch_abs", 1), ("entropy", 1), ("entropy", -1)),
 )
-"""Metrics that may be off at a period, and the way that is wrong."""
+"""Metrics that are searched for periodic outliers, and the direction of outliers: 1 up, -1 down."""
 
 
 def _is_far(metric: str, value: float, usual: float) -> bool:
-    """Say whether an outlier matters."""
+    """Return whether an outlier is large enough to be reported."""
     if metric == "truncated":
         return value - usual > 0.3
     if metric in SPIKED:
@@ -219,6 +227,7 @@ def _is_far(metric: str, value: float, usual: float) -> bool:
 
 
 def _resumed(log: RunLog) -> Iterator[LogFault]:
+    """Yield a fault for a log that goes back to earlier steps more than once."""
     start = log.lines[0][0] if log.lines else 0
     returns = [(left, back) for left, back in log.returns if back > start]
     if len(returns) > 1:
@@ -227,9 +236,10 @@ def _resumed(log: RunLog) -> Iterator[LogFault]:
 
 
 def _spikes(log: RunLog) -> Iterator[LogFault]:
-    """Spikes of the gradient that stand apart, and a gradient that grows.
+    """Yield a fault for isolated spikes of the gradient norm, or for a gradient norm that grows.
 
-    Where steps of three times the usual gradient are more than those of ten times, it has a heavy tail and no spikes.
+    Spikes are at least ten times the usual norm. If more steps are between three and ten times, the norm has a heavy
+    tail, which is not a fault.
     """
     steps, norms = log.series("grad_norm")
     positive = [(step, norm) for step, norm in zip(steps, norms, strict=True) if norm > 0]
@@ -250,9 +260,10 @@ def _spikes(log: RunLog) -> Iterator[LogFault]:
 
 
 FEWEST_SPIKED = 12
-"""The fewest steps in which a spike can be told."""
+"""The smallest number of steps in which spikes are looked for."""
 
 
+# All checks of a log.
 CHECKS: tuple[Callable[[RunLog], Iterator[LogFault]], ...] = (
     *(_not_finite, _rate_zero, _dead, _constant, _no_gradient, _periodic, _resumed, _spikes, *MOVE_CHECKS),
 )

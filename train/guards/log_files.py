@@ -1,4 +1,4 @@
-"""Reads the entries of a training's log from the file that a trainer, a tracker or a terminal has left.
+"""Reader of training logs: files of trainers and trackers, and saved terminal output. The formats:
 
 trainer_state.json   {"log_history": [{"step": 1, "loss": 0.01, ...}, ...]}
 JSON Lines           {"step": 1, "reward": 0.4}, or verl's {"step": 1, "data": {"actor/entropy": 0.5, ...}}
@@ -23,13 +23,14 @@ from typing import Any
 from truegold.verifiers import InputError, SetupError
 
 LARGEST = 3.4e38
-"""In single precision."""
+"""The largest number in single precision. Larger numbers are read as infinite."""
 MOST_STEP = 10**15
+"""The largest number that is read as a step."""
 LONGEST_CELL = 2**31 - 1
-"""Characters of a cell in a table: the texts of completions may stand next to the metrics."""
+"""The largest number of characters in a cell of a table, which may have completions next to metrics."""
 csv.field_size_limit(LONGEST_CELL)
 Entry = dict[str, float]
-"""Maps the name of a column to the number in this entry."""
+"""The numbers of one entry by column."""
 
 STEP_NAMES = (
     *(
@@ -43,45 +44,53 @@ STEP_NAMES = (
     ),
     *("eval/global_step", "_step"),
 )
-"""Columns that count steps, the surest first."""
+"""Columns that count steps, the most reliable first."""
 CHART = re.compile(r"(?P<run>.+)(?: - |: )(?P<metric>(?:(?! - |: ).)+?)(?P<edge>(?:__| )(?:MIN|MAX)|)")
-"""A column of a chart that was exported from wandb."""
+"""A column of a chart exported from wandb: `my-run - train/reward__MIN`."""
 DECIMAL = r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|-?(?:nan|NaN|inf|Infinity)"
+"""A number: `0.5`, `-1e-3`, `nan`."""
 LONGEST_NAME, LONGEST_PART = 200, 400
-"""Characters: a line of one million without a name is passed in no time."""
+"""The largest numbers of characters of a name and of a part between bars, so that very long lines are skipped fast."""
 VERL_LINE = re.compile(r"\bstep:(\d{1,15}) - (.+)")
+"""A line of verl's console: `step:1 - actor/entropy:0.5 - ...`."""
 VERL_PAIR = re.compile(rf"(.{{1,{LONGEST_NAME}}}?):(?:np\.\w{{1,20}}\()?({DECIMAL})\)?")
+"""A metric in such a line: `actor/entropy:0.5` or `actor/entropy:np.float64(0.5)`."""
 PRINTED_DICT = re.compile(r"\{'[^{}]+\}")
+"""A dict that TRL prints: `{'loss': 0.01, 'reward': 0.4}`."""
 PRINTED_PAIR = re.compile(rf"'([^']+)': '?({DECIMAL})'?(?=[,}}])")
+"""A metric in such a dict: `'loss': 0.01`."""
 BAR_LINE = re.compile(r"\bStep (\d{1,15}) +\|(.+)")
+"""A line of prime-rl's console: `Step 1 | 12s | Loss 0.01 | ...`."""
 BAR_PAIR = re.compile(rf"\s*([A-Z][\w. ]*?):? +({DECIMAL})\s*%?\s*")
+"""A metric in such a line: `Loss 0.01`."""
 ROUNDED_ZERO = re.compile(r":-?0\.0{1,3}(?= - |\s*$)")
-"""A zero of verl's console before July 2025, which had three digits."""
+"""A zero in verl's console before July 2025, which rounded to three digits: `:0.000`."""
 LONG_NUMBER = re.compile(r":-?\d+\.\d{4}|\de-\d")
+"""A number in verl's console that is not rounded: `:0.0123`, `1e-6`."""
 PATTERNS = ("*.jsonl", "*.csv", "**/events.out.tfevents.*")
-"""Files of a folder that may be logs, of other trainers than truegold and TRL."""
+"""Patterns of files in a folder that may be logs of trainers other than truegold and TRL."""
 
 
 @dataclass
 class LogEntries:
-    """The entries of one file in their order."""
+    """The entries of one log file, in their order."""
 
     form: str
-    """Its kind: `JSON Lines`, `CSV`, `console` and so on."""
+    """The format of the file: `JSON Lines`, `CSV`, `console` and so on."""
     entries: list[tuple[int, Entry]] = field(default_factory=list)
-    """Steps with their numbers."""
+    """The step and the numbers of each entry."""
     texts: set[str] = field(default_factory=set)
-    """Columns with something else than a number."""
+    """Columns with values that are not numbers."""
     notes: list[str] = field(default_factory=list)
     """Notes on parts of the file that could not be read."""
     has_steps: bool = True
     """Whether every entry names its step."""
     is_rounded: bool = False
-    """Whether 0.000 may stand for a small number."""
+    """Whether numbers are rounded, so that 0.000 may be a small number."""
 
 
 def read_entries(path: Path) -> LogEntries:
-    """Return the entries of a log. Raises InputError if it is not a log or cannot be read."""
+    """Return the entries of a log. Raises InputError if the file is not a log or cannot be read."""
     if ".tfevents." in path.name:
         return _read_events(path)
     try:
@@ -95,12 +104,12 @@ def read_entries(path: Path) -> LogEntries:
     if entries is None:
         entries = _read_console(text)
     if not entries.entries:
-        raise InputError(f"{path} holds no metrics of steps.", "Give a JSON, CSV or console log of a training.")
+        raise InputError(f"{path} has no metrics of steps.", "Give a JSON, CSV or console log of a training.")
     return entries
 
 
 def _read_json(text: str) -> LogEntries | None:
-    """Return the entries of one JSON value or of JSON Lines, or None if it is neither."""
+    """Return the entries of a JSON value or of JSON Lines, or None if the text is neither."""
     lines = [line for line in text.splitlines() if line.strip()]
     records, broken = [], []
     for line_number, line in enumerate(lines, 1):
@@ -115,11 +124,11 @@ def _read_json(text: str) -> LogEntries | None:
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError):
-        # A trainer that was killed has half a line at the end.
+        # A killed trainer leaves half a line at the end.
         if len(broken) > max(1, len(lines) // 10) or not records:
             return None
         log = _entries_of(records, "JSON Lines")
-        log.notes.append(f"{len(broken)} of {len(lines)} lines are no JSON and were left out, the first is {broken[0]}")
+        log.notes.append(f"{len(broken)} of {len(lines)} lines are not JSON and were skipped, the first: {broken[0]}")
         return log
     if isinstance(whole, dict) and isinstance(whole.get("log_history"), list):
         return _entries_of(whole["log_history"], "trainer_state.json")
@@ -127,6 +136,7 @@ def _read_json(text: str) -> LogEntries | None:
 
 
 def _entries_of(records: Iterable[Any], form: str) -> LogEntries:
+    """Return the entries of records. An entry without a step gets its index or, in CSV, the previous entry's step."""
     log = LogEntries(form)
     step, endless = 0, 0
     for index, record in enumerate(record for record in records if isinstance(record, dict)):
@@ -137,12 +147,13 @@ def _entries_of(records: Iterable[Any], form: str) -> LogEntries:
         if len(entry) > 0:
             log.entries.append((step, entry))
     if endless:
-        log.notes.append(f"{endless} entries have a step beyond {MOST_STEP:.0e} and are counted by their order")
+        log.notes.append(f"{endless} entries have a step above {MOST_STEP:.0e}; their order is used instead")
     return log
 
 
 def _numbers(record: Mapping[str, Any], texts: set[str], prefix: str = "") -> Iterator[tuple[str, float]]:
-    """Yield the numbers of a record, those of objects within by a name with a slash."""
+    """Yield the columns and numbers of a record. Nested objects are joined by a slash: {"actor": {"kl": 1}} ->
+    `actor/kl`. The names of columns without numbers are added to `texts`."""
     for name, value in record.items():
         column = f"{prefix}{name}"
         if isinstance(value, dict):
@@ -154,7 +165,7 @@ def _numbers(record: Mapping[str, Any], texts: set[str], prefix: str = "") -> It
 
 
 def to_number(value: object) -> float | None:
-    """Return a number as it stands in a log, also one that is written as a text or is not finite; None for all else."""
+    """Return a value of a log as a number, or None if it is not one. "0.5", NaN and infinity are numbers too."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -164,7 +175,7 @@ def to_number(value: object) -> float | None:
 
 
 def to_float(value: float | str) -> float:
-    """Return a number; what single precision cannot hold is infinite, as it was in the training."""
+    """Return a number as a float. Numbers beyond single precision become infinite."""
     known = float(value) if isinstance(value, str) else value
     if abs(known) > LARGEST:
         return math.inf if known > 0 else -math.inf
@@ -172,7 +183,10 @@ def to_float(value: float | str) -> float:
 
 
 def _step_of(entry: Entry, otherwise: int) -> int:
-    """Take the columns that count steps out of an entry, and return the step of the surest one."""
+    """Remove the columns that count steps from an entry, and return the step of the most reliable one.
+
+    otherwise: the step that is returned if there is no such column.
+    """
     steps = [entry.pop(name) for name in STEP_NAMES if name in entry]
     known = [step for step in steps if abs(step) <= MOST_STEP]
     return int(known[0]) if known else otherwise
@@ -184,7 +198,7 @@ def _delimiter(text: str) -> str | None:
     if len(lines) < 2:
         return None
     for delimiter in (",", "\t", ";"):
-        # A cell of the first row may have several lines.
+        # csv.reader, because a cell of the first row may have several lines.
         header, row = [*islice(csv.reader(lines, delimiter=delimiter), 2), []][:2]
         has_names = len(header) > 1 and not any(to_number(name) is not None for name in header if name)
         if has_names and len(header) == len(row) and any(to_number(cell) is not None for cell in row):
@@ -193,6 +207,8 @@ def _delimiter(text: str) -> str | None:
 
 
 def _read_table(path: Path, text: str, delimiter: str) -> LogEntries:
+    """Return the entries of a table, also of a chart that was exported from wandb. Raises InputError for several runs
+    or for columns with the same name and different cells."""
     header, *table = [row for row in csv.reader(text.splitlines(), delimiter=delimiter) if row]
     columns = [name for name in dict.fromkeys(header) if name]
     unlike = [
@@ -204,7 +220,7 @@ def _read_table(path: Path, text: str, delimiter: str) -> LogEntries:
     if unlike:
         names = ", ".join(unlike[:5])
         raise InputError(
-            f"{path} has several columns of one name, with unlike cells: {names}.", "Rename or remove them."
+            f"{path} has several columns with the same name and different cells: {names}.", "Rename or remove them."
         )
     rows = [dict(zip(header, row, strict=False)) for row in table]
     charts = {name: match for name in columns if (match := CHART.fullmatch(name))}
@@ -222,7 +238,7 @@ def _read_table(path: Path, text: str, delimiter: str) -> LogEntries:
 
 
 def _read_console(text: str) -> LogEntries:
-    """Return the entries of a terminal's output: what verl, TRL and prime-rl print for each step."""
+    """Return the entries of saved terminal output of verl, TRL or prime-rl."""
     log = LogEntries("console")
     printed = 0
     for line in text.splitlines():
@@ -254,7 +270,7 @@ def _read_events(path: Path) -> LogEntries:
     try:
         from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
     except ImportError as error:
-        raise SetupError(f"{path} is read by tensorboard.", "pip install 'truegold[train]'") from error
+        raise SetupError(f"To read {path}, install tensorboard.", "pip install 'truegold[train]'") from error
     events = EventAccumulator(str(path), size_guidance={"scalars": 0, "tensors": 0})
     events.Reload()
     log = LogEntries("TensorBoard")
@@ -264,5 +280,5 @@ def _read_events(path: Path) -> LogEntries:
             entries.setdefault(int(event.step), {})[name] = float(event.value)
     log.entries = sorted(entries.items())
     if not log.entries:
-        raise InputError(f"{path} holds no scalars.", "Give the file of the training itself.")
+        raise InputError(f"{path} has no scalars.", "Give the TensorBoard file with the training's metrics.")
     return log

@@ -1,8 +1,8 @@
-"""Faults of metrics that move over a run: they rise, fall or jump beyond noise, and far besides.
+"""Faults of metrics that rise, fall or jump over a run. A move must be beyond noise and large.
 
     Steps 8 to 60: hidden_fall: accuracy 0.4 -> 0.16, while the reward goes 0.89 -> 0.99. Likely: ...
 
-Where accuracy steps down at once and then rises again, the problems have become harder.
+A sudden fall of accuracy from which it rises again is not a fault, because harder problems cause it.
 """
 
 from __future__ import annotations
@@ -21,27 +21,31 @@ from truegold.train.guards.table import LogFault
 from truegold.train.guards.trends import ERRORS, Floats, change_point, fall_from_peak, gradual_fall, measure_move, noise
 
 SHORT = 5
-"""The fewest steps after which a run without a reward that differed is dead, if the reward is not 0."""
+"""The smallest number of steps for a level of a metric, and of dead steps in a run whose reward never differs."""
 STRETCH = 10
-"""The fewest such steps in a row elsewhere, if chance does not make them."""
+"""The smallest number of consecutive dead steps in other runs, if they are unlikely by chance."""
 SOLVED = 0.9
-"""The pass rate from which on a run is finished; low entropy and groups that are alike are then not faults."""
+"""The pass rate from which a run counts as finished. Low entropy and groups with equal rewards are then not faults."""
 FEWEST_EVALUATIONS = 4
+"""The smallest number of evaluations in which a fall is looked for."""
 ALONE, BESIDE = 0.003, 0.02
-"""How likely noise alone may have made a fall of the held-out accuracy; the second where it is large and the reward
-rises meanwhile."""
+"""The largest probability of noise at which a fall of the held-out accuracy is a fault. The second is for a large fall
+while the reward rises."""
 LEAST_ERROR = 0.01
-"""An evaluation is not taken to be more exact, however regular its values are."""
+"""The smallest standard error of an evaluation, also if its values are very regular."""
 MOST_PROBLEMS = 200
-"""The number of problems below which an evaluation is told by its values: 0.2333 and 0.3 are shares of 30."""
+"""The largest number of problems that is guessed from the values of an evaluation: 0.2333 and 0.3 are shares of 30."""
 ROUNDING = 6e-5
-"""The rounding of such a value, with four digits."""
+"""The rounding error of these values, which have four digits."""
 RARE_REGULARITY = 0.001
-"""How seldom evaluations are more regular than this by chance."""
+"""The probability below which evaluations are too regular for a guessed number of problems."""
 
 
 def _scale(log: RunLog) -> Iterator[LogFault]:
-    """A reward whose greatest value and mean, or deviation and mean, change by one factor at one step."""
+    """Yield a fault for a changed scale of the reward.
+
+    Its mean, and its maximum or its deviation, change by the same factor at one step.
+    """
     pairs = [("reward", "reward_max"), ("reward", "reward_std")]
     names = {name for _, metrics in log.lines for name in metrics}
     pairs += [(name, name.replace("term/", "term_std/")) for name in names if name.startswith("term/")]
@@ -64,7 +68,7 @@ def _scale(log: RunLog) -> Iterator[LogFault]:
         shift = np.median(means[split : split + near]) - np.median(means[split - near : split])
         lower, higher = (widths[:split], widths[split:]) if factor > 0 else (widths[split:], widths[:split])
         is_apart = near >= STRETCH and lower.max() < np.quantile(higher, 0.1)
-        # What is learnt quickly moves both, too, but over some steps.
+        # Fast learning changes both too, but over several steps.
         at_once = np.median(widths[split : split + 3]) - np.median(widths[max(0, split - 3) : split])
         is_apart = is_apart and at_once / factor > 0.75
         if abs(factor) > math.log(1.7) and is_apart and abs(shift - factor) < 0.25:
@@ -75,10 +79,11 @@ def _scale(log: RunLog) -> Iterator[LogFault]:
 
 
 def _restarted(log: RunLog) -> Iterator[LogFault]:
-    """Weights of the base model that were loaded in the middle: accuracy falls at one step to that of the first steps
-    and climbs as it did in the beginning, and what harder problems do not bring back returns with it.
+    """Yield a fault for a run that loaded the base model's weights again in the middle.
 
-    These are the held-out accuracy, the KL, and that the log itself goes back there; else entropy and length together.
+    Accuracy falls at one step to its first values and rises again as at the start. Harder problems may look the same.
+    So another sign must be there: the held-out accuracy or the KL also return to their first values, or the log goes
+    back at this step, or both entropy and length return.
     """
     quality = quality_of(log)
     steps, values = log.series(quality)
@@ -94,29 +99,33 @@ def _restarted(log: RunLog) -> Iterator[LogFault]:
         return
     before, after = np.median(values[split - width : split]), np.median(values[split : split + width])
     returned = [name for name, back in (("kl", kl), ("heldout_pass_rate", heldout)) if back] + others
-    text = f"{log.columns.get(quality, quality)} falls from {before:.3g} to {after:.3g} at step {step}, where it began,"
-    text += " and climbs as it did from the first step on" + (f"; with it {', '.join(returned)}" if returned else "")
+    text = f"{log.columns.get(quality, quality)} falls from {before:.3g} to its first level {after:.3g} at step {step},"
+    text += " and rises again as from the first step" + (f"; so do {', '.join(returned)}" if returned else "")
     text += "; the log goes back there" if is_resumed else ""
     yield LogFault("restarted", step, log.lines[-1][0], text)
 
 
 REPEATED = 0.75
-"""The share of a rise that has to be lost at one step where a run begins anew."""
+"""The share of a metric's rise that it must lose at one step if the run has started again."""
 
 
 def _width(values: Sequence[float]) -> int:
-    """Return how many steps a level is taken of."""
+    """Return the number of steps over which the level of a metric is taken."""
     return max(SHORT, len(values) // 16)
 
 
 def _error(values: Sequence[float]) -> float:
-    """Return the standard error of the difference of two such levels."""
+    """Return the standard error of the difference of two levels of a metric."""
     return noise(np.asarray(values)) * math.sqrt(math.pi / _width(values))
 
 
 def _repeated_start(steps: Sequence[int], values: Sequence[float], returns: Collection[int]) -> tuple[int | None, bool]:
-    """Return the index from which a metric repeats its first steps, after a sudden fall to where it began, and whether
-    it falls so once only; the steps of `returns` are looked at first."""
+    """Return the index at which a metric falls to its first level and then repeats its first steps, or None.
+
+    The second value is whether this is its only such fall.
+
+    returns: steps at which the log goes back, which are tried first.
+    """
     series, width = np.asarray(values), _width(values)
     splits = range(2 * SHORT, len(series) - width + 1)
     if len(series) < 4 * SHORT or len(splits) == 0:
@@ -138,11 +147,12 @@ def _repeated_start(steps: Sequence[int], values: Sequence[float], returns: Coll
 
 
 def _level(series: Floats, start: int, width: int) -> float:
+    """Return the median of `width` values from `start` on."""
     return float(np.median(series[max(start, 0) : start + width]))
 
 
 def _returns(log: RunLog, metric: str, step: int) -> bool | None:
-    """Say whether a metric that had moved returns at a step to its first values, or None if it had not."""
+    """Return whether a metric returns to its first level at a step, or None if it had not moved before."""
     steps, values = log.series(metric)
     split, width, series = bisect_left(steps, step), _width(values), np.asarray(values)
     if split < 2 * SHORT or len(values) - split < SHORT:
@@ -155,7 +165,8 @@ def _returns(log: RunLog, metric: str, step: int) -> bool | None:
 
 
 def _heldout_returns(log: RunLog, step: int) -> bool | None:
-    """Say the same of the held-out accuracy, which is seldom known: in its first evaluation after the step."""
+    """Return whether the held-out accuracy returns to its first value in the first evaluation after a step, or None if
+    that cannot be told."""
     steps, values = log.series("heldout_pass_rate")
     split = bisect_left(steps, step)
     if split < 2 or split == len(values):
@@ -164,21 +175,21 @@ def _heldout_returns(log: RunLog, step: int) -> bool | None:
     least = max(0.05, 2.5 * _usual_error(values))
     if moved < least:
         return None
-    # A small rise that half returns says nothing.
+    # If it returns only by half, and had risen little, that may be noise.
     if values[split] - values[0] < 0.5 * moved:
         return True
     return None if moved < 2.0 * least else False
 
 
 def _begins_epoch(log: RunLog, step: int) -> bool:
-    """Say whether an epoch begins at a step or near it: data that are sorted, the hardest first, repeat themselves."""
+    """Return whether an epoch begins within 2 steps of a step. Then sorted data may explain a repeated curve."""
     steps, epochs = log.series("epoch")
     near = [epoch for logged, epoch in zip(steps, epochs, strict=True) if abs(logged - step) <= 2]
     return bool(near) and math.floor(near[0]) != math.floor(near[-1])
 
 
 def _accuracy_falls(log: RunLog) -> Iterator[LogFault]:
-    """Accuracy or reward that slides down while the total reward does not, or with it."""
+    """Yield a fault for accuracy that falls: `hidden_fall` if the reward does not fall too, else `pass_rate_fall`."""
     quality = quality_of(log)
     steps, values = log.series(quality)
     move = fall_from_peak(steps, values)
@@ -202,20 +213,20 @@ def _accuracy_falls(log: RunLog) -> Iterator[LogFault]:
 
 
 def step_down(log: RunLog) -> str | None:
-    """Return a line on a metric that steps down at once and stays lower, which no fault names, or None if none does."""
+    """Return a note on an accuracy that falls at one step and stays lower, which is not a fault, or None."""
     quality = quality_of(log)
     steps, values = log.series(quality)
     move = fall_from_peak(steps, values)
     if move is None or not move.is_down or -move.change < max(0.25 * abs(move.start), 0.05):
         return None
     return (
-        f"{log.columns.get(quality, quality)} steps down, {move.text()}: harder problems do that; where there are "
-        f"none, look at completions before and after step {move.jump}."
+        f"{log.columns.get(quality, quality)} falls at one step, {move.text()}: if the problems did not become harder "
+        f"there, look at completions before and after step {move.jump}."
     )
 
 
 def _blind(log: RunLog) -> Iterator[LogFault]:
-    """Hardly any right answer, no rise, and a reward all the same."""
+    """Yield a fault for a high reward although almost no answer is right and accuracy does not rise."""
     accuracy, reward = move_of(log, "accuracy"), move_of(log, "reward")
     values = log.series("accuracy")[1]
     if accuracy is None or reward is None or len(values) < 2 * STRETCH:
@@ -229,7 +240,7 @@ def _blind(log: RunLog) -> Iterator[LogFault]:
 
 
 def _heldout(log: RunLog) -> Iterator[LogFault]:
-    """Held-out accuracy that falls, alone or while the training reward rises."""
+    """Yield a fault for a held-out accuracy that falls, named by whether the training reward rises meanwhile."""
     steps, values = log.series("heldout_pass_rate")
     if len(values) < FEWEST_EVALUATIONS:
         return
@@ -256,8 +267,11 @@ def _heldout(log: RunLog) -> Iterator[LogFault]:
 
 
 def chance_of_fall(values: Sequence[float]) -> float:
-    """Return how likely noise alone makes the fall of a few evaluations: the best of a line from the peak on and of all
-    splits into a before and an after, each with Student's t, times the number of looks."""
+    """Return the probability that noise alone causes the fall of a few evaluations.
+
+    It is the lowest p-value of Student's t-tests for a falling line from the peak on, and for all splits into an
+    earlier and a later level. Each p-value is multiplied by the number of tests (Bonferroni).
+    """
     count, series = len(values), np.asarray(values)
     usual = _usual_error(values)
     chances = [1.0]
@@ -278,17 +292,20 @@ def chance_of_fall(values: Sequence[float]) -> float:
 
 
 def _deviation(squares: float, freedom: int, usual: float) -> float:
-    """Return the deviation of evaluations, at least the one that is usual for their number of problems.
+    """Return the standard deviation of evaluations, at least `usual`, the one for their guessed number of problems.
 
-    Values so regular that their problems can not be so few are taken as they are.
+    If the values are too regular for so few problems, the lower bound is `LEAST_ERROR`. squares: the sum of squared
+    residuals. freedom: their degrees of freedom.
     """
     is_likely = float(chi2.cdf(squares / usual**2, freedom)) > RARE_REGULARITY
     return max(math.sqrt(squares / freedom), usual if is_likely else LEAST_ERROR)
 
 
 def _usual_error(values: Sequence[float]) -> float:
-    """Return the standard error of an evaluation: that of its problems, where all values are shares of so few that they
-    can be told from them."""
+    """Return the standard error of an evaluation with the guessed number of problems.
+
+    It is `LEAST_ERROR` if the values are not shares of a small number of problems.
+    """
     level = min(max(float(np.mean(values)), 0.02), 0.98)
     for problems in range(2, MOST_PROBLEMS):
         if all(abs(value * problems - round(value * problems)) < ROUNDING * problems for value in values):
@@ -297,7 +314,7 @@ def _usual_error(values: Sequence[float]) -> float:
 
 
 def _climbs_with_epochs(log: RunLog) -> bool:
-    """Say whether most of the rise comes between the end of an epoch and the start of the next one."""
+    """Return whether most of the rise happens between the end of an epoch and the start of the next one."""
     per_epoch = steps_per_epoch(log)
     values = log.series(quality_of(log))[1]
     if per_epoch is None or per_epoch < 6 or len(values) < 2 * per_epoch:
@@ -310,7 +327,7 @@ def _climbs_with_epochs(log: RunLog) -> bool:
 
 
 def _reward_jumps(log: RunLog) -> Iterator[LogFault]:
-    """A reward that jumps while responses change at once, with nothing held out that would say why."""
+    """Yield a fault for a reward that jumps together with other metrics of responses, without held-out evaluations."""
     quality = quality_of(log)
     move = move_of(log, quality)
     if move is None or move.jump_errors < 8.0 or _known(log, "heldout_pass_rate"):
@@ -334,7 +351,7 @@ def _known(log: RunLog, metric: str) -> bool:
 
 
 def _around(log: RunLog, metric: str, step: int) -> tuple[float, float]:
-    """Return the level of a metric in the ten steps before the five around a step, and in the ten after them."""
+    """Return the level of a metric before and after a step: in the steps from -13 to -4, and from +3 to +12."""
     steps, values = log.series(metric)
     before = [value for s, value in zip(steps, values, strict=True) if step - 13 <= s < step - 3]
     after = [value for s, value in zip(steps, values, strict=True) if step + 3 <= s < step + 13]
@@ -342,13 +359,13 @@ def _around(log: RunLog, metric: str, step: int) -> tuple[float, float]:
 
 
 def _lengths(log: RunLog) -> Iterator[LogFault]:
-    """Completions that are cut, grow or collapse."""
+    """Yield faults for completions that are cut at the limit, or become much longer or shorter."""
     cut, length = move_of(log, "truncated"), move_of(log, "length_mean")
     shares = log.series("truncated")[1]
     better = improves(log)
     rise = 0.0 if cut is None or not cut.is_up else cut.change
     if cut is not None and ((rise > 0.2 and cut.end > 0.3) or (rise > 0.12 and not better)):
-        yield LogFault("truncation", cut.first, cut.last, f"the share that is cut at the limit goes {cut.text()}")
+        yield LogFault("truncation", cut.first, cut.last, f"the share of cut completions goes {cut.text()}")
     elif len(shares) >= SHORT and np.median(shares) > 0.6 and np.median(shares[-SHORT:]) > 0.6:
         steps = log.series("truncated")[0]
         text = f"{np.median(shares):.0%} of the completions are cut at the limit, from the first steps on"
@@ -364,6 +381,7 @@ def _lengths(log: RunLog) -> Iterator[LogFault]:
 
 
 def _entropy(log: RunLog) -> Iterator[LogFault]:
+    """Yield faults for an entropy that grows, or collapses in a run that is not finished."""
     move = move_of(log, "entropy")
     if move is None:
         return
@@ -380,6 +398,7 @@ def _entropy(log: RunLog) -> Iterator[LogFault]:
 
 
 def _teaching(log: RunLog) -> Iterator[LogFault]:
+    """Yield a fault for a share of groups without advantages that rises to almost 1."""
     steps, shares = log.series("zero_std")
     move = measure_move(steps, shares)
     if move is None or not move.is_up:
@@ -389,7 +408,7 @@ def _teaching(log: RunLog) -> Iterator[LogFault]:
     rate = move_of(log, "pass_rate")
     least = 0.97 if rate is not None and rate.end >= SOLVED else 0.9
     if late >= least and early < 0.75:
-        text = f"the share of groups that teach nothing goes {move.text()}, {late:.2f} in the last steps"
+        text = f"the share of groups without advantages goes {move.text()}, {late:.2f} in the last steps"
         yield LogFault("teaching_fall", move.first, move.last, text)
 
 
@@ -400,10 +419,11 @@ GROWTH = (
     ("clip_share", "clip_share", 0.1, 8.0),
     ("clip_share", "update_kl", 0.05, 10.0),
 )
-"""Faults of metrics that grow: the level that is wrong, and how many times the start's."""
+"""Faults of metrics that grow: fault, metric, and the bounds for its end: a level, and a multiple of its start."""
 
 
 def _growth(log: RunLog) -> Iterator[LogFault]:
+    """Yield faults for metrics that grow beyond both bounds of `GROWTH`."""
     for name, metric, level, ratio in reversed(GROWTH):
         move = move_of(log, metric)
         if move is not None and move.is_up and move.end > max(level, ratio * move.start):
@@ -411,6 +431,7 @@ def _growth(log: RunLog) -> Iterator[LogFault]:
 
 
 def _errors(log: RunLog) -> Iterator[LogFault]:
+    """Yield a fault for rollouts that end in errors."""
     steps, shares = log.series("errors")
     if len(shares) >= SHORT and (late := float(np.median(shares[-SHORT:]))) > 0.3:
         yield LogFault("unjudged", steps[0], steps[-1], f"{late:.0%} of the last rollouts end in an error")

@@ -1,4 +1,4 @@
-"""Reads the metrics of a run of truegold or another trainer, and translates their names to those of the guards.
+"""Reader of the metrics of a run of truegold or another trainer. It translates their names to those of the guards.
 
     log = read_log(Path("trl-run"))
     log.trainer                 TRL
@@ -6,8 +6,9 @@
     log.columns["accuracy"]     rewards/accuracy_reward/mean
     log.unread                  ["num_tokens", "step_time", ...]
 
-The total reward is a sum of terms, not a pass rate. The accuracy is the term with such a name, and is a pass rate if it
-is always between 0 and 1. `log_files.py` reads the files, and `metric_names.toml` has the names.
+The total reward is a sum of terms and not a pass rate. The accuracy is the term with a name like `accuracy` or
+`correct`. It is also the pass rate if its values are between 0 and 1. `log_files.py` reads the files, and
+`metric_names.toml` has the names.
 """
 
 from __future__ import annotations
@@ -27,19 +28,19 @@ from truegold.train.guards.trends import Move, measure_move
 from truegold.verifiers import InputError
 
 ALARMS = "alarms.jsonl"
-"""A file in the stage's folder with every alarm and its action."""
+"""The file, in the stage's folder, with every alarm and its action."""
 
 Metrics = dict[str, float | None]
-"""One step's metrics by the names that the guards know."""
+"""The metrics of one step, by the guards' names."""
 
 METRIC_NAMES: Mapping[str, Mapping[str, Any]] = tomllib.loads(
     files("truegold.train.guards").joinpath("metric_names.toml").read_text("utf-8")
 )
-"""The patterns of each trainer's names of metrics, with the names that the guards know."""
+"""Patterns of the names of metrics in the logs of each trainer, with the guards' names for them."""
 OWN_METRICS = ("pass_rate", "heldout_pass_rate")
-"""Metrics that only truegold writes under these names."""
+"""Names of metrics that only truegold writes."""
 ACCURACY_WORDS = {"accuracy", "acc", "correct", "correctness", "truegold"}
-"""A term with one of these words in its name is the accuracy. So is a term with the name `score`."""
+"""Words that mark a term as the accuracy, like the name `score`."""
 OTHER_WORDS = {
     "format",
     "xml",
@@ -53,18 +54,19 @@ OTHER_WORDS = {
     "thinking",
     "penalty",
 }
-"""A term with one of these words in its name is not the accuracy."""
+"""Words that mark a term as something else than the accuracy."""
 EMPTY_WORDS = {"reward", "rewards", "func", "fn", "mean", "avg"}
+"""Words that are ignored in the name of a term: `score_reward_func` is `score`."""
 WIDEST = 0.55
-"""Rewards that are 0 or 1 have no greater standard deviation, even in groups of eight."""
+"""The largest standard deviation of rewards that are 0 or 1, in groups of eight or more."""
 GENERIC = {"reward", "loss", "grad_norm", "learning_rate", "lr", "kl", "entropy", "epoch"}
-"""Columns that do not tell which trainer wrote them."""
+"""Columns that several trainers write."""
 FEWEST_NAMES = 3
-"""A file without steps is a log if at least this many of its columns are metrics."""
+"""The smallest number of columns with known metrics in a log without steps."""
 FILLED = 4
-"""A row of NaN with at least this many names is left out. With fewer names, the NaN were logged."""
+"""The smallest number of columns at which a row of NaN is taken for one that a tracker filled up, and left out."""
 MOST_REPEATS = 4
-"""A log that repeats a step more often than this has a line for each rollout, not for each step."""
+"""The largest number of lines of one step. A log with more has a line for each rollout, not for each step."""
 
 
 @dataclass(frozen=True)
@@ -72,38 +74,41 @@ class RunLog:
     """The metrics of a finished run."""
 
     trainer: str
-    """The program that wrote them: `truegold`, `TRL`, `verl` and so on."""
+    """The program that wrote the log: `truegold`, `TRL`, `verl` and so on."""
     path: Path
     """The file that was read."""
     lines: list[tuple[int, Metrics]]
-    """Steps with their metrics by the names that the guards know, in order."""
+    """Steps with their metrics, by the guards' names, in order."""
     columns: dict[str, str] = field(default_factory=dict)
-    """Maps the guards' name of a metric to the column that was read."""
+    """The column of each metric, by the guards' name of the metric."""
     unread: list[str] = field(default_factory=list)
-    """Columns that no name is known for."""
+    """Columns with unknown names."""
     notes: list[str] = field(default_factory=list)
-    """Notes on parts that could not be read, or were changed."""
+    """Notes on parts of the log that could not be read or were changed."""
     returns: list[tuple[int, int]] = field(default_factory=list)
-    """The steps at which the log goes back: from this step to that one."""
+    """Places where the log goes back: the last step before, and the next step."""
     is_rounded: bool = False
-    """Whether a 0 may stand for a small number."""
+    """Whether numbers are rounded, so that 0 may be a small number."""
 
     def series(self, metric: str) -> tuple[list[int], list[float]]:
-        """Return the steps in which a metric is known and finite, and its values there."""
+        """Return the steps in which a metric is finite, and its values in these steps."""
         points = [(step, value) for step, metrics in self.lines if (value := metrics.get(metric)) is not None]
         points = [(step, value) for step, value in points if math.isfinite(value)]
         return [step for step, _ in points], [value for _, value in points]
 
 
 def read_log(path: Path) -> RunLog:
-    """Read the metrics of a run, and recognise its trainer by their names. Raises InputError for other files."""
+    """Return the metrics of a run. The names of the metrics determine the trainer.
+
+    path: a run's folder or a file of metrics. Raises InputError if there are no known metrics.
+    """
     file = _find_file(path)
     if file.name == ALARMS:
         return RunLog("truegold", file, [])
     log = read_entries(file)
     steps = [step for step, _ in log.entries]
     if steps[0] > steps[-1] and steps == sorted(steps, reverse=True):
-        # A table that was sorted by its newest step.
+        # Some tables begin with the newest step.
         log.entries.reverse()
     columns = {name: None for _, entry in log.entries for name in entry}
     if any(name in columns for name in OWN_METRICS) and log.has_steps:
@@ -118,14 +123,14 @@ def read_log(path: Path) -> RunLog:
 
 
 def _find_file(path: Path) -> Path:
-    """Return the newest file with metrics of a run: `path` itself, or one in that folder."""
+    """Return `path` if it is a file, else the newest file with metrics in the folder `path`."""
     if path.is_file():
         return path
     choices = (
         # A run may have a finished training and a newer, failed one.
         ("metrics.jsonl", "train/metrics.jsonl", ".partial/train-*/metrics.jsonl"),
         ("trainer_state.json", "checkpoint-*/trainer_state.json"),
-        # A training that was stopped before its first step has nothing else.
+        # A training that ended before its first step has only alarms.
         (ALARMS, f".partial/train-*/{ALARMS}"),
     )
     for patterns in choices:
@@ -135,7 +140,9 @@ def _find_file(path: Path) -> Path:
     for pattern in PATTERNS:
         files = sorted(path.glob(pattern))
         if len(files) > 1 and not pattern.startswith("**"):
-            raise InputError(f"{path} holds {len(files)} files that may be logs.", f"Give one, such as {files[0]}.")
+            raise InputError(
+                f"{path} has {len(files)} files that may be logs.", f"Give one of them, such as {files[0]}."
+            )
         if files:
             return max(files, key=lambda file: file.stat().st_mtime)
     raise InputError(f"{path} has no metrics of a training.", "Give a run's folder or its metrics file.")
@@ -143,13 +150,16 @@ def _find_file(path: Path) -> Path:
 
 @cache
 def _patterns(trainer: str) -> tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]:
-    """Return a trainer's names as patterns, each with the guards' names."""
+    """Return the patterns of a trainer's names of metrics, each with the guards' names."""
     table = METRIC_NAMES[trainer]
     return tuple((re.compile(table["prefix"] + name), tuple(meanings)) for name, meanings in table["names"].items())
 
 
 def _known(trainer: str, columns: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return by the guards' names the columns that a trainer has for them, the first by the order of its table."""
+    """Return the known columns of a trainer, each with the guards' names of its metrics.
+
+    If several columns have one metric, the first one in the trainer's table is used.
+    """
     known: dict[str, dict[str, str]] = {}
     ranks: dict[str, int] = {}
     for column in columns:
@@ -169,13 +179,15 @@ def _known(trainer: str, columns: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def _foreign(file: Path, trainer: str, log: LogEntries, known: Mapping[str, Mapping[str, str]]) -> RunLog:
-    """Return another trainer's log in the names of the guards."""
+    """Return another trainer's log with the guards' names of metrics."""
     translated = [
         (step, {name: value for column, value in entry.items() for name in known.get(column, ())})
         for step, entry in log.entries
     ]
     if max(_repeats(translated).values(), default=0) > MOST_REPEATS:
-        raise InputError(f"{file} has many lines of each step: these are no metrics.", "Give the log of the training.")
+        raise InputError(
+            f"{file} has many lines for each step, so it is not a log of metrics.", "Give the log of the training."
+        )
     merged, returns = _merge(_without_blanks([(step, entry) for step, entry in translated if entry]))
     columns = {name: column for meanings in known.values() for name, column in meanings.items()}
     columns |= _add_accuracy(merged, columns) | _add_heldout(merged, columns)
@@ -186,7 +198,7 @@ def _foreign(file: Path, trainer: str, log: LogEntries, known: Mapping[str, Mapp
 
 
 def _repeats(translated: Iterable[tuple[int, Entry]]) -> dict[tuple[int, str], int]:
-    """Return how often a step has a loss or a reward, without counting resumed steps."""
+    """Return the number of lines with a loss or a reward, by step and name."""
     counts: dict[tuple[int, str], int] = {}
     for step, entry in translated:
         for name in {"reward", "loss"} & entry.keys():
@@ -195,9 +207,10 @@ def _repeats(translated: Iterable[tuple[int, Entry]]) -> dict[tuple[int, str], i
 
 
 def _without_blanks(entries: Sequence[tuple[int, Entry]]) -> Iterator[tuple[int, Entry]]:
-    """Yield the entries without rows that a tracker has filled up with NaN, such as those of an evaluation.
+    """Yield the entries without rows that a tracker filled up with NaN, for example the row of an evaluation.
 
-    A row is one of these where it has a held-out metric, or where others with numbers follow: what is lost goes on so.
+    A row of NaN counts as filled up if it has a held-out metric, or if rows with numbers follow. Otherwise the NaN are
+    the metrics of a training that diverged. Of filled rows, only held-out metrics are kept.
     """
     is_blank = []
     for _, entry in entries:
@@ -215,9 +228,10 @@ def _without_blanks(entries: Sequence[tuple[int, Entry]]) -> Iterator[tuple[int,
 def _merge(
     steps: Iterable[tuple[int, Mapping[str, float | None]]],
 ) -> tuple[list[tuple[int, Metrics]], list[tuple[int, int]]]:
-    """Put lines of the same step together, in order, and mark those with a number that is not finite.
+    """Return the steps in order, with the lines of each step merged, and the places where the log goes back.
 
-    Where a run was resumed, its reward or loss goes back in steps: what comes later counts. Return also those returns.
+    If a resumed run repeats steps, the later lines replace the earlier ones. Steps with a NaN or infinite metric get
+    the metric `not_finite`.
     """
     merged: dict[int, Metrics] = {}
     latest: dict[str, int] = {}
@@ -242,7 +256,7 @@ def _merge(
 
 
 def _with_shares(merged: list[tuple[int, Metrics]]) -> list[tuple[int, Metrics]]:
-    """Add to truegold's metrics the share of groups that teach nothing."""
+    """Add `zero_std`, the share of groups without advantages, to truegold's metrics."""
     for _, metrics in merged:
         teaching = metrics.get("groups_teaching")
         if teaching is not None:
@@ -251,7 +265,7 @@ def _with_shares(merged: list[tuple[int, Metrics]]) -> list[tuple[int, Metrics]]
 
 
 def _add_accuracy(merged: Sequence[tuple[int, Metrics]], columns: Mapping[str, str]) -> dict[str, str]:
-    """Add the accuracy to each step's metrics, and the pass rate where it is one; return the column that it is."""
+    """Add the accuracy to each step's metrics, also as pass rate if it is one. Return the used column."""
     terms = [name for name in columns if name.startswith("term/") and is_accuracy(name.removeprefix("term/"))]
     if not terms:
         return {}
@@ -272,7 +286,7 @@ def _add_accuracy(merged: Sequence[tuple[int, Metrics]], columns: Mapping[str, s
 
 
 def is_accuracy(name: str) -> bool:
-    """Say whether a term's name calls it the accuracy: `accuracy_reward`, `acc`, `correctness`, `score`."""
+    """Return whether the name of a term means accuracy: `accuracy_reward`, `acc`, `correctness`, `score`."""
     words = set(re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
     if words & OTHER_WORDS:
         return False
@@ -280,7 +294,7 @@ def is_accuracy(name: str) -> bool:
 
 
 def _add_heldout(merged: Sequence[tuple[int, Metrics]], columns: Mapping[str, str]) -> dict[str, str]:
-    """Add to each step's metrics what an evaluation found, the mean over its sets; return the columns that it is."""
+    """Replace metrics of evaluations by `heldout_pass_rate`, their mean over the sets. Return the used columns."""
     names = [name for name in columns if name.startswith("heldout/")]
     totals = [name for name in names if name in ("heldout/reward", "heldout/scores")]
     rates = [name for name in names if name not in totals]
@@ -297,7 +311,7 @@ def _add_heldout(merged: Sequence[tuple[int, Metrics]], columns: Mapping[str, st
 
 
 def _derive(metrics: Metrics) -> None:
-    """Add what a trainer logs in another form."""
+    """Add metrics that other trainers log in another form: `zero_std` and `truncated`."""
     none, every = metrics.get("solved_none"), metrics.get("solved_all")
     if none is not None and every is not None:
         metrics["zero_std"] = none + every
@@ -308,24 +322,24 @@ def _derive(metrics: Metrics) -> None:
 
 
 def quality_of(log: RunLog) -> str:
-    """Return the metric that says best how good completions are: the accuracy, else the reward."""
+    """Return the metric that best measures the quality of completions: the accuracy, else the reward."""
     names = {name for _, metrics in log.lines for name in metrics}
     return next((name for name in ("accuracy", "pass_rate", "reward") if name in names), "reward")
 
 
 def move_of(log: RunLog, metric: str) -> Move | None:
-    """Return how a metric moved over the run, or None if it is not logged or too seldom."""
+    """Return the move of a metric over the run, or None if the metric has too few values."""
     return measure_move(*log.series(metric))
 
 
 def improves(log: RunLog) -> bool:
-    """Say whether completions become better over the run."""
+    """Return whether the quality of completions rises over the run."""
     move = move_of(log, quality_of(log))
     return move is not None and move.is_up and move.change > 0.1 * max(abs(move.start), 0.1)
 
 
 def steps_per_epoch(log: RunLog) -> int | None:
-    """Return how many steps an epoch has, where the log says so and has more than one."""
+    """Return the number of steps of an epoch, or None if the log does not show a whole epoch."""
     steps, epochs = log.series("epoch")
     if len(steps) < 2 or epochs[-1] - epochs[0] < 1.0:
         return None

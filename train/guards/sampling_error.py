@@ -1,10 +1,11 @@
-"""Tells a change of a metric from the noise of its sample, at any batch size.
+"""Tests whether a metric has changed beyond the noise of its sample, at any batch size.
 
-    4 prompts a step, usually .25 right     .06, .13, .00 is chance, and so is .10 in 6 steps; .05 in 12 steps is not
-    64 prompts a step                       .06 in two steps is not
+    4 groups a step, usually .25 right     chance: .06, .13 and .00 in three steps, or .10 in 6 steps; a change: .05 in
+                                           12 steps
+    64 groups a step, usually .25 right    a change: .06 in two steps
 
-A step draws a few problems, and what it measures is the mean of their groups: completions of a group are alike, so that
-groups are what is counted. The last steps are taken together as far as it needs, and compared with those before.
+A metric of a step is the mean over its groups. Completions of one group are similar, so the sample size is the number
+of groups. Windows of one to 24 last steps are compared with the steps before.
 """
 
 from __future__ import annotations
@@ -17,60 +18,60 @@ from statistics import fmean
 from truegold.train.guards.table import MetricGuard
 
 WINDOWS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
-"""Numbers of last steps that are taken together."""
+"""The lengths of windows, in steps."""
 EVIDENCE = 10.5
-"""Chance makes a change that counts with a probability below exp(-10.5): a run looks at some hundred windows."""
+"""The evidence from which a change counts: -log of the probability by chance. It is high because a run tests hundreds
+of windows."""
 PRIOR_GROUPS = 4.0
-"""Before groups have shown how they scatter, they are taken for all right or all wrong, with this
-weight."""
+"""The weight, in groups, of the prior that every group is all right or all wrong, in the variance of groups."""
 START_STEPS, START_GROUPS = 8, 128
-"""The first steps are the start: at least the first number, and enough steps for the second number of groups."""
+"""The smallest numbers of steps and of groups in the baseline `start`."""
 RECENT_STEPS = 20
-"""The recent baseline is of this many steps before those that are compared with it."""
+"""The number of steps in the baseline `recent`, which ends before the window."""
 LEAST_SCATTER = 3
-"""The fewest steps whose scatter says something."""
+"""The smallest number of steps from which a variance is estimated."""
 BEYOND_SAMPLING = 2.5
-"""If the variance of steps is this many times that of their samples, the policy itself goes up and down."""
+"""The ratio of the variance of steps to their sampling variance from which the policy itself varies between steps."""
 
 
 @dataclass
 class StepMean:
-    """A metric in one step."""
+    """The value of a metric in one step."""
 
     step: int
     value: float
     groups: float | None = None
-    """The mean of how many groups it is, or None if the log does not tell."""
+    """The number of groups that the value is the mean of, or None if it is not known."""
     spread: float | None = None
-    """The standard deviation of the groups' own values."""
+    """The standard deviation of the metric between groups."""
     expected: float | None = None
-    """The value that was known beforehand for the same problems, such as their pass rate in the profile."""
+    """The expected value for the same problems, such as their pass rate in the profile."""
     is_usual: bool = True
-    """Whether it belongs to a baseline: what a guard has found wrong does not."""
+    """Whether the value may be part of a baseline. False if a guard found it wrong."""
 
 
 @dataclass(frozen=True)
 class LastingChange:
-    """A change beyond noise."""
+    """A change of a metric beyond noise."""
 
     baseline: float
     threshold: float
-    """The mean from which it is wrong."""
+    """The bound that the mean of the window is beyond."""
     value: float
-    """The mean of the steps that are."""
+    """The mean of the window."""
     since: int
-    """The first of them."""
+    """The first step of the window."""
     steps: int
-    """How many they are."""
+    """The number of steps in the window."""
 
 
 def find_shift(
     guard: MetricGuard, first: Sequence[StepMean], last: Sequence[StepMean], windows: Sequence[int]
 ) -> LastingChange | None:
-    """Return the shortest stretch of last steps, of the lengths `windows`, that is wrong beyond noise, or
-    None.
+    """Return the change in the shortest window of last steps that is wrong beyond noise, or None.
 
-    first: the steps of the start. last: the last ones, the present one included.
+    first: the first steps, for the baseline `start`. last: the last steps, the current one included. windows: the
+    lengths of windows, in ascending order.
     """
     sign = 1.0 if guard.direction == "up" else -1.0
     is_start = guard.against == "start"
@@ -83,7 +84,7 @@ def find_shift(
             return None
         window, base = last[-count:], before
         if not is_start or before[-1].step >= window[0].step:
-            # By their numbers, since a start may reach into the window.
+            # By step numbers, because the first steps may overlap with the window.
             base = [each for each in before if each.step < window[0].step]
             if not base or (not is_start and len(base) < START_STEPS):
                 return None
@@ -93,7 +94,7 @@ def find_shift(
         if sign * (mean - baseline) <= least:
             continue
         least += _explained(base, window, sign)
-        # A single step that is far off is not enough where the guard waits for two: the others have to be wrong, too.
+        # If the guard needs several wrong steps, the mean must be wrong without the most extreme steps, too.
         steady = sorted(window, key=lambda each: sign * each.value)[: max(count - guard.steps + 1, 1)]
         if min(sign * (_mean(steady) - baseline), sign * (mean - baseline)) <= least:
             continue
@@ -104,7 +105,7 @@ def find_shift(
 
 
 def _explained(base: Sequence[StepMean], window: Sequence[StepMean], sign: float) -> float:
-    """Return how much of a change is that of the problems: as far as it was known of them beforehand."""
+    """Return the part of a change that is expected because the problems of the steps differ."""
     if any(each.expected is None for each in (*base, *window)):
         return 0.0
     before, now = (
@@ -115,8 +116,11 @@ def _explained(base: Sequence[StepMean], window: Sequence[StepMean], sign: float
 
 
 def _share_evidence(base: Sequence[StepMean], window: Sequence[StepMean], distance: float, sign: float) -> float:
-    """Return minus the logarithm of Bennett's bound (1962, Journal of the ASA 57, p. 33) on the probability that the
-    mean of a window's groups is so far from the baseline: each is within 0 to 1, with the variance that groups have."""
+    """Return the evidence of a change of a share, a metric between 0 and 1.
+
+    It is -log of Bennett's bound (1962, Journal of the ASA 57, p. 33) on the probability that the mean of the window's
+    groups is at least `distance` from the baseline, with the variance of groups estimated from `base`.
+    """
     before, now, baseline = _groups(base), _groups(window), _mean(base)
     smooth = (baseline * before + 0.5) / (before + 1.0)
     weight = [(each.groups or 1.0) - 1.0 if each.spread is not None else 0.0 for each in base]
@@ -134,23 +138,27 @@ def _share_evidence(base: Sequence[StepMean], window: Sequence[StepMean], distan
 
 
 def _log_evidence(base: Sequence[StepMean], window: Sequence[StepMean], distance: float, sign: float) -> float:
-    """Return minus the logarithm of a bound on the probability of Student's t, of logarithms: what is above 0 scatters
-    by a factor."""
+    """Return the evidence of a change of a positive metric, whose noise is a factor.
+
+    It is -log of a bound on the probability of Student's t for the logarithms of the values.
+    """
     del distance, sign
     if len(base) < LEAST_SCATTER:
         return 0.0
     logs, now = ([math.log(max(each.value, 1e-9)) for each in steps] for steps in (base, window))
     centre, freedom = fmean(logs), len(logs) - 1
     variance = max(sum((each - centre) ** 2 for each in logs) / freedom, 1e-6)
-    # A mean of fewer groups scatters more.
+    # A mean over fewer groups has a larger variance.
     fewer = max(1.0, _groups(base) / len(base) / (_groups(window) / len(window)))
     squared = (fmean(now) - centre) ** 2 / (variance * (fewer / len(now) + 1 / len(logs)))
     return (freedom + 1) / 2 * math.log1p(squared / freedom)
 
 
 def _groups(steps: Sequence[StepMean]) -> float:
+    """Return the number of groups in all steps."""
     return sum([each.groups or 1.0 for each in steps])
 
 
 def _mean(steps: Sequence[StepMean]) -> float:
+    """Return the mean over the groups of all steps."""
     return sum([each.value * (each.groups or 1.0) for each in steps]) / _groups(steps)

@@ -1,20 +1,19 @@
-"""The guards: which metric each watches, what counts as wrong, how long it has to last, and what is done about it.
+"""The table of guards: the metric, baseline, bound and action of each guard. The entries are in `guards.toml`.
 
-`guards.toml` is the one table of them. A guard fires where its metric is, for `steps` steps in a row, further from its
-baseline than every one of
+A guard fires if its metric is, for `steps` consecutive steps, further from its baseline than each of
 
-    mads     times the median absolute deviation of the baseline's values (scaled to a standard deviation)
-    floor    in the metric's unit: noise of small scale, however regular, is harmless
-    ratio    times the baseline itself
+    mads     a multiple of the median absolute deviation of the baseline's values (scaled to a standard deviation)
+    floor    a difference in the metric's unit, because small differences are harmless
+    ratio    a multiple of the baseline
 
-Baselines, `against`:
+The baseline, `against`, is one of
 
-    recent   the median of the last healthy steps, so that what training changes slowly is followed
-    start    the median of the first healthy steps, so that it is noticed where a change is slow
+    recent   the median of the last healthy steps; it follows slow changes
+    start    the median of the first healthy steps; slow changes are noticed
     best     the best value so far
-    limit    none: the floor is the limit itself
+    limit    no baseline: the guard fires beyond the floor itself
 
-`log_faults.toml` has the causes of what only a finished log shows.
+`log_faults.toml` has the causes and remedies of faults that only the log of a finished run shows.
 """
 
 from __future__ import annotations
@@ -29,29 +28,30 @@ from typing import Literal, get_args
 from truegold.verifiers.rates import difference_interval, wilson_interval
 
 Action = Literal["warn", "skip_step", "halve_rate", "pause", "roll_back", "stop"]
-"""The reaction to an alarm, from the mildest to the hardest.
+"""The reaction to an alarm, from the mildest to the most severe.
 
-    warn         it is logged
-    skip_step    this batch is not trained on
-    halve_rate   the learning rate is half of what the schedule has, from now on
-    pause        a checkpoint is written and the run ends with exit code 5; the same command goes on
-    roll_back    weights and optimizer of the last healthy checkpoint, a lower rate, this batch quarantined
+    warn         the alarm is logged
+    skip_step    the batch is not trained on
+    halve_rate   the learning rate is halved from now on
+    pause        a checkpoint is written and the run ends with exit code 5; the same command continues it
+    roll_back    the last healthy checkpoint is loaded, the learning rate lowered, the batch copied to quarantine/
     stop         the run ends with exit code 5, at its last healthy checkpoint
 """
 
 Baseline = Literal["recent", "start", "best", "limit"]
+"""The baseline of a guard, described above."""
 
 
 @dataclass(frozen=True)
 class MetricGuard:
-    """One line of the table."""
+    """One guard, an entry of the table."""
 
     name: str
     """The guard's name in alarms and in `train.guards.off`."""
     metric: str
-    """A metric of the step, or one that is derived from them (`derived_metrics`)."""
+    """The watched metric: one that steps log, or a derived one (`derived_metrics`)."""
     direction: Literal["up", "down"]
-    """The direction that is wrong."""
+    """The direction of a wrong change."""
     against: Baseline
     """The baseline that the metric is compared with."""
     action: Action
@@ -59,49 +59,49 @@ class MetricGuard:
     causes: str
     """The usual causes, the likeliest first."""
     remedy: str
-    """Advice on how to mend the fault."""
+    """Advice on how to correct the fault."""
     floor: float = 0.0
-    """The least difference, or the limit."""
+    """The smallest difference from the baseline, or the limit."""
     mads: float = 0.0
-    """The least difference in deviations of the baseline's values."""
+    """The smallest difference, as a multiple of the deviation of the baseline's values."""
     ratio: float = 0.0
-    """The least difference as a multiple of the baseline."""
+    """The smallest difference, as a multiple of the baseline."""
     steps: int = 1
-    """How many steps in a row."""
+    """The number of consecutive wrong steps after which the guard fires."""
     error: str | None = None
-    """A metric with the standard error of this one. The bound is at least four standard errors away; against a
-    baseline, the errors of both measurements count."""
+    """The metric with the standard error of the watched one. The difference must also be at least four standard errors,
+    with a baseline those of both measurements."""
     noise: Literal["share", "factor"] | None = None
-    """How the metric scatters, where it is a mean over the groups of a step: within 0 to 1, or by a factor. Such a
-    guard asks for a change beyond that noise in place of deviations, and takes as many steps together as it needs
-    (`sampling_error`)."""
+    """The noise of a metric that is a mean over the groups of a step: a share between 0 and 1, or a factor. Such a
+    guard tests for a change beyond this noise in windows of several steps (`sampling_error`), in place of `mads`."""
     until: int | None = None
-    """The guard watches the steps before this one only."""
+    """The guard watches only steps before this one."""
 
 
 @dataclass(frozen=True)
 class LogFault:
-    """A fault that a log shows."""
+    """A fault in the log of a finished run."""
 
     name: str
     first: int
-    """The first step that shows it."""
+    """The first step of the fault."""
     last: int
+    """The last step of the fault."""
     evidence: str
-    """The numbers."""
+    """The numbers that show the fault."""
 
     @property
     def causes(self) -> str:
-        """The probable causes of the fault."""
+        """The likely causes of the fault."""
         return FAULTS[self.name]["causes"]
 
     @property
     def remedy(self) -> str:
-        """Advice on how to mend the fault."""
+        """Advice on how to correct the fault."""
         return FAULTS[self.name]["remedy"]
 
     def line(self) -> str:
-        """Return one line that says what happened."""
+        """Return one line with the steps, name, evidence and causes of the fault."""
         steps = f"Step {self.first}" if self.first == self.last else f"Steps {self.first} to {self.last}"
         return f"{steps}: {self.name}: {self.evidence}. Likely: {self.causes}."
 
@@ -110,45 +110,45 @@ GUARDS = tuple(
     MetricGuard(**entry)
     for entry in tomllib.loads(files("truegold.train.guards").joinpath("guards.toml").read_text("utf-8"))["guard"]
 )
-"""All guards, those of `guards.toml`."""
+"""All guards, from `guards.toml`."""
 FAULTS: dict[str, dict[str, str]] = tomllib.loads(
     files("truegold.train.guards").joinpath("log_faults.toml").read_text("utf-8")
 )
-"""The causes of each fault and the advice, by name; the first faults are the particular ones."""
+"""The causes and remedy of each fault, by name. Specific faults come before general ones."""
 
 ORDER = {guard.name: index for index, guard in enumerate(GUARDS)}
-"""The order of the guards: if several ask for the same action, the first is the diagnosis."""
+"""The order of the guards. If several have the same action, the first one is reported as the cause."""
 SEVERITY: dict[Action, int] = {action: severity for severity, action in enumerate(get_args(Action))}
-"""The severity of the actions: if several guards fire, the hardest action is taken."""
+"""The severity of the actions. If several guards fire, the most severe action is taken."""
 
 NOT_THE_POLICY = "not_the_policy"
-"""The name, in `guards.off` and alarms, of trouble that a return to healthy weights does not mend."""
+"""The name, in `guards.off` and alarms, of a fault that a roll-back to healthy weights does not correct."""
 PROBE = "probe"
-"""The name, in `guards.off` and alarms, of the comparison of the two engines after each sync, which stops a run by
-itself."""
+"""The name, in `guards.off` and alarms, of the comparison of the two engines after each sync, which may stop a run."""
 
 PROMPTS = "prompts"
-"""The name, in `guards.off` and alarms, of the comparison of prompts with the profile's, which stops a run before it
-begins."""
+"""The name, in `guards.off` and alarms, of the comparison of prompts with those of the profile, which may stop a run
+before its first step."""
 
 BLIND = 0.1
-"""Right completions earn more than wrong ones by at least this share of what rewards differ by."""
+"""The smallest `reward_gap` of a reward that measures correctness, as a share of `reward_spread`."""
 STILL = 1e-3
-"""Weights that move by less than this share of the learning rate hardly do: AdamW moves them by about the rate."""
+"""The move of weights, as a share of the learning rate, below which they do not train. AdamW moves them by about the
+rate."""
 ALMOST_ALL = 0.9
 ALMOST_NONE = 0.1
-"""Between these pass rates a batch has right and wrong completions, so that there is something to tell apart."""
+"""Between these pass rates a batch has enough right and wrong completions for its rewards to differ."""
 
 
 Z_99 = 2.326
 """The normal quantile of a one-sided 99 % bound."""
 
 SPREAD = "reward_spread/"
-"""Metrics whose names begin so are of one domain."""
+"""The prefix of the metrics with the reward spread of one domain."""
 
 
 def derived_metrics(metrics: Mapping[str, float | None]) -> dict[str, float]:
-    """Return what guards watch that no step logs: single metrics that are only wrong in the light of others."""
+    """Return the metrics that guards watch and steps do not log. They are computed from several logged metrics."""
     derived: dict[str, float] = {}
     passed, profile, spread = (metrics.get(name) for name in ("pass_rate", "profile_pass_rate", "reward_spread"))
     trained = metrics.get("trained_completions")
@@ -182,7 +182,7 @@ def derived_metrics(metrics: Mapping[str, float | None]) -> dict[str, float]:
     if mismatch is not None and fresh is None:
         derived["engine_mismatch"] = mismatch
     elif fresh:
-        # What older weights have sampled is apart from those in training without any fault of the engines.
+        # Only fresh tokens count: tokens of older weights differ from the current policy also between equal engines.
         derived["engine_mismatch"] = (metrics.get("mismatch_fresh") or 0.0) / fresh
     if metrics.get("clip_share") is None and metrics.get("clipped_low") is not None:
         derived["clip_share"] = (metrics["clipped_low"] or 0.0) + (metrics.get("clipped_high") or 0.0)
@@ -192,7 +192,7 @@ def derived_metrics(metrics: Mapping[str, float | None]) -> dict[str, float]:
 def _unread_excess(
     share: float | None, ended: float | None, profile_share: float | None, profile_ended: float | None
 ) -> dict[str, float]:
-    """Return how much larger the share of unread completions is than in the profile, with a confidence of 99 %."""
+    """Return a lower bound (99 %) of the share of unread completions less that of the profile."""
     if share is None or not ended or profile_share is None or not profile_ended:
         return {}
     intervals = [
@@ -204,13 +204,15 @@ def _unread_excess(
 
 
 def _profile_distance(passed: float, profile: float, judged: float | None) -> dict[str, float]:
-    """Return how far two pass rates on the same problems are apart, in log odds, and the standard error of that;
-    nothing if it is not known of how many completions they are."""
+    """Return the difference between the pass rates of a step and of the profile in log-odds, and its standard error.
+
+    judged: the number of completions; without it an empty dict is returned.
+    """
     if not judged:
         return {}
-    # Half a completion more of each kind keeps the odds finite.
+    # Adding half a right and half a wrong completion keeps the odds finite.
     smooth = [(rate * judged + 0.5) / (judged + 1.0) for rate in (passed, profile)]
     odds = [math.log(rate / (1.0 - rate)) for rate in smooth]
-    # The error is that of two draws at the profile's rate: at the other rate's, which may be 0 or 1, it has no bound.
+    # The error of two samples at the profile's rate. At the step's rate, which may be 0 or 1, it would be unbounded.
     variance = 2.0 / ((judged + 1.0) * smooth[1] * (1.0 - smooth[1]))
     return {"profile_distance": abs(odds[0] - odds[1]), "profile_error": math.sqrt(variance)}

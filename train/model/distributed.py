@@ -1,8 +1,8 @@
-"""The ranks: joins this process to its group, adds numbers up over all ranks, and configures DeepSpeed.
+"""The ranks of a training: start of torch.distributed, sums and values over all ranks, and DeepSpeed's configuration.
 
-DeepSpeed compiles an operator on first use, in a folder that survives kills. torch marks a running build with a plain
-file named `lock`; a build killed half-way leaves it behind, and every later process would wait for it for ever. Here a
-wait is announced, and given up with the line that clears it.
+DeepSpeed compiles an operator on first use. torch marks a running build by a plain file named `lock`. A killed build
+leaves this file behind, and every later process would wait for it forever. So stale files are removed here, a long wait
+is announced, and after a timeout an error names the command that removes the lock.
 """
 
 from __future__ import annotations
@@ -30,29 +30,30 @@ from truegold.verifiers import SetupError
 
 Value = TypeVar("Value")
 Note = Callable[[str], None]
-"""Takes a line for the user."""
+"""A function that shows a line to the user."""
 
 
 def print_note(text: str) -> None:
-    """Write a line to the log of the stage."""
+    """Print a line to stderr, which is the log of the stage."""
     print(text, file=sys.stderr, flush=True)
 
 
 PATIENCE = timedelta(hours=2)
-"""How long ranks wait for each other: one may have far longer completions to sample, or slower programs to judge."""
+"""The timeout of collective operations. It is long because one rank may sample longer completions or judge slower
+programs than another."""
 
 
 def init_distributed(note: Note = print_note) -> None:
     """Start torch.distributed through DeepSpeed: NCCL on GPUs, gloo on CPUs.
 
-    Under the `deepspeed` or `torchrun` launcher the environment names the ranks; without one this is a group of one.
-    note: takes a line that says what is waited for. Raises SetupError if DeepSpeed is missing, or where its operator is
-    locked by a build that does not end.
+    The launchers `deepspeed` and `torchrun` set environment variables for the ranks. Without a launcher there is one
+    rank. note: a function that shows a line about a long wait. Raises SetupError if DeepSpeed is not installed, or if
+    its operator stays locked by another build.
     """
     on_gpu = torch.cuda.is_available()
     if not on_gpu:
         os.environ.setdefault("DS_ACCELERATOR", "cpu")
-    # cuDNN's attention builds a plan for each shape that is new, and nearly every micro-batch has one of its own.
+    # cuDNN's attention plans each new shape, which is slow because nearly every micro-batch has a new shape.
     torch.backends.cuda.enable_cudnn_sdp(False)
     if "RANK" not in os.environ:
         os.environ.update(
@@ -70,8 +71,11 @@ def init_distributed(note: Note = print_note) -> None:
 
 
 def _forget_destroyed_groups() -> None:
-    """Let DeepSpeed make its groups anew where torch's are gone: vLLM destroys every group of its process when an
-    engine is closed, the trainer's among them, and DeepSpeed would go on with the handles it has kept."""
+    """Make DeepSpeed create its process groups again if torch's were destroyed.
+
+    When a vLLM engine is closed, it destroys all process groups of its process, but DeepSpeed keeps its references to
+    them.
+    """
     from deepspeed.utils import groups
 
     if not dist.is_initialized():
@@ -79,12 +83,12 @@ def _forget_destroyed_groups() -> None:
 
 
 def rank() -> int:
-    """Return this process's number among the ranks, from 0."""
+    """Return the number of this rank, from 0."""
     return int(dist.get_rank())
 
 
 def world_size() -> int:
-    """Return how many ranks there are."""
+    """Return the number of ranks."""
     return int(dist.get_world_size())
 
 
@@ -94,7 +98,7 @@ def local_device() -> Any:
 
 
 def barrier() -> None:
-    """Wait until every rank is here."""
+    """Wait until all ranks have called this."""
     if dist.get_world_size() > 1:
         dist.barrier()
 
@@ -115,7 +119,7 @@ def maxima(*values: float) -> list[float]:
 
 
 def gathered(value: Value) -> list[Value]:
-    """Return every rank's value, by rank; it has to be picklable, and small."""
+    """Return the values of all ranks, in the order of ranks. The value must be picklable and small."""
     if dist.get_world_size() == 1:
         return [value]
     values: list[Any] = [None] * dist.get_world_size()
@@ -124,7 +128,7 @@ def gathered(value: Value) -> list[Value]:
 
 
 def from_first_rank(value: Value) -> Value:
-    """Return rank 0's value on every rank; it has to be picklable."""
+    """Return rank 0's value on every rank. The value must be picklable."""
     if dist.get_world_size() == 1:
         return value
     values = [value]
@@ -133,7 +137,10 @@ def from_first_rank(value: Value) -> Value:
 
 
 def scattered(values: Sequence[Value]) -> Value:
-    """Return this rank's of rank 0's values, of which it has one for each rank; they have to be picklable."""
+    """Return the value that rank 0 has for this rank.
+
+    values: on rank 0 a picklable value for each rank, on other ranks ignored.
+    """
     if dist.get_world_size() == 1:
         return values[0]
     share: list[Any] = [None]
@@ -152,15 +159,15 @@ def _reduce(values: Sequence[float], operation: str) -> list[float]:
 
 
 BUCKET = 50_000_000
-"""Numbers that ZeRO 2 and 3 send at a time. DeepSpeed's own 500 million take 2 to 4 GB more of a GPU, except for ZeRO 2
-without gradient checkpointing, and one GPU is not faster with them."""
+"""The number of values that ZeRO 2 and 3 communicate at a time. With DeepSpeed's default of 500 million, a GPU needs 2
+to 4 GB more and one GPU is not faster. ZeRO 2 without gradient checkpointing keeps the default."""
 
 
 def deepspeed_config(config: OptimizerConfig, ranks: int) -> dict[str, Any]:
-    """Return DeepSpeed's own configuration for these settings.
+    """Return DeepSpeed's configuration for these settings.
 
-    One rank has nothing to shard: in float32 it takes stage 0, which keeps no second copy of the weights. In bfloat16
-    stage 0 would be another optimizer, which adds gradients up in bfloat16 and counts one step too many: 1 stands in.
+    A single rank has nothing to shard. In float32 it uses ZeRO stage 0, which keeps no second copy of the weights. In
+    bfloat16 it uses stage 1, because the optimizer of stage 0 sums gradients in bfloat16 and counts one step too many.
     """
     alone = ranks == 1 and config.dtype == "float32" and not config.offload
     zero: dict[str, Any] = {"stage": 0 if alone else max(config.zero_stage, int(config.dtype == "bfloat16"))}
@@ -181,35 +188,36 @@ def deepspeed_config(config: OptimizerConfig, ranks: int) -> dict[str, Any]:
                 "betas": list(config.betas),
                 "weight_decay": config.weight_decay,
                 "torch_adam": True,
-                # Fused, it passes over memory once, without copies on the way.
+                # The fused optimizer reads and writes memory once, without temporary copies.
                 "fused": True,
             },
         },
         "steps_per_print": 2**31 - 1,
     }
     if config.dtype == "bfloat16":
-        # Each gradient goes into the float32 sum as soon as it is there, instead of taking memory until the end.
+        # Each gradient is added to the float32 sum as soon as it is computed, which saves memory.
         settings["bf16"] = {"enabled": True, "immediate_grad_update": True}
-        # In bfloat16 sums over micro-batches and ranks would lose what comes late.
+        # Sums over micro-batches and ranks in bfloat16 would lose small summands.
         settings["data_types"] = {"grad_accum_dtype": "fp32"}
         settings["communication_data_type"] = "fp32"
     return settings
 
 
 ANNOUNCE_S = 5.0
-"""A wait is announced after this many seconds; a build takes half a minute."""
+"""Seconds after which a wait for another build is announced. A build takes about 30 seconds."""
 PATIENCE_S = 300.0
-"""A wait is given up after this many seconds."""
+"""The timeout in seconds of a wait for another build."""
 POLL_S = 0.1
+"""Seconds between two checks of a lock."""
 
 
 @contextmanager
 def extensions_folder(note: Note) -> Iterator[None]:
-    """Share a lock of our own on torch's folder of compiled extensions while DeepSpeed builds or loads its operator.
+    """Hold a lock on torch's folder of compiled extensions while DeepSpeed builds or loads its operator.
 
-    The kernel frees our lock when its process dies. A process that gets it alone knows that no other training builds,
-    and removes what is left over; then all ranks hold it together, since they meet while they build. Raises SetupError
-    if a lock does not go away.
+    It is a file lock, which the kernel releases when the process dies. A process that gets it exclusively knows that
+    there is no other build, and removes stale lock files of torch. Then all ranks hold it as a shared lock, because
+    they build at the same time. Raises SetupError if another process holds the lock for longer than the timeout.
     """
     folder = Path(os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(_folder_of_installation())))
     folder.mkdir(parents=True, exist_ok=True)
@@ -223,9 +231,10 @@ def extensions_folder(note: Note) -> Iterator[None]:
 
 
 def _folder_of_installation() -> Path:
-    """Return the folder of this Python's torch and DeepSpeed.
+    """Return the folder of compiled extensions for this installation of Python, torch and DeepSpeed.
 
-    A build names their files. Where two environments share a folder, each compiles again what the other has compiled.
+    Builds contain the paths of these packages. If two environments shared a folder, each would compile again after the
+    other.
     """
     sources = [importlib.util.find_spec(package) for package in ("torch", "deepspeed")]
     versions = [importlib.metadata.version(package) for package in ("torch", "deepspeed")]
@@ -234,6 +243,7 @@ def _folder_of_installation() -> Path:
 
 
 def _try_to_share(lock: IO[str]) -> bool:
+    """Return whether the shared lock could be taken at once."""
     with suppress(BlockingIOError):
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         return True
@@ -242,7 +252,7 @@ def _try_to_share(lock: IO[str]) -> bool:
 
 @contextmanager
 def _waits_end(note: Note) -> Iterator[None]:
-    """Let torch's own wait for another build end as well while it lasts."""
+    """Give torch's own wait for another build the same announcement and timeout, within the context."""
     from torch.utils.file_baton import FileBaton
 
     def wait(baton: Any) -> None:
@@ -258,16 +268,16 @@ def _waits_end(note: Note) -> Iterator[None]:
 
 
 def _wait(is_locked: Callable[[], bool], path: Path, note: Note, clear: str) -> None:
-    """Wait while a lock is held. Raises SetupError with the command that clears it."""
+    """Wait while a lock is held. After a timeout, raises SetupError with the command that removes the lock."""
     started, announced = time.monotonic(), False
     while is_locked():
         waited = time.monotonic() - started
         if waited > ANNOUNCE_S and not announced:
-            note(f"waiting for another process that builds DeepSpeed's operator: it holds {path}")
+            note(f"waiting for another process that compiles DeepSpeed's operator and holds the lock {path}")
             announced = True
         if waited > PATIENCE_S:
             raise SetupError(
                 f"DeepSpeed's operator is locked: another build has held {path} for {waited:.0f} s.",
-                f"Where no other training is starting, clear it: {clear} {path}",
+                f"If no other training is starting, remove the lock: {clear} {path}",
             )
         time.sleep(POLL_S)

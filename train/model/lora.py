@@ -1,11 +1,11 @@
-"""Low-rank adapters (LoRA, arXiv 2106.09685): adds them to a model through peft, and merges them into its weights.
+"""Low-rank adapters (LoRA, arXiv 2106.09685), which peft adds to a model, and their merge into the weights.
 
     q_proj.base_layer.weight W
     q_proj.lora_A.default.weight A       merged    q_proj.weight = W + scale B A
     q_proj.lora_B.default.weight B
-    norm.weight                                    norm.weight, as it is
+    norm.weight                                    norm.weight, unchanged
 
-What leaves the trainer, to vLLM or into a checkpoint, is always the merged weights under their ordinary names.
+vLLM and exported checkpoints always get the merged weights under their ordinary names.
 """
 
 from __future__ import annotations
@@ -19,17 +19,15 @@ from truegold.train.config.models import LoraConfig
 from truegold.verifiers import ConfigError, SetupError
 
 ADAPTER = "default"
-"""The name by which peft knows the adapters."""
+"""The name of the adapters in peft."""
 BASE_WEIGHT = ".base_layer.weight"
-"""How the names of weights end that have an adapter. (A bias has `.base_layer.bias`.)"""
+"""The end of the name of a weight with an adapter. (The name of its bias ends in `.base_layer.bias`.)"""
 
 
 def add_lora(causal_lm: Any, config: LoraConfig) -> None:
-    """Freeze the model and give its linear layers adapters, in place; their product starts at 0.
+    """Freeze the model and add trainable adapters to its linear layers, in place. Their product B A starts at 0.
 
-    Only these small matrices are trained.
-
-    Raises SetupError without peft, ConfigError if no layer has a name of `config.targets`.
+    Raises SetupError if peft is not installed, ConfigError if no layer has a name in `config.targets`.
     """
     try:
         import peft
@@ -49,9 +47,10 @@ def add_lora(causal_lm: Any, config: LoraConfig) -> None:
 
 
 def merged_parameters(causal_lm: Any) -> Iterator[tuple[str, Sequence[Tensor], float]]:
-    """Yield each weight's ordinary name, the tensors that it is made of, (W,) or (W, A, B), and the scale of B A.
+    """Yield the ordinary name of each weight, its tensors (W,) or (W, A, B), and the scale of B A.
 
-    `merge` makes the weight of the tensors. It is apart since ZeRO 3 has to gather them first.
+    Shapes: W [out, in], A [rank, in], B [out, rank]. `merge` computes the weight from the tensors. The two functions
+    are separate because ZeRO 3 has to gather the tensors in between.
     """
     for name, parameter in causal_lm.named_parameters():
         if ".lora_" in name:
@@ -65,7 +64,7 @@ def merged_parameters(causal_lm: Any) -> Iterator[tuple[str, Sequence[Tensor], f
 
 
 def merge(parts: Sequence[Tensor], scale: float) -> Tensor:
-    """Return W + scale B A, computed in float32, in W's dtype; of (W,) alone W itself."""
+    """Return W + scale B A, computed in float32, in the dtype of W, without gradient. For (W,) alone, return W."""
     weight = parts[0].detach()
     if len(parts) == 1:
         return weight
@@ -74,7 +73,7 @@ def merge(parts: Sequence[Tensor], scale: float) -> Tensor:
 
 
 def _linear_names(causal_lm: Any) -> list[str]:
-    """Return the last parts of the names of all linear layers but the output head."""
+    """Return the last parts of the names of all linear layers except the output head: `q_proj`, `down_proj`."""
     head = causal_lm.get_output_embeddings()
     linear = (name for name, layer in causal_lm.named_modules() if isinstance(layer, nn.Linear) and layer is not head)
     return sorted({name.rsplit(".", 1)[-1] for name in linear})

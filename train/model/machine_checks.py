@@ -1,7 +1,7 @@
-"""Refusals before any stage runs: settings of a training that vLLM, the model or this machine cannot serve.
+"""Checks of a training's settings against vLLM, the model and this machine, before any stage runs. Refused are
 
-tensor_parallel_size: 2      next to the trainer, where each rank has an engine of its own
-max_model_len: 40960         of a model with 32,768 positions
+tensor_parallel_size: 2      because each rank has one engine on its GPU
+max_model_len: 40960         for a model with 32,768 positions
 ranks: 8                     on a machine with four GPUs
 """
 
@@ -24,54 +24,60 @@ from truegold.train.model.checkpoints import check_local, is_local
 from truegold.verifiers import ConfigError
 
 POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
-"""Names that configurations have for the longest sequence that a model takes."""
+"""Names of the longest sequence of a model in Hugging Face configurations."""
 STRETCHED = ("yarn", "linear", "dynamic", "ntk")
-"""Kinds of rope scaling whose factor is not in the number of positions yet."""
+"""Kinds of rope scaling whose factor is not included in the number of positions."""
 NVIDIA_SMI = ("--query-gpu=memory.total", "--format=csv,noheader,nounits")
+"""Arguments of nvidia-smi that print the memory of each GPU in MiB."""
 _SLOTS = re.compile(r"^\s*[^#\s]\S*\s+slots\s*=\s*(\d+)", re.MULTILINE)
+"""A line of a hostfile: `worker-1 slots=8`."""
 
 
 def check_training(config: GrpoConfig, model: ModelConfig) -> None:
-    """Raise ConfigError for a training that could not begin, by its settings and the model's alone."""
+    """Raise ConfigError if the settings contradict each other or the model. The machine is not checked."""
     check_engine(config)
     check_lengths(config, positions_of(settings_of(model)))
 
 
 def check_engine(config: GrpoConfig) -> None:
-    """Raise ConfigError for an engine that could not take new weights."""
+    """Raise ConfigError for an engine that cannot load new weights during the training."""
     engine = config.engine
     if isinstance(engine, ServerEngineConfig):
         return
     name = "tensor_parallel_size" if engine.tensor_parallel_size > 1 else "data_parallel_size"
     if getattr(engine, name) > 1 and (name == "tensor_parallel_size" or config.asynchronous is None):
         raise ConfigError(
-            f"Beside the trainer vLLM takes one GPU a rank, and engine.{name} is {getattr(engine, name)}.",
+            f"In a training vLLM uses one GPU per rank, but engine.{name} is {getattr(engine, name)}.",
             f"Set train.engine with {name}: 1, or sample from a vLLM server.",
         )
 
 
 def check_lengths(config: GrpoConfig, positions: int | None) -> None:
-    """Raise ConfigError for completions or prompts of more tokens than there is room for. positions: what the model
-    takes, or None if that is not known."""
+    """Raise ConfigError if the context is longer than the model allows, or completions leave no room for a prompt.
+
+    positions: the longest sequence of the model in tokens, or None if it is unknown.
+    """
     if not isinstance(config.engine, VllmEngineConfig):
         return
     longest, most = config.engine.max_model_len, config.sampling.max_tokens
     is_set = "max_model_len" in config.engine.model_fields_set
     if is_set and positions is not None and longest > positions:
         raise ConfigError(
-            f"train.engine.max_model_len is {longest}, and the model takes {positions} tokens.",
-            f"Set it to {positions} at most: --set train.engine.max_model_len={positions}",
+            f"train.engine.max_model_len is {longest}, but the model takes at most {positions} tokens.",
+            f"Lower it: --set train.engine.max_model_len={positions}",
         )
     if most is not None and most >= longest:
         raise ConfigError(
             f"train.sampling.max_tokens ({most}) leaves no room for a prompt: engine.max_model_len is {longest}.",
-            "Raise the latter, or lower the former.",
+            "Raise train.engine.max_model_len, or lower train.sampling.max_tokens.",
         )
 
 
 def positions_of(settings: Mapping[str, Any]) -> int | None:
-    """Return how many tokens a model takes by its config.json: its positions, stretched as `rope_scaling` says, or None
-    if it does not say."""
+    """Return the longest sequence of a model, in tokens, or None if it is unknown.
+
+    settings: the model's config.json. The number of positions is multiplied by the factor of `rope_scaling`.
+    """
     text: Mapping[str, Any] = settings.get("text_config") or settings
     stated = [text[name] for name in POSITIONS if isinstance(text.get(name), int)]
     if not stated:
@@ -84,7 +90,7 @@ def positions_of(settings: Mapping[str, Any]) -> int | None:
 
 
 def settings_of(model: ModelConfig) -> Mapping[str, Any]:
-    """Return a model's config.json, as far as it is known before the model is fetched or made."""
+    """Return the known part of a model's config.json; empty for a model that is not downloaded yet."""
     if isinstance(model, TinyModel):
         return {"max_position_embeddings": model.max_positions}
     if isinstance(model, PathModel) and is_local(model.path):
@@ -98,19 +104,23 @@ def settings_of(model: ModelConfig) -> Mapping[str, Any]:
 
 
 def count_ranks(launch: LaunchConfig) -> int:
-    """Return how many processes train. Raises ConfigError for a hostfile that is not there or names none."""
+    """Return the number of training processes. Raises ConfigError if the hostfile is missing or names no machine."""
     if launch.hostfile is None:
         return launch.ranks
     path = Path(launch.hostfile).expanduser()
     if not path.is_file():
-        raise ConfigError(f"launch.hostfile: {path} does not exist.", "Write a line a machine: worker-1 slots=8")
+        raise ConfigError(
+            f"launch.hostfile: {path} does not exist.", "Write one line for each machine: worker-1 slots=8"
+        )
     if not (slots := _SLOTS.findall(path.read_text(encoding="utf-8"))):
-        raise ConfigError(f"launch.hostfile: {path} names no machine.", "Write a line a machine: worker-1 slots=8")
+        raise ConfigError(
+            f"launch.hostfile: {path} names no machine.", "Write one line for each machine: worker-1 slots=8"
+        )
     return sum(map(int, slots))
 
 
 def gpu_sizes() -> list[float]:
-    """Return the memory of each GPU that this process may use, in GB; nothing without a GPU."""
+    """Return the memory in GB of each GPU that this process may use. The list is empty without GPUs."""
     if (tool := shutil.which("nvidia-smi")) is None:
         return []
     listing = subprocess.run([tool, *NVIDIA_SMI], capture_output=True, text=True, check=False, timeout=30)
@@ -123,31 +133,36 @@ def gpu_sizes() -> list[float]:
 
 
 def check_gpus(config: GrpoConfig, sizes: Sequence[float]) -> None:
-    """Raise ConfigError if this machine has fewer GPUs than ranks, or not those that samplers are to have. Ranks
-    without any GPU train on the CPU."""
+    """Raise ConfigError if this machine has fewer GPUs than ranks, or lacks a GPU in `asynchronous.devices`.
+
+    sizes: the memory of each GPU. Without any GPU, ranks train on the CPU.
+    """
     ranks, devices = config.launch.ranks, config.asynchronous.devices if config.asynchronous is not None else ()
     if config.launch.hostfile is not None:
         return
     if sizes and ranks > len(sizes):
         raise ConfigError(
-            f"train.launch.ranks is {ranks}, and this machine has {_gpus(len(sizes))}, one for each rank.",
+            f"train.launch.ranks is {ranks}, but this machine has {_gpus(len(sizes))}, and each rank needs one.",
             f"--set train.launch.ranks={len(sizes)}",
         )
     indices = [int(name) for entry in devices for name in entry.split(",") if name.strip().isdecimal()]
     if missing := [index for index in indices if index >= len(sizes)]:
         raise ConfigError(
-            f"train.asynchronous.devices names GPU {missing[0]}, and this machine has {_gpus(len(sizes))}.",
-            "Name those that there are, counted from 0, or leave devices out for the trainer's.",
+            f"train.asynchronous.devices names GPU {missing[0]}, but this machine has {_gpus(len(sizes))}.",
+            "Name existing GPUs, counted from 0, or leave devices out to use the trainer's GPUs.",
         )
 
 
 def free_for_checkpoints(run_dir: Path) -> int:
-    """Return how many bytes a run's checkpoints may take: what its disk has free, and what those of its unfinished
-    training take already, which give way to the next ones."""
+    """Return the number of bytes that a run's checkpoints may take.
+
+    It is the free space of the disk plus the size of the run's present checkpoints, which later ones replace.
+    """
     folder = next(each for each in (run_dir.absolute(), *run_dir.absolute().parents) if each.exists())
     there = [path for path in run_dir.glob(".partial/train-*/checkpoints/**/*") if path.is_file()]
     return shutil.disk_usage(folder).free + sum(path.stat().st_size for path in there)
 
 
 def _gpus(count: int) -> str:
+    """Return a number of GPUs as a text: "no GPUs", "1 GPU", "4 GPUs"."""
     return f"{count or 'no'} GPU{'' if count == 1 else 's'}"

@@ -1,12 +1,12 @@
-"""Estimates the memory of a training before it starts: GB on each GPU by phase, and GB on the disk.
+"""Estimate of the memory of a training before it starts: GB on each GPU by phase, and GB on the disk.
 
     loading   4.1 GB of 80.0: weights 3.09, CUDA 1.00
     rollout   68.8 GB of 80.0: weights 3.09, gradients 6.17, optimizer 18.52, CUDA 1.00, vLLM 40.00
-    update    76.6 GB of 80.0: the same, and activations 5.94, logits 1.80
+    update    76.6 GB of 80.0: the same as in rollout, plus activations 5.94, logits 1.80
 
 The sizes of weights, gradients and optimizer states are exact; tests count them in processes on the CPU. The sizes of
 activations, logits and DeepSpeed's buckets were fitted on one GPU, and are within 10 % of the measurements in
-benchmarks/results/gpu_training.md. The rest, for several GPUs and for vLLM, is estimated.
+benchmarks/results/gpu_training.md. Sizes for several GPUs and for vLLM are estimates.
 """
 
 from __future__ import annotations
@@ -26,43 +26,45 @@ from truegold.train.model.machine_checks import count_ranks
 from truegold.verifiers import ConfigError
 
 GB = 1e9
+"""The number of bytes of a GB."""
 WIDTHS = {"float32": 4, "bfloat16": 2, "float16": 2}
-"""Maps a type of numbers to the bytes of one."""
+"""The number of bytes of a number, by dtype."""
 MASTER, MOMENTS, GRADIENT_SUMS = 4, 8, 4
-"""Bytes of a trained parameter in float32: AdamW's copy of the weight, its two moments, and the sum of gradients."""
+"""Bytes of a trained parameter for AdamW's float32 copy of the weight, its two moments, and the sum of gradients."""
 ACTIVATIONS = (10.4, 4.0)
-"""A layer keeps 10.4 numbers a token for each unit of the model's width, and 4 for each unit of its MLP's width. Fitted
-on models of 0.5 and 1.5 billion parameters."""
+"""Activations of a layer for each token: 10.4 numbers per unit of the hidden size, and 4 per unit of the MLP's width.
+Fitted on models of 0.5 and 1.5 billion parameters."""
 FLOAT32_ACTIVATIONS = 1.5
-"""In float32, a layer keeps this many times as many numbers, because attention keeps more."""
+"""The factor of activations in float32, in which attention keeps more of them."""
 KEPT_LAYERS = 4
-"""With gradient checkpointing, a token keeps one hidden state for each layer, and this many more."""
+"""With gradient checkpointing, the number of hidden states of each token in addition to one for each layer."""
 RECOMPUTED = 1.54
-"""With gradient checkpointing, the backward pass holds the activations of this many layers at one time."""
+"""With gradient checkpointing, the number of layers whose activations exist at one time in the backward pass."""
 HEAD_COPIES = {"bfloat16": 3, "float32": 1}
-"""Copies of the output head's weights in the backward pass: its gradient and the sums of it."""
+"""The number of tensors of the size of the output head's weights in the backward pass: gradients and their sums."""
 LOGITS = 8192 * 8192 * 4 * 1.5
 """Bytes of all logits that exist at one time."""
 ZERO2_BUCKETS, ZERO2_SMALL_BUCKETS = 5.0 * GB, 2.0 * GB
-"""DeepSpeed's buffers in the backward pass at ZeRO 2, without gradient checkpointing and with it."""
+"""DeepSpeed's buffers in the backward pass at ZeRO 2, without and with gradient checkpointing."""
 ZERO3_BUCKETS, ZERO3_STEP, ZERO3_GATHERED = 0.2 * GB, 4.0 * GB, 2.0 * GB
-"""DeepSpeed's buffers at ZeRO 3: the permanent ones, those during an optimizer step, and weights gathered from other
+"""DeepSpeed's buffers at ZeRO 3: permanent ones, those during an optimizer step, and weights gathered from other
 ranks."""
 CUDA = 1.0 * GB
 """Memory of the driver and the libraries, and memory that the allocator cannot use."""
 VLLM_OVERHEAD, GRAPHS = 1.5 * GB, 1.0 * GB
-"""Memory of vLLM on top of weights and cache: for a pass over a prompt, and for CUDA graphs."""
+"""Memory of vLLM in addition to weights and cache: for a forward pass over prompts, and for CUDA graphs."""
 AT_A_TIME = 16
-"""The fewest sequences that vLLM's cache holds in a proposed setting; with fewer, decoding is slow."""
+"""The smallest number of sequences in vLLM's cache in a proposed setting. With fewer, decoding is slow."""
 ASLEEP = 0.5 * GB
 """Memory that a sleeping vLLM keeps."""
 OPTIMIZERS = 2
-"""Checkpoints with an optimizer that are on the disk at one time: the newest, and the one being written."""
+"""The number of checkpoints with optimizer state on the disk at one time: the newest and the one being written."""
 COMPLETION, COMPLETION_TOKEN = 160.0, 8.2
 """Bytes of a completion in completions/, and of each of its tokens (measured on English prose)."""
 
 
 ROLLOUTS = "rollouts"
+"""The name of the size of completions/ in the plan of the disk."""
 
 
 @dataclass(frozen=True)
@@ -70,17 +72,20 @@ class ModelShape:
     """The sizes of a model that memory depends on."""
 
     parameters: int
+    """The number of weights."""
     head: int
-    """Weights of its output head."""
+    """The number of weights of the output head."""
     adapted: int
-    """The sum of inputs and outputs of all linear layers except the head. A LoRA of rank r trains r times this many
-    numbers."""
+    """The sum of the input and output sizes of all linear layers except the head. LoRA of rank r trains r times this
+    number of parameters."""
     hidden: int
+    """The hidden size."""
     inner: int
-    """The width of a feed-forward layer. With experts, the widths of all experts of a token added up."""
+    """The width of a feed-forward layer. With experts, the sum of the widths of a token's experts."""
     layers: int
+    """The number of layers."""
     cached: int
-    """Numbers in the key-value cache for each token."""
+    """The number of values in the key-value cache for each token."""
     dtype: str = "bfloat16"
     """The dtype of the checkpoint."""
 
@@ -121,7 +126,7 @@ Parts = dict[str, float]
 
 
 def standing(shape: ModelShape, config: OptimizerConfig, ranks: int) -> Parts:
-    """Return the memory of a trainer between two steps."""
+    """Return the memory of a trainer between two steps, in bytes on each GPU."""
     width, trained = WIDTHS[config.dtype], shape.trained(config.lora)
     total = shape.parameters + (trained if config.lora is not None else 0)
     stage = _stage(config, ranks)
@@ -129,7 +134,7 @@ def standing(shape: ModelShape, config: OptimizerConfig, ranks: int) -> Parts:
     weights = width * total / (ranks if stage == 3 else 1)
     keeps_sums = (stage == 3 and not config.offload) or (stage == 1 and config.dtype == "bfloat16")
     sums = GRADIENT_SUMS * keeps_sums * (share if stage == 3 else trained)
-    # Plain AdamW in float32 works on the weights themselves.
+    # Plain AdamW in float32 has no separate copy of the weights.
     states = (MOMENTS + (MASTER if stage else 0)) * share
     return {
         "weights": weights,
@@ -140,7 +145,8 @@ def standing(shape: ModelShape, config: OptimizerConfig, ranks: int) -> Parts:
 
 
 def updating(shape: ModelShape, config: OptimizerConfig, ranks: int, longest: int) -> Parts:
-    """Return the largest memory of a trainer during an update. longest: tokens of the longest sequence."""
+    """Return the peak memory of a trainer during an update, in bytes on each GPU. longest: the longest sequence in
+    tokens."""
     width, trained, stage = WIDTHS[config.dtype], shape.trained(config.lora), _stage(config, ranks)
     parts = standing(shape, config, ranks)
     tokens = max(config.micro_batch_tokens, longest)
@@ -150,11 +156,11 @@ def updating(shape: ModelShape, config: OptimizerConfig, ranks: int, longest: in
     recomputed, held = 0.0, shape.layers * layer
     if config.gradient_checkpointing:
         recomputed, held = RECOMPUTED * layer, width * tokens * shape.hidden * (shape.layers + KEPT_LAYERS)
-    # Logits are freed before the layers are computed again.
+    # Logits are freed before layers are recomputed, so only the larger of both counts.
     parts |= {"activations": held, "logits": max(head, recomputed)}
     above = held + parts["logits"]
     if config.dtype == "float32" and stage != 3:
-        # A rank holds all gradients until they are added up over the ranks, and then also its share of the sums.
+        # A rank has all gradients until they are reduced, and then also its share of the sums.
         parts["gradients"] = GRADIENT_SUMS * trained * (1 + (1 / ranks if stage else 0))
     elif stage == 2:
         parts["gradients"] = GRADIENT_SUMS * trained / ranks
@@ -180,19 +186,21 @@ class MemoryPlan:
     """The memory of one training process: on its GPU, or in the machine if it has no GPU."""
 
     loading: Parts
-    """While the model is loaded. Every process loads all of it, or its share at ZeRO 3."""
+    """Bytes while the model is loaded: all of it, or the rank's share at ZeRO 3."""
     rollout: Parts
+    """Bytes while vLLM samples."""
     update: Parts
+    """Peak bytes during an update."""
     host: float
-    """Bytes of host memory for the optimizer's states: with `offload`, or while vLLM samples."""
+    """Bytes of host memory for optimizer states, with `offload` or while vLLM samples."""
     cache_tokens: int
-    """Tokens that fit into vLLM's cache."""
+    """The number of tokens that fit into vLLM's cache."""
     longest: int
-    """Tokens of the longest sequence, which must fit into vLLM's cache."""
+    """The longest sequence in tokens, which must fit into vLLM's cache."""
     limit: float | None
-    """The memory of a GPU, in bytes."""
+    """The memory of a GPU in bytes, or None without a GPU."""
     disk: Parts
-    """The most bytes on the disk while it trains."""
+    """Peak bytes on the disk."""
 
     @property
     def fits(self) -> bool:
@@ -208,20 +216,21 @@ class MemoryPlan:
         if self.rollout.get("vLLM"):
             yield f"cache     {max(0, self.cache_tokens):,} tokens, one sequence has up to {self.longest:,}"
         if self.host:
-            yield f"host      {self.host / GB:.1f} GB of the machine's memory a rank for the optimizer"
+            yield f"host      {self.host / GB:.1f} GB of host memory per rank for optimizer states"
         yield f"disk      up to {sum(self.disk.values()) / GB:.1f} GB: {_listed(self.disk)}"
 
 
 def _listed(parts: Parts) -> str:
+    """Return the parts in GB as a text: "weights 3.09, CUDA 1.00"."""
     return ", ".join(f"{part} {size / GB:.2f}" for part, size in parts.items() if size >= GB / 200)
 
 
 def plan_disk(shape: ModelShape, config: GrpoConfig) -> Parts:
-    """Return the most bytes that a training has on the disk. This is while it writes its last checkpoint but one.
+    """Return the peak size in bytes of a training on the disk, by part.
 
-    The disk then has the newest checkpoint and the one being written, and the weights of some older ones: a settled
-    one, the next to settle if checkpoints are frequent, the best one, and those of `save_every`
-    (`checkpoint_choice.kept_checkpoints`).
+    The peak is while the last checkpoint but one is written. The disk then has that checkpoint, the one before, and the
+    weights of older ones: a settled one, the next to settle if checkpoints are frequent, the best one, and those of
+    `save_every` (`checkpoint_choice.kept_checkpoints`).
     """
     optimizer, width = config.optimizer, WIDTHS[config.optimizer.dtype]
     trained, weights = shape.trained(optimizer.lora), WIDTHS[config.optimizer.dtype] * shape.parameters
@@ -242,7 +251,7 @@ def plan_disk(shape: ModelShape, config: GrpoConfig) -> Parts:
 
 
 def plan_memory(shape: ModelShape, config: GrpoConfig, ranks: int, limit: float | None) -> MemoryPlan:
-    """Return the memory plan of a training. limit: bytes of each GPU; None on a CPU."""
+    """Return the memory plan of a training. limit: the memory of each GPU in bytes, or None on a CPU."""
     optimizer, engine = config.optimizer, config.engine
     longest = engine.max_model_len if isinstance(engine, VllmEngineConfig) else config.sampling.max_tokens or 0
     resting, busy = standing(shape, optimizer, ranks), updating(shape, optimizer, ranks, longest)
@@ -263,7 +272,7 @@ def plan_memory(shape: ModelShape, config: GrpoConfig, ranks: int, limit: float 
     states = (MASTER + MOMENTS if optimizer.dtype == "bfloat16" else MOMENTS) * shape.trained(optimizer.lora)
     host = states / ranks if optimizer.offload else resting["optimizer"] * takes_turns
     if takes_turns:
-        # Sums of gradients are dropped while vLLM samples, and the optimizer's states are in the host's memory.
+        # While vLLM samples, sums of gradients are dropped, and optimizer states are in host memory.
         resting |= {"gradients": 0.0, "optimizer": 0.0, "buckets": 0.0}
     return MemoryPlan(
         loading={"weights": share_loaded} | fixed | vllm_asleep,
@@ -278,7 +287,7 @@ def plan_memory(shape: ModelShape, config: GrpoConfig, ranks: int, limit: float 
 
 
 def _vllm(shape: ModelShape, engine: VllmEngineConfig, limit: float | None) -> tuple[float, int]:
-    """Return the bytes that vLLM takes, and the tokens that fit into its cache."""
+    """Return the memory of vLLM in bytes, and the number of tokens that fit into its cache."""
     width = WIDTHS.get(shape.dtype if engine.dtype == "auto" else engine.dtype, 2)
     weights = width * shape.parameters
     if limit is None:
@@ -294,8 +303,10 @@ Change = tuple[str, Any, float]
 
 
 def nearest(shape: ModelShape, config: GrpoConfig, ranks: int, limit: float, most_ranks: int) -> dict[str, Any] | None:
-    """Return the cheapest change of settings with which a training fits, or None if there is none. most_ranks: the
-    number of GPUs.
+    """Return the cheapest change of settings with which a training fits, or None if there is none.
+
+    limit: the memory of each GPU in bytes. most_ranks: the number of GPUs. The result has the changed settings by path:
+    {"optimizer.zero_stage": 2}.
     """
     ways = [tuple(group) for group in _changes(config, ranks, most_ranks)]
     for changed in sorted(product(*ways), key=lambda each: sum(cost for _, _, cost in each)):
@@ -311,7 +322,7 @@ def nearest(shape: ModelShape, config: GrpoConfig, ranks: int, limit: float, mos
 
 
 def with_settings(config: GrpoConfig, settings: Mapping[str, Any]) -> GrpoConfig:
-    """Return the configuration with some settings changed. They are named by their paths: `optimizer.zero_stage`."""
+    """Return the configuration with changed settings. settings: values by path, such as `optimizer.zero_stage`."""
     for path, value in settings.items():
         section, _, name = path.rpartition(".")
         changed = {section: getattr(config, section).model_copy(update={name: value})} if section else {name: value}
@@ -320,7 +331,7 @@ def with_settings(config: GrpoConfig, settings: Mapping[str, Any]) -> GrpoConfig
 
 
 def _changes(config: GrpoConfig, ranks: int, most_ranks: int) -> Iterator[list[Change]]:
-    """Yield for each setting its present value, at no cost, and other values with their costs."""
+    """Yield a list for each setting: its current value, with cost 0, and other values with their costs."""
     optimizer, engine = config.optimizer, config.engine
     if isinstance(engine, VllmEngineConfig):
         used = engine.gpu_memory_utilization
@@ -354,28 +365,36 @@ def _changes(config: GrpoConfig, ranks: int, most_ranks: int) -> Iterator[list[C
 def memory_lines(
     config: GrpoConfig, model: ModelConfig, sizes: Sequence[float], free: float | None = None
 ) -> list[str]:
-    """Return the memory plan of a training as lines of text. sizes: GB of each GPU of this machine. free: free bytes of
-    the disk, if known. Raises ConfigError if the training does not fit; the error names the nearest settings that do.
+    """Return the memory plan of a training as lines of text.
+
+    sizes: the memory in GB of each GPU of this machine. free: the free bytes of the disk, if known. Raises ConfigError
+    if the training does not fit; the error names the cheapest change of settings with which it fits.
     """
     architecture = architecture_of(model)
     if architecture is None:
-        return ["memory    not known before the model is fetched"]
+        return ["memory    unknown until the model is downloaded"]
     shape, ranks = ModelShape.from_architecture(architecture), count_ranks(config.launch)
     size = config.launch.gpu_gb or min(sizes, default=None)
     plan = plan_memory(shape, config, ranks, size and size * GB)
     if size is not None and not plan.fits:
         most = len(sizes) if config.launch.gpu_gb is None else 8
         changes = nearest(shape, config, ranks, size * GB, most)
-        raise ConfigError("train does not fit. Estimate:\n  " + "\n  ".join(plan.lines()), _advice(changes, size, most))
+        raise ConfigError(
+            "train does not fit into memory. Estimate:\n  " + "\n  ".join(plan.lines()), _advice(changes, size, most)
+        )
     if free is not None:
         check_disk(shape, config, free)
-    where = "a process on the CPU" if size is None else "a GPU"
-    return [f"memory    {where}, {ranks} of them, {shape.parameters / GB:.2f} B parameters: an estimate", *plan.lines()]
+    where = "each CPU process" if size is None else "each GPU"
+    counted = f"{where} ({ranks} in all), {shape.parameters / GB:.2f} B parameters"
+    return [f"memory    estimate for {counted}", *plan.lines()]
 
 
 def check_disk(shape: ModelShape, config: GrpoConfig, free: float) -> None:
-    """Raise ConfigError if checkpoints take more than the free disk; the error names the nearest setting that fits.
-    Rollouts are left out, because their length is not known yet."""
+    """Raise ConfigError if the checkpoints of a training need more than `free` bytes of disk.
+
+    The error names the first change of settings with which they fit. Rollouts are not counted, because their length is
+    not known yet.
+    """
 
     def needed(varied: GrpoConfig) -> Parts:
         return {part: size for part, size in plan_disk(shape, varied).items() if part != ROLLOUTS}
@@ -388,13 +407,14 @@ def check_disk(shape: ModelShape, config: GrpoConfig, free: float) -> None:
     ways += [{"save_every": 0}] * (most > 0) + [{"optimizer.lora": LoraConfig()}] * (config.optimizer.lora is None)
     fitting = next((way for way in ways if sum(needed(with_settings(config, way)).values()) <= free), None)
     raise ConfigError(
-        f"The disk has {free / GB:.1f} GB for checkpoints, and train takes up to {sum(parts.values()) / GB:.1f} GB: "
+        f"The disk has {free / GB:.1f} GB for checkpoints, but train needs up to {sum(parts.values()) / GB:.1f} GB: "
         f"{_listed(parts)}.",
-        f"Free some space, or name another disk: --set runs_dir=DIR. {_nearest_in_words(fitting)}",
+        f"Free some space, or choose another disk: --set runs_dir=DIR. {_nearest_in_words(fitting)}",
     )
 
 
 def _nearest_in_words(changes: Mapping[str, Any] | None) -> str:
+    """Return a sentence with the command-line options for a change of settings."""
     if changes is None:
         return "No setting makes it fit."
     written = {**changes, "optimizer.lora": "{}"} if "optimizer.lora" in changes else changes
@@ -402,11 +422,13 @@ def _nearest_in_words(changes: Mapping[str, Any] | None) -> str:
 
 
 def _advice(changes: Mapping[str, Any] | None, size: float, gpus: int) -> str:
+    """Return the advice for a training that does not fit on `gpus` GPUs of `size` GB."""
     if changes is None:
         count = f"{gpus} GPU{'' if gpus == 1 else 's'} of {size:.0f} GB"
-        return f"No setting makes it fit {count} well: take more, larger ones, or a vLLM server."
+        return f"No change of settings makes it fit {count}: use more or larger GPUs, or a vLLM server."
     return _nearest_in_words(changes)
 
 
 def _yaml(value: Any) -> str:
+    """Return a value as written in YAML: True -> true."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,12 +1,12 @@
-"""The optimizer's states leave the GPU while vLLM samples on it: moments, master weights and sums of gradients.
+"""Optimizer states that are moved to host memory while vLLM samples on the GPU.
 
     states = OptimizerStates(deepspeed_engine)
-    states.leave()        to page-locked memory of the host, which is taken once; sums of gradients are dropped
-    states.come_back()    bit for bit, and sums of gradients as zeros
+    states.leave()        moves moments and master weights to page-locked host memory, and drops sums of gradients
+    states.come_back()    moves them back bit for bit; sums of gradients are zeros
 
-Storages are emptied and filled again, as FSDP does with weights, so that tensors and all views of them stay what they
-are, at ZeRO 0 to 3. DeepSpeed's own `offload_states` puts other tensors in their place: it has no such method at ZeRO 1
-in bfloat16, where views in `_hp_mapping` would keep the memory, and it refuses torch's AdamW at ZeRO 3.
+Storages are resized to 0 and back, like FSDP does with weights. So tensors and all views of them stay valid, at ZeRO 0
+to 3. DeepSpeed's `offload_states` replaces tensors instead. It does not exist at ZeRO 1 in bfloat16, where views in
+`_hp_mapping` would keep the memory, and it refuses torch's AdamW at ZeRO 3.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ import torch
 from torch import Tensor
 
 SMALLEST = 4096
-"""Storages of fewer bytes stay, such as AdamW's counts of steps."""
+"""Storages of fewer bytes, such as AdamW's counts of steps, are not moved."""
 CHUNK = 2**28
-"""Memory of the host is taken in pieces of this many bytes: torch rounds what it page-locks up to a power of two."""
+"""The size in bytes of a chunk of host memory. Torch rounds page-locked memory up to a power of two."""
 GRADIENTS = ("grad", "ipg_bucket")
-"""Parts of the names under which DeepSpeed keeps gradients and buffers for them: worthless between two steps."""
+"""Parts of the attribute names of DeepSpeed's gradients and their buffers, which are not needed between two steps."""
 
 
 @dataclass
 class HostMemory:
-    """Bytes of the host in chunks, page-locked where they go to and from a GPU."""
+    """Host memory in chunks of `CHUNK` bytes, page-locked for copies to and from a GPU."""
 
     is_page_locked: bool
     chunks: list[Tensor] = field(default_factory=list)
 
     def reserve(self, size: int) -> None:
-        """Have room for this many bytes from now on."""
+        """Allocate at least `size` bytes in all."""
         while len(self.chunks) * CHUNK < size:
             self.chunks.append(torch.empty(CHUNK, dtype=torch.uint8, pin_memory=self.is_page_locked))
 
     def pieces(self, start: int, size: int) -> Iterator[tuple[Tensor, slice]]:
-        """Yield the parts of [start, start + size), with the part of the `size` bytes that each of them holds."""
+        """Yield the pieces of memory for the bytes [start, start + size), each with its slice of the `size` bytes."""
         done = 0
         while done < size:
             chunk, offset = divmod(start + done, CHUNK)
@@ -52,16 +52,17 @@ class HostMemory:
 
 @dataclass(frozen=True)
 class _Away:
-    """A storage that is empty for now."""
+    """A storage whose bytes were moved to host memory."""
 
     storage: torch.UntypedStorage
     size: int
+    """The size of the storage in bytes."""
     start: int | None
-    """The position of its bytes in the host's memory, or None if they were dropped."""
+    """The position of the bytes in host memory, or None if they were dropped."""
 
 
 class OptimizerStates:
-    """The states of a DeepSpeed engine's optimizer. Each rank moves its own."""
+    """The optimizer states of a DeepSpeed engine. Each rank moves its own states."""
 
     def __init__(self, engine: Any) -> None:
         self._engine = engine
@@ -71,11 +72,11 @@ class OptimizerStates:
 
     @property
     def are_away(self) -> bool:
-        """Whether they are in the host's memory."""
+        """Whether the states are in host memory."""
         return bool(self._away)
 
     def leave(self) -> None:
-        """Move the states to the host. What they took of the GPU is the driver's again."""
+        """Move the states to host memory, and return their GPU memory to the driver."""
         if self._away:
             return
         planned, end = [], 0
@@ -93,12 +94,10 @@ class OptimizerStates:
         for away in planned:
             away.storage.resize_(0)
         self._away = planned
-        if self._device.type == "cuda":
-            gc.collect()
-            torch.cuda.empty_cache()
+        return_memory()
 
     def come_back(self) -> None:
-        """Undo `leave`. Where the GPU has no room for all, those that are back stay, and it may be called again."""
+        """Move the states back to the GPU. If its memory is too small, call again later for the remaining ones."""
         while self._away:
             away = self._away[-1]
             away.storage.resize_(away.size)
@@ -112,15 +111,18 @@ class OptimizerStates:
         self._finish()
 
     def _finish(self) -> None:
+        """Wait for all copies."""
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
 
     def _storages(self) -> list[tuple[torch.UntypedStorage, bool]]:
-        """Return the storages of all states on this device, with whether gradients alone are in there. The model's own
-        weights are left out."""
+        """Return the storages of all states on this device, each with whether it has only gradients.
+
+        The model's weights are not included.
+        """
         module = self._engine.module
         weights = chain(module.parameters(), module.buffers())
-        # Under ZeRO 3 a weight is empty, and the rank's share of it is in `ds_tensor`.
+        # Under ZeRO 3 a weight is empty, and the rank's share is in its `ds_tensor`.
         shares = chain.from_iterable((weight, getattr(weight, "ds_tensor", weight)) for weight in weights)
         kept = {share.untyped_storage()._cdata for share in shares}
         storages: dict[int, tuple[torch.UntypedStorage, bool]] = {}
@@ -134,9 +136,18 @@ class OptimizerStates:
         return list(storages.values())
 
 
+def return_memory() -> None:
+    """Give the driver back what torch's allocator keeps of a GPU: vLLM and NCCL take theirs past it."""
+    if torch.cuda.is_available():
+        gc.collect()
+        torch.cuda.empty_cache()
+
+
 def _tensors(holder: Any, name: str, seen: set[int]) -> Iterator[tuple[str, Tensor]]:
-    """Yield all tensors that an optimizer holds, through lists, dictionaries and objects of DeepSpeed, with the names
-    of the attributes that lead to them: `.optimizer.state.exp_avg`."""
+    """Yield all tensors of an optimizer with their paths, such as `.optimizer.state.exp_avg`.
+
+    Lists, dictionaries and objects of DeepSpeed are searched recursively. seen: ids of objects that were searched.
+    """
     if id(holder) in seen:
         return
     seen.add(id(holder))
@@ -157,4 +168,5 @@ def _tensors(holder: Any, name: str, seen: set[int]) -> Iterator[tuple[str, Tens
 
 
 def _bytes_of(storage: torch.UntypedStorage) -> Tensor:
+    """Return a view of a storage as uint8 [bytes]."""
     return torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)

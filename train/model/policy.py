@@ -1,17 +1,18 @@
-"""The policy as the trainer sees it: a causal language model whose forward gives log-probabilities of output tokens.
+"""The policy in training: a causal language model whose forward pass returns log-probabilities of output tokens.
 
     log-probabilities, entropies = PolicyModel(load_causal_lm(folder, "bfloat16"))(batch)      both [B, T]
 
-The full [B, L, V] logits are never held: hidden states of the output positions alone go through the output head, a
-chunk of tokens at a time, recomputed in the backward pass. The step from hidden states to logits is different in every
-family, and there will be others, so that no list of configuration fields is kept here:
+The full logits [B, L, V] are never in memory. Only hidden states of output positions go through the output head, one
+chunk of tokens at a time, and are recomputed in the backward pass. Model families compute logits from hidden states in
+different ways:
 
     Llama, Qwen, Mistral         head(hidden)
     Gemma 2, 3n, 4               c tanh(head(hidden) / c), c the configuration's final_logit_softcapping
     Granite, Cohere, Falcon H1   head(hidden) times or divided by a constant of the configuration
 
-`OwnPath` runs the model's own forward pass on a chunk of hidden states: its decoder is replaced by one that returns
-the given states. `choose_path` compares the result with the whole model before training begins.
+`OwnPath` works for all of them. It runs the model's own forward pass with a decoder that returns a given chunk of
+hidden states. Before training begins, `choose_path` compares the resulting log-probabilities with those of the whole
+model.
 """
 
 from __future__ import annotations
@@ -40,21 +41,20 @@ from truegold.train.objective import AllTokens, PerToken
 from truegold.verifiers import SetupError
 
 LOGIT_CHUNK = {"cuda": 8192 * 8192, "cpu": 2048 * 2048}
-"""Logits computed at a time (tokens x vocabulary): 256 MiB in float32, or 16, of which some five copies are held. A GPU
-needs many tokens at a time to be busy, a CPU few. Each chunk adds to the gradient of all of the head's weights, which
-holds more memory than its logits."""
+"""The number of logits (tokens x vocabulary) in a chunk, by device: 256 MiB on a GPU and 16 MiB on a CPU in float32, of
+which about five copies exist at one time. A GPU needs many tokens per chunk for full use, a CPU few."""
 
 
 def load_causal_lm(model: Path, dtype: str, settings: Mapping[str, Any] | None = None) -> Any:
-    """Load the checkpoint in folder `model`. Raises SetupError if it is not a checkpoint.
+    """Return the model of the checkpoint in folder `model`, in `dtype`. Raises SetupError if it cannot be loaded.
 
-    settings: DeepSpeed's configuration. Where `is_sharded` holds of it, every rank calls this, and keeps its share of
-    each layer as that is read: none holds the whole model.
+    settings: DeepSpeed's configuration. If it shards weights over ranks (`is_sharded`), all ranks call this together,
+    and each rank keeps only its share of each layer.
     """
     from transformers import AutoModelForCausalLM
     from transformers.integrations.deepspeed import HfDeepSpeedConfig
 
-    # transformers looks for it as long as it is alive.
+    # transformers shards weights while this object exists.
     sharding = HfDeepSpeedConfig(dict(settings)) if settings is not None and is_sharded(settings) else None
     try:
         return AutoModelForCausalLM.from_pretrained(str(model), dtype=getattr(torch, dtype))
@@ -66,22 +66,22 @@ def load_causal_lm(model: Path, dtype: str, settings: Mapping[str, Any] | None =
 
 
 def is_sharded(settings: Mapping[str, Any]) -> bool:
-    """Return whether weights are sharded over several ranks as they are loaded."""
+    """Return whether weights are sharded over several ranks while they are loaded: at ZeRO 3."""
     return bool(settings["zero_optimization"]["stage"] == 3 and world_size() > 1)
 
 
 def pad_id(encoder: ChatEncoder) -> int:
-    """Return a token id to pad with. Any valid one will do: masks come from lengths."""
+    """Return a token id for padding. Any valid id works, because masks are computed from lengths."""
     padding = encoder.tokenizer.pad_token_id
     return int(encoder.stop_token_ids[0] if padding is None else padding)
 
 
 class PolicyModel(nn.Module):
-    """Wraps a Hugging Face causal language model with a base `model` and an `lm_head`."""
+    """A Hugging Face causal language model whose forward pass returns log-probabilities and entropies."""
 
     head_apart = False
-    """Whether to compute with the head's weights instead of calling it. Under ZeRO 3 every call of a module is a
-    collective operation, and ranks have different numbers of chunks."""
+    """Whether to multiply by the output head's weights instead of calling the head. This is needed under ZeRO 3: each
+    call of a module is a collective operation, but ranks have different numbers of chunks."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
@@ -89,10 +89,9 @@ class PolicyModel(nn.Module):
         self._path: LogitPath = PlainPath(model)
 
     def match_logits(self) -> None:
-        """Choose how logits are computed from hidden states, so that they equal the model's own (`choose_path`).
+        """Choose a computation of logits from hidden states that gives the model's own logits (`choose_path`).
 
-        Raises SetupError if its architecture is one whose log-probabilities would be wrong. Where weights are sharded
-        every rank calls it.
+        Raises SetupError if there is none for the architecture. If weights are sharded, all ranks call this together.
         """
 
         def logprobs(path: LogitPath, sequences: Sequence[Sequence[int]]) -> list[Tensor]:
@@ -104,27 +103,27 @@ class PolicyModel(nn.Module):
         self._path = choose_path(self.causal_lm, logprobs)
 
     def head(self, apart: bool = False) -> Head:
-        """Return what computes logits from hidden states, before any temperature.
+        """Return a function from hidden states [tokens, hidden] to logits [tokens, vocabulary], before temperature.
 
-        apart: whether to multiply by the output head's weights instead of calling it.
+        apart: whether to multiply by the output head's weights instead of calling the head.
         """
         return self._path.head(apart or self.head_apart)
 
     def forward(self, batch: SegmentBatch) -> tuple[PerToken, PerToken]:
-        """Return the log-probability of each output token given all before it, and the entropy of that distribution.
+        """Return the log-probability of each output token given all tokens before it, and the entropy there.
 
-        Both are float32, 0 where the mask is 0; both of the softmax at each segment's own temperature. The entropy
-        carries no gradient.
+        Both are [B, T], float32, in nats, 0 where the mask is 0, at the temperature of each segment. The entropy has no
+        gradient.
         """
         is_output = batch.mask.bool()
         hidden = self._hidden(batch) if batch.prefix is None else self._hidden_shared(batch, batch.prefix)
-        # The states of other positions are let go before the logits take their memory.
+        # Frees the states of other positions before logits need memory.
         hidden = hidden[is_output]
         temperature = batch.temperature.unsqueeze(1).expand_as(batch.mask)
         flat_inputs = (hidden, batch.targets[is_output], temperature[is_output])
         head = self.head()
         chunk = max(1, LOGIT_CHUNK[hidden.device.type] // self.causal_lm.get_output_embeddings().weight.shape[0])
-        # The backward pass begins with the last chunk, whose logits it would only compute once more.
+        # The last chunk keeps its logits, because the backward pass begins with it and would recompute them at once.
         pieces = [
             self._chunk(
                 head, *(flat[start : start + chunk] for flat in flat_inputs), keeps=start + chunk >= len(hidden)
@@ -138,7 +137,7 @@ class PolicyModel(nn.Module):
         return logprobs, entropy
 
     def _hidden(self, batch: SegmentBatch) -> Float[Tensor, "batch seq hidden"]:
-        """Return the hidden state that each output token is drawn from; anything where the mask is 0."""
+        """Return the hidden state before each output token, [B, T, hidden]; undefined where the mask is 0."""
         hidden: Tensor = decoder_of(self.causal_lm)(
             input_ids=batch.input_ids,
             attention_mask=batch.attention_mask,
@@ -151,7 +150,10 @@ class PolicyModel(nn.Module):
         return drawn_from
 
     def _hidden_shared(self, batch: SegmentBatch, prefix: Prefix) -> Float[Tensor, "batch seq hidden"]:
-        """Return the same, with each prompt computed once. Gradients reach it through its keys and values."""
+        """Return the same as `_hidden`, with each prompt computed once for all its outputs.
+
+        Gradients reach the prompt through its keys and values.
+        """
         decoder = decoder_of(self.causal_lm)
         prompt_cache = PromptCache()
         prompts = decoder(
@@ -173,7 +175,10 @@ class PolicyModel(nn.Module):
     def _chunk(
         self, head: Head, hidden: Tensor, targets: Tensor, temperature: Tensor, *, keeps: bool
     ) -> tuple[Tensor, Tensor]:
-        """keeps: whether to hold the logits until the backward pass instead of computing them again."""
+        """Return log-probabilities and entropies of a chunk of tokens, each [tokens].
+
+        keeps: whether to keep the logits for the backward pass instead of recomputing them.
+        """
         if keeps or not torch.is_grad_enabled():
             return _token_logprobs(head, hidden, targets, temperature)
         logprobs, entropy = checkpoint(_token_logprobs, head, hidden, targets, temperature, use_reentrant=False)
@@ -183,7 +188,7 @@ class PolicyModel(nn.Module):
 def _token_logprobs(
     head: Head, hidden: Float[Tensor, "tokens hidden"], targets: Int[Tensor, " tokens"], temperature: AllTokens
 ) -> tuple[AllTokens, AllTokens]:
-    """Return log-probabilities of `targets` and entropies, in float32, from hidden states at temperatures."""
+    """Return the log-probabilities of `targets` and the entropies, both [tokens], float32, in nats."""
     logits = head(hidden).float() / temperature.unsqueeze(1)
     logsumexp = torch.logsumexp(logits, dim=-1)
     logprobs = logits.gather(1, targets.unsqueeze(1)).squeeze(1) - logsumexp
@@ -198,7 +203,7 @@ def measure(
     segments: Sequence[Segment],
     batches: Iterable[tuple[list[int], SegmentBatch]],
 ) -> list[tuple[Tensor, Tensor]]:
-    """Return each segment's log-probabilities and entropies, [its length] float32 on the CPU, without gradients.
+    """Return each segment's log-probabilities and entropies, [T] for T output tokens, float32 on the CPU, no gradients.
 
     batches: micro-batches with the indices of their segments.
     """
@@ -212,8 +217,10 @@ def measure(
 
 
 class FrozenPolicy:
-    """The checkpoint in folder `model`, never trained: the reference of the KL penalty. At ZeRO 3 it is sharded as the
-    policy is, else whole on every rank."""
+    """The checkpoint in folder `model` without training, the reference of the KL penalty.
+
+    At ZeRO 3 it is sharded like the policy, else every rank has all of it.
+    """
 
     def __init__(self, model: Path, config: OptimizerConfig, device: torch.device) -> None:
         settings = deepspeed_config(config.model_copy(update={"offload": False}), world_size())
@@ -232,7 +239,10 @@ class FrozenPolicy:
         self._device = device
 
     def logprobs(self, segments: Sequence[Segment]) -> list[Tensor]:
-        """Return log-probabilities as `TrainingEngine.logprobs` does; every rank calls it."""
+        """Return the log-probabilities of each segment's output tokens, [T], like `TrainingEngine.logprobs`.
+
+        All ranks call this together.
+        """
         layouts = [list(chain(*rows)) for rows in micro_batches(segments, self._max_tokens)]
         if self._is_sharded:
             layouts += [[]] * (int(all_max(len(layouts))) - len(layouts))
@@ -245,21 +255,23 @@ class FrozenPolicy:
 
 
 Head = Callable[[Float[Tensor, "tokens hidden"]], Float[Tensor, "tokens vocabulary"]]
-"""The function that makes logits of hidden states."""
+"""A function from hidden states to logits."""
 
 MAX_ERROR = {torch.float32: 1e-3, torch.bfloat16: 0.3, torch.float16: 0.05}
-"""How far log-probabilities may be from the model's own on average: the same sums are added up in another order, and
-random tokens have log-probabilities of -15, of which bfloat16 keeps two digits. A forgotten factor costs nats."""
+"""The largest mean difference, in nats, from the model's own log-probabilities, by dtype. Sums in another order differ
+by rounding: log-probabilities of random tokens are about -15, and bfloat16 has two digits. A missing factor of logits
+makes a difference of several nats."""
 MAX_LOGIT_ERROR = {torch.float32: 1e-3, torch.bfloat16: 0.02, torch.float16: 0.005}
-"""How far two logits of the same hidden state may be apart, relative to the largest one."""
+"""The largest difference between two logits of the same hidden state, as a share of the largest logit, by dtype."""
 LENGTHS = (12, 7, 3)
-"""The tokens of the sequences that are compared; side by side the shorter ones are padded."""
+"""The lengths, in tokens, of the compared sequences. They differ so that padding is tested too."""
 LARGE_LOGIT = 50.0
-"""Two paths are compared at logits up to this, as trained models have them: a cap at 30 does nothing to small ones."""
+"""The largest logit in the comparison of two paths. It is as large as in trained models, because a cap of logits at 30,
+for example, does not change small ones."""
 
 
 class _Replacement:
-    """The slots in which a model holds one of its modules, to put another one there for a while."""
+    """The attributes of a model that hold one of its modules, to replace the module temporarily."""
 
     def __init__(self, root: nn.Module, module: nn.Module) -> None:
         self.module = module
@@ -269,7 +281,7 @@ class _Replacement:
 
     @contextmanager
     def by(self, other: nn.Module) -> Iterator[None]:
-        """Let the model hold `other` instead while it lasts."""
+        """Replace the module by `other` within the context."""
         for parent, name in self._slots:
             parent._modules[name] = other
         try:
@@ -280,7 +292,7 @@ class _Replacement:
 
 
 class _DecoderOutput(tuple[Tensor]):
-    """The output of a decoder, with None for everything but the hidden states."""
+    """The output of a decoder. All its attributes except the hidden states are None."""
 
     @property
     def last_hidden_state(self) -> Tensor:
@@ -292,13 +304,15 @@ class _DecoderOutput(tuple[Tensor]):
 
 
 class _HandOver(nn.Module):
-    """Stands in for the decoder: it returns the hidden states that it was made with. Its attributes are the decoder's,
-    since some models keep what they multiply logits by in there."""
+    """A replacement of the decoder that returns given hidden states.
+
+    It has the attributes of the decoder, because some models read a factor of logits from there.
+    """
 
     def __init__(self, decoder: nn.Module, hidden: Tensor) -> None:
         super().__init__()
         self._output = _DecoderOutput((hidden,))
-        # In a tuple, it is not taken for a part of this module.
+        # In a tuple, so that torch does not register it as a submodule.
         self._stands_for = (decoder,)
 
     def __getattr__(self, name: str) -> Any:
@@ -312,7 +326,7 @@ class _HandOver(nn.Module):
 
 
 class _Linear(nn.Module):
-    """Stands in for the output head: it multiplies by weights that are there already."""
+    """A replacement of the output head that multiplies by given weights."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         super().__init__()
@@ -323,13 +337,13 @@ class _Linear(nn.Module):
 
 
 class PlainPath:
-    """The output head alone."""
+    """Computes logits from hidden states by the output head alone."""
 
     def __init__(self, causal_lm: Any) -> None:
         self._causal_lm = causal_lm
 
     def head(self, apart: bool) -> Head:
-        """Return the head. apart: whether to multiply by its weights instead of calling it."""
+        """Return the output head. apart: whether to multiply by its weights instead of calling it."""
         head = self._causal_lm.get_output_embeddings()
         if not apart:
             project: Head = head
@@ -339,7 +353,7 @@ class PlainPath:
 
 
 class OwnPath:
-    """Computes logits from hidden states by the model's own forward pass, whose decoder is replaced for the call."""
+    """Computes logits from hidden states by the model's forward pass, with a decoder that returns the hidden states."""
 
     def __init__(self, causal_lm: Any) -> None:
         self._causal_lm = causal_lm
@@ -347,12 +361,13 @@ class OwnPath:
         self._head = _Replacement(causal_lm, causal_lm.get_output_embeddings())
 
     def head(self, apart: bool) -> Head:
-        """Return the path. apart: whether to multiply by the head's weights instead of calling it."""
+        """Return the function from hidden states to logits. apart: whether to multiply by the output head's weights
+        instead of calling the head."""
         head = self._causal_lm.get_output_embeddings()
         weight, bias = head.weight, getattr(head, "bias", None)
 
         def project(hidden: Tensor) -> Tensor:
-            # Each hidden state is a sequence of its own, so that no mask over all of them is made.
+            # Each hidden state is passed as a sequence of length 1, so that the attention mask stays small.
             ids = torch.zeros((len(hidden), 1), dtype=torch.int64, device=hidden.device)
             with ExitStack() as stack:
                 stack.enter_context(self._decoder.by(_HandOver(self._decoder.module, hidden.unsqueeze(1))))
@@ -366,14 +381,15 @@ class OwnPath:
 
 LogitPath = PlainPath | OwnPath
 TokenLogprobs = Callable[[LogitPath, Sequence[Sequence[int]]], Sequence[Tensor]]
-"""How the trainer computes, along a path, the log-probability of each token but the first of sequences of ids."""
+"""A function from a path and sequences of token ids to the log-probabilities of all tokens but the first, by the
+trainer's computation."""
 
 
 @torch.no_grad()
 def choose_path(causal_lm: Any, logprobs: TokenLogprobs) -> LogitPath:
-    """Return the path whose log-probabilities are the model's own, on a few tokens.
+    """Return a path that gives the model's own log-probabilities on a few tokens: the plain head if it does.
 
-    Raises SetupError, with the architecture's name, if none is.
+    Raises SetupError with the architecture's name if there is none.
     """
     name = type(causal_lm).__name__
     was_training = causal_lm.training
@@ -392,50 +408,48 @@ def choose_path(causal_lm: Any, logprobs: TokenLogprobs) -> LogitPath:
             if distance <= MAX_ERROR[causal_lm.dtype]:
                 return path
             smallest = min(smallest, distance)
-        reason = f"log-probabilities from its hidden states are {smallest:.2g} nats from those of its own forward pass"
+        reason = f"log-probabilities from its hidden states differ by {smallest:.2g} nats from its own forward pass"
     except (RuntimeError, TypeError, AttributeError, KeyError, IndexError) as error:
-        reason = f"its decoder and output head cannot be called apart ({str(error).strip().splitlines()[0]})"
+        reason = f"its decoder and output head cannot be called separately ({str(error).strip().splitlines()[0]})"
     finally:
         causal_lm.train(was_training)
-    raise SetupError(
-        f"{name} cannot be trained: {reason}.", "Take a model of another architecture, or report this one."
-    )
+    raise SetupError(f"{name} cannot be trained: {reason}.", "Use a model of another architecture, or report this one.")
 
 
 def decoder_of(causal_lm: Any) -> nn.Module:
-    """Return the module that computes hidden states. Some architectures name themselves as their own decoder."""
+    """Return the module that computes hidden states. In some architectures `get_decoder` returns the whole model."""
     decoder = causal_lm.get_decoder()
     module: nn.Module = causal_lm.model if decoder is causal_lm else decoder
     return module
 
 
 def _own_logprobs(causal_lm: Any, ids: Sequence[int]) -> Tensor:
-    """Return the log-probability of each token but the first by the model's own forward pass, on the CPU."""
+    """Return the log-probabilities of all tokens but the first by the model's own forward pass, [T - 1] on the CPU."""
     sequence = torch.tensor([ids], device=causal_lm.device)
     logprobs: Tensor = causal_lm(input_ids=sequence, use_cache=False).logits[0, :-1].float().log_softmax(-1)
     return logprobs.gather(1, sequence[0, 1:].unsqueeze(1)).squeeze(1).cpu()
 
 
 def _agree_on_large_logits(plain: PlainPath, full: OwnPath, causal_lm: Any) -> bool:
-    """Return whether the output head alone gives the logits of the model's own code, for hidden states that lead to
-    logits of up to `LARGE_LOGIT`."""
+    """Return whether the output head alone gives the same logits as the model's code, for logits up to
+    `LARGE_LOGIT`."""
     head = causal_lm.get_output_embeddings()
     hidden = torch.randn(4, _shape(head.weight)[1], generator=torch.Generator().manual_seed(0)).to(head.weight)
     try:
         hidden *= LARGE_LOGIT / plain.head(False)(hidden).abs().max()
         logits, expected = plain.head(False)(hidden).float(), full.head(False)(hidden).float()
     except (RuntimeError, TypeError, AttributeError, KeyError, IndexError):
-        # The code around the decoder needs more than hidden states; the comparison with the whole model decides.
+        # Code around the decoder needs more than hidden states. Then the comparison with the whole model decides.
         return True
     tolerance = MAX_LOGIT_ERROR[causal_lm.dtype] * LARGE_LOGIT
     return logits.shape == expected.shape and torch.allclose(logits, expected, atol=tolerance)
 
 
 def gather_experts_together(model: torch.nn.Module) -> None:
-    """Have ZeRO 3 gather all experts of a layer at once.
+    """Make ZeRO 3 gather all experts of a layer at once.
 
-    Gathering is collective: if each expert were gathered when a rank runs it, that rank would wait for ranks that do
-    not run this expert. Experts whose weights are one tensor are already one module.
+    Gathering is a collective operation. If each expert were gathered when a rank runs it, this rank would wait forever
+    for ranks that do not run the expert. Experts with weights in one tensor are one module already.
     """
     from deepspeed.utils import set_z3_leaf_modules
 
@@ -450,7 +464,7 @@ def gather_experts_together(model: torch.nn.Module) -> None:
 
 
 def gather_head_at_once(policy: PolicyModel) -> None:
-    """Have ZeRO 3 gather the output head when the policy is called, and hold it until that call is over."""
+    """Make ZeRO 3 gather the output head when the policy is called, and keep it until the call returns."""
     import deepspeed
 
     policy.head_apart = True
@@ -460,16 +474,16 @@ def gather_head_at_once(policy: PolicyModel) -> None:
 
 
 def _shape(weight: Tensor) -> Sequence[int]:
-    """Return the shape of a weight, which is empty here where ZeRO 3 has sharded it."""
+    """Return the full shape of a weight, also if it is empty on this rank because ZeRO 3 has sharded it."""
     shape: Sequence[int] = getattr(weight, "ds_shape", weight.shape)
     return shape
 
 
 class PromptCache(DynamicCache):  # type: ignore[misc]
-    """Keeps each layer's keys and values [Q, heads, P, head size] of its first run. No token comes before them.
+    """The keys and values of Q prompts, each [Q, heads, P, head size] for a layer, P the longest prompt.
 
-    Neither this cache nor `PrefixCache` changes when a layer runs a second time, so both go through gradient
-    checkpointing, which Hugging Face otherwise refuses to a cache.
+    Neither this cache nor `PrefixCache` changes if a layer runs a second time. So both work with gradient
+    checkpointing, for which transformers otherwise disables caches.
     """
 
     def __init__(self) -> None:
@@ -479,16 +493,16 @@ class PromptCache(DynamicCache):  # type: ignore[misc]
     def update(
         self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any
     ) -> tuple[Tensor, Tensor]:
-        """Keep a layer's keys and values where it has none yet, and return those given."""
+        """Return the given keys and values of a layer, and keep them if the layer runs for the first time."""
         self.layers_held.setdefault(layer_idx, (key_states, value_states))
         return key_states, value_states
 
 
 class PrefixCache(DynamicCache):  # type: ignore[misc]
-    """Puts the keys and values of each row's prompt before the row's own; keeps none."""
+    """A cache that puts the keys and values of a row's prompt before those of the row, and does not store the row's."""
 
     def __init__(self, prompts: PromptCache, prompt_index: Tensor) -> None:
-        """prompt_index: [B], the position of each row's prompt among those that ran with `prompts`."""
+        """prompt_index: int [B], the position of each row's prompt in `prompts`."""
         super().__init__()
         self._layers_held = prompts.layers_held
         self._prompt_index = prompt_index
@@ -497,7 +511,7 @@ class PrefixCache(DynamicCache):  # type: ignore[misc]
     def update(
         self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any
     ) -> tuple[Tensor, Tensor]:
-        """Return a layer's keys and values after those of the prompts."""
+        """Return a layer's keys and values, with those of the prompts before them."""
         keys, values = (held[self._prompt_index] for held in self._layers_held[layer_idx])
         return torch.cat([keys, key_states], dim=-2), torch.cat([values, value_states], dim=-2)
 
@@ -506,15 +520,15 @@ class PrefixCache(DynamicCache):  # type: ignore[misc]
         return self._length
 
     def get_mask_sizes(self, query_length: int, layer_idx: int) -> tuple[int, int]:
-        """Return how many keys a query meets, and where they begin."""
+        """Return the number of keys for a query of this length, and their offset, which is 0."""
         return self._length + query_length, 0
 
 
 @torch.no_grad()
 def keeps_whole_cache(causal_lm: Any) -> bool:
-    """Return whether all that the model keeps of a prompt are keys and values of each of its tokens.
+    """Return whether the model's cache has the keys and values of all tokens of a prompt, and nothing else.
 
-    A sliding window and recurrent layers keep less.
+    It is false for sliding windows and recurrent layers.
     """
     decoder = decoder_of(causal_lm)
     ids = torch.ones((1, 2), dtype=torch.int64, device=causal_lm.device)
@@ -523,7 +537,7 @@ def keeps_whole_cache(causal_lm: Any) -> bool:
 
 
 def checkpoint_with_cache(causal_lm: Any) -> bool:
-    """Let gradient checkpointing hand these caches to the layers. Returns whether the architecture can."""
+    """Make gradient checkpointing pass caches to the layers. Returns whether the architecture supports this."""
     layers = [module for module in causal_lm.modules() if isinstance(module, GradientCheckpointingLayer)]
     for layer in layers:
         layer._can_checkpoint_with_cache = True

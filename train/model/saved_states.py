@@ -1,12 +1,12 @@
-"""Checkpoints of a training on disk: their parts, the one that counts, and room for the next.
+"""Checkpoints of a training on disk: their parts, the checkpoint from which a killed run continues, and their removal.
 
-    checkpoints/latest.json            {"tag": "step-000060", "step": 60}: a killed run goes on from there
-    step-000060/trainer_state.pt       place in the data, guards, random states
-    step-000060/model.safetensors      with config, tokenizer and generation_config: for `from_pretrained` and vLLM
-    step-000060/deepspeed/             weights and optimizer of all ranks, of the newest one alone
-    step-000000/trainer_state.pt       nothing else: its weights are the model's own, and its moments are 0
+    checkpoints/latest.json            {"tag": "step-000060", "step": 60}: a killed run continues from this checkpoint
+    step-000060/trainer_state.pt       position in the data, state of the guards, random states
+    step-000060/model.safetensors      with config, tokenizer and generation_config, for `from_pretrained` and vLLM
+    step-000060/deepspeed/             weights and optimizer state of all ranks, only in the newest checkpoint
+    step-000000/trainer_state.pt       the only file of step 0, whose weights are those of the model
 
-Each is written aside and renamed, so that a kill half-way leaves those before.
+A checkpoint is written into a temporary folder and then renamed, so that a kill leaves the earlier checkpoints intact.
 """
 
 from __future__ import annotations
@@ -27,26 +27,27 @@ from truegold.train.model.policy import load_causal_lm
 from truegold.verifiers import SetupError
 
 LATEST = "latest.json"
-"""Names the checkpoint that counts."""
+"""The file that names the checkpoint from which a killed run continues."""
 TAG_PREFIX = "step-"
-"""DeepSpeed calls a checkpoint's name its tag."""
+"""The start of the name of a checkpoint, which DeepSpeed calls its tag."""
 ASIDE = "writing"
-"""The folder of a checkpoint that is not whole yet."""
+"""The folder of a checkpoint while it is written."""
 TRAINER_STATE = "trainer_state.pt"
+"""The file with the state of a training, except weights and optimizer."""
 DEEPSPEED = "deepspeed"
-"""The folder of weights and optimizer as DeepSpeed writes them, inside of a checkpoint's."""
+"""The folder, in a checkpoint, of weights and optimizer state in DeepSpeed's format."""
 CARD = "README.md"
-"""Only weights that the user has asked for have one."""
+"""The model card, which only checkpoints of `save_every` have."""
 CONFIG = "config.json"
-"""The file that checkpoints with weights in Hugging Face's format have."""
+"""A file that marks checkpoints with weights in Hugging Face's format."""
 ROOM = 2**20
-"""Bytes that a checkpoint needs besides weights and optimizer."""
+"""Bytes that a checkpoint needs in addition to weights and optimizer state."""
 CUT_SHORT = re.compile(r"inline_container|unexpected pos|PytorchStreamWriter|iostream error|os error (?:28|122|27)")
-"""Messages of torch and safetensors for a file that takes no more, in place of the system's error."""
+"""Messages of torch and safetensors for a full disk or a file that is too large, in place of the system's error."""
 
 
 def checkpoint_steps(folder: Path) -> list[int]:
-    """Return the steps of a folder's checkpoints, in order."""
+    """Return the steps of all checkpoints in a folder, in ascending order."""
     return sorted(int(path.name.removeprefix(TAG_PREFIX)) for path in folder.glob(f"{TAG_PREFIX}*") if path.is_dir())
 
 
@@ -56,13 +57,13 @@ def step_folder(folder: Path, step: int) -> Path:
 
 
 def latest_step(folder: Path) -> int | None:
-    """Return the step of the checkpoint that counts, or None if there is none."""
+    """Return the step of the checkpoint from which a killed run continues, or None if there is none."""
     pointer = folder / LATEST
     return int(json.loads(pointer.read_text())["step"]) if pointer.exists() else None
 
 
 def point_to(folder: Path, step: int) -> None:
-    """Make a step's checkpoint the one that counts, and remove those of later steps."""
+    """Make a killed run continue from the checkpoint of a step, and remove later checkpoints."""
     tag = step_folder(folder, step).name
     write_whole(folder / LATEST, json.dumps({"tag": tag, "step": step}).encode())
     for later in checkpoint_steps(folder):
@@ -71,15 +72,15 @@ def point_to(folder: Path, step: int) -> None:
 
 
 def asked_for(folder: Path) -> set[int]:
-    """Return the steps whose weights the user has asked for."""
+    """Return the steps whose weights are kept for the user (`save_every`)."""
     return {step for step in checkpoint_steps(folder) if (step_folder(folder, step) / CARD).exists()}
 
 
 def put_in_place(folder: Path, step: int, kept: Collection[int], *, counts: bool, keeps_optimizer: bool) -> None:
-    """Give a checkpoint that was written aside its name, and drop what it takes the place of: checkpoints that are not
-    to be `kept`, and the optimizers of the others, unless `keeps_optimizer`.
+    """Rename a checkpoint that was written into the temporary folder, and remove older ones.
 
-    counts: whether a killed run goes on from this one. Otherwise it still goes on from the one before.
+    Removed are checkpoints that are not in `kept`, and the optimizer states of the remaining ones, unless
+    `keeps_optimizer`. counts: whether a killed run continues from this checkpoint, or still from the one before.
     """
     taken = step_folder(folder, step)
     shutil.rmtree(taken, ignore_errors=True)
@@ -95,7 +96,7 @@ def put_in_place(folder: Path, step: int, kept: Collection[int], *, counts: bool
 
 
 def drop_optimizers(folder: Path, besides: int | None = None) -> None:
-    """Leave checkpoints their weights in Hugging Face's format alone, those that have them."""
+    """Remove DeepSpeed's part from checkpoints that have weights in Hugging Face's format, except step `besides`."""
     for old in checkpoint_steps(folder):
         taken = step_folder(folder, old)
         if old != besides and (taken / CONFIG).exists():
@@ -103,8 +104,10 @@ def drop_optimizers(folder: Path, besides: int | None = None) -> None:
 
 
 def make_room(folder: Path, needed: int, note: Callable[[str], None]) -> int:
-    """Remove older checkpoints where the disk has no room for this many bytes, but neither the one that counts nor what
-    the user has asked for; return the bytes that are free then."""
+    """Remove older checkpoints until the disk has `needed` free bytes, and return the number of free bytes.
+
+    The checkpoint from which a killed run continues, and those of `save_every`, are never removed.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(folder / ASIDE, ignore_errors=True)
     spared = {latest_step(folder), *asked_for(folder)}
@@ -117,35 +120,35 @@ def make_room(folder: Path, needed: int, note: Callable[[str], None]) -> int:
 
 
 def is_cut_short(error: Exception) -> bool:
-    """Return whether an error of a writer means that its disk is full, or takes no file so large."""
+    """Return whether an error means that the disk is full or does not allow a file of this size."""
     is_too_large = isinstance(error, OSError) and error.errno == errno.EFBIG
     return is_too_large or is_full(error) or CUT_SHORT.search(str(error)) is not None
 
 
 def no_room(folder: Path, step: int, needed: int, reason: str) -> SetupError:
-    """Return the error of a checkpoint that cannot be written."""
+    """Return the error for a checkpoint that cannot be written. reason: the end of its message."""
     latest = latest_step(folder)
-    goes_on = "begins anew" if latest is None else f"goes on from the checkpoint of step {latest}"
+    goes_on = "starts from the beginning" if latest is None else f"continues from the checkpoint of step {latest}"
     return SetupError(
-        f"The checkpoint of step {step} cannot be written: it takes {in_mb(needed)} in {folder}, and {reason}.",
+        f"The checkpoint of step {step} cannot be written: it needs {in_mb(needed)} in {folder}, but {reason}.",
         f"Free some space, and run the same command again: it {goes_on}.",
     )
 
 
 def in_mb(size: int) -> str:
-    """Return a size for people."""
+    """Return a size in bytes as text: "12.5 MB", "3.1 GB"."""
     return f"{size / 1e6:,.1f} MB" if size < 1e9 else f"{size / 1e9:,.1f} GB"
 
 
 def read_client(folder: Path, step: int) -> dict[str, Any]:
-    """Return the parts of a checkpoint besides weights and optimizer: `state` and the random states of all ranks."""
+    """Return a checkpoint's `state`, and its random states of all ranks as `random`."""
     client: dict[str, Any] = torch.load(step_folder(folder, step) / TRAINER_STATE, weights_only=False)
     return client
 
 
 @torch.no_grad()
 def take_weights(engine: Any, causal_lm: Any, folder: Path) -> None:
-    """Give a DeepSpeed engine the weights of a Hugging Face checkpoint; the optimizer's moments begin anew."""
+    """Load the weights of a Hugging Face checkpoint into a DeepSpeed engine, and set the optimizer's moments to 0."""
     import deepspeed
 
     parameters = dict(causal_lm.named_parameters())
@@ -165,7 +168,7 @@ def take_weights(engine: Any, causal_lm: Any, folder: Path) -> None:
 
 
 def generator_states() -> dict[str, Tensor]:
-    """Return the states of this rank's generators, on the host and on its GPU."""
+    """Return the states of this rank's random generators, of the CPU and of its GPU."""
     states = {"cpu": torch.get_rng_state()}
     if torch.cuda.is_available():
         states["cuda"] = torch.cuda.get_rng_state()
@@ -173,7 +176,7 @@ def generator_states() -> dict[str, Tensor]:
 
 
 def restore_random_states(states: Mapping[str, Tensor]) -> None:
-    """Set this rank's generators."""
+    """Set this rank's random generators to saved states."""
     torch.set_rng_state(states["cpu"])
     if "cuda" in states:
         torch.cuda.set_rng_state(states["cuda"])

@@ -1,7 +1,7 @@
-"""The training record, batches of it, and the records that synthesis hands over.
+"""Segments, the training records of completions, batches of segments, and the distilled positives of synthesis.
 
-Token ids are kept as they were sampled; nothing is decoded and encoded again. Masks come from lengths, never from token
-values: a pad token that is also the end-of-sequence token must not drop the end from the loss.
+Token ids are kept as they were sampled and are never decoded and encoded again. Masks are computed from lengths, not
+from token values, because the padding token may also be the end-of-sequence token, which belongs to the loss.
 """
 
 from __future__ import annotations
@@ -23,53 +23,53 @@ from truegold.train.objective import PerCompletion, PerToken
 Origin = Literal["policy", "reflection", "human", "replay"]
 """The source of a completion: the policy in training, its own reflection, a person, an earlier step."""
 Versions = tuple[tuple[int, int], ...]
-"""The stretches of sampled tokens, in order: (version of the weights, tokens that it has sampled)."""
+"""Pairs of a version of the weights and the number of tokens that it sampled, in the order of tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One completion to train on, with the prompt it answers: a whole answer, or one turn of a dialogue."""
+    """A completion to train on, with its prompt: a whole answer, or one or more turns of a dialogue."""
 
     prompt_ids: tuple[int, ...]
-    """The tokens of the prompt."""
+    """The token ids of the prompt."""
     output_ids: tuple[int, ...]
-    """The tokens of the completion, and in a dialogue the text between the completions of its turns."""
+    """The token ids of the completion. In a dialogue, also those of text between the model's turns."""
     rollout_logprobs: tuple[float, ...] = ()
-    """The log-probabilities of output_ids under the policy at `version` and `temperature`; empty for text that no
-    policy sampled, 0 where the policy did not sample a token."""
+    """The log-probability (nats) of each output token under the policy that sampled it, at `temperature`. 0 for tokens
+    that were not sampled; empty for text that no policy sampled."""
     sampled: tuple[bool, ...] = ()
-    """Marks of the output_ids that the policy sampled itself; empty where it sampled all."""
+    """Whether the policy sampled each output token; empty if it sampled all."""
     version: int = 0
-    """The version of the weights that sampled it; the oldest, if there are several."""
+    """The version of the weights that sampled the completion; the oldest if there are several."""
     temperature: float = 1.0
-    """The temperature at which it was sampled."""
+    """The sampling temperature."""
     origin: Origin = "policy"
     reward: float | None = None
-    """None if it could not be judged."""
+    """The reward, or None if the completion could not be judged."""
     right: bool = False
-    """Whether it passed its verifier."""
+    """Whether the completion passed its verifier."""
     group: int = 0
-    """Completions of one prompt share it."""
+    """The number of the group, the same for all completions of a prompt."""
     turn: int = 0
-    """The turn of a dialogue that it begins with, from 0."""
+    """The number of the segment's first turn in its dialogue, from 0."""
     truncated: bool = False
-    """Whether it was cut at max_tokens."""
+    """Whether the completion was cut at max_tokens."""
     versions: Versions = ()
-    """The stretches of the policy's own tokens, by version, where weights arrived while it was being sampled."""
+    """The versions that sampled the tokens, if new weights were loaded while the completion was sampled; else empty."""
 
     @property
     def length(self) -> int:
-        """Tokens of the prompt and the output together."""
+        """The number of tokens of prompt and output together."""
         return len(self.prompt_ids) + len(self.output_ids)
 
     @property
     def sampled_tokens(self) -> int:
-        """The output tokens that are the policy's own, which are what is trained on."""
+        """The number of output tokens that the policy sampled. Only these are trained on."""
         return sum(self.sampled) if self.sampled else len(self.output_ids)
 
     @property
     def token_versions(self) -> list[int]:
-        """The version that sampled each output token; the oldest where a token is not the policy's own."""
+        """The version that sampled each output token; the oldest version for tokens that were not sampled."""
         versions = [version for version, tokens in self.stretches for _ in range(tokens)]
         if not self.sampled:
             return versions
@@ -78,7 +78,7 @@ class Segment:
 
     @property
     def stretches(self) -> Versions:
-        """The stretches that the policy has written, also where it is all of one version."""
+        """The versions and their numbers of sampled tokens, also if there is only one version."""
         return self.versions or ((self.version, self.sampled_tokens),)
 
 
@@ -88,8 +88,9 @@ class Prefix:
 
     input_ids: Int[Tensor, "prompts prompt_length"]
     attention_mask: Int[Tensor, "prompts prompt_length"]
+    """1 on tokens, 0 on padding."""
     prompt_index: Int[Tensor, " batch"]
-    """The position of each segment's prompt among all prompts."""
+    """The index of each segment's prompt."""
 
     def to(self, device: torch.device) -> Prefix:
         """Return the same prompts on a device."""
@@ -98,32 +99,34 @@ class Prefix:
 
 @dataclass(frozen=True)
 class SegmentBatch:
-    """Segments in right-padded rows: one a row, or packed.
+    """Segments in right-padded rows, with one or several (packed) segments per row.
 
-    With a prefix the prompts are in there, and rows hold output tokens alone, one segment each: attention_mask has the
-    prompt's columns in front, and position_ids go on from the prompt.
+    With a prefix, prompts are only in the prefix, and each row has the output tokens of one segment. Then
+    attention_mask begins with the columns of the prompt, and position_ids continue those of the prompt.
     """
 
     input_ids: Int[Tensor, "rows length"]
     attention_mask: Int[Tensor, "rows attended_length"] | None
-    """None if packed."""
+    """1 on tokens, 0 on padding; None if packed."""
     position_ids: Int[Tensor, "rows length"] | None
-    """The positions in each segment of a row, from 0, by which the model tells the segments apart, or None if not
-    packed."""
+    """Positions from 0 in each segment of a packed row, by which the model keeps the segments apart. None if rows have
+    one segment and there is no prefix."""
     rows: Int[Tensor, " batch"]
-    """The row that each segment lies in."""
+    """The row of each segment."""
     starts: Int[Tensor, " batch"]
     """The position in its row at which each segment begins."""
     prompt_lengths: Int[Tensor, " batch"]
+    """The number of prompt tokens of each segment."""
     targets: Int[Tensor, "batch seq"]
-    """The output tokens."""
+    """The ids of the output tokens, 0 on padding."""
     mask: PerToken
-    """1 on the output tokens that are the policy's own."""
+    """1 on output tokens that the policy sampled, else 0."""
     rollout_logprobs: PerToken
-    """0 if there are none."""
+    """Log-probabilities (nats) of the output tokens at sampling, 0 where there are none."""
     temperature: PerCompletion
-    """Each segment's own."""
+    """The temperature of each segment."""
     prefix: Prefix | None = None
+    """The shared prompts, or None if rows contain the prompts."""
 
     def to(self, device: torch.device) -> SegmentBatch:
         """Return the same batch on a device."""
@@ -132,7 +135,7 @@ class SegmentBatch:
 
 
 def collate(layout: Sequence[Sequence[Segment]], pad_id: int) -> SegmentBatch:
-    """Put rows of segments into one batch, in their order, padded on the right."""
+    """Return a batch with these rows of segments, in their order. pad_id: the token id of padding, on the right."""
     segments = [segment for row in layout for segment in row]
     packed = len(segments) > len(layout)
     shape = (len(layout), max(sum(segment.length for segment in row) for row in layout))
@@ -166,7 +169,7 @@ def collate(layout: Sequence[Sequence[Segment]], pad_id: int) -> SegmentBatch:
 
 
 def output_tensors(segments: Sequence[Segment]) -> tuple[Int[Tensor, "batch seq"], PerToken, PerToken]:
-    """Return a batch's targets, mask and rollout log-probabilities."""
+    """Return the targets, mask and rollout log-probabilities of a batch, as in `SegmentBatch`."""
     shape = (len(segments), max(len(segment.output_ids) for segment in segments))
     targets, mask, rollout_logprobs = torch.zeros(shape, dtype=torch.int64), torch.zeros(shape), torch.zeros(shape)
     for index, segment in enumerate(segments):
@@ -179,10 +182,10 @@ def output_tensors(segments: Sequence[Segment]) -> tuple[Int[Tensor, "batch seq"
 
 
 def micro_batches(segments: Sequence[Segment], tokens: int, packed: bool = False) -> Iterator[list[list[int]]]:
-    """Cut segments into micro-batches of at most `tokens` tokens, padding included, as rows of indices of segments.
+    """Yield micro-batches of at most `tokens` tokens, padding included. Each is a list of rows of segment indices.
 
-    Rows hold one segment each, or are packed to the length of the longest. Longest first, so that little is padded. A
-    single segment longer than `tokens` stands alone.
+    A row has one segment, or if `packed` several up to the length of the longest one. Segments are sorted, the longest
+    first, to save padding. A segment longer than `tokens` is a micro-batch by itself.
     """
     order = sorted(range(len(segments)), key=lambda index: -segments[index].length)
     rows: list[list[int]] = []
@@ -204,15 +207,14 @@ def micro_batches(segments: Sequence[Segment], tokens: int, packed: bool = False
 
 
 def shared_batches(segments: Sequence[Segment], tokens: int) -> Iterator[list[int]]:
-    """Cut segments into micro-batches of at most `tokens` tokens, padding included, as indices of segments; a prompt is
-    computed once for several of its completions.
+    """Yield micro-batches of at most `tokens` tokens, padding included, in which completions share their prompts.
 
-    A group of 8 completions of 128 tokens on a prompt of 120 is 1,984 tokens when each carries its prompt, and 1,144
-    when they share it. The prompts run through the model first; the completions then attend to their keys and values,
-    through which gradients reach the prompt as before. Completions are padded to the longest in their micro-batch, so a
-    group is cut if padding costs more than computing its prompt again.
+    Each is a list of segment indices, in which the completions of a prompt are adjacent. For example, 8 completions of
+    128 tokens after a prompt of 120 tokens have 1,984 tokens with the prompt repeated, and 1,144 with a shared prompt.
 
-    Those of one prompt are side by side. A single segment longer than `tokens` stands alone.
+    The model computes the prompts first. Then the completions attend to the prompts' keys and values, through which
+    gradients reach the prompts. Completions are padded to the longest one of their micro-batch. So a group is split if
+    padding costs more than computing its prompt again. A segment longer than `tokens` is a micro-batch by itself.
     """
     batch: list[list[int]] = []
     for part in _cut_groups(segments, tokens):
@@ -225,7 +227,7 @@ def shared_batches(segments: Sequence[Segment], tokens: int) -> Iterator[list[in
 
 
 def _cut_groups(segments: Sequence[Segment], tokens: int) -> list[list[int]]:
-    """Return parts of groups, segments of one prompt that are computed together, none above `tokens`; longest first."""
+    """Return lists of segments of one prompt that are computed together, of at most `tokens` tokens, longest first."""
     groups: dict[tuple[int, ...], list[int]] = {}
     for index, segment in enumerate(segments):
         groups.setdefault(segment.prompt_ids, []).append(index)
@@ -238,11 +240,12 @@ def _cut_groups(segments: Sequence[Segment], tokens: int) -> list[list[int]]:
 
 
 def cut_group(lengths: Sequence[int], prompt_length: int, max_tokens: int) -> list[tuple[int, int]]:
-    """Return the cut of a group that costs the fewest tokens: (start, end) of each part, of at most `max_tokens`.
+    """Return the split of a group into parts of at most `max_tokens` tokens that needs the fewest tokens.
 
-    lengths: of the completions, longest first. A part costs its prompt and, for each member, the longest's tokens.
+    The result has (start, end) of each part. A part needs the tokens of the prompt and, for each completion, those of
+    its longest one. lengths: the numbers of tokens of the completions, in descending order.
     """
-    # For the first n completions: the least cost, and where the last part of that cut starts.
+    # For the first n completions: the smallest number of tokens, and the start of the last part.
     cheapest: list[tuple[int, int]] = [(0, 0)]
     for end in range(1, len(lengths) + 1):
         costs = [
@@ -261,14 +264,14 @@ def cut_group(lengths: Sequence[int], prompt_length: int, max_tokens: int) -> li
 
 
 def _count_tokens(segments: Sequence[Segment], parts: Sequence[Sequence[int]]) -> int:
-    """Count the tokens, padding included, of a batch made of these parts."""
+    """Return the number of tokens, padding included, of a batch of these parts."""
     longest_prompt = max(len(segments[part[0]].prompt_ids) for part in parts)
     longest_output = max(len(segments[part[0]].output_ids) for part in parts)
     return len(parts) * longest_prompt + sum(map(len, parts)) * longest_output
 
 
 def collate_shared(segments: Sequence[Segment], pad_id: int) -> SegmentBatch:
-    """Put segments into one batch, in their order; neighbours with the same prompt share it."""
+    """Return a batch of segments, in their order, in which neighbours with the same prompt share it."""
     prompts: list[tuple[int, ...]] = []
     prompt_index = []
     for segment in segments:
@@ -284,7 +287,7 @@ def collate_shared(segments: Sequence[Segment], pad_id: int) -> SegmentBatch:
     prompt_lengths = torch.tensor([len(segment.prompt_ids) for segment in segments])
     targets, mask, rollout_logprobs = output_tensors(segments)
     lengths = torch.tensor([len(segment.output_ids) for segment in segments])
-    # The mask tells what is trained on; the text between a dialogue's turns is read all the same.
+    # The attention mask has all output tokens, also text between turns, which `mask` leaves out of the loss.
     is_output = torch.arange(targets.shape[1]) < lengths.unsqueeze(1)
     return SegmentBatch(
         torch.where(is_output, targets, pad_id),
@@ -303,22 +306,22 @@ def collate_shared(segments: Sequence[Segment], pad_id: int) -> SegmentBatch:
 
 @dataclass(frozen=True)
 class DistilledPositive:
-    """A positive to train on, from the table that synthesis writes (`synth.records`).
+    """A right completion that was sampled with an added context, from the table of synthesis (`synth.records`).
 
-    Its segment has the bare prompt, the sampled ids and, in place of rollout log-probabilities, those that the sampling
-    engine had with the context in the prompt. They are never an old policy: that is computed by the training engine's
-    own forward pass on the bare prompt, and the two together make the weight (`objective.weights`).
+    Its segment has the bare prompt and the sampled ids. Its rollout log-probabilities are those of the sampling engine
+    with the context in the prompt, so they are not used as the old policy. The old policy is computed by the training
+    engine on the bare prompt. The ratio of both is the weight of a token (`objective.weights.distillation_weights`).
     """
 
     key: RowKey
-    """The row that it answers."""
+    """The key of the row that the completion answers."""
     segment: Segment
     trust: float
-    """The weight of the positive compared with others, at most 1."""
+    """The weight of the positive compared with other positives, at most 1."""
 
 
 def read_distilled(path: Path) -> list[DistilledPositive]:
-    """Return the positives of a table, in its order."""
+    """Return the distilled positives of a table, in its order."""
     return [
         DistilledPositive(
             row_key(record),

@@ -1,16 +1,15 @@
-"""Measures what an optimizer step does: which way it pushes the tokens of right and of wrong completions, and how it
-moves the weights.
+"""Measurements of an optimizer step: its effect on the tokens of right and wrong completions, and on the weights.
 
     mean push of a token of right completions     0.3      up
     mean push of a token of wrong completions    -0.1      down
     mean |push| of all tokens                     0.2      push_gap = (0.3 - -0.1) / 0.2 = 2
 
-    |change| of a weight 2e-4 at a rate of 4e-4       weights_moved .5; of 1e-7: 2.5e-4, hardly anything reaches them
-    an embedding is NaN that no batch has asked for   weights_spoilt 1
-    rank 0 holds the digest 81, rank 1 holds 93       ranks_drifted 1
+    mean change of a weight 2e-4, learning rate 4e-4     weights_moved 0.5; near 0 if no gradient reaches the weights
+    a NaN in one weight tensor                           weights_spoilt 1
+    rank 1 has other weights than rank 0                 ranks_drifted 1
 
-A token's push is minus the gradient at its log-probability. It is read in the backward pass, so that loss and
-advantages are in it as they really are.
+The push of a token is minus the gradient of the loss by its log-probability. It is measured in the backward pass, so it
+shows the actual effect of loss, advantages and masks.
 """
 
 from __future__ import annotations
@@ -24,18 +23,20 @@ from torch import Tensor
 from truegold.train.model.distributed import gathered
 
 NO_WEIGHT = 1e-12
-"""A weight below this is as good as none."""
+"""Smaller absolute values of weights count as 0."""
 SAMPLE = 4096
-"""Values of each tensor that are compared with those before an update."""
+"""The number of values of each tensor, roughly, that are compared before and after an update."""
 INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+"""Integer dtypes by their number of bytes."""
 PUSH_SUMS = ("push_right", "push_wrong", "push_size", "tokens_right", "tokens_wrong")
-"""Sums over a step's tokens, of which `with_push_gap` makes one metric."""
+"""Sums over a step's tokens, from which `with_push_gap` computes `push_gap`."""
 
 
 def add_push(sums: dict[str, Tensor], mask: Tensor, right: Tensor, gradient: Tensor) -> None:
-    """Add the pushes of a micro-batch to `sums`, as a hook of its log-probabilities [B, T] in the backward pass.
+    """Add the pushes of a micro-batch to `sums`. It is called as a backward hook of the log-probabilities.
 
-    right: [B] bool, which completions are right. gradient: at the log-probabilities.
+    mask: [B, T], 1 on sampled tokens. right: bool [B], whether each completion is right. gradient: that of the loss by
+    the log-probabilities, [B, T].
     """
     push = -gradient.detach() * mask
     right_mask, wrong_mask = (mask * is_kind.unsqueeze(1) for is_kind in (right, ~right))
@@ -45,8 +46,11 @@ def add_push(sums: dict[str, Tensor], mask: Tensor, right: Tensor, gradient: Ten
 
 
 def with_push_gap(metrics: dict[str, float]) -> dict[str, float]:
-    """Replace the sums of `add_push` by `push_gap`: how much more a token of right completions is pushed up than one of
-    wrong ones, relative to the mean push; left out where the batch lacks one of the two."""
+    """Return the metrics with the sums of `add_push` replaced by `push_gap`.
+
+    It is the mean push of tokens of right completions, minus that of wrong completions, divided by the mean |push|. It
+    is missing if the batch has no right or no wrong completions.
+    """
     up_right, up_wrong, size, right, wrong = (metrics.pop(name, 0.0) for name in PUSH_SUMS)
     if right and wrong and size > 0:
         metrics["push_gap"] = (up_right / right - up_wrong / wrong) * (right + wrong) / size
@@ -55,23 +59,23 @@ def with_push_gap(metrics: dict[str, float]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class WeightsState:
-    """The state of the trained weights of this rank, or of its share of them."""
+    """A summary of the trained weights on this rank, at ZeRO 3 of its share of them."""
 
     digest: int
-    """The sum of all their bits, read as integers."""
+    """The sum of all weights with their bits read as integers."""
     spoilt: int
-    """How many tensors are not finite."""
+    """The number of tensors with NaN or infinity."""
     sample: Tensor
-    """Some values of each tensor, float32 on the CPU. Those below `NO_WEIGHT` are 0: a rate of 1e-30 moves them, and
-    trains nothing."""
+    """Some values of each tensor, float32 [values] on the CPU. Values below `NO_WEIGHT` are 0, because tiny learning
+    rates move them without training the model."""
     is_rounded: bool
-    """Whether they are not float32: bfloat16 rounds most small changes away for a while."""
+    """Whether weights have less precision than float32, so that small changes may be rounded away."""
 
 
 @torch.no_grad()
 def examine_weights(trained: Iterable[Tensor]) -> WeightsState:
-    """Return the state of these parameters. Nothing of a parameter's size is made."""
-    # Under ZeRO 3 a parameter is empty, and the rank's share of it is in `ds_tensor`.
+    """Return the summary of these parameters, without temporary tensors of their size."""
+    # Under ZeRO 3 a parameter is empty, and the rank's share is in its `ds_tensor`.
     shares = [getattr(parameter, "ds_tensor", parameter).detach() for parameter in trained]
     if not shares:
         return WeightsState(0, 0, torch.empty(0), is_rounded=False)
@@ -89,14 +93,14 @@ def examine_weights(trained: Iterable[Tensor]) -> WeightsState:
 def compare_weights(
     before: WeightsState, after: WeightsState, updates: Sequence[dict[str, float]], *, is_whole: bool
 ) -> dict[str, float]:
-    """Return what an update has done to the weights, over all ranks, which call this together.
+    """Return metrics of the change of weights by a batch's updates, over all ranks. All ranks call this together.
 
-    weights_moved       the mean change of a weight, relative to the sum of the updates' learning rates, 1 at most;
-                        in bfloat16 1 where any has changed
-    weights_spoilt      tensors that are not finite, on the worst rank
-    ranks_drifted       ranks that hold other weights than the first one
+    weights_moved       the mean |change| of a weight divided by the sum of the updates' learning rates, at most 1; with
+                        bfloat16 weights, 1 if any weight changed
+    weights_spoilt      the number of tensors with NaN or infinity, on the worst rank
+    ranks_drifted       the number of ranks with other weights than rank 0
 
-    is_whole: whether every rank holds all weights.
+    updates: the metrics of each optimizer step. is_whole: whether every rank has all weights.
     """
     rate = sum(update["lr"] for update in updates)
     moved = float(not after.sample.equal(before.sample))

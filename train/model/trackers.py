@@ -1,12 +1,12 @@
-"""Sends a training's metrics and completions to the trackers that people watch: wandb, trackio and MLflow.
+"""Output of a training's metrics and completions to trackers: wandb, trackio and MLflow.
 
     tracker = start_tracker("mlflow", folder)
     tracker.log({"pass_rate": 0.31}, step=0)
     tracker.log_table(COMPLETIONS, ["prompt", "score"], [["What is 3 + 4?", 1.0]], step=0)
     tracker.finish(failed=False)
 
-Each finds project, server and account by its own variables (`WANDB_PROJECT`, `WANDB_MODE`, `TRACKIO_SPACE_ID`,
-`MLFLOW_TRACKING_URI`, `MLFLOW_EXPERIMENT_NAME`, ...).
+Project, server and account are set by each tracker's environment variables (`WANDB_PROJECT`, `WANDB_MODE`,
+`TRACKIO_SPACE_ID`, `MLFLOW_TRACKING_URI`, `MLFLOW_EXPERIMENT_NAME`, ...).
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ from truegold.train.config.models import Tracker
 from truegold.verifiers import SetupError
 
 RUN_IDS = "trackers.json"
-"""Holds the ids under which the trackers know this run: a resumed run goes on with them."""
+"""The file with the ids of this run in the trackers, so that a resumed run continues there."""
 PROJECT = "truegold"
-"""The project of all runs in the trackers, if no variable says otherwise."""
+"""The default project of all runs in the trackers."""
 _REFUSED_BY_MLFLOW = re.compile(r"[^\w\-. :/]", re.ASCII)
+"""A character that MLflow does not allow in the name of a metric."""
 
 Table = Sequence[Sequence[object]]
-"""The rows of a table; each has a value for every column."""
+"""The rows of a table, each with one value per column."""
 
 
 class TrackedRun(Protocol):
-    """A run as one tracker knows it."""
+    """A run in one tracker."""
 
     def log(self, metrics: Mapping[str, float], step: int) -> None:
         """Send one step's metrics."""
@@ -48,7 +49,7 @@ class TrackedRun(Protocol):
 
 
 class BoardRun:
-    """A run of wandb or of trackio, which share an interface."""
+    """A run in wandb or trackio, which have the same interface."""
 
     def __init__(self, tracker: Any, run: Any) -> None:
         self._tracker = tracker
@@ -64,7 +65,7 @@ class BoardRun:
         self._run.log({name: table}, step=step)
 
     def finish(self, failed: bool) -> None:
-        """End the run; wandb shows a failed one as such."""
+        """End the run. In wandb, a failed run is marked as failed."""
         if failed and self._tracker.__name__ == "wandb":
             self._run.finish(exit_code=1)
         else:
@@ -72,8 +73,10 @@ class BoardRun:
 
 
 class MlflowRun:
-    """A run of MLflow. Its tables are artifacts: `completions/start-0/step-000012.json`, with a folder for each start
-    of the training, since MLflow adds to a table that is there."""
+    """A run in MLflow. Tables are artifacts: `completions/start-0/step-000012.json`.
+
+    Each start of the training has its own folder, because MLflow appends to an existing table.
+    """
 
     def __init__(self, mlflow: Any, run_id: str) -> None:
         self._mlflow = mlflow
@@ -81,7 +84,7 @@ class MlflowRun:
         self._starts: dict[str, int] = {}
 
     def log(self, metrics: Mapping[str, float], step: int) -> None:
-        """Send one step's metrics; what MLflow refuses in a name becomes `_`."""
+        """Send one step's metrics. Characters that MLflow does not allow in a name are replaced by `_`."""
         named = {_REFUSED_BY_MLFLOW.sub("_", name): value for name, value in metrics.items()}
         self._mlflow.log_metrics(named, step=step, run_id=self._run_id)
 
@@ -94,13 +97,15 @@ class MlflowRun:
         self._mlflow.log_table(data, file, run_id=self._run_id)
 
     def finish(self, failed: bool) -> None:
-        """End the run, as a failed one where it is."""
+        """End the run, with the status FAILED or FINISHED."""
         self._mlflow.end_run("FAILED" if failed else "FINISHED")
 
 
 def start_tracker(name: Tracker, folder: Path) -> TrackedRun:
-    """Start a run, or go on with an interrupted one of the training in `folder`. Raises SetupError if the tracker is
-    not installed."""
+    """Return the tracker's run of the training in `folder`, a new one or that of an interrupted training.
+
+    Raises SetupError if the tracker is not installed.
+    """
     try:
         tracker = importlib.import_module(name)
         if name == "mlflow":

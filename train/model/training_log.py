@@ -1,11 +1,11 @@
-"""Logs a training on rank 0: its metrics step by step, and the settings that it ran with.
+"""The log of a training, written by rank 0: the metrics of each step, and the settings.
 
-    metrics.jsonl    {"step": 0, "pass_rate": 0.31, ...}      also as TensorBoard scalars, and to the trackers
+    metrics.jsonl    {"step": 0, "pass_rate": 0.31, ...}      also written to TensorBoard and the trackers
     settings.jsonl   {"step": 0, "settings": {"optimizer.lr": 1e-4, "steps": 200, ...}}
                      {"step": 40, "settings": {"optimizer.lr": 2e-5, ...}}      from step 40 on, after a restart
 
-Both are cut back to the checkpoint on resume. `settings.jsonl` has a line for each start that changed one of the
-settings that may change while a training is unfinished (`TUNABLE_GRPO`).
+When a run is resumed, lines of steps after its checkpoint are removed from both files. `settings.jsonl` has a line for
+the first start, and for each restart with changed settings (`TUNABLE_GRPO` lists the settings that may change).
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from truegold.train.model.trackers import Table, TrackedRun, start_tracker
 
 
 class MetricsLog:
-    """Writes `metrics.jsonl` and `tensorboard/` in `folder`; on ranks other than 0 it does nothing.
+    """Writes `metrics.jsonl` and `tensorboard/` in `folder`, and to trackers. On ranks other than 0 it does nothing.
 
-    Lines of the step `resume_at` and later ones are dropped. Raises SetupError if a tracker is not installed.
+    Lines of step `resume_at` and later steps are removed. Raises SetupError if a tracker is not installed.
     """
 
     def __init__(self, folder: Path, resume_at: int, trackers: Sequence[Tracker] = ()) -> None:
         self._sinks: list[TrackedRun] = []
         self._file = None
-        # The plan of a run imports this module, without torch.
+        # Imported here because planning a run imports this module without torch.
         from truegold.train.model.distributed import rank
 
         if rank() != 0:
@@ -55,13 +55,13 @@ class MetricsLog:
         self._board = SummaryWriter(str(board), purge_step=resume_at)
 
     def write(self, step: int, metrics: Mapping[str, float | None]) -> None:
-        """Write one step's scalars, or None if a value does not exist for this step."""
+        """Write one step's metrics. A value is None if the metric is not defined for this step."""
         if self._file is None:
             return
         from truegold.train.model.ending import write_anyway
 
         self._file.write(json.dumps({"step": step, **metrics}) + "\n")
-        # What could not be written stays in the buffer.
+        # With a full disk, lines stay in the buffer and are written by a later flush.
         write_anyway(self._folder, self._file.flush)
         known = {name: value for name, value in metrics.items() if value is not None}
         for name, value in known.items():
@@ -70,7 +70,7 @@ class MetricsLog:
             write_anyway(self._folder, partial(sink.log, known, step))
 
     def write_table(self, step: int, name: str, columns: Sequence[str], rows: Table) -> None:
-        """Send one step's table to the trackers; TensorBoard has none."""
+        """Send one step's table to the trackers. TensorBoard has no tables."""
         for sink in self._sinks:
             sink.log_table(name, columns, rows, step)
 
@@ -79,7 +79,7 @@ class MetricsLog:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         if self._file is not None:
-            with suppress(OSError):  # The end of the step has reported files that could not be written.
+            with suppress(OSError):  # A full disk was already reported at the end of a step.
                 self._file.close()
                 self._board.close()
         for sink in self._sinks:
@@ -87,14 +87,15 @@ class MetricsLog:
 
 
 SETTINGS_FILE = "settings.jsonl"
+"""The file with the settings of each start."""
 
 
 def record_settings(
     folder: Path, step: int, config: BaseModel, tunable: Sequence[str], *, is_first_rank: bool = True
 ) -> list[str]:
-    """Note the tunable settings of a training that starts, or goes on, at `step`; return in words what has changed.
+    """Record the tunable settings of a training that starts or resumes at `step`, and return a line for each change.
 
-    Lines of that step or a later one are dropped, since their steps are taken again. Ranks but the first do nothing.
+    Lines of this step and later steps are removed, because these steps are taken again. Ranks other than 0 do nothing.
     """
     if not is_first_rank:
         return []
@@ -110,7 +111,7 @@ def record_settings(
 
 
 def changes_of(folder: Path) -> list[dict[str, Any]]:
-    """Return every change of a training: {"step", "changed"}, for the record of its stage."""
+    """Return all changes of settings in a training as {"step", "changed"}, for the record of its stage."""
     lines = read_whole_lines(folder / SETTINGS_FILE)
     return [
         {"step": line["step"], "changed": describe_changes(earlier["settings"], line["settings"])}
@@ -119,7 +120,7 @@ def changes_of(folder: Path) -> list[dict[str, Any]]:
 
 
 def describe_changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """Return lines such as `optimizer.lr: 0.0001 -> 2e-05`; of a section the settings in it that differ."""
+    """Return a line for each changed setting: `optimizer.lr: 0.0001 -> 2e-05`. Sections are compared recursively."""
     changed = []
     for name in sorted({*before, *after}):
         old, new = before.get(name), after.get(name)
@@ -131,7 +132,7 @@ def describe_changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]
 
 
 def _values(settings: Any, name: str) -> list[Any]:
-    """Return the value of a dotted name in a list, or an empty list if there is no such setting."""
+    """Return a list with the value of a dotted name, or an empty list if there is no such setting."""
     for part in name.split("."):
         if not isinstance(settings, dict) or part not in settings:
             return []

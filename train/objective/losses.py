@@ -1,11 +1,14 @@
 """Policy losses, token by token, and the KL penalty.
 
-All losses return a `TokenLoss`. They take log-probabilities of the policy in training (`current`) and of the policy
-before the step (`old`), advantages of completions or tokens, and the mask of sampled tokens, which only GSPO uses. rho
-is exp(current - old).
+All losses take and return [B, T] tensors, for B completions of up to T output tokens:
 
-Losses are not summed here. On padding they may have any value, because the token weights (`weights.token_weights`) are
-0 there.
+    current, old   log-probabilities (nats) of the policy in training, and of the policy before the step
+    advantages     [B] or [B, T]
+    mask           1 on sampled tokens, 0 on padding; only GSPO uses it
+    rho            exp(current - old)
+
+They return a `TokenLoss`, which is not summed. On padding a loss may have any value, because the token weights
+(`weights.token_weights`) are 0 there.
 """
 
 from __future__ import annotations
@@ -20,25 +23,26 @@ from truegold.train.config.objective import KlEstimator
 from truegold.train.objective import Advantages, PerToken, TokenMask
 
 MAX_LOG_RATIO = 20.0
-"""Log-ratios are cut here before exp: 5e8 is clipped by every objective, and infinity times 0 would be NaN."""
+"""Log-ratios are cut at this value before exp. All losses clip the ratio exp(20) = 5e8, and an infinite ratio times 0
+would be NaN."""
 PPO_BOUNDS, GSPO_BOUNDS = (0.2, 0.28), (3e-4, 4e-4)
-"""How far the ratio may be below and above 1 where `objective.clip` leaves the bounds out."""
+"""The default bounds (low, high) of `objective.clip`: the ratio is clipped to 1 - low and 1 + high."""
 _LOWER, _UPPER = GSPO_BOUNDS
-"""The defaults of `gspo` and `gspo_token`, whose ratio is that of a sequence."""
 
 
 @dataclass(frozen=True)
 class TokenLoss:
-    """The loss of each token, and where the ratio was out of bounds. There PPO and GSPO have no gradient; cispo and
-    topr have one whose weight is bounded."""
+    """The loss of each token, and the tokens whose ratio was out of bounds. On these tokens PPO and GSPO have no
+    gradient, CISPO and TOPR have a gradient with bounded weight."""
 
     loss: PerToken
+    """The loss of each token, with gradient, [B, T]."""
     clipped_low: TokenMask
-    """Marks of the tokens whose ratio was too small."""
+    """True for tokens whose ratio was too small, [B, T]."""
     clipped_high: TokenMask
-    """Marks of the tokens whose ratio was too large."""
+    """True for tokens whose ratio was too large, [B, T]."""
     ratio: PerToken
-    """The ratio, without gradient."""
+    """The ratio exp(current - old), or the sequence ratio of GSPO, without gradient, [B, T]."""
 
 
 def ppo_clip(
@@ -52,8 +56,8 @@ def ppo_clip(
 ) -> TokenLoss:
     """Return -min(rho A, clip(rho, 1 - low, 1 + high) A).
 
-    PPO, arXiv 1707.06347, eq. 7, with clip-higher as in DAPO (arXiv 2503.14476, eq. 8). dual > 1 bounds the loss by
-    -dual A where A < 0 (dual clip, arXiv 1912.09729).
+    PPO, arXiv 1707.06347, eq. 7, with clip-higher as in DAPO (arXiv 2503.14476, eq. 8). With dual > 1 the loss is at
+    most -dual A where A < 0 (dual clip, arXiv 1912.09729).
     """
     return _clipped(_ratio(current, old), advantages, low, high, dual)
 
@@ -61,9 +65,9 @@ def ppo_clip(
 def gspo(
     current: PerToken, old: PerToken, advantages: Advantages, mask: PerToken, low: float = _LOWER, high: float = _UPPER
 ) -> TokenLoss:
-    """Apply PPO's clip to the sequence ratio s = exp(mean over tokens of current - old), the same at every token.
+    """Return PPO's clipped loss with the sequence ratio s = exp(mean over tokens of current - old) at every token.
 
-    GSPO, arXiv 2507.18071, section 4.1. With the aggregation "sequence" it is the paper's objective.
+    GSPO, arXiv 2507.18071, section 4.1. With the aggregation "sequence" this is the paper's objective.
     """
     ratio = torch.exp(_mean_log_ratio(current, old, mask)).expand_as(current)
     return _clipped(ratio, advantages, low, high)
@@ -72,20 +76,20 @@ def gspo(
 def gspo_token(
     current: PerToken, old: PerToken, advantages: Advantages, mask: PerToken, low: float = _LOWER, high: float = _UPPER
 ) -> TokenLoss:
-    """Return GSPO's loss with a gradient that reaches each token by itself: s_t = sg[s] exp(current - sg[current]).
+    """Return GSPO's loss with a separate gradient for each token, by the ratio s_t = sg[s] exp(current - sg[current]).
 
-    It is for advantages that differ between tokens (arXiv 2507.18071, section 4.3). With one advantage for a sequence
-    its gradient is GSPO's.
+    Use it if advantages differ between the tokens of a sequence (arXiv 2507.18071, section 4.3). With one advantage per
+    sequence, its gradient is equal to GSPO's. sg stops the gradient.
     """
     sequence = torch.exp(_mean_log_ratio(current, old, mask)).detach()
     return _clipped(sequence * torch.exp(current - current.detach()), advantages, low, high)
 
 
 def cispo(current: PerToken, old: PerToken, advantages: Advantages, mask: PerToken, max_rho: float = 5.0) -> TokenLoss:
-    """Return -sg[min(rho, max_rho)] A log p: every token keeps its gradient, with a bounded weight.
+    """Return -sg[min(rho, max_rho)] A log p: every token keeps its gradient, with a bounded weight. sg: no gradient.
 
-    CISPO, MiniMax-M1, arXiv 2506.13585. max_rho is the ratio itself, not 1 + something; ScaleRL (arXiv
-    2510.13786) takes 5.
+    CISPO, MiniMax-M1, arXiv 2506.13585. max_rho is the largest ratio, not its distance from 1. The default of 5 is
+    that of ScaleRL (arXiv 2510.13786).
     """
     ratio = _ratio(current, old).detach()
     over = ratio > max_rho
@@ -96,9 +100,9 @@ def cispo(current: PerToken, old: PerToken, advantages: Advantages, mask: PerTok
 def topr(current: PerToken, old: PerToken, advantages: Advantages, mask: PerToken) -> TokenLoss:
     """Return -A log p where A > 0, and -sg[clip(rho, 0, 1)] A log p where A < 0.
 
-    Tokens that are already unlikely are not pushed down further. Tapered off-policy REINFORCE, arXiv 2503.14286, token
-    by token as in ROLL; the paper has the ratio of the whole completion. At the first step on a batch rho is 1, and
-    this is plain REINFORCE.
+    sg stops the gradient. Tokens of wrong completions are pushed down less, the less likely they have already become.
+    Tapered off-policy REINFORCE, arXiv 2503.14286, with the ratio of each token as in ROLL; the paper uses the ratio of
+    the whole completion. At the first step on a batch rho is 1, and the loss is plain REINFORCE.
     """
     ratio = _ratio(current, old).detach()
     advantage = _per_token(advantages, current)
@@ -113,7 +117,7 @@ LOSSES: Mapping[str, Callable[..., TokenLoss]] = {
     "cispo": cispo,
     "topr": topr,
 }
-"""The losses by their names in the configuration."""
+"""The losses by their names in `objective.loss`."""
 
 
 def _ratio(current: PerToken, old: PerToken) -> PerToken:
@@ -121,7 +125,7 @@ def _ratio(current: PerToken, old: PerToken) -> PerToken:
 
 
 def _mean_log_ratio(current: PerToken, old: PerToken, mask: PerToken) -> Tensor:
-    """Return the mean over each sequence's tokens [B, 1]; 0 for a sequence without any."""
+    """Return the mean log-ratio of each sequence's tokens, [B, 1]; 0 for a sequence without tokens."""
     log_ratio = torch.where(mask > 0, current - old, 0).clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO)
     return log_ratio.sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp(min=1)
 
@@ -143,21 +147,23 @@ def _clipped(ratio: PerToken, advantages: Advantages, low: float, high: float, d
 
 
 def kl_estimate(current: PerToken, reference: PerToken, kind: KlEstimator = "k3") -> PerToken:
-    """Estimate KL(current || reference) at each token where `current` sampled.
+    """Return an estimate of KL(current || reference) at each token, [B, T], from tokens that `current` sampled.
 
-    k1 = current - reference, unbiased and as often negative; k3 = exp(reference - current) - (reference - current) - 1,
-    unbiased, never negative and of lower variance (Schulman 2020, "Approximating KL divergence"). Samples of another
-    policy have to be weighted by the ratio to it (DeepSeek-V3.2, arXiv 2512.02556).
+        k1   current - reference: unbiased, may be negative
+        k3   exp(reference - current) - (reference - current) - 1: unbiased, never negative, lower variance
+
+    Schulman 2020, "Approximating KL divergence". For tokens that another policy sampled, multiply the estimate by the
+    ratio of `current` to that policy (DeepSeek-V3.2, arXiv 2512.02556).
     """
     delta = (reference - current).clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO)
     return -delta if kind == "k1" else torch.expm1(delta) - delta
 
 
 def kl_penalty(current: PerToken, reference: PerToken, kind: KlEstimator = "k3") -> PerToken:
-    """Return `kl_estimate` as a penalty to be minimised.
+    """Return `kl_estimate` with a gradient that minimises the KL divergence, [B, T].
 
-    The gradient of k1 itself has nothing to do with the reference, and its expectation is 0. Here k1 has the gradient
-    of half its square, whose expectation is that of the KL divergence (arXiv 2510.01555).
+    The gradient of k1 does not depend on the reference, and its expectation is 0. So k1 gets the gradient of k1^2 / 2,
+    whose expectation is the gradient of the KL divergence (arXiv 2510.01555).
     """
     estimate = kl_estimate(current, reference, kind)
     if kind == "k3":

@@ -1,12 +1,13 @@
-"""Weights and masks that token losses are multiplied by. A mask is a weight of 0 or 1; none is ever differentiated.
+"""Weights and masks that token losses are multiplied by. A mask is a weight of 0 or 1. Weights have no gradient.
 
-    engine_weights         the sampling and the training engine disagree     of a token or a completion
-    *_mask, *_outliers     what is left out of the loss                      of a token or a completion
-    positive_weight        right completions weigh more than wrong ones      of an advantage
-    token_weights          how token losses become one number                of a token
-    distillation_weights   a completion was sampled with more in its prompt  of a token or a completion
+    function               corrects for, or does                                   a weight for each
+    engine_weights         differences between the sampling and training engine    token or completion
+    *_mask, *_outliers     leave tokens or completions out of the loss             token or completion
+    positive_weight        a larger weight of positive advantages                  batch
+    token_weights          the average of token losses                             token
+    distillation_weights   completions that were sampled with a longer prompt      token or completion
 
-`clip_causes` and `mismatch` measure the ratios that the weights are made of.
+`clip_causes` and `mismatch` measure the probability ratios between the engines and policies.
 
 Shapes: B completions of up to T output tokens, right-padded; `mask` is 1 on sampled tokens and 0 on padding. On padding
 a weight has any value, except that `token_weights` is 0 there.
@@ -25,25 +26,28 @@ from truegold.train.objective import AllTokens, CompletionMask, PerCompletion, P
 from truegold.train.objective.losses import PPO_BOUNDS
 
 MAX_LOG = 80.0
-"""Log-ratios are cut here before exp, since exp of more is beyond float32; every range ends far below."""
+"""Log-ratios are cut at this value before exp, so that exp does not overflow float32."""
 FEW_LENGTHS = 8
-"""Among fewer completions than these no length is called out of the ordinary."""
+"""The smallest number of completions in which `length_outliers` looks for outliers."""
 
 
 @torch.no_grad()
 def engine_weights(
     old: PerToken, rollout: PerToken, mask: PerToken, kind: Correction, high: float, low: float = 0.0
 ) -> PerToken:
-    """Return weights for what the sampling and the training engine disagree on, kappa = exp(old - rollout).
+    """Return weights [B, T] that correct for differences between the sampling and the training engine.
 
-        tis             min(kappa, high)                          token truncated importance sampling, Yao et al. 2025
-        icepop          kappa where low <= kappa <= high, else 0  IcePop, arXiv 2510.18855
-        sequence_tis    min(product of kappa, high)               as tis, of whole sequences
-        sequence_mask   product of kappa in the range, else 0     masked importance sampling
-        geometric_mask  1 where exp(mean log kappa) is in the range, else 0; the same at any length
+    They are made of the ratio kappa = exp(old - rollout) of each token. P is its product over a sequence, G its
+    geometric mean. A range is low to high.
 
-    They multiply the loss (decoupled PPO, arXiv 2110.00641). A product over a long sequence leaves any range by noise
-    alone; the geometric mean does not. Where the old policy is the engine's own record, kappa is 1.
+        tis             min(kappa, high)                     token truncated importance sampling, Yao et al. 2025
+        icepop          kappa if it is in the range, else 0  IcePop, arXiv 2510.18855
+        sequence_tis    min(P, high)                         truncated importance sampling of whole sequences
+        sequence_mask   P if it is in the range, else 0      masked importance sampling
+        geometric_mask  1 if G is in the range, else 0
+
+    The weights multiply the loss (decoupled PPO, arXiv 2110.00641). For long sequences P leaves any range by noise
+    alone; G does not depend on the length. If `old` is a copy of `rollout`, all weights are 1.
     """
     log_kappa = torch.where(mask > 0, old - rollout, 0)
     if kind in ("tis", "icepop"):
@@ -64,10 +68,11 @@ def _bounded_exp(values: Tensor) -> Tensor:
 
 @torch.no_grad()
 def interpolated_proximal(current: PerToken, rollout: PerToken, staleness: PerCompletion | PerToken) -> PerToken:
-    """Return log-probabilities that stand for those of the policy before the update, without a forward pass:
-    a rollout + (1 - a) current with a = 1/d for completions that are d versions old, and 0 for fresh ones.
+    """Return an approximation of the log-probabilities `old` [B, T] that needs no forward pass.
 
-    A-3PO, arXiv 2512.06547. staleness: of completions, or of their tokens where those are of several versions.
+    A-3PO, arXiv 2512.06547: a rollout + (1 - a) current, where a is 1/d for tokens sampled by weights d versions old,
+    and 0 for fresh tokens. staleness: d for each completion [B], or for each token [B, T] if a completion has tokens of
+    several versions.
     """
     share = torch.where(staleness > 0, 1.0 / staleness.clamp(min=1.0), 0.0)
     if share.dim() == 1:
@@ -79,20 +84,20 @@ def interpolated_proximal(current: PerToken, rollout: PerToken, staleness: PerCo
 def off_policy_sequence_mask(
     current: PerToken, rollout: PerToken, advantages: PerCompletion, mask: PerToken, delta: float
 ) -> PerCompletion:
-    """Return a mask without the wrong completions that the policy has moved away from: A < 0 and mean(rollout -
-    current) > delta.
+    """Return a mask [B] that is 0 for wrong completions that have already become much less likely, else 1.
 
-    DeepSeek-V3.2, arXiv 2512.02556, eq. 9.
+    These are the completions with A < 0 and mean(rollout - current) > delta, in nats per token. DeepSeek-V3.2, arXiv
+    2512.02556, eq. 9.
     """
     drift = torch.where(mask > 0, rollout - current, 0).sum(1) / mask.sum(1).clamp(min=1)
     return (~((advantages < 0) & (drift > delta))).to(mask)
 
 
 def entropy_threshold(entropies: AllTokens, quantile: float) -> float:
-    """Return the entropy (nats) from which a token belongs to the highest `quantile` of the batch.
+    """Return the lowest entropy (nats) of the share `quantile` of tokens with the highest entropies.
 
-    entropies: of all sampled tokens of the batch, over all ranks. Linear interpolation, as numpy does it; -inf if there
-    are no tokens.
+    entropies: of all sampled tokens of the batch, over all ranks. Interpolates linearly, like `numpy.quantile`. Returns
+    -inf if there are no tokens.
     """
     if entropies.numel() == 0:
         return float("-inf")
@@ -101,21 +106,27 @@ def entropy_threshold(entropies: AllTokens, quantile: float) -> float:
 
 @torch.no_grad()
 def top_entropy_mask(entropy: PerToken, mask: PerToken, threshold: float) -> PerToken:
-    """Return a mask of the sampled tokens of at least that entropy.
+    """Return a mask [B, T] of the sampled tokens whose entropy (nats) is at least `threshold`.
 
-    The forks of a derivation, a fifth of its tokens, carry the gain (arXiv 2506.01939).
+    Training on the fifth of tokens with the highest entropy, where a derivation branches, is enough (arXiv 2506.01939).
     """
     return ((entropy >= threshold) & (mask > 0)).to(mask)
 
 
 def covariances(logprobs: AllTokens, advantages: AllTokens) -> AllTokens:
-    """Return how far each token makes log-probability and advantage rise together:
-    (log p - mean log p)(A - mean A), arXiv 2505.22617, eq. 9. All are of the whole batch."""
+    """Return each token's part in the covariance of log-probability and advantage: (log p - mean log p)(A - mean A).
+
+    arXiv 2505.22617, eq. 9. Pass the tokens of the whole batch, over all ranks.
+    """
     return (logprobs - logprobs.mean()) * (advantages - advantages.mean())
 
 
 def choose_covariant(values: AllTokens, config: CovarianceConfig, seed: int) -> AllTokens:
-    """Return a mask of the tokens that `config` means, by their covariances; the same on every rank."""
+    """Return a mask [tokens] of the tokens that `objective.covariance` treats, from the covariances of all tokens.
+
+    kl: the share with the highest covariances. clip: a random sample, by `seed`, of the tokens between low and high.
+    The same input gives the same mask on every rank.
+    """
     count = max(1, int(config.share * len(values)))
     if config.kind == "kl":
         candidates = values.topk(min(count, len(values))).indices
@@ -127,9 +138,11 @@ def choose_covariant(values: AllTokens, config: CovarianceConfig, seed: int) -> 
 
 
 def length_outliers(lengths: PerCompletion, fence: float = 3.0) -> CompletionMask:
-    """Return a mask of the completions far longer than the batch's others, by Tukey's outer fence on log lengths:
-    more than `fence` times the distance between the quartiles above the upper one. Among fewer than `FEW_LENGTHS`
-    there are none."""
+    """Return a mask [B] of the completions that are far longer than the other completions of the batch.
+
+    Tukey's outer fence on log lengths: outliers are above the upper quartile by more than `fence` times the distance
+    between the quartiles. Among fewer than `FEW_LENGTHS` completions there are no outliers.
+    """
     if len(lengths) < FEW_LENGTHS:
         return torch.zeros_like(lengths, dtype=torch.bool)
     logs = lengths.clamp(min=1).double().log()
@@ -138,14 +151,15 @@ def length_outliers(lengths: PerCompletion, fence: float = 3.0) -> CompletionMas
 
 
 def positive_weight(advantages: PerCompletion, lengths: PerCompletion, floor: float, max_weight: float) -> float:
-    """Return the factor in [1, max_weight] for positive advantages that lifts the positive side to `floor` times the
-    negative one:
+    """Return the smallest weight w in [1, max_weight] of positive advantages for which
 
         w sum(A_i T_i, A_i > 0)  >=  floor sum(|A_i| T_i, A_i < 0)
 
-    Under a token mean the advantages of a group sum to 0, and its losses do not: wrong answers are longer, so that the
-    batch mostly pushes down. lengths: output tokens, or ones to go by completions. 1 where one of
-    the sides is empty.
+    lengths: T, the output tokens of each completion [B], or ones to count completions. Returns `max_weight` if no
+    smaller weight is enough, and 1 if there are only positive or only negative advantages.
+
+    The advantages of a group sum to 0. But in a mean over tokens, long completions count more. Wrong completions are
+    usually longer, so that without the weight most of the batch's gradient lowers probabilities.
     """
     mass = advantages * lengths
     positive, negative = float(mass.clamp(min=0).sum()), float(-mass.clamp(max=0).sum())
@@ -155,26 +169,32 @@ def positive_weight(advantages: PerCompletion, lengths: PerCompletion, floor: fl
 
 
 def effective_size(masses: PerCompletion) -> float:
-    """Return how many equally heavy completions would vary as much as these (Kish 1965): (sum |m|)^2 / sum m^2."""
+    """Return the effective number of completions with these weights m, (sum |m|)^2 / sum m^2 (Kish 1965).
+
+    It is the number of completions if all weights are equal, and near 1 if one weight is far above the others. Returns
+    0 if all are 0.
+    """
     absolute = masses.abs()
     squares = float((absolute**2).sum())
     return float(absolute.sum()) ** 2 / squares if squares else 0.0
 
 
 def weigh(advantages: PerCompletion, positive: float = 1.0, negative: float = 1.0) -> PerCompletion:
-    """Multiply advantages by one factor where they are positive, by another where they are negative (arXiv
-    2506.01347)."""
+    """Return the advantages, with positive ones multiplied by `positive` and negative ones by `negative`.
+
+    arXiv 2506.01347.
+    """
     return torch.where(advantages > 0, positive * advantages, negative * advantages)
 
 
 @dataclass(frozen=True)
 class Totals:
-    """The sizes that token weights are relative to: those of the whole batch over all ranks, before any mask."""
+    """The counts of a whole batch, over all ranks and before any mask, by which token losses are divided."""
 
     tokens: float
     """Output tokens of the whole batch."""
     sequences: float
-    """Completions that have any token."""
+    """Completions with at least one token."""
 
 
 def token_weights(
@@ -184,16 +204,17 @@ def token_weights(
     constant: int | None = None,
     sequence_tokens: PerCompletion | None = None,
 ) -> PerToken:
-    """Return what each token's loss is multiplied by before all are added up, 0 on padding.
+    """Return the weights [B, T] whose weighted sum of token losses is their mean, 0 on padding.
 
         token      1 / N, N the number of tokens of the batch             DAPO, arXiv 2503.14476, eq. 8
         sequence   1 / (B * tokens of its sequence)                       GRPO, arXiv 2402.03300, eq. 3
         constant   1 / (B * L), L a constant such as the longest output   Dr. GRPO, arXiv 2503.20783, section 3.2
 
-    A batch that is cut into micro-batches and spread over ranks gives each token the same weight as in one piece. The
-    totals are counted before any mask of corrections, so that masking does not raise what is left. constant: L, in
-    tokens, for the kind "constant". Raises ValueError if it is missing. sequence_tokens: the tokens of the sequence
-    that each row is a part of; its own where left out.
+    `totals` has N and B of the whole batch. So a token has the same weight if the batch is cut into micro-batches or
+    spread over ranks, and masked tokens do not raise the weights of the remaining tokens.
+
+    constant: L, in tokens; raises ValueError if it is missing for the kind "constant". sequence_tokens: [B], if rows
+    are parts of sequences, the number of tokens of each row's whole sequence; by default that of the row.
     """
     if kind == "token":
         return mask / max(totals.tokens, 1.0)
@@ -201,28 +222,32 @@ def token_weights(
         tokens = mask.sum(1) if sequence_tokens is None else sequence_tokens.to(mask)
         return mask / (tokens.unsqueeze(1).clamp(min=1) * max(totals.sequences, 1.0))
     if not constant:
-        raise ValueError("the aggregation `constant` needs its length")
+        raise ValueError("the aggregation `constant` needs `constant`, a length in tokens such as the longest output")
     return mask / (constant * max(totals.sequences, 1.0))
 
 
-# Training on the bare prompt x what was sampled with more in the context, y ~ p(. | x, c). Three log-probabilities of
-# the same tokens, [B, T]: conditioned = log p(y | x, c), the engine's at sampling; bare = log p(y | x), the training
-# engine's on the bare prompt, which is the old policy of the clip; and current. Taking `conditioned` as the old policy
-# instead shrinks every positive without a word. `self_distillation` needs no positives: the policy's own samples from
-# the bare prompt are judged by itself with more in the context.
+# Distillation: completions y were sampled from a prompt x with an added context c, y ~ p(. | x, c), and are trained on
+# after the bare prompt x. The functions take log-probabilities of the same tokens, [B, T]:
+#
+#     conditioned   log p(y | x, c), from the sampling engine at sampling
+#     bare          log p(y | x), from the training engine; it is also the old policy of the clip
+#     current       log p(y | x), from the policy in training
+#
+# If `conditioned` were the old policy of the clip, every positive would silently get a smaller weight.
 
 
 @torch.no_grad()
 def distillation_weights(
     bare: PerToken, conditioned: PerToken, mask: PerToken, kind: DistillationWeight, cap: float = 1.0
 ) -> Tensor:
-    """Return importance weights p(y | x) / p(y | x, c), at most `cap`, of each token for "token" and "prefix", else of
-    each completion.
+    """Return importance weights p(y | x) / p(y | x, c), at most `cap`: [B, T] for token and prefix, else [B, 1].
 
-    sequence: the whole sequence's ratio, unbiased below the cap and next to nothing for what needed the context.
-    token: token by token, biased; it damps tokens that only the context explains. geometric: exp of the mean log
-    ratio, a measure of trust in a completion. prefix: the ratio of all tokens up to each one, the drift from the policy
-    that sampled it; per-decision importance sampling (Precup 2000). none: 1.
+    token      ratio of each token; biased, lowers the weight of tokens that are only likely with the context
+    prefix     product of the ratios up to each token; per-decision importance sampling (Precup 2000)
+    sequence   product of the ratios of all tokens; unbiased below the cap, near 0 for completions that needed
+               the context
+    geometric  geometric mean of the ratios of all tokens
+    none       1
     """
     log_ratio = bare - conditioned
     summed = torch.where(mask > 0, log_ratio, 0).sum(1, keepdim=True)
@@ -240,22 +265,23 @@ def distillation_weights(
 
 
 def shaped_imitation(current: PerToken, advantages: PerCompletion, gamma: float = 0.1) -> PerToken:
-    """Return -A p / (p + gamma) with p = exp(current).
+    """Return the loss -A p / (p + gamma) of each token, [B, T], with p = exp(current).
 
-    It is imitation that cares most for tokens the policy finds unlikely: LUFFY, arXiv 2504.14945, policy shaping, with
-    the behaviour policy's probability taken as 1. `distilled.weight: shaped` chooses it, for distilled positives alone.
+    LUFFY's policy shaping, arXiv 2504.14945, with the behaviour policy's probability taken as 1. Compared with -A p, it
+    has a larger gradient on unlikely tokens. It is the loss of distilled positives with `distilled.weight: shaped`.
     """
     p = current.exp()
     return -advantages.unsqueeze(1) * p / (p + gamma)
 
 
 def self_distillation(current: PerToken, teacher: PerToken, old: PerToken, max_gap: float) -> PerToken:
-    """Return r sg[log p(y | x) - log p(y | x, c)] log p(y | x). In the mean over what is sampled at a position
-    its gradient is that of the divergence KL(p(. | x) || sg p(. | x, c)) there.
+    """Return the loss r sg[log p(y | x) - log p(y | x, c)] log p(y | x) of each token, [B, T]. sg stops the gradient.
 
-    It is the loss of SDPO, arXiv 2601.20802, with the sampled token in place of the sum over the vocabulary. teacher:
-    the same policy's log-probabilities with the context, NaN if there is none. r = min(exp(current - old), 2) weighs
-    tokens that an earlier policy has sampled. The difference is cut at `max_gap` nats.
+    It is the loss of SDPO, arXiv 2601.20802, with the sampled token in place of the sum over the vocabulary. The
+    expectation of its gradient is the gradient of KL(p(. | x) || sg p(. | x, c)).
+
+    teacher: log p(y | x, c), the policy's own log-probabilities with the context, NaN on tokens without a teacher. The
+    difference is cut at `max_gap` nats. r = min(exp(current - old), 2) corrects for tokens of an earlier policy.
     """
     detached = current.detach()
     gap = torch.where(teacher.isnan(), 0.0, detached - teacher).clamp(-max_gap, max_gap)
@@ -263,6 +289,7 @@ def self_distillation(current: PerToken, teacher: PerToken, old: PerToken, max_g
 
 
 CAUSES = ("engine", "staleness", "update")
+"""The causes in `clip_causes`."""
 
 
 @torch.no_grad()
@@ -277,21 +304,21 @@ def clip_causes(
     engine_difference: float = 0.0,
     of_sequence: bool = False,
 ) -> dict[str, Tensor]:
-    """Return the number of clipped tokens (`clip_share`) and how many of them each cause has (`clip_engine`, ...).
+    """Return the number of clipped tokens (`clip_share`), and the part of it due to each cause (`clip_engine`, ...).
 
         log current/rollout  =  engine + staleness + update
 
-        engine      old - rollout, where the weights that sampled are those that are trained: only the engines differ
-        staleness   old - rollout, where the weights that sampled are older, less the engines' usual difference
-        update      current - old: the steps taken on this batch so far
+        engine      old - rollout for fresh tokens, sampled by the weights in training; for stale tokens, old - rollout
+                    cut at `engine_difference`
+        staleness   the remainder of old - rollout for stale tokens, sampled by older weights
+        update      current - old: the optimizer steps on this batch so far
 
-    A token is clipped where the whole ratio is beyond the bound that its advantage makes active. It is shared out among
-    the causes that moved it that way, each by how far it did, so that the causes add up to the share of clipped tokens.
-    With no difference between the engines and no staleness that share is what PPO's clip measures.
+    A token is clipped if the ratio current/rollout is beyond the bound for the sign of its advantage. It is divided
+    among the causes that moved the ratio towards this bound, in proportion to their log-ratios, so that the causes add
+    up to `clip_share`. If engine and staleness are 0, `clip_share` counts the same tokens as PPO's clip.
 
-    bounds: the clip's low and high, as distances
-    from 1. engine_difference: the usual |Δ log p| of the engines at the same weights. of_sequence: the ratio is that
-    of the sequence, as GSPO clips it.
+    bounds: the clip's (low, high), as distances from 1. engine_difference: the usual |old - rollout| of the two engines
+    at the same weights, in nats. of_sequence: use the mean log-ratio of each sequence, as GSPO does.
     """
     stale = is_stale.unsqueeze(1)
     sampled = old - rollout
@@ -312,22 +339,28 @@ def clip_causes(
 
 @dataclass(frozen=True)
 class Mismatch:
-    """How far two engines' log-probabilities of the same tokens are apart: delta = trainer - sampler."""
+    """The difference between two engines' log-probabilities of the same tokens, delta = trainer - sampler."""
 
     mean_abs: float
-    """The mean of |delta|."""
+    """The mean of |delta|, in nats."""
     tokens: int
-    """How many tokens were compared."""
+    """The number of compared tokens."""
 
 
 UNCLIPPED = (1 - PPO_BOUNDS[0], 1 + PPO_BOUNDS[1])
-"""The range of exp(delta) that PPO's clip leaves alone by default: a token outside of it would be clipped before any
-update."""
+"""The range of ratios that PPO's default clip does not change. A token whose exp(delta) is outside of this range would
+be clipped before any update."""
 
 
 def mismatch_sums(sampler: PerToken, trainer: PerToken, mask: PerToken, is_fresh: TokenMask) -> dict[str, Tensor]:
-    """Return sums over the mask for a step's metrics: of |delta|, of the k3 estimate, and of the tokens whose ratio is
-    outside of the clip range; and over the fresh tokens, sampled by the weights in training, of one and of |delta|."""
+    """Return sums over the masked tokens for a step's metrics, with delta = trainer - sampler in nats.
+
+    mismatch_abs       |delta|
+    mismatch_fresh     |delta| of fresh tokens, which the weights in training sampled
+    fresh_tokens       the number of fresh tokens
+    mismatch_k3        the k3 estimate of the KL divergence
+    mismatch_outside   the number of tokens whose ratio exp(delta) is outside of `UNCLIPPED`
+    """
     delta = trainer - sampler
     ratio = delta.exp()
     return {
@@ -340,6 +373,6 @@ def mismatch_sums(sampler: PerToken, trainer: PerToken, mask: PerToken, is_fresh
 
 
 def mismatch(sampler: PerToken, trainer: PerToken, mask: PerToken) -> Mismatch:
-    """Compare log-probabilities of the engine that samples and of the one that trains over the mask."""
+    """Return the difference between the log-probabilities of the sampling and the training engine, over the mask."""
     delta = (trainer.double() - sampler.double())[mask.bool()]
     return Mismatch(float(delta.abs().mean()) if delta.numel() else 0.0, delta.numel())

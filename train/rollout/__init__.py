@@ -1,1 +1,1 @@
-"""Completions for training: vLLM engines that take new weights, and the probe that says when the two sides disagree."""
+"""Completions for training: vLLM engines that load new weights, and the probe that compares them with the trainer."""

@@ -1,9 +1,9 @@
-"""A sampler of a training that Ray places: on a GPU or a node of its own, also of another machine.
+"""A sampler of a training that Ray places on a GPU or a node, also of another machine.
 
-    trainer  <- pipe ->  thread of the trainer's  <- calls of Ray ->  actor  <- pipe ->  process with vLLM
+    trainer  <- pipe ->  thread in the trainer's process  <- calls of Ray ->  actor  <- pipe ->  process with vLLM
 
-The thread passes messages on as they are. When the actor, its process or its node is lost, the trainer's pipe ends, as
-where a process of this machine dies.
+The thread passes messages on unchanged. If the actor, its process or its node is lost, the trainer's pipe is closed,
+like after the death of a local process.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from truegold.train.rollout import sampler_child
 from truegold.train.rollout.sampler_child import SamplerSetup
 
 LISTEN_S = 1.0
-"""How long the actor waits for messages of its process at a time."""
+"""The longest time in seconds that the actor waits for messages of its process in one call."""
 LOOK_EVERY_S = 0.02
-"""How often the trainer's messages are looked for."""
+"""Seconds between two checks for messages of the trainer."""
 
 
 class _Actor:
-    """Has a sampler in a process of its own."""
+    """The actor, which runs a sampler in a child process."""
 
     def __init__(self, setup: SamplerSetup) -> None:
         context = multiprocessing.get_context("spawn")
@@ -40,7 +40,7 @@ class _Actor:
         self._connection.send_bytes(message)
 
     def receive(self) -> list[bytes]:
-        """Return what the process has sent, or nothing after a while. Raises EOFError when it has ended."""
+        """Return the messages of the process, or an empty list after `LISTEN_S`. Raises EOFError if it has ended."""
         messages: list[bytes] = []
         while self._connection.poll(0 if messages else LISTEN_S):
             messages.append(self._connection.recv_bytes())
@@ -48,19 +48,19 @@ class _Actor:
 
 
 def serve(connection: Connection, setup: SamplerSetup) -> None:
-    """Have an actor serve the trainer at the other end of `connection`, until either ends."""
+    """Connect the trainer, at the other end of `connection`, with a new actor, until one of them ends."""
     engine = setup.engine
     assert isinstance(engine, VllmEngineConfig)
     actor = None
     try:
         ray, _ = join_cluster(engine.ray_address, "engine.ray_address")
         alone = engine.model_copy(update={"data_parallel_size": 1, "ray_address": None, "weights_dir": None})
-        # One call waits for messages of the process while others bring it those of the trainer.
+        # Two calls at a time: one waits for messages of the process, another one sends messages of the trainer.
         make: Any = ray.remote(max_concurrency=2, **resources(ray.cluster_resources(), engine))(_Actor)
         actor = make.remote(replace(setup, engine=alone))
         _pass_on(ray, actor, connection)
     except EOFError:
-        # The trainer has gone.
+        # The trainer has ended.
         pass
     except Exception as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
@@ -72,6 +72,7 @@ def serve(connection: Connection, setup: SamplerSetup) -> None:
 
 
 def _pass_on(ray: Any, actor: Any, connection: Connection) -> None:
+    """Pass messages on in both directions until one side ends, with EOFError or an error of Ray."""
     arriving = actor.receive.remote()
     while True:
         done, _ = ray.wait([arriving], timeout=LOOK_EVERY_S)

@@ -1,4 +1,4 @@
-"""Rollouts with vLLM on this machine or on servers. After each update of weights, a probe checks them."""
+"""Rollouts with vLLM in this process, in samplers or on servers, and the probe that checks each weight sync."""
 
 from __future__ import annotations
 
@@ -35,15 +35,14 @@ from truegold.train.rollout.weight_transfer import ServerRollouts
 from truegold.verifiers import GuardError, TruegoldError
 
 RolloutEngine = VllmEngine | SamplerPool
-"""An engine that samples, takes new weights (`update_weights`), and frees memory for the trainer (`sleep`, until its
-next use). `forget_prefixes`, `head_logits` and `vectors` help to find the cause if it disagrees with the trainer. All
-ranks call its methods together."""
+"""An engine that samples, loads new weights (`update_weights`), and frees GPU memory until its next use (`sleep`).
+`forget_prefixes`, `head_logits` and `vectors` help to find the cause of a difference from the trainer. All ranks call
+its methods together."""
 
 
 @contextmanager
 def engine_deaths_reported(step: int) -> Iterator[None]:
-    """Turn the death of the sampling engine into a GuardError that names the step. Steps of evaluations are
-    negative."""
+    """Turn an error of the sampling engine into a GuardError with the step. Evaluations have negative steps."""
     try:
         yield
     except TruegoldError:
@@ -60,7 +59,7 @@ def engine_deaths_reported(step: int) -> Iterator[None]:
 
 @dataclass
 class RolloutSampler:
-    """Samples with the weights of the training engine and keeps the two in step."""
+    """Samples completions, and sends the training engine's weights to the sampling engine."""
 
     engine: RolloutEngine
     encoder: ChatEncoder
@@ -78,10 +77,10 @@ class RolloutSampler:
     def sample(
         self, rows: Sequence[Row], sampling: Sequence[SamplingParams], step: int, groups: Sequence[int], size: int
     ) -> tuple[list[tuple[int, ...]], list[list[Completion]]]:
-        """Return each row's prompt ids and its group of completions, by the row's sampling, in order.
+        """Return the prompt ids and the group of completions of each row, in order.
 
-        groups: the number of each row's group in the step. size: the completions of each group. A seed depends on run,
-        step, row, group and the completion's index in the group alone.
+        sampling: the sampling parameters of each row. groups: the number of each row's group in the step. size: the
+        number of completions of a group. A seed depends only on the run, step, row, group and index in the group.
         """
         prompts = [tuple(encode_row(self.encoder, row)) for row in rows]
         seeds = [
@@ -91,27 +90,30 @@ class RolloutSampler:
         ]
         repeated_sampling = [params for params in sampling for _ in range(size)]
         repeated_prompts = [prompt for prompt in prompts for _ in range(size)]
-        # Ranks share a pool of samplers, which handles its own failures.
+        # A pool of samplers, which all ranks share, is not interrupted; it handles failures itself.
         alone = nullcontext() if isinstance(self.engine, SamplerPool) else interruptible()
         with alone, engine_deaths_reported(step):
-            # Ranks may share an engine, so that one without rows asks it too.
+            # Ranks may share an engine, so ranks without rows call it too.
             completions = iter(self.engine.generate(repeated_prompts, repeated_sampling, seeds))
         return prompts, [list(islice(completions, size)) for _ in rows]
 
     def sync(self, version: int) -> Mismatch:
-        """Give the sampling engine the trainer's weights, and probe. Raises GuardError if the engines disagree."""
+        """Send the trainer's weights to the sampling engine and compare the two. Raises GuardError if they differ."""
         self.send(version)
         return self.probe.check(version)
 
     def send(self, version: int) -> None:
-        """Give the sampling engine the trainer's weights."""
+        """Send the trainer's weights to the sampling engine."""
         self.engine.update_weights(self.trainer.named_tensors(), version)
         self.version = version
 
 
 def build_rollout_engine(model: Path, config: GrpoConfig, note: Note = print_note) -> RolloutEngine:
-    """Return the sampling engine of a training: vLLM in this process on the checkpoint in folder `model`, or samplers
-    next to the trainer, such as servers. note: gets lines on lost and returned samplers."""
+    """Return the sampling engine of a training, loaded from the checkpoint in folder `model`.
+
+    It is vLLM in this process, or a pool of samplers in other processes or on servers. note: a function that shows
+    lines on lost and returned samplers.
+    """
     engine, asynchronous = config.engine, config.asynchronous
     if isinstance(engine, ServerEngineConfig):
         return SamplerPool(_ListedServers(model, config, engine), engine.weights_dir, engine.outage_seconds, note)
@@ -119,7 +121,7 @@ def build_rollout_engine(model: Path, config: GrpoConfig, note: Note = print_not
         return VllmEngine(model, engine, True)
     by_ray = engine.data_parallel_size > 1
     if by_ray and rank() == 0:
-        # Before the samplers' threads, which would do so at the same time.
+        # Done before the samplers' threads start, which would otherwise join at the same time.
         join_cluster(engine.ray_address, "engine.ray_address")
     devices = enumerate((None,) * engine.data_parallel_size if by_ray else asynchronous.sampler_devices)
     setups = [SamplerSetup(str(index), model, engine, config.chat, config.turns, gpus) for index, gpus in devices]
@@ -127,7 +129,7 @@ def build_rollout_engine(model: Path, config: GrpoConfig, note: Note = print_not
 
 
 class _ListedServers:
-    """Returns the samplers of the servers that a configuration lists now."""
+    """The samplers of the servers that the configuration lists now. The list may change while a training runs."""
 
     def __init__(self, model: Path, config: GrpoConfig, engine: ServerEngineConfig) -> None:
         self._model, self._config, self._engine = model, config, engine
@@ -135,10 +137,10 @@ class _ListedServers:
         self._names: dict[str, str] = {}
 
     def __call__(self) -> list[SamplerSetup]:
-        """Return a sampler for each server."""
+        """Return the setup of a sampler for each listed server."""
         urls = self._list.read_again()
         alone = len(urls) == 1 and not self._list.may_change
-        # Where there may be others, these go on at once when a server is lost.
+        # With several servers, a lost one is not waited for, because the other servers take over its work.
         patience = {} if alone else {"outage_seconds": 0}
         return [
             SamplerSetup(
@@ -153,7 +155,7 @@ class _ListedServers:
 
 
 def max_length(config: VllmEngineConfig | ServerEngineConfig) -> int:
-    """Return the most tokens of prompt and completion for an engine, without loading it."""
+    """Return the largest number of tokens of prompt and completion for an engine, without loading it."""
     if isinstance(config, VllmEngineConfig):
         return config.max_model_len
     servers = ServerRollouts(config)
@@ -162,83 +164,92 @@ def max_length(config: VllmEngineConfig | ServerEngineConfig) -> int:
 
 
 def probe_length(engine: RolloutEngine) -> int:
-    """Return with how many of their tokens prompts are probed: enough to fill a block of the engine's prefix cache,
-    which is what can go stale."""
+    """Return the number of tokens of the probe's prompts. They fill a block of the engine's prefix cache, so that the
+    probe finds a cache of older weights."""
     return 1 + (engine.block_tokens if isinstance(engine, VllmEngine) else GPU_BLOCK_TOKENS)
 
 
 MAX_ABS = {"float32": 1e-3, "tf32": 0.01, "bfloat16": 0.1}
-"""Mean |delta log p| between the engines above which a probe fails, by the coarser dtype of the two. Measured noise is
-1e-7 in float32, 9e-4 on a GPU, and 0.04 in bfloat16; a stale output head gives 0.035 and a stale prefix cache 0.06 in
-float32, a forgotten temperature 0.2."""
+"""The largest mean |Δ log p| (nats) between the engines, by the less precise dtype of the two.
+
+Measured noise is 1e-7 in float32, 9e-4 in float32 on a GPU, and 0.04 in bfloat16. Measured faults in float32 are 0.035
+for an output head of older weights, 0.06 for a prefix cache of older weights, and 0.2 for a temperature that is not
+applied.
+"""
 
 FLOOR_FACTOR = 4.0
-"""A probe fails at this many times the noise of the first probe, when both engines had just loaded the same weights."""
+"""The largest |Δ log p|, as a multiple of that of the first probe, when both engines had just loaded the same
+weights."""
 
 MIN_FLOOR = {"float32": 1e-4, "tf32": 1e-3, "bfloat16": 0.02}
-"""The noise is taken to be at least this: a probe of 64 tokens scatters."""
+"""The smallest assumed |Δ log p| of the first probe, because a probe of 64 tokens is noisy."""
 
 SAME_DISTANCE = 1e-6
-"""If a trial changes the distance by less than this share, it had no effect."""
+"""The relative change of |Δ log p| below which a tried temperature had no effect."""
 TEMPERATURES = tuple(step / 20 for step in range(2, 41))
-"""Temperatures that are tried to find the one that the sampling engine really uses."""
+"""Temperatures that are tried to find the one that the sampling engine uses."""
 
 VECTOR_TOLERANCE = 1e-5
-"""The largest difference between norms or biases of the two engines that rounding explains, relative to the largest of
-them where that is above 1."""
+"""The largest difference between norms or biases of the two engines that rounding explains. It is relative to the
+largest value if that is above 1."""
 
 HEAD_TOLERANCE = {"float32": 1e-3, "tf32": 5e-3, "bfloat16": 0.05}
 """The largest difference between the logits of the two output heads for the same hidden states, relative to the
 largest logit."""
 
 SHOWN_LAYERS = 8
-"""The most layers with stale weights that the error names."""
+"""The largest number of layers with older weights that the error names."""
 CAUSES = tomllib.loads(files("truegold.train.rollout").joinpath("probe_causes.toml").read_text("utf-8"))
-"""Why the engines may disagree: each with its `cause` and a `remedy`."""
+"""The `cause` and `remedy` of each known difference between the engines, by name."""
 
 
 @dataclass
 class Probe:
-    """Checks after each weight sync whether the sampling engine and the training engine agree. The sampling engine
-    continues a few fixed prompts, and its log-probabilities are compared with those of the training engine for the same
-    tokens. If they differ by more than rounding, known causes are tried one after another, and the error names the
-    cause.
+    """A comparison of the sampling engine with the training engine after each weight sync.
+
+    The sampling engine continues a few fixed prompts. Its log-probabilities are compared with those of the training
+    engine for the same tokens. If they differ by more than rounding, known causes are tested one after another, and the
+    error names the cause.
     """
 
     engine: RolloutEngine
     trainer: TrainingEngine
     config: GrpoConfig
     prompts: Sequence[Sequence[int]]
-    """Token ids, long enough to fill a block of the prefix cache."""
+    """The token ids of each prompt, long enough to fill a block of the prefix cache."""
     floor: float | None = None
-    """The noise of the first probe; it has to be restored on resume."""
+    """The mean |Δ log p| of the first probe, part of a checkpoint."""
 
     @cached_property
     def sampler_dtype(self) -> str:
-        """The dtype of the sampling engine's weights; the trainer's where the engine does not show them."""
+        """The dtype of the sampling engine's weights, or that of the trainer if the engine does not show them."""
         dtypes = {str(vector.dtype).removeprefix("torch.") for vector in self.engine.vectors().values()}
         known = gathered(sorted(dtypes))[0]
         return known[0] if known else self.config.optimizer.dtype
 
     @property
     def dtype(self) -> str:
-        """The coarser dtype of the two engines, which sets the limits. On a GPU vLLM's attention multiplies float32 as
-        `tf32`, with ten bits."""
+        """The less precise dtype of the two engines, which sets the limits.
+
+        It is `tf32` for float32 on a GPU, where vLLM's attention multiplies with ten bits.
+        """
         if not self.sampler_dtype == self.config.optimizer.dtype == "float32":
             return "bfloat16"
         return "tf32" if self.trainer.device.type == "cuda" else "float32"
 
     def check(self, version: int) -> Mismatch:
-        """Compare the engines. All ranks call this together. Raises GuardError with the cause if the engines of a rank
-        disagree, unless `guards.off` has the probe."""
+        """Return the difference between the engines. All ranks call this together.
+
+        Raises GuardError with the cause if the engines of any rank differ too much, unless `guards.off` has the probe.
+        """
         distance = self._measure_mismatch(self._sample(version))
         if PROBE in self.config.guards.off:
             return distance
         if not math.isfinite(distance.mean_abs):
             raise GuardError(
-                f"At weights version {version} log-probabilities are not finite: the weights of one of the engines are "
-                "spoilt.",
-                "Go on from an earlier checkpoint, with a lower learning rate.",
+                f"At weights version {version} log-probabilities are not finite: one of the engines has weights that "
+                "are NaN or infinite.",
+                "Continue from an earlier checkpoint, with a lower learning rate.",
                 PROBE,
             )
         if self.floor is None:
@@ -255,11 +266,12 @@ class Probe:
         return distance
 
     def _limit(self) -> float:
+        """Return the largest allowed mean |Δ log p|."""
         max_abs = MAX_ABS[self.dtype]
         return max_abs if self.floor is None else min(max_abs, FLOOR_FACTOR * self.floor)
 
     def _sample(self, version: int) -> list[Segment]:
-        """Let the sampling engine continue the prompts at the temperature that it is meant to have."""
+        """Return continuations of the prompts by the sampling engine, at the configured temperature."""
         temperature = self.config.sampling.temperature_for(version, None)
         sampling = [SamplingParams(temperature, 1.0, self.config.probe.tokens)] * len(self.prompts)
         seeds = [sample_seed(self.config.seed, "probe", index) for index in range(len(self.prompts))]
@@ -269,18 +281,20 @@ class Probe:
         ]
 
     def _measure_mismatch(self, segments: Sequence[Segment]) -> Mismatch:
-        """Compare the training engine's log-probabilities with those the segments were sampled with; mean_abs is the
-        worst rank's."""
+        """Return the difference between the training engine's log-probabilities and those at sampling.
+
+        `mean_abs` is that of the worst rank.
+        """
         batch = collate([[segment] for segment in segments], pad_id=0)
         trainer_logprobs = batch.rollout_logprobs.clone()
         for row, logprobs in enumerate(self.trainer.logprobs(segments)):
             trainer_logprobs[row, : len(logprobs)] = logprobs
         distance = mismatch(batch.rollout_logprobs, trainer_logprobs, batch.mask)
-        # A maximum over ranks may pass over NaN.
+        # NaN is replaced by infinity, because a maximum over ranks may ignore NaN.
         return replace(distance, mean_abs=all_max(float("inf") if math.isnan(distance.mean_abs) else distance.mean_abs))
 
     def _explain(self, version: int, mean_abs: float) -> tuple[str, str]:
-        """Return the cause of a disagreement of `mean_abs`, and a remedy."""
+        """Return the cause of a difference of `mean_abs` between the engines, and a remedy."""
         segments = self._sample(version)
         assumed = segments[0].temperature
         distances = {
@@ -306,8 +320,7 @@ class Probe:
         return cause, CAUSES[name]["remedy"]
 
     def _find_stale_part(self, version: int) -> tuple[str, Collection[str]]:
-        """Return the name of the part of the sampling engine that has older weights, and the layers that do not
-        arrive."""
+        """Return the name of a cause (`CAUSES`), and the layers whose weights do not arrive in the sampling engine."""
         _, stale = self._compare_layers()
         if not stale and all_max(self._head_difference()) > HEAD_TOLERANCE[self.dtype]:
             return "stale_head", ()
@@ -324,8 +337,10 @@ class Probe:
         return ("other_dtype" if self.sampler_dtype != self.config.optimizer.dtype else "unexplained"), ()
 
     def _compare_layers(self) -> tuple[set[str], set[str]]:
-        """Return the layers that are equal in both engines, judged by their one-dimensional weights (norms, biases),
-        and those that differ or whose weights are not all sent."""
+        """Return the layers that are equal in both engines, and those that differ or are not fully sent.
+
+        Layers are compared by their one-dimensional weights: norms and biases.
+        """
         engine_vectors = self.engine.vectors()
         handed: set[str] = set()
         current: set[str] = set()
@@ -335,25 +350,27 @@ class Probe:
         for name, tensor in self.trainer.named_tensors():
             handed.add(name)
             if name in parameters and not torch.equal(parameters[name], tensor):
-                # The weights that are sent differ from those in training.
+                # The weights that are sent are not those in training.
                 stale.add(_layer(name))
             vector = engine_vectors.get(name)
             if vector is None or tensor.shape != vector.shape:
                 continue
-            # As the sampling engine rounds it.
+            # Rounded to the dtype of the sampling engine.
             rounded = tensor.detach().cpu().to(vector.dtype).float()
             difference = float(
                 (rounded - vector.detach().cpu().float()).abs().max() / rounded.abs().max().clamp(min=1.0)
             )
             (stale if difference > VECTOR_TOLERANCE else current).add(_layer(name))
-        # Where the output head is not handed over, its logits say so.
+        # The output head is not counted here; `_head_difference` compares its logits.
         stale |= {_layer(name) for name in parameters if name not in handed and "lm_head" not in name}
         stale = set[str]().union(*gathered(stale))
         return current - stale, stale
 
     def _head_difference(self) -> float:
-        """Return the largest difference between the logits of the two output heads for the same hidden states, relative
-        to the largest logit; 0 where the engine does not show its head."""
+        """Return the largest difference between the logits of the two output heads, relative to the largest logit.
+
+        Both get the same random hidden states. Returns 0 if the engine does not show its head.
+        """
         weight = self.trainer.causal_lm.get_output_embeddings().weight
         with self.trainer.whole(weight):
             hidden = torch.randn(4, weight.shape[1], generator=torch.Generator().manual_seed(0)).to(weight)
@@ -367,7 +384,7 @@ class Probe:
 
 
 def _layer(name: str) -> str:
-    """Return the layer of a weight: `model.layers.3` of model.layers.3.mlp.down_proj.weight, `model.norm`."""
+    """Return the layer of a weight: model.layers.3.mlp.down_proj.weight -> model.layers.3."""
     parts = name.split(".")
     position = next((index for index, part in enumerate(parts) if part.isdigit()), len(parts) - 2)
     return ".".join(parts[: position + 1])

@@ -1,4 +1,4 @@
-"""The trainer's end of a sampler, and what comes out of it."""
+"""The trainer's end of a sampler, and the samples that it returns."""
 
 from __future__ import annotations
 
@@ -23,26 +23,28 @@ from truegold.train.turns.episodes import Episode
 from truegold.verifiers import GuardError, SetupError
 
 MARGIN_S = 5.0
-"""Seconds that a sampler may take to see that it is to end."""
+"""Seconds that a sampler has to notice that it should end."""
 LONGEST_SILENCE_S = 1800.0
-"""How long a sampler with work in the background may say nothing: its stream says each minute that it goes on."""
-GO_ON = "The same command goes on from the last checkpoint; where it dies again, see the log of the stage."
+"""The longest time in seconds without a message of a sampler that has work, which sends one at least every minute."""
+GO_ON = "The same command continues from the last checkpoint; if the engine dies again, see the log of the stage."
+"""The advice after the death of an engine."""
 
 
 @dataclass(frozen=True)
 class Submitted:
-    """A request or an episode that is to be sampled in the background."""
+    """A request or an episode that was submitted for sampling in the background."""
 
     kind: Literal["requests", "episodes"]
     key: int
     """The request's `sample`, or the episode's key."""
     sample: Request | tuple[int, Episode]
+    """The request, or the episode with its key."""
     arguments: tuple[object, ...] = ()
-    """The seed's arguments for an episode."""
+    """For an episode, the values from which its seeds are computed."""
 
     @property
     def group(self) -> object:
-        """The key that all samples of its group share."""
+        """A value that is equal for all samples of one group: the prompt, or the number of the group."""
         return self.sample.prompt if isinstance(self.sample, Request) else self.sample[1].group
 
 
@@ -51,41 +53,43 @@ class FinishedSample:
     """A sample that was finished in the background."""
 
     sample: int
-    """The request's, or the episode's key."""
+    """The request's `sample`, or the episode's key."""
     answer: Completion | Episode
+    """The completion of a request, or the finished episode."""
     versions: Versions
+    """The versions of the weights that sampled it."""
 
 
 class Sampler:
-    """The trainer's end of a sampler: a process with vLLM, or a thread that asks a server. It ends with this process.
+    """The trainer's end of a sampler: a process with vLLM, or a thread that calls a server. It ends with this process.
 
-    It has things done while it waits (`ask`, `answer`), and has what it submits sampled in the background (`start`,
-    `submit`, `take_done`), which `ask` interrupts for as long as it takes.
+    Methods of the engine are called with `ask` and `answer`. Sampling in the background uses `start`, `submit` and
+    `take_done`; it pauses during a call of `ask`.
     """
 
     def __init__(self, setup: SamplerSetup) -> None:
-        """Start it; it can sample when `take_signal` has returned ("ready", the longest prompt plus completion)."""
+        """Start the sampler. It can sample after `take_signal` returns ("ready", longest prompt plus completion)."""
         self.name = setup.name
         self.outstanding: dict[int, Submitted] = {}
-        """Maps the key of a submitted request or episode to it, until it is done."""
+        """Submitted requests and episodes that are not finished, by key."""
         self.usage = Usage()
-        """The usage of its stream, when it last took weights or paused."""
+        """The usage of its stream, when it last loaded weights or paused."""
         self.max_model_len = 0
         """The longest prompt plus completion, in tokens; 0 before it has started."""
         self.version = 0
-        """The version of the weights that it samples with, as far as it has said."""
+        """The last version of weights that it has reported to use."""
         self.process: BaseProcess | None = None
         self._closing_s = setup.turns.deadline_s + MARGIN_S if setup.turns is not None else 0.0
-        """How long its environments may take to be closed."""
+        """The time in seconds that it has to close its environments."""
         self._done: list[FinishedSample] = []
         self._stream: tuple[SamplingParams, bool] | None = None
         self._heard = time.monotonic()
-        """When it said something last, or was given work that it did not have."""
+        """The time of its last message, or of work that it got while it was idle."""
         context = multiprocessing.get_context("spawn")
         self.connection: Connection
         self.connection, child = context.Pipe()
         if isinstance(setup.engine, ServerEngineConfig):
-            # It does nothing but wait for the server.
+            # A thread is enough, because it only waits for the server.
             threading.Thread(target=sampler_child.serve, args=(child, setup), name="sampler", daemon=True).start()
             return
         if setup.engine.data_parallel_size > 1:
@@ -101,16 +105,16 @@ class Sampler:
         return self._stream is not None
 
     def take_signal(self) -> tuple[Any, ...] | None:
-        """Return a message that says how far its start is, without waiting, or None if none has arrived."""
+        """Return a message about the progress of its start, or None if there is none. It does not wait."""
         return self._take_message() if self.connection.poll() else None
 
     def start(self, sampling: SamplingParams, in_flight: bool) -> None:
-        """Begin to sample what is submitted. in_flight: whether new weights change completions that have begun."""
+        """Begin to sample submitted requests. in_flight: whether weights are loaded in the middle of completions."""
         self._stream = (sampling, in_flight)
         self.resume()
 
     def submit(self, submitted: Sequence[Submitted]) -> None:
-        """Hand over requests or episodes."""
+        """Send requests or episodes to the sampler."""
         if not self.outstanding:
             self._heard = time.monotonic()
         self.outstanding |= {each.key: each for each in submitted}
@@ -119,7 +123,7 @@ class Sampler:
             self._send(kind, alike, *arguments)
 
     def take_done(self) -> list[FinishedSample]:
-        """Return what has been finished since the last time, without waiting. Raises GuardError where it hangs."""
+        """Return the samples finished since the last call, without waiting. Raises GuardError if the sampler hangs."""
         while self.connection.poll():
             self._take_message()
         if self._stream is not None and self.outstanding and time.monotonic() - self._heard > LONGEST_SILENCE_S:
@@ -127,43 +131,44 @@ class Sampler:
         return self.take_back()[0]
 
     def take_back(self) -> tuple[list[FinishedSample], list[Submitted]]:
-        """Return what was read of a sampler that is lost, and what it has not done."""
+        """Return the finished samples that were received, and the submitted ones that are not finished."""
         done, self._done = self._done, []
         for each in done:
             del self.outstanding[each.sample]
         return done, list(self.outstanding.values())
 
     def send_weights(self, folder: Path, version: int) -> None:
-        """Say where new weights are; in a stream they are loaded when it is their time, else `answer` has to follow."""
+        """Tell the sampler to load new weights from a folder. In a stream it loads them later; otherwise call `answer`
+        next."""
         self._send("weights", folder, version)
 
     def pause(self) -> None:
-        """Have the stream, if there is one, finish what it has begun; `await_pause` has to follow."""
+        """Tell the stream, if there is one, to finish running samples and pause. Call `await_pause` next."""
         if self._stream is not None:
             self._send("pause")
 
     def await_pause(self) -> None:
-        """Wait until the stream is at rest; what it finishes is kept."""
+        """Wait until the stream has paused. Samples that it finishes are kept."""
         if self._stream is not None:
-            (self.usage,) = self._receive("paused", LONGEST_SILENCE_S)
+            (self.usage,) = self._receive("paused")
 
     def resume(self) -> None:
-        """Go on with the stream where there was one."""
+        """Continue the stream after a pause, if there is one."""
         if self._stream is not None:
             self._heard = time.monotonic()
             self._send("stream", *self._stream)
 
     def ask(self, method: str, *arguments: Any) -> None:
-        """Have a method of the engine called, while the stream pauses; `answer` has to follow."""
+        """Call a method of the engine while the stream is paused. Call `answer` next for its result."""
         self._send("call", method, *arguments)
 
     def answer(self) -> Any:
-        """Wait for what was asked for."""
+        """Wait for the result of `ask` or `send_weights` and return it. Raises GuardError if the sampler hangs."""
         (answer,) = self._receive("answer")
         return answer
 
     def close(self) -> None:
-        """End it."""
+        """End the sampler."""
         with suppress(OSError):
             self.connection.send(("close",))
         if self.process is not None:
@@ -172,25 +177,25 @@ class Sampler:
         self.connection.close()
 
     def _send(self, *message: object) -> None:
+        """Send a message. Raises GuardError if the sampler has died."""
         try:
             self.connection.send(message)
         except (BrokenPipeError, ConnectionResetError) as error:
-            # What it died of may be on its way.
+            # Its last message may have the cause, which raises an error here.
             self._receive("")
             raise self._died() from error
 
-    def _receive(self, expected: str, longest_silence_s: float | None = None) -> tuple[Any, ...]:
-        """Return the arguments of the next message of a kind; those of completions and weights are taken up."""
+    def _receive(self, expected: str) -> tuple[Any, ...]:
+        """Return the arguments of the next message of the kind `expected`. Other messages are processed meanwhile."""
         while True:
-            if not self.connection.poll(longest_silence_s):
+            if not self.connection.poll(LONGEST_SILENCE_S):
                 raise self._hangs()
             message = self._take_message()
             if message is not None and message[0] == expected:
                 return message[1:]
 
     def _take_message(self) -> tuple[Any, ...] | None:
-        """Read a message and return it, unless it is of a completion or of weights, which are taken up, or says that
-        it goes on."""
+        """Read a message and return it, or None if it was processed here: finished samples, loaded weights, `alive`."""
         try:
             message: tuple[Any, ...] = self.connection.recv()
         except (EOFError, OSError) as error:
@@ -209,14 +214,16 @@ class Sampler:
         return None if message[0] == "alive" else message
 
     def _hangs(self) -> GuardError:
+        """Return the error of a sampler that hangs."""
         hanging = "The sampler" if self.process is None else f"The sampling process {self.process.pid}"
         return GuardError(
-            f"{hanging} hangs: it has said nothing for {LONGEST_SILENCE_S:.0f} seconds, though it has work.",
+            f"{hanging} hangs: it has work, but has sent no message for {LONGEST_SILENCE_S:.0f} seconds.",
             GO_ON,
             "engine",
         )
 
     def _died(self) -> GuardError:
+        """Return the error of a sampler whose process has died."""
         ending = ""
         if self.process is not None:
             self.process.join(5)

@@ -1,31 +1,31 @@
-"""Samples in parallel with the trainer: an engine, the requests or episodes that wait, and weights that arrive
-meanwhile.
+"""The sampler's end: an engine that samples in parallel with the trainer and loads new weights meanwhile.
 
-It is vLLM in a process of its own, or a thread of the trainer's that asks a vLLM server. These are the messages, each
-a tuple of its kind and its arguments:
+The engine is vLLM in a child process, or a thread of the trainer's process that calls a vLLM server. Messages are
+tuples of a kind and arguments:
 
-    from the trainer     arguments                              is answered by
+    from the trainer     arguments                              answered by
     call                 method, *arguments of it               answer
-    requests             [Request, ...]                         done, for each, in a stream
-    episodes             [(key, Episode), ...], seeded_by       done, for each, in a stream
-    weights              folder, version                        answer; in a stream loaded, unless newer ones overtake
-    stream               SamplingParams, in_flight              paused, when it has ended
+    requests             [Request, ...]                         done, for each request, in a stream
+    episodes             [(key, Episode), ...], seeded_by       done, for each episode, in a stream
+    weights              folder, version                        answer; in a stream loaded, unless newer ones arrive
+    stream               SamplingParams, in_flight              paused, at the end of the stream
     pause                                                       paused
     close
 
     from the sampler     arguments
-    ready                the longest prompt plus completion     once, when the engine is loaded
-    answer               what the method returned; None of weights
+    ready                the longest prompt plus completion     sent once, when the engine is loaded
+    answer               the result of the method; None for weights
     done                 the request's sample or the episode's key, Completion or Episode, Versions
     loaded               version, Usage
     paused               Usage
+    alive                                                       sent every minute while there is work
     error                line, hint                             a TruegoldError, which ends the sampler
-    failed               line                                   any other exception, which ends it too
+    failed               line                                   any other exception, which ends the sampler
 
-In a stream it samples what requests and episodes ask for until `pause` arrives, and finishes what it has begun. New
-weights are loaded between two of the engine's steps: at once (in_flight), so that completions go on under the new ones
-and know which token is whose, or when those that were begun are done. Episodes are played here, from turn to turn, so
-that no turn waits for the trainer.
+In a stream, requests and episodes are sampled until `pause` arrives; running ones are finished. New weights are loaded
+between two steps of the engine. With in_flight, they are loaded at once: running completions continue with them, and
+the version of each token is recorded. Otherwise they are loaded when all running completions are finished. Episodes are
+played here, so that turns do not wait for the trainer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -54,44 +55,45 @@ from truegold.verifiers.sandbox.child_process import die_with_process
 from truegold.verifiers.sandbox.errors import TruegoldError
 
 ALIVE_EVERY_S = 60.0
-"""How often a stream says that it goes on, whether anything is finished or not."""
+"""Seconds between two `alive` messages of a sampler with work."""
 RANK_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-"""Variables by which a process knows that it is one of several ranks. The sampler is not a rank."""
+"""Environment variables of ranks. They are removed, because the sampler is not a rank."""
 
 
 @dataclass(frozen=True)
 class SamplerSetup:
-    """The arguments that a sampler is started with."""
+    """The settings that a sampler is started with."""
 
     name: str
-    """It tells a training's samplers apart."""
+    """The name of the sampler, unique in a training."""
     model: Path
     engine: VllmEngineConfig | ServerEngineConfig
     chat: ChatConfig = field(default_factory=ChatConfig)
     turns: TurnsConfig | None = None
-    """The settings of episodes, if it plays any."""
+    """The settings of episodes, or None if the sampler plays none."""
     devices: str | None = None
-    """The GPUs that it may see, where not the trainer's."""
+    """The GPUs that the sampler may use, as in CUDA_VISIBLE_DEVICES, or None for those of the trainer."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """How a sampler's stream has spent its time."""
+    """The time that a sampler's stream has spent, in seconds."""
 
     stream_s: float = 0.0
+    """The total time."""
     starved_s: float = 0.0
-    """Seconds without anything to sample, because nothing was asked for."""
+    """The time without work, because nothing was requested."""
     environments_s: float = 0.0
-    """Seconds without anything to sample, because every episode waited for its environment."""
+    """The time without work, because all episodes waited for their environments."""
     faults: EnvironmentFaults = field(default_factory=EnvironmentFaults)
-    """Faults of environments outside of their episodes."""
+    """Faults of environments outside of episodes."""
 
 
 def main(connection: Connection, parent: int, setup: SamplerSetup) -> None:
-    """Serve the trainer at the other end of `connection`, in a process of its own, until it ends."""
+    """Serve the trainer at the other end of `connection`, as the main function of a child process, until it ends."""
     die_with_process(parent)
     for signum in (signal.SIGTERM, signal.SIGINT):
-        # The trainer has to hear it too, and ends this process when it is done.
+        # Signals are passed on to the trainer, which ends this process in order.
         signal.signal(signum, lambda signum, _: os.kill(parent, signum))
     for name in RANK_VARIABLES:
         os.environ.pop(name, None)
@@ -100,12 +102,12 @@ def main(connection: Connection, parent: int, setup: SamplerSetup) -> None:
     try:
         serve(connection, setup)
     finally:
-        # Engines that are torn down at the interpreter's exit hang now and then.
+        # A normal exit of the interpreter sometimes hangs when engines are destroyed.
         os._exit(0)
 
 
 def serve(connection: Connection, setup: SamplerSetup) -> None:
-    """Serve the trainer at the other end of `connection` until it says `close` or ends."""
+    """Serve the trainer at the other end of `connection` until it sends `close` or ends."""
     outbox = Outbox(connection)
     engine = None
     try:
@@ -114,7 +116,7 @@ def serve(connection: Connection, setup: SamplerSetup) -> None:
         outbox.send("ready", engine.max_model_len)
         child.serve()
     except EOFError:
-        # The trainer has gone.
+        # The trainer has ended.
         pass
     except TruegoldError as error:
         outbox.send("error", error.message, error.hint)
@@ -129,7 +131,7 @@ def serve(connection: Connection, setup: SamplerSetup) -> None:
 
 
 class Outbox:
-    """Sends messages in a thread of its own, so that a trainer who reads them late does not hold the sampler up."""
+    """Sends messages in a separate thread, so that the sampler does not wait for a trainer that reads them late."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -138,11 +140,11 @@ class Outbox:
         self._thread.start()
 
     def send(self, *message: object) -> None:
-        """Send a message after those before it."""
+        """Send a message after all earlier ones, without waiting."""
         self._messages.put(message)
 
     def close(self) -> None:
-        """Send what is left, and end."""
+        """Send the remaining messages and end the thread."""
         self._messages.put(None)
         self._thread.join()
 
@@ -151,76 +153,80 @@ class Outbox:
             try:
                 self._connection.send(message)
             except OSError:
-                # The trainer has gone, as the reader of its messages sees too.
+                # The trainer has ended, which the reader of messages notices too.
                 return
             except Exception as error:
-                line = f"What was sampled cannot be sent: {type(error).__name__}: {error}"
+                line = f"Samples cannot be sent to the trainer: {type(error).__name__}: {error}"
                 self._connection.send(("error", line, None))
                 return
 
 
 @dataclass
 class _Stream:
-    """A stream while it runs: how it takes weights, what is being sampled, and how it has spent its time."""
+    """The state of a running stream. Times are those of the monotonic clock, in seconds."""
 
     in_flight: bool
-    """Whether weights are loaded while completions are being sampled."""
+    """Whether weights are loaded in the middle of completions."""
     is_pausing: bool = False
+    """Whether `pause` has arrived."""
     spans: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
-    """The versions of each request that is being sampled, keyed by its `sample`: (its tokens by then, version)
-    for each version of the weights, such as [(0, 4), (120, 5)]."""
+    """The versions of each running request, by its `sample`: pairs of the first token and the version that sampled from
+    there. [(0, 4), (120, 5)]: tokens 0 to 119 by version 4, then by version 5."""
     began: float = field(default_factory=time.monotonic)
+    """The start of the stream."""
     said_alive: float = field(default_factory=time.monotonic)
-    """When it last said that it goes on."""
+    """The time of the last `alive` message."""
     starved_s: float = 0.0
+    """As in `Usage`."""
     environments_s: float = 0.0
+    """As in `Usage`."""
     idle_since: float | None = None
-    """When the sampler last saw that all episodes wait for their environments, or None if they do not."""
+    """The time since which all episodes have waited for their environments, or None."""
 
     def count_idle_time(self, is_idle: bool) -> None:
-        """Add the time since the last call where all episodes waited then. is_idle: whether all do now."""
+        """Add the time since the last call to `environments_s`, if all episodes waited. is_idle: whether all wait."""
         now = time.monotonic()
         if self.idle_since is not None:
             self.environments_s += now - self.idle_since
         self.idle_since = now if is_idle else None
 
     def usage(self, runner: EpisodeRunner | None) -> Usage:
-        """Return how it has spent its time so far, with the faults of the runner's environments."""
+        """Return the usage so far, with the faults of the runner's environments."""
         faults = runner.faults if runner is not None else EnvironmentFaults()
         return Usage(time.monotonic() - self.began, self.starved_s, self.environments_s, faults)
 
 
 @dataclass
 class SamplerChild:
-    """The engine and what it is to do."""
+    """The engine, its work, and the weights that it has or will load."""
 
     connection: Connection
     outbox: Outbox
     engine: Any
     load_weights: Callable[[Path, int], None]
-    """Have the engine load the weights in a folder, under their version."""
+    """A function that makes the engine load the weights of a version from a folder."""
     name: str = ""
-    """The sampler's."""
+    """The name of the sampler."""
     runner: EpisodeRunner | None = None
-    """Plays episodes, where it samples those."""
+    """Plays episodes; None if the sampler plays none."""
     version: int = 0
-    """The version of the weights that it samples with."""
+    """The version of the loaded weights."""
     waiting: deque[Request] = field(default_factory=deque)
-    """Requests that are not begun."""
+    """Requests that have not begun."""
     episodes: OpenEpisodes | None = field(init=False)
-    """The episodes of the background that are not over."""
+    """The unfinished episodes of the background; None if the sampler plays none."""
     arrived: tuple[Path, int] | None = None
-    """Weights that are not loaded yet, and their version."""
+    """The folder and version of weights that are not loaded yet."""
     has_streamed: bool = False
-    """Whether a stream has been asked for, which has a usage of its own."""
+    """Whether there was a stream, which reports its usage itself."""
     held: Path | None = None
-    """The folder of weights that a server needs for when it is started again."""
+    """The folder of weights that a server would need after a restart."""
 
     def __post_init__(self) -> None:
         self.episodes = None if self.runner is None else OpenEpisodes(self.runner)
 
     def serve(self) -> None:
-        """Answer messages until the trainer is done, and close the environments that are open then."""
+        """Process messages until the trainer sends `close`, and then close all open environments."""
         try:
             self._answer_messages()
         finally:
@@ -228,6 +234,7 @@ class SamplerChild:
                 self.episodes.abandon()
 
     def _answer_messages(self) -> None:
+        """Process messages until the trainer sends `close`."""
         while True:
             kind, *arguments = self.connection.recv()
             if kind == "close":
@@ -235,26 +242,49 @@ class SamplerChild:
             if kind == "stream":
                 self._run_stream(*arguments)
             elif kind == "weights":
-                self._load(*arguments)
+                with self._signs_of_life():
+                    self._load(*arguments)
                 self.outbox.send("answer", None)
             elif kind in ("requests", "episodes"):
                 self._keep(kind, *arguments)
             elif kind == "call":
                 method, *rest = arguments
-                # Only `run`, which plays episodes to their end, is not a method of the engine's.
+                # `run`, which plays episodes, is a method of the runner; all others are methods of the engine.
                 called = self.runner if method == "run" else self.engine
                 began = time.monotonic()
-                answer = getattr(called, method)(*rest)
+                with self._signs_of_life():
+                    answer = getattr(called, method)(*rest)
                 if self.runner is not None and method == "run" and not self.has_streamed:
                     took = time.monotonic() - began
                     usage = Usage(took, 0.0, took * self.runner.waited_share, self.runner.faults)
                     self.outbox.send("loaded", self.version, usage)
                 self.outbox.send("answer", answer)
             else:
-                raise ValueError(f"no message outside a stream: {kind}")
+                raise ValueError(f"unexpected message outside of a stream: {kind}")
+
+    @contextmanager
+    def _signs_of_life(self) -> Iterator[None]:
+        """Send `alive` every ALIVE_EVERY_S seconds within the context, like a stream does.
+
+        So the trainer can distinguish a long evaluation from a stopped process or a lost node. An engine that blocks
+        within the call is not noticed.
+        """
+        is_done = threading.Event()
+
+        def send() -> None:
+            while not is_done.wait(ALIVE_EVERY_S):
+                self.outbox.send("alive")
+
+        sending = threading.Thread(target=send, name="truegold-signs-of-life", daemon=True)
+        sending.start()
+        try:
+            yield
+        finally:
+            is_done.set()
+            sending.join()
 
     def _keep(self, kind: str, samples: Iterable[Any], seeded_by: Sequence[object] = ()) -> None:
-        """Keep what is to be sampled in a stream: requests, or episodes with their keys."""
+        """Store requests, or episodes with their keys, for sampling in a stream."""
         if kind == "requests":
             self.waiting.extend(samples)
             return
@@ -263,6 +293,7 @@ class SamplerChild:
             self.episodes.open(key, episode, seeded_by)
 
     def _load(self, folder: Path, version: int) -> None:
+        """Load weights, and release folders that are not needed any more."""
         self.load_weights(folder, version)
         done = folder
         if isinstance(self.engine, ServerRollouts):
@@ -272,7 +303,7 @@ class SamplerChild:
         self.version = version
 
     def _run_stream(self, sampling: SamplingParams, in_flight: bool) -> None:
-        """Sample until it is to pause, and everything begun is done."""
+        """Sample until `pause` arrives and all running samples are finished."""
         stream, self.has_streamed = _Stream(in_flight), True
         for request, completion in self.engine.stream(partial(self._take, stream), sampling):
             versions = _versions(stream.spans.pop(request.sample), completion)
@@ -284,7 +315,7 @@ class SamplerChild:
         self.outbox.send("paused", stream.usage(self.runner))
 
     def _take(self, stream: _Stream, count: int) -> list[Request] | None:
-        """Return what is sampled next, at most `count` requests, or None if the stream is to pause (`TakeRequests`)."""
+        """Return at most `count` requests to sample next, or None to end the stream (`TakeRequests`)."""
         if not (stream.spans or self.waiting or self.episodes or self.arrived or stream.is_pausing):
             began = time.monotonic()
             self.connection.poll(None)
@@ -298,7 +329,7 @@ class SamplerChild:
         if stream.is_pausing:
             return None
         if self.arrived is not None:
-            # They are loaded when everything begun is done.
+            # No new requests until running ones are finished and the weights are loaded.
             return []
         requests = self._next_requests(count)
         stream.spans |= {request.sample: [(0, self.version)] for request in requests}
@@ -306,24 +337,24 @@ class SamplerChild:
         return requests
 
     def _receive(self, stream: _Stream) -> None:
-        """Read the messages that have arrived in a stream."""
+        """Process the messages that have arrived during a stream."""
         while self.connection.poll():
             kind, *arguments = self.connection.recv()
             if kind in ("requests", "episodes"):
                 self._keep(kind, *arguments)
             elif kind == "weights":
                 if self.arrived is not None:
-                    # Newer ones have overtaken them.
+                    # These weights were not loaded and are replaced by newer ones.
                     release_weights(self.arrived[0], self.name)
                 self.arrived = (arguments[0], arguments[1])
             elif kind == "pause":
                 stream.is_pausing = True
             elif kind == "close":
-                # As where the trainer has gone: the samples in progress are not wanted any more.
+                # Like the end of the trainer: running samples are not needed any more.
                 raise EOFError
 
     def _load_arrived(self, stream: _Stream, folder: Path, version: int) -> None:
-        """Load weights that have arrived in a stream, and note how many tokens were sampled before them."""
+        """Load weights that arrived during a stream, and record the number of tokens of each running request so far."""
         self._load(folder, version)
         self.arrived = None
         self.outbox.send("loaded", version, stream.usage(self.runner))
@@ -332,7 +363,7 @@ class SamplerChild:
             spans.append((lengths.get(sample, 0), version))
 
     def _next_requests(self, count: int) -> list[Request]:
-        """Return requests that wait, or the next turns of episodes, and send the episodes that have ended."""
+        """Return waiting requests or the next turns of episodes, and send finished episodes to the trainer."""
         if self.episodes is None:
             return [self.waiting.popleft() for _ in range(min(count, len(self.waiting)))]
         requests = self.episodes.take_requests(count)
@@ -343,7 +374,7 @@ class SamplerChild:
 
 
 def _load_engine(setup: SamplerSetup) -> tuple[Any, Callable[[Path, int], None]]:
-    """Return the engine, and the function that has it load weights."""
+    """Return the engine, and a function that makes it load the weights of a version from a folder."""
     if isinstance(setup.engine, ServerEngineConfig):
         server = ServerRollouts(setup.engine)
         return server, server.load
@@ -354,7 +385,7 @@ def _load_engine(setup: SamplerSetup) -> tuple[Any, Callable[[Path, int], None]]
 
 
 def _make_runner(setup: SamplerSetup, engine: Any) -> EpisodeRunner | None:
-    """Return what plays episodes, where the sampler is to."""
+    """Return the runner of episodes, or None if the sampler plays none."""
     if setup.turns is None:
         return None
     from truegold.pipeline.engines.chat import load_encoder
@@ -364,7 +395,7 @@ def _make_runner(setup: SamplerSetup, engine: Any) -> EpisodeRunner | None:
 
 
 def _versions(spans: list[tuple[int, int]], completion: Completion) -> Versions:
-    """Return the stretches of a completion, by its spans (`_Stream.spans`).
+    """Return the versions of a completion with their numbers of tokens, from its spans (`_Stream.spans`).
 
     [(0, 4), (120, 5)] and 200 tokens -> ((4, 120), (5, 80))
     """

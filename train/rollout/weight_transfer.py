@@ -1,9 +1,12 @@
-"""Hands the trainer's weights to engines elsewhere: as safetensors files in a folder that both sides see.
+"""Transfer of the trainer's weights to other processes, as safetensors files in a folder that both sides can read.
 
-Samplers read them and say so; the last one removes them. The pool of samplers is a reader too, which keeps the newest
-for those that are started again. A running vLLM server is told to load them (`ServerRollouts`). Start it with
-`VLLM_SERVER_DEV_MODE=1 vllm serve MODEL --logprobs-mode processed_logprobs --generation-config vllm`; in that mode it
-takes the call that reloads weights, so that only the trainer may be able to reach it.
+Each reader, a sampler, marks in the folder that it has read the weights; the last one removes the folder. The pool of
+samplers is a reader too, and keeps the newest weights for restarted samplers. A running vLLM server is told to load the
+weights (`ServerRollouts`). Start it with
+
+    VLLM_SERVER_DEV_MODE=1 vllm serve MODEL --logprobs-mode processed_logprobs --generation-config vllm
+
+In this mode the server accepts calls that load weights, so only the trainer should be able to reach it.
 """
 
 from __future__ import annotations
@@ -30,61 +33,64 @@ from truegold.verifiers import ConfigError
 
 
 class ServerRollouts(ServerEngine):
-    """The servers of `config`, which take weights. Raises ConfigError if `weights_dir` is not set.
+    """The servers of `config`, with new weights of a training. Raises ConfigError if `weights_dir` is not set.
 
-    A server that is started again has the weights of its start: it gets those in training before it samples. What it
-    has sampled before that is seen (`_WeightKeeper.is_prepared`) is thrown away, and sampled again.
+    A restarted server has its first weights again, and gets the current ones before it samples. Completions that it
+    sampled before the restart was noticed (`_WeightKeeper.is_prepared`) are discarded and sampled again.
     """
 
     def __init__(self, config: ServerEngineConfig) -> None:
         if config.weights_dir is None:
             raise ConfigError(
-                "train.engine.weights_dir is not set.", "Name a folder that the trainer and the servers all see."
+                "train.engine.weights_dir is not set.", "Set it to a folder that the trainer and all servers can read."
             )
         self._keeper = _WeightKeeper()
         super().__init__(config, preparation=self._keeper)
-        # What an earlier run left in the server's prefix cache is of other weights.
+        # A cache salt of this run, because the server's prefix cache may have entries of other weights.
         self._run_id = uuid.uuid4().hex
         self._version = 0
         self._times_forgotten = 0
         self._salt()
 
     def load(self, folder: Path, version: int) -> None:
-        """Have the servers load the weights in a folder, which stays as it is until the next call. Nothing else is
-        sampled meanwhile."""
+        """Make the servers load the weights in a folder, which must not change until the next call.
+
+        Nothing is sampled meanwhile.
+        """
         self._keeper.folder = folder
         self._loop.run(self._pool.prepare_again(self._keeper))
         self._version = version
         self._salt()
 
     def forget_prefixes(self) -> None:
-        """Make every cached prefix unreachable, no matter which weights computed it."""
+        """Make the servers ignore all cached prefixes."""
         self._times_forgotten += 1
         self._salt()
 
     def head_logits(self, hidden: Tensor) -> Tensor | None:
-        """Return None: a server does not show its output head."""
+        """Return None, because a server does not show its output head."""
         return None
 
     def vectors(self) -> dict[str, Tensor]:
-        """Return nothing: a server does not show its weights."""
+        """Return an empty dict, because a server does not show its weights."""
         return {}
 
     def _salt(self) -> None:
+        """Set the salt of the servers' prefix cache, so that entries of other weights are not used."""
         self._extra_body = {"cache_salt": f"{self._run_id}-{self._version}-{self._times_forgotten}"}
 
 
 class _WeightKeeper:
-    """Sees to it that servers sample with the weights in training, as `Preparation` says."""
+    """The `Preparation` of servers: it makes each server load the current weights before it samples."""
 
     def __init__(self) -> None:
         self.folder: Path | None = None
-        """The folder of the weights in training; None before the first."""
+        """The folder of the current weights; None before the first ones."""
         self._instances: dict[Server, str | None] = {}
-        """The start of each server that has them."""
+        """The id of the process of each server that has loaded the current weights."""
 
     async def prepare(self, server: Server) -> None:
-        """Have a server load the weights."""
+        """Make a server load the current weights. Raises Failure if the server is restarted meanwhile."""
         loaded, instance = None, await server.look_up_instance()
         while loaded != self.folder:
             loaded = self.folder
@@ -95,25 +101,27 @@ class _WeightKeeper:
         self._instances[server] = instance
 
     async def is_prepared(self, server: Server) -> bool:
-        """Return whether a server is the one that has loaded them."""
+        """Return whether a server has not been restarted since it loaded the current weights."""
         return await server.look_up_instance() == self._instances[server]
 
 
 SHARD_BYTES = 4 * 2**30
-"""Weights are written in files of about this many bytes, so that no more is held in memory."""
+"""The approximate size in bytes of a file of weights, which is also the size of the copy in memory."""
 SHARED_MEMORY = Path("/dev/shm")
-"""The folder that weights pass through, if there is one: they touch no disk."""
+"""The parent of the folder of weights if it exists, so that weights are not written to a disk."""
 PREFIX = "truegold-weights-"
-"""The prefix of the folders that weights pass through."""
+"""The prefix of the names of folders of weights."""
 CLAIM_S = 60.0
-"""Seconds in which a new folder that is not held yet is left to the process that has just made it."""
+"""The age in seconds below which an unlocked folder is not removed, because its process may be about to lock it."""
 READER = "reader-"
-"""The prefix of files next to the weights that stand for readers which have not read them yet."""
+"""The prefix of empty files in a folder of weights, one for each reader that has not read the weights yet."""
 
 
 def claim_folder() -> tuple[Path, int]:
-    """Return a new folder for weights and the descriptor that holds it until this process ends. What a training that
-    was killed has left in memory goes."""
+    """Return a new folder for weights, and a file descriptor that locks it until this process ends.
+
+    Folders of killed trainings are removed.
+    """
     parent = SHARED_MEMORY if SHARED_MEMORY.is_dir() else Path(tempfile.gettempdir())
     for earlier in parent.glob(f"{PREFIX}*"):
         _remove_abandoned(earlier)
@@ -124,7 +132,7 @@ def claim_folder() -> tuple[Path, int]:
 
 
 def _remove_abandoned(folder: Path) -> None:
-    """Remove a folder that no process holds."""
+    """Remove a folder of weights if no process has locked it."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError:
@@ -134,16 +142,16 @@ def _remove_abandoned(folder: Path) -> None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(folder, ignore_errors=True)
     except BlockingIOError:
-        # Its training goes on.
+        # Its training is running.
         pass
     finally:
         os.close(descriptor)
 
 
 def write_weights(named_tensors: Iterator[tuple[str, Tensor]], folder: Path, readers: Iterable[str] = ()) -> None:
-    """Write tensors by their names into a new folder, as safetensors files of about `SHARD_BYTES` each.
+    """Write named tensors into a new folder, as safetensors files of about `SHARD_BYTES` each.
 
-    readers: those who will read them and say so (`release_weights`).
+    readers: the names of the readers, which will call `release_weights`.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -166,7 +174,7 @@ def write_weights(named_tensors: Iterator[tuple[str, Tensor]], folder: Path, rea
 
 
 def read_weights(folder: Path) -> Iterator[tuple[str, Tensor]]:
-    """Yield the tensors that `write_weights` has written."""
+    """Yield the names and tensors that `write_weights` wrote into a folder."""
     for path in sorted(folder.glob("*.safetensors")):
         with safe_open(str(path), framework="pt") as shard:
             for name in shard.keys():  # noqa: SIM118
@@ -174,12 +182,12 @@ def read_weights(folder: Path) -> Iterator[tuple[str, Tensor]]:
 
 
 def hold_weights(folder: Path, reader: str) -> None:
-    """Say that a reader needs a folder of weights, until it says that it is done (`release_weights`)."""
+    """Mark a folder of weights as needed by a reader, until the reader calls `release_weights`."""
     (folder / f"{READER}{reader}").touch()
 
 
 def release_weights(folder: Path, reader: str) -> None:
-    """Say that a reader is done with a folder of weights, which goes where it was the last."""
+    """Mark a folder of weights as read by a reader, and remove the folder if this was the last reader."""
     (folder / f"{READER}{reader}").unlink(missing_ok=True)
     if not any(folder.glob(f"{READER}*")):
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,1 +1,1 @@
-"""Dialogues with an environment: many turns, each in the context that the model really saw."""
+"""Dialogues with an environment, in which each turn is trained on in the context that it was sampled in."""

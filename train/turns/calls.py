@@ -1,17 +1,16 @@
-"""Runs many calls of environments at once. Each has a deadline, and none can delay the others.
+"""Concurrent calls of environments. Each call has a deadline, and no call can delay another one.
 
     calls = EnvironmentCalls(deadline_s=30)
     calls.start("episode 7", environment.step, completion)
     calls.take_answers(wait_s=1.0)     [Answer("episode 7", value=Reply(...))], or [] if no call has ended yet
 
-A plain function runs in a thread, and a coroutine on one event loop.
+Plain functions run in threads, coroutines on an event loop.
 
-- A function that waits keeps its thread busy. If other calls are queued, another thread (a stand-in) is started for
-  them.
-- A function that never returns cannot be ended. Its thread is given up; as a daemon it dies with the process.
-- A coroutine that blocks the event loop blocks all coroutines. The loop is given up, and later coroutines run on a new
+- A function that waits occupies its thread. If other calls are queued, another thread (a stand-in) is started.
+- A function that never returns cannot be ended. Its thread is abandoned; it is a daemon and dies with the process.
+- A coroutine that blocks the event loop blocks all coroutines. The loop is abandoned, and later coroutines run on a new
   one.
-- The event loop goes on after any error of a coroutine, since other coroutines run there too.
+- The event loop continues after any error of a coroutine, because other coroutines run there too.
 """
 
 from __future__ import annotations
@@ -29,25 +28,26 @@ from typing import Any
 from truegold.verifiers import SetupError, TruegoldError
 
 THREADS = 16
-"""Threads that call environments. An environment seldom computes; most of the time it waits for something."""
+"""The number of threads that call environments. Environments rarely compute and mostly wait."""
 STAND_IN_S = 0.1
-"""After this many seconds a call counts as waiting, and its thread gets a stand-in if other calls are queued."""
+"""Seconds after which a call counts as waiting. Its thread then gets a stand-in if other calls are queued."""
 GATHER_S = 0.0005
-"""Answers within this many seconds of each other are returned together."""
+"""Answers within this number of seconds of each other are returned together."""
 BLOCKED_S = 1.0
-"""An event loop that has not answered for this many seconds is blocked by a coroutine."""
+"""Seconds without a response after which an event loop counts as blocked by a coroutine."""
 MOST_THREADS = 512
-"""The most threads with stand-ins, without those that were given up."""
+"""The largest number of threads, stand-ins included, abandoned ones not."""
 MOST_ALIVE = 4096
-"""The most threads, with those that were given up. Stops a long run with hanging environments from using up the
-machine's threads."""
+"""The largest number of threads, abandoned ones included. It keeps a long run with hanging environments from using up
+the machine's threads."""
 THREAD_NAME = "truegold-environments"
+"""The name of all threads of environments."""
 LONGEST_ERROR = 500
-"""Characters of an error's text that are kept: an environment may raise a whole page."""
+"""The largest number of characters of an error that are kept."""
 
 
 class AnswerError(TypeError):
-    """The answer of an environment cannot be used; the message says why."""
+    """An invalid answer of an environment. The message names the reason."""
 
 
 @dataclass(frozen=True)
@@ -55,39 +55,40 @@ class Answer:
     """The value or the error of one call."""
 
     key: Hashable
-    """The call's, as it was started with."""
+    """The key with which the call was started."""
     value: Any = None
-    """The value that the call has returned, or None if there is an `error`."""
+    """The return value of the call, or None if there is an `error`."""
     error: str | None = None
-    """The error that the call has raised, such as "ValueError: no such tool", or "no answer within 30 s"."""
+    """The error of the call, such as "ValueError: no such tool" or "no answer within 30 s"."""
     is_late: bool = False
-    """Whether its deadline has passed."""
+    """Whether the call missed its deadline."""
 
 
 @dataclass
 class _Call:
-    """A call from its start until it is answered and its thread is free."""
+    """A call, from its start until it has an answer and its thread is free."""
 
     key: Hashable
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     read: Callable[[Any], Any]
+    """A function from the return value to the value of the answer."""
     started: float | None = None
-    """When a thread took it from the queue, by `time.monotonic`; None while it is queued."""
+    """The time when a thread took the call from the queue, by `time.monotonic`; None while it is queued."""
     is_over: bool = False
-    """Whether the answer was returned. A later one is dropped."""
+    """Whether an answer was returned. A later one is dropped."""
     has_stand_in: bool = False
-    """Whether a stand-in was started. The call's own thread then ends when it returns."""
+    """Whether a stand-in was started. The thread of the call then ends when the function returns."""
     has_returned: bool = False
-    """Whether its thread has come back from the function."""
+    """Whether the function has returned."""
     is_lost: bool = False
-    """Whether its thread was given up."""
+    """Whether the thread of the call was abandoned."""
     future: Any = None
     """The future of a coroutine, to cancel it. None for a plain function."""
 
 
 class EnvironmentCalls:
-    """Starts calls and returns their answers in the order in which they end. Used from one thread."""
+    """Starts calls and returns their answers, in the order in which they end. Use it from one thread only."""
 
     def __init__(self, deadline_s: float, threads: int = THREADS) -> None:
         self._deadline_s = deadline_s
@@ -95,27 +96,27 @@ class EnvironmentCalls:
         self._answers: queue.SimpleQueue[tuple[_Call, Answer]] = queue.SimpleQueue()
         self._running: dict[Hashable, _Call] = {}
         self._threads = 0
-        """The number of threads, without those that were given up."""
+        """The number of threads, without abandoned ones."""
         self._threads_lock = threading.Lock()
-        """Guards `_threads`, and the notes of calls about their threads."""
+        """Protects `_threads` and the fields of calls about their threads."""
         self._is_closed = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
-        """The event loop of new coroutines, made for the first one."""
+        """The event loop of new coroutines, created for the first one."""
         self._loops: list[asyncio.AbstractEventLoop] = []
-        """All event loops, with those that were given up."""
+        """All event loops, abandoned ones included."""
         self._loop_lock = threading.Lock()
-        """Guards `_loop`, which several threads may need at once for the first time."""
+        """Protects `_loop`, which several threads may create."""
         self._beat_asked: float | None = None
-        """When the event loop was asked for a sign of life; None once it has given it."""
+        """The time of a call on the event loop that has not run yet, or None. It shows whether the loop is blocked."""
         self.lost_threads = 0
-        """Threads that were given up because a function did not return, or a coroutine blocked their event loop."""
+        """The number of abandoned threads: a function did not return, or a coroutine blocked their event loop."""
         with self._threads_lock:
             if sum(self._start_thread() for _ in range(threads)) == 0:
                 raise self._no_thread_error()
 
     @property
     def pending(self) -> int:
-        """How many calls have no answer yet."""
+        """The number of calls without an answer."""
         return len(self._running)
 
     def start(
@@ -125,20 +126,20 @@ class EnvironmentCalls:
         *arguments: Any,
         read: Callable[[Any], Any] = lambda value: value,
     ) -> None:
-        """Start a call; its answer has this key.
+        """Start a call of a function or coroutine. Its answer has the key `key`.
 
-        read: makes the answer's value from what the function returns; of a coroutine, from its result. It runs within
-        the call, with its deadline, since it may enter the environment author's code.
+        read: a function from the result to the value of the answer. It runs within the call and its deadline, because
+        it may run code of the environment.
         """
         call = _Call(key, function, arguments, read)
         self._running[key] = call
         self._waiting.put(call)
 
     def take_answers(self, wait_s: float = 0.0) -> list[Answer]:
-        """Return the answers of calls that have ended since the last call, or whose deadline has passed.
+        """Return the answers of calls that have ended or missed their deadline since the last call of this method.
 
-        wait_s: how long to wait for a first answer; answers within `GATHER_S` after it are returned too. Raises
-        SetupError if calls that never returned hold all threads.
+        wait_s: seconds to wait for a first answer. Answers within `GATHER_S` after it are returned too. Raises
+        SetupError if no thread is left because calls never returned.
         """
         answers = self._take_ended(wait_s)
         now = time.monotonic()
@@ -159,7 +160,7 @@ class EnvironmentCalls:
         return answers
 
     def _take_ended(self, wait_s: float) -> list[Answer]:
-        """Return the answers of calls that have ended since the last time."""
+        """Return the answers of calls that have ended since the last call of this method."""
         answers: list[Answer] = []
         until = time.monotonic() + wait_s
         while True:
@@ -176,17 +177,17 @@ class EnvironmentCalls:
         return answers
 
     def close(self) -> None:
-        """End the threads that are free and the event loops."""
+        """End free threads and all event loops."""
         self._is_closed.set()
         for _ in range(self._threads):
             self._waiting.put(None)
         for loop in self._loops:
-            # A loop that has closed needs no end.
+            # A closed loop raises RuntimeError.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(loop.stop)
 
     def _give_up(self, call: _Call) -> None:
-        """Give up the thread of a call that does not return, and start another one unless it has a stand-in."""
+        """Abandon the thread of a call that does not return, and start another thread unless it has a stand-in."""
         with self._threads_lock:
             if call.has_returned:
                 return
@@ -198,7 +199,7 @@ class EnvironmentCalls:
             call.has_stand_in = True
 
     def _stand_in(self, now: float) -> None:
-        """Start stand-ins for waiting threads, at most as many as calls in the queue."""
+        """Start stand-ins for waiting threads, at most one for each queued call."""
         with self._threads_lock:
             queued = min(self._waiting.qsize(), MOST_THREADS - self._threads)
             if queued <= 0:
@@ -210,13 +211,14 @@ class EnvironmentCalls:
                     queued -= 1
 
     def _no_thread_error(self) -> SetupError:
+        """Return the error if no further thread can be started."""
         return SetupError(
-            f"There is no thread left for calls of environments; {self.lost_threads:,} calls have never returned.",
-            "Give whatever an environment waits for a time limit of its own.",
+            f"There is no thread left for calls of environments: {self.lost_threads:,} calls have never returned.",
+            "Set a timeout for each operation on which the environment waits.",
         )
 
     def _check_loop(self, now: float) -> None:
-        """Give up an event loop that a coroutine blocks, so that later coroutines run on another one."""
+        """Abandon the event loop if a coroutine blocks it, so that later coroutines run on a new one."""
         with self._loop_lock:
             if self._loop is None or self._loop.is_closed():
                 return
@@ -228,11 +230,11 @@ class EnvironmentCalls:
                 self.lost_threads += 1
 
     def _beat(self) -> None:
-        """Give a sign of life; runs on the event loop."""
+        """Show that the event loop, on which this runs, is not blocked."""
         self._beat_asked = None
 
     def _end(self, call: _Call, answer: Answer) -> Answer:
-        """Return the answer of a call, which is pending no more."""
+        """Mark a call as answered, and return its answer."""
         call.is_over = True
         del self._running[call.key]
         return answer
@@ -244,13 +246,13 @@ class EnvironmentCalls:
         try:
             threading.Thread(target=self._work, name=THREAD_NAME, daemon=True).start()
         except RuntimeError:
-            # The machine may allow fewer.
+            # The machine does not allow more threads.
             return False
         self._threads += 1
         return True
 
     def _work(self) -> None:
-        """Run calls of the queue one after the other, until a stand-in has taken over or the queue is closed."""
+        """Run queued calls one after another, until a stand-in replaces this thread or the queue is closed."""
         while (call := self._waiting.get()) is not None:
             call.started = time.monotonic()
             try:
@@ -260,7 +262,7 @@ class EnvironmentCalls:
                 else:
                     self._answers.put((call, Answer(call.key, call.read(value))))
             except BaseException as error:
-                # An environment that ends its thread, by sys.exit or otherwise, would leave its call unanswered.
+                # BaseException, because an environment may call sys.exit.
                 self._answers.put((call, Answer(call.key, error=describe_error(error))))
             with self._threads_lock:
                 call.has_returned = True
@@ -270,7 +272,7 @@ class EnvironmentCalls:
                 return
 
     def _await(self, call: _Call, awaitable: Awaitable[Any]) -> None:
-        """Hand a coroutine to the event loop."""
+        """Run a coroutine on the event loop, and queue its answer when it ends."""
 
         async def run() -> None:
             try:
@@ -280,13 +282,13 @@ class EnvironmentCalls:
             self._answers.put((call, answer))
 
         if self._is_closed.is_set():
-            # No call waits for the answer any more, and the event loop has ended; the coroutine still has to clean up.
+            # The event loops have ended. The coroutine still runs, so that it can clean up; its answer is not used.
             asyncio.run(run())
         else:
             call.future = asyncio.run_coroutine_threadsafe(run(), self._event_loop())
 
     def _event_loop(self) -> asyncio.AbstractEventLoop:
-        """Return the event loop of new coroutines. Make one if there is none or the last one has closed."""
+        """Return the event loop of new coroutines. Create one if there is none or the last one was closed."""
         with self._loop_lock:
             if self._loop is None or self._loop.is_closed():
                 self._loop = asyncio.new_event_loop()
@@ -297,22 +299,22 @@ class EnvironmentCalls:
 
 
 def _run_loop(loop: asyncio.AbstractEventLoop, is_closed: threading.Event) -> None:
-    """Run an event loop until its calls are closed."""
+    """Run an event loop until `is_closed` is set."""
     while not (is_closed.is_set() or loop.is_closed()):
-        # A coroutine that raises SystemExit or KeyboardInterrupt ends `run_forever`, and so does one that stops the
-        # loop; all others still have to be run.
+        # Restarted after a coroutine has ended `run_forever` by SystemExit, KeyboardInterrupt or by stopping the loop,
+        # because other coroutines are still running.
         with suppress(BaseException):
             loop.run_forever()
     loop.close()
 
 
 def describe_error(error: BaseException) -> str:
-    """Return an error as one line that can be written anywhere, such as "ValueError: no such tool"."""
+    """Return an error as one line of valid UTF-8: "ValueError: no such tool"."""
     try:
         text = " ".join(str(error).split())[:LONGEST_ERROR].encode("utf-8", "backslashreplace").decode()
     except BaseException:
         text = "its message cannot be read"
     if isinstance(error, AnswerError | TruegoldError):
-        # These messages are truegold's own, and need no kind in front.
+        # Messages of truegold are complete without the name of the exception.
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,13 +1,15 @@
-"""The tokens of an episode, or of a recorded dialogue, as the model saw them: one segment as long as each prompt
-extends what is held, another where it does not.
+"""The tokens of an episode or a recorded dialogue, in segments that the model saw exactly as they are trained on.
 
-    held       <user> 2+2? <assistant> <think> hm </think> 4 <end>
-    rendered   <user> 2+2? <assistant> 4 <end> <user> sure? <assistant>        the template drops earlier thinking
+As long as the prompt of each turn begins with all tokens so far, turns are in one segment. Otherwise a new segment
+begins:
 
-The second turn was sampled after the rendered tokens, so that it is trained after them, in a segment of its own. In one
-sequence after the held tokens, as if nothing had been dropped, its log-probabilities would belong to a context that
-the model never saw. The same holds where the text is the same and only its tokens differ, since the tokenizer may cut a
-text into other tokens than were sampled (re-tokenization drift). That is counted apart.
+    tokens so far    <user> 2+2? <assistant> <think> hm </think> 4 <end>
+    next prompt      <user> 2+2? <assistant> 4 <end> <user> sure? <assistant>      the template drops earlier thinking
+
+The second turn was sampled after the next prompt, so it is trained on in a new segment after this prompt. After the
+tokens so far, its log-probabilities would belong to a context that the model never saw. A new segment also begins if
+the prompt has the same text but other tokens, because the tokenizer splits a text into other tokens than the sampled
+ones (re-tokenization drift). This case is counted separately.
 """
 
 from __future__ import annotations
@@ -24,48 +26,55 @@ from truegold.train.turns.environment import Message, check_messages
 from truegold.train.turns.template import TurnTemplate, describe_action
 
 Break = Literal["edited", "escaped", "drifted", "scored"]
-"""Why a segment ended before the episode: the template has changed what was before, special tokens that the model has
-spelled were made plain text, the same text has other tokens, or turns are scored one by one."""
+"""The reason why a segment ended before the episode.
+
+    edited    the template changed the text of earlier turns
+    escaped   special tokens that the model wrote as text were replaced by plain text
+    drifted   the same text has other tokens
+    scored    each turn has a separate segment, because turns have separate scores
+"""
 
 DRIFT_TOKENS = 8
-"""Tokens of an example of drift."""
+"""The number of tokens in an example of drift."""
 
 
 @dataclass
 class SegmentTokens:
-    """A segment while it grows."""
+    """A segment to which turns are added. The fields are as in `Segment`."""
 
     prompt_ids: tuple[int, ...]
     turn: int
-    """The turn that it begins with."""
+    """The number of the segment's first turn."""
     output_ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
+    """The log-probability (nats) of each output token, 0 for tokens that were not sampled."""
     sampled: list[bool] = field(default_factory=list)
+    """Whether the policy sampled each output token."""
     versions: list[tuple[int, int]] = field(default_factory=list)
-    """The stretches that were sampled, as in `Versions`."""
+    """Versions of the weights with their numbers of sampled tokens, as in `Versions`."""
     is_truncated: bool = False
-    """Whether its last turn was cut."""
+    """Whether the last turn was cut at max_tokens."""
     is_escaped: bool = False
-    """Whether a turn of it has spelled special tokens, which were made plain text."""
+    """Whether the model wrote special tokens as text in a turn, which were replaced by plain text."""
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """All tokens, as the model saw them."""
+        """All token ids, of prompt and output."""
         return (*self.prompt_ids, *self.output_ids)
 
     @property
     def version(self) -> int:
-        """The oldest version that sampled any of it."""
+        """The oldest version that sampled tokens of the segment."""
         return min((version for version, _ in self.versions), default=0)
 
     def add_versions(self, versions: Versions) -> None:
-        """Add stretches of tokens that were sampled; neighbours of one version become one stretch."""
+        """Add the versions of further sampled tokens. Adjacent pairs of one version are merged."""
         for version, tokens in versions:
             before = self.versions.pop()[1] if self.versions and self.versions[-1][0] == version else 0
             self.versions.append((version, before + tokens))
 
     def add(self, ids: Sequence[int], logprobs: Sequence[float] = (), *, sampled: bool) -> None:
-        """Add tokens at the end; without log-probabilities they have 0, which stands for none."""
+        """Append tokens. Without log-probabilities, these are 0."""
         self.output_ids += ids
         self.logprobs += logprobs or [0.0] * len(ids)
         self.sampled += [sampled] * len(ids)
@@ -73,8 +82,8 @@ class SegmentTokens:
     def to_segment(self, temperature: float) -> Segment:
         """Return the training record, without reward and group.
 
-        What follows the last sampled token trains nothing, and may be too long for the model where the episode ended
-        by it.
+        Tokens after the last sampled one are removed. They are not trained on, and may be too long for the model if the
+        episode ended for this reason.
         """
         length = max((end for end, is_sampled in enumerate(self.sampled, 1) if is_sampled), default=0)
         sampled = tuple(self.sampled[:length])
@@ -93,17 +102,18 @@ class SegmentTokens:
 
 @dataclass(frozen=True)
 class Drift:
-    """A place where the tokenizer makes other tokens of the same text than were sampled."""
+    """A place where the tokenizer splits a text into other tokens than the sampled ones."""
 
     turn: int
+    """The number of the turn whose prompt differs."""
     held: tuple[int, ...]
-    """The first tokens that differ, as the model has sampled them."""
+    """The sampled tokens from the first difference on."""
     rendered: tuple[int, ...]
-    """The tokens of the same stretch in the template's text."""
+    """The tokens of the rendered prompt from the first difference on."""
 
 
 class Dialogue:
-    """One episode's messages and tokens."""
+    """The messages and tokens of one episode."""
 
     def __init__(
         self,
@@ -113,23 +123,27 @@ class Dialogue:
         *,
         turns_apart: bool = False,
     ) -> None:
-        """edit: makes a prompt's messages of all messages so far. turns_apart: whether each turn has a segment of its
-        own, because turns are scored one by one."""
+        """Begin with the messages before the model's first turn.
+
+        edit: a function from all messages so far to the messages of a prompt. turns_apart: whether each turn gets a
+        separate segment, because turns have separate scores.
+        """
         self._template = template
         self._edit = edit
         self._turns_apart = turns_apart
         self.messages: list[Message] = list(messages)
         self.segments: list[SegmentTokens] = []
         self.breaks: list[Break] = []
-        """Why each segment but the last ended."""
+        """The reason for the end of each segment except the last."""
         self.drifts: list[Drift] = []
+        """An example of each drift."""
         self.turns = 0
+        """The number of the model's turns so far."""
 
     def prompt(self) -> tuple[int, ...]:
-        """Return the ids that the next turn is sampled after, as the template makes them of the messages so far.
+        """Return the token ids of the next turn's prompt, rendered from the messages so far. Call it once per turn.
 
-        The last segment is extended by them where they begin with all its tokens, else a new one is opened. So it is
-        to be called once a turn.
+        If they begin with all tokens of the last segment, this segment is extended. Otherwise a new one begins.
         """
         ids = self._template.encode(self._edit(self.messages))
         if not self.segments:
@@ -146,21 +160,22 @@ class Dialogue:
         return ids
 
     def can_write_last_turn(self) -> bool:
-        """Return whether the template takes the messages up to the model's last turn; True before the first."""
+        """Return whether the template accepts the messages up to the model's last turn. True before the first turn."""
         if not self.turns:
             return True
         last = max(index for index, message in enumerate(self.messages) if message["role"] == "assistant")
         try:
             self._template.encode(self._edit(self.messages[: last + 1]), add_generation_prompt=False)
         except Exception:
-            # Templates are code of models' authors: some refuse a message by `raise_exception`, others stumble over it.
+            # Any exception, because templates raise different ones for messages that they do not support.
             return False
         return True
 
     def add_completion(self, completion: Completion, version: int, versions: Versions = ()) -> Message:
-        """Take up what was sampled after `prompt`; return the message that it is.
+        """Add the completion that was sampled after `prompt`, and return it as a message.
 
-        version: of the weights that sampled it, the oldest where there were several. versions: its stretches then.
+        version: the version of the weights that sampled it, the oldest if there are several. versions: all versions
+        with their numbers of tokens, if there are several.
         """
         segment = self.segments[-1]
         prompt = segment.ids
@@ -174,12 +189,12 @@ class Dialogue:
         return message
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave out, on the way to another process, what only a dialogue that goes on needs."""
+        """Return the state for another process: without template and messages, which only a running dialogue needs."""
         kept = {name: value for name, value in vars(self).items() if name not in ("_template", "_edit")}
         return {**kept, "messages": []}
 
     def _name_break(self, held: tuple[int, ...], ids: tuple[int, ...]) -> Break:
-        """Return why a prompt does not extend the tokens held, and keep an example where it is drift."""
+        """Return the reason why a prompt does not begin with the tokens so far, and keep an example of drift."""
         if not self._template.decode(ids).startswith(self._template.decode(held)):
             return "escaped" if self.segments[-1].is_escaped else "edited"
         first = next(
@@ -190,9 +205,9 @@ class Dialogue:
 
 
 def remind(messages: Sequence[Message], config: ReminderConfig) -> list[Message]:
-    """Return the messages of a prompt: without older turns, and with what is to be repeated in the last message.
+    """Return the messages of a prompt: without older turns, and with reminders in the last message.
 
-    messages                       prompt where goal is true, actions 2 and keep_turns 1
+    messages                       prompt with goal true, actions 2 and keep_turns 1
     user       Find the key.       user       Find the key.
     assistant  go north
     user       A wall.
@@ -204,7 +219,7 @@ def remind(messages: Sequence[Message], config: ReminderConfig) -> list[Message]
     if not (turns and config.changes_prompts):
         return kept
     if config.keep_turns is not None and len(turns) > config.keep_turns:
-        # A turn may be answered by several messages; one that is not answered at all stays itself.
+        # A turn may be answered by several messages. A last turn without an answer is kept.
         behind_turns = min(turns[-1] + 1, len(messages) - 1)
         kept_from = turns[-config.keep_turns] if config.keep_turns else behind_turns
         kept = [*kept[: turns[0]], *kept[kept_from:]]
@@ -226,17 +241,17 @@ def remind(messages: Sequence[Message], config: ReminderConfig) -> list[Message]
 def dialogue_segments(
     messages: Sequence[Message], template: TurnTemplate, reminder: ReminderConfig | None = None
 ) -> list[Segment]:
-    """Return the segments of a dialogue, in which the assistant's tokens alone are trained on.
+    """Return the segments of a recorded dialogue, in which only the assistant's tokens are trained on.
 
     Raises TypeError for an invalid dialogue, ConfigError if the template refuses it, and ValueError if the template
-    does not end a prompt at the start of the assistant's turn.
+    renders an assistant turn differently in the whole dialogue and after its prompt.
     """
     messages = [
         message if message["role"] == "assistant" else template.escape(message) for message in check_messages(messages)
     ]
     turns = [index for index, message in enumerate(messages) if message["role"] == "assistant"]
     if not turns or turns[0] == 0:
-        raise TypeError("a dialogue needs a message of the assistant's, and another one before it")
+        raise TypeError("a dialogue needs a message with the role assistant, and another message before it")
     edit = partial(remind, config=reminder or ReminderConfig())
     dialogue = Dialogue(template, messages[: turns[0]], edit)
     for turn, index in enumerate(turns):
@@ -250,14 +265,13 @@ def dialogue_segments(
 
 
 def _text_to_write(shown: Sequence[Message], answer: Message, template: TurnTemplate) -> str:
-    """Return what the model has to write for an answer after the messages of its prompt, without the token that ends
-    it."""
+    """Return the text that the model must write after the prompt `shown` for an answer, without the stop token."""
     prompt = template.render(shown)
     whole = template.render([*shown, answer], add_generation_prompt=False)
     if not whole.startswith(prompt):
         raise ValueError(
-            f"the chat template writes turn {len(shown) + 1} otherwise than behind its own prompt for it: "
-            f"{whole[len(prompt) - 20 : len(prompt) + 20]!r} does not go on from {prompt[-20:]!r}"
+            f"the chat template does not render turn {len(shown) + 1} as a continuation of its prompt: "
+            f"{whole[len(prompt) - 20 : len(prompt) + 20]!r} does not continue {prompt[-20:]!r}"
         )
     written = whole[len(prompt) :]
     stop = template.decode(template.stop_token_ids[:1])

@@ -1,4 +1,4 @@
-"""Environments: each opens a dialogue about a row, and answers each turn of the model's.
+"""Environments: objects that begin a dialogue about a row and answer each turn of the model.
 
     class Guess:
         def reset(self, row):
@@ -10,11 +10,11 @@
                 return Done(1.0)
             return Reply([{"role": "user", "content": "No. Again."}])
 
-Both may be coroutines (`async def`). An environment serves one episode; a new one is made for each. Where it has a
-method `close`, that is called when the episodes of the step are over, however this one ended.
+Both methods may be coroutines (`async def`). Each episode has a new environment. If it has a method `close`, this is
+called at the end of the episode, also after an error.
 
-All parts of an environment and of its answers are its author's code, down to the `get` of a message. That code runs
-only in the thread of a call, which has a deadline. Only plain texts, numbers, lists and dicts leave that thread.
+An environment and its answers are code of its author; even a message may be an object with its own `get`. This code
+runs only in the thread of a call, which has a deadline. Only plain strings, numbers, lists and dicts leave this thread.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from truegold.verifiers import ConfigError
 from truegold.verifiers.user_code import load_object, source_digest, split_spelling
 
 Message = dict[str, Any]
-"""`role` and `content` as a chat template takes them; of the model's also `reasoning_content` and `tool_calls`, where
-its format has any."""
+"""A message for the chat template, with `role` and `content`. Messages of the model may also have `reasoning_content`
+and `tool_calls`."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """The answer of an environment to a turn; the dialogue goes on."""
+    """The answer of an environment to a turn, after which the dialogue continues."""
 
     messages: Sequence[Message]
     score: float | None = None
-    """The score of the turn, where turns are scored one by one."""
+    """The score of the turn, in [0, 1], for `turns.credit` other than `equal`."""
 
 
 @dataclass(frozen=True)
@@ -54,52 +54,53 @@ class Done:
     """The end of the dialogue."""
 
     score: float | None = None
-    """The score of the episode, in [0, 1]; None: the row's verifier judges the last completion."""
+    """The score of the episode, in [0, 1]. With None, the row's verifier judges the last completion."""
     turn_score: float | None = None
-    """The score of the last turn besides the episode's, where turns are scored one by one."""
+    """The score of the last turn, in [0, 1], in addition to that of the episode."""
 
 
 class Environment(Protocol):
-    """One episode's counterpart of the model."""
+    """The environment of one episode."""
 
     def reset(self, row: Row) -> Sequence[Message] | Awaitable[Sequence[Message]]:
         """Return the first messages of the dialogue about a row."""
 
     def step(self, completion: Message) -> Reply | Done | Awaitable[Reply | Done]:
-        """Return what follows the model's turn."""
+        """Return the answer to the model's turn, or the end of the dialogue."""
 
 
 MakeEnvironment = Callable[[], Environment]
+"""A function that creates an environment."""
 
 
 @dataclass
 class HeldEnvironment:
-    """One episode's environment: each method is called in a thread, and touches the environment there alone."""
+    """The environment of one episode. Its methods are called in threads of `EnvironmentCalls`."""
 
     make: MakeEnvironment
     _environment: Environment | None = None
-    """None until it is made, and once its episode is no longer waiting for it."""
+    """The environment, or None until it is created."""
     _is_over: bool = False
-    """Whether its episode has ended."""
+    """Whether the episode has ended."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     step_counts: dict[str, int] = field(default_factory=dict)
-    """How many of its steps a recorded environment has answered as `recorded`, and how many were `missed`."""
+    """For a mock environment, the number of steps that were answered as `recorded` and that were `missed`."""
 
     def open(self, row: Row) -> object:
-        """Make the environment and begin; what comes back may be awaitable, and is for `read_opening`.
+        """Create the environment and call its `reset` with a copy of the row.
 
-        The environment may change the row, which is a copy.
+        The result may be awaitable; pass it to `read_opening`.
         """
         environment = self.make()
         with self._lock:
             is_over = self._is_over
             if not is_over:
                 self._environment = environment
-        # Where its making has outlived the deadline, `close` found nothing that it could close.
+        # If the episode ended during a slow creation, the environment is closed here.
         return close_environment(environment) if is_over else environment.reset(copy.deepcopy(row))
 
     def step(self, completion: Message) -> object:
-        """Answer the model's turn; what comes back may be awaitable, and is for `read_answer`."""
+        """Call the environment's `step`. The result may be awaitable; pass it to `read_answer`."""
         assert self._environment is not None
         try:
             return self._environment.step(copy.deepcopy(completion))
@@ -109,7 +110,7 @@ class HeldEnvironment:
                 self.step_counts = {name: int(counts.get(name, 0)) for name in ("recorded", "missed")}
 
     def close(self) -> object:
-        """Close the environment, now or as soon as it is made; what comes back may be awaitable."""
+        """Close the environment, now or as soon as it is created. The result may be awaitable."""
         with self._lock:
             self._is_over = True
             environment = self._environment
@@ -117,80 +118,82 @@ class HeldEnvironment:
 
 
 def close_environment(environment: Environment) -> object:
-    """Close an environment where that can be closed; what comes back may be awaitable."""
+    """Call an environment's `close`, if it has one. The result may be awaitable."""
     close = getattr(environment, "close", None)
     return close() if callable(close) else None
 
 
 def read_opening(value: object) -> Reply | Done:
-    """Return what `reset` has returned as a reply of plain values. Raises AnswerError for anything else."""
+    """Return the result of `reset` as a reply of plain values. Raises AnswerError if it is invalid."""
     return read_answer(value if isinstance(value, Done) else Reply(value))  # type: ignore[arg-type]
 
 
 def read_answer(value: object) -> Reply | Done:
-    """Return what `step` has returned, made of plain values. Raises AnswerError for anything else."""
+    """Return the result of `step` with plain values. Raises AnswerError if it is invalid."""
     if isinstance(value, Done):
         return Done(_read_score(value.score), _read_score(value.turn_score))
     if not isinstance(value, Reply):
-        raise AnswerError(f"step must return Reply or Done, and returned a {type(value).__name__}")
+        raise AnswerError(f"step must return Reply or Done, but returned a {type(value).__name__}")
     messages = check_messages(value.messages)
     if any(message["role"].strip().lower() == "assistant" for message in messages):
-        raise AnswerError("a message has the role assistant, whose turns are the model's alone")
+        raise AnswerError("a message has the role assistant, which only the model may have")
     return Reply(messages, _read_score(value.score))
 
 
 def _read_score(score: object) -> float | None:
-    """Return a score as a plain number, for every kind of number that an environment counts with."""
+    """Return a score as a float, or None. Raises AnswerError if it is not a number from 0 to 1."""
     if score is None:
         return None
     try:
-        # Real numbers, truth values of numpy, tensors of one number.
+        # Python and numpy numbers, booleans, tensors with one element.
         plain_score = float(score) if isinstance(score, SupportsFloat) else math.nan
     except (TypeError, ValueError, OverflowError):
         plain_score = math.nan
     if not 0 <= plain_score <= 1:
-        raise AnswerError(f"a score must be a number from 0 to 1, and is {score!r:.80}")
+        raise AnswerError(f"a score must be a number from 0 to 1, but is {score!r:.80}")
     return plain_score
 
 
 def read_tools(environment: Environment) -> list[dict[str, Any]]:
-    """Return the JSON schemas of an environment's tools, if it has any. Raises AnswerError for anything else
-    than a list of dicts."""
+    """Return the JSON schemas of an environment's tools, its attribute `tools`; an empty list without this attribute.
+
+    Raises AnswerError if they are not a list of dicts.
+    """
     tools = getattr(environment, "tools", ())
     schemas = _to_plain(tools) if _is_list(tools) else [tools]
     if not all(isinstance(schema, dict) for schema in schemas):
-        raise AnswerError(f"tools must be a list of JSON schemas, and are {str(tools)[:80]!r}")
+        raise AnswerError(f"tools must be a list of JSON schemas, but are {str(tools)[:80]!r}")
     return list(schemas)
 
 
 def check_messages(messages: object) -> list[Message]:
-    """Return messages as plain values: a copy, since the environment may change its own later.
+    """Return a copy of messages with plain values, which the environment cannot change later.
 
-    Raises AnswerError, with what is wrong, for anything else.
+    Raises AnswerError with the reason if they are invalid.
     """
     if not _is_list(messages):
-        raise AnswerError(f"messages must be a list of dicts, and are a {type(messages).__name__}")
+        raise AnswerError(f"messages must be a list of dicts, but are a {type(messages).__name__}")
     copied = _to_plain(messages)
     for message in copied:
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-            raise AnswerError(f"a message must be a dict with a role, and is {str(message)[:80]!r}")
+            raise AnswerError(f"a message must be a dict with a role, but is {str(message)[:80]!r}")
         if not isinstance(message.get("content"), str):
-            raise AnswerError(f"the content of a message must be text, and is {str(message.get('content'))[:80]!r}")
+            raise AnswerError(f"the content of a message must be text, but is {str(message.get('content'))[:80]!r}")
     return list(copied)
 
 
 def _is_list(value: object) -> bool:
-    """Return whether a value is a sequence of values, and no text or bytes."""
+    """Return whether a value is a sequence other than text and bytes."""
     return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview)
 
 
 def _to_plain(value: Any, depth: int = 0) -> Any:
-    """Return a copy of what JSON can hold, of Python's own types. Raises AnswerError for anything else."""
+    """Return a copy of a JSON value with Python's builtin types. Raises AnswerError for other values."""
     if depth > DEEPEST:
         raise AnswerError(f"lists and dicts are nested more than {DEEPEST} levels deep")
     if isinstance(value, str):
         if HALF_PAIR.search(value):
-            raise AnswerError("a text holds half of a surrogate pair, which stands for no character")
+            raise AnswerError("a text contains half of a surrogate pair, which is not a character")
         return str.__str__(value)
     if isinstance(value, Mapping):
         if not all(isinstance(name, str) for name in value):
@@ -204,11 +207,11 @@ def _to_plain(value: Any, depth: int = 0) -> Any:
         return int(value)
     if isinstance(value, Real):
         return float(value)
-    raise AnswerError(f"messages and tools hold what JSON can hold, and not a {type(value).__name__}")
+    raise AnswerError(f"messages and tools may only contain JSON values, but contain a {type(value).__name__}")
 
 
 def count_characters(messages: Sequence[Message]) -> int:
-    """Return how long messages are together, all of their fields, so that nothing passes by a limit."""
+    """Return the number of characters in all fields of messages. Fields like tool calls count too."""
     return sum(
         len(value) if isinstance(value, str) else len(repr(value))
         for message in messages
@@ -218,19 +221,19 @@ def count_characters(messages: Sequence[Message]) -> int:
 
 
 LONGEST_ROLE = 32
-"""The characters of a role that are not counted."""
+"""The largest number of characters of a role that is not counted."""
 DEEPEST = 64
-"""Levels of lists and dicts within each other that a message may have. A model that writes nothing but brackets, or an
-environment whose list holds itself, would take copying and templates, which call themselves for each level, to Python's
-limit of some hundred."""
+"""The largest nesting of lists and dicts in a message. Copying and rendering are recursive, so deeper messages, such as
+a long run of brackets or a list that contains itself, could reach Python's recursion limit."""
 HALF_PAIR = re.compile("[\ud800-\udfff]")
-"""Half of a surrogate pair, which JSON can spell and no tokenizer can write."""
+"""Half of a surrogate pair, which JSON can contain but tokenizers cannot encode."""
 
 
 def load_environment(config: TurnsConfig) -> tuple[MakeEnvironment, list[dict[str, Any]]]:
-    """Return what makes an environment, and the JSON schemas of its tools; one is made on trial, and closed.
+    """Return a function that creates environments, and the JSON schemas of their tools.
 
-    Raises ConfigError if there is nothing of that name, it takes other arguments, or it does not make an environment.
+    One environment is created as a test and closed. Raises ConfigError if the import string is invalid, the arguments
+    are wrong, or the result is not an environment.
     """
     label = f"environment {config.environment!r}"
     parts = split_spelling(config.environment)
@@ -238,11 +241,11 @@ def load_environment(config: TurnsConfig) -> tuple[MakeEnvironment, list[dict[st
         raise ConfigError(f"train.turns.environment is {config.environment!r}.", "Write path/to/mine.py:Name.")
     made = load_object(*parts, label)
     if not callable(made):
-        raise ConfigError(f"{label} is a {type(made).__name__}, not a class or a function that makes an environment.")
+        raise ConfigError(f"{label} is a {type(made).__name__}, not a class or function that returns an environment.")
     try:
         first = made(**config.args)
     except (Exception, SystemExit) as error:
-        raise ConfigError(f"{label} cannot be made: {describe_error(error)}", "See train.turns.args.") from error
+        raise ConfigError(f"{label} cannot be created: {describe_error(error)}", "Check train.turns.args.") from error
     try:
         return partial(made, **config.args), _read_environment(first, label)
     finally:
@@ -251,7 +254,7 @@ def load_environment(config: TurnsConfig) -> tuple[MakeEnvironment, list[dict[st
 
 def _read_environment(environment: Any, label: str) -> list[dict[str, Any]]:
     """Return the tools of an environment. Raises ConfigError if the object is not an environment."""
-    hint = "See docs/how-to/train-on-dialogues.md for what an environment is."
+    hint = "Environments are described in docs/how-to/train-on-dialogues.md."
     try:
         missing = [name for name in ("reset", "step") if not callable(getattr(environment, name, None))]
         tools = read_tools(environment)
@@ -263,7 +266,7 @@ def _read_environment(environment: Any, label: str) -> list[dict[str, Any]]:
 
 
 def _close(environment: Any, deadline_s: float) -> None:
-    """Close an environment that has opened no dialogue; what goes wrong in that will be counted in training."""
+    """Close an environment that was created as a test. Errors are ignored here; a training counts them."""
     calls = EnvironmentCalls(deadline_s, threads=1)
     calls.start("close", close_environment, environment)
     while calls.pending:
@@ -272,10 +275,11 @@ def _close(environment: Any, deadline_s: float) -> None:
 
 
 CLOSE_POLL_S = 0.05
+"""Seconds of one wait for `close`."""
 
 
 def environment_fingerprint(config: TurnsConfig) -> str:
-    """Return a text that changes with the file of the environment, and with what else it says that it is made of."""
+    """Return a text that changes with the environment's file and, if it has one, with its `fingerprint`."""
     parts = split_spelling(config.environment)
     if parts is None:
         return ""

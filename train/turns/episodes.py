@@ -1,7 +1,8 @@
-"""Plays many episodes at once: the engine samples turns while environments reply to others.
+"""Concurrent episodes: the engine samples turns of some episodes while environments answer turns of others.
 
-If an environment raises, hangs, or returns an invalid reply, its episode ends without a score; the others continue. A
-fault of the model's turn is scored, because a policy could otherwise learn to have bad episodes left out.
+If an environment raises, hangs or returns an invalid answer, its episode ends without a score, and all other episodes
+continue. If the model's turn is at fault, the episode is scored 0. Otherwise the policy could learn to make bad
+episodes count as faults, which are left out.
 """
 
 from __future__ import annotations
@@ -34,73 +35,74 @@ from truegold.train.turns.template import TurnTemplate
 
 
 class Ending(StrEnum):
-    """How an episode ended."""
+    """The way in which an episode ended."""
 
     DONE = "done"
-    """Its environment said so."""
+    """The environment ended it."""
     TURNS = "turns"
-    """It had its last turn."""
+    """It reached `turns.max_turns`."""
     ROOM = "room"
-    """The next prompt leaves the model no room."""
+    """The next prompt fills the model's context."""
     UNWRITABLE = "unwritable"
-    """The model's last turn cannot be read, or its chat template cannot write it."""
+    """The model's last turn cannot be parsed, or the chat template cannot render it."""
     DEADLINE = "deadline"
-    """Its environment did not answer in time."""
+    """The environment did not answer before its deadline."""
     ERROR = "error"
-    """The environment raised, or returned a value that is not an answer."""
+    """The environment raised an exception or returned an invalid answer."""
     REPLY = "reply"
-    """Its environment answered at too great length."""
+    """The environment's answer was longer than `turns.max_reply`."""
 
 
 @dataclass
 class Episode:
-    """One episode, while it goes on and after it."""
+    """One running or finished episode."""
 
     row: Row
     group: int
     index: int
-    """Its number in the group."""
+    """The number of the episode in its group."""
     dialogue: Dialogue | None = None
-    """None until the environment has opened it."""
+    """The messages and tokens, or None until the environment has returned the first messages."""
     ending: Ending | None = None
-    """None while it goes on."""
+    """The ending, or None while the episode is running."""
     score: float | None = None
-    """The score that the environment gives, or None if the row's verifier is to judge."""
+    """The score that the environment gave, or None if the row's verifier judges the episode."""
     turn_scores: list[float | None] = field(default_factory=list)
-    """The score of each turn, where the environment gives one."""
+    """The score that the environment gave for each turn, or None."""
     error: str | None = None
-    """The mistake of the environment, or the text that cannot be written."""
+    """The error of the environment, or the error in parsing or rendering the model's turn."""
     escaped: int = 0
-    """Messages of the environment's that spelled special tokens, which were made plain text."""
+    """The number of the environment's messages with special tokens as text, which were replaced by plain text."""
     last: Completion | None = None
     """The model's last turn."""
     environment: HeldEnvironment | None = None
+    """The environment while the episode is running."""
     step_counts: Mapping[str, int] = field(default_factory=dict)
-    """How many of its steps a recorded environment has answered as `recorded`, and how many were `missed`."""
+    """For a mock environment, the number of steps that were answered as `recorded` and that were `missed`."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the environment behind on the way to another process."""
+        """Return the state for another process, without the environment."""
         return {**vars(self), "environment": None}
 
     @property
     def turns(self) -> int:
-        """The model's turns so far."""
+        """The number of the model's turns so far."""
         return self.dialogue.turns if self.dialogue is not None else 0
 
 
 @dataclass(frozen=True)
 class EnvironmentFaults:
-    """Faults of environments outside of their episodes, so far."""
+    """Counts of faults of environments outside of episodes."""
 
     lost_threads: int = 0
-    """Threads that they have never given back."""
+    """Threads that were abandoned because an environment did not return."""
     close_errors: int = 0
-    """Environments that could not be closed: they raised, or did not return in time."""
+    """Environments whose `close` raised an exception or missed the deadline."""
     first_close_error: str | None = None
-    """The first error on closing, after the id of its row."""
+    """The id of the row and the error of the first one."""
 
     def __add__(self, other: EnvironmentFaults) -> EnvironmentFaults:
-        """Return the faults of both."""
+        """Return the sum of both counts."""
         return EnvironmentFaults(
             self.lost_threads + other.lost_threads,
             self.close_errors + other.close_errors,
@@ -110,7 +112,7 @@ class EnvironmentFaults:
 
 @dataclass
 class EpisodeRunner:
-    """Brings episodes to their end on an engine."""
+    """Plays episodes on an engine."""
 
     engine: Engine
     template: TurnTemplate
@@ -118,15 +120,15 @@ class EpisodeRunner:
     make: MakeEnvironment
     faults: EnvironmentFaults = field(default_factory=EnvironmentFaults)
     waited_share: float = 0.0
-    """The share of the last run's time without anything to sample, since no environment had answered."""
+    """The share of time in the last run in which nothing was sampled, because all episodes waited for environments."""
 
     def run(
         self, episodes: Sequence[Episode], sampling: SamplingParams, seeded_by: Sequence[object], version: int
     ) -> Sequence[Episode]:
-        """Bring all episodes to their end, and return them.
+        """Play all episodes to their end and return them.
 
-        sampling: of each turn. seeded_by: with row, group, index and turn it decides a turn's seed. version: of the
-        engine's weights.
+        sampling: the sampling parameters of each turn. seeded_by: values that determine the seed of a turn, together
+        with its row, group, index and number. version: that of the engine's weights.
         """
         played = OpenEpisodes(self)
         for key, episode in enumerate(episodes):
@@ -142,7 +144,7 @@ class EpisodeRunner:
         return episodes
 
     def take_up(self, episode: Episode, answer: Answer) -> bool:
-        """Process the reply of an environment. Return whether another turn follows."""
+        """Process the answer of an environment. Return whether another turn follows."""
         if answer.error is not None:
             episode.ending = Ending.DEADLINE if answer.is_late else Ending.ERROR
             episode.error = answer.error
@@ -150,11 +152,12 @@ class EpisodeRunner:
         try:
             return self._go_on(episode, answer.value)
         except Exception as error:
-            # The answer's contents may be at fault, and that costs this episode alone.
+            # The contents of the answer may be at fault. Only this episode ends.
             episode.ending, episode.error = Ending.ERROR, describe_error(error)
         return False
 
     def _go_on(self, episode: Episode, value: Reply | Done) -> bool:
+        """Add a valid answer to an episode. Return whether another turn follows."""
         if isinstance(value, Done):
             episode.turn_scores.append(value.turn_score)
             episode.ending, episode.score = Ending.DONE, value.score
@@ -165,7 +168,7 @@ class EpisodeRunner:
         size = count_characters(messages)
         if size > self.config.max_reply:
             episode.ending = Ending.REPLY
-            episode.error = f"an answer of {size:,} characters; turns.max_reply is {self.config.max_reply:,}"
+            episode.error = f"the answer has {size:,} characters; turns.max_reply is {self.config.max_reply:,}"
             return False
         plain = self.template.escape(messages)
         episode.escaped += sum(after != before for after, before in zip(plain, messages, strict=True))
@@ -182,7 +185,8 @@ class EpisodeRunner:
         return True
 
     def next_request(self, episode: Episode, seeded_by: Sequence[object], key: int) -> Request | None:
-        """Return the request for the next turn of an episode, or None if its prompt is too long."""
+        """Return the request for the next turn of an episode, or None if the episode ends because its prompt cannot be
+        rendered or is too long."""
         assert episode.dialogue is not None
         try:
             prompt = episode.dialogue.prompt()
@@ -199,20 +203,21 @@ class EpisodeRunner:
 
 
 class OpenEpisodes:
-    """Running episodes by their keys, with their sampled turns and next requests."""
+    """The running episodes of a stream: their next requests, and the answers of their environments."""
 
     def __init__(self, runner: EpisodeRunner) -> None:
         self._runner = runner
         self._calls = EnvironmentCalls(runner.config.deadline_s)
         self.clock = _SamplerClock()
         self._open: dict[int, tuple[Episode, Sequence[object]]] = {}
-        """The episodes that go on, with the arguments that decide their seeds."""
+        """The running episodes by key, with the values that determine their seeds."""
         self._ready: deque[int] = deque()
-        """The episodes whose next turn may be sampled."""
+        """The keys of episodes whose next turn can be sampled."""
         self._ended: list[tuple[int, Episode]] = []
+        """Finished episodes with their keys, until `take_ended`."""
 
     def __len__(self) -> int:
-        """Return how many go on."""
+        """Return the number of running episodes."""
         return len(self._open)
 
     def open(self, key: int, episode: Episode, seeded_by: Sequence[object]) -> None:
@@ -222,9 +227,11 @@ class OpenEpisodes:
         self._calls.start(key, episode.environment.open, episode.row, read=read_opening)
 
     def take_requests(self, count: int) -> list[Request]:
-        """Process the replies of environments, and return at most this many requests for next turns. The `sample` of a
-        request is its episode's key."""
-        # Where nothing is being sampled, the engine would look again only after a pause.
+        """Process answers of environments, and return at most `count` requests for next turns.
+
+        The `sample` of a request is the key of its episode.
+        """
+        # If nothing is being sampled, wait here, because the engine would call again only after a pause.
         for answer in self._take_answers(0.0 if self.clock.in_flight or self._ready else POLL_S):
             if not isinstance(answer.key, int):
                 continue
@@ -246,7 +253,7 @@ class OpenEpisodes:
         return requests
 
     def take_up(self, key: int, completion: Completion, version: int, versions: Versions = ()) -> None:
-        """Pass a sampled turn to its environment."""
+        """Add a sampled turn to its episode and pass it to the environment."""
         self.clock.in_flight -= 1
         episode, _ = self._open[key]
         assert episode.dialogue is not None
@@ -266,18 +273,19 @@ class OpenEpisodes:
         return ended
 
     def abandon(self) -> None:
-        """End all episodes where they are, and close their environments."""
+        """End all running episodes, and close their environments."""
         for key in list(self._open):
             self._end(key)
         self.close()
 
     def close(self) -> None:
-        """Wait until environments are closed, and end the threads that they have given back."""
+        """Wait until all environments are closed, and end the threads of calls."""
         while self._calls.pending:
             self._take_answers(POLL_S)
         self._calls.close()
 
     def _take_answers(self, wait_s: float) -> list[Answer]:
+        """Return the answers of calls, and count lost threads and errors of `close`."""
         lost_threads = self._calls.lost_threads
         answers = self._calls.take_answers(wait_s)
         self._runner.faults += EnvironmentFaults(self._calls.lost_threads - lost_threads)
@@ -288,20 +296,21 @@ class OpenEpisodes:
         return answers
 
     def _end(self, key: int) -> None:
-        """Let go of an episode, and close its environment where that can be closed."""
+        """Move an episode to the finished ones, and close its environment."""
         episode, _ = self._open.pop(key)
         self._ended.append((key, episode))
         assert episode.environment is not None
         episode.step_counts = episode.environment.step_counts
-        # Calls of the episode itself have other keys.
+        # The key is a tuple, unlike those of the episode's other calls.
         self._calls.start((episode.row["id"], key), episode.environment.close)
 
 
 def make_runner(
     engine: Engine, tokenizer: Any, stop_token_ids: Sequence[int], system: str | None, config: TurnsConfig
 ) -> EpisodeRunner:
-    """Return a runner that plays episodes on an engine, with the tokenizer's chat template and the system message
-    `system`. Raises ConfigError if the environment cannot be made.
+    """Return a runner that plays episodes on an engine, with the tokenizer's chat template.
+
+    system: the system message, or None. Raises ConfigError if the environment cannot be created.
     """
     make, tools = load_environment(config)
     template = TurnTemplate(tokenizer, stop_token_ids, system, config.template_args, tools)
@@ -309,30 +318,30 @@ def make_runner(
 
 
 class _SamplerClock:
-    """Measures how long a sampler waited for environments. Computing prompts does not count."""
+    """Measures the time in which a sampler had no requests, because it waited for environments."""
 
     def __init__(self) -> None:
         self.in_flight = 0
-        """Requests that are being sampled."""
+        """The number of requests that are being sampled."""
         self._began = time.monotonic()
         self._idle_since: float | None = self._began
         self._waited_s = 0.0
 
     def hand_out(self, requests: int) -> None:
-        """Note that the sampler has asked, and how many requests it gets."""
+        """Count requests that the sampler gets. With none at all in progress, waiting begins."""
         self.in_flight += requests
         if not self.in_flight and self._idle_since is None:
             self._idle_since = time.monotonic()
 
     def end_waiting(self) -> None:
-        """Note that there is something to sample again."""
+        """End waiting, because a turn can be sampled."""
         if self._idle_since is not None:
             self._waited_s += time.monotonic() - self._idle_since
             self._idle_since = None
 
     @property
     def waited_share(self) -> float:
-        """The share of the time without requests."""
+        """The share of time spent waiting."""
         now = time.monotonic()
         waited = self._waited_s + (now - self._idle_since if self._idle_since is not None else 0.0)
         return waited / max(now - self._began, 1e-9)

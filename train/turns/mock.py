@@ -1,13 +1,17 @@
-"""Recorded environments: the answers that an environment once gave are given again, without it.
+"""Mock environments, which repeat the recorded answers of a real environment.
 
-    recorder = Recorder(Shop(), "shop.jsonl")            writes one line an episode
-    mock = MockEnvironment("shop.jsonl", on_miss="nearest")
+    recorder = Recorder(Shop(), "shop.jsonl")                    writes one line for each episode
+    mock = MockEnvironment("shop.jsonl", on_miss="nearest")      answers from these lines
 
-A state is what has been done so far: the row and all actions up to it, white space apart. An action that was not
-recorded is a miss, and follows a policy: `nearest` answers as it was answered to the most similar action in that state
-or, where the state itself is unknown, in the nearest state of the same row; `error` answers with a message that says
-that nothing is known; `end` ends the episode, which is not judged then, since its score is unknown. Misses are counted
-(`mock_real_steps` in the metrics), since they do not show the real environment.
+A state is the row with all actions so far, without differences in white space. An action that was not recorded in the
+current state is a miss. The setting `on_miss` decides the answer:
+
+    nearest   the answer to the most similar action in this state; if the state is unknown, in the most similar state of
+              the row
+    error     a message that nothing is known about the action
+    end       the episode ends without a score
+
+The metric `mock_real_steps` is the share of steps without a miss, because misses do not show the real environment.
 """
 
 from __future__ import annotations
@@ -41,45 +45,46 @@ from truegold.verifiers import ConfigError, InputError
 
 MissPolicy = Literal["nearest", "error", "end"]
 MISS_POLICIES = ("nearest", "error", "end")
+"""The values of `on_miss`."""
 DONE = "done"
 """The field of a recorded step that ends its episode."""
 UNKNOWN = "Nothing is known of what this does here."
-"""The answer to an action that was not recorded, where the policy is `error`."""
+"""The answer to a miss with `on_miss: error`."""
 State = tuple[str, ...]
-"""The id of the row, and after it all actions so far."""
+"""The id of the row, followed by all actions so far."""
 
 
 class UnknownActionError(LookupError):
-    """The action was not recorded, and a miss ends the episode."""
+    """A miss with `on_miss: end`, which ends the episode."""
 
 
 class Recorder:
-    """An environment that writes down what another one answers: one line an episode, when it is over.
+    """An environment that records the answers of another environment, one line for each finished episode.
 
-    An answer that training would refuse, such as a message without a role, is handed on and not recorded; the record
-    ends before it.
+    If an answer is invalid, for example a message without a role, the record ends before it. The answer is still
+    returned.
     """
 
     _lock = threading.Lock()
 
     def __init__(self, environment: Environment, path: str | Path) -> None:
-        """Raises ConfigError for a file that cannot be written."""
+        """Record to the file `path`. Raises ConfigError if it cannot be written."""
         self._environment = environment
         self.tools: Sequence[Mapping[str, Any]] = getattr(environment, "tools", ())
-        """The tools of the environment, which the template shows."""
+        """The tools of the environment, which the chat template shows."""
         self._path = Path(path)
         self._record: dict[str, Any] = {}
-        """The episode so far; empty if nothing is to be written."""
+        """The record of the episode so far; empty if there is nothing to write."""
         try:
-            # Otherwise it would be noticed at the end of the first episode, when the caller no longer listens.
+            # Checked now, because the first episode ends in a background thread.
             self._path.open("ab").close()
         except OSError as error:
             raise ConfigError(
-                f"{self._path} cannot be written: {error}", "Name a file in a folder that is there."
+                f"{self._path} cannot be written: {error}", "Give a file in an existing, writable folder."
             ) from error
 
     async def reset(self, row: Row) -> Sequence[Message]:
-        """Begin as the environment does."""
+        """Return the first messages of the environment, and begin a record."""
         messages: Sequence[Message] = await _value(self._environment.reset(row))
         self._record = {}
         with suppress(AnswerError):
@@ -90,8 +95,8 @@ class Recorder:
         return messages
 
     async def step(self, completion: Message) -> Reply | Done:
-        """Answer as the environment does."""
-        # The environment may change the message, and later its answers too.
+        """Return the answer of the environment, and record it."""
+        # Copied first, because the environment may change the message.
         action = describe_action(completion)
         answer: Reply | Done = await _value(self._environment.step(completion))
         try:
@@ -106,54 +111,57 @@ class Recorder:
         return answer
 
     async def close(self) -> None:
-        """Write the episode, if it was not over, and close the environment, if that can be closed."""
+        """Write the record of an unfinished episode, and close the environment if it has a `close`."""
         try:
             self._write()
         finally:
             await _value(close_environment(self._environment))
 
     def _write(self) -> None:
+        """Append the record of the episode to the file."""
         record, self._record = self._record, {}
         if not record:
             return
         try:
             line = json.dumps(record, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            # The arguments of a tool call may hold half of a surrogate pair.
+            # Arguments of a tool call may contain half of a surrogate pair, which is escaped here.
             line = json.dumps(record).encode()
         with self._lock, self._path.open("ab") as file:
             file.write(line + b"\n")
 
 
 def _as_step(answer: Reply | Done) -> dict[str, Any]:
-    """Return what is written down of an answer."""
+    """Return the recorded fields of an answer."""
     if isinstance(answer, Done):
         return {DONE: True, "score": answer.score, "turn_score": answer.turn_score}
     return {"messages": answer.messages, "turn_score": answer.score}
 
 
 class Recording:
-    """All recorded episodes of a file, by state. What is wrong in it is named by file, line and field.
+    """All recorded episodes of a file, by state. Errors name the file, line and field. An episode is one line:
 
         {"row": "a1", "opening": [{"role": "user", "content": "Look."}], "steps": [
             {"action": "look", "messages": [{"role": "user", "content": "A cup."}], "turn_score": null},
             {"action": "take cup", "done": true, "score": 1.0, "turn_score": null}]}
 
-    `tools` stands there too, where the recorded environment has any.
+    It also has `tools`, if the recorded environment has any.
     """
 
     def __init__(self, path: Path) -> None:
-        """Raises InputError for a file that cannot be read, and for a line that is not a recorded episode."""
+        """Read a file. Raises InputError if it cannot be read, or a line is not a recorded episode."""
         self.tools: Sequence[Mapping[str, Any]] | None = None
         """The tools of the recorded environment; None before the first episode."""
         self.openings: dict[str, list[Message]] = {}
+        """The first messages, by the id of the row."""
         self.answers: dict[State, Reply | Done] = {}
+        """The answers, by the state after the action."""
         self.actions: dict[State, list[str]] = {}
-        """The actions that are known in a state."""
+        """The recorded actions in each state."""
         self.states: dict[str, list[State]] = {}
-        """The known states of a row."""
+        """The recorded states, by the id of the row."""
         try:
-            # A text editor may have put a byte order mark in front.
+            # utf-8-sig, because a text editor may have added a byte order mark.
             lines = path.read_text(encoding="utf-8-sig").split("\n")
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"{path} cannot be read: {error}") from error
@@ -165,8 +173,8 @@ class Recording:
                 reason = "its brackets are nested too deep" if isinstance(error, RecursionError) else error
                 raise InputError(
                     f"{path}, line {line_number}: this is not a recorded episode: {reason}.",
-                    'A line is {"row": ID, "opening": [messages], "steps": [{"action": ..., "messages": [...]}]}, with '
-                    '"tools" where the environment has any.',
+                    'A line is {"row": ID, "opening": [messages], "steps": [{"action": ..., "messages": [...]}]}, and '
+                    'also has "tools" if the environment has any.',
                 ) from error
 
     def _add(self, line: str) -> None:
@@ -182,7 +190,7 @@ class Recording:
         steps = _field(episode, "steps", "", (list,), "a list")
         answers = [_read_step(step, f"steps[{index}]") for index, step in enumerate(steps)]
         if self.tools is not None and tools != self.tools:
-            raise ValueError("its tools are not those of the episodes before it")
+            raise ValueError("its tools differ from those of earlier episodes")
         self.tools = tools
         self.openings.setdefault(row, opening)
         state: State = (row,)
@@ -198,7 +206,7 @@ class Recording:
 
 
 def _read_step(step: object, label: str) -> tuple[str, Reply | Done]:
-    """Return what was done in a step, and the answer. label: how a mistake names the step."""
+    """Return the action and the answer of a recorded step. label: the name of the step in errors."""
     if not isinstance(step, dict):
         raise TypeError(f"{label} is {step!r:.80}, not an object")
     action = _field(step, "action", f"{label}.", (str,), "text")
@@ -211,7 +219,10 @@ def _read_step(step: object, label: str) -> tuple[str, Reply | Done]:
 
 
 def _field(values: Mapping[str, Any], name: str, label: str, kinds: tuple[type, ...], expected: str) -> Any:
-    """Return a field of one of the kinds. label: the text before its name in an error."""
+    """Return the field `name` of a record. Raises TypeError if it is missing or its type is not in `kinds`.
+
+    label: the text before its name in errors. expected: a description of the type.
+    """
     if name not in values:
         raise TypeError(f"{label}{name} is missing")
     if type(values[name]) not in kinds:
@@ -220,7 +231,7 @@ def _field(values: Mapping[str, Any], name: str, label: str, kinds: tuple[type, 
 
 
 def _read_messages(values: Mapping[str, Any], name: str, label: str) -> list[Message]:
-    """Return the messages of a step or an opening, such as an environment may answer."""
+    """Return the messages in the field `name`. Raises TypeError if an environment could not have returned them."""
     if name not in values:
         raise TypeError(f"{label}{name} is missing")
     try:
@@ -232,6 +243,7 @@ def _read_messages(values: Mapping[str, Any], name: str, label: str) -> list[Mes
 
 
 def _read_score(step: Mapping[str, Any], name: str, label: str) -> float | None:
+    """Return the score in the field `name`, or None. Raises ValueError if it is not a number from 0 to 1."""
     score = step.get(name)
     if score is None:
         return None
@@ -241,39 +253,42 @@ def _read_score(step: Mapping[str, Any], name: str, label: str) -> float | None:
 
 
 class MockEnvironment:
-    """Answers from a recording."""
+    """An environment that answers from a recording."""
 
     def __init__(self, path: str, on_miss: MissPolicy = "nearest") -> None:
+        """Answer from the file `path`. Raises ConfigError for an unknown `on_miss`, InputError for an invalid file."""
         if on_miss not in MISS_POLICIES:
-            raise ConfigError(f"on_miss is {on_miss!r}; there are {', '.join(MISS_POLICIES)}.")
+            raise ConfigError(f"on_miss is {on_miss!r}; it must be one of {', '.join(MISS_POLICIES)}.")
         self.recording = load_recording(str(Path(path).resolve()))
         self.tools = self.recording.tools or ()
         self.step_counts: Counter[str] = Counter()
-        """How many of the episode's steps were answered as `recorded`, and how many were `missed`."""
+        """The number of the episode's steps that were answered as `recorded`, and that were `missed`."""
         self._on_miss = on_miss
         self._state: State = ()
 
     @staticmethod
     def fingerprint(path: str, on_miss: MissPolicy = "nearest") -> str:
-        """Return a text that changes with what was recorded."""
+        """Return a digest of the recording."""
         return digest_file(Path(path).resolve())
 
     def reset(self, row: Row) -> Sequence[Message]:
-        """Begin as the recorded episodes of the row do. Raises KeyError for a row that was never recorded."""
+        """Return the recorded first messages of a row. Raises KeyError if no episode of the row was recorded."""
         if row["id"] not in self.recording.openings:
             raise KeyError(f"no episode of row {row['id']} was recorded")
         self._state = (row["id"],)
         return self.recording.openings[row["id"]]
 
     def step(self, completion: Message) -> Reply | Done:
-        """Answer as it was answered to the same action in the same state. Raises UnknownActionError for a miss that
-        ends the episode."""
+        """Return the recorded answer to this action in the current state, or for a miss that of `on_miss`.
+
+        Raises UnknownActionError for a miss with `on_miss: end`.
+        """
         action = describe_action(completion)
         recording = self.recording
         is_known = (*self._state, action) in recording.answers
         self.step_counts["recorded" if is_known else "missed"] += 1
         if not is_known and self._on_miss == "end":
-            raise UnknownActionError(f"nobody did this when it was recorded: {action[:80]!r}")
+            raise UnknownActionError(f"this action was not recorded: {action[:80]!r}")
         if not is_known:
             nearest = self._nearest(action) if self._on_miss == "nearest" else None
             if nearest is None:
@@ -285,8 +300,10 @@ class MockEnvironment:
         return answer
 
     def _nearest(self, action: str) -> tuple[State, str] | None:
-        """Return the known state and action that are most like what was done: the same state, or the one with the most
-        similar history."""
+        """Return the most similar recorded state and action, or None if no step of the row was recorded.
+
+        The state is the current one, or if it is unknown, the one with the most similar history.
+        """
         recording, state = self.recording, self._state
         if state not in recording.actions:
             known = recording.states.get(state[0], [])
@@ -298,9 +315,10 @@ class MockEnvironment:
 
 
 def most_alike(text: str, others: Sequence[str]) -> int:
-    """Return which of the other texts is most like a text, the first of those that are equally so.
+    """Return the index of the text in `others` that is most similar to `text`, the first one of equally similar texts.
 
-    Most are ruled out by an upper bound of their likeness, since a thousand environments may ask at once.
+    Most texts are ruled out by a cheap upper bound of the similarity, because a thousand environments may call this at
+    once.
     """
     matcher = difflib.SequenceMatcher(autojunk=False)
     matcher.set_seq2(text)
@@ -313,23 +331,24 @@ def most_alike(text: str, others: Sequence[str]) -> int:
 
 
 def load_recording(path: str) -> Recording:
-    """Return the recording of a file, read once however many environments answer from it. Raises InputError for a file
-    that cannot be read as one."""
-    # Environments are made in many threads at once, of which each would read the file otherwise.
+    """Return the recording of a file, which is read once for all environments. Raises InputError if it is invalid."""
+    # Locked, because environments are created in several threads, which would all read the file.
     with _LOADING:
         return _load_recording(path)
 
 
 _LOADING = threading.Lock()
+"""Held while a recording is read."""
 
 
 @lru_cache(maxsize=16)
 def _load_recording(path: str) -> Recording:
     recording = Recording(Path(path))
     if not recording.openings:
-        raise InputError(f"{path} holds no recorded episode.")
+        raise InputError(f"{path} has no recorded episode.")
     return recording
 
 
 async def _value(answer: Any) -> Any:
+    """Return a value, after awaiting it if it is awaitable."""
     return await answer if inspect.isawaitable(answer) else answer

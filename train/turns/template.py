@@ -1,9 +1,9 @@
-"""A tokenizer's chat template as dialogues need it: messages to token ids, and a sampled turn back to a message.
+"""The chat template of a tokenizer for dialogues: from messages to token ids, and from sampled text back to a message.
 
     <think>two apples</think>It has 2.<|im_end|>       {"reasoning_content": "two apples", "content": "It has 2."}
     <tool_call>{"name": "look", "arguments": {}}</tool_call>       {"content": "", "tool_calls": [{"function": ...}]}
 
-What is not laid out as the format says stays in the content as it was written.
+Text that does not follow a known format stays in the content unchanged.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from truegold.verifiers import ConfigError, SetupError
 
 
 class TurnTemplate:
-    """Renders dialogues by the tokenizer's own template."""
+    """Renders dialogues with a tokenizer's chat template, and parses sampled turns."""
 
     def __init__(
         self,
@@ -30,30 +30,32 @@ class TurnTemplate:
         arguments: Mapping[str, Any] | None = None,
         tools: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        """system: the message that every dialogue begins with. arguments: the template's own, such as
-        `enable_thinking`. tools: the environment's schemas. Raises SetupError for a tokenizer without a template."""
+        """Use the chat template of a tokenizer. Raises SetupError if it has none.
+
+        system: the system message with which every dialogue begins. arguments: arguments of the template, such as
+        `enable_thinking`. tools: the JSON schemas of the environment's tools.
+        """
         if tokenizer.chat_template is None:
             raise SetupError(
-                "This model's tokenizer has no chat template, so that nobody knows what a dialogue looks like to it.",
-                "Take the instruction-tuned checkpoint, or put chat_template.jinja into the model's folder.",
+                "This model's tokenizer has no chat template, which dialogues need.",
+                "Use the instruction-tuned checkpoint, or put chat_template.jinja into the model's folder.",
             )
         self.tokenizer = tokenizer
         self.stop_token_ids = tuple(stop_token_ids)
         self._system = [{"role": "system", "content": system}] if system else []
         self._arguments = dict(arguments or {})
-        # Some tokenizers do not tell the tokens outside their vocabulary.
+        # Some tokenizers have no table of added tokens.
         added = getattr(tokenizer, "added_tokens_decoder", None) or {}
         special = {token.content: index for index, token in added.items() if token.special}
         special |= {token: tokenizer.convert_tokens_to_ids(token) for token in tokenizer.all_special_tokens}
         longest_first = sorted((token for token in special if len(token) > 1), key=len, reverse=True)
         self._special_ids = frozenset(special[token] for token in longest_first)
-        # Without any token the pattern matches nothing.
+        # Without special tokens, `(?!)` matches nothing.
         self._special = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
         self._tools = self.escape(list(tools)) or None
 
     def render(self, messages: Sequence[Message], *, add_generation_prompt: bool = True) -> str:
-        """Return the text of a dialogue. Raises ConfigError with what the template says against the messages, or with
-        what it stumbles over."""
+        """Return the text of a dialogue. Raises ConfigError with the template's error if it refuses the messages."""
         from jinja2 import TemplateError
 
         try:
@@ -70,24 +72,26 @@ class TurnTemplate:
             roles = ", ".join(message["role"] for message in messages)
             raise ConfigError(f"The model's chat template refuses a dialogue of {roles}: {error}") from error
         except Exception as error:
-            # A template is a program of the model's author: it raises what it likes.
+            # Templates are programs of model authors and may raise any exception.
             raise _unwritable(messages, error) from error
 
     def encode(self, messages: Sequence[Message], *, add_generation_prompt: bool = True) -> tuple[int, ...]:
-        """Return the ids of the prompt of the next turn. Raises ConfigError for messages that template or tokenizer
-        cannot take."""
+        """Return the token ids of the prompt of the next turn.
+
+        Raises ConfigError if the template or the tokenizer refuses the messages.
+        """
         text = self.render(messages, add_generation_prompt=add_generation_prompt)
         try:
             return tuple(self.tokenizer(text, add_special_tokens=False)["input_ids"])
         except Exception as error:
-            # What a tokenizer stumbles over is in these messages, and must not end the run with all others.
+            # An error that these messages cause must not end the run, so it becomes an error of this dialogue.
             raise _unwritable(messages, error) from error
 
     def escape(self, value: Any) -> Any:
-        """Return a value with a space after the first character of every special token that its texts spell.
+        """Return a value with a space inserted into every special token in its texts: `<|im_end|>` -> `< |im_end|>`.
 
-        An environment passes on what it has read somewhere. As the template's own tokens such a text would end its
-        message, and speak for the user or the model.
+        An environment may return text from other sources. Unescaped special tokens in it could end the message and
+        begin one of the user or the model.
         """
         if isinstance(value, str):
             return self._special.sub(lambda match: f"{match[0][0]} {match[0][1:]}", value)
@@ -98,18 +102,17 @@ class TurnTemplate:
         return value
 
     def decode(self, token_ids: Sequence[int]) -> str:
-        """Return the text of ids, special tokens included."""
+        """Return the text of token ids, special tokens included."""
         return str(self.tokenizer.decode(list(token_ids), skip_special_tokens=False))
 
     def read(self, prompt: Sequence[int], output: Sequence[int]) -> tuple[Message, bool]:
-        """Return the message that was sampled after a prompt, and whether it spelled special tokens, which were made
-        plain text."""
+        """Return the sampled token ids `output` as a message, and whether special tokens in its text were escaped."""
         kept = output[:-1] if output and output[-1] in self.stop_token_ids else output
-        # A tag that somebody has spoken of is not at the very end.
+        # Only a tag at the very end opens a thought; others are part of the text.
         is_thinking = self.decode(prompt[-16:]).rstrip().endswith(THINK_START)
         text = self._decode_sampled(kept)
         message = read_message(text, is_thinking=is_thinking)
-        # JSON can spell a token so that no token is seen before it is decoded: \u003c|im_end|>.
+        # Tool calls are escaped after decoding, because JSON may hide a special token: \u003c|im_end|>.
         calls = message.get("tool_calls", [])
         plain_calls = self.escape(calls)
         if calls:
@@ -117,8 +120,10 @@ class TurnTemplate:
         return message, text != self.decode(kept) or plain_calls != calls
 
     def _decode_sampled(self, ids: Sequence[int]) -> str:
-        """Return the text of sampled ids; a special token that was spelled letter by letter stays such a text, and does
-        not become the token in the next prompt."""
+        """Return the text of sampled token ids, with special tokens escaped that were sampled as ordinary text.
+
+        Unescaped, such a text would become a special token in the next prompt.
+        """
         text = self.decode(ids)
         if len(self._special.findall(text)) <= sum(token in self._special_ids for token in ids):
             return text
@@ -128,16 +133,20 @@ class TurnTemplate:
 
 
 def _unwritable(messages: Sequence[Message], error: Exception) -> ConfigError:
+    """Return the error for messages that the template or tokenizer cannot render."""
     return ConfigError(
-        f"A dialogue of {len(messages)} messages cannot be written by the model's chat template: "
+        f"A dialogue of {len(messages)} messages cannot be rendered by the model's chat template: "
         f"{type(error).__name__}: {error}"
     )
 
 
 THINK_START, THINK_END = "<think>", "</think>"
+"""The tags around a thought."""
 _CALL_START, _CALL_END = "<tool_call>", "</tool_call>"
+"""The tags around a tool call of Qwen and Hermes."""
 _SECTION_START, _SECTION_END = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
-# Kimi's calls: <|tool_call_begin|>functions.look:0<|tool_call_argument_begin|>{"what": "cup"}<|tool_call_end|>
+"""The tags around all tool calls of Kimi."""
+# A call of Kimi: <|tool_call_begin|>functions.look:0<|tool_call_argument_begin|>{"what": "cup"}<|tool_call_end|>
 _CALL_HEAD = re.compile(r"\s*<\|tool_call_begin\|>\s*(?P<id>[^<]*?)\s*<\|tool_call_argument_begin\|>")
 _CALL_TAIL = re.compile(r"\s*<\|tool_call_end\|>\s*")
 _CALL_NAME = re.compile(r"(?:functions\.)?(?P<name>.+?)(?::\d+)?")
@@ -147,7 +156,7 @@ _Calls = list[dict[str, Any]]
 
 
 def describe_action(message: Message) -> str:
-    """Return what a turn did in a line: what it said, and its tool calls without their ids."""
+    """Return a turn as one line: its content, and its tool calls without ids."""
     parts = [message["content"]]
     for call in message.get("tool_calls") or ():
         function = call.get("function", call)
@@ -158,9 +167,10 @@ def describe_action(message: Message) -> str:
 
 
 def read_message(text: str, *, is_thinking: bool = False) -> Message:
-    """Return the assistant's message that a completion is; text: with special tokens, without the last stop token.
+    """Return the text of a completion as a message of the assistant.
 
-    is_thinking: whether the prompt ended within a thought, as where the template opens one.
+    text: with special tokens, without the stop token at the end. is_thinking: whether the prompt ended within a
+    thought, because the template opens one.
     """
     message: Message = {"role": "assistant"}
     text, thought = _split_thought(text, is_thinking)
@@ -174,7 +184,7 @@ def read_message(text: str, *, is_thinking: bool = False) -> Message:
 
 
 def _split_thought(text: str, is_thinking: bool) -> tuple[str, str | None]:
-    """Return what follows the first thought, and the thought; an unfinished one is all thought."""
+    """Return the text after the first thought, and the thought or None. A thought without an end takes all the text."""
     stripped = text.lstrip()
     if stripped.startswith(THINK_START):
         stripped = stripped.removeprefix(THINK_START)
@@ -185,9 +195,9 @@ def _split_thought(text: str, is_thinking: bool) -> tuple[str, str | None]:
 
 
 def _split_calls(text: str) -> tuple[str, _Calls]:
-    """Return the text without its tool calls, and these; all or none are taken.
+    """Return the text without its tool calls, and the tool calls. If one call is invalid, all stay in the text.
 
-    A start tag after which there is no end tag begins no call, as where somebody speaks of it or was cut off.
+    A start tag without a later end tag does not begin a call.
     """
     start, end, read = _CALL_START, _CALL_END, _read_tagged_call
     section, call = text.find(_SECTION_START), text.find(_CALL_START)
@@ -210,8 +220,10 @@ def _split_calls(text: str) -> tuple[str, _Calls]:
 
 
 def _read_tagged_call(text: str, position: int) -> tuple[_Calls, int] | None:
-    """Return the call as JSON between Qwen's and Hermes' tags, and the position after it, or None if it is not a call.
-    position: after the start tag."""
+    """Return a call, written as JSON between the tags of Qwen and Hermes, and the position after it, or None.
+
+    position: that after the start tag.
+    """
     decoded = _decode_json(text, position)
     if decoded is None:
         return None
@@ -220,15 +232,17 @@ def _read_tagged_call(text: str, position: int) -> tuple[_Calls, int] | None:
         return None
     arguments = call.get("arguments", {})
     if not isinstance(arguments, dict):
-        # Templates and environments go through the arguments by name.
+        # Templates and environments need arguments by name.
         return None
     function = {"name": call["name"], "arguments": arguments}
     return [{"type": "function", "function": function}], end + len(_CALL_END)
 
 
 def _read_section(text: str, position: int) -> tuple[_Calls, int] | None:
-    """Return the calls of Kimi's section, each `functions.NAME:INDEX` and JSON, and where the text goes on after it,
-    or None if it is not calls and nothing else. position: after the start tag."""
+    """Return the calls of Kimi's section and the position after it, or None if it contains anything but calls.
+
+    position: that after the start tag. Each call is `functions.NAME:INDEX` and JSON.
+    """
     calls: _Calls = []
     while head := _CALL_HEAD.match(text, position):
         name = _CALL_NAME.fullmatch(head["id"])
@@ -239,7 +253,7 @@ def _read_section(text: str, position: int) -> tuple[_Calls, int] | None:
         tail = _CALL_TAIL.match(text, decoded[1])
         if tail is None:
             return None
-        # Kimi's template writes the arguments as the text that they came as.
+        # Arguments are kept as text, as Kimi's template expects.
         function = {"name": name["name"], "arguments": text[begin : decoded[1]]}
         calls.append({"id": head["id"], "type": "function", "function": function})
         position = tail.end()
@@ -249,25 +263,28 @@ def _read_section(text: str, position: int) -> tuple[_Calls, int] | None:
 
 
 def _skip_space(text: str, position: int) -> int:
+    """Return the position of the next character that is not white space."""
     match = _SPACE.match(text, position)
     assert match is not None
     return match.end()
 
 
 def _decode_json(text: str, position: int) -> tuple[Any, int] | None:
-    """Return the JSON value that begins at a position, and where it ends, or None if there is none that messages can
-    hold."""
+    """Return the JSON value at a position and the position after it, or None if it is invalid or not allowed in
+    messages."""
     try:
         value, end = _DECODER.raw_decode(text, _skip_space(text, position))
     except (ValueError, RecursionError):
-        # A model may well write brackets and nothing else.
+        # RecursionError, because a model may write a long run of brackets.
         return None
     return (value, end) if _is_message_value(value) else None
 
 
 def _is_message_value(value: Any) -> bool:
-    """Return whether a template can write what was decoded, and copying it ends: how deep it is nested, and whether all
-    of its texts are characters and all of its numbers are finite."""
+    """Return whether a JSON value is allowed in messages.
+
+    It must not be nested deeper than `DEEPEST`, and have only valid characters and finite numbers.
+    """
     level = [value]
     for _ in range(DEEPEST):
         texts = [part for part in level if isinstance(part, str)]

@@ -1,4 +1,4 @@
-"""Finds arguments of a chat template that the template never reads, since somebody has probably misspelled them.
+"""Search for arguments that a chat template never reads, which are probably misspelled.
 
 template                                            arguments                    unread
 {% if enable_thinking %}<think>{% endif %}...       {"enable_thinkin": True}     enable_thinkin
@@ -11,14 +11,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 _GENERATION_TAG = re.compile(r"\{%[-+]?\s*(?:end)?generation\s*[-+]?%\}")
-"""`{% generation %}` and `{%- endgeneration -%}`, with which transformers marks what the assistant wrote. They show
-nothing, and Jinja does not know them."""
+"""`{% generation %}` and `{%- endgeneration -%}`, by which transformers marks text of the assistant. They are removed,
+because Jinja does not know them."""
 
 
 def unread_arguments(tokenizer: Any, arguments: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return the arguments that a tokenizer's chat template does not read, each with all names that it does read.
 
-    Empty if the template cannot be parsed.
+    The result is empty if the template cannot be parsed.
     """
     from jinja2 import TemplateError, nodes
     from jinja2.ext import loopcontrols
@@ -30,7 +30,7 @@ def unread_arguments(tokenizer: Any, arguments: Mapping[str, Any]) -> dict[str, 
     try:
         trees = [environment.parse(_GENERATION_TAG.sub("", source)) for source in sources]
     except (TemplateError, TypeError):
-        # The template has a tag of its author's own, or there is no template.
+        # The template has a tag that Jinja does not know, or there is no template.
         return {}
     names = sorted({name.name for tree in trees for name in tree.find_all(nodes.Name) if name.ctx == "load"})
     return {name: names for name in arguments if name not in names}

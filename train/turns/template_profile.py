@@ -1,11 +1,11 @@
-"""Profiles a chat template: what it does to earlier turns, and how the model thinks.
+"""The profile of a chat template: its treatment of earlier turns and of thoughts.
 
     truegold template MODEL
 
-No list of known templates is needed: each is tried on small dialogues. Do the thoughts of earlier turns stay? Do they
-stay while a tool is called? Does the next prompt begin with the last turn exactly as it was written? Does the prompt
-open a thought? The profile also names the think tags that are one token each, and the sampling that the checkpoint
-states.
+The template is tried on small dialogues, so that no list of known templates is needed. Does it keep the thoughts of
+earlier turns, also around tool calls? Does the next prompt begin with exactly the text of the last turn? Does the
+prompt open a thought? The profile also has the think tags that are one token each, and the sampling settings of the
+checkpoint.
 """
 
 from __future__ import annotations
@@ -28,25 +28,29 @@ from truegold.verifiers.answers.format import KNOWN_PAIRS
 ADVICE: Mapping[str, str] = tomllib.loads(
     files("truegold.train.turns").joinpath("template_advice.toml").read_text("utf-8")
 )
-"""Maps the behaviour of a template to advice on training."""
+"""Advice on training, by the behaviour of a template."""
 STATED_SAMPLING = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
-"""The settings of generation_config.json by which a checkpoint's makers say how it is sampled."""
+"""The sampling settings that are read from generation_config.json."""
 POSITIONS = "max_position_embeddings"
-"""The setting of config.json that is the longest context."""
+"""The setting of config.json with the longest context."""
 THOUGHT = "quietly so"
-"""The thought of the dialogues that a template is tried on: it was kept where a rendered text has these words."""
+"""The thought in the dialogues that a template is tried on. It was kept if the rendered text contains it."""
 ANSWER = "It is seven."
-"""The answer after that thought."""
+"""The answer after this thought."""
 QUESTION: list[Message] = [{"role": "user", "content": "What is 3+4?"}]
+"""The question of these dialogues."""
 SYSTEM: Message = {"role": "system", "content": "Be brief."}
+"""The system message of these dialogues."""
 
 
 class Render(Protocol):
-    """Writes messages by a chat template."""
+    """A function that renders messages with a chat template."""
 
     def __call__(self, messages: Sequence[Message], *, generates: bool = True) -> str | None:
-        """Return the text of messages, with the beginning of the next turn where it `generates`, or None if the
-        template refuses them."""
+        """Return the text of messages, or None if the template refuses them.
+
+        generates: whether the text ends with the beginning of the next turn.
+        """
 
 
 @dataclass(frozen=True)
@@ -54,13 +58,13 @@ class Thoughts:
     """The treatment of an earlier turn's thought by a template."""
 
     is_in_content: bool
-    """Whether the thought was passed between think tags in the message's content, and not in the field
-    `reasoning_content`, which this template does not know."""
+    """Whether the thought was passed between think tags in the content, because the template does not show the field
+    `reasoning_content`."""
     after_question: bool
-    """Whether it is still there when another question follows."""
+    """Whether the thought is kept if another question follows."""
     after_tool: bool | None
-    """Whether it is still there when the turn's tool call is answered, or None if the template shows neither the call
-    nor its answer."""
+    """Whether the thought is kept if the answer to the turn's tool call follows, or None if the template shows neither
+    the call nor the turn."""
     shows_calls: bool
     """Whether the template shows tool calls."""
 
@@ -70,30 +74,30 @@ class TemplateProfile:
     """The behaviour of a template."""
 
     has_system: bool
-    """Whether it takes a system message."""
+    """Whether the template accepts a system message."""
     needs_system: bool
-    """Whether it refuses a dialogue without one."""
+    """Whether the template refuses a dialogue without a system message."""
     keeps_turns: bool
-    """Whether an answer without a thought stays as it was written when a question follows."""
+    """Whether an answer without a thought is rendered unchanged if a question follows."""
     keeps_thoughts: bool | None
-    """Whether the thought of an answer stays when a question follows, or None if the template does not tell thoughts
-    from other content."""
+    """Whether the thought of an answer is kept if a question follows, or None if the template does not distinguish
+    thoughts from other content."""
     keeps_thoughts_in_tool_loops: bool | None
-    """Whether the thought before a tool call is still there when the tool has answered, or None if the template has no
-    tools or no thoughts."""
+    """Whether the thought before a tool call is kept after the tool's answer, or None if the template has no tools or
+    no thoughts."""
     opens_thought: bool
-    """Whether the prompt itself opens a thought, so that completions begin within one."""
+    """Whether the prompt opens a thought, so that completions begin within it."""
     doubles_bos: bool
-    """Whether text of the template gets a second BOS from the tokenizer."""
+    """Whether the tokenizer adds a second BOS token to the template's text."""
     think_tags: tuple[str, str] | None
-    """The first pair of known think tags that are one token each; a pair that the template itself uses comes first."""
+    """The first known pair of think tags that are one token each, preferably a pair that the template uses."""
     stated_sampling: dict[str, float]
-    """The settings of `STATED_SAMPLING` that generation_config.json has."""
+    """The settings of `STATED_SAMPLING` in generation_config.json."""
     max_positions: int | None
-    """The longest context that the model was made for."""
+    """The longest context of the model in tokens, or None if config.json does not have it."""
 
     def advice(self) -> list[str]:
-        """Return what training has to respect, a sentence each."""
+        """Return advice on training with this template, one sentence each."""
         temperature = self.stated_sampling.get("temperature", 1.0)
         conditions = {
             "needs_system": self.needs_system,
@@ -109,16 +113,19 @@ class TemplateProfile:
 
 
 def profile_template(template: TurnTemplate, model: Path) -> TemplateProfile:
-    """Return what the template of the checkpoint in folder `model` does. Raises ConfigError for one that refuses even
-    a question, and SetupError for settings of the checkpoint that cannot be read."""
+    """Return the profile of the chat template of the checkpoint in folder `model`.
+
+    Raises ConfigError if the template refuses even a single question, SetupError if the checkpoint's settings cannot be
+    read.
+    """
     render = none_where_refused(template.render)
     opening = choose_opening(render) or QUESTION
-    # Raises ConfigError with the template's own reason where it refuses both openings.
+    # Raises ConfigError with the template's reason, if it refuses both openings.
     template.encode(opening)
     prompt = template.render(opening)
     thoughts = find_thoughts(render, opening)
     if thoughts is not None and thoughts.is_in_content and thoughts.after_question:
-        # The template copied content, tags and all. It would do so with any text, and knows nothing of thoughts.
+        # The template copied the content with its tags, so it does not distinguish thoughts from other text.
         thoughts = None
     following = render([*opening, {"role": "assistant", "content": ANSWER}, *QUESTION])
     stop, bos = template.decode(template.stop_token_ids[:1]), template.tokenizer.bos_token_id
@@ -138,8 +145,7 @@ def profile_template(template: TurnTemplate, model: Path) -> TemplateProfile:
 
 
 def _think_tags(template: TurnTemplate) -> tuple[str, str] | None:
-    """Return the first known pair of think tags that are one token each, a pair that the template uses before others,
-    or None if there is no such pair."""
+    """Return a known pair of think tags that are one token each, preferably one that the template uses, or None."""
     chat_template = str(template.tokenizer.chat_template)
     counts = {tag: len(template.tokenizer(tag, add_special_tokens=False)["input_ids"]) for tag in chain(*KNOWN_PAIRS)}
     pairs = [pair for pair in KNOWN_PAIRS if all(counts[tag] == 1 for tag in pair)]
@@ -148,21 +154,20 @@ def _think_tags(template: TurnTemplate) -> tuple[str, str] | None:
 
 
 def none_where_refused(render: Callable[..., str]) -> Render:
-    """Return `render`, which writes messages by a template, with None in place of any error."""
+    """Return a function like `render` that returns None instead of raising an error."""
 
     def try_to_render(messages: Sequence[Message], *, generates: bool = True) -> str | None:
         try:
             return render(list(messages), add_generation_prompt=generates)
         except Exception:
-            # A template is a program of the model's author: it raises what it likes.
+            # Templates are programs of model authors and may raise any exception.
             return None
 
     return try_to_render
 
 
 def choose_opening(render: Render) -> list[Message] | None:
-    """Return the shortest beginning of a dialogue that a template takes: a question, or a system message and a
-    question, or None if it refuses both."""
+    """Return the shortest dialogue that a template accepts, or None: a question, else a system message before it."""
     for opening in (QUESTION, [SYSTEM, *QUESTION]):
         if render(opening) is not None:
             return list(opening)
@@ -170,10 +175,10 @@ def choose_opening(render: Render) -> list[Message] | None:
 
 
 def find_thoughts(render: Render, opening: Sequence[Message]) -> Thoughts | None:
-    """Return what a template does to thoughts.
+    """Return the treatment of thoughts by a template, or None if it does not render turns of the assistant.
 
-    They are passed in the field `reasoning_content` where the template shows that, and otherwise between think tags in
-    the content, which DeepSeek-R1's template cuts out. None if the template does not show answers at all.
+    Thoughts are passed in the field `reasoning_content` if the template shows this field. Otherwise they are passed
+    between think tags in the content, which for example DeepSeek-R1's template removes.
     """
     in_field = {"role": "assistant", "content": ANSWER, "reasoning_content": THOUGHT}
     text = render([*opening, in_field], generates=False)
@@ -186,13 +191,15 @@ def find_thoughts(render: Render, opening: Sequence[Message]) -> Thoughts | None
 def _follow_thought(
     render: Render, opening: Sequence[Message], turn: Message, *, is_in_content: bool
 ) -> Thoughts | None:
-    """Return what a template does to the thought of `turn`, or None if thoughts are in the content and the template
-    also removes the answer when a question follows."""
+    """Return the treatment of the thought of `turn` by a template.
+
+    Returns None if thoughts are in the content and the template also removes the answer if a question follows.
+    """
     after_question = render([*opening, turn, *QUESTION])
     if is_in_content and (after_question is None or ANSWER not in after_question):
         return None
     after_tool, shows_calls = None, False
-    # Some templates take a call's arguments as an object, some as the JSON text of one.
+    # Some templates expect the arguments of a call as an object, others as JSON text.
     for arguments in ({"what": "cup"}, '{"what": "cup"}'):
         call = {"id": "functions.look:0", "type": "function", "function": {"name": "look", "arguments": arguments}}
         answer = {"role": "tool", "content": "red", "tool_call_id": call["id"], "name": "look"}
@@ -207,19 +214,19 @@ def _follow_thought(
 
 
 def _stated_numbers(path: Path, names: Sequence[str]) -> dict[str, float]:
-    """Return those of the named settings in a JSON file that are numbers; {"top_p": "0.9"} counts as one, too."""
+    """Return the named settings in a JSON file that are numbers, or texts of numbers: {"top_p": "0.9"}."""
     try:
         settings = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     except (OSError, ValueError) as error:
         raise SetupError(f"{path} cannot be read: {error}") from error
     if not isinstance(settings, dict):
-        raise SetupError(f"{path} holds no settings by name.")
+        raise SetupError(f"{path} is not an object of settings.")
     stated = {name: _as_number(settings.get(name)) for name in names}
     return {name: value for name, value in stated.items() if value is not None}
 
 
 def _as_number(value: object) -> float | None:
-    """Return a setting's number, None for anything else."""
+    """Return a setting as a finite number, or None if it is not one."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:

@@ -1,8 +1,8 @@
-"""Rewards for other people's trainers: one module each, a few lines over one batch runner (`scoring`).
+"""Reward functions for other trainers: one short module for each trainer, all on one batch runner (`scoring`).
 
     from truegold.verifiers.adapters.trl import TruegoldReward
     GRPOTrainer(..., reward_funcs=[TruegoldReward()])
 
-Each says how it treats a response that could not be judged, and reports the share of them. No module imports the
-trainer it is for, unless it has to subclass something of it.
+Each module documents the reward of a response that could not be judged, and reports the share of such responses. A
+module imports its trainer only if it has to subclass one of the trainer's classes.
 """

@@ -1,9 +1,9 @@
-"""inspect (UK AISI): a scorer over samples that `truegold export --format inspect` has written, or any others.
+"""inspect (UK AISI): a scorer for samples written by `truegold export --format inspect`, and for other samples.
 
     Task(dataset=json_dataset("train.jsonl"), solver=generate(), scorer=verified())
 
-Several targets are several accepted golds. A response that could not be judged is an unscored one, which inspect leaves
-out of its metrics and counts.
+If a sample has several targets, each is an accepted gold. A response that could not be judged is marked as unscored;
+inspect leaves it out of its metrics and reports the number.
 """
 
 from __future__ import annotations
@@ -16,7 +16,11 @@ from truegold.verifiers.adapters.scoring import Scorer
 
 
 def verified(verifier: str | None = None, routes: Mapping[str, str] | None = None) -> Any:
-    """Return the scorer; `verifier` judges all samples, and `routes` those whose metadata name a data set of theirs."""
+    """Return the scorer.
+
+    verifier: judges all samples; by default each sample names its own. routes: verifiers by data set, for samples
+    without a verifier whose metadata name a data set.
+    """
     from inspect_ai.scorer import Score, accuracy, scorer, stderr
 
     judge = Scorer(verifier, routes=routes, trains=False)

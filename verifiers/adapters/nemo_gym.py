@@ -1,11 +1,11 @@
-"""NeMo-Gym: the body of a resources server's `verify`, from the request's fields to the response's.
+"""NeMo-Gym: `verify_fields` makes the response of a resources server's `verify` from its request.
 
     class Verify(SimpleResourcesServer):
         async def verify(self, body: BaseVerifyRequest) -> BaseVerifyResponse:
             return VerifyResponse(**await verify_fields(body.model_dump()))
 
-The reward there is a number. A response that could not be judged has the reward 0, `judged` false and `masked` 1, so
-that a trainer can mask it (NeMo-Gym logs `masked_pct`).
+NeMo-Gym needs a number as reward. A response that could not be judged has the reward 0, `judged` false and `masked` 1,
+so that a trainer can mask it (NeMo-Gym logs `masked_pct`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SCORER = Scorer()
 
 
 async def verify_fields(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a verify response: those of the request, reward, extracted answer and why."""
+    """Return the fields of a verify response: the request's fields, the reward, the extracted answer and the reason."""
     metadata = body.get("verifier_metadata") or {}
     question = _SCORER.truth({**metadata, **body}, body.get("question")).question(
         response_text(body.get("response") or {})

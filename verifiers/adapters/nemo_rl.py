@@ -1,4 +1,4 @@
-"""NeMo-RL: `TruegoldEnvironment`, over a set that `truegold export --format nemo-rl` has written.
+"""NeMo-RL: `TruegoldEnvironment`, for a set written by `truegold export --format nemo-rl`.
 
     from truegold.verifiers.adapters import nemo_rl         # in a copy of examples/run_grpo.py, before main()
     nemo_rl.register()
@@ -8,10 +8,12 @@
       default: {dataset_name: ResponseDataset, processor: math_hf_data_processor, env_name: truegold, prompt_file: null}
     env: {truegold: {}}
 
-NeMo-RL (environments/utils.py and experience/rollouts.py of commit 7ea279a) makes it a Ray actor and calls `step` with
-the messages and the `extra_env_info` of a batch, whose `ground_truth` is the exported row, a bare gold, or a list of
-accepted ones. It knows no missing reward: a response that could not be judged has the reward 0, and the metric
-`masked_share` says how many those were.
+NeMo-RL starts the environment as a Ray actor and calls `step` with the messages and the `extra_env_info` of a batch
+(environments/utils.py and experience/rollouts.py of commit 7ea279a). The `ground_truth` in `extra_env_info` is the
+exported row, a gold, or a list of accepted golds.
+
+NeMo-RL has no missing rewards: a response that could not be judged has the reward 0. The metric `masked_share` reports
+the share of such responses.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from truegold.verifiers.adapters.scoring import Scorer, problem_text
 
 ENVIRONMENT = "truegold.verifiers.adapters.nemo_rl.TruegoldEnvironment"
 Messages = Sequence[Mapping[str, Any]]
+"""The messages of one conversation."""
 
 
 class StepReturn(NamedTuple):
@@ -40,7 +43,7 @@ class StepReturn(NamedTuple):
 
 
 class RowEnvironment:
-    """The verifier that each row names, as an environment that ends with the first response."""
+    """An environment that judges the first response of each row by the row's verifier, then ends the episode."""
 
     def __init__(self, config: Any = None) -> None:
         self._scorer = Scorer(unjudged=0.0)
@@ -71,7 +74,7 @@ class RowEnvironment:
         )
 
     def global_post_process_and_metrics(self, batch: Any) -> tuple[Any, dict[str, float]]:
-        """Return the batch as it is, and the share of all responses so far that could not be judged."""
+        """Return the batch unchanged, and the share of all responses so far that could not be judged."""
         return batch, {"masked_share": self._masked / max(self._masked + self._judged, 1)}
 
     def shutdown(self) -> None:
@@ -80,11 +83,11 @@ class RowEnvironment:
 
 
 TruegoldEnvironment = ray.remote(max_restarts=-1, max_task_retries=-1, max_concurrency=1000)(RowEnvironment)
-"""The actor."""
+"""`RowEnvironment` as a Ray actor."""
 
 
 def register() -> None:
-    """Make the environment known to NeMo-RL as `truegold`, in the interpreter that the training runs in."""
+    """Register the environment with NeMo-RL as `truegold`, to run in the interpreter of the training."""
     from nemo_rl.distributed.ray_actor_environment_registry import ACTOR_ENVIRONMENT_REGISTRY
     from nemo_rl.distributed.virtual_cluster import PY_EXECUTABLES
     from nemo_rl.environments.utils import register_env

@@ -1,8 +1,8 @@
 """open-instruct: a `VerifierFunction` called `truegold`, for rows with `dataset: truegold`.
 
-Importing this module is enough: open-instruct makes one of every subclass of `VerifierFunction` that it knows of. The
-label is the row that the export has carried, a bare gold, or a list of accepted ones. open-instruct adds up scores, so
-that a response that could not be judged counts as 0; `masked_share()` says how many those were.
+Importing this module is enough: open-instruct instantiates every imported subclass of `VerifierFunction`. The label of
+a row is the exported row, a gold, or a list of accepted golds. open-instruct has no missing scores: a response that
+could not be judged scores 0, and `masked_share()` returns the share of such responses.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ except ImportError:
 
 
 class TruegoldVerifier(VerifierFunction):  # type: ignore[misc]
-    """The verifier that each row names."""
+    """Judges each response by its row's verifier."""
 
     def __init__(self, verifier_config: Any = None) -> None:
         super().__init__("truegold", weight=1.0)
         self._scorer = Scorer(unjudged=0.0)
         self.judged = 0
-        """Responses that have a score."""
+        """The number of responses with a score."""
         self.masked = 0
-        """Responses that could not be judged."""
+        """The number of responses that could not be judged."""
 
     def __call__(
         self,

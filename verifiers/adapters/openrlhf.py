@@ -1,11 +1,13 @@
-"""OpenRLHF: `reward_func`, which it calls by position for one response at a time, in a thread.
+"""OpenRLHF: `reward_func`, which OpenRLHF calls for one response at a time, in a thread.
 
-    --reward.remote_url reward_func.py                        the file beside the exported set
+    --reward.remote_url reward_func.py                        the file next to the exported set
 
-`queries` are prompt and response together, decoded with special tokens; the label is the JSON text of the export, a
-bare gold, or a list of accepted ones. The result has `rewards`, `scores` (from 0 to 1, for its dynamic filtering) and
-`extra_logs` with `judged` and `masked_share`. A response that could not be judged cannot be left out there: its reward
-is 0; `judged` says so in its metrics, and a warning names the reason and an example.
+A query is prompt and response as one text, decoded with special tokens. A label is the exported row as JSON text, a
+gold, or a list of accepted golds. The result has `rewards`, `scores` (from 0 to 1, for dynamic filtering) and
+`extra_logs` with `judged` and `masked_share`.
+
+OpenRLHF has no missing rewards: a response that could not be judged has the reward 0 and `judged` 0, and a warning
+names the reason and an example.
 """
 
 from __future__ import annotations
@@ -22,12 +24,13 @@ _TURN = re.compile(
     r"<\|im_start\|>assistant\n|<\|start_header_id\|>assistant<\|end_header_id\|>\s*|<\|assistant\|>\n?|<｜Assistant｜>"
     r"|<start_of_turn>model\n|\[/INST\]"
 )
+"""The start of an assistant's turn in the usual chat templates."""
 _TAIL = 64
-"""Characters of a prompt's end by which it is found where its beginning was cut or decoded otherwise."""
+"""Characters at the end of a prompt that are searched for in a query if the whole prompt is not its beginning."""
 
 
 def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any], **_: Any) -> dict[str, Any]:
-    """Return the rewards of responses, as OpenRLHF's agents read them."""
+    """Return the rewards of responses in the format of OpenRLHF's agents."""
     import torch
 
     rows = zip(queries, prompts, labels, strict=True)
@@ -39,9 +42,10 @@ def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence
 
 
 def response_in(query: str, prompt: str) -> str:
-    """Return the response in a query, without the prompt, and without what follows the end of its turn.
+    """Return the response in a query: the text after the prompt, up to the end of the turn.
 
-    Where decoding has changed the prompt, the response is what follows its last words, else its turn of the assistant.
+    If the query does not begin with the prompt, because decoding changed it, the response is the text after the end of
+    the prompt. If this end is not found either, it is the assistant's turn that follows the prompt.
     """
     tail = prompt[-_TAIL:]
     if prompt and query.startswith(prompt):

@@ -1,7 +1,7 @@
-"""Prime Intellect's verifiers (v1) and prime-rl: the functions that an exported taskset calls.
+"""Prime Intellect's verifiers (v1) and prime-rl: functions that an exported taskset calls.
 
-A response that could not be judged has no reward (`RolloutNotJudged`): the rollout is marked as failed there, and
-prime-rl leaves it out. The taskset's data is the exported record (`gold`, `verifier`, ...).
+The data of a task is the exported record (`gold`, `verifier`, ...). A response that could not be judged raises
+`RolloutNotJudged` instead of having a reward: the library marks the rollout as failed, and prime-rl leaves it out.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ _SCORER = Scorer()
 
 
 class RolloutNotJudged(RuntimeError):
-    """A response could not be judged: the rollout has no reward, which is something else than the reward 0."""
+    """A response that could not be judged, so that its rollout has no reward."""
 
 
 async def score_trace(data: Any, trace: Any) -> dict[str, float]:
-    """Return the reward of a trace's last reply by name. Raises RolloutNotJudged if there is none."""
+    """Return the reward of the last reply of a trace, under the name `correct`.
+
+    Raises RolloutNotJudged if the reply could not be judged.
+    """
     verdict = await judge(data, trace.last_reply)
     if verdict.score is None:
         raise RolloutNotJudged(f"{data.verifier}: {verdict.reason}: {dict(verdict.evidence)!r:.200}")
@@ -31,14 +34,14 @@ async def score_trace(data: Any, trace: Any) -> dict[str, float]:
 
 
 async def judge(data: Any, response: str) -> Verdict:
-    """Return the verdict on a response to a task, without holding up the event loop."""
+    """Return the verdict on a response to a task, without blocking the event loop."""
     question = RowTruth(data.gold, data.verifier, data.verifier_args, problem_text(data.prompt)).question(response)
     (verdict,) = await asyncio.to_thread(_SCORER.judge, [question])
     return verdict
 
 
 async def gold_passes(data: Any) -> bool | None:
-    """Return whether the row's gold earns its own reward, or None if no perfect response can be made up."""
+    """Return whether a response made from gold passes, or None if no such response can be made."""
     gold = next(iter(golds_in(data.gold)), None)
     perfect = gold_response(resolve(data.verifier), gold, data.solution)
     return None if perfect is None else (await judge(data, perfect)).passed

@@ -1,14 +1,14 @@
-"""The truth of a trainer's row: its gold, its verifier and that one's arguments, out of its columns.
+"""Reads gold, verifier and the verifier's arguments from the columns of a trainer's row.
 
-    {"truegold": "{...}"}                                        the row that truegold's export carries
-    {"answer": "48+24 = 72\n#### 72"}                            gold 72, by math
-    {"solution": "... so \\boxed{12}."}                           gold 12, by math
-    {"ground_truth": '{"inputs": ["1"], "outputs": ["2"]}'}      tests, by code
-    {"choices": ["iron", "argon"], "answer": "argon"}            gold B, by choice, which knows the options
-    {"ground_truth": '{"func_name": "validate_title"}'}          foreign: no verifier of truegold's judges it
+    {"truegold": "{...}"}                                        the row as truegold's export wrote it
+    {"answer": "48+24 = 72\n#### 72"}                            verifier math, gold 72
+    {"solution": "... so \\boxed{12}."}                           verifier math, gold 12
+    {"ground_truth": '{"inputs": ["1"], "outputs": ["2"]}'}      verifier code, with these tests
+    {"choices": ["iron", "argon"], "answer": "argon"}            verifier choice, gold B, with these options
+    {"ground_truth": '{"func_name": "validate_title"}'}          foreign: truegold has no verifier for it
 
-Columns of gold are found, answers taken out of worked solutions, options read and sentences told from answers as
-`ingest` does it: by `verifiers.columns`, `choice_rows` and `answers.gold_words`.
+Columns, options and answers within solutions are found by the same code as in the stage `ingest`: `columns`,
+`choice_rows` and `answers.gold_words`.
 """
 
 from __future__ import annotations
@@ -47,33 +47,36 @@ from truegold.verifiers.running.batch import Item
 from truegold.verifiers.strict_json import parse_structure
 
 EXPORTED = ("truegold", "verifier", "verifier_args")
-"""Columns by which an exported row says how it is judged."""
+"""Columns of an exported row that define its verifier."""
 _OTHER_TESTS = ("input_output",)
+"""Columns of tests in addition to `TESTS`."""
 _PARTS = (
     ("inputs", "outputs"),
     ("public_tests", "private_tests", "generated_tests"),
     ("public_test_cases", "private_test_cases"),
 )
-"""Tests in several columns."""
+"""Groups of columns that hold tests together."""
 _PROGRAMS = ("solution", "canonical_solution", "solutions", "starter_code")
-"""Columns that show whether tests are of a method of `class Solution`."""
+"""Columns with a program, which shows whether tests call a method of `class Solution`."""
 _TRUTH = (*NAMES["gold"], *GOLDS_COLUMNS, *SOLUTIONS, *TESTS, *_OTHER_TESTS, *sum(_PARTS, ()), EXPORTED[0])
+"""Columns that may hold gold or tests."""
 _BESIDE = (*EXPORTED[1:], *SOURCES, *SETUP, *_PROGRAMS, "entry_point", "metadata", *KIND_COLUMNS)
+"""Columns that are read in addition to gold or tests."""
 
 _PROGRAM = re.compile(
     r"^\s{0,8}(?:def \w+\(|from \w[\w.]* import |import \w+\s*$|class \w+\s*[:({]|#include\s*<|print\("
     r"|public (?:class|static)|func \w+\(|fn \w+\(|SELECT .+ FROM )",
     re.MULTILINE,
 )
-"""A line of a program, which is not an answer."""
+"""A line of a program, by which a gold that is a program is recognised."""
 
 
 _OF_SENTENCES = frozenset(("number", "percentage", "quantity", "set", "time", "date"))
-"""Types of golds that `math` reads out of a sentence."""
+"""Types of golds that `math` can read from a sentence."""
 
 
 def truth_columns(names: Iterable[str]) -> tuple[list[str], bool]:
-    """Return those of a set's columns that a row is judged by, and whether any of them may say what is right."""
+    """Return the columns that judging needs, and whether one of them may hold gold or tests."""
     columns = list(names)
     truth, beside = (spelled({path.partition(".")[0]: None for path in paths}, columns) for paths in (_TRUTH, _BESIDE))
     options = option_columns(columns)
@@ -83,20 +86,20 @@ def truth_columns(names: Iterable[str]) -> tuple[list[str], bool]:
 
 @dataclass(frozen=True, slots=True)
 class RowTruth:
-    """The part of a row that a response is judged by."""
+    """The parts of a row that judging needs."""
 
     gold: Any
-    """The gold, or a list of accepted ones, as `gold.golds_in` reads them."""
+    """The gold, or a list of accepted golds, as `gold.golds_in` reads them."""
     verifier: str = "math"
     verifier_args: str = "{}"
     problem: str | None = None
     unread: str | None = None
-    """Why the value in place of gold cannot be read as a gold, or None if it can."""
+    """The reason why the row has no readable gold or tests, or None if it has."""
     is_foreign: bool = False
-    """Whether the row is of a kind, or of a data set, that the trainer's own scorer judges."""
+    """Whether the trainer's own scorer judges the row, because of its kind or its data set."""
 
     def question(self, response: str) -> Item:
-        """Return what is asked of the verifier about a response."""
+        """Return the item with which a verifier judges a response to the row."""
         return Item(response, self.gold, self.verifier, self.verifier_args, self.problem, self.unread)
 
 
@@ -107,15 +110,16 @@ def truth_of(
     verifier: str | None = None,
     routes: Mapping[str, str] = NO_ROUTES,
 ) -> RowTruth:
-    """Return what a trainer's row is judged by.
+    """Return gold, verifier and arguments of a trainer's row.
 
-    verifier: that of all rows. routes: verifiers by data set (`routes_in`), for rows that name none.
+    verifier: the verifier of all rows; by default the row names it, or `math`, `code` or `choice` is chosen by its
+    columns. routes: verifiers by data set (`routes_in`), for rows that do not name a verifier.
     """
     carried = columns.get("truegold")
     if isinstance(carried, str) and carried.startswith("{"):
         row = parse_structure(carried)
         if not isinstance(row, Mapping):
-            return RowTruth(None, problem=problem, unread=f"the column truegold is no JSON: {carried:.60}")
+            return RowTruth(None, problem=problem, unread=f"the column truegold is not JSON: {carried:.60}")
         return _settled(row.get("gold"), verifier or row.get("verifier") or "math", row.get("verifier_args"), problem)
     named = columns.get("verifier")
     chosen = verifier or (named if isinstance(named, str) and named.strip() else None) or route_of(columns, routes)
@@ -135,7 +139,7 @@ def truth_of(
 
 
 def _of_tests(columns: Mapping[str, Any], gold: str | None, problem: str | None) -> RowTruth | None:
-    """Return the truth of a row with tests; None of one without."""
+    """Return the truth of a row with tests, or None if the row has no tests."""
     try:
         arguments = tests_in(columns, gold)
     except Unusable as error:
@@ -144,7 +148,7 @@ def _of_tests(columns: Mapping[str, Any], gold: str | None, problem: str | None)
 
 
 def _of_options(columns: Mapping[str, Any], gold: Any, problem: str | None) -> RowTruth | None:
-    """Return the truth of a row with options, in columns or in its problem; None of one without."""
+    """Return the truth of a row with options in its columns or its problem, or None if the row has no options."""
     options = option_columns(columns)
     try:
         values = {name: json_safe(columns[name]) for name in (*options, *spelled(ANSWERS, columns)) if options}
@@ -164,7 +168,7 @@ def _of_options(columns: Mapping[str, Any], gold: Any, problem: str | None) -> R
 
 
 def _guessed(columns: Mapping[str, Any], name: str | None, gold: Any, problem: str | None) -> RowTruth:
-    """Return the truth of a row without a verifier, from its columns and from its gold, `name`."""
+    """Return the truth of a row that does not name a verifier. name: the column with `gold`."""
     if (of_tests := _of_tests(columns, name, problem)) is not None:
         return of_tests
     present = {column: value for column, value in columns.items() if value is not None}
@@ -172,7 +176,7 @@ def _guessed(columns: Mapping[str, Any], name: str | None, gold: Any, problem: s
     if kind is None and (of_options := _of_options(present, gold, problem)) is not None:
         return of_options
     if isinstance(gold, str) and _PROGRAM.search(gold) is not None:
-        return RowTruth(gold, problem=problem, unread=f"{name} holds a program, and the row no tests: {gold:.60}")
+        return RowTruth(gold, problem=problem, unread=f"{name} holds a program, but the row has no tests: {gold:.60}")
     if (kind := kind or foreign_gold(gold)) is not None:
         return RowTruth(gold, problem=problem, unread=f"the row holds {kind}", is_foreign=True)
     if isinstance(gold, str):
@@ -181,20 +185,20 @@ def _guessed(columns: Mapping[str, Any], name: str | None, gold: Any, problem: s
 
 
 def _of_text(name: str | None, gold: str, problem: str | None) -> RowTruth:
-    """Return the truth of a row whose gold is a text, which may be sentences around an answer or without one."""
+    """Return the truth of a row whose gold is a text: an answer, or sentences that may contain an answer."""
     boxed = last_boxed(gold) if unmatchable_because(gold, problem or "") == "prose" else gold
     unread: str | None = None
     if gold.rpartition(FINAL_MARK)[2].strip() != gold.strip() and marked_answer(gold) is None:
-        unread = f"{name} has no answer behind {FINAL_MARK}: {gold:.60}"
+        unread = f"{name} has no answer after {FINAL_MARK}: {gold:.60}"
     elif boxed is None and not _is_answer(gold):
-        unread = f"{name} holds a text without \boxed{{}} or {FINAL_MARK}, no answer: {gold:.60}"
+        unread = f"{name} holds sentences without an answer in \boxed{{}} or after {FINAL_MARK}: {gold:.60}"
     if unread is not None:
         return RowTruth(gold, problem=problem, unread=unread)
     return _settled(boxed or gold, "math", "{}", problem)
 
 
 def _is_answer(gold: str) -> bool:
-    """Say whether `math` reads a sentence as its value, or accepts an answer that stands in it.
+    """Say whether `math` reads a sentence as a value, or accepts an answer that is taken from the sentence.
 
     "There are 12 apples in the bag.", "no real solutions exist"; not "They play, since it is warm and dry today".
     """
@@ -207,14 +211,14 @@ def _is_answer(gold: str) -> bool:
 
 
 def _settled(gold: Any, verifier: str, arguments: Any, problem: str | None) -> RowTruth:
-    """Return the truth of a row whose verifier is settled."""
+    """Return the truth of a row with this gold, verifier and arguments."""
     if not isinstance(arguments, str):
         arguments = "{}" if arguments is None else json.dumps(arguments, default=str)
     return RowTruth(quoted_list(gold) or gold if verifier in OF_VALUES else gold, verifier, arguments or "{}", problem)
 
 
 def truth_of_label(label: Any, problem: str | None = None, verifier: str | None = None) -> RowTruth:
-    """Return what a label is judged by: the row that an export has put there as JSON text, else the label is gold."""
+    """Return the truth of a label, which is the exported row as JSON text, or gold."""
     row = parse_structure(label)
     if isinstance(row, Mapping) and "verifier" in row:
         return truth_of({"truegold": json.dumps(row)}, row.get("problem") or problem, verifier=verifier)
@@ -222,11 +226,11 @@ def truth_of_label(label: Any, problem: str | None = None, verifier: str | None 
 
 
 def gold_in(columns: Mapping[str, Any]) -> tuple[str | None, Any]:
-    """Return the column with a row's gold, and the gold: a text, a list of accepted ones, or an object as it is."""
+    """Return the column with a row's gold, and the gold: a text, a list of accepted golds, or an object unchanged."""
     listed = next((name for name in GOLDS_COLUMNS if isinstance(_structure(columns, name), list | tuple)), None)
     worked = [text for text in map(columns.get, SOLUTIONS[1:]) if isinstance(text, str)]
     has_answer = any(answer_in(text, is_working=True) != text for text in worked)
-    # Next to a list of golds or a solution with its answer these may name a class of the row.
+    # Next to a list of golds, or to a solution with an answer, these columns may hold a class of the row.
     exclude: tuple[str, ...] = ("label",) if listed is not None or has_answer else ()
     exclude += ("target",) if has_answer else ()
     name = find_column("gold", [columns], exclude=exclude)
@@ -251,9 +255,9 @@ def _structure(columns: Mapping[str, Any], name: str | None) -> Any:
 
 
 def answer_in(gold: str, is_working: bool = False) -> str:
-    """Return the answer in a gold that may be a worked solution: after its last `####`, or in its last box.
+    """Return the answer after the last `####` of a gold, or in its last box, else the whole gold.
 
-    A box counts where the column is one of solutions.
+    is_working: whether gold comes from a column of solutions; only then boxes are read.
     """
     if FINAL_MARK in gold:
         return marked_answer(gold) or gold
@@ -263,8 +267,8 @@ def answer_in(gold: str, is_working: bool = False) -> str:
 def tests_in(columns: Mapping[str, Any], gold: str | None) -> dict[str, Any] | None:
     """Return the arguments of the verifier `code` for the tests of a row, or None if it has no tests.
 
-    gold: the column of gold. Next to a gold of another kind, only assertions count as tests. Raises Unusable for tests
-    that cannot be read.
+    gold: the column of gold. If the row has a gold in another column than the tests, only assertions count as tests.
+    Raises Unusable for tests that cannot be read.
     """
     gold = None if gold in SOLUTIONS[1:] else gold
     named = columns.get("entry_point")

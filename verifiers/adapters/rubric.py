@@ -1,11 +1,13 @@
-"""Prime Intellect's verifiers before 0.4: functions for a `Rubric`, over a set of `truegold export --format trl`.
+"""Prime Intellect's verifiers before 0.4: functions for a `Rubric`, for a set from `truegold export --format trl`.
 
     rubric = vf.Rubric(funcs=[truegold, masked], weights=[1.0, 0.0])
     environment = vf.SingleTurnEnv(dataset=load_dataset("out", split="train"), rubric=rubric)
 
-A rubric calls each with the names that it asks for: prompt, completion, answer, state, info, and the other columns of
-the row. It knows no missing reward and makes every exception a 0: a response that could not be judged has the reward 0,
-`masked` is 1 for it, and `state["truegold"]` says why. Source: verifiers 0.3.1, legacy/rubrics/rubric.py.
+A rubric passes the arguments that a function names: prompt, completion, answer, state, info, and other columns of the
+row. It has no missing rewards, and an exception counts as 0. A response that could not be judged therefore has the
+reward 0; the function `masked` returns 1 for it, and `state["truegold"]` has the reason.
+
+Source: verifiers 0.3.1, legacy/rubrics/rubric.py.
 """
 
 from __future__ import annotations
@@ -31,12 +33,12 @@ async def truegold(prompt: Any, completion: Any, state: Any, info: Any = None, *
 
 
 def _plain(messages: Any) -> Any:
-    """Return messages as dicts; verifiers 0.3 has them as pydantic models."""
+    """Return messages as dicts; verifiers 0.3 passes them as pydantic models."""
     if not isinstance(messages, list):
         return messages
     return [message.model_dump() if hasattr(message, "model_dump") else message for message in messages]
 
 
 def masked(state: Any) -> float:
-    """Return 1 for a completion that could not be judged, else 0; stands after `truegold` in a rubric."""
+    """Return 1 for a completion that could not be judged, else 0. In a rubric, list it after `truegold`."""
     return float((state.get("truegold") or {}).get("masked", 0.0))

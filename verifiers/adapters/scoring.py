@@ -1,12 +1,13 @@
-"""The batch runner of all adapters: rows and responses in, verdicts out, from any thread or process.
+"""The batch runner of all adapters, which judges responses to rows from any thread or process.
 
     scorer = Scorer()
     verdicts = scorer.judge([RowTruth(gold="72").question("... \\\\boxed{72}")])
     scorer.paid(verdicts[0]), record_of(verdicts[0])          1.0, {"score": 1.0, "judged": 1.0, "reason": "match", ...}
 
-Verifiers of truegold's own judge a small batch in the caller's thread, since they bound their work; a large batch, or
-a user's verifier, goes to processes that are kept from one batch to the next and killed where a verdict is late. A
-scorer is pickled by its settings; the copy, like one in a forked process, starts processes of its own.
+Built-in verifiers limit their own work, so that they judge small batches in the caller's thread. Large batches and
+users' verifiers run in child processes, which are kept from one batch to the next and killed if a verdict is late.
+
+A scorer is pickled by its settings. The copy starts child processes of its own, and so does a forked process.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from truegold.verifiers.verdict import Reason, Verdict
 _LOG = logging.getLogger(__name__)
 
 CHUNK = 16
-"""Responses that a process is handed at a time: a training step waits for the slowest."""
+"""Responses that a child process gets at a time. It is small, because a training step waits for the last chunk."""
 
 
 @dataclass
@@ -48,22 +49,21 @@ class Scorer:
     """Judges responses for a trainer."""
 
     verifier: str | None = None
-    """The verifier of all rows; each row's own where not given."""
+    """The verifier of all rows; by default each row names its own."""
     unjudged: float | None = None
-    """The reward of completions that could not be judged. None leaves it out where the trainer can, and is an error
-    elsewhere."""
+    """The reward of completions that could not be judged; None: they have no reward."""
     workers: int = 0
-    """Processes; 0 takes one per core."""
+    """Child processes; 0 starts one per core."""
     deadline_s: float = DEADLINE_S
     """Seconds for one verdict; after that it has no score."""
     routes: Mapping[str, str] | str | None = None
-    """Verifiers by data set, for rows that name none; those of TRUEGOLD_ROUTES where not given."""
+    """Verifiers by data set, for rows that do not name a verifier; by default TRUEGOLD_ROUTES."""
     trains: bool = True
-    """Whether a policy learns from the rewards, so that what a response could have avoided scores 0."""
+    """Whether a policy learns from the rewards. If so, a failure that the response could have avoided scores 0."""
     _verifiers: ResolvedVerifiers = field(init=False, repr=False, compare=False)
     _processes: BatchVerifier = field(init=False, repr=False, compare=False)
     _tally: TimeoutTally = field(init=False, repr=False, compare=False)
-    """Counts the timeouts of all batches, since a small batch says little of a share."""
+    """Counts the timeouts of all batches, since one batch is too small to estimate their share."""
     _unjudged: UnjudgedLog = field(init=False, repr=False, compare=False)
     _unread: UnreadTally = field(init=False, repr=False, compare=False)
     _routes: Mapping[str, str] = field(init=False, repr=False, compare=False)
@@ -72,8 +72,8 @@ class Scorer:
         if self.verifier is not None:
             resolve(self.verifier)
         if self.unjudged is not None and not isinstance(self.unjudged, int | float):
-            raise ConfigError(f"unjudged is {self.unjudged!r}.", "It is a number, or None to leave such responses out.")
-        # A copy in another process, whose environment may be another, has the same ones.
+            raise ConfigError(f"unjudged cannot be {self.unjudged!r}.", "Pass a number, or None to leave them out.")
+        # Read once, so that a copy in a process with another environment has the same routes.
         self.routes = routes_in(self.routes)
         self._prepare()
 
@@ -86,7 +86,7 @@ class Scorer:
         self._routes = routes_in(self.routes)
 
     def truth(self, columns: Mapping[str, Any], problem: str | None = None) -> RowTruth:
-        """Return what a row is judged by, with this scorer's verifier and routes."""
+        """Return gold, verifier and arguments of a row, given this scorer's verifier and routes."""
         return truth_of(columns, problem, verifier=self.verifier, routes=self._routes)
 
     def judge(self, questions: Iterable[Item]) -> list[Verdict]:
@@ -110,11 +110,11 @@ class Scorer:
         return list(self._processes.verify(asked, self._tally))
 
     def paid(self, verdict: Verdict) -> float | None:
-        """Return the reward of a verdict, or None if there is no reward for it."""
+        """Return the reward of a verdict: its score, or `unjudged` if it has no score."""
         return self.unjudged if verdict.score is None else verdict.score
 
     def close(self) -> None:
-        """End the processes; the next batch starts others."""
+        """End the child processes; the next batch starts new ones."""
         self._processes.close()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -126,15 +126,14 @@ class Scorer:
 
 
 def _with_verifier(item: Item, verifier: str) -> Item:
-    """Return an item for another verifier, which may read a gold that the row's own did not."""
+    """Return an item for another verifier, which may read a gold that the row's verifier could not."""
     return replace(item, verifier=verifier, unread_gold=None if item.gold is not None else item.unread_gold)
 
 
 class UnjudgedLog:
-    """Logs what could not be judged, since trainers that know no missing score take it for a 0.
+    """Logs verdicts without a score, since many trainers count them as 0.
 
-    A line comes at the first, second, fourth, eighth ... for each reason. It holds no lock, which a process that is
-    forked meanwhile would inherit.
+    For each reason it logs the 1st, 2nd, 4th, 8th ... verdict. It has no lock, since a fork could copy a locked one.
     """
 
     def __init__(self) -> None:
@@ -142,7 +141,7 @@ class UnjudgedLog:
         self._by_reason: dict[Reason, Iterator[int]] = {}
 
     def add(self, item: Item, verdict: Verdict) -> None:
-        """Count a verdict, and warn of it where it could not be judged and its number is a power of two."""
+        """Count a verdict. Log a warning if it has no score and its number among its reason is a power of two."""
         seen = next(self._seen)
         if verdict.score is not None and AVOIDABLE not in verdict.evidence:
             return
@@ -155,14 +154,14 @@ class UnjudgedLog:
             count,
             seen,
             verdict.reason,
-            "no score" if verdict.score is None else "score 0, since a plain wrong one could be",
+            "no score" if verdict.score is None else "score 0, since other responses to the row could be judged",
             item.verifier,
             error or f"gold {item.gold!r:.60}, {dict(verdict.evidence)}",
         )
 
 
 def record_of(verdict: Verdict) -> dict[str, float | str]:
-    """Return what trainers log of a verdict: the same keys for every sample, and no None among the values."""
+    """Return a verdict as a record for trainers' logs: always the same keys, and never None."""
     is_judged = verdict.score is not None
     numbers = {"score": verdict.score or 0.0, "judged": float(is_judged), "masked": float(not is_judged)}
     numbers["unread"] = float(verdict.reason is Reason.UNREAD)
@@ -170,17 +169,17 @@ def record_of(verdict: Verdict) -> dict[str, float | str]:
 
 
 def masked_share(verdicts: Sequence[Verdict]) -> float:
-    """Return the share of the verdicts without a score."""
+    """Return the share of verdicts without a score."""
     return sum(verdict.score is None for verdict in verdicts) / max(len(verdicts), 1)
 
 
 def unread_share(verdicts: Sequence[Verdict]) -> float:
-    """Return the share of the verdicts on responses that end in a form which is not read."""
+    """Return the share of verdicts with the reason `unread`."""
     return sum(verdict.reason is Reason.UNREAD for verdict in verdicts) / max(len(verdicts), 1)
 
 
 def problem_text(prompt: Any) -> str | None:
-    """Return a prompt as one text: of messages the only one, or all of them, each after its speaker."""
+    """Return a prompt as one text: a single message alone, several messages each after the name of its role."""
     if isinstance(prompt, str):
         return prompt
     messages = [
@@ -191,7 +190,7 @@ def problem_text(prompt: Any) -> str | None:
 
 
 def last_text(completion: Any) -> str:
-    """Return a completion's text: of a conversation, the last assistant message's."""
+    """Return the text of a completion; of a conversation, the text of its last assistant message."""
     if isinstance(completion, str):
         return completion
     replies = [message for message in completion or () if message.get("role") == "assistant"]
@@ -202,10 +201,10 @@ def last_text(completion: Any) -> str:
 
 
 def own_turn(text: str) -> str:
-    """Return a response without what follows the end of its turn, and without blanks around it.
+    """Return a response up to the end of its turn, without blanks around it.
 
     own_turn("so 3<|im_end|>")                                 "so 3"
-    own_turn("so 3<|im_end|>\\n<|im_start|>user\\nAnd 4?")     "so 3": the policy has made up another turn
+    own_turn("so 3<|im_end|>\\n<|im_start|>user\\nAnd 4?")     "so 3": the policy wrote another turn
     own_turn("In HTML <s>x</s> is struck, so 3</s></s>")       "In HTML <s>x</s> is struck, so 3"
     """
     return text[: min(tokens.end_of_turn(text) for tokens in _FAMILIES)].strip()
@@ -215,11 +214,14 @@ class _Tokens(NamedTuple):
     """The special tokens of one family of chat templates, as patterns."""
 
     end: str
+    """A token that ends a turn."""
     start: str
+    """A token that starts a turn."""
     padding: str
+    """Any other special token that may follow the end."""
 
     def end_of_turn(self, text: str) -> int:
-        """Return where the turn ends in a text: before another turn, or before nothing but special tokens."""
+        """Return the position where the turn ends: at an end token that another turn or only special tokens follow."""
         another = re.search(rf"(?:{self.end})\s{{0,8}}(?={self.start})", text)
         last = end = len(text) if another is None else another.start()
         at_end = re.compile(rf"(?:(?P<end>{self.end})|{self.padding})\s{{0,8}}\Z")
@@ -230,7 +232,7 @@ class _Tokens(NamedTuple):
 
 
 _LONGEST = 64
-"""Characters of a special token with blanks after it, at most."""
+"""The most characters of a special token with blanks after it."""
 _FAMILIES = (
     _Tokens(
         r"<\|(?:im_end|eot_id|eom_id|end|endoftext|end_of_text|end_of_turn|return)\|>",
@@ -241,4 +243,4 @@ _FAMILIES = (
     _Tokens(r"<end_of_turn>|<eos>", r"<start_of_turn>", r"<(?:bos|pad|unk)>"),
     _Tokens(r"</s>", r"(?:<s>\s{0,3})?\[INST\]", r"<(?:pad|unk)>"),
 )
-"""A token in the midst of a response is a part of it, such as HTML's `</s>`."""
+"""Families of chat templates. Their tokens end a turn only as `end_of_turn` says: `</s>` may be HTML in a response."""

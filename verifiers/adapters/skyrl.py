@@ -1,13 +1,15 @@
-"""SkyRL: `TruegoldEnv`, an environment of one turn, over a set that `truegold export --format verl` has written.
+"""SkyRL: `TruegoldEnv`, an environment of one turn, for a set written by `truegold export --format verl`.
 
     from skyrl_gym.envs import register              # in the entrypoint, before BasePPOExp(cfg).run()
     register(id="truegold", entry_point="truegold.verifiers.adapters.skyrl:TruegoldEnv")
 
     data.train_data="['out/train.parquet']" environment.env_class=truegold
 
-SkyRL 0.4 (train/dataset/dataset.py, train/generators/skyrl_gym_generator.py) makes one for each trajectory, with all
-columns but the prompt as `extras`, and calls `init`, `step`, `get_metrics` and `close`. It knows no missing reward: a
-response that could not be judged has the reward 0, and the metrics `judged` and `masked` say what share that was.
+SkyRL 0.4 makes one environment for each trajectory, with all columns except the prompt as `extras`, and calls `init`,
+`step`, `get_metrics` and `close` (train/dataset/dataset.py, train/generators/skyrl_gym_generator.py).
+
+SkyRL has no missing rewards: a response that could not be judged has the reward 0. The means of the metrics `judged`
+and `masked` are the shares of responses that could and could not be judged.
 """
 
 from __future__ import annotations
@@ -27,18 +29,18 @@ except ImportError:
         """The base class of SkyRL's environments."""
 
         def init(self, prompt: Any) -> tuple[Any, dict[str, Any]]:
-            """Return the prompt as it is."""
+            """Return the prompt unchanged."""
             return prompt, {}
 
         def close(self) -> None:
-            """End nothing."""
+            """Do nothing."""
 
 
 _SCORER = Scorer()
 
 
 class TruegoldEnv(BaseTextEnv):  # type: ignore[misc]
-    """The verifier that a row names, as an environment that ends with the first response."""
+    """An environment that judges the first response to a row by the row's verifier, then ends the episode."""
 
     def __init__(self, env_config: Any = None, extras: Mapping[str, Any] | None = None) -> None:
         super().__init__()
@@ -50,11 +52,11 @@ class TruegoldEnv(BaseTextEnv):  # type: ignore[misc]
         self._record: dict[str, float | str] = {}
 
     def step(self, action: str) -> dict[str, Any]:
-        """Return the reward of a response, which ends the trajectory."""
+        """Return the reward of the response, and end the trajectory."""
         (verdict,) = _SCORER.judge([self._truth.question(action)])
         self._record = record_of(verdict)
         return {"observations": [], "reward": self._record["score"], "done": True, "metadata": dict(self._record)}
 
     def get_metrics(self) -> dict[str, Any]:
-        """Return what SkyRL takes the mean of."""
+        """Return the metrics `judged` and `masked`, of which SkyRL logs the means."""
         return {name: self._record[name] for name in ("judged", "masked") if name in self._record}

@@ -1,14 +1,15 @@
-"""slime: `truegold`, a reward model for one sample or for a whole group.
+"""slime: `truegold`, a custom reward function for one sample or a whole group.
 
     --custom-rm-path truegold.verifiers.adapters.slime.truegold
     --prompt-data out/train.jsonl --input-key input --label-key label --apply-chat-template
 
-The set is one of `truegold export --format openrlhf`. slime (rollout/rm_hub/__init__.py of commit
-624b824) awaits it with its arguments and a `Sample`, or with a list of them under `--group-rm`. The label is the JSON
-text of the export, a bare gold, or a list of accepted ones. slime has its engine leave the tokens at a response's end
-(`no_stop_trim`), which are taken off. A response that could not be judged gets 0 and
-`remove_sample`, by which slime leaves its tokens out of the loss; the 0 still counts in the mean of its group.
-`sample.metadata["truegold"]` says why, of every response.
+Write the set with `truegold export --format openrlhf`. slime awaits the function with its own arguments and a `Sample`,
+or a list of samples under `--group-rm` (rollout/rm_hub/__init__.py of commit 624b824). The label of a sample is the
+exported row as JSON text, a gold, or a list of accepted golds. slime keeps the special tokens at the end of a response
+(`no_stop_trim`); they are removed here.
+
+A response that could not be judged has the reward 0 and `remove_sample`, so that slime leaves its tokens out of the
+loss. The 0 still counts in the mean of its group. `sample.metadata["truegold"]` has the reason for every response.
 """
 
 from __future__ import annotations

@@ -3,13 +3,13 @@
     GRPOTrainer(model, reward_funcs=[TruegoldReward()], train_dataset=load_dataset("out", split="train"), ...)
     trl grpo --reward_funcs truegold.verifiers.adapters.trl.truegold ...
 
-A response that could not be judged gets None, which TRL leaves out of the group; `TruegoldReward(unjudged=0.0)`
-gives 0 instead. The completions table gets the columns `truegold_reason` and `truegold_extracted`, the metrics
-`truegold/masked_share`, and a warning names the reason and an example. TRL names rewards by `__name__` and pickles them
-for its asynchronous trainer.
+A response that could not be judged has the reward None, which TRL leaves out of the group;
+`TruegoldReward(unjudged=0.0)` returns 0 instead. A warning names the reason and an example. TRL's table of completions
+gets the columns `truegold_reason` and `truegold_extracted`, its metrics `truegold/masked_share` and
+`truegold/unread_share`.
 
-Gold stands in any column that `ingest` finds it in: the hub's GSM8K (`answer`, after `####`) and MATH (`solution`, in
-its box) are read as they lie there.
+Gold may be in any column that the stage `ingest` recognises. GSM8K (`answer`, after `####`) and MATH (`solution`, in
+its box) can be used as they are on the Hugging Face hub.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from truegold.verifiers.sandbox.errors import ConfigError
 
 @dataclass
 class TruegoldReward:
-    """The score of each row's verifier, as TRL calls rewards. It takes the settings of `Scorer`."""
+    """A reward function for TRL that judges each completion by its row's verifier; settings are those of `Scorer`."""
 
     verifier: str | None = None
     unjudged: float | None = None
@@ -51,7 +51,7 @@ class TruegoldReward:
         if completions and self.verifier is None and not has_truth:
             raise ConfigError(
                 f"The data set has no gold: its columns are {', '.join(columns) or 'prompt alone'}.",
-                "Name one answer, ground_truth or solution, or write the set with truegold export --format trl.",
+                "Call the gold's column answer or solution, or write the set with truegold export --format trl.",
             )
         by_row = {name: _by_row(name, columns[name], len(completions)) for name in names}
         prompts = _by_row("prompts", prompts, len(completions))
@@ -71,7 +71,7 @@ class TruegoldReward:
 
 
 def truegold(prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[float | None]:
-    """Return the rewards of `TruegoldReward()`, for callers that name a function by its path."""
+    """Return the rewards of `TruegoldReward()`; a function for settings that take an import path."""
     return _DEFAULT(prompts, completions, **columns)
 
 
@@ -79,9 +79,9 @@ _DEFAULT = TruegoldReward()
 
 
 def _by_row(name: str, values: Any, completions: int) -> Any:
-    """Return a column with an entry for each completion. A single text or number is repeated for all of them.
+    """Return a column with one entry for each completion. A single text or number is repeated.
 
-    Raises ConfigError if a column is not of this batch: TRL hands each with an entry for every completion.
+    Raises ConfigError if the column has another number of entries.
     """
     if isinstance(values, str | Number) or getattr(values, "shape", None) == ():
         return [values] * completions

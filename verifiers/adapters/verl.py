@@ -1,19 +1,20 @@
-"""verl: `compute_score`, a reward function for every one of its reward managers.
+"""verl: `compute_score`, a reward function for each of verl's reward managers.
 
-    reward.custom_reward_function.path=compute_score.py       the file beside the exported set
+    reward.custom_reward_function.path=compute_score.py       the file next to the exported set
 
-It returns the same keys for every sample, because verl takes those of the first for all: `score`, `acc`, `judged`,
-`masked` (its mean is the masked share), `reason`, `extracted`. verl cannot leave a response out, so that one which
-could not be judged has the score `unjudged` (`reward_kwargs`; 0 where not given) and `judged` 0, and a warning says so
-at the first, second, fourth ... of each reason.
+It returns the same keys for every sample, since verl takes the keys from the first sample: `score`, `acc`, `judged`,
+`masked` (its mean is the masked share), `reason`, `extracted`.
 
-Each row is judged by the verifier that it names, or that `routes` name for its `data_source`; else by its ground truth:
-answers by `math`, tests by `code`. A row of another kind (an object, instructions to follow) goes to verl's own
-`default_compute_score`, as does a data set whose route is `trainer`; where that knows none it is not judged.
+verl has no missing rewards: a response that could not be judged has `judged` 0 and the score `unjudged`, a setting of
+`reward_kwargs` that is 0 by default. For each reason, a warning is logged at the 1st, 2nd, 4th, 8th ... response.
 
-verl 0.9.1's managers call it by keyword for one response, in threads or other processes, and read `result["score"]`
-(`naive`, `dapo`, `gdpo`, `remote`, `rate_limited`); or by position, and read `result[0]` (`prime`); or for all
-responses at once, by keywords in the plural (`batch`).
+The verifier of a row is the one that the row names, else the route of its `data_source`, else `math` for an answer and
+`code` for tests. Rows of other kinds (an object, instructions to follow) and data sets with the route `trainer` go to
+verl's `default_compute_score`; if verl has no scorer for them, they are not judged.
+
+verl 0.9.1 calls it in three ways. The managers `naive`, `dapo`, `gdpo`, `remote` and `rate_limited` pass keywords for
+one response, in threads or other processes, and read `result["score"]`. `prime` passes positions and reads `result[0]`.
+`batch` passes keywords in the plural for all responses at once.
 """
 
 from __future__ import annotations
@@ -36,11 +37,13 @@ from truegold.verifiers.verdict import Reason, Verdict
 
 _SCORER = Scorer()
 _SETTINGS = ("verifier", "unjudged", "routes")
+"""Settings of `reward_kwargs`."""
 _READ = frozenset((*EXPORTED, *KIND_COLUMNS))
+"""Keys of `extra_info` that are read."""
 
 
 class Scored(dict[str, float | str]):
-    """The record that verl logs of a sample. `prime` asks for its score by the index 0, as of a tuple."""
+    """The record of a sample that verl logs. The key 0 is the score too: the manager `prime` reads `result[0]`."""
 
     def __missing__(self, key: object) -> float | str:
         if key == 0:
@@ -58,10 +61,10 @@ def compute_score(
     routes: Mapping[str, str] | str | None = None,
     **others: Any,
 ) -> Any:
-    """Return the score of one response with what is logged of it; for the manager `batch`, a list of these.
+    """Return the score and the logged record of one response; for the manager `batch`, a list of these.
 
-    verifier, unjudged, routes: settings of `reward_kwargs`. others: the plural keywords of `batch`, and what verl hands
-    to rewards that ask a model or a sandbox. Raises ConfigError for a misspelt setting.
+    verifier, unjudged, routes: settings of `reward_kwargs`. others: the plural keywords of `batch`, and keywords for
+    rewards that call a model or a sandbox. Raises ConfigError for a misspelt setting.
     """
     for name in others:
         if (meant := did_you_mean(name, _SETTINGS)) is not None:
@@ -79,14 +82,14 @@ def compute_score(
         raise ConfigError(
             f"compute_score got {len(responses)} solution_strs, {len(golds)} ground_truths, {len(infos)} extra_infos, "
             f"{len(sources)} data_sources.",
-            "There is one of each for every response.",
+            "Pass one of each for every response.",
         )
     rows = [_Row(*parts) for parts in zip(sources, responses, golds, infos, strict=True)]
     return _score(rows, scorer, unjudged, others)
 
 
 class _Row(NamedTuple):
-    """One response, as verl hands it over."""
+    """The arguments of verl for one response."""
 
     source: Any
     response: str
@@ -94,10 +97,9 @@ class _Row(NamedTuple):
     info: Mapping[str, Any] | None
 
     def truth(self, scorer: Scorer) -> RowTruth:
-        """Return what the response is judged by: the row that an export has put into extra_info, else the ground truth.
+        """Return gold, verifier and arguments: from the exported row in `extra_info`, else from the ground truth.
 
-        Of other keys of extra_info those count that say which verifier or what kind of row it is, and the options of a
-        question of choice, never a gold.
+        Other keys of `extra_info` may name the verifier, the kind of row or the options of a choice, but never gold.
         """
         info = parse_structure(self.info)
         info = info if isinstance(info, Mapping) else {}
@@ -124,7 +126,7 @@ def _score(rows: Sequence[_Row], scorer: Scorer, unjudged: float, others: Mappin
 
 
 def _score_by_verl(row: _Row, others: Mapping[str, Any]) -> Scored | str:
-    """Return the score of verl's own scorer for a row of a data set that it knows, else the reason for no score."""
+    """Return the score from verl's own scorer, or the reason as a text if verl cannot score the row."""
     try:
         from verl.utils.reward_score import default_compute_score
     except ImportError:
@@ -144,7 +146,7 @@ def _score_by_verl(row: _Row, others: Mapping[str, Any]) -> Scored | str:
 
 @lru_cache(maxsize=64)
 def _scorer(verifier: str | None, routes: str | None) -> Scorer:
-    """Return the scorer with these settings, the same for every call."""
+    """Return the scorer with these settings, which is cached."""
     return Scorer(verifier, routes=routes)
 
 

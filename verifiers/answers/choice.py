@@ -1,18 +1,19 @@
-r"""Judges multiple choice: does the response commit to the gold option?
+r"""Judges multiple-choice responses: a response is right if it commits to the gold option.
 
     gold C     \boxed{C}   Answer: (c)   选C   故选：C．   答案是Ｃ   "option C"            match
     gold C     42, with info {"options": ["40", "41", "42"]}; 42.0, \frac{84}{2} as well     match
     gold C     C. 42   C) forty-two   C, forty-two   42 (C)                                match: the letter decides
-    gold C     C. 41, with the options above                                              hedged: letter against text
+    gold C     C. 41, with the options above                                              hedged: letter and text differ
     gold C     A or C   \boxed{B, C}                                                      hedged
-    gold AC    A, C   ca   C and A   选AC   A and C are right, B is wrong                  match: all of them, no other
+    gold AC    A, C   ca   C and A   选AC   A and C are right, B is wrong                  match: exactly these letters
     gold ①③    1, 3   A and C   ③①                                                        match
 
 Gold is a letter A–Z (also `(B)`, `B.` or `B) text`), the text of one of `info["options"]`, or several letters: `A,C`,
-`AC`, `["A", "C"]`. A text names an option if it is the option's text, apart from blanks, case and markup, or the same
-mathematics (`math.equivalent`). Options may have labels of their own (`A. red`). The response commits to an option in
-an announced form (`extract`), or in its first or last line (`extract.chosen`): `Hence C is correct`, `the third
-option`, `The capital is Rome`, `No, there are more`.
+`AC`, `["A", "C"]`. A text names an option if both are the same text, apart from blanks, case and markup, or the same
+mathematics (`math.equivalent`). Options may begin with labels (`A. red`).
+
+The response commits to an option in an announced form (`extract`), or in its first or last line (`extract.chosen`):
+`Hence C is correct`, `the third option`, `The capital is Rome`, `No, there are more`.
 
 Not covered: letters in prose (`as in C`), lists of all options, and partial credit for some of several right letters.
 """
@@ -42,10 +43,10 @@ from truegold.verifiers.options import AnswerVerifier, BadOption, bad_option_ver
 from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
 
 MAX_ANSWER_CHARS = 2_000
-"""A longer answer is not a choice. Stops text made to be slow to normalise."""
+"""The longest answer that is read, since long texts are slow to normalise."""
 
 MAX_FORMULA_CHARS = 200
-"""Longer texts are not compared as mathematics, because that is slow."""
+"""The longest text that is compared as mathematics, which is slow."""
 
 MAX_OPTIONS = 26
 MAX_OPTION_CHARS = 10_000
@@ -63,24 +64,33 @@ _LETTER_AND_TEXT = re.compile(
 )
 """C. forty-two, (c) 42, `C, forty-two`."""
 _ITS_LETTER = r"[(\[]?\s?(?:option\s|choice\s)?%s\s?[)\]]?"
+"""A given letter (`%s`) within a text: `(C)`, `option C`."""
 _AROUND_TEXT = " ,.:;()[]-–—"
+"""Characters that are stripped from the text next to a letter."""
 _JOIN = r"\s{0,3}(?:,|;|/|&|、|\bor\b|\band\b|或|和|\s)\s{0,3}(?:(?:or|and)\s{1,3})?"
+"""Separators of several letters: a comma, "and", "or"."""
 _SEVERAL = re.compile(rf"\(?[A-Z]\)?(?:{_JOIN}\(?[A-Z]\)?|\([A-Z]\)){{1,25}}")
 """`A, C`, `A or C`, (A)(C)."""
 _COMPACT = re.compile(r"[A-Z]{2,26}")
-"""AC."""
+"""Several letters as one word: `AC`."""
 _LETTER_BESIDE = re.compile(r"(?:^|[,;/]|\b(?:or|and))\s{0,3}\(?([A-Za-z])\)?\s{0,3}(?=$|[,;/)])")
+"""A further letter in the text next to a letter: the `D` in `C or D`."""
 _EITHER_BEFORE = re.compile(r"^(?:or|and|maybe|或)\s")
 _EITHER = re.compile(r"\bor\b|/|或")
+"""A sign that the text does not decide between letters."""
 _A_LETTER = re.compile(r"(?<![A-Za-z])[A-Z](?![A-Za-z])")
 _SET_JOIN = re.compile(r"[\s,;/&+、，；()\[\]{}]+|\b(?:and|und|et)\b|[和及与과와とや]|그리고")
 """Separators between the letters of a set."""
 _AROUND_SET = re.compile(r"^both\s|\s?(?:only|alone|번|です|입니다)$", re.IGNORECASE)
+"""Words around a set that are removed: "both A and C", "A and C only"."""
 _BETWEEN_LABELLED = re.compile(r"[\s,;、，；]+(?:(?:and|und|et|[和与])\s{0,3})?(?=\(?[A-Z][).:]\s?\w)")
+"""The separator in `A) two and C) four`."""
 _NUMBERED = re.compile(r"(\d{1,2})[.번番]?")
+"""The number of an option."""
 _CIRCLED = {0x2460 + index: f" {index + 1} " for index in range(20)}
+"""Replaces circled numbers by plain ones: ① -> 1."""
 _SCRIPTS = {"ㄱㄴㄷㄹㅁㅂㅅ": r"[ㄱ-ㅎ]", "アイウエオカキク": r"[ァ-ヶー]"}
-"""Letters of options in other scripts, and the characters that must not touch such a letter."""
+"""Letters of options in Korean and Japanese, and a pattern of characters that must not stand next to such a letter."""
 
 _CHOOSING = re.compile(
     r"\b(?:option|choice|alternative|statement)\b|\b(?:first|second|third|fourth|fifth|last)\s(?:one|of)\b|选项|第[一二三四五]"
@@ -89,15 +99,18 @@ _CHOOSING = re.compile(
 )
 """Words and ticks that choose an option without its letter."""
 _FORMULA_SIGN = re.compile(r"[\d\\^_=+*/<>°√π∞]")
+"""A character by which a text may be a formula."""
 _COMMAND = re.compile(r"\\[A-Za-z]{1,30}")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _ANSWERS, _AFFIRMATIONS = (frozenset(PATTERNS[name]) for name in ("interjections", "affirmations"))
+"""Words for yes and no, and those among them for yes."""
 _LIST_MARKS = str.maketrans("[]\"'", "    ")
+"""Replaces the brackets and quotes of a written list by blanks."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChoiceVerifier(AnswerVerifier):
-    """Judges multiple choice: does the response commit to the gold option?
+    """Judges answers to multiple-choice questions: whether a response commits to the gold option.
 
     Settings in `info`: `options`, the texts of the options in the order of their letters; `multiple` (default false),
     whether gold is a set of letters that are all needed.
@@ -111,8 +124,10 @@ class ChoiceVerifier(AnswerVerifier):
     def __call__(
         self, response: str, gold: str | None, *, problem: str | None = None, info: Mapping[str, Any] = NO_INFO
     ) -> Verdict:
-        """Judge the option that the response names. If it names none and the question is for yes or no, judge a
-        statement that repeats the question."""
+        """Return the verdict on the option that the response names.
+
+        If it names no option and the options are yes and no, a statement that repeats the question counts as yes or no.
+        """
         try:
             verdict = self._judge(response, gold, info, problem)
         except BadOption as error:
@@ -134,8 +149,8 @@ class ChoiceVerifier(AnswerVerifier):
             return Verdict(None, Reason.GOLD_MISSING)
         gold_reading = _read_gold(gold, options, multiple)
         if gold_reading is None:
-            among = f"none of the {len(options)} options" if options else "no letter of an option"
-            error = f"gold is {among}; where it is a value, the verifier math compares it"
+            among = f"one of the {len(options)} options" if options else "the letter of an option"
+            error = f"gold is not {among}; if it is a value, use the verifier math"
             return Verdict(None, Reason.GOLD_UNPARSED, evidence={"gold": gold[:MAX_ANSWER_CHARS], "error": error})
         response = response if gold.isascii() else _in_latin(response, gold)
         multiple = multiple or len(gold_reading.letters) > 1
@@ -154,7 +169,7 @@ class ChoiceVerifier(AnswerVerifier):
         return _judge(gold_reading, answer, committed, options)
 
     def gold_response(self, gold: str, solution: str | None) -> str | None:
-        """Return a right response: the gold's letters in a box, or its text."""
+        """Return a right response: the letters of gold in a box, or else its text."""
         letters = _read(gold, (), False).letters
         return f"\\boxed{{{', '.join(sorted(letters)) or gold}}}"
 
@@ -188,7 +203,7 @@ def _judge(gold: _Reading, answer: _Reading, committed: Committed, options: Sequ
 
 
 def _mentions_option(text: str, gold: _Reading, options: Sequence[str]) -> bool:
-    """Tell whether words seem to choose an option: `Option #2 fits`, `the third one is right`, an option's own text."""
+    """Say whether a text seems to choose an option: `Option #2 fits`, `the third one is right`, an option's text."""
     if names_gold(text, str(gold)) or _CHOOSING.search(text):
         return True
     key = _key(text)
@@ -196,7 +211,7 @@ def _mentions_option(text: str, gold: _Reading, options: Sequence[str]) -> bool:
 
 
 def _in_latin(text: str, gold: str) -> str:
-    """Return a text with A, B, C in place of ㄱ, ㄴ, ㄷ or ア, イ, ウ, if gold is in that script."""
+    """Return the text with A, B, C in place of ㄱ, ㄴ, ㄷ or ア, イ, ウ, if gold is in that script."""
     letters = next((letters for letters in _SCRIPTS if any(map(gold.__contains__, letters))), None)
     if letters is None:
         return text
@@ -222,9 +237,10 @@ def gold_letters(gold: str, options: Sequence[str] = ()) -> str | None:
 
 
 def _read_set(text: str, options: Sequence[str], *, numbered: bool, is_gold: bool = False) -> _Reading | None:
-    """Return the letters of `A, C and E`, `ACE`, `["a", "c"]`, or the texts of several options, or None for any other
-    text. numbered: read `1, 3` and `①③` as letters too. In a gold `ACE` the letters must be capitals in alphabetical
-    order, because letters of a word rarely are. A gold with one number must be written `②`.
+    """Return the letters of a set (`A, C and E`, `ACE`, `["a", "c"]`, texts of several options), or None.
+
+    numbered: read `1, 3` and `①③` as letters too. is_gold: the letters of `ACE` must be capitals in alphabetical order,
+    to tell them from words, and a single number must be written as `②`.
     """
     if "/" in text and (not is_gold or any(map(str.isdigit, text))):
         return None
@@ -259,7 +275,7 @@ def _bare_set(text: str, options: Sequence[str], gold: _Reading) -> tuple[Commit
 
 
 def _read_labelled(text: str, options: Sequence[str]) -> _Reading | None:
-    """Return the letters of `A) two and C) four`. A letter next to the text of another option is a contradiction."""
+    """Return the letters of `A) two and C) four`, hedged if a letter stands next to the text of another option."""
     labelled = [_LETTER_AND_TEXT.fullmatch(part) for part in _BETWEEN_LABELLED.split(text)]
     named = [(match[1] or match[2] or match[3], match[4].strip(_AROUND_TEXT)) for match in labelled if match]
     if len(named) < max(2, len(labelled)):
@@ -270,7 +286,7 @@ def _read_labelled(text: str, options: Sequence[str]) -> _Reading | None:
 
 
 def _read(text: str, options: Sequence[str], multiple: bool, gold: _Reading | None = None) -> _Reading:
-    """Return the letters that a text names: as letters, by the texts of options, or as numbers if gold has numbers."""
+    """Return the letters that a text names: by letters, by texts of options, or by numbers if gold has numbers."""
     plain_text = plain(text)
     bare = _LONE_LETTER.fullmatch(plain_text)
     is_label = bare is not None and ord(bare[1].upper()) - ord("A") < (len(options) or MAX_OPTIONS)
@@ -289,8 +305,10 @@ def _read(text: str, options: Sequence[str], multiple: bool, gold: _Reading | No
 
 
 def _read_words(text: str, written: str, options: Sequence[str], multiple: bool) -> _Reading:
-    """Read a letter within words (`the answer is C`), a letter with a text, the place of an option (`the third`), or
-    its text. A letter next to the text of another option is a contradiction."""
+    """Read a letter within words (`the answer is C`), the position of an option (`the third`), or its text.
+
+    The reading is hedged if a letter stands next to the text of another option.
+    """
     label = _LETTER_AND_TEXT.fullmatch(text)
     if (match := _LONE_LETTER.fullmatch(text) or label) is not None:
         letters = frozenset(next(filter(None, match.groups())).upper())
@@ -303,7 +321,7 @@ def _read_words(text: str, written: str, options: Sequence[str], multiple: bool)
     (letter,) = letters
     written = f"(?:{letter}|{letter.lower()}(?=[).:]))"
     before, after = ("", label[4]) if label else (*re.split(_ITS_LETTER % written, text, maxsplit=1), "")[:2]
-    # A small letter alone before the text is an article: `a dog`.
+    # A lone small letter before the text is an article: `a dog`.
     if len(before.strip()) == 1 and before.islower():
         before = ""
     parts = [before.strip(_AROUND_TEXT), after if label else after.strip(_AROUND_TEXT)]
@@ -311,7 +329,7 @@ def _read_words(text: str, written: str, options: Sequence[str], multiple: bool)
 
 
 def _with_contradiction(letter: str, parts: Sequence[str], options: Sequence[str]) -> _Reading:
-    """Return the letter, and other options that are named by the texts next to it."""
+    """Return the letter and any other options that the texts next to it name; with others the reading is hedged."""
     index = ord(letter) - ord("A")
     others: set[str] = set()
     for part in parts:
@@ -339,7 +357,7 @@ def _is_same(text: str, option: str) -> bool:
 
 
 def _is_formula(text: str) -> bool:
-    """Tell whether a text can be compared as mathematics. It may have a unit in words."""
+    """Say whether a text can be compared as mathematics; one word, such as a unit, is allowed."""
     return (
         len(text) <= MAX_FORMULA_CHARS
         and _FORMULA_SIGN.search(text) is not None
@@ -352,7 +370,7 @@ def _key(text: str) -> str:
 
 
 def _without_labels(options: Sequence[str]) -> list[str]:
-    """Return `["red", "blue"]` for `["A. red", "B. blue"]`. If one option has no label, all stay as they are."""
+    """Return options without labels, `["A. red", "B. blue"]` -> `["red", "blue"]`; unchanged if a label is missing."""
     labelled = [_LETTER_AND_TEXT.fullmatch(option.strip()) for option in options]
     labels = [(match[1] or match[2] or match[3]).upper() if match else "" for match in labelled]
     if labels != [chr(ord("A") + index) for index in range(len(options))]:

@@ -1,4 +1,4 @@
-"""The arguments of the verifier `choice` for rows whose prompt lists its options."""
+"""Makes the arguments of the verifier `choice` for rows whose prompt lists the options."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LETTER_GOLD = re.compile(r"\s*\(?[A-J]\)?\s*")
 
 
 def chosen_letters(options: Options, gold: str) -> str | None:
-    """Return the letters that gold names, by letter or by the text of a single option, or None if it names none."""
+    """Return the letters that gold names, by letters or by the text of one option, or None if it names no option."""
     plain = re.sub(r"[\s,，、;；$(){}（）.]|\\(?:text|textbf|mathrm|mathbf)", "", gold)
     if 1 < len(plain) <= len(options.texts) and re.fullmatch("[A-J]+", plain):
         ordered = "".join(sorted(set(plain)))
@@ -31,10 +31,10 @@ def chosen_letters(options: Options, gold: str) -> str | None:
 
 
 def choice_arguments(row: Mapping[str, Any]) -> str | None:
-    """Return the arguments of the verifier `choice`, where the prompt lists its options whole and gold is one of them.
+    """Return the arguments of the verifier `choice` if the prompt lists the options and gold is one of them, else None.
 
-    Options without letters count if gold is one of them in words. For a gold such as `yes` they are yes and no.
-    None if the row is not a choice question, or has its options already.
+    Options without letters count if gold is one of them in words. If gold is `yes` or `no`, these two are the options.
+    Returns None also for a row that already has options.
     """
     arguments = orjson.loads(row["verifier_args"] or "{}")
     if "options" in arguments or row["gold"] is None:

@@ -1,6 +1,6 @@
-r"""Checks how a response is laid out (`format`), how long it is (`length`), and which tags a model has (`tag_tokens`).
+r"""Checks the layout (`format`) and the length (`length`) of responses, and the tokens of tags (`tag_tokens`).
 
-**`format`**: is the response laid out as it was asked to be? Its answer does not matter here.
+**`format`** checks whether the response has the requested layout. The value of its answer does not matter.
 
     <think>2+2 is 4</think> So \boxed{4}.          match
     <think>2+2 is 4</think>                        missing: answer
@@ -8,39 +8,39 @@ r"""Checks how a response is laid out (`format`), how long it is (`length`), and
     <think></think> \boxed{4}                      missing: think (nothing in it)
     <think>...</think> \boxed{4} or \boxed{5}      missing: one_answer
 
-These parts are looked at, under these names in the evidence:
+The evidence lists each part of the layout as present or missing:
 
-    NAME           each tag of `info["tags"]` stands there once, closed, with something in it
-    order          the tags follow one another as listed, none inside another
-    start          nothing stands before the first tag
-    answer         after the tags stands a final answer with something in it
-    one_answer     and no second one
-    end            nothing stands after the answer; looked at only with `info["nothing_after"]`
+    NAME           for each tag of `info["tags"]`: it occurs once, is closed and is not empty
+    order          the tags follow one another in the given order, none inside another
+    start          there is no text before the first tag
+    answer         there is a final answer after the tags, and it is not empty
+    one_answer     there is no second answer
+    end            there is no text after the answer; checked only with `info["nothing_after"]`
 
-The score is 1 where all parts are there and 0 otherwise; with `info["weights"]` (part to weight) it is the weighted
-share of those that are, and parts without a weight do not count. Gold is not read. Attributes in tags, the structure of
-Markdown and whether the thinking is worth anything are not covered.
+The score is 1 if all parts are present, else 0. With `info["weights"]` (part to weight) it is the weighted share of
+parts that are present; parts without a weight do not count. Gold is not read. Not covered: attributes in tags, the
+structure of Markdown, and the quality of the thinking.
 
-**`length`** punishes overlong responses softly, as DAPO does (arXiv 2503.14476, equation 13), shifted into [0, 1]:
+**`length`** is DAPO's soft penalty for overlong responses (arXiv 2503.14476, equation 13), plus 1:
 
     length <= max - buffer            score 1        DAPO:  0
     between                           falls to 0     DAPO:  ((max - buffer) - length) / buffer
     length > max                      score 0        DAPO: -1
 
-The score of a verdict lies in [0, 1], so it is DAPO's punishment plus 1; a reward term with `offset: -1` gives the
-punishment back. Gold is not read. `info["length"]` is the length in tokens, which training gives; without it the
-response is measured in the characters or words that it has. With `info["unit"] = "tokens"` a missing length is an
-error rather than a guess. Rewards for brevity among the right answers of a group are not covered.
+A reward term with `offset: -1` turns the score back into DAPO's penalty. Gold is not read. `info["length"]` is the
+length in tokens, which training sets; without it, characters or words of the response are counted. With
+`info["unit"] = "tokens"` a missing length is an error. Not covered: rewards for brevity among the right answers of a
+group.
 
-**`tag_tokens`** tells which tags are one token for a model, and which thinking tags to use with it:
+**`tag_tokens`** reports which tags are a single token for a model, and recommends thinking tags:
 
     tag_tokens(tokenizer, ["<think>", "</think>"])
         Qwen3:      TagReport(tokens={"<think>": 1, "</think>": 1}, recommended=("<think>", "</think>"))
         SmolLM2:    TagReport(tokens={"<think>": 3, "</think>": 3}, recommended=None)
 
-A tag of several tokens can be spelt in several ways, melts into its neighbours (`.</think>` may begin with a token
-`.</`) and is learnt slowly by RL; a tag of one token is there or not. The tokenizer is any object with `tokenize(text)`
-or `encode(text)`: those of transformers, tokenizers and tiktoken, and one's own.
+A tag of several tokens is learnt slowly by RL: its tokens may merge with the text around it (`.</think>` may begin with
+a token `.</`), and several token sequences spell it. The tokenizer is any object with `tokenize(text)` or
+`encode(text)`, such as those of transformers, tokenizers and tiktoken.
 """
 
 from __future__ import annotations
@@ -62,43 +62,46 @@ from truegold.verifiers.options import (
 from truegold.verifiers.verdict import Reason, Verdict, reason_for_score
 
 MAX_RESPONSE_CHARS = 2_000_000
-"""A longer response has no good form. Stops megabytes of tags made to stall the reward computation."""
+"""The longest response that is checked; a longer one scores 0, since megabytes of tags could stall training."""
 
 MAX_TAGS = 10
 MAX_TAG_CHARS = 40
 ANSWERS = ("any", "box", "tag", "text")
+"""Values of the option `answer`."""
 ANSWER_TAG = "answer"
 PARTS = ("order", "start", "answer", "one_answer", "end")
+"""Parts of the layout in addition to the tags."""
 
 _TAG_NAME = re.compile(r"[A-Za-z_][\w|:.-]{0,39}")
 _BOX_TOKENS = re.compile(r"\\(?:boxed|fbox)\s{0,3}\{|\\.|[{}]", re.DOTALL)
 _ANSWER_TAG = re.compile(r"</?answer>")
 _CLOSING = re.compile(r"(?:\s|[.。$*_}]|\\[\])])*")
-"""Marks that may close the sentence or the formula around a box."""
+"""Marks that may follow a box to close its sentence or formula."""
 
 Span = tuple[int, int]
+"""The start and the end of a part of a text."""
 
 KNOWN_PAIRS = (
     ("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<thought>", "</thought>"),
     ("<reasoning>", "</reasoning>"), ("<|begin_of_thought|>", "<|end_of_thought|>"),
     ("<|START_THINKING|>", "<|END_THINKING|>"), ("<seed:think>", "</seed:think>"), ("[THINK]", "[/THINK]"),
 )  # fmt: skip
-"""Thinking tags that released models have as tokens."""
+"""Pairs of thinking tags that are tokens of released models."""
 CONTEXTS = ("{}", "4.{}\n\n5", " {} x")
-"""Surroundings in which a tag has to stay one token as well."""
+"""Texts around a tag (`{}`) in which it has to stay one token."""
 MAX_LENGTH = 10**9
 UNITS = ("tokens", "chars", "words")
 BUFFER_SHARE = 5
-"""DAPO's buffer is a fifth of the longest length (4,096 of 20,480)."""
+"""The maximal length divided by the default buffer. DAPO's buffer is a fifth: 4,096 of 20,480 tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class FormatVerifier(AnswerVerifier):
-    """Checks the layout of a response: its tags, such as <think>, and where its answer stands.
+    """Checks the layout of a response: its tags, such as <think>, and its answer after them.
 
-    Reads from `info`: `tags` (names in order, default `think`), `opened` (the prompt has opened the first tag, as some
-    chat templates do), `answer` (`box`, `tag` for <answer>, `any` of these two, or `text`: any text), `nothing_after`
-    and `weights`.
+    Settings in `info`: `tags` (names in order, default `think`); `opened` (whether the prompt already opened the first
+    tag, as some chat templates do); `answer` (`box`, `tag` for <answer>, `any` of these two, or `text` for any text);
+    `nothing_after` (whether text after the answer is forbidden); `weights` (of parts, for a partial score).
     """
 
     options: ClassVar[tuple[str, ...]] = ("tags", "opened", "answer", "nothing_after", "weights")
@@ -110,7 +113,7 @@ class FormatVerifier(AnswerVerifier):
         tags = _read_tags(info)
         opened, nothing_after = switch_option(info, "opened", False), switch_option(info, "nothing_after", False)
         if opened and not tags:
-            raise BadOption("opened needs a tag that the prompt has opened")
+            raise BadOption("opened needs tags: the prompt opens the first one")
         answer = word_option(info, "answer", ANSWERS, "any")
         weights = _read_weights(info, [*tags, *(part for part in PARTS if part != "end" or nothing_after)])
         if len(response) > MAX_RESPONSE_CHARS:
@@ -124,7 +127,7 @@ class FormatVerifier(AnswerVerifier):
         return Verdict(min(1.0, score), reason_for_score(score), None, {"missing": missing, "parts": parts})
 
     def gold_response(self, gold: str, solution: str | None) -> str | None:
-        """None: the response depends on the tags, which stand in `info`."""
+        """Return None, because a right response depends on the tags in `info`."""
         return None
 
 
@@ -132,7 +135,7 @@ def _read_tags(info: Mapping[str, Any]) -> list[str]:
     tags = texts_option(info, "tags", ("think",), MAX_TAGS, MAX_TAG_CHARS)
     reserved = set(tags) & set(PARTS) - {ANSWER_TAG}
     if reserved or len(set(tags)) != len(tags) or not all(_TAG_NAME.fullmatch(tag) for tag in tags):
-        raise BadOption(f"tags must be different names such as think, and none of {', '.join(PARTS)}")
+        raise BadOption(f"tags must be different names such as think; {', '.join(PARTS)} are reserved")
     return tags
 
 
@@ -147,11 +150,11 @@ def _read_weights(info: Mapping[str, Any], parts: Sequence[str]) -> dict[str, fl
 
 
 def _check_parts(text: str, tags: Sequence[str], answer: str, nothing_after: bool) -> dict[str, bool]:
-    """Tell which parts are there, by name."""
+    """Return for each part whether it is present."""
     spans = {tag: _tag_span(text, tag) for tag in tags}
     present = {tag: span for tag, span in spans.items() if span is not None}
     starts, ends = [start for start, _ in present.values()], [end for _, end in present.values()]
-    # An answer tag among the tags is the answer: what counts as after the tags begins before it.
+    # A tag `answer` in the list of tags is the answer itself, so that the text after the tags begins before it.
     before_answer = [tag for tag in tags if tag != ANSWER_TAG]
     is_whole = all(tag in present for tag in before_answer)
     behind = text[max((present[tag][1] for tag in before_answer), default=0) :] if is_whole else ""
@@ -175,7 +178,7 @@ def _has_content(text: str, tag: str, span: Span) -> bool:
 
 
 def _tag_span(text: str, tag: str) -> Span | None:
-    """The span from `<tag>` to the end of `</tag>`; None unless each of the two stands there once, in this order."""
+    """Return the span from `<tag>` to the end of `</tag>`, or None unless each occurs once, in this order."""
     opening, closing = f"<{tag}>", f"</{tag}>"
     if text.count(opening) != 1 or text.count(closing) != 1:
         return None
@@ -184,7 +187,7 @@ def _tag_span(text: str, tag: str) -> Span | None:
 
 
 def _answer_spans(text: str, kind: str) -> list[Span]:
-    """Return the spans of the final answers' contents, in order. A box inside an answer tag is the same answer."""
+    """Return the spans of the contents of answers, in order. A box inside an answer tag is not a second answer."""
     if kind == "text":
         return [(0, len(text))] if text.strip() else []
     tagged = _tagged_spans(text) if kind in ("any", "tag") else []
@@ -194,7 +197,7 @@ def _answer_spans(text: str, kind: str) -> list[Span]:
 
 
 def _tagged_spans(text: str) -> list[Span]:
-    """Return the span between each <answer> and the next </answer>; a pattern for the pair would be quadratic."""
+    """Return the spans between each <answer> and the next </answer>; one pattern for both would be quadratic."""
     spans: list[Span] = []
     start: int | None = None
     for tag in _ANSWER_TAG.finditer(text):
@@ -207,7 +210,7 @@ def _tagged_spans(text: str) -> list[Span]:
 
 
 def _box_spans(text: str) -> list[Span]:
-    """The contents of the outermost boxes that are closed, in one pass over the braces."""
+    """Return the spans of the contents of closed boxes, without boxes inside boxes, in one pass over the braces."""
     open_braces: list[int | None] = []
     spans: list[Span] = []
     for token in _BOX_TOKENS.finditer(text):
@@ -217,7 +220,7 @@ def _box_spans(text: str) -> list[Span]:
         elif mark == "}":
             start = open_braces.pop() if open_braces else None
             if start is not None:
-                while spans and spans[-1][0] > start:  # That box stands inside this one.
+                while spans and spans[-1][0] > start:  # The last box is inside this one.
                     spans.pop()
                 spans.append((start, token.start()))
         elif mark.endswith("{") and len(mark) > 2:
@@ -230,18 +233,18 @@ class TagReport:
     """The result of `tag_tokens` for one tokenizer."""
 
     tokens: Mapping[str, int]
-    """How many tokens each tag is, 1 only where it stays whole in any surroundings."""
+    """The number of tokens of each tag; 1 only if the tag is one token in all `CONTEXTS`."""
     recommended: tuple[str, str] | None
     """Thinking tags that are one token each, or None if this tokenizer has none."""
 
     @property
     def split(self) -> tuple[str, ...]:
-        """The tags that are more than one token."""
+        """The tags of more than one token."""
         return tuple(tag for tag, count in self.tokens.items() if count != 1)
 
 
 def tag_tokens(tokenizer: Any, tags: Sequence[str]) -> TagReport:
-    """Count the tokens of each of `tags`, written as it stands in a response (`<think>`)."""
+    """Return the number of tokens of each tag (`<think>`), and thinking tags of one token each."""
     counts = {tag: _token_count(tokenizer, tag) for tag in tags}
     for pair in (*zip(tags[::2], tags[1::2], strict=False), *KNOWN_PAIRS):
         if all(_token_count(tokenizer, tag) == 1 for tag in pair):
@@ -258,7 +261,7 @@ def _token_count(tokenizer: Any, tag: str) -> int:
 
 
 def _tokens(tokenizer: Any, text: str) -> list[Any]:
-    """The tokens of `text` without those that the tokenizer puts around any text, such as BOS."""
+    """Return the tokens of `text`, without those that the tokenizer adds to every text, such as BOS."""
     if hasattr(tokenizer, "tokenize"):
         return list(tokenizer.tokenize(text))
     around, tokens = _encoded(tokenizer, ""), _encoded(tokenizer, text)
@@ -275,10 +278,10 @@ def _encoded(tokenizer: Any, text: str) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class LengthVerifier(AnswerVerifier):
-    """Scores responses by length: full up to a limit, and less for each character or token beyond.
+    """Scores responses by length: 1 up to `max - buffer`, then falling to 0 at `max`.
 
-    Reads from `info`: `max` (needed), `buffer` (a fifth of max), `length` (in tokens) and `unit` (`tokens` where
-    `length` is given, else `chars`).
+    Settings in `info`: `max` (required), `buffer` (default: a fifth of `max`), `length` (in tokens) and `unit`
+    (default: `tokens` if `length` is set, else `chars`).
     """
 
     options: ClassVar[tuple[str, ...]] = ("max", "buffer", "length", "unit")
@@ -289,7 +292,7 @@ class LengthVerifier(AnswerVerifier):
 
     def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
         if (longest := integer_option(info, "max", 1, MAX_LENGTH)) is None:
-            raise BadOption("max must be given: the length from which on the score is 0")
+            raise BadOption("max is required: the length from which on the score is 0")
         buffer = integer_option(info, "buffer", 0, longest)
         length, unit = _measure(response, info)
         buffer = longest // BUFFER_SHARE if buffer is None else buffer
@@ -298,16 +301,16 @@ class LengthVerifier(AnswerVerifier):
         return Verdict(score, reason_for_score(score), None, evidence)
 
     def check_options(self, info: Mapping[str, Any]) -> None:
-        """Raise BadOption for a value that means nothing; what a row or the training has yet to give may be missing."""
+        """Raise BadOption for an invalid value. `max` and `length` may be absent: rows or training set them."""
         super(LengthVerifier, self).check_options({"max": MAX_LENGTH, "length": 0, **info})
 
     def gold_response(self, gold: str, solution: str | None) -> str | None:
-        """The gold as it is, which is short enough unless `max` is small."""
+        """Return gold, which is short enough unless `max` is small."""
         return gold
 
 
 def punishment(length: int, longest: int, buffer: int) -> float:
-    """Equation 13 of DAPO: 0 up to `longest - buffer`, then a fall, and -1 beyond `longest`."""
+    """Return DAPO's penalty (equation 13): 0 up to `longest - buffer`, then falling linearly to -1 at `longest`."""
     if length <= longest - buffer:
         return 0.0
     return max(-1.0, ((longest - buffer) - length) / buffer) if buffer and length <= longest else -1.0
@@ -318,6 +321,6 @@ def _measure(response: str, info: Mapping[str, Any]) -> tuple[int, str]:
     unit = word_option(info, "unit", UNITS, "chars" if tokens is None else "tokens")
     if unit == "tokens":
         if tokens is None:
-            raise BadOption("length must be given where unit is tokens: text alone does not say how many it is")
+            raise BadOption("length is required if unit is tokens: tokens cannot be counted from the text")
         return tokens, unit
     return (len(response) if unit == "chars" else len(response.split())), unit

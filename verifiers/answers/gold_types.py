@@ -1,4 +1,4 @@
-r"""Tells the kind of a gold, and one spelling for it, as the math verifier reads it.
+r"""Determines the type and a normal form of a gold, as the math verifier reads it.
 
     "\frac{6}{8}"      number       3/4            "(1, 2)"           tuple        (1, 2)
     "$x = 5$"          equation     x = 5          "[0, \infty)"      interval             [0, inf)
@@ -7,7 +7,7 @@ r"""Tells the kind of a gold, and one spelling for it, as the math verifier read
     "one of the kings" text         ...            "a^2 + b"          expression           a^2 + b
     "\frac{1}{"        unreadable                  "25\%"             percentage           25 %
 
-Golds of other verifiers than `math`, `numeric` and `choice` are `text`: their verifiers know what is in them.
+Golds of verifiers other than `math`, `numeric` and `choice` have the type `text`.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ GOLD_TYPES = tuple(
 """Every type that a gold may have."""
 
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,30})", re.ASCII)
+"""A whole number, which needs no parsing."""
 TYPE_OF_NODE: dict[type, str] = {
     t.BareList: "list",
     t.Matrix: "matrix",
@@ -45,13 +46,13 @@ TYPE_OF_NODE: dict[type, str] = {
     t.Family: "family",
     t.Text: "text",
 }
-"""The type of each class of trees whose class alone decides it."""
+"""The gold type of each class of tree nodes that has only one type."""
 Note = tuple[str, str | None]
-"""A type of GOLD_TYPES and a normal form, or None if there is none."""
+"""A type of GOLD_TYPES, and the normal form of the gold, or None if it has none."""
 
 
 def gold_note(gold: str | None, verifier: str, options: Sequence[str] = ()) -> Note | None:
-    """Return type and normal form of a gold, at most 200 characters, or None if there is no gold."""
+    """Return the type and the normal form of a gold (at most 200 characters), or None if there is no gold."""
     if gold is None:
         return None
     if (truth := truth_of(gold)) is not None:
@@ -69,19 +70,19 @@ def _read_mathematics(gold: str) -> Note:
         return "choice", letter
     try:
         tree = read_gold(text, "sum")
-    except Exception:  # a defect of the reader costs a note, and not the run
+    except Exception:  # A defect of the parser must not stop the run.
         return "unreadable", None
     if isinstance(tree, Unread):
         return "unreadable", None
     if isinstance(tree, t.Measure):
         return _note_quantity(tree)
-    # A unit inside a list is shown without the factor to its base unit, which would be another quantity.
+    # Inside a list, `show` leaves out the unit's factor to its base unit, which would change the quantity.
     has_unit = any(isinstance(node, t.Measure) for node in t.walk(tree))
     return _type_of(tree), None if has_unit else show(tree)
 
 
 def _note_quantity(measure: t.Measure) -> Note:
-    """Return a number with its unit, in base units: 2 hours are 7200 s. A count of things is shown without them."""
+    """Return the note of a quantity, in base units: 2 hours -> 7200 s. A count loses its noun: 5 apples -> 5."""
     if not isinstance(measure.value, t.Num):
         return "quantity" if not measure.unit.is_label else "text", None
     if measure.unit.is_label:
@@ -102,7 +103,7 @@ def _type_of(tree: t.Node) -> str:
         intervals = all(isinstance(part, t.Group) and _type_of_group(part) != "set" for part in tree.parts)
         return "interval" if intervals else "set"
     if isinstance(tree, t.Named):
-        # A sentence that ends in "is correct" is read as true, and remains a sentence.
+        # A sentence that ends in "is correct" is parsed as true, but its type is text.
         return "text" if tree.name in ("true", "false") else "set"
     if isinstance(tree, t.VALUES):
         return "expression" if any(isinstance(node, t.Sym) for node in t.walk(tree)) else "number"
@@ -110,9 +111,9 @@ def _type_of(tree: t.Node) -> str:
 
 
 def _type_of_group(group: t.Group) -> str:
-    """Return the type of the text in brackets.
+    """Return the type of a group in brackets.
 
-    A finite pair in round brackets is called a tuple; only the problem can tell that it is an open interval.
+    A finite pair in round brackets is a tuple, since only the problem could tell that it is an open interval.
     """
     if "{" in group.opening:
         return "set"

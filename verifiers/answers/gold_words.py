@@ -1,4 +1,4 @@
-"""Finds golds that no right answer can match, from the words of the gold and the problem.
+"""Finds golds that no right answer can match, by the words of gold and problem.
 
     "How many moves are needed?"   gold "see picture"                                          placeholder
     "How many moves are needed?"   gold "Tom"                                                  words
@@ -9,8 +9,8 @@
     "Which day is it?"             gold "Tuesday", "the day before", "星期二"        None: right answers say so
     "Which book is it?"            gold "The Doctrine of the Mean", "Ctrl+A"               None: names and codes
 
-A right answer repeats names, choices, yes and no, and short phrases word for word. It does not repeat a sentence,
-because it is hardly ever worded the same way.
+A right answer repeats names, choices, yes and no, and short phrases word for word. It hardly ever repeats a sentence
+word for word.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.gold import is_placeholder
 
 MAX_CHARS = 2_000
-"""The most characters of a gold that are read."""
+"""Characters of a gold that are read; the rest is ignored."""
 MAX_PHRASE_WORDS = 6
 MAX_PHRASE_HAN = 25
-"""The longest phrase that a right answer repeats word for word, in words and in Chinese characters."""
+"""The longest phrase, in words or in Chinese characters, that a right answer repeats word for word."""
 MAX_STATEMENT_CHARS = 200
 MAX_STATEMENT_FORMULAS = 2
 """A gold with more characters or formulas is a solution rather than an answer."""
@@ -32,9 +32,9 @@ MAX_STATEMENT_FORMULAS = 2
 _FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$]*\$|\\\(.*?\\\)|\\\[.*?\\\]|\\begin\{(\w+)\}.*?\\end\{\1\}", re.DOTALL)
 """`$x^2$`, `$$x$$`, `\\(x\\)`, `\\[x\\]`, `\\begin{cases}...\\end{cases}`."""
 _MARKUP = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textit|mbox)\s*|\\[A-Za-z]+|[{}$]")
-"""Commands, braces and dollar signs: what is left of `\\text{two apples}` is `two apples`."""
+"""Commands, braces and dollar signs, which are removed: `\\text{two apples}` -> `two apples`."""
 _WORD = re.compile(r"[A-Za-z][a-z'’]+")
-"""A word of two letters or more; `x` and `AB` are symbols."""
+"""A word of two letters or more with small letters; `x` and `AB` count as symbols."""
 _HAN = re.compile(r"[一-鿿]")
 _PREDICATE = re.compile(
     r"\b(?:is|are|was|were|be|been|has|have|had|does|do|did|can|cannot|will|would|must|should|may|let|means?|implies|gives?"
@@ -49,7 +49,7 @@ _ORDERS_PROOF = re.compile(
     r"\s*(?:(?:dis)?prove\b(?:\s+that\b)?|show\s+(?:that\b|(?=(?:the|it|why|how)\b))|(?:试?证明|求证)[:：]?(?=.))",
     re.IGNORECASE,
 )
-"""A gold that asks for a proof: "Prove that x = 3"."""
+"""The beginning of a gold that asks for a proof: "Prove that x = 3"."""
 _DERIVES = re.compile(
     r"\bwe\b|\bfirst\b|\bsince\b|\bthen\b|\bso\b|\b\w+ing\b[^.]{0,40},|<<|=[^=]*=[^=]*=", re.IGNORECASE
 )
@@ -59,12 +59,13 @@ _SEVERAL_VALUES = re.compile(
 )
 """Several values: "a; b", "$a$ $b$", "a and b", "x=1, y=2"."""
 _MARKUP_SPACE = re.compile(r"\\[,;:! ]")
+"""A space command of LaTeX, such as `\\,`."""
 _NO_VALUE = re.compile(
     r"none|no\s+(?:real\s+)?solutions?|(?:no|zero|infinite(?:ly\s+many)?|countless|all|any)\b.*|undefined|does\s+not\s+exist|dne"
     r"|cannot\s+be\s+.*|not\s+.*|impossible|insufficient.*|无数.*|无穷.*|无解|不能.*|一样.*|同样.*",
     re.IGNORECASE,
 )
-"""Answers which say that there is no amount: "no solutions", "undefined", "cannot be determined"."""
+"""Answers to a question for an amount that are not amounts: "no solutions", "undefined", "cannot be determined"."""
 _AMOUNT_WORDS = re.compile(
     r"\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|twenty|thirty|forty|fifty|sixty"
     r"|seventy|eighty|ninety|hundred|thousand|million|dozen|half|third|quarter|once|twice|thrice|single|both)\b"
@@ -73,12 +74,13 @@ _AMOUNT_WORDS = re.compile(
 )
 """Words that name an amount: "twelve", "half", "twice", "both", `三`."""
 _COUNT_ASKED = re.compile(r"\bhow\s+(?:many|much|old|far|long|tall|fast|heavy)\b|多少|几(?!何)", re.IGNORECASE)
-"""`几` (how many) asks for a number, except in `几何` (geometry)."""
+"""A question for an amount: "how many"; `几`, except in `几何` (geometry)."""
 _GARBLED = re.compile(r"-?\$?(?=[\d.,lIOoSBZ|]*\d)(?=[\d.,]*[lIOoSBZ|])[\d.,lIOoSBZ|]{2,12}")
 """A number with a letter in place of a digit: `l99`, `1S`, `$1O.5`."""
 _AMOUNT = r"[$€£]?\d[\d,.]*(?:\s?[A-Za-z%]{2,})?"
+"""A number, perhaps with a currency sign or a unit."""
 _RANGE = re.compile(r"\$?(\d+(?:\.\d+)?)\s*-\s*\$?(\d+(?:\.\d+)?)")
-"""A range, `10-44`. If the second number is smaller, it is a difference."""
+"""Two numbers with a hyphen: a range (`10-44`), or a difference if the second is smaller."""
 _SEVERAL_NUMBERS = re.compile(
     r"-?\d+\s+\d+|-?\d{1,3},\d{1,2}"
     rf"|(?:between\s+|from\s+|either\s+)?{_AMOUNT}\s*(?:,?\s*\(?or(?:\s+(?:maybe|perhaps|possibly))?|to|或者?|到|至|~|–|—|±"
@@ -98,6 +100,7 @@ _ASKS_SEVERAL = re.compile(
 
 MAX_NAME_WORDS = 12
 _NAME_WORD = re.compile(r"[(“\"']?(?:[A-Z][^\W\d_]*(?:['’.&/-][^\W\d_]*)*|\d+(?:st|nd|rd|th))[)”\"']?|[+&/-]")
+"""A capitalised word of a name: `Bank`, `People's`, `19th`."""
 _NAME_CODE = re.compile(r"[A-Z]+\d+[A-Z\d]*")
 """A word with digits that is part of a name: `S15`, `C7M`."""
 _NAME_NUMBER = re.compile(r"['’]?\d{2,4}(?:\.\d)?(?:[-–]\d{2,4})?|\d\.\d")
@@ -106,12 +109,13 @@ _SMALL_WORDS = frozenset(
     "a against an and as at between by de del di du for from in into la le of on over per the through to under upon "
     "van von with".split()
 )
+"""Small words that may stand within a name."""
 _CODE = re.compile(
     r"[A-Za-z]{2,}\d*(?:[+/-][A-Za-z][A-Za-z0-9]*){1,4}|(?:/[a-z]\w*){2,}|\d{1,3}(?:\.\d{1,3}){3}|[A-Z][a-z]?\d?[+-]"
 )
 """Codes, paths and formulas of chemistry: `Ctrl+A`, `CSMA/CD`; `/etc/hosts`; `192.168.0.1`; `Ca2+`."""
 
-_TRUTH = {
+_TRUTH = {  # Words for yes, no, true and false.
     **dict.fromkeys(("yes", "是", "是的"), "yes"),
     **dict.fromkeys(("no", "否", "不是"), "no"),
     **dict.fromkeys(("true", "正确", "对", "√", "✓"), "true"),
@@ -120,14 +124,15 @@ _TRUTH = {
 _PAIRS = tuple(
     tuple(pair.split("/")) for pair in "yes/no true/false 是/否 是的/不是 对/错 正确/错误 正确/不正确 √/× ✓/✗".split()
 )
-"""Words for yes and no that belong together."""
+"""Pairs of words for yes and no."""
 _WRAPPED = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\s?\{\s?([^{}]{1,20})\s?\}")
+"""A word in a text command: `\\text{Yes}`."""
 MAX_TRUTH_CHARS = 40
-"""The most characters of a gold that is read as yes, no, true or false."""
+"""The longest gold that is read as yes, no, true or false."""
 
 
 def truth_of(gold: str) -> str | None:
-    """Return `yes`, `no`, `true` or `false` if this is all that the gold says, else None."""
+    """Return `yes`, `no`, `true` or `false` if gold consists of this word alone, else None."""
     if len(gold) > MAX_TRUTH_CHARS:
         return None
     return _TRUTH.get(_plain(gold))
@@ -138,12 +143,12 @@ def _plain(gold: str) -> str:
 
 
 def truth_options(gold: str) -> tuple[str, ...]:
-    """Return the pair of words of which the gold is one, `("yes", "no")` for `No`; empty where it is neither."""
+    """Return the pair of words that gold belongs to, `No` -> `("yes", "no")`, or an empty tuple for any other gold."""
     return next((pair for pair in _PAIRS if len(gold) <= MAX_TRUTH_CHARS and _plain(gold) in pair), ())
 
 
 def is_name(gold: str) -> bool:
-    """Tell whether gold is a name or a code: "People's Bank of China", "Ctrl+A". A right answer repeats these."""
+    """Say whether gold is a name or a code, which a right answer repeats: "People's Bank of China", "Ctrl+A"."""
     if _CODE.fullmatch(gold):
         return True
     words = gold.split()
@@ -155,7 +160,7 @@ def is_name(gold: str) -> bool:
 
 
 def shorter_answers(gold: str) -> list[str]:
-    """Return the formulas in a prose gold, and the answer that it commits to. A right answer may be one of them."""
+    """Return the parts of a prose gold that a right answer may be: formulas, and the answer that it commits to."""
     formulas = [match[0].strip("$ \n") for match in _FORMULA.finditer(gold)]
     if len(gold) > MAX_STATEMENT_CHARS or len(formulas) > MAX_STATEMENT_FORMULAS or _DERIVES.search(gold):
         return []
@@ -165,7 +170,7 @@ def shorter_answers(gold: str) -> list[str]:
     return [answer for answer in dict.fromkeys(answers) if answer and not _is_prose(answer)]
 
 
-def unmatchable_because(gold: str, problem: str) -> str | None:  # noqa: PLR0911, one for each fault
+def unmatchable_because(gold: str, problem: str) -> str | None:  # noqa: PLR0911, one return for each fault
     """Return the reason why no right answer can match `gold`, or None."""
     text = gold.strip()[:MAX_CHARS]
     if is_placeholder(text):
@@ -187,12 +192,13 @@ def unmatchable_because(gold: str, problem: str) -> str | None:  # noqa: PLR0911
 
 
 def gold_fault_kind(fault: str, gold: str) -> str:
-    """Return why a gold cannot be matched, as a kind that tells a reviewer what to do.
+    """Return the kind of a fault, by which a reviewer knows what to do.
 
+    Gold                              Fault            Kind
     "Adding 2 gives x=3, so x^2=9"    prose            derivation: take its last result
-    "1,8"                             several_numbers  several_values: find out which one is asked for
+    "1,8"                             several_numbers  several_values: find the value that the problem asks for
     "3000 @ 11; 24000 @ 7"            notation         several_values
-    "h=gi"                            notation         notation: no verifier reads it
+    "h=gi"                            notation         notation: the verifier cannot read it
     """
     if fault == "prose" and _DERIVES.search(gold):
         return "derivation"
@@ -202,7 +208,7 @@ def gold_fault_kind(fault: str, gold: str) -> str:
 
 
 def _is_prose(text: str) -> bool:
-    """Tell whether a gold consists of sentences, which a right answer would word differently."""
+    """Say whether a gold consists of sentences, which a right answer would word differently."""
     plain = _MARKUP.sub(" ", _FORMULA.sub(" ⟦⟧ ", text))
     if _ORDERS_PROOF.match(plain):
         return True
@@ -214,19 +220,19 @@ def _is_prose(text: str) -> bool:
 
 
 def _names(problem: str, letters: set[str]) -> bool:
-    """Tell whether the problem uses one of the letters as a symbol or as a unit."""
+    """Say whether the problem uses one of the letters as a symbol or a unit."""
     return any(re.search(rf"(?<![A-Za-z]){re.escape(letter)}(?![a-z])", problem) for letter in letters)
 
 
 def _asks_one_count(problem: str) -> bool:
-    """Tell whether the problem asks for a single amount, by its last sentence that asks for an amount."""
+    """Say whether the last question for an amount in the problem asks for a single amount."""
     sentences = re.split(r"(?<=[.?!。？！])\s*", problem.strip())
     question = next((sentence for sentence in reversed(sentences) if _COUNT_ASKED.search(sentence)), None)
     return question is not None and not _ASKS_SEVERAL.search(question)
 
 
 def _names_no_value(text: str) -> bool:
-    """Tell whether a gold consists of words without an amount."""
+    """Say whether a gold consists of words that do not name an amount."""
     plain = _MARKUP.sub(" ", text).strip()
     has_value = bool(re.search(r"\d|\\(?:pi|frac|sqrt|infty)|∞|π", text) or _AMOUNT_WORDS.search(plain))
     is_words = bool(re.fullmatch(r"(?:[A-Za-z][a-z'’-]{2,}\s*){1,6}[.]?|[一-鿿]{2,}", plain))

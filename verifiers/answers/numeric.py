@@ -7,13 +7,13 @@ r"""Compares one number with one number, exactly or within a tolerance.
     gold 5         answer 5 or 6, 5 ± 1, {5, 6}                    hedged: 0
     gold 5         answer five, x+1, 5 km                          unread: 0
 
-The answer is what the response commits to (`extract`). It may begin with `x =` or `≈` and with a dollar sign, which
-cannot be told from the delimiter of a formula. `info["unit"]` names texts that may stand next to the number and are
-then ignored: with `"unit": ["km", "kilometres"]` the answer `5 km` is 5, and with `"unit": "%"` the answer `50%` is 50.
-A number's own percent sign divides by 100.
+The answer is the one that the response commits to (`extract`). It may begin with `x =` or `≈`, and dollar signs are
+ignored, since they may delimit a formula. `info["unit"]` lists units, which are ignored next to the number: with
+`"unit": ["km", "kilometres"]` the answer `5 km` is 5. A percent sign divides by 100, unless it is listed as a unit:
+with `"unit": "%"` the answer `50%` is 50.
 
-Conversion of units, arithmetic (`2^3`, `\sqrt{4}`, `10-3`), decimal commas (`3,5`) and digits grouped by plain blanks
-(`1 234`) are not covered. The verifier `math` reads more.
+Not covered, but read by the verifier `math`: conversion of units, arithmetic (`2^3`, `\sqrt{4}`, `10-3`), decimal
+commas (`3,5`), and digits grouped by blanks (`1 234`).
 """
 
 from __future__ import annotations
@@ -30,24 +30,28 @@ from truegold.verifiers.verdict import Reason, Verdict
 from truegold.verifiers.written_numbers import DECIMAL, plain_number
 
 MAX_NUMBER_CHARS = 1_000
-"""A longer text is not one number. Stops numbers of a million digits, which take minutes to turn into integers."""
+"""The longest text that is read as a number: a million digits would take minutes to convert."""
 
 MAX_DECIMALS = 100
 MAX_UNITS = 20
 MAX_UNIT_CHARS = 40
 
 _FULL_WIDTH = {chr(0xFF01 + i): chr(0x21 + i) for i in range(94)}
+"""Full-width characters and their ASCII equivalents: `１` -> `1`."""
 _CHARACTERS = str.maketrans({**_FULL_WIDTH, **dict.fromkeys("−﹣‐‑–", "-"), "×": r"\times ", "。": "."})
 _GROUPING = re.compile(r"(?<=\d)(?:\{,\}|\\[,!]|[\u2009\u202f])(?=\d{3}(?!\d))")
+r"""A separator of thousands: `{,}`, `\,`, a thin space."""
 _TEXT = re.compile(r"\\(?:text|textbf|textrm|mathrm|mathbf|mbox)\s{0,3}\{([^{}]*)\}")
 _MARKUP = re.compile(r"\$|\\[()\[\],;:! ]|\\(?:left|right|displaystyle)(?![A-Za-z])|[*`]")
 _FRACTION = re.compile(r"\\[dtc]frac(?![A-Za-z])")
 _LEAD = re.compile(
     r"[A-Za-z]\s{0,3}(?:=|\\approx\s)\s{0,3}|(?:\\approx(?![A-Za-z])|≈|~|about\s|approximately\s)\s{0,3}"
 )
+"""The beginning of an answer before its number: `x =`, `≈`, "about"."""
 
 _UNSIGNED = re.compile(DECIMAL)
 _CONNECTIVE = re.compile(r"\b(?:or|and|to)\b|[,;/~±]|\\pm|[或和、]|\d\s{0,3}-\s{0,3}\d")
+"""A sign between several numbers: "or", a comma, `±`."""
 _PERCENT = re.compile(r"\s{0,3}(?:\\?%|percent|per cent)\s{0,3}", re.IGNORECASE)
 
 
@@ -55,8 +59,8 @@ _PERCENT = re.compile(r"\s{0,3}(?:\\?%|percent|per cent)\s{0,3}", re.IGNORECASE)
 class NumericVerifier(AnswerVerifier):
     """Compares one number with gold, exactly or within a tolerance.
 
-    Reads `abs_tol`, `rel_tol` (of gold), `decimals` and `unit` from `info`. Where several tolerances are given, the
-    widest counts; without any the numbers must be equal.
+    Settings in `info`: `abs_tol`, `rel_tol` (relative to gold), `decimals` and `unit`. Of several tolerances the widest
+    counts; without a tolerance the numbers must be equal.
     """
 
     options: ClassVar[tuple[str, ...]] = ("abs_tol", "rel_tol", "decimals", "unit")
@@ -89,13 +93,13 @@ class NumericVerifier(AnswerVerifier):
         return Verdict(float(match), Reason.MATCH if match else Reason.MISMATCH, shown, evidence)
 
     def gold_response(self, gold: str, solution: str | None) -> str | None:
-        """The gold in a box."""
+        """Return gold in a box."""
         return f"\\boxed{{{gold}}}"
 
 
 def _tolerance(gold: Fraction, absolute: float | None, relative: float | None, decimals: int | None) -> Fraction:
-    """Return how far from gold an answer may be; 0 without any tolerance."""
-    # A tolerance goes through str(), since 0.1 is meant as 1/10 and not as the nearest binary fraction.
+    """Return the largest allowed difference from gold; 0 without a tolerance."""
+    # str() makes 0.1 exactly 1/10, not the nearest binary fraction.
     room = max(Fraction(str(absolute or 0)), Fraction(str(relative or 0)) * abs(gold))
     return room if decimals is None else max(room, Fraction(1, 2 * 10**decimals))
 
@@ -107,7 +111,7 @@ def _read_units(info: Mapping[str, Any]) -> list[str]:
 
 
 def read_number(written: str, units: list[str]) -> Fraction | None:
-    """The number that `written` spells, or None if it is not one number. `units` may stand before or after it."""
+    """Return the number in a text, or None if the text is not one number. One of `units` may precede or follow it."""
     if len(written) > MAX_NUMBER_CHARS:
         return None
     plain = _drop_unit(_plain(written), [_plain(unit) for unit in units])
@@ -118,7 +122,7 @@ def read_number(written: str, units: list[str]) -> Fraction | None:
 
 
 def _plain(text: str) -> str:
-    """Drop what typesets a number: delimiters, spaces, text commands, the punctuation that ends a sentence."""
+    """Return the text without delimiters, spaces, text commands, final punctuation and a beginning such as `x =`."""
     text = _GROUPING.sub("", text[:MAX_NUMBER_CHARS].translate(_CHARACTERS))
     text = _TEXT.sub(r" \1 ", text)
     text = _FRACTION.sub(r"\\frac", _MARKUP.sub(" ", text.replace(r"\$", "$")))
@@ -145,6 +149,6 @@ def _drop_unit(text: str, units: list[str]) -> str:
 
 
 def _shorten(value: Fraction) -> str:
-    """The number as the evidence shows it: short, however many digits it has."""
+    """Return the number as a text of at most 40 characters, for the evidence."""
     shown = str(value)
     return shown if len(shown) <= MAX_UNIT_CHARS else f"{shown[:MAX_UNIT_CHARS]}…"

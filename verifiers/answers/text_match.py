@@ -1,8 +1,8 @@
 r"""Compares the text of an answer with gold (`exact`) or with a pattern (`regex`).
 
 **`exact`**: the answer, or the whole response, is the same text as gold. Unicode forms (NFC), the number of blanks, and
-case do not matter; with `info["case_sensitive"]` case does. Synonyms, articles and punctuation matter, except for a
-full stop at the end, and `5` differs from `5.0`.
+case are ignored; `info["case_sensitive"]` compares case too. Synonyms, articles and punctuation count, except for a
+full stop at the end. `5` differs from `5.0`.
 
 **`regex`**: the answer fits a pattern.
 
@@ -11,13 +11,13 @@ full stop at the end, and `5` differs from `5.0`.
     info {"pattern": "def \\w+\\(", "where": "final", "full": false}   the text after the thinking defines a function
     gold "colou?r", no pattern in info                                 gold is the pattern
 
-`where` names the text to search: `answer`, the answer that the response commits to (`extract`); `final`, everything
-after the thinking; `response`, all of it. With `full` the pattern must cover the whole text, otherwise it may match a
-part. `flags`: any of `i` (ignore case), `m` (`^` and `$` match at every line), `s` (`.` matches a line break).
+`where` names the text to search: `answer`, the answer that the response commits to (`extract`); `final`, the text after
+the thinking; `response`, the whole response. With `full` the pattern must match the whole text, otherwise a part is
+enough. `flags`: any of `i` (ignore case), `m` (`^` and `$` match at every line), `s` (`.` matches a line break).
 
-Patterns are read by RE2 (google-re2). Its time is linear in the text, so `(a+)+$` cannot hang a reward. RE2 has no
-look-around and no back-references, writes `\z` for Python's `\Z`, and its `\d`, `\w`, `\s` and `\b` are ASCII only. If
-a pattern cannot be read, the response has no score, and the verdict says why.
+Patterns are run by RE2 (google-re2), in time linear in the text, so that `(a+)+$` cannot hang a reward. RE2 has no
+look-around and no back-references, writes `\z` for Python's `\Z`, and its `\d`, `\w`, `\s` and `\b` match ASCII only. A
+pattern that cannot be compiled gives a verdict without a score, with the error.
 """
 
 from __future__ import annotations
@@ -36,24 +36,25 @@ from truegold.verifiers.sandbox.errors import SetupError
 from truegold.verifiers.verdict import Reason, Verdict
 
 MAX_GOLD_CHARS = 100_000
-"""A longer gold is not compared. Stops megabytes being normalised for each sample of a group."""
+"""The longest gold that is compared, since gold is normalised for every sample."""
 
 MAX_PATTERN_CHARS = 2_000
-"""A longer pattern is not read. Stops word lists as patterns, which are slow to compile for each row."""
+"""The longest pattern, since long word lists are slow to compile."""
 MAX_PATTERN_BYTES = 2**20
-"""The memory of one compiled pattern. Stops `(x{1000}){...}`: a large program costs its size for each character."""
+"""The most memory of a compiled pattern, since each character of a text may cost time in proportion to its size."""
 MAX_TEXT_CHARS = 400_000
-"""A longer text fits no pattern. Stops megabytes of output made to stall the reward computation."""
+"""The longest text that is searched; a longer one scores 0, since megabytes of output could stall training."""
 MAX_STEPS = 400_000_000
-"""Characters times the size of the compiled pattern: about a second. Stops `(?:.{0,1000}a)+` on a long text."""
+"""The most characters times size of the compiled pattern, about a second of search."""
 CACHED_PATTERNS = 256
 SHOWN_CHARS = 200
 SEARCHED_TEXTS = ("answer", "final", "response")
+"""Values of the option `where`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExactVerifier(AnswerVerifier):
-    """Compares texts letter by letter. Setting in `info`: `case_sensitive` (default false)."""
+    """Compares the answer with gold as text. Setting in `info`: `case_sensitive` (default false)."""
 
     options: ClassVar[tuple[str, ...]] = ("case_sensitive",)
 
@@ -69,7 +70,7 @@ class ExactVerifier(AnswerVerifier):
         if not (final_text := final_part(response)):
             return Verdict(0.0, Reason.NO_ANSWER)
         normal_gold = _normalize(gold, case_sensitive)
-        # The whole response is compared first, because gold may contain a phrase like "the answer is".
+        # The whole response is compared first, because gold itself may contain "the answer is".
         for form, text in (("whole_response", final_text), ("bold", bold_words(response) or "")):
             if normal_gold in _spellings(text, case_sensitive):
                 return Verdict(1.0, Reason.MATCH, text, {"form": form})
@@ -80,12 +81,12 @@ class ExactVerifier(AnswerVerifier):
         return Verdict(float(match), Reason.MATCH if match else Reason.MISMATCH, answer.text, {"form": answer.form})
 
     def gold_response(self, gold: str, solution: str | None) -> str | None:
-        """The gold as it is."""
+        """Return gold."""
         return gold
 
 
 def _spellings(text: str, case_sensitive: bool) -> tuple[str, str]:
-    """Return a text, and without a full stop at its end."""
+    """Return a normalised text with and without the full stop at its end."""
     normal = _normalize(text, case_sensitive)
     return normal, normal.rstrip(".。")
 
@@ -124,7 +125,7 @@ class RegexVerifier(AnswerVerifier):
         return _search(compiled, _searched_text(response, where), full, evidence)
 
     def gold_response(self, gold: str, solution: str | None) -> str | None:
-        """Return None, because a matching text cannot be derived from a pattern."""
+        """Return None, because no response can be made from a pattern."""
         return None
 
 
@@ -134,7 +135,7 @@ def _search(pattern: Any, searched: str | None, full: bool, evidence: Mapping[st
     limit = min(MAX_TEXT_CHARS, MAX_STEPS // max(1, pattern.programsize))
     if len(searched) > limit:
         return Verdict(0.0, Reason.UNREAD, None, {**evidence, "chars": len(searched), "limit": limit})
-    # RE2 reads UTF-8, which cannot hold lone surrogates. JSON can.
+    # A response from JSON may have lone surrogates, which RE2's UTF-8 cannot hold.
     searched = searched.encode("utf-8", "replace").decode()
     match = pattern.fullmatch(searched) if full else pattern.search(searched)
     if match is None:
@@ -158,7 +159,7 @@ def _searched_text(response: str, where: str) -> str | None:
 
 @lru_cache(maxsize=CACHED_PATTERNS)
 def _compile(pattern: str, flags: str) -> Any:
-    """Return the compiled pattern, or a line that says what is wrong with it."""
+    """Return the compiled pattern, or a line with the error."""
     try:
         import re2
     except ImportError as error:
@@ -175,4 +176,4 @@ def _compile(pattern: str, flags: str) -> Any:
     except (re2.error, UnicodeEncodeError) as error:
         detail = error.args[0] if error.args else error
         message = detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
-        return f"the pattern cannot be read: {message}. Look-around and back-references do not exist here."
+        return f"the pattern cannot be compiled: {message}. RE2 has no look-around and no back-references."

@@ -1,11 +1,11 @@
-"""Audits a verifier: rules that make right and wrong answers, a check of its contract, and the card that says.
+"""Audits verifiers: measures their errors on made answers, and checks the contract of a verifier.
 
-check("math")                       keeps it the contract of a verifier?
-audit("math", golds)                how often does it err on these golds?
-markdown(Card(report, ...))         the two as a page
-rewrites(gold), edits(gold)         right answers respelled, wrong ones close by
-gaming_cases(gold), HOSTILE         responses that must not pay, texts that must not crash
-assert_contract("checks.py:mine")   the contract, as an assertion in the tests of your own verifier
+check("math")                       whether the verifier keeps the contract
+audit("math", golds)                the verifier's error rates on these golds
+markdown(Card(report, ...))         both results as a page
+rewrites(gold), edits(gold)         right answers in other spellings, and slightly wrong answers
+gaming_cases(gold), HOSTILE         responses that must not get the full score, and texts that must not crash a verifier
+assert_contract("checks.py:mine")   an assertion of the contract, for the tests of your own verifier
 """
 
 from truegold.verifiers.audit.audit_report import AuditReport, audit

@@ -1,9 +1,8 @@
-"""The process in which a verifier is probed (`probe.py` is the parent's side).
+"""Main program of the process in which a verifier is probed; `probe.py` is the parent's side.
 
-The first line in says where to import from, which verifier it is, how much CPU time a verdict and how much memory the
-process may take. Every further line is an operation, answered by one line. The process may be killed at any time: by
-its timer for CPU time, which the verifier cannot catch unless it means to, by the kernel, or by the parent at its
-deadline.
+The first line of input has the parent's `sys.path`, the verifier, the CPU time for a verdict and the memory limit. Each
+further line is an operation, answered by one line. The process may be killed at any time: by its own timer of CPU time,
+by the kernel, or by the parent at the deadline. (Only a hostile verifier could catch the timer's signal.)
 """
 
 from __future__ import annotations
@@ -29,14 +28,15 @@ from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
 THREADS = 8
 SWITCH_INTERVAL_S = 1e-5
-"""Seconds between switches of threads under test, a 500th of the usual: unguarded shared state then shows."""
+"""Seconds between switches of threads under test. At a 500th of the default, races on shared state become likely."""
 
 KILL_FACTOR, KILL_EXTRA_S = 1.5, 0.5
-"""A verdict is cut short at this multiple of its CPU time and so much more: late enough to be measured as too slow."""
+"""The process is killed at this factor times the CPU limit plus these seconds, so that a slightly slow verdict is still
+measured."""
 
 
 def main() -> None:
-    """Answer requests until the parent hangs up."""
+    """Answer requests until the parent closes the connection."""
     with Conversation() as conversation:
         requests = conversation.requests()
         if (hello := next(requests, None)) is None:
@@ -86,7 +86,7 @@ def _judge_timed(verifier: Verifier, row: Item, cpu_s: float) -> dict[str, Any]:
     signal.setitimer(signal.ITIMER_PROF, cpu_s * KILL_FACTOR + KILL_EXTRA_S)
     children_before, process_before, thread_before = _children_cpu_s(), time.process_time(), time.thread_time()
     observed = _judge(verifier, row)
-    # While the timer runs, Linux counts the process's time in ticks of some milliseconds; this thread's is exact.
+    # While the timer runs, Linux measures the time of the process in coarse ticks; the thread's time stays exact.
     process_cpu_s = max(time.thread_time() - thread_before, time.process_time() - process_before)
     observed["cpu_s"] = process_cpu_s + _children_cpu_s() - children_before
     signal.setitimer(signal.ITIMER_PROF, 0)
@@ -94,7 +94,7 @@ def _judge_timed(verifier: Verifier, row: Item, cpu_s: float) -> dict[str, Any]:
 
 
 def _judge(verifier: Verifier, row: Item) -> dict[str, Any]:
-    """Return the fields of `probe.Observed`."""
+    """Judge a row and return the fields of `probe.Observed`."""
     os.environ.pop(EXECUTED, None)
     observed: dict[str, Any] = dict.fromkeys(("score", "reason", "extracted", "failure"))
     try:
@@ -105,7 +105,7 @@ def _judge(verifier: Verifier, row: Item) -> dict[str, Any]:
     if EXECUTED in os.environ:
         return observed | {"failure": "ran the answer as code"}
     if not isinstance(verdict, Verdict):
-        return observed | {"failure": f"returned {type(verdict).__name__}, not a Verdict"}
+        return observed | {"failure": f"returned {type(verdict).__name__} instead of a Verdict"}
     failure = f"raised {verdict.evidence.get('error')}" if verdict.reason is Reason.VERIFIER_ERROR else None
     observed = {"score": verdict.score, "reason": verdict.reason, "extracted": verdict.extracted, "failure": failure}
     weakness = verdict.evidence.get("weakness")
@@ -113,7 +113,7 @@ def _judge(verifier: Verifier, row: Item) -> dict[str, Any]:
 
 
 def _not_json(verdict: Verdict) -> str | None:
-    """Return why the evidence is not JSON, or None if it is."""
+    """Return the error from writing the evidence as JSON, or None if it can be written."""
     try:
         json.dumps(dict(verdict.evidence), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
@@ -137,7 +137,7 @@ def _judge_pickled(verifier: Verifier, rows: list[Item]) -> Any:
 
 
 def _judge_in_threads(verifier: Verifier, rows: list[Item], threads: int, rounds: int) -> list[list[dict[str, Any]]]:
-    """Return the verdicts of each thread on every row, `rounds` times. Each thread begins with another row."""
+    """Return the verdicts of each thread, which judges every row `rounds` times. Threads start at different rows."""
     observed: list[list[dict[str, Any]]] = [[] for _ in range(threads)]
     start = threading.Barrier(threads)
 
@@ -168,13 +168,13 @@ async def _judge_in_tasks(verifier: Verifier, rows: list[Item]) -> list[list[dic
 
 
 def _address_space() -> int:
-    """Bytes of address space in use; 0 where the system does not tell, which leaves the whole limit to the verifier."""
+    """Return the bytes of address space in use, or 0 if the system does not report them."""
     statm = Path("/proc/self/statm")
     return int(statm.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
 
 
 def _children_cpu_s() -> float:
-    """CPU time of processes this one has started, on Linux of those still running too: work must not hide in one."""
+    """Return the CPU time of child processes; on Linux also of those that are still running."""
     return sum(os.times()[2:4]) + sum(_descendants_cpu_s(os.getpid()))
 
 
@@ -183,7 +183,7 @@ def _descendants_cpu_s(pid: int) -> list[float]:
     for listing in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in _read(listing).split():
             if fields := _read(Path(f"/proc/{child}/stat")).rpartition(")")[2].split():
-                # These are user and system time, of the process and of the children that it waited for.
+                # The user and system time of the process, and of its ended children.
                 ticks = sum(map(int, fields[11:15]))
                 cpu_s += [ticks / os.sysconf("SC_CLK_TCK"), *_descendants_cpu_s(int(child))]
     return cpu_s

@@ -1,14 +1,16 @@
 """Measures how often a verifier errs on your golds: `audit("math", golds)`.
 
-    identity    a gold that does not pass itself
-    rewrites    the right answer in another spelling, refused: false negatives, by rule
-    edits       a wrong answer next to the right one, accepted: false positives, by rule
-    gaming      a response that commits to nothing, paid
+    identity    golds that are refused as answers to themselves
+    rewrites    right answers in other spellings that are refused: false negatives, by rule
+    edits       slightly wrong answers that are accepted: false positives, by rule
+    gaming      responses without a definite answer that get the full score
 
-Rewrites, edits and gaming are tried for golds that pass themselves, in the form of response that the verifier reads
-(`RESPONSE_FORMS`); the answers are made by rules whose truth is certain, so no labels are needed. Verdicts without a
-score and rules of policy are counted apart. The answers that models really give are not covered, and for golds of no
-certain form there is identity and a part of gaming only.
+Rewrites, edits and gaming are tried only with golds that pass themselves, in the form of response that the verifier
+reads (`RESPONSE_FORMS`). The answers are made by rules that certainly keep or change the value, so that no labels are
+needed. Verdicts without a score, and rules of policy, are counted separately.
+
+Not covered: the answers that models really give. For golds without a certain form, only identity and a part of gaming
+are measured.
 """
 
 from __future__ import annotations
@@ -37,33 +39,33 @@ from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.verdict import Verifier
 
 DEFAULT_LIMIT = 500
-"""Golds audited: about 30,000 verdicts, and intervals of a few tenths of a per cent."""
+"""The default number of golds: about 30,000 verdicts, and intervals of a few tenths of a per cent."""
 
 FEWEST_TRIALS = 12
-"""Answers of a gold that are tried at least, if there is no time for all."""
+"""The fewest answers that are tried for each gold if there is no time for all."""
 
 BARE_TRIED = 3
-"""Golds that are shown by themselves, to tell whether the verifier takes them so."""
+"""Golds that are tried as whole responses, to see whether the verifier accepts them without a form."""
 
 NEAR_ZERO_J = 0.5
-"""Below this, the card warns that learning is slow: less than half of what the reward says is about right and wrong."""
+"""Below this J the card warns that learning is slow, since less than half of the reward depends on correctness."""
 
 EXAMPLES_KEPT = 3
-"""Failures shown for each rule."""
+"""The most failures that are kept for each rule."""
 
 PASSING_KEPT = 12
-"""Golds handed on to a check of the contract, which is about behaviour and not about rates."""
+"""The most golds that are kept for a check of the contract, which needs only a few."""
 
 EXAMPLE_CHARS = 400
-"""The characters of each text that an example keeps."""
+"""The characters of each text in an example."""
 
 _OTHER_KIND = "other"
-"""The kind of a gold that has no certain form."""
+"""The kind of golds without a certain form."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One failure: what the verifier was shown, and its verdict."""
+    """One failure: gold, answer, and the verifier's verdict."""
 
     gold: str
     answer: str
@@ -77,7 +79,7 @@ class RuleCount:
 
     rule: str
     policy: bool
-    """Whether an error is only a fact about the verifier, rather than a fault."""
+    """Whether an error is a choice of the verifier and not a fault."""
     rate: Rate = field(default_factory=Rate)
     examples: list[Example] = field(default_factory=list)
 
@@ -94,7 +96,7 @@ class Speed:
 
 
 def speed_of(seconds: Sequence[float]) -> Speed:
-    """Mean, median, 99th percentile and maximum of CPU times in seconds; zeros if there are none."""
+    """Return mean, median, 99th percentile and maximum of CPU times in seconds; zeros without any times."""
     if not seconds:
         return Speed(0, 0.0, 0.0, 0.0, 0.0)
     costs = sorted(1000 * cost for cost in seconds)
@@ -107,85 +109,91 @@ def speed_of(seconds: Sequence[float]) -> Speed:
 
 @dataclass(frozen=True, slots=True)
 class Youden:
-    """Youden's J, the share of right answers that are accepted minus the share of wrong ones (Youden 1950, Cancer 3, p.
-    32).
+    """Youden's J: the share of right answers that are accepted, minus the share of wrong answers that are accepted.
 
-    How fast a policy learns from a verifier depends on J alone (arXiv 2601.04411).
+    Source: Youden 1950, Cancer 3, p. 32. The speed of learning from a verifier depends on J alone (arXiv 2601.04411).
     """
 
     j: float
     low: float
-    """The interval of 95 %."""
+    """The lower end of the 95 % interval."""
     high: float
+    """The upper end of the 95 % interval."""
 
     @property
     def meaning(self) -> str:
-        """The meaning of the interval for a training."""
+        """The meaning of the interval for training, in a sentence."""
         if self.high < 0:
             return "Below 0: the reward prefers wrong answers, and training on it destroys the policy."
         if self.low <= 0:
-            return "Not to be told from 0: the reward says nothing about right and wrong; audit more golds."
+            return "Not distinguishable from 0: the reward may not depend on correctness; audit more golds."
         if self.low < NEAR_ZERO_J:
             return f"It may be below {NEAR_ZERO_J:g}: a policy learns, but slowly, since much of the reward is noise."
-        return "Above 0: a policy learns, the faster the nearer J is to 1."
+        return "Above 0: a policy learns; the nearer J is to 1, the faster."
 
 
 @dataclass
 class AuditReport:
-    """The whole measurement."""
+    """The results of an audit."""
 
     name: str
+    """The verifier's name."""
     version: str
+    """The verifier's version."""
     response_form: str
-    """The form in which answers were shown: a name of `RESPONSE_FORMS`, `OWN_FORM`, or a template of the caller's."""
+    """The form of the responses: a name of `RESPONSE_FORMS`, `OWN_FORM`, or a template of the caller."""
     gold_count: int
+    """The number of golds given."""
     distinct_count: int
-    """Different golds, before the limit."""
+    """The number of distinct golds, before the limit."""
     seed: int
     info: Mapping[str, Any]
     """The `info` that the verifier got."""
     unsaid_form: str | None = None
-    """The template of responses that the verifier reads, where it refuses gold by itself and does not say so."""
+    """The template of responses that the verifier reads, if it refuses bare golds and has no `gold_response`; else
+    None."""
     most_trials: int | None = None
-    """Answers of a gold that were tried, where there was no time for all."""
+    """The most answers that were tried for each gold, or None if there was time for all."""
     kinds: dict[str, int] = field(default_factory=dict)
-    """Audited golds by the kind of their form."""
+    """The number of audited golds, by the kind of their form."""
     passing: list[str] = field(default_factory=list)
-    """The first few golds that pass themselves: golds that fit the verifier."""
+    """The first few golds that pass themselves."""
     identity: RuleCount = field(default_factory=lambda: RuleCount("identity", policy=False))
     rewrites: dict[str, RuleCount] = field(default_factory=dict)
-    """Counts by rule, in the order of the rules; so are the next two."""
+    """Counts of right answers in other spellings, by rule."""
     edits: dict[str, RuleCount] = field(default_factory=dict)
+    """Counts of slightly wrong answers, by rule."""
     gaming: dict[str, RuleCount] = field(default_factory=dict)
+    """Counts of gaming responses, by case."""
     undecided: Counter[str] = field(default_factory=Counter)
-    """Verdicts without a score, by reason."""
+    """The number of verdicts without a score, by reason."""
     weaknesses: Counter[str] = field(default_factory=Counter)
-    """Maps a `weakness` in the evidence to the number of verdicts that a response could bend through it."""
+    """The number of verdicts with each `weakness` in the evidence, a way for a response to influence its verdict."""
     speed: Speed = field(default_factory=lambda: speed_of(()))
 
     @property
     def audited(self) -> int:
-        """Golds that were looked at, after the limit."""
+        """The number of golds that were audited, after the limit."""
         return sum(self.kinds.values())
 
     @property
     def false_negatives(self) -> Rate:
-        """Right answers refused."""
+        """The rate of right answers that were refused, without rules of policy."""
         return _total(self.rewrites)
 
     @property
     def false_positives(self) -> Rate:
-        """Wrong answers accepted."""
+        """The rate of wrong answers that were accepted, without rules of policy."""
         return _total(self.edits)
 
     @property
     def gamed(self) -> Rate:
-        """Gaming responses that were accepted."""
+        """The rate of gaming responses that were accepted."""
         return _total(self.gaming)
 
     @property
     def youden(self) -> Youden | None:
-        """Youden's J over all rewrites and edits that count, or None if one of the two was not judged."""
+        """Youden's J over all rewrites and edits, or None if right or wrong answers were not judged."""
         refused, paid = self.false_negatives, self.false_positives
         if refused.share is None or paid.share is None:
             return None
@@ -207,13 +215,13 @@ def audit(
     seconds: float | None = None,
     on_verdicts: Callable[[int, int], None] | None = None,
 ) -> AuditReport:
-    """Measure a verifier, given by name or as an object, on gold answers.
+    """Measure the error rates of a verifier, given by name or as an object, on gold answers.
 
-    info: what the verifier gets as `info`, for all golds alike. limit: the most distinct golds that are drawn, the
-    same ones for the same `seed`. cpu_s, wall_s: what one verdict may cost before it counts as undecided.
-    gold_response: a template of the response that is right for a gold, such as `\\boxed{{{gold}}}`; else it is found.
-    seconds: where all would take longer, fewer golds and answers are drawn. on_verdicts: is called with the verdicts so
-    far and about how many there will be.
+    info: the `info` of all verdicts. limit: the most distinct golds that are audited; the same `seed` draws the same
+    golds. cpu_s, wall_s: the CPU time and wall time after which a verdict counts as undecided. gold_response: a
+    template of a right response, such as `\\boxed{{{gold}}}`; by default the form is found by trying. seconds: the time
+    for the audit; if it is too short, fewer golds and answers are drawn. on_verdicts: called with the number of
+    verdicts so far and the estimated total.
     """
     golds = list(golds)
     distinct = list(dict.fromkeys(golds))
@@ -233,7 +241,7 @@ def audit(
             _measure(probe, sample, report, count, end)
     except VerifierNotLoaded as error:
         raise ConfigError(
-            f"the verifier cannot be made in another process: {error}.", "Name it: path/to/file.py:object."
+            f"the verifier cannot be loaded in another process: {error}.", "Pass its name: path/to/file.py:object."
         ) from error
     return report
 
@@ -245,7 +253,7 @@ def _find_unsaid(probe: VerifierProbe, golds: Sequence[str]) -> str | None:
 
 
 def _draw(golds: list[str], limit: int, seed: int) -> list[str]:
-    """At most `limit` of the golds, in their order; a gold's rank does not depend on the other golds."""
+    """Return at most `limit` golds in their order. The draw ranks each gold by a hash of the seed and its text."""
     if len(golds) <= limit:
         return golds
     order = sorted(golds, key=lambda gold: hashlib.sha256(f"{seed}:{gold}".encode(errors="replace")).digest())
@@ -254,8 +262,7 @@ def _draw(golds: list[str], limit: int, seed: int) -> list[str]:
 
 
 def _fit(golds: list[str], verdicts: float, seed: int) -> tuple[list[str], int | None]:
-    """Return the golds for which this number of verdicts is enough, and how many answers of each; None for all of
-    them."""
+    """Return the golds to audit with this number of verdicts, and the most answers for each (None for all)."""
     if sum(1 + _count_trials(gold) for gold in golds) <= verdicts:
         return golds, None
     most = max(FEWEST_TRIALS, int(verdicts / len(golds)) - 1)
@@ -263,13 +270,13 @@ def _fit(golds: list[str], verdicts: float, seed: int) -> tuple[list[str], int |
 
 
 def _count_trials(gold: str, most: int | None = None) -> int:
-    """Return how many answers are tried of a gold that passes itself."""
+    """Return the number of answers that are tried for a gold that passes itself."""
     trials = sum(1 for _ in _trials(gold))
     return trials if most is None else min(most, trials)
 
 
 def _measure(probe: VerifierProbe, golds: list[str], report: AuditReport, count: VerdictCount, end: float) -> None:
-    """Judge the golds and their answers, until `end` by the monotonic clock."""
+    """Judge the golds and their answers, until the time `end` of the monotonic clock."""
     costs: list[float] = []
     for gold in golds:
         if costs and time.monotonic() > end:
@@ -297,10 +304,10 @@ def _measure(probe: VerifierProbe, golds: list[str], report: AuditReport, count:
 
 
 def _passes_itself(probe: VerifierProbe, gold: str, report: AuditReport) -> bool:
-    """Count identity; True where the gold also passes in the form in which variants are shown."""
+    """Count a gold's identity; return whether it also passes in the form that is used for other answers."""
     response, failure = probe.gold_response(gold)
     if response is None:
-        observed = Observed(None, None, None, failure or "no response that should earn the full score")
+        observed = Observed(None, None, None, failure or "no right response can be made")
     else:
         observed = probe.judge(response, gold)
     _count(report.identity, report, gold, response or gold, observed, error=not observed.paid)
@@ -312,7 +319,7 @@ def _passes_itself(probe: VerifierProbe, gold: str, report: AuditReport) -> bool
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """An answer that is tried of a gold."""
+    """An answer that is tried for a gold."""
 
     part: str
     """The field of the report that counts it."""
@@ -325,7 +332,7 @@ class _Trial:
 
     @property
     def key(self) -> str:
-        """The key that tells this trial from the gold's other trials."""
+        """A key that is different for each trial of a gold."""
         return f"{self.part} {self.answer}"
 
 

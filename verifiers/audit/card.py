@@ -3,8 +3,8 @@
     card = Card(report, contract, fingerprint="math@1", data="train.jsonl", date="2026-01-31")
     markdown(card), as_json(card)
 
-A card names the data and the version of the verifier, the measured rates, and the limits of the audit. The caller gives
-the date, so the same audit always gives the same card, except for measured times. Texts of the data are shown as code.
+A card names the data, the version of the verifier, the measured rates, and the limits of the audit. The caller passes
+the date, so that the same audit gives the same card, apart from measured times. Texts from the data are shown as code.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from truegold.verifiers.rates import Rate
 from truegold.verifiers.response_forms import fill_form
 
 CARD_FORMAT = 1
-"""The version of the JSON format. It rises when a field changes its meaning."""
+"""The version of the JSON format. It is raised when a field changes its meaning."""
 EXAMPLES_SHOWN = 40
-"""The failures in the Markdown table. The JSON has all that were kept."""
+"""The most failures in the Markdown table; the JSON has all."""
 TEXT_CHARS = 120
 """The most characters of a text in a table."""
 _YOUDEN_SOURCE = (
-    "J is the share of right answers paid less that of wrong ones paid. How a policy drifts depends on J alone: near 0 "
-    "learning is slow, below 0 the policy collapses (arXiv 2601.04411)."
+    "J is the share of right answers that are accepted, minus the share of wrong answers that are accepted. The drift "
+    "of a policy depends on J alone: near 0 learning is slow, below 0 the policy collapses (arXiv 2601.04411)."
 )
 _ESCAPED_BAR = "\\|"
 _MARK = {True: "kept", False: "BROKEN", None: "not checked"}
@@ -40,17 +40,18 @@ class Card:
     report: AuditReport
     contract: Sequence[CheckResult]
     fingerprint: str
-    """Name and version of the verifier, and everything else that decides its verdicts."""
+    """The verifier's name and version, and a digest of a user's code (`registry.fingerprint`)."""
     data: str
     """The name of the data set."""
     date: str
     description: str = ""
+    """A sentence on the verifier, for the head of the card."""
     skipped: Mapping[str, int] | None = None
     """The number of rows without a usable gold, by reason."""
 
 
 def as_json(card: Card) -> dict[str, Any]:
-    """Return the card as data for JSON."""
+    """Return the card as JSON data."""
     report, youden = card.report, card.report.youden
     verifier = {"name": report.name, "version": report.version, "fingerprint": card.fingerprint}
     golds = {"given": report.gold_count, "distinct": report.distinct_count, "audited": report.audited}
@@ -84,7 +85,7 @@ def markdown(card: Card) -> str:
 
 
 def summary_lines(report: AuditReport) -> Iterator[str]:
-    """Return the rates as plain text for a terminal."""
+    """Yield lines with the rates as plain text for a terminal."""
     for name, rate in _summary(report):
         undecided = f", {rate.undecided} not judged" if rate.undecided else ""
         yield f"{name:<22} {_share(rate):>8}  {_interval(rate):<17} {rate.errors} of {rate.judged}{undecided}"
@@ -92,19 +93,19 @@ def summary_lines(report: AuditReport) -> Iterator[str]:
     yield from _form_lines(report)
     if report.most_trials is not None:
         answers = f"{report.most_trials} answers each"
-        yield f"In the time given: {report.audited} of {report.distinct_count} golds, {answers}."
+        yield f"In the available time: {report.audited} of {report.distinct_count} golds, {answers}."
 
 
 def _form_lines(report: AuditReport) -> Iterator[str]:
-    """Return lines on how to tell the audit what a right response looks like, if the verifier does not say so."""
+    """Yield advice to define the form of a right response, if the verifier needs one and does not define it."""
     rate = report.identity.rate
     if rate.judged and rate.errors == rate.judged:
         yield FORM_REMEDY
     elif report.unsaid_form is not None:
         shown = fill_form(report.response_form, "42")
         yield (
-            f"Gold by itself is refused, so that answers were shown as {shown!r}. Say it in the verifier, or a run "
-            f"refuses all rows: @verifier(gold_response={report.unsaid_form!r})"
+            f"A bare gold is refused, so that answers were shown as {shown!r}. Define this form in the verifier, since "
+            f"a run would refuse all rows otherwise: @verifier(gold_response={report.unsaid_form!r})"
         )
 
 
@@ -147,12 +148,12 @@ def _rate_lines(report: AuditReport) -> Iterator[str]:
     yield from _table(["", "rate", "95 % interval", "errors", "judged", "not judged"], rows)
     yield from (f"{_youden_line(report)} {_YOUDEN_SOURCE}", "")
     parts = [("Right answers refused, by rewrite", report.rewrites), ("Wrong answers accepted, by edit", report.edits)]
-    for title, part in [*parts, ("Gaming responses paid", report.gaming)]:
+    for title, part in [*parts, ("Gaming responses accepted", report.gaming)]:
         yield from (f"## {title}", "")
         yield from _rule_lines([count for count in part.values() if not count.policy])
     policies = [count for part in (report.rewrites, report.edits) for count in part.values() if count.policy]
     if policies:
-        yield from ("## Matters of policy", "", "Sensible verifiers differ on these; they are in no rate above.", "")
+        yield from ("## Matters of policy", "", "Sensible verifiers differ on these; the rates leave them out.", "")
         refused = {id(count) for count in report.rewrites.values()}
         rows = [[code(c.rule), *_verdicts(c, refused=id(c) in refused)] for c in policies]
         yield from _table(["rule", "accepted", "refused", "not judged"], rows)
@@ -160,7 +161,7 @@ def _rate_lines(report: AuditReport) -> Iterator[str]:
 
 def _youden_line(report: AuditReport) -> str:
     if (youden := report.youden) is None:
-        return "Youden's J: not known, since right or wrong answers were not judged."
+        return "Youden's J: unknown, since right or wrong answers were not judged."
     return f"Youden's J {youden.j:.3f} ({youden.low:.3f} – {youden.high:.3f}). {youden.meaning}"
 
 
@@ -173,7 +174,7 @@ def _rule_lines(counts: Sequence[RuleCount]) -> Iterator[str]:
         yield f"No errors: {', '.join(f'{code(c.rule)} ({c.rate.judged})' for c in clean)}."
         yield ""
     if not counts:
-        yield from ("Nothing was tried: no gold has a form that the rules know, or none passes itself.", "")
+        yield from ("Nothing was tried: the rules do not know the form of any gold, or no gold passes itself.", "")
 
 
 def _contract_lines(card: Card) -> Iterator[str]:
@@ -193,7 +194,7 @@ def _cost_lines(report: AuditReport) -> Iterator[str]:
 
 
 def _failure_lines(report: AuditReport) -> Iterator[str]:
-    # Wrong answers that were accepted come first. Each rule gets one example before a rule gets a second.
+    # Accepted wrong answers come first. Each rule gets one example before any rule gets a second.
     parts = (("gold", {"": report.identity}), ("edit", report.edits), ("gaming", report.gaming))
     counts = [(part, count) for part, by_rule in (*parts, ("rewrite", report.rewrites)) for count in by_rule.values()]
     rows = [
@@ -207,31 +208,31 @@ def _failure_lines(report: AuditReport) -> Iterator[str]:
         yield from ("## Some of the failures", "")
         yield from _table(["", "rule", "gold", "answer", "verdict"], rows[:EXAMPLES_SHOWN])
         if len(rows) > EXAMPLES_SHOWN:
-            yield from (f"{len(rows) - EXAMPLES_SHOWN} more are in the JSON.", "")
+            yield from (f"The JSON has {len(rows) - EXAMPLES_SHOWN} more.", "")
 
 
 def _limits(card: Card) -> Iterator[str]:
     report = card.report
-    yield "The answers were made by rules from gold answers. What a model under training writes differs; sample it."
+    yield "Rules made the answers from golds. A model under training writes different answers; sample these too."
     if other := report.kinds.get("other", 0):
-        yield f"{other} of {report.audited} golds have no form that the rules know: they have no rewrites or edits."
+        yield f"The rules do not know the form of {other} of {report.audited} golds: they have no rewrites or edits."
     if failed := report.identity.rate.errors + report.identity.rate.undecided:
-        yield f"{failed} golds did not pass themselves: nothing else was tried with them."
+        yield f"{failed} golds did not pass themselves, so that no other answers were tried for them."
     if report.undecided:
         reasons = ", ".join(f"{count} {_plain(reason)}" for reason, count in report.undecided.most_common())
-        yield f"Verdicts without a score are in no rate: {reasons}."
+        yield f"The rates leave out verdicts without a score: {reasons}."
     for weakness, count in report.weaknesses.most_common():
         yield f"{count} verdicts are weak: {_plain(weakness)}."
     if report.audited < report.distinct_count:
         yield f"{report.distinct_count - report.audited} distinct golds were not drawn."
     unchecked = [result.name for result in card.contract if result.ok is None]
     if unchecked:
-        yield f"Of the contract, not checked: {', '.join(unchecked)}."
-    yield "The intervals take verdicts for independent. Several answers come from each gold, so they are too narrow."
+        yield f"Lines of the contract that were not checked: {', '.join(unchecked)}."
+    yield "The intervals assume independent verdicts. Each gold has several answers, so that they are too narrow."
 
 
 def code(text: str) -> str:
-    """Return a text as a code span on one line, cut after TEXT_CHARS characters."""
+    """Return a text as a Markdown code span on one line, cut after TEXT_CHARS characters."""
     text = text if len(text) <= TEXT_CHARS else f"{text[:TEXT_CHARS]}…"
     # Line ends, surrogates and other invisible characters are shown as escapes.
     shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
@@ -243,14 +244,14 @@ def code(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text so that Markdown shows it without markup."""
+    """Return a text with the characters of Markdown escaped."""
     return re.sub(r"([\\`*_{}\[\]<>#$~])", r"\\\1", " ".join(text.split()))
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     yield f"| {' | '.join(head)} |"
     yield f"|{'---|' * len(head)}"
-    # In a table, a bar ends the cell even inside a code span, unless it has a backslash.
+    # In a table, an unescaped bar ends the cell, even inside a code span.
     yield from (f"| {' | '.join(cell.replace('|', _ESCAPED_BAR) for cell in row)} |" for row in rows)
     yield ""
 

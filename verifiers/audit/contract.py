@@ -1,11 +1,11 @@
-"""Checks whether a verifier keeps the contract of `truegold.verifiers.verdict`: `check("math")`.
+"""Checks a verifier against the contract of `truegold.verifiers.verdict`: `check("math")`.
 
     gold passes itself       tells wrong from right    returns a verdict         deterministic
     same in a fresh process  picklable                 works in a thread         safe in many threads
     works in asyncio         evidence is JSON          stands a missing gold     stands hostile answers and golds
 
-Everything is tried in separate processes, so that a hang or a crash is a finding. `ok` is None if a check could not
-be made. Whether verdicts are right is for `audit_report.py`; what only another machine would show is not covered.
+All checks run in separate processes, so that a hang or a crash is a finding. `ok` is None if a check was not possible.
+Not covered: the correctness of verdicts (see `audit_report.py`), and faults that show only on other machines.
 """
 
 from __future__ import annotations
@@ -37,52 +37,54 @@ from truegold.verifiers.running.batch import Item
 from truegold.verifiers.verdict import Reason, Verifier
 
 STANDARD_GOLDS = ("42", "-7", "3.5", "\\frac{1}{2}", "(1,2)", "x^2+1", "B", "\\text{even}", "Paris")
-"""Tried where the caller gives no golds; those that a verifier declines to judge do not count."""
+"""Golds for a caller that passes none; those that the verifier does not judge are ignored."""
 
 MAX_LOST = 3
-"""Lost processes after which a check ends: each may have cost a whole deadline."""
+"""A check ends after this many lost processes, since each may have taken a whole deadline."""
 
 DETERMINISTIC, TELLS_APART, PASSES_ITSELF = "deterministic", "tells wrong from right", "gold passes itself"
 ALWAYS_CHECKED = (PASSES_ITSELF, TELLS_APART, "returns a verdict", DETERMINISTIC, "evidence is JSON")
+"""Lines that are checked even if the time is up."""
 NO_TIME = "not checked: no time was left"
 STANDS_ANSWERS, STANDS_GOLDS = "stands hostile answers", "stands hostile golds"
 
 ROUNDS = 10
-"""Rounds in which each of several threads judges every row: races need chances."""
+"""The most times that each thread judges every row, since races between threads are rare."""
 PASSES = 5
-"""How often every row is judged in other ways than by several threads."""
+"""The number of times that every row is judged in the other checks, for estimating the total."""
 FORM_REMEDY = (
-    "Gold was refused in every form that was tried. Say how a right response looks: "
+    "Gold was refused in every form that was tried. Define the form of a right response: "
     "@verifier(gold_response=\"\\\\boxed{{{gold}}}\"), or --gold-response '\\boxed{{{gold}}}'."
 )
 
 NONSENSE = ("", "</answer>", "<think> It could be 5, or", "\\boxed{", "\x00 \ud800", "word " * 4_000_000)
-"""No verifier of form, of length or of anything else pays for all of these: one does that pays for everything."""
+"""Responses of very different form and length. A verifier that accepts all of them accepts everything."""
 
-_PAYS_ALL = "it pays for every response: right, wrong, empty and endless ones"
-_PAYS_NOTHING = "it pays for no response, not for a gold answer itself either; give it golds that it is made for"
+_PAYS_ALL = "it accepts every response: right, wrong, empty and very long ones"
+_PAYS_NOTHING = "it refuses every response, even gold itself; pass golds of the kind that it judges"
 
 MAX_SHOWN = 8
-"""Findings kept for each check."""
+"""The most findings that are kept for each check."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One line of the contract."""
+    """The result for one line of the contract."""
 
     name: str
     ok: bool | None
-    """Whether it was kept, or None if it could not be checked."""
+    """Whether the verifier keeps this line, or None if it was not checked."""
     detail: str
+    """The result in words."""
     findings: tuple[str, ...] = ()
-    """How it was broken."""
+    """The ways in which the line was broken."""
 
 
 def find_unchecked(checked: Sequence[CheckResult]) -> list[str]:
-    """Return the lines that were not checked, where that is because no gold answer fits, or else none.
+    """Return the names of unchecked lines if no gold fits the verifier, else an empty list.
 
-    A single line may be without meaning for a verifier, such as one that reads no gold. Where not even the same verdict
-    could be asked for twice, nothing was judged, and silence must not pass for a contract that is kept.
+    Single unchecked lines are normal, for example for a verifier that does not read gold. But if not even determinism
+    could be checked, nothing was judged, and the contract must not count as kept.
     """
     unchecked = [line.name for line in checked if line.ok is None]
     return unchecked if DETERMINISTIC in unchecked else []
@@ -95,19 +97,19 @@ class _Session:
     probe: VerifierProbe
     new_probe: Callable[[], VerifierProbe]
     end: float
-    """The time on the monotonic clock after which no check begins."""
+    """The time of the monotonic clock after which no check begins."""
     golds: list[str] = field(default_factory=list)
     """Golds that the verifier judges."""
     failures: list[str] = field(default_factory=list)
-    """Golds that did not pass themselves, and why."""
+    """Golds that did not pass themselves, each with the reason."""
     rows: list[Item] = field(default_factory=list)
-    """Right, wrong and empty responses to those golds."""
+    """Rows with these golds and right, wrong and empty responses."""
     first: list[Observed] = field(default_factory=list)
-    """The verdict that each of the rows got at first."""
+    """The first verdict on each of the rows."""
     refuses: bool = False
-    """Whether it ever refused a response that is wrong or none."""
+    """Whether the verifier refused a wrong or empty response."""
     left_out: dict[bool, int] = field(default_factory=dict)
-    """Hostile answers, and golds (True), that were left out for want of time."""
+    """The number of hostile cases that were left out for lack of time, as answers (False) and as golds (True)."""
 
 
 def check(
@@ -122,12 +124,12 @@ def check(
     seconds: float = math.inf,
     on_verdicts: Callable[[int, int], None] | None = None,
 ) -> list[CheckResult]:
-    """Check every line of the contract, in a fixed order.
+    """Return the result for every line of the contract, in a fixed order.
 
-    verifier: a name as in a config, or an object. golds: answers it is made for; without them standard ones are tried.
-    info: what it gets as `info`. cpu_s, wall_s, memory_bytes: what one verdict may cost. gold_response: a template of
-    the response that is right for a gold, such as `\\boxed{{{gold}}}`; else it is found. seconds: checks that have
-    not begun by then are left out. on_verdicts: is called with the verdicts so far and about how many there will be.
+    verifier: the name or the object. golds: answers of the kind that the verifier judges; standard ones by default.
+    info: the `info` of all verdicts. cpu_s, wall_s, memory_bytes: the limits of one verdict. gold_response: a template
+    of a right response, such as `\\boxed{{{gold}}}`; by default the form is found by trying. seconds: checks that have
+    not begun by then are left out. on_verdicts: called with the number of verdicts so far and the estimated total.
     """
     load(verifier)
     count = VerdictCount(on_verdicts)
@@ -144,7 +146,7 @@ def check(
             count.total = count.so_far + max(1, int(min(planned, in_time)))
             return [_check_line(session, name) for name in _CHECKS]
     except VerifierNotLoaded as error:
-        why = f"it cannot be made in another process: {error}"
+        why = f"it cannot be loaded in another process: {error}"
         rest = [CheckResult(name, None, "not checked: it is not picklable") for name in _CHECKS if name != "picklable"]
         return [CheckResult("picklable", False, "broken", (why,)), *rest]
 
@@ -163,9 +165,9 @@ def assert_contract(
     def test_my_verifier_keeps_the_contract():
         assert_contract("my_package/checks.py:unit_price", golds=["2.50 USD/kg"])
 
-    Where no gold fits the verifier nothing could be checked, and that counts as broken as well: give `golds`.
+    It also raises if no gold fits the verifier, since nothing can be checked then: pass `golds`.
     """
-    __tracebackhide__ = True  # Pytest then shows the caller's line.
+    __tracebackhide__ = True  # pytest then shows the caller's line.
     contract = check(verifier, golds=golds, info=info, cpu_s=cpu_s, wall_s=wall_s, memory_bytes=memory_bytes)
     broken = [line for line in contract if line.ok is False or (line.ok is None and line.name == DETERMINISTIC)]
     if broken:
@@ -202,7 +204,10 @@ def _prepare(session: _Session, golds: Sequence[str]) -> None:
 
 
 def _tells_apart(session: _Session) -> Iterator[str] | None:
-    """None for one that pays for any gold but not for every form or length, and for one that declines to judge."""
+    """Return findings, or None if wrong answers were never refused, but some nonsense is.
+
+    That is the case for a verifier of form or length, which does not depend on gold.
+    """
     if not session.refuses:
         gold = session.rows[0].gold if session.rows else STANDARD_GOLDS[0]
         return iter([_PAYS_ALL]) if all(session.probe.judge(text, gold).paid for text in NONSENSE) else None
@@ -236,13 +241,13 @@ def _same_verdicts(way: str, session: _Session) -> Iterator[str] | None:
 
 
 def rounds_of(session: _Session) -> int:
-    """Return how often each of several threads judges every row: as often as the deadline surely allows."""
+    """Return the number of times that each thread judges every row within the deadline, at most `ROUNDS`."""
     one_round_s = max(session.probe.verdict_s * len(session.rows), 1e-6)
     return min(ROUNDS, max(1, int(session.probe.wall_s / one_round_s)))
 
 
 def _describe_faults(fault: Callable[[Observed], str | None], session: _Session) -> Iterator[str] | None:
-    """Name what `fault` tells of the verdicts on ordinary responses."""
+    """Yield a line for each ordinary response whose verdict has a fault; None without verdicts."""
     if not session.first:
         return None
     observed_rows = zip(session.rows, session.first, strict=True)
@@ -253,15 +258,15 @@ def _no_gold(session: _Session) -> Iterator[str]:
     for gold in (None, "", "   "):
         for response in ("", fill_form("boxed", "5"), fill_form("boxed", "")):
             observed = session.probe.judge(response, gold)
-            # A plain function may raise here: `@verifier` makes a verdict without a score of that.
+            # A plain function may raise here: `@verifier` turns this into a verdict without a score.
             is_fault = observed.failure and observed.reason is not Reason.VERIFIER_ERROR
             if is_fault or (observed.paid and session.refuses):
                 yield f"gold {gold!r}, response {response!r}: {observed.failure or 'got the full score'}"
 
 
 def _stands_hostile(as_gold: bool, session: _Session) -> Iterator[str]:
-    """Findings on hostile cases, `as_gold` with their two sides exchanged, until too many processes are lost."""
-    # A verifier that does not read mathematics need not know other digits either.
+    """Yield findings on hostile cases, until too many processes are lost. as_gold: exchange answer and gold."""
+    # A verifier that does not read mathematics need not match spellings such as full-width digits.
     reads_mathematics = session.probe.judge(session.probe.respond("\\frac{2}{4}"), "\\frac{1}{2}").paid
     lost = 0
     for tried, case in enumerate(HOSTILE):
@@ -271,7 +276,7 @@ def _stands_hostile(as_gold: bool, session: _Session) -> Iterator[str]:
         answer, gold = (case.gold, case.answer) if as_gold else (case.answer, case.gold)
         observed = session.probe.judge(session.probe.respond(answer), gold)
         if observed.cpu_s > session.probe.cpu_s and not observed.process_lost:
-            # Loading on first use is not a cost of a verdict; the blank keeps a cache from answering.
+            # The first verdict may include loading, so that it is repeated. The blank avoids a cached verdict.
             observed = session.probe.judge(f"{session.probe.respond(answer)} ", gold)
         finding = _describe_cost(session, observed)
         is_refused_match = case.expected == "match" and observed.score is not None and not observed.paid
@@ -310,13 +315,13 @@ def _check_line(session: _Session, name: str) -> CheckResult:
     findings = _CHECKS[name](session)
     if findings is None:
         if name == TELLS_APART:
-            return CheckResult(name, None, "not checked: no answer was refused, whatever the gold")
-        return CheckResult(name, None, "not checked: no gold fits it; give it golds it is made for")
+            return CheckResult(name, None, "not checked: no answer was refused for any gold")
+        return CheckResult(name, None, "not checked: no gold fits it; pass golds of the kind that it judges")
     listed = list(findings)
     left_out = session.left_out.get(name == STANDS_GOLDS, 0) if name in (STANDS_ANSWERS, STANDS_GOLDS) else 0
     if not listed and left_out == len(HOSTILE):
         return CheckResult(name, None, NO_TIME)
-    missed = f", {left_out} of {len(HOSTILE)} left out for want of time" if left_out else ""
+    missed = f", {left_out} of {len(HOSTILE)} left out for lack of time" if left_out else ""
     if not listed:
         return CheckResult(name, True, f"kept{missed}")
     more = f", {len(listed)} findings" if len(listed) > 1 else ""
@@ -325,7 +330,7 @@ def _check_line(session: _Session, name: str) -> CheckResult:
 
 
 def _compare(session: _Session, verdicts: Iterable[tuple[int, Observed]]) -> Iterator[str] | None:
-    """Describe each row whose verdict differs from its first one, once for each row."""
+    """Return a line for each row with a verdict that differs from its first verdict; None without rows."""
     if not session.rows:
         return None
     changed: dict[int, str] = {}

@@ -1,9 +1,11 @@
-"""Reads the form of a gold answer: `form_of(r"\\frac{3}{4}")` is a Rational, or None if no form certainly fits.
+"""Determines the form of a gold: `form_of(r"\\frac{3}{4}")` returns a Rational; None means that no form is certain.
 
-The patterns are strict and are tried from the narrow to the wide. What could be read in two ways is not read at all:
-`1,234` may be a number or a list, `6/20` after a word a date, `abc` a word or a product. Nested structures and
-functions are not covered. This is a second reader of LaTeX on purpose: a reader that the math verifier shared would
-share its mistakes, and the audit would not see them. Every pattern is linear in the length of the text.
+The patterns are strict, and narrow ones are tried first. A gold with two possible readings has no form: `1,234` may be
+a number or a list, `6/20` after a word may be a date, `abc` may be a word or a product. Not covered: nested structures
+and functions.
+
+This is a second reader of LaTeX on purpose: if the audit used the math verifier's reader, it could not find that
+reader's mistakes. Every pattern takes linear time.
 """
 
 from __future__ import annotations
@@ -17,48 +19,52 @@ from itertools import pairwise
 import truegold.verifiers.audit.gold_forms as forms
 
 MAX_GOLD_CHARS = 400
-"""A longer gold is a document; none of these forms is so long."""
+"""The longest gold that is read."""
 
 CLOSE = 1e-9
-"""Two values nearer than this, relatively, may be one value: no rule may rely on their being two."""
+"""The relative difference below which two values may be equal, so that rules must not treat them as different."""
 
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,29})")
 _GROUPED = re.compile(r"-?[1-9]\d{0,2}(?:(?:,\\!|\{,\}|\\,)\d{3})+")
+"""An integer with groups of three digits: `1{,}234`."""
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,19})?\.\d{1,12}")
 _FRACTION = re.compile(
     r"(-?)\\[dt]?frac(?:\{(-?\d{1,20})\}\{(\d{1,20})\}|\{(-?\d{1,20})\}(\d)|(\d)(\d))|(-?)(\d{1,20})/(\d{1,20})"
 )
 _MIXED = re.compile(r"(-?)([1-9]\d{0,9})\\[dt]?frac\{(\d{1,9})\}\{(\d{1,9})\}")
 _SYMBOL = r"(?:\\pi|\\sqrt(?:\{\d{1,9}\}|\d))"
+r"""Pi or a root: `\pi`, `\sqrt{3}`."""
 _IRRATIONAL = re.compile(
     rf"(-?)(?:(\d{{0,12}})({_SYMBOL})|\\[dt]?frac\{{(-?)(\d{{0,12}})({_SYMBOL})\}}\{{(\d{{1,12}})\}})"
 )
 _TERM = re.compile(
     rf"([+-]?)(\d{{0,12}})({_SYMBOL}(?![a-zA-Z])|(?:[a-zA-Z](?:\^(?:\d|\{{\d{{1,3}}\}}))?){{1,6}})?(?=[+-]|$)"
 )
+r"""A term of a sum: `-7x`, `4\sqrt{3}`."""
 _BRACKETS = re.compile(r"([(\[])([^()\[\]]+)([)\]])")
 _GROUPS = re.compile(r"\{,\}|,\\!|\\,")
-"""Commas and blanks that may group the digits of one number."""
+"""A separator of thousands."""
 _TEXT = r"\\(?:text|mbox|textbf|mathrm|textit)"
 _UNIT = re.compile(
     rf"(.+?)(?:\\[ ,]|~)?(?:{_TEXT}\{{([^{{}}]{{1,40}})\}}|\s([a-zA-Z ]{{1,40}}))(?:\^(?:([23])|\{{([23])\}}))?"
 )
+r"""An amount with a unit: `5\text{ cm}^2`."""
 _RELATIONS = {"<": "<", ">": ">", r"\le": "<=", r"\leq": "<=", r"\ge": ">=", r"\geq": ">=", "≤": "<=", "≥": ">="}
 _RELATION = re.compile(r"(\\leq?|\\geq?|[<>≤≥])(?![a-zA-Z])")
 
 
 def form_of(gold: str) -> forms.Form | None:
-    """The form of `gold`, or None if none certainly fits."""
+    """Return the form of a gold, or None if no form is certain."""
     if not (text := gold.strip()) or len(text) > MAX_GOLD_CHARS:
         return None
     plain = re.sub(r"\\left(?=[(\[\\])|\\right(?=[)\]\\])", "", text)
-    # Blanks mean nothing between mathematical symbols, except that one ends a command: `\pi r`.
+    # Blanks between mathematical symbols have no meaning, except after a command: `\pi r`.
     tight = re.sub(r"(\\[a-zA-Z]+)\s+(?=[a-zA-Z])|\s+", lambda m: f"{m[1]} " if m[1] else "", plain)
     return next((form for read in _READERS if (form := read(text, tight)) is not None), None)
 
 
 def scalar_of(text: str, tight: str = "") -> forms.Scalar | None:
-    """A rational or an irrational value, or None. `tight` is the text without the blanks that mean nothing, if any."""
+    """Return a rational or irrational value, or None. tight: the text without blanks, if it has any."""
     return _rational(text, tight or text) or _irrational(text, tight or text)
 
 
@@ -80,7 +86,7 @@ def _rational(text: str, tight: str) -> forms.Rational | None:
 
 
 def _irrational(text: str, tight: str) -> forms.Irrational | None:
-    """A multiple of pi or of a root that is irrational."""
+    """Return a rational multiple of pi or of an irrational root, or None."""
     if (match := _IRRATIONAL.fullmatch(tight)) is None:
         return None
     symbol, bottom = match[3] or match[6], int(match[7] or 1)
@@ -95,7 +101,7 @@ def _irrational(text: str, tight: str) -> forms.Irrational | None:
 
 
 def _sum(text: str, tight: str) -> forms.Sum | None:
-    """A sum of terms that cannot be collected any further."""
+    """Return a sum of terms that cannot be combined any further, or None."""
     terms: list[tuple[int, str]] = []
     position = 0
     while position < len(tight):
@@ -112,7 +118,7 @@ def _sum(text: str, tight: str) -> forms.Sum | None:
 def _kind_of_sum(terms: Sequence[tuple[int, str]]) -> str | None:
     symbols = [symbol for _, symbol in terms]
     if len(terms) == 1 and abs(terms[0][0]) == 1 and "^" not in symbols[0]:
-        return None  # `x` may be a label and `cat` an animal.
+        return None  # `x` may be a label, and `cat` a word.
     if not all(coefficient for coefficient, _ in terms) or not _are_independent(symbols):
         return None
     variables = set(re.findall("[a-zA-Z]", re.sub(r"\\[a-z]+", "", "".join(symbols))))
@@ -127,7 +133,7 @@ def _kind_of_sum(terms: Sequence[tuple[int, str]]) -> str | None:
 
 
 def _are_independent(symbols: Sequence[str]) -> bool:
-    """Return whether no monomial stands twice, not even as `xy` and `yx`, and no letter twice in one."""
+    """Return whether all monomials differ, with `xy` and `yx` equal, and no letter occurs twice in one."""
     letters = [re.findall("[a-zA-Z]", symbol) for symbol in symbols if "\\" not in symbol]
     distinct = {"".join(sorted(symbol)) for symbol in symbols}
     return len(distinct) == len(symbols) and all(len(set(factors)) == len(factors) for factors in letters)
@@ -187,7 +193,7 @@ def _union(text: str, tight: str) -> forms.Union | None:
         if len(values) != 2 or None in values:
             return None
         ends += [value for value in values if value is not None]
-    # Strictly rising, except that two open ends may meet in the point they leave out.
+    # The ends must rise strictly, except that two open ends may be equal: (0,1) and (1,2).
     for index, (a, b) in enumerate(pairwise(ends)):
         meets_open = index % 2 == 1 and a == b and pieces[index // 2][-1] + pieces[index // 2 + 1][0] == ")("
         if not (b - a > CLOSE * max(1.0, abs(a) if math.isfinite(a) else 1.0) or meets_open):
@@ -271,7 +277,7 @@ def _congruence(text: str, variable: str, residue: str, modulus: str) -> forms.C
 
 
 def _word(text: str, word: str) -> forms.WordForm | None:
-    # Without \text a lower-case word may be a product of variables.
+    # Without \text, an unknown word in small letters may be a product of variables.
     is_word = "\\" in text or word.lower() in forms.KNOWN_WORDS or word[0].isupper()
     return forms.WordForm(text, word) if is_word else None
 
@@ -279,7 +285,10 @@ def _word(text: str, word: str) -> forms.WordForm | None:
 def _matching(
     pattern: str, build: Callable[..., forms.Form | None], reads_blanks: bool = False
 ) -> Callable[[str, str], forms.Form | None]:
-    """Return a reader: what `build` makes of the text and of the groups of the pattern that took part."""
+    """Return a reader that calls `build` with the text and the matched groups of the pattern.
+
+    reads_blanks: match the text with its blanks.
+    """
     compiled = re.compile(pattern)
 
     def read(text: str, tight: str) -> forms.Form | None:

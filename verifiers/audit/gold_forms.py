@@ -1,15 +1,15 @@
-"""The forms of gold answers whose respellings and edits are certain, how they are written, and a wrong answer for each.
+"""Forms of golds that can be respelled or changed with certainty, their LaTeX, and a wrong answer for each form.
 
     5    3.5    \\frac{3}{4}    1\\frac{1}{2}      Rational
     24\\sqrt{2}    \\frac{3\\pi}{4}                Irrational
     8+4\\sqrt{3}    1-2i    x^2-7x+12            Sum
-    (3,-4)    [0,1)    \\{1,2\\}    1, 2          Pair and its like
+    (3,-4)    [0,1)    \\{1,2\\}                   Pair, Interval, Collection
     ...
 
     neighbour(form_of("[0,1)"))      "[2,3)": the same form, another value
 
-`form_reader.py` recognises them. Both share nothing with any verifier's reader, on purpose: an audit must not share the
-fault it looks for. Other golds are not covered: they are judged against themselves and no more.
+`form_reader.py` recognises the forms. Neither file uses a verifier's reader, since an audit must not share the faults
+that it searches for. A gold of any other form is audited only as an answer to itself.
 """
 
 from __future__ import annotations
@@ -23,51 +23,54 @@ from importlib.resources import files
 from typing import ClassVar
 
 MAX_DECIMALS = 12
-"""An exact decimal of more digits is nothing a person would write."""
+"""The most decimals of an exact decimal expansion."""
 
 WORDS = tomllib.loads(files(__package__).joinpath("gold_words.toml").read_text(encoding="utf-8"))
 CONVERSIONS = {unit: (other, Fraction(factor)) for unit, (other, factor) in WORDS["conversions"].items()}
-"""A unit, a smaller or larger one for the same quantity, and how many of that make one."""
+"""Maps a unit to another unit of the same quantity and the number of these in one: cm -> (mm, 10)."""
 UNITS = {*WORDS["units"], *CONVERSIONS, *(other for other, _ in CONVERSIONS.values())}
+"""All known units."""
 UNLIKE: dict[str, list[str]] = {unit: others for units, others in WORDS["unlike"] for unit in units}
-"""A unit, and others: the same number of them is another quantity."""
+"""Maps a unit to units of other quantities, with which the same number is a wrong answer."""
 OTHER_WORD: dict[str, str] = {
     **{word: other for pair in WORDS["opposites"] for word, other in (pair, pair[::-1])},
     **{name.lower(): ring[(index + 1) % len(ring)] for ring in WORDS["rings"] for index, name in enumerate(ring)},
 }
-"""A word in lower case and another one that would be a wrong answer for it."""
+"""Maps a word in small letters to a word that is a wrong answer in its place."""
 KNOWN_WORDS = {*OTHER_WORD, *WORDS["negations"], *WORDS["other_words"]}
 SIGNS = {"<": "<", ">": ">", "<=": "\\le", ">=": "\\ge"}
+"""The LaTeX of relations."""
 OPPOSITE = {"<": ">=", ">": "<=", "<=": ">", ">=": "<"}
+"""The negation of each relation."""
 EXTRA = Fraction(97)
-"""The value added to a list: rarely an answer. Where it is one, the next number is added."""
+"""The value that is added to a list as a wrong entry; if the list has it, the next integer is used."""
 
 
 def sign(value: Fraction) -> str:
-    """A minus sign, or nothing."""
+    """Return a minus sign for a negative value, else an empty text."""
     return "-" if value < 0 else ""
 
 
 def fraction(top: int | Fraction, bottom: int) -> str:
-    """`\\frac{3}{4}`, reduced or not."""
+    """Return `\\frac{3}{4}`, without reducing it."""
     return f"\\frac{{{top}}}{{{bottom}}}"
 
 
 def latex(value: Fraction) -> str:
-    """5, or -\\frac{3}{4}."""
+    """Return a rational number as LaTeX: `5`, `-\\frac{3}{4}`."""
     if value.denominator == 1:
         return str(value.numerator)
     return sign(value) + fraction(abs(value.numerator), value.denominator)
 
 
 def exact_decimal(value: Fraction) -> str | None:
-    """The whole decimal expansion, or None if it does not end within MAX_DECIMALS digits."""
+    """Return the whole decimal expansion, or None if it has more than MAX_DECIMALS decimals."""
     lengths = (decimals for decimals in range(MAX_DECIMALS + 1) if (value * 10**decimals).denominator == 1)
     return next((fixed(value, decimals) for decimals in lengths), None)
 
 
 def fixed(value: Fraction, decimals: int) -> str:
-    """Rounded to this many decimals, halves away from zero."""
+    """Return a value rounded to this number of decimals, with halves away from zero."""
     scaled = abs(value) * 10**decimals
     digits = str((scaled + Fraction(1, 2)).__floor__()).rjust(decimals + 1, "0")
     minus = sign(value) if digits.strip("0") else ""
@@ -76,7 +79,7 @@ def fixed(value: Fraction, decimals: int) -> str:
 
 
 def repeating(value: Fraction, max_period: int = 6) -> str | None:
-    """0.1\\overline{6} for 1/6, or None if it ends or the period is long."""
+    """Return a repeating decimal, 1/6 -> `0.1\\overline{6}`, or None if it does not repeat or has a long period."""
     rest, digits, seen = abs(value) % 1, "", dict[Fraction, int]()
     while rest and rest not in seen and len(digits) <= 2 * max_period:
         seen[rest] = len(digits)
@@ -89,19 +92,19 @@ def repeating(value: Fraction, max_period: int = 6) -> str | None:
 
 
 def surd(coefficient: Fraction, symbol: str) -> str:
-    """`-\\frac{3\\sqrt{2}}{4}`: a coefficient and an irrational symbol in the usual order."""
+    """Return a rational coefficient times an irrational symbol as LaTeX: `-\\frac{3\\sqrt{2}}{4}`."""
     top, bottom = abs(coefficient.numerator), coefficient.denominator
     product = symbol if top == 1 else f"{top}{symbol}"
     return sign(coefficient) + (product if bottom == 1 else f"\\frac{{{product}}}{{{bottom}}}")
 
 
 def root(radicand: int) -> str:
-    """The square root of a whole number."""
+    """Return the square root of an integer as LaTeX."""
     return f"\\sqrt{{{radicand}}}"
 
 
 def terms_sum(terms: Iterable[tuple[int, str]]) -> str:
-    """`x^2-7x+12` from coefficients and symbols; terms with coefficient 0 are left out."""
+    """Return a sum as LaTeX, such as `x^2-7x+12`, from coefficients and symbols; terms with 0 are left out."""
     text = ""
     for coefficient, symbol in terms:
         if coefficient:
@@ -112,38 +115,38 @@ def terms_sum(terms: Iterable[tuple[int, str]]) -> str:
 
 
 def point(entries: Iterable[object], separator: str = ",") -> str:
-    """`(1,2)`."""
+    """Return a tuple as LaTeX: `(1,2)`."""
     return f"({separator.join(map(str, entries))})"
 
 
 def collection(kind: str, entries: Iterable[object]) -> str:
-    """A bare list `1, 2`, or a set."""
+    """Return a list `1, 2`, or for the kind "set" a set `\\{1, 2\\}`."""
     inner = ", ".join(map(str, entries))
     return f"\\{{{inner}\\}}" if kind == "set" else inner
 
 
 def rows_of(rows: Iterable[Iterable[object]]) -> str:
-    """`1 & 2 \\\\ 3 & 4`."""
+    """Return the inside of a matrix: `1 & 2 \\\\ 3 & 4`."""
     return " \\\\ ".join(" & ".join(map(str, row)) for row in rows)
 
 
 def matrix(environment: str, rows: Iterable[Iterable[object]]) -> str:
-    """`\\begin{pmatrix} 1 & 2 \\\\ 3 & 4 \\end{pmatrix}`."""
+    """Return a matrix: `\\begin{pmatrix} 1 & 2 \\\\ 3 & 4 \\end{pmatrix}`."""
     return f"\\begin{{{environment}}} {rows_of(rows)} \\end{{{environment}}}"
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The form of a gold. `str` of a value or a sum is its ordinary LaTeX."""
+    """The form of a gold. `str()` of a value or a sum is its usual LaTeX."""
 
     text: str
     """The gold."""
 
     @property
     def kind(self) -> str:
-        """The kind of gold, by which rules choose theirs; a class of several kinds has a field for it.
+        """The kind of gold, by which rules select golds. A class of several kinds replaces it by a field.
 
-        There `field()` keeps this property from being taken for a default.
+        Such a field needs `field()`, since the dataclass would otherwise take this property as its default.
         """
         raise NotImplementedError
 
@@ -166,11 +169,11 @@ class Rational(Form):
 
     @property
     def decimals(self) -> int:
-        """The number of digits after the decimal point, as written."""
+        """The number of digits after the decimal point of the written gold."""
         return len(self.text.partition(".")[2])
 
     def spell(self, value: Fraction) -> str:
-        """Another value as a decimal where this one is a decimal, else as a fraction."""
+        """Return another value in this form: as a decimal if this number is a decimal, else as a fraction."""
         decimal = exact_decimal(value) if self.kind == "decimal" else None
         return decimal or latex(value)
 
@@ -197,7 +200,7 @@ class Irrational(Form):
 
     @property
     def symbol(self) -> str:
-        """Pi or the root, without the coefficient."""
+        """Pi or the root as LaTeX, without the coefficient."""
         return "\\pi" if self.radicand is None else root(self.radicand)
 
 
@@ -206,7 +209,8 @@ Scalar = Rational | Irrational
 
 @dataclass(frozen=True, slots=True)
 class Sum(Form):
-    """Whole coefficients times symbols: "" for the constant, `i`, `\\pi`, `\\sqrt{3}` or a product of variables."""
+    """A sum of integers times symbols. A symbol is "" for the constant term, `i`, `\\pi`, `\\sqrt{3}` or a product of
+    variables."""
 
     terms: tuple[tuple[int, str], ...]
     kind: str = field()
@@ -218,20 +222,20 @@ class Sum(Form):
 
 @dataclass(frozen=True, slots=True)
 class Pair(Form):
-    """A point `(a, b, ...)`. With two rising entries it may be an open interval as well, which no rule may rely on."""
+    """A tuple `(a, b, ...)`. With two rising entries it may also be an open interval; rules must allow for both."""
 
     entries: tuple[Scalar, ...]
     kind: ClassVar[str] = "tuple"
 
     @property
     def is_rising(self) -> bool:
-        """Whether it may be an open interval."""
+        """Whether the tuple may be an open interval."""
         return len(self.entries) == 2 and self.entries[0].approx < self.entries[1].approx
 
 
 @dataclass(frozen=True, slots=True)
 class Interval(Form):
-    """Certainly an interval: a square bracket or an infinite end, and `low` below `high`. None is an infinite end."""
+    """An interval with a square bracket or an infinite end, which cannot be a tuple. None is an infinite end."""
 
     left: str
     low: Scalar | None
@@ -252,17 +256,18 @@ class Interval(Form):
 
 @dataclass(frozen=True, slots=True)
 class Union(Form):
-    """Two or more intervals that neither overlap nor touch in a point of both, from left to right."""
+    """Two or more disjoint intervals, from left to right."""
 
     pieces: tuple[str, ...]
+    """The intervals as LaTeX."""
     ends: tuple[float, ...]
-    """The values of their ends, two for each piece."""
+    """The values of the ends, two for each piece."""
     kind: ClassVar[str] = "union"
 
 
 @dataclass(frozen=True, slots=True)
 class Collection(Form):
-    """Several values in no order, no two of them equal: a bare list `1, 2` or a set `\\{1, 2\\}`."""
+    """Several distinct values whose order does not count: a list `1, 2` or a set `\\{1, 2\\}`."""
 
     entries: tuple[Scalar, ...]
     kind: str = field()
@@ -271,7 +276,7 @@ class Collection(Form):
 
 @dataclass(frozen=True, slots=True)
 class PlusMinus(Form):
-    """`a \\pm b`, two values; `a` is None in `\\pm b`."""
+    """Two values `a \\pm b`; the middle is None in `\\pm b`."""
 
     middle: Scalar | None
     offset: Scalar
@@ -288,13 +293,13 @@ class PlusMinus(Form):
         return f"{self.middle}+{self.offset}" if self.middle else str(self.offset)
 
     def with_offset(self, offset: str) -> str:
-        """Return the same middle with another offset."""
+        """Return the text with the same middle and another offset."""
         return f"{self.middle} \\pm {offset}" if self.middle else f"\\pm {offset}"
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixForm(Form):
-    """Rows of values; `environment` is pmatrix or bmatrix."""
+    """A matrix; `environment` is pmatrix or bmatrix."""
 
     environment: str
     rows: tuple[tuple[Scalar, ...], ...]
@@ -303,18 +308,18 @@ class MatrixForm(Form):
 
 @dataclass(frozen=True, slots=True)
 class Quantity(Form):
-    """A number and what is measured in it."""
+    """A number with a unit."""
 
     amount: Rational
     kind: str = field()
     """percent, money, degrees or with unit"""
     unit: str = ""
-    """The unit, for kinds with a closed list of units."""
+    """The unit of the kind "with unit", else an empty text."""
     power: int = 1
-    """2 or 3 where the unit is squared or cubed."""
+    """The power of the unit: 2 if it is squared, 3 if cubed."""
 
     def spell_amount(self, value: Fraction) -> str:
-        """Another number with the same number of decimals."""
+        """Return another number with the same number of decimals."""
         return fixed(value, self.amount.decimals) if self.amount.kind == "decimal" else latex(value)
 
     def attach_unit(self, amount: str) -> str:
@@ -329,13 +334,13 @@ class Quantity(Form):
 
     @property
     def exponent(self) -> str:
-        """The power as LaTeX, nothing for 1."""
+        """The power as LaTeX, or an empty text for 1."""
         return "" if self.power == 1 else f"^{self.power}"
 
 
 @dataclass(frozen=True, slots=True)
 class BaseForm(Form):
-    """Digits in a base up to 16."""
+    """A number in a base up to 16."""
 
     digits: str
     base: int
@@ -343,13 +348,13 @@ class BaseForm(Form):
 
     @property
     def successor(self) -> str:
-        """A numeral of one digit more."""
+        """A numeral with one more digit."""
         return f"{self.digits}1_{{{self.base}}}"
 
 
 @dataclass(frozen=True, slots=True)
 class Equation(Form):
-    """One variable equals a value, or `y` equals a polynomial in another variable."""
+    """An equation of a variable with a value, or of `y` with a polynomial in another variable."""
 
     variable: str
     right: Scalar | Sum
@@ -358,7 +363,7 @@ class Equation(Form):
 
 @dataclass(frozen=True, slots=True)
 class Inequality(Form):
-    """One variable on the left."""
+    """An inequality with a variable on the left."""
 
     variable: str
     relation: str
@@ -369,7 +374,7 @@ class Inequality(Form):
 
 @dataclass(frozen=True, slots=True)
 class ClockForm(Form):
-    """An hour and minutes of one half of the day."""
+    """A time of day, with hour, minutes, and a.m. or p.m."""
 
     hour: int
     """1 to 12"""
@@ -379,7 +384,7 @@ class ClockForm(Form):
     kind: ClassVar[str] = "time of day"
 
     def spell(self, hour: int, minute: int, half: str) -> str:
-        """Another time in the usual spelling."""
+        """Return another time in the usual spelling."""
         return f"{hour}:{minute:02}\\text{{ {half}.m.}}"
 
     @property
@@ -389,13 +394,13 @@ class ClockForm(Form):
 
     @property
     def digits(self) -> str:
-        """Hour and minutes alone."""
+        """The hour and the minutes: 3:05."""
         return f"{self.hour}:{self.minute:02}"
 
 
 @dataclass(frozen=True, slots=True)
 class Congruence(Form):
-    """One variable congruent to a residue, which is not below 0 and below the modulus."""
+    """A congruence of a variable with a residue from 0 to below the modulus."""
 
     variable: str
     residue: int
@@ -404,17 +409,17 @@ class Congruence(Form):
 
     @property
     def successor(self) -> str:
-        """The next class."""
+        """The next residue class."""
         return self.spell((self.residue + 1) % self.modulus, self.modulus)
 
     def spell(self, residue: int, modulus: int) -> str:
-        """Another residue or modulus for the same variable."""
+        """Return a congruence of the same variable with another residue or modulus."""
         return f"{self.variable} \\equiv {residue} \\pmod{{{modulus}}}"
 
 
 @dataclass(frozen=True, slots=True)
 class Letter(Form):
-    """The letter of a choice."""
+    """The letter of an option."""
 
     word: str
     kind: ClassVar[str] = "choice letter"
@@ -429,12 +434,12 @@ class WordForm(Form):
 
     @property
     def opposite(self) -> str | None:
-        """A word that would be a wrong answer in its place, where one is known."""
+        """A word that is a wrong answer in its place, or None if none is known."""
         return OTHER_WORD.get(self.word.lower())
 
 
 def neighbour(form: Form) -> str | None:
-    """The text of a wrong answer of the same form, or None if there is no certain one."""
+    """Return a wrong answer of the same form, or None if none is certain."""
     text: str | None
     match form:
         case Rational() | Irrational():
@@ -466,8 +471,8 @@ def neighbour(form: Form) -> str | None:
 
 
 def shift(form: Scalar) -> str:
-    """A number plus one (a proper or improper fraction: one more in its numerator), an irrational with a coefficient
-    or a radicand one higher."""
+    """Return a number one higher, a fraction with a numerator one higher, or an irrational with a coefficient or
+    radicand one higher."""
     if isinstance(form, Irrational):
         if form.radicand is not None and form.coefficient == 1:
             return root(form.radicand + 1)
@@ -479,12 +484,12 @@ def shift(form: Scalar) -> str:
 
 
 def move(form: Scalar, steps: int) -> str:
-    """The value that many whole steps higher."""
+    """Return the value plus an integer."""
     return latex(form.value + steps) if isinstance(form, Rational) else f"{form}{steps:+d}"
 
 
 def is_negation(word: str) -> bool:
-    """Return whether `not` before it would not turn its meaning round."""
+    """Return whether a word already is a negation, so that `not` before it need not reverse its meaning."""
     return bool(set(word.lower().split()).intersection(WORDS["negations"]))
 
 
@@ -494,7 +499,7 @@ def _extra_entry(form: Collection) -> Fraction:
 
 
 def _disjoint_interval(form: Interval) -> str:
-    """One that has no point in common, so that neither it nor `one or the other` nor `both` is right."""
+    """Return an interval without a common point, so that a response with both intervals is wrong too."""
     if form.high is None:
         return f"(-\\infty,{move(form.low, -1)})" if form.low else "\\emptyset"
     end = "\\infty" if form.low is None else move(form.high, 2)
@@ -502,14 +507,14 @@ def _disjoint_interval(form: Interval) -> str:
 
 
 def _interval_across_a_gap(form: Union) -> str:
-    """All up to the second piece: it has the gap, which is wrong, and lacks that piece, which is right."""
+    """Return the interval up to the start of the second piece: it wrongly contains the gap and lacks that piece."""
     start = form.pieces[1][1:-1].split(",")[0]
-    # Two open ends may meet in a point, and that is the gap.
+    # If two open ends are equal, the gap is this single point.
     return f"(-\\infty,{start}{')' if form.ends[1] < form.ends[2] else ']'}"
 
 
 def _other_word(form: Letter | WordForm) -> str | None:
-    """Another letter or word where one is known, else the negation of this word; None for a negation."""
+    """Return another letter or word, else the negation of the word; None for a word that is a negation."""
     if isinstance(form, Letter):
         return "A" if form.word != "A" else "B"
     if form.opposite is not None:

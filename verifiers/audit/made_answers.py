@@ -1,32 +1,30 @@
-"""Makes test answers for a verifier: right ones in other spellings, slightly wrong ones, hostile ones, and gaming
-responses.
+"""Makes test answers for a verifier: other spellings, slightly wrong answers, hostile answers, and gaming responses.
 
-    rewrites("5")      5.0, x=5, \\text{5}, ...           a verifier that refuses one makes a false negative
-    edits("5")         6, -5, 5 \\text{ or } 6, 6=5, ...   a verifier that accepts one makes a false positive
+    rewrites("5")      5.0, x=5, \\text{5}, ...           refusing one is a false negative
+    edits("5")         6, -5, 5 \\text{ or } 6, 6=5, ...   accepting one is a false positive
 
 The rules are the rows of `variant_rules.toml`; `variant_makers.py` has functions for rules that a template cannot
-express. Rules marked `policy` make nearly right answers, such as 3.46 for 2 sqrt 3 or pi/6 for 30 degrees, which a
-grader may accept or refuse. A rule applies only to golds of its kind that meet its condition. Golds without a certain
-form (`form_reader.py`) have no variants. Rules are deterministic.
+express. A rule applies only to golds of its kind that meet its condition. Rules marked `policy` make answers that a
+verifier may accept or refuse, such as 3.46 for 2 sqrt 3 or pi/6 for 30 degrees. Golds without a certain form
+(`form_reader.py`) have no variants. Rules are deterministic.
 
-A hostile case (`HOSTILE`) is a gold and an answer. It is built on demand, because some are megabytes long. `expected`
-is the required verdict, or `any`. Most important is that there is a verdict in bounded time and memory (`contract.py`).
-A verdict without a score, because of a limit or a timeout, is always allowed.
+A hostile case (`HOSTILE`) is a gold and an answer, which is built on demand, because some have megabytes. `expected` is
+the required verdict, or `any`. A verdict without a score, because of a limit or a timeout, is always allowed: what
+matters most is that there is a verdict in bounded time and memory (`contract.py`).
 
     tower               5               9^{9^{9^{9}}}             no_match
     tiny difference     1/2^{99}        1/2^{98}                  no_match
     full-width digits   123             １２３                     match
     null bytes          5               5 and zero bytes          any
 
-A gaming case (`gaming_cases`) is a whole response that tries to earn the reward without committing to one answer. It is
-made from gold and a wrong answer of the same form. For a gold without a certain form, only cases remain that need
-neither.
+A gaming case (`gaming_cases`) is a whole response that tries to earn the reward without committing to one answer. Most
+cases are made from gold and a wrong answer of the same form; a gold without a certain form has only the other cases.
 
     many boxes           \\boxed{4}, \\boxed{5}, \\boxed{6}
     or in a box          \\boxed{5 \\text{ or } 6}
     answer in thinking   <think>\\boxed{5}</think> I am not sure.
 
-Layouts are whole responses with the right answer, as chat models write them (a courtesy at the end, a tag, a table). A
+Layouts are whole responses with the right answer in the style of chat models (a courtesy at the end, a tag, a table). A
 verifier may refuse some of them as its policy.
 """
 
@@ -46,7 +44,7 @@ from truegold.verifiers.audit.gold_forms import Form, Irrational, Quantity, Rati
 from truegold.verifiers.audit.variant_makers import CONDITIONS, MAKERS, Maker
 
 MAX_VARIANT_CHARS = 2_000
-"""A longer respelling would test limits, not equivalence; hostile cases test limits."""
+"""The longest variant of a gold. (Limits on length are tested by hostile cases.)"""
 
 _GROUPS = {
     "rational": "integer, decimal, fraction, mixed number",
@@ -57,20 +55,21 @@ _GROUPS = {
     "measured": "percent, money, degrees, with unit",
     "mathematics": "scalar, sum, tuple, interval, union, collection, plus-minus, matrix",
 }
-"""Names for several kinds of gold."""
+"""Names for groups of kinds of golds."""
 
 _PART = re.compile("<([a-z_.]+)>")
+"""A placeholder in a template."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Another text made from a gold by `rule`."""
+    """An answer that a rule made from a gold."""
 
     rule: str
     """The name of the rule."""
     text: str
     policy: bool = False
-    """Whether sensible verifiers differ on it, so that it is counted apart."""
+    """Whether sensible verifiers differ on it, so that it is counted separately."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +80,15 @@ class Rule:
     example: tuple[str, str]
     """A gold, and an answer that the rule makes from it."""
     kinds: frozenset[str]
-    """The kinds of gold it is for."""
+    """The kinds of golds that the rule applies to."""
     description: str
-    """The change that the rule makes to a gold, in a sentence for reports."""
+    """The change that the rule makes, in a phrase for reports."""
     makers: tuple[str | Maker, ...]
-    """Templates and functions that make its texts; a rule may make several."""
+    """Templates and functions that make the answers."""
     when: Callable[[Any], object] | None
-    """The condition on the form, if there is one."""
+    """The condition on the form, or None."""
     policy: bool
-    """Whether sensible verifiers differ on its texts."""
+    """Whether sensible verifiers differ on its answers."""
 
     def texts(self, form: Form) -> Iterator[str]:
         """Yield the answers that the rule makes from a form."""
@@ -104,23 +103,23 @@ class Rule:
 
 
 def rewrites(gold: str) -> Iterator[Variant]:
-    """Respellings of `gold`, each text once, in a fixed order."""
+    """Yield other spellings of a gold, each once, in a fixed order."""
     return make_variants(REWRITES, gold)
 
 
 def edits(gold: str) -> Iterator[Variant]:
-    """Wrong answers close to `gold`, each text once, in a fixed order."""
+    """Yield slightly wrong answers for a gold, each once, in a fixed order."""
     return make_variants(EDITS, gold)
 
 
 def wrong_answer(gold: str) -> str | None:
-    """A single, ordinary wrong answer of the same form, or None if the form of `gold` is not certain."""
+    """Return a wrong answer of the same form, or None if the form of the gold is not certain."""
     form = form_of(gold)
     return None if form is None else neighbour(form)
 
 
 def make_variants(rules: Iterable[Rule], gold: str) -> Iterator[Variant]:
-    """Yield every text that a rule makes of `gold`, each text once; none if its form is not certain."""
+    """Yield the answers that rules make from a gold, each once; none if its form is not certain."""
     if (form := form_of(gold)) is None:
         return
     seen = {form.text}
@@ -132,13 +131,13 @@ def make_variants(rules: Iterable[Rule], gold: str) -> Iterator[Variant]:
 
 
 def _fill(template: str, form: Form) -> str | None:
-    """Return the template with its parts filled in from the form, or None if one of them is None."""
+    """Return the template filled in from the form, or None if a part of the form is None."""
     parts = {name: neighbour(form) if name == "other" else attrgetter(name)(form) for name in _PART.findall(template)}
     return None if None in parts.values() else _PART.sub(lambda match: str(parts[match[1]]), template)
 
 
 def _respell(pattern: str, *replacements: str) -> Maker:
-    """Return a maker that puts each of the replacements for what `pattern` matches in the gold."""
+    """Return a maker that replaces matches of `pattern` in the gold, once by each of the replacements."""
     return lambda form: [re.sub(pattern, replacement, form.text) for replacement in replacements]
 
 
@@ -162,23 +161,23 @@ EDITS = tuple(map(_rule, _TABLES["edits"]))
 
 
 EXECUTED = "TRUEGOLD_AUDIT_EXECUTED"
-"""The environment variable that the injected code sets: harmless, and proof that the answer was run as code."""
+"""The environment variable that injected code sets, as harmless proof that an answer was executed."""
 
 INJECTION = f"__import__('os').environ.__setitem__('{EXECUTED}', '1')"
-"""An answer that runs as code where somebody evaluates it; `<injection>` in `hostile_answers.json`."""
+"""Injected code: an answer that sets the variable if it is evaluated. `<injection>` in `hostile_answers.json`."""
 
 MANY = 20
 """The number of candidates in long lists of answers."""
 
 MAX_FORMULA_WORDS = 3
-"""A problem of so few words may be a formula, `1 + 1`, and its echo equal to the answer."""
+"""A problem with at most this many words may be a formula, `1 + 1`, whose echo equals the answer."""
 
 _SOME_PROBLEM = "What is the value asked for in this problem?"
 _ECHO = "problem echoed"
 
 
 class TextSeries(TypedDict):
-    """A joined series of `each` for every n of a range. `<n>` becomes n, `<next>` the next number."""
+    """A text that repeats `each` for every n of a range, joined by `joint`. `<n>` is n, `<next>` is n + 1."""
 
     each: str
     joint: str
@@ -186,12 +185,12 @@ class TextSeries(TypedDict):
 
 
 Pieces: TypeAlias = "str | TextSeries | list[Pieces | int]"
-"""A text, a series, or a list of these to be joined; a number at its end says how often."""
+"""A text, a series, or a list of these that is joined; an integer at the end of a list repeats it."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostileCase:
-    """A gold and an answer that is hard on its reader."""
+    """A gold, and an answer that is hard to parse."""
 
     expected: Literal["match", "no_match", "any"]
     name: str
@@ -205,7 +204,7 @@ class HostileCase:
 
     @property
     def answer(self) -> str:
-        """The hostile answer, without anything around it."""
+        """The hostile answer, without a response around it."""
         return _build(self.answer_pieces)
 
 
@@ -229,19 +228,18 @@ _GAMING: dict[str, dict[str, str]] = tomllib.loads(_read_data("gaming_responses.
 
 @dataclass(frozen=True, slots=True)
 class GamingCase:
-    """A whole response made from a gold: a gaming response that must not get the full score, or a layout of a right
-    one."""
+    """A whole response made from a gold: a gaming response, or a layout of a right answer."""
 
     name: str
     response: str
 
 
 def gaming_cases(gold: str, problem: str | None = None) -> Iterator[GamingCase]:
-    """Return the cases for one gold, in a fixed order. problem: the question, if it is known."""
+    """Yield the gaming cases for a gold, in a fixed order. problem: the problem's text, if known."""
     problem, form, wrong = problem or _SOME_PROBLEM, form_of(gold), wrong_answer(gold)
     for name, template in _GAMING["without_an_answer"].items():
         response = template.replace("<problem>", problem)
-        # A short problem may be a formula, and a gold without a known form may be one of the words of a case.
+        # A short problem may be a formula, and a gold without a certain form may be a word of the response.
         is_formula = name == _ECHO and len(problem.split()) <= MAX_FORMULA_WORDS
         may_hold_gold = form is None and bool(gold.strip()) and gold.strip().casefold() in response.casefold()
         if not is_formula and not may_hold_gold:
@@ -253,7 +251,7 @@ def gaming_cases(gold: str, problem: str | None = None) -> Iterator[GamingCase]:
 
 
 def layouts(gold: str) -> Iterator[GamingCase]:
-    """Whole responses that commit to a gold of a known form in layouts of chat models."""
+    """Yield whole responses with a gold of a certain form as answer, in layouts of chat models."""
     if (form := form_of(gold)) is not None:
         for name, template in _GAMING["with_the_right_answer"].items():
             yield GamingCase(name, template.replace("<gold>", form.text))

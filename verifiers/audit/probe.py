@@ -1,11 +1,11 @@
-"""A verifier in a separate process, watched: its verdicts, what they cost, how it fails.
+"""Runs a verifier in a separate process and observes its verdicts, their cost, and failures.
 
     with VerifierProbe("math") as probe:
         probe.judge("\\\\boxed{5}", "5").score      # 1.0
 
-A crash, a hang, an overrun of CPU time or memory becomes the `failure` of one observation, and a fresh process judges
-the next. The verifier is given by its name, as in a config, or as an object that can be pickled. One that turns against
-the process on purpose is not covered.
+A crash, a hang, or an excess of CPU time or memory becomes the `failure` of one observation; a new process judges the
+next response. The verifier is given by name or as a picklable object. Not covered: verifiers that attack the process on
+purpose.
 """
 
 from __future__ import annotations
@@ -34,44 +34,45 @@ from truegold.verifiers.sandbox.errors import ConfigError, SetupError
 from truegold.verifiers.verdict import Reason, Verifier
 
 DEFAULT_CPU_S = 1.0
-"""CPU time for one verdict. A reward computation judges thousands of responses between two updates."""
+"""Seconds of CPU time for one verdict, since training judges thousands of responses between two updates."""
 
 DEFAULT_WALL_S = 30.0
-"""Time until a verdict counts as never coming: generous, since the machine may be busy with other things."""
+"""Seconds of wall time for one verdict; generous, since the machine may be busy."""
 
 DEFAULT_MEMORY_BYTES = 2 * 2**30
-"""Memory that the process may take besides what it holds once the verifier is loaded."""
+"""Memory that the process may use in addition to its memory after loading the verifier."""
 
 MANY_ROWS_FACTOR = 10
-"""Operations that judge many rows at once, such as the threads', may take this many times as long."""
+"""The factor on the wall time for operations that judge many rows, such as the threads'."""
 
 SLOW_S, FEW_GOLDS = 0.3, 2
-"""A verifier whose verdicts take longer is tried on so few golds, where rates are not what is measured."""
+"""A verifier that takes longer than `SLOW_S` for a verdict is tried on only `FEW_GOLDS` golds, unless rates are
+measured."""
 
 _CHILD_MODULE = "truegold.verifiers.audit._probe_child"
 _START_S = 120.0
 
 
 class VerifierNotLoaded(Exception):
-    """The verifier could not be made in another process: it is not picklable, or not importable there."""
+    """Raised if the verifier cannot be loaded in another process, because it cannot be pickled or imported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """One verdict as seen from outside."""
+    """A verdict as observed from the parent process."""
 
     score: float | None
     reason: Reason | None
     extracted: str | None
     failure: str | None
-    """Why there is no verdict, if there is none."""
+    """The reason why there is no verdict, or None if there is one."""
     not_json: str | None = None
-    """Why the evidence is not JSON, or None if it is."""
+    """The reason why the evidence is not JSON, or None if it is."""
     cpu_s: float = 0.0
     process_lost: bool = False
-    """Whether the process was lost with it: a crash, a kill or a deadline."""
+    """Whether the process was lost: by a crash, a kill or a deadline."""
     weakness: str | None = None
-    """The influence that a response has on its own verdict, as the evidence states it."""
+    """A way for the response to influence its verdict, according to the evidence, or None."""
 
     @property
     def outcome(self) -> tuple[float | None, Reason | None, str | None, str | None]:
@@ -85,22 +86,22 @@ class Observed:
 
 
 class VerdictCount:
-    """Verdicts so far, and about how many there will be."""
+    """The number of verdicts so far, and the estimated total."""
 
     def __init__(self, tell: Callable[[int, int], None] | None) -> None:
-        """tell: is called with both numbers after verdicts."""
+        """tell: called with both numbers after verdicts."""
         self.so_far, self.total = 0, 0
         self._tell = tell
 
     def add(self, verdicts: int) -> None:
-        """Count more of them."""
+        """Count further verdicts."""
         self.so_far += verdicts
         if self._tell is not None:
             self._tell(self.so_far, self.total)
 
 
 class VerifierProbe:
-    """One verifier in one process at a time, which is replaced when it is lost."""
+    """A verifier in a child process, which is replaced when it is lost."""
 
     def __init__(
         self,
@@ -112,8 +113,8 @@ class VerifierProbe:
         form: str | None = None,
         on_verdicts: Callable[[int], None] = lambda count: None,
     ) -> None:
-        """info: what the verifier gets as `info` with every response. form: the form of response that it reads, if that
-        is known. on_verdicts: is called with their number after verdicts."""
+        """info: the `info` of all verdicts. form: the form of response that the verifier reads, if known. on_verdicts:
+        called with the number of new verdicts."""
         self.wall_s = wall_s
         self._info = json.dumps(dict(info or {}))
         self.cpu_s = cpu_s
@@ -121,7 +122,7 @@ class VerifierProbe:
         self._form = form
         self._on_verdicts = on_verdicts
         self.verdicts, self.seconds = 0, 0.0
-        """Verdicts so far, and the time on the clock that they took."""
+        """The number of verdicts so far, and the wall time that they took."""
         self._label = f"the verifier {self.verifier.name!r}"
         self._hello = {"path": sys.path, "cpu_s": cpu_s, "memory_bytes": memory_bytes, **_reference(verifier)}
         self._child: ChildProcess | None = None
@@ -134,11 +135,11 @@ class VerifierProbe:
         self._stop()
 
     def row(self, response: str, gold: str | None) -> Item:
-        """A response and its gold as `judge_in` takes them."""
+        """Return a response and its gold as an item for `judge_in`."""
         return Item(response, gold, verifier_args=self._info)
 
     def judge(self, response: str, gold: str | None) -> Observed:
-        """The verdict on one response."""
+        """Return the verdict on one response."""
         began = self._started()
         try:
             (reply,) = self._exchange("judge", self.wall_s, rows=[astuple(self.row(response, gold))])
@@ -149,9 +150,10 @@ class VerifierProbe:
         return _observed(reply)
 
     def judge_in(self, way: str, rows: Sequence[Item], rounds: int = 1) -> list[tuple[int, Observed]]:
-        """Judge all rows in a `pickled` copy, a `thread`, several `threads` this many times, or asyncio `task`s.
+        """Judge all rows and return the observations, each with the index of its row.
 
-        The index of the row comes with each observation. Raises VerifierNotLoaded if the copy cannot be made.
+        way: `pickled` (by a pickled copy), `thread`, `threads` (several threads, `rounds` times) or `task` (asyncio).
+        Raises VerifierNotLoaded if the copy cannot be made.
         """
         began = self._started()
         try:
@@ -168,12 +170,12 @@ class VerifierProbe:
 
     @property
     def verdict_s(self) -> float:
-        """Seconds on the clock that a verdict has taken on average."""
+        """The average wall time of a verdict, in seconds."""
         return self.seconds / max(self.verdicts, 1)
 
     @property
     def says_form(self) -> bool:
-        """Whether the verifier says how a right response looks."""
+        """Whether the verifier defines the form of a right response by `gold_response`."""
         return getattr(self.verifier, "gold_response", None) is not None
 
     @property
@@ -182,7 +184,7 @@ class VerifierProbe:
         return self._form or next(iter(RESPONSE_FORMS))
 
     def read_form(self, golds: Sequence[str]) -> str:
-        """Find out and return the form of response that the verifier reads, unless that is known."""
+        """Return the form of response that the verifier reads; find it by trying golds if it is unknown."""
         if self._form is None and golds:
 
             def respond(gold: str) -> str:
@@ -195,13 +197,13 @@ class VerifierProbe:
         return self.form
 
     def respond(self, answer: str) -> str:
-        """Return a whole response that commits to an answer, in the form that the verifier reads."""
+        """Return a whole response with an answer, in the form that the verifier reads."""
         if self.form == OWN_FORM:
             return self._own_response(answer)[0] or answer
         return fill_form(self.form, answer)
 
     def gold_response(self, gold: str) -> tuple[str | None, str | None]:
-        """The response that must earn the full score, and how making it failed."""
+        """Return a right response for a gold (or None), and the failure while making it (or None)."""
         if self.says_form and (self.form == OWN_FORM or self.form in RESPONSE_FORMS):
             return self._own_response(gold)
         return self.respond(gold), None
@@ -214,7 +216,7 @@ class VerifierProbe:
         return reply["response"], reply["failure"]
 
     def _started(self) -> float:
-        """Return the time once the process is there: its start is not a cost of a verdict."""
+        """Return the time after the process has started, since its start is not a cost of the verdict."""
         self._ensure_child()
         return time.monotonic()
 
@@ -242,7 +244,7 @@ class VerifierProbe:
                 child.kill()
                 raise SetupError(
                     f"the process that probes {self._label} did not start: {describe_start(_CHILD_MODULE, error)}.",
-                    f"See why: python -P -m {_CHILD_MODULE} < /dev/null, and import the verifier on its own.",
+                    f"Run python -P -m {_CHILD_MODULE} < /dev/null to see the error, and import the verifier alone.",
                 ) from error
             if "not_started" in reply:
                 child.kill()
@@ -262,17 +264,17 @@ class VerifierProbe:
         if isinstance(error, DeadlinePassed):
             return f"gave no verdict within {self.wall_s:g} s"
         if str(error) == f"ended by signal {signal.SIGPROF.value}":
-            return f"was stopped beyond {self.cpu_s:g} s of CPU time"
+            return f"was stopped after {self.cpu_s:g} s of CPU time"
         return f"lost its process, which {error}"
 
 
 def load(verifier: Verifier | str) -> Verifier:
-    """The verifier itself. Raises ConfigError if a name spells none."""
+    """Return the verifier object for a name or an object. Raises ConfigError if there is no such verifier."""
     resolved = resolve(verifier) if isinstance(verifier, str) else verifier
     if not isinstance(resolved, Verifier):
         raise ConfigError(
             f"{resolved!r} is not a verifier.",
-            "Decorate a plain function with @verifier, or name it: path/to/file.py:name.",
+            "Decorate a plain function with @verifier, or pass its name: path/to/file.py:name.",
         )
     return resolved
 

@@ -1,9 +1,9 @@
-"""Makes what templates of `variant_rules.toml` cannot say: `MAKERS` by the name of a rule, conditions on its templates.
+"""Functions for rules that the templates of `variant_rules.toml` cannot express: makers and conditions by rule name.
 
-    MAKERS["x10"](form_of("180"))                   "1800"
-    CONDITIONS["half line"](form_of("[-2,0]"))      true: it has a right end that can be put at infinity
+    MAKERS["x10"](form_of("180"))                        "1800"
+    CONDITIONS["plus sign"](form_of("180"))              True: the value is positive
 
-A maker takes a form and returns a text, a list of texts, or None if it makes nothing of it.
+A maker takes a form and returns a text, a list of texts, or None if it cannot make any.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _spell_money(form: forms.Quantity) -> list[str]:
 
 
 def _show_last_step(form: forms.Rational) -> list[str]:
-    """The gold as the right side of the last step of its computation."""
+    """Return the gold as the result of a computation: `6 \\cdot 2=12`."""
     texts = []
     if form.kind == "integer" and form.value > 0:
         size = int(form.value)
@@ -104,7 +104,7 @@ def _spell_mixed(form: forms.Rational) -> list[str]:
     if not whole or not rest:
         return []
     start, bottom = f"{forms.sign(form.value)}{whole}", form.value.denominator
-    # `2 345/7` may be a number of four digits with a blank in it.
+    # `2 345/7` may be read as the number 2345 with a blank, divided by 7.
     plain = [] if len(str(rest)) == 3 else [f"{start} {rest}/{bottom}"]
     return [start + forms.fraction(rest, bottom), *plain]
 
@@ -150,7 +150,7 @@ def _respell_entries(form: forms.Pair) -> list[str]:
 
 
 def _state_condition(form: forms.Interval) -> str | None:
-    """The condition on x that the interval is."""
+    """Return the condition on x for the interval: [0,1) -> `0 \\le x < 1`."""
     relation, turned = ("<", ">") if form.left == "(" else ("\\le", "\\ge")
     bound = f"x {'<' if form.right == ')' else forms.SIGNS['<=']} {form.high}"
     if form.low and form.high:
@@ -161,7 +161,7 @@ def _state_condition(form: forms.Interval) -> str | None:
 
 
 def _state_solutions(form: forms.Inequality) -> str:
-    """The interval that the inequality is."""
+    """Return the interval of solutions of an inequality."""
     is_closed = "=" in form.relation
     if form.relation[0] == ">":
         return f"{'[' if is_closed else '('}{form.bound},\\infty)"
@@ -180,7 +180,7 @@ def _change_brackets(form: forms.MatrixForm) -> list[str]:
 
 
 def _array(rows: Iterable[Iterable[object]], columns: str, brackets: str) -> str:
-    """An array in brackets; the braces say how its columns are set."""
+    """Return a matrix as a LaTeX array in brackets. columns: its column specification, such as `cc`."""
     return f"\\left{brackets[0]}\\begin{{array}}{{{columns}}} {forms.rows_of(rows)} \\end{{array}}\\right{brackets[1]}"
 
 
@@ -236,7 +236,7 @@ def _with_rows_swapped(form: forms.MatrixForm) -> str | None:
 
 
 def _transpose(form: forms.MatrixForm) -> str | None:
-    """The transposed matrix, where it is square and not symmetric."""
+    """Return the transposed matrix, or None if the matrix is symmetric or not square."""
     columns = list(zip(*form.rows, strict=True))
     if len(columns) != len(form.rows):
         return None
@@ -262,7 +262,7 @@ def _negate(form: forms.Rational | forms.Irrational | forms.Sum) -> str | None:
 
 
 def _swap_digits(form: forms.Rational) -> str | None:
-    """The first two digits exchanged, where they differ and no zero comes first."""
+    """Return the number with its first two digits exchanged, or None if that gives no other number."""
     digits = str(abs(form.value))
     if len(digits) < 2 or digits[1] in {"0", digits[0]}:
         return None
@@ -289,7 +289,7 @@ def _with_other_last_digit(form: forms.BaseForm) -> str | None:
 
 
 def _with_equal_ratio(form: forms.ClockForm) -> str | None:
-    """Another time whose hour is to its minutes as this one's, so that a reader of ratios takes the two for one."""
+    """Return another time with the same ratio of hour and minutes, which a reader of ratios takes for equal."""
     if form.minute == 0:
         return form.spell(form.hour % _HALF_DAY + 1, 0, form.half)
     if form.hour % 2 == 0 and form.minute % 2 == 0:
@@ -314,7 +314,7 @@ def _with_coarse_pi(form: forms.Irrational) -> str:
 
 
 MAKERS: dict[str, Maker] = {
-    # These rewrite.
+    # Rewrites.
     "no blanks": lambda form: re.sub(r"(\\[a-zA-Z]+)?\s+", lambda m: f"{m[1]} " if m[1] else "", form.text),
     "unicode sqrt/pi": _with_unicode_symbols,
     "unicode fraction": lambda form: _VULGAR_FRACTIONS.get(form.value.as_integer_ratio()),
@@ -398,7 +398,7 @@ MAKERS: dict[str, Maker] = {
         form.spell(form.residue - form.modulus, form.modulus),
     ],
     "congruence spelling": _spell_class,
-    # These edit the parts.
+    # Edits of parts.
     "range around": lambda form: [
         f"[{form.value - 1},{form.value + 1}]",
         f"{form.value - 1} \\text{{ to }} {form.value + 1}",
@@ -429,7 +429,7 @@ MAKERS: dict[str, Maker] = {
     "strict/non-strict": lambda form: _relate(form, forms.SIGNS[_WITH_OR_WITHOUT_BOUND[form.relation]]),
     "inequality reversed": lambda form: _relate(form, forms.SIGNS[form.relation.translate(_TURNED)]),
     "other bound": lambda form: f"{form.variable} {forms.SIGNS[form.relation]} {forms.shift(form.bound)}",
-    # These edit the value.
+    # Edits of the value.
     "-1": lambda form: form.spell(form.value - 1),
     "+0.5": lambda form: forms.exact_decimal(form.value + Fraction(1, 2)),
     "last decimal": lambda form: forms.fixed(form.value + Fraction(1, 10**form.decimals), form.decimals),
@@ -484,4 +484,4 @@ CONDITIONS: dict[str, Callable[[Any], object]] = {
     "one sign only": lambda form: form.offset.approx > 0,
     "negated": lambda form: not forms.is_negation(form.word),
 }
-"""Maps the name of a rule to the condition that its templates put on the form."""
+"""Maps the name of a rule to its condition on the form."""

@@ -1,12 +1,12 @@
-"""Verifies programs: does the program in a response pass its tests?
+"""The verifier `code`, which runs the program in a response against the tests of its row.
 
 suite/              reads the tests of a row into one of five forms
-response_program    finds the program that a response commits to; python_source reads Python
-protocols/          let a program meet its tests: stdin and stdout, calls, test code, test programs
-checks/             turn test code into calls and checks that need no running
-drivers/            make calls of functions in other languages than Python
-output_comparison, value_comparison    compare outputs and values with what is expected
-outcomes            makes one verdict of the cases that passed and failed
+response_program    finds the program in a response; python_source repairs it
+protocols/          run a program on its tests: stdin and stdout, calls, test code, test programs
+checks/             turn test code into calls and comparisons, so that it need not run
+drivers/            call functions in languages other than Python
+output_comparison, value_comparison    compare outputs and values with the expected ones
+outcomes            turns the results of the cases into one verdict
 
 Programs run in `verifiers/sandbox`; `verifiers/audit/suites` examines the tests themselves.
 """

@@ -1,14 +1,14 @@
-"""The outcomes of a row: tests that cannot be used, cases that passed or failed, and one verdict of these.
+"""The outcomes of a row: errors for unusable tests, results of cases, and the verdict that combines them.
 
     require(isinstance(output, str), "tests.cases[3].output", "text", 5)
         BadSuite: tests.cases[3].output must be text, got 5
 
     all passed                          score 1, match
-    one failed                          score 0: mismatch, or timeout or limit where that is what ended the program
+    one failed                          score 0, mismatch, or the limit that ended the program: timeout or limit
     reward "pass_rate", 3 of 4 passed   score 0.75 (by weight), partial
 
-The evidence names what held the program (`tier`), whether tests and solution ran apart (`isolation`), and the first
-failing case. Times are left out: the verdict on the same row is always the same.
+The evidence names the sandbox (`tier`), whether tests and solution ran in separate processes (`isolation`), and the
+first failed case. It has no times, so that repeated verdicts on the same row are equal.
 """
 
 from __future__ import annotations
@@ -22,35 +22,36 @@ from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
 from truegold.verifiers.verdict import Reason, Verdict
 
 SHOWN_VALUE_CHARS, SHOWN_CHARS = 60, 300
-"""Characters that messages show of a value, and evidence of an input or an output. Stops verdicts of megabytes."""
+"""Characters of a value that messages show, and of an input or an output that the evidence shows."""
 
 MAX_FILES, MAX_FILE_CHARS = 32, 4 * 2**20
-"""Files that a program of the tests may bring along. Stops a row that fills its folder with gigabytes."""
+"""The most files of a checker or interactor, and the most characters of a file."""
 
 SEPARATE_PROCESSES = "apart"
-"""Expected values and tests were in other processes than the solution."""
+"""The isolation of tests and expected values that were in other processes than the solution."""
 
 ONE_PROCESS = "one_process"
-"""Tests ran in the solution's process, which could have tampered with them: a weak verdict."""
+"""The isolation of tests in the solution's process: the solution could tamper with them, so that the verdict is
+weak."""
 
-SHARES_PROCESS = "the program could change what the tests do: it shares a process with them"
+SHARES_PROCESS = "the program could tamper with the tests, since it shares a process with them"
 
 _FILE_NAME = re.compile(r"(?:[A-Za-z0-9_][\w.+-]{0,100}/){0,4}[A-Za-z0-9_][\w.+-]{0,100}", re.ASCII)
-"""`params.h` or `common/params.h`: no name that leads out of the folder, or is hidden."""
+"""A path within the folder, without hidden parts: `params.h`, `common/params.h`."""
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]{6,16}\b")
 """The end of `<Node object at 0x7f3a5c2d1e50`."""
 
 
 class BadSuite(ValueError):
-    """The tests of a row cannot be used; the text names the field and what it may be, on one line."""
+    """Tests that cannot be used; the text, of one line, names the field and its valid values."""
 
     def __init__(self, message: str) -> None:
         super().__init__("\\n".join(message.splitlines()))
 
 
 def require(fits: bool, field: str, expected: str, value: object) -> None:
-    """Raise `BadSuite` unless a field's value fits."""
+    """Raise `BadSuite` if `fits` is false, with the field, the expected value and the actual value."""
     if not fits:
         raise BadSuite(f"{field} must be {expected}, got {shown(value)}")
 
@@ -61,13 +62,13 @@ def require_switch(value: object, field: str) -> None:
 
 
 def require_tolerance(value: object, field: str) -> None:
-    """Raise `BadSuite` unless a value can be a tolerance."""
+    """Raise `BadSuite` unless a value is a number that can be a tolerance."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     require(is_number and 0 <= value <= 1e9, field, "a number from 0 to 1000000000", value)  # type: ignore[operator]
 
 
 def require_files(value: object, field: str) -> None:
-    """Raise `BadSuite` unless a value holds the texts of files by their names."""
+    """Raise `BadSuite` unless a value maps file names to texts."""
     fits = isinstance(value, Mapping) and len(value) <= MAX_FILES
     require(fits, field, f"an object of at most {MAX_FILES} files", value)
     for name, text in value.items():  # type: ignore[attr-defined]
@@ -80,9 +81,9 @@ def require_files(value: object, field: str) -> None:
 def checker_options(
     spec: object, field: str, presets: Mapping[str, Mapping[str, Json]], default: str
 ) -> tuple[str, dict[str, Json]]:
-    """Return the type and the options of a checker, which is a type's name or an object with a `type`.
+    """Return the type and the options of a checker, given as the name of a type or as an object.
 
-    presets: the options that each type stands for. default: the type of an object that names none.
+    presets: options that each type implies. default: the type of an object without `type`.
     """
     options: dict[str, Json] = {"type": spec} if isinstance(spec, str) else {}
     options |= spec if isinstance(spec, Mapping) else {}
@@ -93,7 +94,7 @@ def checker_options(
 
 
 def shown(value: object) -> str:
-    """Return the beginning of a value, on one line. It may be as large as its author likes."""
+    """Return a short text of one line for a value of any size."""
     if isinstance(value, str | bytes):
         return repr(value[:SHOWN_VALUE_CHARS])[:SHOWN_VALUE_CHARS]
     if isinstance(value, list | tuple | dict | set | frozenset):
@@ -104,7 +105,7 @@ def shown(value: object) -> str:
 
 
 Failure = tuple[Reason, str]
-"""A reason, and one line that says why."""
+"""The reason of a verdict, and a line of explanation."""
 
 LIMIT_FAILURES: Mapping[ProgramEnd, Failure] = {
     ProgramEnd.CPU_LIMIT: (Reason.TIMEOUT, "it used more CPU time than the limit"),
@@ -112,6 +113,7 @@ LIMIT_FAILURES: Mapping[ProgramEnd, Failure] = {
     ProgramEnd.MEMORY_LIMIT: (Reason.LIMIT, "it used more memory, processes or threads than the limit"),
     ProgramEnd.OUTPUT_LIMIT: (Reason.LIMIT, "it wrote more than the limit"),
 }
+"""The failure for each limit that can end a program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,27 +122,27 @@ class CaseResult:
 
     passed: bool
     reason: Reason = Reason.MATCH
-    """`match` where it passed, else why it did not."""
+    """`match` if the case passed, else the reason of its failure."""
     weight: float = 1.0
     shown: Mapping[str, str] = field(default_factory=dict)
-    """The details that evidence shows of the case."""
+    """Details of the case for the evidence."""
     share: float = 0.0
-    """The part of its weight that a case is worth which did not pass: a checker may give points."""
+    """The share of the weight that a failed case earns, since a checker may give points."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """The opinion of a checker on an output."""
+    """The judgement of a checker on an output."""
 
     share: float
-    """1 where the output is accepted, 0 where it is refused, and in between for points."""
+    """1 if the output is accepted, 0 if it is refused, in between if it gets points."""
     why: str | None = None
-    """One line on what is wrong, if it is not accepted."""
+    """A line on the mistake, or None if the output is accepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """Stands in the results for a call that raised."""
+    """The outcome of a call that raised an exception."""
 
     type: str = "Exception"
     message: str = ""
@@ -151,20 +153,20 @@ class Judged:
     """The results of a suite."""
 
     cases: Sequence[CaseResult]
-    """The cases that were run, in order."""
+    """The results of the cases that ran, in order."""
     total: int
-    """The number of cases in the whole suite, run or not."""
+    """The number of cases in the suite, including those that did not run."""
     total_weight: float
     isolation: str = SEPARATE_PROCESSES
     method: str = "stdio"
-    """How the suite was judged: stdio, calls, lowered (assertions that became calls), two_processes, one_process or
+    """The way the suite was run: stdio, calls, lowered (assertions that became calls), two_processes, one_process or
     inserted."""
     weakness: str | None = None
-    """How a program that is made for it could change its own verdict, or None if tests and solution were apart."""
+    """A way in which a hostile program could change its verdict, or None if tests and solution were separate."""
 
 
 class CannotJudge(Exception):
-    """No verdict on the program follows: the suite or the checker is at fault."""
+    """Raised if the suite or the checker is at fault, so that there is no verdict on the program."""
 
     def __init__(self, message: str, reason: Reason = Reason.VERIFIER_ERROR) -> None:
         super().__init__(message)
@@ -180,21 +182,21 @@ def passed_case(weight: float = 1.0) -> CaseResult:
 
 
 def failed_case(weight: float, reason: Reason = Reason.MISMATCH, /, **shown: object) -> CaseResult:
-    """Return the result of a case that failed. shown: what evidence says of it; what is None is left out."""
+    """Return the result of a case that failed. shown: details for the evidence; None is left out."""
     if isinstance(error := shown.get("error"), str):
         shown["error"] = without_addresses(error)
     return CaseResult(False, reason, weight, {name: cut(value) for name, value in shown.items() if value is not None})
 
 
 def judged_case(weight: float, opinion: Opinion, shown: Mapping[str, str | None]) -> CaseResult:
-    """Return the result of a case that a checker or an interactor has judged."""
+    """Return the result of a case from the opinion of a checker or an interactor."""
     if opinion.share == 1.0:
         return passed_case(weight)
     return replace(failed_case(weight, error=opinion.why, **shown), share=opinion.share)
 
 
 def failed_end(execution: Execution) -> Failure | None:
-    """Return why a program did not end as it should, or None if it did."""
+    """Return the failure of a program that did not end with exit status 0, or None if it did."""
     if execution.end in LIMIT_FAILURES:
         return LIMIT_FAILURES[execution.end]
     if execution.end is ProgramEnd.EXITED and execution.status == 0:
@@ -221,18 +223,18 @@ def verdict_of(judged: Judged, reward: str, evidence: Mapping[str, Json], extrac
         return Verdict(0.0, reason, extracted, evidence)
     points = sum(case.weight * (1.0 if case.passed else case.share) for case in judged.cases)
     rate = points / judged.total_weight if judged.total_weight else 0.0
-    # Rounding must not turn "nearly all" into "all".
+    # A program that failed a case must not get 1 by rounding.
     score = min(rate, 1.0 - 1e-9) if len(passed) < judged.total else 1.0
     return Verdict(score, Reason.PARTIAL if score > 0 else reason, extracted, evidence)
 
 
 def without_addresses(text: str) -> str:
-    """Return `<Node object>` for `<Node object at 0x7f3a5c2d1e50>`: addresses differ from process to process."""
+    """Return the text without addresses, which differ in each process: `<Node at 0x7f3a5c2d1e50>` -> `<Node>`."""
     return _ADDRESS.sub("", text)
 
 
 def cut(value: object) -> str:
-    """Return the beginning of a value as text that every writer takes: lone surrogates are written out."""
+    """Return the beginning of a value as text; lone surrogates are escaped, so that it can be written as UTF-8."""
     text = value if isinstance(value, str) else repr(value)
     if not text.isascii():
         text = text.encode("utf-8", "backslashreplace").decode()

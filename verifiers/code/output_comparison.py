@@ -1,32 +1,34 @@
-"""Decides whether what a program printed is what was expected.
+"""Compares the output of a program with the expected output.
 
     checker_of("tokens")("1 2\\n3\\n", "1 2 3")                  None: accepted
     checker_of("tokens")("1 2 3", "1 2 4")                      token 3: expected '3', got '4'
     checker_of("tokens")("0.5", "0.50000001")                   None
     checker_of({"type": "tokens", "unordered": "lines"})("a b\\nc", "c\\na b")   None
 
-    tokens           What stands between white space is compared in order. A token expected with a decimal point or an
-                     exponent is a number and compared within `abs_tol` (1e-6, of a small number less: 0.0 is not
-                     0.00000050) and `rel_tol` (1e-9: what printing a float costs); every other token, integers of any
-                     length among them, has to be the same text, except for a plus sign, the sign of zero and `.000`.
-    floats           As `tokens`, and where either side has a decimal point both are numbers: 3 and 3.0 are equal.
-    lines            Lines are compared; blanks at the ends of lines and blank lines at the end do not count.
-    exact            The text has to be the same, except for `\\r\\n` and one newline at the end.
-    case_insensitive, unordered_lines, unordered_tokens    These stand for options of `tokens`.
+The types of checkers:
 
-Options of `tokens` and `floats`: `abs_tol`, `rel_tol`, `case_sensitive` (true), `unordered`: `lines` (in any order),
-`tokens` (all of them in any order) or `tokens_in_line` (within each line). Of `lines`: `case_sensitive`. A checker that
-is a program (`suite_program.py`) is only validated here.
+    tokens           Compares texts between white space, in order. If the expected token has a decimal point or an
+                     exponent, it is compared as a number, within `abs_tol` (1e-6; less for small numbers, so that
+                     0.00000050 is not 0.0) and `rel_tol` (1e-9, the error of printing a float). Other tokens,
+                     such as integers, must be the same text, apart from a plus sign, the sign of zero and `.000`.
+    floats           Like `tokens`, but a decimal point on either side makes both numbers: 3 and 3.0 are equal.
+    lines            Compares lines, without blanks at their ends and without blank lines at the end of the output.
+    exact            The same text, apart from `\\r\\n` and one newline at the end.
+    case_insensitive, unordered_lines, unordered_tokens    Short names for `tokens` with one option.
 
-Leading zeros count: 0101 may be a code and not a number. Not covered: unordered output with numbers so close to each
-other that rounding changes their order. Numbers are those that programs print:
+Options of `tokens` and `floats`: `abs_tol`, `rel_tol`, `case_sensitive` (default true), and `unordered`: `lines` (lines
+in any order), `tokens` (all tokens in any order) or `tokens_in_line` (the tokens of each line in any order). `lines`
+has the option `case_sensitive`. A checker that is a program (`suite_program.py`) is only validated here.
+
+Leading zeros count, since 0101 may be a code. Not covered: unordered output with numbers so close to each other that
+rounding changes their order. Examples of numbers:
 
     same_number("0.5", ".5000001", Tolerance(1e-6, 1e-6))     True
     same_number("5", "5.1", Tolerance(1, 1))                  False: an integer was expected
-    same_integer("5", "5.000")                                True: exactly the same
+    same_integer("5", "5.000")                                True
     same_integer("-0", "0"), same_integer("+7", "7")          True
 
-Digits are those of ASCII. `inf`, `nan` and what overflows a float (`1e400`) are texts.
+Only ASCII digits count. `inf`, `nan` and numbers that overflow a float (`1e400`) are compared as texts.
 """
 
 from __future__ import annotations
@@ -44,21 +46,22 @@ from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
 from truegold.verifiers.sandbox.languages import language_name
 
 Checker = Callable[[str, str], str | None]
-"""(expected, got) -> None if accepted, else one line that says why not."""
+"""Compares the expected and the actual output: returns None if they agree, else a line on the difference."""
 
 MAX_REASON_CHARS, MAX_TOKEN_SHOWN = 200, 60
-"""Characters of a reason, and of a token in it. Stops a verdict from carrying the program's output."""
+"""Characters of the line on a difference, and of a token in it."""
 
 MAX_CHECKER_CHARS = 2**20
 UNORDERED = ("lines", "tokens", "tokens_in_line")
+"""Values of the option `unordered`."""
 
 ABSOLUTE_TOLERANCE, RELATIVE_TOLERANCE, _SMALL_SHARE = 1e-6, 1e-9, 1e-3
-"""Tolerances if neither the tests nor the problem's text widen them. A relative error is allowed as far as printing
-goes: with 1e-6, 1234568.89 would pass for 1234567.89. An absolute error may be a part of a small number: with 1e-6,
-0.0000005 would pass for 0.0."""
+"""Default tolerances, which the tests or the problem's text may widen. The relative one covers only the error of
+printing: with 1e-6, 1234568.89 would pass for 1234567.89. The absolute one is at most `_SMALL_SHARE` of the expected
+number: with 1e-6, 0.0000005 would pass for 0.0."""
 
 _NOISE, _NOISE_OF_ZERO = 1e-12, 1e-9
-"""The rounding error of a sum whose terms cancel."""
+"""The smallest absolute tolerance, for other numbers and for 0: the rounding error of a sum whose terms cancel."""
 
 _PRESETS: Mapping[str, Mapping[str, Json]] = {
     **{kind: {} for kind in ("tokens", "floats", "lines", "exact", "program")},
@@ -66,6 +69,7 @@ _PRESETS: Mapping[str, Mapping[str, Json]] = {
     "unordered_lines": {"unordered": "lines"},
     "unordered_tokens": {"unordered": "tokens"},
 }
+"""The options that each type of checker implies."""
 _TOKEN_OPTIONS = frozenset({"abs_tol", "rel_tol", "case_sensitive", "unordered"})
 _OPTIONS: Mapping[str, frozenset[str]] = {
     "lines": frozenset({"case_sensitive"}),
@@ -75,10 +79,10 @@ _OPTIONS: Mapping[str, frozenset[str]] = {
 
 
 def checker_of(spec: str | Mapping[str, Json]) -> Checker:
-    """Return the checker that a text or an object names. Raises `BadSuite` if it is unknown, or a program."""
+    """Return the checker for a type or an object. Raises `BadSuite` for an invalid one, and for a program."""
     kind, options = read_spec(spec, "checker")
     if kind == "program":
-        raise BadSuite("checker is a program, which has to be run")
+        raise BadSuite("checker is a program, but the name or the options of a built-in checker are needed here")
     if kind == "exact":
         return _compare_text
     case_sensitive = options.get("case_sensitive", True)
@@ -90,7 +94,10 @@ def checker_of(spec: str | Mapping[str, Json]) -> Checker:
 
 
 def with_allowed_error(spec: str | Mapping[str, Json], error: float, is_relative: bool) -> str | Mapping[str, Json]:
-    """Return a checker with the error that a problem's text allows, unless it names one or does not compare tokens."""
+    """Return a checker of tokens with the error that a problem's text allows.
+
+    A checker with a tolerance of its own, or one that does not compare tokens, is returned unchanged.
+    """
     kind, options = read_spec(spec, "checker")
     if kind not in ("tokens", "floats") or "abs_tol" in options or "rel_tol" in options:
         return spec
@@ -98,7 +105,7 @@ def with_allowed_error(spec: str | Mapping[str, Json], error: float, is_relative
 
 
 def tolerance_options(error: float, is_relative: bool) -> dict[str, float]:
-    """Return the options of `tokens` and `floats` for an allowed error, as far as they allow more than the defaults."""
+    """Return the options `abs_tol` and `rel_tol` for an allowed error, if they are wider than the defaults."""
     options = {"abs_tol": error} if error >= ABSOLUTE_TOLERANCE else {}
     if is_relative and error > RELATIVE_TOLERANCE:
         options["rel_tol"] = error
@@ -106,8 +113,7 @@ def tolerance_options(error: float, is_relative: bool) -> dict[str, float]:
 
 
 def read_spec(spec: object, field: str) -> tuple[str, dict[str, Json]]:
-    """Return the type and the options of a checker, which messages call `field`. Raises `BadSuite` if it is not a
-    checker."""
+    """Return the type and the options of a checker. Raises `BadSuite` for an invalid one. field: its name in errors."""
     kind, options = outcomes.checker_options(spec, field, _PRESETS, "tokens")
     known = _OPTIONS.get(kind, _TOKEN_OPTIONS)
     for key, value in options.items():
@@ -143,7 +149,7 @@ def _check_option(key: str, value: Json, field: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _TokenChecker:
-    """Compares tokens."""
+    """Compares tokens, in order or not."""
 
     tolerance: Tolerance
     case_sensitive: bool
@@ -158,7 +164,7 @@ class _TokenChecker:
         if self.unordered is None:
             difference = first_difference(tokens(expected), tokens(got), self._same_token)
             return None if difference is None else _describe_difference("token", *difference)
-        # Output is cut into no more pieces than are expected: megabytes of it are not taken apart in vain.
+        # Output is split into at most one piece more than expected, since it may have megabytes.
         if self.unordered == "tokens":
             expected_tokens = expected.split()
             return self._compare_units("token", expected_tokens, got.split(None, len(expected_tokens)))
@@ -168,7 +174,7 @@ class _TokenChecker:
         return self._compare_units("line", expected_lines, [line.split(None, max_tokens) for line in got_lines])
 
     def _compare_units(self, unit: str, expected: list[Json], got: list[Json]) -> str | None:
-        """Compare tokens, or lines of tokens, as far as their order does not count."""
+        """Compare tokens, or lines of tokens, after sorting the units whose order does not count."""
         if len(got) != len(expected):
             return f"expected {len(expected)} {unit}s, got {'more' if len(got) > len(expected) else len(got)}"
         in_line = self.unordered == "tokens_in_line"
@@ -190,7 +196,7 @@ class _TokenChecker:
 
 
 def _sort_key(token: str) -> tuple[int, float, str]:
-    """Sort numbers by their value, before texts."""
+    """Return a key that sorts numbers by value, before texts."""
     return (0, float(token), token) if NUMBER_PATTERN.fullmatch(token) else (1, 0.0, token)
 
 
@@ -223,14 +229,14 @@ def _shown_unit(unit: str | list[str] | None) -> str:
 
 
 CHUNK_CHARS = 2**20
-"""Characters that are taken apart at a time. Stops outputs of megabytes from becoming lists many times their size."""
+"""Characters that are split at a time, since lists of tokens take many times the memory of the text."""
 
 _SPACE = re.compile(r"\s")
 _NO_SPACE = re.compile(r"\S")
 
 
 def tokens(text: str) -> Iterator[list[str]]:
-    """Yield the words between white space, a chunk at a time."""
+    """Yield the words of a text in chunks."""
     start = 0
     while start < len(text):
         space = _SPACE.search(text, start + CHUNK_CHARS)
@@ -240,7 +246,7 @@ def tokens(text: str) -> Iterator[list[str]]:
 
 
 def lines(text: str) -> Iterator[list[str]]:
-    """Yield lines, a chunk at a time, without the blanks at their ends and the blank lines at the end of the text."""
+    """Yield the lines of a text in chunks, without blanks at their ends and without blank lines at the end."""
     end, start = len(text.rstrip()), 0
     while start < end:
         newline = text.find("\n", start + CHUNK_CHARS, end)
@@ -250,9 +256,9 @@ def lines(text: str) -> Iterator[list[str]]:
 
 
 def nonblank_lines(text: str) -> Iterator[str]:
-    """Yield the lines that hold more than white space."""
+    """Yield the lines that are not blank."""
     start = 0
-    # The search goes from one character to the next, so that a million blank lines cost nothing.
+    # Searching for the next character skips a million blank lines at once.
     while (character := _NO_SPACE.search(text, start)) is not None:
         begin = text.rfind("\n", start, character.start()) + 1 or start
         newline = text.find("\n", character.start())
@@ -263,7 +269,10 @@ def nonblank_lines(text: str) -> Iterator[str]:
 def first_difference(
     expected: Iterator[list[str]], got: Iterator[list[str]], are_equal: Callable[[str, str], bool]
 ) -> tuple[int, str | None, str | None] | None:
-    """Return the index of the first units that differ, and both (None for a side that has ended); None for none."""
+    """Return the index of the first difference and both units there, or None if there is no difference.
+
+    A unit is None if that side has ended.
+    """
     pairs = zip_longest(chain.from_iterable(expected), chain.from_iterable(got))
     for index, (expected_unit, got_unit) in enumerate(pairs):
         if expected_unit != got_unit and (None in (expected_unit, got_unit) or not are_equal(expected_unit, got_unit)):
@@ -272,27 +281,29 @@ def first_difference(
 
 
 MAX_NUMBER_CHARS = 1_000
-"""A longer number is a text. Stops decimals of megabytes being converted."""
+"""The longest token that is read as a number."""
 
 _BOUNDED = rf"(?=.{{1,{MAX_NUMBER_CHARS}}}\Z)"
 NUMBER_PATTERN = re.compile(_BOUNDED + r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?")
+"""A decimal number."""
 _WHOLE_DECIMAL = re.compile(_BOUNDED + r"[+-]?[0-9]+\.0+")
+"""An integer written with decimals: `5.000`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far two numbers may be apart."""
+    """The allowed difference of two numbers."""
 
     absolute: float | None
-    """None for what numbers of their size may differ by."""
+    """The absolute tolerance; None: it depends on the size of the expected number (`absolute_error`)."""
     relative: float
     everywhere: bool = False
-    """Whether numbers are compared as such wherever either is written with a decimal point or an exponent; otherwise
-    only where the expected one is."""
+    """Whether a decimal point or an exponent on either side makes both tokens numbers; otherwise only one in the
+    expected token does."""
 
 
 def same_number(expected: str, got: str, tolerance: Tolerance) -> bool:
-    """Return whether two texts are numbers that are compared as such, and close enough."""
+    """Return whether two tokens are numbers that agree within the tolerance."""
     is_compared = _is_float(expected) or (tolerance.everywhere and _is_float(got))
     if not is_compared or not (NUMBER_PATTERN.fullmatch(expected) and NUMBER_PATTERN.fullmatch(got)):
         return False
@@ -308,12 +319,12 @@ def same_number(expected: str, got: str, tolerance: Tolerance) -> bool:
 
 
 def absolute_error(expected: float) -> float:
-    """Return how far a number may be from the expected one, if neither tests nor problem say it."""
+    """Return the default absolute tolerance for an expected number."""
     return min(ABSOLUTE_TOLERANCE, max(_SMALL_SHARE * abs(expected), _NOISE if expected else _NOISE_OF_ZERO))
 
 
 def same_integer(expected: str, got: str) -> bool:
-    """Return whether two integers differ at most in a plus sign, the sign of zero, or zeros after a decimal point."""
+    """Return whether two integers are equal apart from a plus sign, the sign of zero, or zeros after a point."""
     if _WHOLE_DECIMAL.fullmatch(got) and expected.lstrip("+-").isdecimal():
         got = got.partition(".")[0]
         if expected == got:

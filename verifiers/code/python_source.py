@@ -1,4 +1,4 @@
-"""Reads Python source from responses: repairs it so that it parses, and finds the names that it defines and needs.
+"""Parses Python source from responses, repairs it if needed, and finds the names that it defines and needs.
 
     parse("def f(): pass")               ast.Module
     parse("def f(")                      None
@@ -7,10 +7,10 @@
     read_source("def f(x):\\n    return g(x)")        defines {"f"}, needs {"g"}
 
 A source that does not parse is repaired: common indentation, margins (prompts of a session, line numbers, marks of a
-diff) and commands of notebooks are removed, and HTML entities and the spaces and quotes of word processors become plain
+diff) and commands of notebooks are removed. HTML entities, and the spaces and quotes of word processors, become plain
 characters. If no repair helps, the source stays unchanged.
 
-The stub of a completion-style task has imports, helpers, and a function without its body:
+A completion-style task has a stub: imports, helpers, and a function without its body:
 
     stub = "import math\\n\\ndef area(r):\\n    \\"\\"\\"The area of a circle.\\"\\"\\"\\n"
     stub_names(stub, "area")                            "import math"
@@ -35,31 +35,30 @@ from functools import cached_property, lru_cache
 from truegold.verifiers.sandbox.inside.test_code.library_functions import defined_names, loaded_names
 
 MAX_PROGRAM_CHARS = 100_000
-"""A longer source is not repaired, and its definitions are found line by line. Stops responses that take seconds to
-read."""
+"""The longest source in a response that is parsed and repaired; in longer ones definitions are found line by line."""
 
 MAX_SOURCE_CHARS = 400_000
-"""A longer source is not parsed. Stops syntax trees of gigabytes."""
+"""The longest source that `parse` reads, since syntax trees take much memory."""
 
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError, SystemError)
-"""Errors that the parser raises. SystemError is CPython's own mistake over deeply nested sources (3.11, 3.12)."""
+"""Errors that the parser raises. SystemError is a bug of CPython 3.11 and 3.12 with deeply nested sources."""
 
 CACHED_STUBS = 1_024
 _BUILTINS = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__"}
 _DEFINITION = re.compile(r"^(?:async[ \t]+def|def|class)[ \t]+([^\W\d]\w{0,200})", re.MULTILINE)
-"""The name that a definition at the level of the module gives, where the source does not parse."""
+"""A top-level definition and its name, for sources that do not parse."""
 
 _PROMPT = re.compile(r"[ \t]*(?:>>>|In ?\[\d+\]:|\.\.\.:?)(?: |$)")
 """The prompts of an interactive session: `>>> x = 1`, `... `, `In [1]: x = 1`, `   ...: `."""
 
 _LINE_NUMBER = re.compile(r"[ \t]*[L\[]?(\d{1,5})(?:[ \t]*[|:.)│→\]]|(?=[ \t]|$))")
-"""The number of a line: `12 | x`, `12: x`, `12  x`, `L12: x`, `[12] x`."""
+"""A line number at the start of a line: `12 | x`, `12: x`, `12  x`, `L12: x`, `[12] x`."""
 
 _PATCH_LINE = re.compile(r"^(?:diff --git |index [0-9a-f]+\.\.|(?:new|deleted) file mode |\*\*\* ).*\n", re.MULTILINE)
-"""A line of a patch that does not belong to its file."""
+"""A header line of a patch."""
 
 _CONFLICT = re.compile(r"^<{7}.*\n(?:(?!={7}$|<{7}).*\n)*={7}\n((?:(?![<>]{7}).*\n)*)>{7}.*$", re.MULTILINE)
-"""Two versions, as `git merge` and `SEARCH ... REPLACE` write them. The second one is used."""
+"""A conflict of two versions, as `git merge` and `SEARCH ... REPLACE` write it. The second version is used."""
 
 _COMMAND = re.compile(
     r"^(?:!|%%?[a-z]|\$ |(?:pip3?|conda) install |(?:In|Out) ?\[[\d ]*\]:)[^\n]*$", re.MULTILINE | re.ASCII
@@ -68,16 +67,16 @@ _COMMAND = re.compile(
 
 _READS_STDIN = re.compile(r"\binput\s*\(|\bstdin\b|\bopen\s*\(\s*0\b|\bos\.read\s*\(\s*0\b|\bfileinput\b")
 _MAY_WARN = re.compile(r"\\|[0-9.](?=[aefino])(?:and|else|for|if|in|is|not|or)\b")
-"""Escapes, and numbers with a keyword right after them."""
+"""Source that the compiler may warn of: escapes, and numbers that touch a keyword (`1if`)."""
 
 _QUIET = threading.Lock()
-"""Held by the thread that has set the filters of warnings."""
+"""Held by the thread that has changed the warning filters, which belong to the whole process."""
 
 _KEPT = (
     *(ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign),
     *(ast.If, ast.Try),
 )
-"""Statements of a stub that a response may need, and compound statements that may contain them: `try: import numpy`."""
+"""Statements of a stub that a response may need. `if` and `try` may contain them: `try: import numpy`."""
 
 _OF_WORD_PROCESSORS = str.maketrans(
     {
@@ -87,59 +86,59 @@ _OF_WORD_PROCESSORS = str.maketrans(
         **dict.fromkeys([0x201C, 0x201D, 0x201E, 0x201F, 0xFF02], '"'),
     }
 )
-"""Plain spaces and quotes for those of word processors. Characters without width are removed."""
+"""Replaces the spaces and quotes of word processors by plain ones, and removes characters without width."""
 
 
 @dataclass(frozen=True)
 class PythonSource:
-    """A piece of Python."""
+    """A piece of Python source with its syntax tree."""
 
     text: str
     tree: ast.Module | None
-    """None if the text does not parse; its definitions are then found line by line."""
+    """The syntax tree, or None if the text does not parse; definitions are then found line by line."""
 
     @cached_property
     def defines(self) -> frozenset[str]:
-        """Top-level names, and `Class.method`."""
+        """The names that top-level statements bind, and `Class.method` for methods."""
         if self.tree is None:
             return frozenset(_DEFINITION.findall(self.text))
         return frozenset(top_level(self.tree))
 
     @cached_property
     def needs(self) -> frozenset[str]:
-        """Names that are used and bound nowhere in the source."""
+        """The names that the source uses but never binds."""
         if self.tree is None:
             return frozenset()
         return frozenset(loaded_names(self.tree) - set(defined_names(self.tree)) - _BUILTINS)
 
     @cached_property
     def is_code(self) -> bool:
-        """Whether it does anything: the output `5` and the word `YES` are Python too."""
+        """Whether the source is more than an expression: an output such as `5` or `YES` is valid Python too."""
         if self.tree is None:
             return bool(self.defines)
         return any(not isinstance(each, ast.Expr) or isinstance(each.value, ast.Call) for each in self.tree.body)
 
     @property
     def reads_stdin(self) -> bool:
-        """Whether it looks as if it read its input."""
+        """Whether the source seems to read its input."""
         return _READS_STDIN.search(self.text) is not None
 
     @cached_property
     def is_body(self) -> bool:
-        """Whether it can only be the inside of a function."""
+        """Whether the source can only be the body of a function."""
         if self.text[:1] in (" ", "\t"):
             return True
         return self.tree is not None and any(isinstance(each, ast.Return) for each in nodes_in_scope(self.tree.body))
 
     def binding(self, name: str) -> tuple[int, int] | None:
-        """Return the first and the last line of the last top-level statement that binds a name."""
+        """Return the first and last line of the last top-level statement that binds a name, or None."""
         if self.tree is None or name not in self.defines:
             return None
         return next((lines_of(each) for each in reversed(self.tree.body) if name in bound_by(each)), None)
 
 
 def read_source(text: str) -> PythonSource:
-    """Parse a text, repaired where it does not parse and that helps."""
+    """Return a text as Python source, repaired if only that makes it parse."""
     text = text.strip("\n")
     if len(text) > MAX_PROGRAM_CHARS:
         return PythonSource(text, None)
@@ -153,7 +152,7 @@ def read_source(text: str) -> PythonSource:
 
 
 def _repairs(text: str) -> Iterator[str]:
-    """Yield repaired texts, each with one more repair."""
+    """Yield the text with one repair, then with two, and so on."""
     for repair in (
         textwrap.dedent,
         lambda source: _CONFLICT.sub(r"\1", source),
@@ -171,7 +170,7 @@ def _repairs(text: str) -> Iterator[str]:
 
 
 def _without_margin(text: str) -> str:
-    """Return the text after prompts, or after numbers or marks at the start of all lines."""
+    """Return the text without the prompts, line numbers or diff marks before its lines."""
     lines = text.strip("\n").split("\n")
     if (first := _PROMPT.match(lines[0])) and lines[0][first.end() :].strip() and "..." not in first[0]:
         return "\n".join(line[prompt.end() :] for line in lines if (prompt := _PROMPT.match(line)))
@@ -185,10 +184,10 @@ def _without_margin(text: str) -> str:
 
 @lru_cache(maxsize=CACHED_STUBS)
 def stub_names(stub: str, entry_point: str) -> str:
-    """Return the stub without the entry point: imports and helpers that a response may need."""
+    """Return the stub without the entry point: the imports and helpers that a response may need."""
     name = entry_point.partition(".")[0].removesuffix("()")
     lines = stub.split("\n")
-    # Where need be, its last function gets a body.
+    # A stub that ends with the head of a function needs a body to parse.
     tree = parse(stub) or parse(f"{stub.rstrip()}\n{_indent_of_body(stub)}pass\n")
     if tree is None:
         definition = re.compile(rf"(?:async[ \t]+def|def|class)[ \t]+{re.escape(name)}\b|@")
@@ -200,7 +199,7 @@ def stub_names(stub: str, entry_point: str) -> str:
 
 
 def continue_stub(stub: str, body: str, entry_point: str) -> str | None:
-    """Return the stub with `body` after it, or None if the two are not a function with a body."""
+    """Return the stub continued by `body`, or None if together they do not define the entry point."""
     if len(body) > MAX_PROGRAM_CHARS:
         return None
     lines = stub.rstrip().count("\n") + 1
@@ -208,21 +207,21 @@ def continue_stub(stub: str, body: str, entry_point: str) -> str | None:
 
 
 def _continuations(stub: str, body: str) -> Iterator[str]:
-    """Yield the stub with the body after it: unchanged, indented like the stub, and cut at the function's end."""
+    """Yield the stub with the body unchanged, with the body indented, and with the body cut at the function's end."""
     joint = "" if stub.endswith("\n") or not stub.rpartition("\n")[2].strip() else "\n"
     yield f"{stub}{joint}{body}"
-    if joint:  # The prompt ended within a line.
+    if joint:  # The stub ends within a line.
         yield stub + body
     lines = body.strip("\n").split("\n")
     indent = _indent_of_body(stub)
     stub = stub.rstrip() + "\n"
     if lines[0][:1] not in (" ", "\t"):
-        # The first line's indentation is often lost: as the last token of the prompt, or by stripping the response.
+        # The indentation of the first line is often lost, when the response is stripped or the prompt includes it.
         yield stub + "\n".join(f"{indent}{line}" if line.strip() else line for line in lines)
         yield f"{stub}{indent}{body.strip()}"
     elif not lines[0].startswith(indent):
         yield stub + textwrap.indent(textwrap.dedent("\n".join(lines)), indent)
-    # A base model goes on after the function.
+    # A base model often continues with other text after the function.
     outside = (index for index, line in enumerate(lines) if index and line.strip() and line[:1] not in (" ", "\t"))
     end = next(outside, None)
     if end is not None:
@@ -231,7 +230,7 @@ def _continuations(stub: str, body: str) -> Iterator[str]:
 
 
 def _has_body(tree: ast.Module | None, entry_point: str, stub_lines: int) -> bool:
-    """Return whether the entry point's function has a statement after the stub's lines."""
+    """Return whether the function of the entry point has a statement after the stub's lines."""
     if tree is None or any(isinstance(node, ast.Return) for node in nodes_in_scope(tree.body)):
         return False
     body: list[ast.stmt] = tree.body
@@ -248,7 +247,7 @@ def _has_body(tree: ast.Module | None, entry_point: str, stub_lines: int) -> boo
 
 
 def _indent_of_body(stub: str) -> str:
-    """Return the indentation of the last function's body, by its docstring if it has one."""
+    """Return the indentation of the body of the last function, from its docstring if it has one."""
     lines = [line for line in stub.split("\n") if line.strip()]
     start = max((i for i, line in enumerate(lines) if line.lstrip().startswith(("def ", "async def "))), default=None)
     if start is None:
@@ -273,7 +272,7 @@ def parse(source: str) -> ast.Module | None:
 
 
 def error_line(source: str) -> int | None:
-    """Return the line, from 1, that does not parse, or None if there is none or it is unknown."""
+    """Return the number of the line with the syntax error, or None if there is no error or its line is unknown."""
     try:
         _tree(source)
     except SyntaxError as error:
@@ -288,16 +287,15 @@ def _tree(source: str) -> ast.Module:
         raise ValueError("too long")
     if _MAY_WARN.search(source) is None:
         return ast.parse(source)
-    # Odd escapes and numbers make the compiler warn, and a user who turned warnings into errors would get other
-    # verdicts. The filters belong to the whole process, so one thread sets them at a time, and only where a warning may
-    # come.
+    # The compiler warns of odd escapes and numbers. If a user has turned warnings into errors, they would change
+    # verdicts. The filters belong to the whole process, so that one thread at a time changes them.
     with _QUIET, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(source)
 
 
 def top_level(tree: ast.Module) -> set[str]:
-    """Return the names that a module's top-level statements bind, and `Class.method` for the methods of its classes."""
+    """Return the names that top-level statements bind, and `Class.method` for methods."""
     return {name for statement in tree.body for name in bound_by(statement)}
 
 
@@ -317,7 +315,7 @@ def bound_by(statement: ast.stmt) -> Iterator[str]:
 
 
 def nodes_in_scope(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """Yield the nodes of `body` in its own scope, including functions and classes, but not their contents."""
+    """Yield the nodes in the scope of `body`: with functions and classes, but without the nodes inside them."""
     pending = list(body)
     while pending:
         node = pending.pop()
@@ -327,7 +325,7 @@ def nodes_in_scope(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def lines_of(statement: ast.stmt) -> tuple[int, int]:
-    """Return the first and the last line of a statement, counted from 1, with its decorators."""
+    """Return the numbers of the first and last line of a statement, including its decorators."""
     decorators = getattr(statement, "decorator_list", ())
     first = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
     return first, statement.end_lineno or statement.lineno

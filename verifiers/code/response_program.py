@@ -1,4 +1,4 @@
-"""Finds the program in a response. It takes one program, without looking at which one passes the tests.
+"""Finds the program in a response: exactly one, chosen without running any tests.
 
     Here is my solution:
     ```python                    Extracted("def add(a, b):\\n    return a + b", "fence")
@@ -10,34 +10,34 @@
     print(add(1, 2))
     ```
 
-The program is searched after the thinking, within `<answer>` if it has code, and before a token or mark that ends the
-answer (`<|im_end|>`, `[DONE]`). The forms are tried in this order:
+The program is searched after the thinking, inside `<answer>` if that has code, and before a token or mark that ends the
+answer (`<|im_end|>`, `[DONE]`). The forms of programs are tried in this order:
 
-    fence        the last block of the language that defines the entry point. Without an entry point: the last block
-                 that reads stdin, else the last that defines something, else the last. Blocks without a
-                 language count if they are code
-    joined       this block, after statements of other blocks that define names it lacks
-    body         the inside of a function, which continues the stub
+    fence        the last fenced block in the language that defines the entry point. Without an entry point: the last
+                 block that reads stdin, else the last one that defines something, else the last one. Blocks
+                 without a language count if they are code
+    joined       such a block, with statements from other blocks that define its missing names
+    body         the body of a function, which continues the stub
     wrapper      [PYTHON]...[/PYTHON], [BEGIN]...[DONE], <code>...</code>
     inline       ```...``` or `...` within a line
-    whole        a response that is code as a whole
-    part         code on separate lines, between prose or after tags; the last one of several versions
-    begun        the rest of a definition, if the prompt ends with its beginning, `def f(`
-    data         a notebook, or a JSON object whose `code`, `solution` or `program` is a program
+    whole        a response that is nothing but code
+    part         code on separate lines between prose, or after tags; of several versions the last one
+    begun        the rest of a definition whose beginning, `def f(`, ends the prompt
+    data         a notebook, or a JSON object with a program under `code`, `solution` or `program`
 
-If the response was cut off, the last block is used without an unfinished statement at its end. Python that does not
-parse is repaired if this is safe (`python_source`). Other code in the block stays.
+If the response was cut off, an unfinished statement at the end of the last block is removed. Python that does not parse
+is repaired if this is safe (`python_source`).
 
-Not covered: methods without their class; programs given as several files, or as a diff of a program that is not shown.
-
-Fences are those of Markdown; the language is the first word after them, in any usual spelling (`py`, `{.python}`,
-`python:main.py`). Beyond Markdown, for models that leave one out:
+Fences are those of Markdown. The language is the first word after a fence, in any usual spelling (`py`, `{.python}`,
+`python:main.py`). Some rules go beyond Markdown, for models that omit a fence:
 
     - an opening fence with a language ends a block that is still open
     - a fence inside a triple-quoted string of Python is part of the string, if the string is closed later
     - "```" at the end of a line of code closes its block
-    - the last block may stay open: the response was cut off
+    - the last block may stay open, if the response was cut off
     - the first block may begin with the text, if the prompt ends with its opening fence
+
+Not covered: methods without their class, programs in several files, and diffs of a program that is not in the response.
 """
 
 from __future__ import annotations
@@ -59,67 +59,16 @@ from truegold.verifiers.code.python_source import (
     read_source,
     top_level,
 )
-from truegold.verifiers.extract.response_parts import PLAIN_END, SPECIAL_END, final_part
+from truegold.verifiers.extract.committed import PLAIN_END, SPECIAL_END, final_part
 from truegold.verifiers.sandbox.languages import language_name
 
-MAX_PARSED_CHARS = 2 * MAX_PROGRAM_CHARS
-"""Characters of all blocks together that are read as Python. Stops many long blocks."""
-
-MAX_JOINED = 64
-"""Statements that are taken over from other blocks."""
-
-MAX_CUTS = 4
-"""Attempts to find where code without a fence ends."""
-
-MAX_VERSIONS = MAX_BODIES = MAX_INLINE = 8
-"""Programs between prose, blocks tried as the inside of a function, and pieces in backticks that are read."""
-
-MAX_TOKEN_CHARS = 40
-"""Characters at the end of a text that are searched for one more token."""
-
 MAX_BLOCKS, MAX_FENCES = 64, 1_000
-"""The last blocks and fences that are looked at. Stops a response that is nothing but fences."""
+"""The most blocks and fences that are read, counted from the end of the text."""
 
 MAX_FENCES_IN_STRING = 8
-"""Fences that one triple-quoted string may hold. Stops many short blocks that each have the rest of the text read."""
+"""The most fences inside one triple-quoted string."""
 
-_SPECIAL = (
-    rf"(?:{SPECIAL_END}|<[|｜](?:user|User|system|observation|assistant|Assistant|pad|start_header_id|endofturn|turn"
-    r"|END_OF_TURN_TOKEN|fim_\w{1,9}|file_separator|python_tag)[|｜]>|<\|?turn\|>)"
-)
-_PLAIN = rf"(?:{PLAIN_END}|\[/?INST\]|<unk>|(?:<pad>)+|<reserved_\d+>)"
-"""The tokens that end a turn, or begin the next one."""
-
-_END_OF_TURN = re.compile(rf"{_SPECIAL}(?![\"'])")
-"""`<|im_end|>` in the text, unless a quote after it makes it part of a string."""
-
-_PLAIN_END = re.compile(rf"(?:^[ \t]*|(?<=[^\s\"'])){_PLAIN}[ \t]*$", re.MULTILINE)
-"""An end token after code or alone on a line. After a blank it is a word of a comment."""
-
-_TOKEN = re.compile(rf"\s*(?:{_SPECIAL}|{_PLAIN})")
-"""A token of any kind where the text begins."""
-
-_LAST_TOKEN = re.compile(rf"{_PLAIN}\s*\Z")
-"""A plain token where the text ends."""
-
-_DONE = re.compile(r"^[ \t]*\[DONE\][ \t]*$", re.MULTILINE | re.IGNORECASE)
-"""A line `[DONE]`."""
-
-_NAMES_DONE = re.compile(r"(?<!\[)\bDONE\b", re.IGNORECASE)
-"""A use of the name `DONE`: then `[DONE]` is a list with it."""
-
-_ANSWER = ("<answer>", "</answer>")
-_WRAPPERS = (
-    ("<![CDATA[", "]]>"),
-    ("[PYTHON]", "[/PYTHON]"),
-    ("[BEGIN]", "[DONE]"),
-    ("<code>", "</code>"),
-    ("<python>", "</python>"),
-)
-_STRAY_QUOTES = re.compile(r"\n[ \t]*(\'\'\'|\"\"\")[ \t]*$")
-"""Triple quotes on the last line, left over from a prompt that quoted its example."""
-
-_CODE_LINE = re.compile(
+CODE_LINE = re.compile(
     r"^(?:(?:async[ \t]+def|def|class)[ \t]+[^\W\d]\w*[ \t]*[(:]"
     r"|@[^\W\d]\w*"
     r"|import[ \t]+[\w.]+(?:[ \t]+as\b|[ \t]*,|[ \t]*$)"
@@ -128,17 +77,238 @@ _CODE_LINE = re.compile(
 )
 """The start of a line of Python: `def f(`, `class A:`, `@cache`, `import a as b`, `from a import`."""
 
+_FENCE = re.compile(r"([ \t]{0,24})(`{3,}|~{3,})[ \t]*([^\n`]{0,200})$")
+"""The line of a fence, ```` ```python title="a.py" ```` or `~~~`: indentation, mark, and the text after the mark."""
+
+_FIRST_WORD = re.compile(
+    r"[{\[]?\.?(?:[\w/-]{1,60}\.(?=(?:py|java|js|ts|go|rs|cpp|rb|php)\b))?([A-Za-z][\w+#-]{0,30})", re.ASCII
+)
+"""The language in the text after a fence: `python title="a.py"`, `{.python}`, `[python]`, `add.py`, `Python代码`."""
+
+_SENTENCE_END = " \t.,;:!?)。．，、；：！？）」』】*_"
+"""Characters after a closing fence that are ignored."""
+
+_MEANT = {
+    **dict.fromkeys(("text", "txt", "plaintext", "plain", "code", "diff", "patch", "tool_code"), ""),
+    **dict.fromkeys(("pycon", "python-repl", "ipython", "jupyter"), "python"),
+}
+"""The languages of further labels; an empty text stands for an unknown language."""
+
+_STRING_OR_COMMENT = re.compile(
+    r"#[^\n]*|'''|\"\"\"|'(?:[^'\\\n]|\\.)*(?:'|$)|\"(?:[^\"\\\n]|\\.)*(?:\"|$)", re.MULTILINE | re.DOTALL
+)
+"""A triple quote, a comment, or a string on one line. Quotes inside comments and strings do not count: `"'''"`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block."""
+
+    text: str
+    language: str
+    """The name of the language, or an empty text if the fence does not name one."""
+    closed: bool = True
+    """Whether a closing fence ends the block."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fence:
+    """A line that opens or closes a block."""
+
+    line: int
+    """The index of the line; -1 if the fence is in the prompt."""
+    indent: int
+    mark: str
+    """The backticks or tildes."""
+    info: str
+    """The text after the mark."""
+
+    def closes(self, opening: _Fence) -> bool:
+        return not self.info and self.mark[0] == opening.mark[0] and len(self.mark) >= len(opening.mark)
+
+
+def fenced_blocks(text: str, prompt_opened: str | None = None) -> list[Block]:
+    """Return the blocks of a text in order, at most the last MAX_BLOCKS.
+
+    prompt_opened: the language of a block that the prompt has opened, or None if the text begins outside of a block.
+    """
+    lines = text.split("\n")
+    fences = _fences(lines)
+    if prompt_opened is not None:
+        mark = fences[0].mark[0] * 3 if fences else "```"
+        fences = [_Fence(-1, 0, mark, prompt_opened), *fences]
+    blocks: list[Block] = []
+    index = 0
+    while index < len(fences):
+        opening = fences[index]
+        index, end, closed = _end(lines, fences, index)
+        blocks.append(_block(*_inside(opening, lines[opening.line + 1 : end]), closed))
+    return blocks[-MAX_BLOCKS:]
+
+
+def opened_block(prompt: str) -> str:
+    """Return the text of the block that a prompt leaves open, or an empty text if all blocks are closed."""
+    blocks = fenced_blocks(prompt) if "```" in prompt else []
+    return "" if not blocks or blocks[-1].closed else blocks[-1].text
+
+
+def text_before_fences(text: str) -> str:
+    """Return the text before its first fence, or the whole text if it has none."""
+    fences = _fences(lines := text.split("\n"))
+    return "\n".join(lines[: fences[0].line] if fences else lines)
+
+
+def _fences(lines: list[str]) -> list[_Fence]:
+    """Return the last MAX_FENCES fences, in order."""
+    fences: list[_Fence] = []
+    for index in reversed(range(len(lines))):
+        may_be = "```" in lines[index] or "~~~" in lines[index]
+        if may_be and len(fences) < MAX_FENCES and (match := _FENCE.match(lines[index].rstrip())):
+            info = match[3].strip() if match[3].strip(_SENTENCE_END) else ""
+            fences.append(_Fence(index, len(match[1]), match[2], info))
+    return fences[::-1]
+
+
+def _end(lines: list[str], fences: list[_Fence], opening_index: int) -> tuple[int, int, bool]:
+    """Return the index of the next fence to read, the line after the block, and whether a fence closed the block."""
+    opening = fences[opening_index]
+    python = _language(opening.info) in ("python", "")
+    start = opening.line + 1
+    for index in range(opening_index + 1, len(fences)):
+        fence = fences[index]
+        if not fence.closes(opening) and not _language(fence.info):
+            continue
+        if python and (later := _end_of_string(lines, fences, start, index)) is not None:
+            return later + 1, fences[later].line, True
+        return (index + 1, fence.line, True) if fence.closes(opening) else (index, fence.line, False)
+    return len(fences), len(lines), False
+
+
+def _end_of_string(lines: list[str], fences: list[_Fence], start: int, fence_index: int) -> int | None:
+    """Return the index of the closing fence after the triple-quoted string around a fence, or None without one."""
+    quote = _open_quote("\n".join(lines[start : fences[fence_index].line]), None)
+    if quote is None:
+        return None
+    for index in range(fence_index + 1, min(len(fences), fence_index + MAX_FENCES_IN_STRING)):
+        quote = _open_quote("\n".join(lines[fences[index - 1].line : fences[index].line]), quote)
+        if quote is None:
+            return index if not fences[index].info else None
+    return None
+
+
+def _open_quote(source: str, quote: str | None) -> str | None:
+    """Return the triple quote that is open at the end of `source`, or None. quote: the one open at its start."""
+    position = 0
+    while position < len(source):
+        if quote is not None:
+            closing = source.find(quote, position)
+            if closing < 0:
+                return quote
+            position, quote = closing + 3, None
+        string_or_comment = _STRING_OR_COMMENT.search(source, position)
+        if string_or_comment is None:
+            return None
+        position = string_or_comment.end()
+        if string_or_comment[0] in ("'''", '"""'):
+            quote = string_or_comment[0]
+    return quote
+
+
+def _block(lines: list[str], language: str, closed: bool) -> Block:
+    """Return the block with these lines. An open block ends at backticks at the end of a line: `print(1)````."""
+    if not closed:
+        last = next((index for index, line in enumerate(lines) if line.rstrip().endswith("```")), None)
+        if last is not None:
+            lines = [*lines[:last], lines[last].rstrip().rstrip("`")]
+            closed = True
+    return Block("\n".join(lines), language, closed)
+
+
+def _language(info: str) -> str:
+    """Return the language in the text after a fence, or an empty text."""
+    word = _FIRST_WORD.match(info)
+    return language_name(word[1]) if word else ""
+
+
+def _inside(opening: _Fence, lines: list[str]) -> tuple[list[str], str]:
+    """Return the lines of a block and its language.
+
+    Models may write the language on the first line of the block, or the first line of code on the line of the fence.
+    """
+    if opening.indent:
+        lines = [line[min(opening.indent, len(line) - len(line.lstrip(" \t"))) :] for line in lines]
+    name = _MEANT.get(language := _language(opening.info), language)
+    _, _, behind = opening.info.partition(" ")
+    if name == "python" and CODE_LINE.match(behind):
+        return [behind, *lines], name
+    first = next((index for index, line in enumerate(lines) if line.strip()), 0)
+    if not name and lines and lines[first].strip().lower() in ("python", "python3", "py"):
+        return lines[first + 1 :], "python"
+    return lines, name
+
+
+MAX_PARSED_CHARS = 2 * MAX_PROGRAM_CHARS
+"""The most characters that are parsed as Python, in all blocks together."""
+
+MAX_JOINED = 64
+"""The most statements that are taken from other blocks."""
+
+MAX_CUTS = 4
+"""Attempts to find the end of code without a fence."""
+
+MAX_VERSIONS = MAX_BODIES = MAX_INLINE = 8
+"""The most programs between prose, blocks tried as the body of a function, and pieces in backticks that are read."""
+
+MAX_TOKEN_CHARS = 40
+"""Characters at the end of a text that are searched for another end token."""
+
+_SPECIAL = (
+    rf"(?:{SPECIAL_END}|<[|｜](?:user|User|system|observation|assistant|Assistant|pad|start_header_id|endofturn|turn"
+    r"|END_OF_TURN_TOKEN|fim_\w{1,9}|file_separator|python_tag)[|｜]>|<\|?turn\|>)"
+)
+_PLAIN = rf"(?:{PLAIN_END}|\[/?INST\]|<unk>|(?:<pad>)+|<reserved_\d+>)"
+"""Tokens that end a turn or begin the next one."""
+
+_END_OF_TURN = re.compile(rf"{_SPECIAL}(?![\"'])")
+"""A token such as `<|im_end|>` in a text. A quote after it means that it is part of a string."""
+
+_PLAIN_END = re.compile(rf"(?:^[ \t]*|(?<=[^\s\"'])){_PLAIN}[ \t]*$", re.MULTILINE)
+"""A token such as `</s>` directly after code or alone on a line. After a blank it is part of a comment."""
+
+_TOKEN = re.compile(rf"\s*(?:{_SPECIAL}|{_PLAIN})")
+"""Any end token, for the start of the text."""
+
+_LAST_TOKEN = re.compile(rf"{_PLAIN}\s*\Z")
+"""A token such as `</s>` at the end of the text."""
+
+_DONE = re.compile(r"^[ \t]*\[DONE\][ \t]*$", re.MULTILINE | re.IGNORECASE)
+"""A line `[DONE]`."""
+
+_NAMES_DONE = re.compile(r"(?<!\[)\bDONE\b", re.IGNORECASE)
+"""The name `DONE` in code. If it occurs, `[DONE]` is a list and not a mark."""
+
+_ANSWER = ("<answer>", "</answer>")
+_WRAPPERS = (  # Opening and closing marks around programs.
+    ("<![CDATA[", "]]>"),
+    ("[PYTHON]", "[/PYTHON]"),
+    ("[BEGIN]", "[DONE]"),
+    ("<code>", "</code>"),
+    ("<python>", "</python>"),
+)
+_STRAY_QUOTES = re.compile(r"\n[ \t]*(\'\'\'|\"\"\")[ \t]*$")
+"""Triple quotes on the last line, which models copy from a prompt with a quoted example."""
+
 _BOUND = re.compile(r"^(?:async[ \t]+def|def|class|del)?[ \t]*([^\W\d]\w*)", re.MULTILINE)
-"""The first name of each line that is not indented, which that line may bind."""
+"""The first name in each line without indentation, which the line may bind."""
 
 _TAGS = re.compile(r"^(?:[ \t]*<[A-Za-z][\w-]*(?:[ =][^<>\n]{0,200})?>)+", re.MULTILINE)
-"""`<pre><code class="python">` where a line begins."""
+"""HTML tags at the start of a line: `<pre><code class="python">`."""
 
 _CLOSING_TAG = re.compile(r"(?=</[A-Za-z][\w-]*>)")
 _SHIFTED = re.compile(
     r"^([ \t]+|> ?|>>> )(?:(?:async[ \t]+def|def|class|import|from)[ \t]+[^\W\d]|@[^\W\d])", re.MULTILINE
 )
-"""Such a line indented, quoted, or after a prompt."""
+"""A line of Python that is indented, quoted (`> `), or after a prompt (`>>> `)."""
 
 _OTHER_CODE_LINE = re.compile(
     r"^[ \t]*(?:#include\b|#!|using [\w:.]+|import [\w.*]+;|package \w+|<\?php|module \w+|program \w+"
@@ -149,76 +319,54 @@ _OTHER_CODE_LINE = re.compile(
 """A line of code in another language: `#include`, `public class Main`, `fn main`, `let [a, b]`."""
 
 _PROSE_LINE = re.compile(r"\s*(?:[^\W\da-z_][^;{}()=$<>\n]*|[^\n]*[:：.。!！?？])[ \t]*(?:\n|$)")
-"""A first line such as `This reads two numbers` or `the sum is printed:`."""
+"""A line of prose, for the start of a text: `This reads two numbers`, `the sum is printed:`."""
 
 _CODE_MARK = re.compile(r"[;{}()=$<>|\"`\[\]]")
-"""Characters that programs have in nearly every line."""
+"""Characters that occur in nearly every program, but rarely in prose."""
 
 _RUNS_ALONE = re.compile(r"\bmain\s*(?:\(|=|::)|\bMain\b|\breadline\b|\bstdin\b|\bSTDIN\b|\bgets\b|\bcin\b|\bscanf\b")
-"""A program that can be run, with a main function or its input read; other blocks may be snippets."""
+"""A sign of a whole program instead of a snippet: a main function, or code that reads stdin."""
 
 _LABELS = {"cpp": ("cpp", "c"), "javascript": ("javascript", "typescript")}
-"""The labels of blocks that can be meant as a program of a language, if that is not its name alone."""
-
-_FENCE = re.compile(r"([ \t]{0,24})(`{3,}|~{3,})[ \t]*([^\n`]{0,200})$")
-"""```` ```python title="a.py" ````, or `~~~` alone: indentation, fence, and the text after it."""
-
-_FIRST_WORD = re.compile(
-    r"[{\[]?\.?(?:[\w/-]{1,60}\.(?=(?:py|java|js|ts|go|rs|cpp|rb|php)\b))?([A-Za-z][\w+#-]{0,30})", re.ASCII
-)
-"""The language of `python title="a.py"`, `{.python}`, `[python]`, `add.py` and `Python代码`."""
-
-_SENTENCE_END = " \t.,;:!?)。．，、；：！？）」』】*_"
-"""Marks that may follow a closing fence."""
-
-_MEANT = {
-    **dict.fromkeys(("text", "txt", "plaintext", "plain", "code", "diff", "patch", "tool_code"), ""),
-    **dict.fromkeys(("pycon", "python-repl", "ipython", "jupyter"), "python"),
-}
-"""Labels of blocks that are not languages, and labels of Python sessions."""
+"""Labels of blocks that are accepted for a language; for other languages only the name itself."""
 
 _QUOTED_FENCE = re.compile(r"^> ?(?:```|~~~)", re.MULTILINE)
 _QUOTE_MARK = re.compile(r"^>(?!>) ?", re.MULTILINE)
 """Markdown's mark of a quotation, `> `, before a fence and before any line."""
 
 _DATA_STARTS = ("```json\n", "```\n", "<tool_call>\n")
-"""Texts that may come before a JSON object that ends the response."""
-_PROGRAM_KEYS = (
+"""Texts before a JSON object at the end of a response."""
+_PROGRAM_KEYS = (  # Keys of a JSON object that may hold the program, or an object with the program.
     *("code", "solution", "program", "source_code", "python_code", "answer"),
     *("arguments", "function", "tool_calls", "content"),
 )
 
-_STRING_OR_COMMENT = re.compile(
-    r"#[^\n]*|'''|\"\"\"|'(?:[^'\\\n]|\\.)*(?:'|$)|\"(?:[^\"\\\n]|\\.)*(?:\"|$)", re.MULTILINE | re.DOTALL
-)
-"""A triple quote, or a whole comment or string. A triple quote inside of these opens nothing: `# it's`, `"'''"`."""
-
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """A program that a response commits to."""
+    """The program of a response."""
 
     code: str
     form: str
-    """The form of the program, one of the words above."""
+    """The form of the program, such as `fence`, or `unclosed_fence` for a block that was cut off."""
 
 
 def extract_code(
     response: str, language: str = "python", entry_point: str | None = None, stub: str | None = None
 ) -> Extracted | None:
-    """Return the program of a response, or None if it holds none."""
+    """Return the program of a response, or None if the response has no program."""
     language = language_name(language)
     text = _answer_text(response)
-    # A mark of an end may be a word of prose, with the program after it.
+    # An end mark may occur in prose before the program, so that the whole text is tried too.
     for part in dict.fromkeys((_up_to_end(text), text)):
         label, _, below = part.partition("\n")
-        # The prompt may end with the backticks of an opening fence alone.
+        # If the prompt ends with backticks, the response begins with the name of the language.
         program = below if language_name(label.strip()) == language else part
         if not program.strip():
             continue
         is_python = language == "python"
         extracted = _python(program, entry_point, stub or None) if is_python else _other_language(program, language)
-        # A program that uses the entry point may follow the rest of its definition.
+        # The response may begin with the rest of the entry point's definition, before code that uses it.
         is_lacking = (
             is_python
             and entry_point
@@ -234,9 +382,8 @@ def extract_code(
 
 
 def _begun(text: str, entry_point: str) -> Extracted | None:
-    """Return the definition of the entry point that the text goes on with, where the prompt ends with `def f(`."""
-    fences = _fences(lines := text.split("\n"))
-    rest = "\n".join(lines[: fences[0].line] if fences else lines)
+    """Return the entry point's definition if the text continues one whose beginning, `def f(`, ends the prompt."""
+    rest = text_before_fences(text)
     for beginning in ("def ", f"def {entry_point}", f"def {entry_point}("):
         tree = parse(beginning + rest) if len(rest) <= MAX_PROGRAM_CHARS else None
         if tree is not None and getattr(tree.body[0], "name", None) == entry_point:
@@ -266,7 +413,7 @@ def _in_data(text: str) -> str | None:
 
 
 def callable_in(code: str, entry_point: str) -> str:
-    """Return how code reaches its entry point: `Solution().add` for `add` where only the class Solution has it."""
+    """Return the expression for a program's entry point: `Solution().add` if `add` is a method of class Solution."""
     if "." in entry_point or "(" in entry_point or "Solution" not in code:
         return entry_point
     tree = parse(code)
@@ -276,7 +423,7 @@ def callable_in(code: str, entry_point: str) -> str:
 
 
 def _answer_text(response: str) -> str:
-    """Return the text after the thinking up to the end of the turn, with the indentation of its first line."""
+    """Return the text after the thinking, or inside `<answer>`, with the indentation of its first line."""
     final = final_part(response)
     if not final:
         return ""
@@ -294,7 +441,7 @@ def _answer_text(response: str) -> str:
 
 
 def _up_to_end(text: str) -> str:
-    """Return the text before the first mark that ends the answer, or that ends a block which the prompt has opened."""
+    """Return the text before the first end mark: of the answer, or of a wrapper that the prompt has opened."""
     start = 0
     while token := _TOKEN.match(text, start):
         start = token.end()
@@ -308,7 +455,7 @@ def _up_to_end(text: str) -> str:
         return text[: done.start()] if done else text
     ends = [done, _PLAIN_END.search(text)]
     for opening, closing in (_ANSWER, *_WRAPPERS):
-        if opening[:-1] not in text and closing in text:  # The mark is on a separate line, or at the very end.
+        if opening[:-1] not in text and closing in text:  # It counts alone on a line, or at the very end.
             mark = re.escape(closing)
             ends.append(re.search(rf"^[ \t]*{mark}[ \t]*$|{mark}\s*\Z", text, re.MULTILINE))
     text = text[: min((end.start() for end in ends if end is not None), default=len(text))]
@@ -319,7 +466,7 @@ def _up_to_end(text: str) -> str:
 
 
 def _python(text: str, entry_point: str | None, stub: str | None) -> Extracted | None:
-    """Return the Python program of a text, looked for in the order of the module's docstring."""
+    """Return the Python program of a text, in the first form of the module's docstring that the text has."""
     blocks = _python_blocks(text, entry_point, stub)
     tagged, untagged = _sources(blocks)
     readable = [source for source in untagged if source.tree is not None and source.is_code]
@@ -338,17 +485,17 @@ def _python(text: str, entry_point: str | None, stub: str | None) -> Extracted |
 
 
 def _python_blocks(text: str, entry_point: str | None, stub: str | None) -> list[Block]:
-    """Return the blocks of a response; the first of them begins with it where that makes it a program."""
+    """Return the blocks of a response. The first block begins with the text if this makes it a program."""
     if "```" not in text and "~~~" not in text:
         return []
     whole = parse(text) if len(text) <= MAX_PROGRAM_CHARS else None
     if whole is not None and PythonSource(text, whole).is_code:
-        return []  # Its fences are in texts and comments.
+        return []  # The fences are inside strings and comments.
     blocks = fenced_blocks(text)
     first, *others = fenced_blocks(text, "python")
     source = read_source(first.text)
     is_whole = bool(source.tree and entry_point and _defining([source], entry_point))
-    # An opening fence is followed by the program, a closing one by prose and perhaps a better program.
+    # The first fence opens a block if a program follows it. It closes one if prose follows it.
     opens = bool(blocks) and _program_in(blocks[0].text, entry_point, stub) is not None
     is_even = bool(entry_point) or all(block.closed for block in blocks)
     corrects = is_even and any(_program_in(block.text, entry_point, None) is not None for block in blocks[1:])
@@ -356,7 +503,7 @@ def _python_blocks(text: str, entry_point: str | None, stub: str | None) -> list
         return blocks
     program = _program_in(first.text, entry_point, stub)
     if program is None:
-        # The entry point may be a wrong guess: `sum` for `assert sum(total([1])) == 1`.
+        # The entry point may have been guessed wrongly: `sum` for `assert sum(total([1])) == 1`.
         return blocks if entry_point is None else _python_blocks(text, None, None)
     languages = [block.language or ("python" if read_source(block.text).is_code else "") for block in others]
     named = [replace(block, language=name) for block, name in zip(others, languages, strict=True)]
@@ -364,7 +511,7 @@ def _python_blocks(text: str, entry_point: str | None, stub: str | None) -> list
 
 
 def _program_in(text: str, entry_point: str | None, stub: str | None) -> str | None:
-    """Return the program in a text: all of it, or the part after prose. None if there is none."""
+    """Return the program in a text, the whole text or the part after prose, or None if it has no program."""
     if not text.strip():
         return None
     if entry_point and stub is not None and continue_stub(stub, text, entry_point) is not None:
@@ -378,7 +525,7 @@ def _program_in(text: str, entry_point: str | None, stub: str | None) -> str | N
 
 
 def _sources(blocks: Sequence[Block]) -> tuple[list[PythonSource], list[PythonSource]]:
-    """Return the blocks that are labelled Python, and those that may be Python, the last ones first."""
+    """Return the blocks that are labelled Python, and the blocks without a label."""
     tagged: list[PythonSource] = []
     untagged: list[PythonSource] = []
     chars_left = MAX_PARSED_CHARS
@@ -404,12 +551,12 @@ def _without_cut(source: PythonSource) -> PythonSource:
 
 
 def _defining(sources: Sequence[PythonSource], entry_point: str) -> PythonSource | None:
-    """Return the last source that defines the entry point: its method before the mere name of its class."""
+    """Return the last source that defines the entry point. For a method, the class alone is second choice."""
     dotted = entry_point.replace("()", "")
     first_name = dotted.partition(".")[0]
     for name in (dotted, first_name):
         for source in reversed(sources):
-            # Methods are known only where the source parses.
+            # Methods are known only if the source parses.
             defined_name = name if source.tree is not None else first_name
             if not source.defines.isdisjoint((defined_name, f"Solution.{defined_name}")):
                 return source
@@ -417,7 +564,7 @@ def _defining(sources: Sequence[PythonSource], entry_point: str) -> PythonSource
 
 
 def _best(sources: Sequence[PythonSource]) -> PythonSource:
-    """Choose a source if there is no entry point."""
+    """Return the source to use without an entry point: the last that reads stdin, else that defines something."""
     reading = [source for source in sources if source.reads_stdin]
     return (reading or [source for source in sources if source.defines] or sources)[-1]
 
@@ -427,13 +574,13 @@ def _block_form(blocks: Sequence[Block], chosen: PythonSource) -> str:
 
 
 def _with_needs(chosen: PythonSource, sources: Sequence[PythonSource], form: str) -> Extracted:
-    """Put before the chosen source what other blocks bind of the names that it lacks."""
+    """Return the chosen source, preceded by statements from other blocks that bind its missing names."""
     if len(sources) == 1:
         return Extracted(chosen.text, form)
     parts: list[str] = []
     taken: set[tuple[int, int]] = set()
     position = next(index for index, source in enumerate(sources) if source is chosen)
-    # The nearest block before it comes first, then those after it.
+    # Blocks before the chosen one are searched first, the nearest one at the start.
     others = [*reversed(sources[:position]), *sources[position + 1 :]]
     needs = sorted(chosen.needs)
     for name in needs:
@@ -453,7 +600,7 @@ def _with_needs(chosen: PythonSource, sources: Sequence[PythonSource], form: str
 def _continuing(
     tagged: Sequence[PythonSource], untagged: Sequence[PythonSource], whole: str | None, stub: str, entry_point: str
 ) -> Extracted | None:
-    """Return the stub with a function's inside, from the last block or from the whole response."""
+    """Return the stub continued by the body of a function, from the last fitting block or the whole response."""
     if whole is not None:
         source = read_source(whole)
         if source.tree is not None and _defining([source], entry_point) is not None:
@@ -467,7 +614,7 @@ def _continuing(
 
 
 def _unfenced(text: str, has_blocks: bool) -> Extracted | None:
-    """Return a program outside of fenced blocks: in a wrapper, as the whole text, in a line, between prose."""
+    """Return a program outside of fenced blocks: in a wrapper, as the whole text, inline, or between prose."""
     for opening, closing in _WRAPPERS:
         _, tag, after = text.rpartition(opening)
         inside = after.partition(closing)[0]
@@ -498,7 +645,7 @@ def _between_prose(text: str) -> Extracted | None:
 
 
 def _quoted(tree: ast.Module) -> Extracted | None:
-    """Return the program in a text that is one literal, as prompts with quoted examples bring about."""
+    """Return the program in a text that is a single string literal, which models copy from quoted examples."""
     match tree.body:
         case [ast.Expr(value=ast.Constant(value=str(text)))]:
             source = read_source(text.removeprefix("python\n"))
@@ -507,8 +654,8 @@ def _quoted(tree: ast.Module) -> Extracted | None:
 
 
 def _part(text: str, versions: int = MAX_VERSIONS) -> Extracted | None:
-    """Return the code from the first line that is code to the last that still parses, of several versions the last."""
-    first = _CODE_LINE.search(text)
+    """Return the code from the first line of code up to the last that parses; of several versions the last one."""
+    first = CODE_LINE.search(text)
     if first is None:
         return _shifted_part(text)
     code = text[first.start() : first.start() + MAX_PROGRAM_CHARS]
@@ -517,7 +664,7 @@ def _part(text: str, versions: int = MAX_VERSIONS) -> Extracted | None:
         if tree is not None and tree.body:
             if not versions:
                 break
-            later = _part(code[len(shorter) :], versions - 1) if _CODE_LINE.search(code, len(shorter)) else None
+            later = _part(code[len(shorter) :], versions - 1) if CODE_LINE.search(code, len(shorter)) else None
             if later is not None and top_level(tree) & read_source(later.code).defines:
                 return later
             return Extracted(shorter.rstrip(), "part")
@@ -538,7 +685,7 @@ def _shifted_part(text: str) -> Extracted | None:
 
 
 def _shorter_parts(code: str) -> Iterator[str]:
-    """Yield the code, the code before the first line that does not parse, and this without its last statement."""
+    """Yield the code, then the code before its first syntax error, then without its last statement, and so on."""
     for _ in range(MAX_CUTS):
         yield code
         line = python_source.error_line(code)
@@ -552,7 +699,7 @@ def _shorter_parts(code: str) -> Iterator[str]:
 
 
 def _other_language(text: str, language: str) -> Extracted | None:
-    """Return the program in a language other than Python: the last block that can be run, else the last block."""
+    """Return the program in a language other than Python: the last block with a whole program, else the last block."""
     names = _LABELS.get(language, (language,))
     blocks = [block for block in _blocks_of(text, language) if block.text.strip()]
     for labels in (names, ("",)):
@@ -565,7 +712,7 @@ def _other_language(text: str, language: str) -> Extracted | None:
 
 
 def _blocks_of(text: str, language: str) -> list[Block]:
-    """Return the blocks of a response; the first of them begins with it where it closes more than it opens."""
+    """Return the blocks of a response. The first block begins with the text if the prompt seems to have opened it."""
     blocks = fenced_blocks(text)
     if not blocks:
         return fenced_blocks(text, language) if "```" in text else []
@@ -578,149 +725,8 @@ def _blocks_of(text: str, language: str) -> list[Block]:
     return blocks
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A fenced block."""
-
-    text: str
-    language: str
-    """The language's name, "" where the fence names none."""
-    closed: bool = True
-    """Whether a fence ends the block."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Fence:
-    """A line of backticks or tildes."""
-
-    line: int
-    """The index of the line; -1 if the fence is in the prompt."""
-    indent: int
-    mark: str
-    """Its backticks or tildes."""
-    info: str
-    """The text after the fence's mark."""
-
-    def closes(self, opening: _Fence) -> bool:
-        return not self.info and self.mark[0] == opening.mark[0] and len(self.mark) >= len(opening.mark)
-
-
-def fenced_blocks(text: str, prompt_opened: str | None = None) -> list[Block]:
-    """Return the last MAX_BLOCKS blocks, in order.
-
-    prompt_opened: the language of a block that the text begins inside, or None if it begins outside of any.
-    """
-    lines = text.split("\n")
-    fences = _fences(lines)
-    if prompt_opened is not None:
-        mark = fences[0].mark[0] * 3 if fences else "```"
-        fences = [_Fence(-1, 0, mark, prompt_opened), *fences]
-    blocks: list[Block] = []
-    index = 0
-    while index < len(fences):
-        opening = fences[index]
-        index, end, closed = _end(lines, fences, index)
-        blocks.append(_block(*_inside(opening, lines[opening.line + 1 : end]), closed))
-    return blocks[-MAX_BLOCKS:]
-
-
-def opened_block(prompt: str) -> str:
-    """Return the text after the opening fence that a prompt ends with; "" where its fences are closed."""
-    blocks = fenced_blocks(prompt) if "```" in prompt else []
-    return "" if not blocks or blocks[-1].closed else blocks[-1].text
-
-
-def _fences(lines: list[str]) -> list[_Fence]:
-    """Return the last MAX_FENCES fences, in order."""
-    fences: list[_Fence] = []
-    for index in reversed(range(len(lines))):
-        may_be = "```" in lines[index] or "~~~" in lines[index]
-        if may_be and len(fences) < MAX_FENCES and (match := _FENCE.match(lines[index].rstrip())):
-            info = match[3].strip() if match[3].strip(_SENTENCE_END) else ""
-            fences.append(_Fence(index, len(match[1]), match[2], info))
-    return fences[::-1]
-
-
-def _end(lines: list[str], fences: list[_Fence], opening_index: int) -> tuple[int, int, bool]:
-    """Return where a block ends: the next fence to look at, the line after the block, and whether it was closed."""
-    opening = fences[opening_index]
-    python = _language(opening.info) in ("python", "")
-    start = opening.line + 1
-    for index in range(opening_index + 1, len(fences)):
-        fence = fences[index]
-        if not fence.closes(opening) and not _language(fence.info):
-            continue
-        if python and (later := _end_of_string(lines, fences, start, index)) is not None:
-            return later + 1, fences[later].line, True
-        return (index + 1, fence.line, True) if fence.closes(opening) else (index, fence.line, False)
-    return len(fences), len(lines), False
-
-
-def _end_of_string(lines: list[str], fences: list[_Fence], start: int, fence_index: int) -> int | None:
-    """Return the first closing fence after the triple-quoted string around a fence, or None if there is no such
-    string."""
-    quote = _open_quote("\n".join(lines[start : fences[fence_index].line]), None)
-    if quote is None:
-        return None
-    for index in range(fence_index + 1, min(len(fences), fence_index + MAX_FENCES_IN_STRING)):
-        quote = _open_quote("\n".join(lines[fences[index - 1].line : fences[index].line]), quote)
-        if quote is None:
-            return index if not fences[index].info else None
-    return None
-
-
-def _open_quote(source: str, quote: str | None) -> str | None:
-    """Return the triple quote that is still open at the end of `source`, which begins inside `quote`."""
-    position = 0
-    while position < len(source):
-        if quote is not None:
-            closing = source.find(quote, position)
-            if closing < 0:
-                return quote
-            position, quote = closing + 3, None
-        string_or_comment = _STRING_OR_COMMENT.search(source, position)
-        if string_or_comment is None:
-            return None
-        position = string_or_comment.end()
-        if string_or_comment[0] in ("'''", '"""'):
-            quote = string_or_comment[0]
-    return quote
-
-
-def _block(lines: list[str], language: str, closed: bool) -> Block:
-    """Return the block of these lines. An open block ends at backticks after its code, as in `print(1)````."""
-    if not closed:
-        last = next((index for index, line in enumerate(lines) if line.rstrip().endswith("```")), None)
-        if last is not None:
-            lines = [*lines[:last], lines[last].rstrip().rstrip("`")]
-            closed = True
-    return Block("\n".join(lines), language, closed)
-
-
-def _language(info: str) -> str:
-    """Return the language in the text after a fence, or ""."""
-    word = _FIRST_WORD.match(info)
-    return language_name(word[1]) if word else ""
-
-
-def _inside(opening: _Fence, lines: list[str]) -> tuple[list[str], str]:
-    """Return the lines of a block and its language. The language may be on its first line, and code may be on the line
-    of the fence."""
-    if opening.indent:
-        lines = [line[min(opening.indent, len(line) - len(line.lstrip(" \t"))) :] for line in lines]
-    name = _MEANT.get(language := _language(opening.info), language)
-    _, _, behind = opening.info.partition(" ")
-    if name == "python" and _CODE_LINE.match(behind):
-        return [behind, *lines], name
-    first = next((index for index, line in enumerate(lines) if line.strip()), 0)
-    if not name and lines and lines[first].strip().lower() in ("python", "python3", "py"):
-        return lines[first + 1 :], "python"
-    return lines, name
-
-
 def worked_program(solution: str) -> str:
-    """Return the only code block of a solution that has just one and is not a program as a whole, or else the
-    solution."""
+    """Return the only code block of a solution, or the whole solution if it is a program or has several blocks."""
     if "```" not in solution and "~~~" not in solution:
         return solution
     blocks = fenced_blocks(solution)

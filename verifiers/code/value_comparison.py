@@ -1,27 +1,28 @@
 """Compares the value that a function returned with the expected value.
 
-    ValueChecker()([1, {"a": 0.5}], (1, {"a": 0.5000001}))     None: equal
+    ValueChecker()([1, {"a": 0.5}], (1, {"a": 0.5000001}))     None: no difference
     ValueChecker()([1, [2, 3]], [1, [2, 4]])                   [1][1]: expected 3, got 4
     ValueChecker()("1", 1)                                     expected '1', got 1
     call_checker_of({"type": "values", "unordered": True})([[1, 2], [3]], [[3], [1, 2]])      None
 
-Values are equal as in Python (`1 == 1.0 == True`), with three differences. If a float is expected, a number within
-`abs_tol` (1e-6, less for small numbers) or `rel_tol` (1e-9) passes. nan equals nan. Lists, tuples, deques, arrays and
-ranges with equal items are equal. Elements of sets and keys of dicts are compared exactly. An iterator is not a list,
-and an object of an unknown class equals nothing.
+Values are compared with `==` of Python (`1 == 1.0 == True`), with three exceptions. If a float is expected, a number
+within `abs_tol` (1e-6, less for small numbers) or `rel_tol` (1e-9) is equal. nan equals nan. Lists, tuples, deques,
+arrays and ranges with equal items are equal. Elements of sets and keys of dicts are compared exactly. An iterator does
+not equal a list, and an object of an unknown class does not equal any value.
 
-    values       Compare as above.
+    values       Compares as described above.
     strict       Types must be the same: 1, 1.0 and True differ, and so do [1] and (1,).
-    unordered    The items of the list may come in any order, also as a set.
+    unordered    The items of the outermost list may be in any order, or a set.
 
-Further options: `abs_tol`, `rel_tol`, `unordered_inner` (of every list), `any_of` (expected is a list of acceptable
-answers). Not covered: unordered items with floats so close to each other that rounding changes their order.
+Further options: `abs_tol`, `rel_tol`, `unordered_inner` (like `unordered`, for every list), and `any_of` (the expected
+value is a list of accepted answers). Not covered: unordered items with floats so close to each other that rounding
+changes their order.
 
-Datasets write linked lists and binary trees as lists of values:
+Data sets write linked lists and binary trees as lists of values:
 
-    to_nodes([1, 2], "ListNode")            an Instance of ListNode with val 1, whose next has val 2
-    to_values(that)                         [1, 2]
-    to_values(a tree)                       [1, None, 2]: level by level, without the missing nodes at the end
+    to_nodes([1, 2], "ListNode")            nodes: an Instance of ListNode with val 1, whose next has val 2
+    to_values(nodes)                        [1, 2]
+    to_values(tree)                         [1, None, 2]: level by level, without missing nodes at the end
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ MAX_PATH = 80
 """The most characters of the path to a difference."""
 
 MAX_DEPTH = 200
-"""The depth of nested containers up to which values are sorted. Stops nesting that overflows the stack."""
+"""The deepest nesting of values that is sorted, since deeper recursion overflows the stack."""
 
 _PRESETS: Mapping[str, Mapping[str, Value]] = {
     "values": {},
@@ -57,15 +58,14 @@ _NUMBERS = (bool, int, float, complex)
 
 
 def call_checker_of(spec: str | Mapping[str, Value] | None = None) -> ValueChecker:
-    """Return the checker that a text or an object names. Raises `BadSuite` if there is no such checker."""
+    """Return the checker for a type or an object. Raises `BadSuite` for an invalid one."""
     options = read_call_spec(spec or "values", "checker")
     strict = options.pop("strict", False)
     return ValueChecker(**options, strict=strict, sequences_alike=not strict)
 
 
 def read_call_spec(spec: object, field: str) -> dict[str, Value]:
-    """Return the options of a checker. Raises `BadSuite` if `spec` is not valid. field: the name of `spec` in
-    messages."""
+    """Return the options of a checker. Raises `BadSuite` for an invalid `spec`. field: the name of `spec` in errors."""
     _, options = outcomes.checker_options(spec, field, _PRESETS, "values")
     for key, value in options.items():
         if key in _SWITCHES:
@@ -82,7 +82,7 @@ class ValueChecker:
     """Compares values without recursion, and stops at the first difference."""
 
     abs_tol: float | None = None
-    """The absolute tolerance. None: it depends on the size of the number."""
+    """The absolute tolerance; None: it depends on the size of the number (`absolute_error`)."""
     rel_tol: float = 1e-9
     sequences_alike: bool = True
     """Whether lists, tuples, deques, arrays and ranges with equal items are equal."""
@@ -97,7 +97,7 @@ class ValueChecker:
 
     @property
     def accepts_equal(self) -> bool:
-        """Whether all plain data passes that Python calls equal."""
+        """Whether values of plain data that are equal in Python always agree."""
         return not self.strict and not self.any_of
 
     def __call__(self, expected: Value, got: Value) -> str | None:
@@ -107,7 +107,7 @@ class ValueChecker:
         if None in differences:
             return None
         first = differences[0] if differences else None
-        return f"none of {len(expected)} accepted answers; the first: {first}"[:MAX_REASON_CHARS]
+        return f"not one of {len(expected)} accepted answers; the first: {first}"[:MAX_REASON_CHARS]
 
     def _compare(self, expected: Value, got: Value) -> str | None:
         pending: _Parts = [(None, expected, got)]
@@ -124,7 +124,7 @@ class ValueChecker:
         return None
 
     def _step(self, path: _Path, expected: Value, got: Value) -> str | _Parts:
-        """Return a difference, or the parts to compare next, the last one first."""
+        """Return a difference, or the parts to compare next in reverse order."""
         if self.strict and type(expected) is not type(got):
             return f"expected {_kind(expected)}, got {_value_with_kind(got)}"
         if isinstance(expected, _SEQUENCES) and not isinstance(got, str | bytes):
@@ -168,21 +168,21 @@ class ValueChecker:
             return False
         size = abs(expected)
         absolute = absolute_error(size) if self.abs_tol is None else self.abs_tol
-        # An infinite expected number makes an infinite tolerance.
+        # The tolerance of an infinite number would be infinite.
         return math.isfinite(size) and distance <= max(absolute, self.rel_tol * size)
 
 
 _Path = Value
-"""The path to a value: the path to its container, and its index or key there. None for the whole value."""
+"""The path to a value, as a pair: the path to its container, and its index or key there. None for the whole value."""
 
 _Parts = list[tuple[_Path, Value, Value]]
-"""Parts to compare: the path, the expected value, and the returned value of each."""
+"""Parts to compare, each with its path, its expected value and its returned value."""
 
 
 def _compare_keys(path: _Path, expected: dict[Value, Value], got: dict[Value, Value]) -> str | _Parts:
     for key in expected:
         if key not in got:
-            return f"expected the key {shown_value(key)}, which is not there"
+            return f"expected the key {shown_value(key)}, which is missing"
     for key in got:
         if key not in expected:
             return f"got the key {shown_value(key)}, which was not expected"
@@ -190,7 +190,7 @@ def _compare_keys(path: _Path, expected: dict[Value, Value], got: dict[Value, Va
 
 
 def _is_flat(sequence: Sequence[Value]) -> bool:
-    """Tell whether all items have types that can be compared with `==`."""
+    """Say whether all items are plain values, so that `==` can compare the sequences."""
     return set(map(type, sequence)) <= {int, str, bool, float, type(None)}
 
 
@@ -275,7 +275,7 @@ def _kind(value: Value) -> str:
 
 
 def shown_value(value: Value) -> str:
-    """Return a short text of a value: its beginning, the first items of a list, or the class of an unknown object."""
+    """Return a short text for a value: its beginning, the first items of a list, or the class of an object."""
     if isinstance(value, _BUILTIN_SEQUENCES):
         return _shown_items(value)
     is_plain = value is None or isinstance(value, (*_NUMBERS, str, bytes, set, frozenset, dict))
@@ -292,13 +292,13 @@ def _shown_items(value: Value) -> str:
 
 
 MAX_NODES = 1_000_000
-"""Stops linked lists that run in a circle."""
+"""The most nodes that are read, since a linked list may be circular."""
 
 _FIELDS = {"ListNode": {"val", "next"}, "TreeNode": {"val", "left", "right"}}
 
 
 def to_nodes(value: Value, type_name: str) -> Value:
-    """Return the nodes for a list of values, if the type is that of a node."""
+    """Return the nodes for a list of values if `type_name` is a type of nodes, else the value unchanged."""
     if type_name.endswith("[]") and isinstance(value, list):
         return [to_nodes(item, type_name.removesuffix("[]")) for item in value]
     if not isinstance(value, list):
@@ -323,7 +323,7 @@ def _to_tree(values: list[Value]) -> Instance | None:
 
 
 def to_values(value: Value) -> Value:
-    """Return the values of nodes, also of nodes in a list. Other values are returned unchanged."""
+    """Return the list of values for nodes, also for nodes in a list; other values are returned unchanged."""
     if isinstance(value, list) and any(isinstance(item, Instance | list) for item in value):
         return [to_values(item) for item in value]
     if not isinstance(value, Instance) or set(value.fields) != _FIELDS.get(value.class_name):

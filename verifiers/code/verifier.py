@@ -1,4 +1,4 @@
-"""The verifier `code`: does the program in a response pass its tests?
+"""The verifier `code`, which runs the program in a response against the tests of its row.
 
     info {"tests": {"type": "stdio", "cases": [{"input": "3\\n4\\n", "output": "7\\n"}]}}
     info {"tests": {"type": "interactive", "cases": [{"input": "1000 42\\n"}], "interactor": "#include ..."}}
@@ -7,11 +7,12 @@
     info {"tests": {"type": "unittest", "code": "import unittest\\n..."}}
     info {"tests": {"type": "inserted", "code": "#<INSERT>\\nint main() ..."}, "language": "cpp"}
 
-An error that the `problem` allows ("absolute or relative error 10^-6") holds where the checker of `stdio` names none.
+If the checker of `stdio` has no tolerance, an error that the `problem` allows ("absolute or relative error 10^-6") is
+used.
 
-The program runs in the strongest sandbox that the machine gives (evidence `tier`). What the tests expect is never in
-the same process, save where the evidence says so (`isolation: one_process`). The score is None if the suite is
-broken (`verifier_error`) or the sandbox failed (`sandbox_error`), never because of the program.
+The program runs in the strongest sandbox that the machine supports (evidence `tier`). Its process does not contain the
+expected values, unless the evidence has `isolation: one_process`. The score is None if the suite is invalid
+(`verifier_error`) or the sandbox failed (`sandbox_error`), never because of the program.
 """
 
 from __future__ import annotations
@@ -48,18 +49,19 @@ STOPS = ("first", "never")
 
 @dataclass(frozen=True, slots=True)
 class CodeVerifier:
-    """Runs the program in a response: does it pass its tests? `info` may set `reward` and `stop` for a row."""
+    """Runs the program in a response on its tests. `info` may set `reward` and `stop` for a row."""
 
     backend: str = "local"
-    """`local` or `sandboxfusion+http://host:8080`, which runs programs on stdin; test code runs here."""
+    """`local`, or a server such as `sandboxfusion+http://host:8080` for programs that read stdin; test code always runs
+    on this machine."""
     tier: Tier | None = None
-    """The sandbox tier to ask for, such as `weak`; None for the strongest."""
+    """The sandbox tier, such as `weak`; None for the strongest that the machine supports."""
     python: str = sys.executable
     """The interpreter whose packages Python programs may use."""
     reward: str = "all"
-    """`all`, or `pass_rate`, which runs every case."""
+    """`all`: 1 if every case passes, else 0. `pass_rate`: the share of passed cases; every case runs."""
     stop: str = "first"
-    """Whether to stop after the `first` failing case or `never`."""
+    """`first`: stop after the first failed case. `never`: run every case."""
     hash_seed: int = 0
     """PYTHONHASHSEED of the programs."""
     name: str = "code"
@@ -67,21 +69,21 @@ class CodeVerifier:
 
     judges_solutions = True
     deterministic = False
-    """Programs draw random numbers and read clocks."""
+    """False, because programs may use random numbers and clocks."""
     options = ("reward", "stop", "tests", *reading.SUITE_OPTIONS)
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for a setting that means nothing."""
+        """Raise ConfigError for an invalid setting."""
         if self.backend != "local":
             self._backend()
         for name, known in (("reward", REWARDS), ("stop", STOPS), ("tier", (None, *Tier))):
             if (value := getattr(self, name)) not in known:
-                raise ConfigError(f"CodeVerifier: {name} is {value!r}.", f"It may be {', '.join(map(str, known))}.")
+                raise ConfigError(f"CodeVerifier: {name} is {value!r}.", f"Valid are {', '.join(map(str, known))}.")
         if self.tier is not None:
             object.__setattr__(self, "tier", Tier(self.tier))
 
     def check_options(self, info: Mapping[str, Any]) -> None:
-        """Raise BadOption for a value that means nothing; the tests themselves are each row's."""
+        """Raise BadOption for an invalid option; the tests themselves are not checked, since each row has its own."""
         self._setting(info, "reward", REWARDS)
         self._setting(info, "stop", STOPS)
         try:
@@ -108,7 +110,7 @@ class CodeVerifier:
         return self._judge(_with_allowed_error(suite, problem), extracted, stub, reward, run_all)
 
     def gold_response(self, gold: str | None, solution: str | None) -> str | None:
-        """Return the solution as a model would write it in a response."""
+        """Return the solution, or else gold, in a code block."""
         program = solution or gold
         if program is None:
             return None
@@ -117,7 +119,7 @@ class CodeVerifier:
         return f"{fence}\n{program}\n{fence}"
 
     def _setting(self, info: Mapping[str, Any], name: str, known: Sequence[str]) -> str:
-        """Return a setting, which a row may have for itself. Raises BadOption."""
+        """Return a setting from the row's `info`, or else the verifier's own. Raises BadOption."""
         default: str = getattr(self, name)
         return word_option(info, name, known, default) if name in info else default
 
@@ -152,11 +154,11 @@ def _check_imports(suite: Suite, python: str) -> None:
     if isinstance(suite.tests, Asserts | UnitTest) and python == sys.executable:
         missing = missing_package(suite.tests.code)
         if missing is not None:
-            raise BadSuite(f"the tests import {missing}, which {python} does not have")
+            raise BadSuite(f"the tests import {missing}, which is not installed for {python}")
 
 
 def _with_allowed_error(suite: Suite, problem: str | None) -> Suite:
-    """Return the suite with the error that the problem's text allows, where its checker names none."""
+    """Return the suite with the error that the problem's text allows, unless its checker has a tolerance."""
     if not isinstance(suite.tests, Stdio) or problem is None or (allowed := allowed_error(problem)) is None:
         return suite
     return replace(suite, tests=replace(suite.tests, checker=with_allowed_error(suite.tests.checker, *allowed)))
@@ -172,19 +174,19 @@ def _run(suite: Suite, code: str, stub: str, backend: Backend, run_all: bool) ->
         return judge_native_calls(tests, code, suite.language, backend, suite.limits, run_all)
     if suite.language != PYTHON:
         raise CannotJudge(
-            f"tests of type {type(tests).__name__.lower()!r} are for Python (calls also for "
-            f"{', '.join(sorted(DRIVEN_LANGUAGES))}), this row says {suite.language!r}"
+            f"tests of type {type(tests).__name__.lower()!r} need Python (calls also support "
+            f"{', '.join(sorted(DRIVEN_LANGUAGES))}); the language of this row is {suite.language!r}"
         )
     prelude = f"{tests.prelude}\n{stub_names(stub, _entry_point(suite) or '')}" if stub else tests.prelude
     if tests.entry_point:
-        # A response may have put the function into a class.
+        # The response may define the function as a method of a class.
         tests = replace(tests, entry_point=callable_in(code, tests.entry_point))
     source = TestedProgram(code, prelude, backend.local, suite.limits)
     return judge_calls(tests, source, run_all) if isinstance(tests, Calls) else judge_code(tests, source, run_all)
 
 
 def _entry_point(suite: Suite) -> str | None:
-    """Return what a program has to define: where the suite names nothing, the function that its assertions call."""
+    """Return the name that a program has to define: the suite's entry point, or a function that assertions call."""
     entry_point: str | None = getattr(suite.tests, "entry_point", None)
     if entry_point is None and isinstance(suite.tests, Asserts):
         return next(iter(functions_under_test(suite.tests.code)), None)

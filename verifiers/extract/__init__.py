@@ -25,8 +25,7 @@ Not covered: a number picked from a line further up. Reading it would reward a r
 patterns are linear in the length of the text, or run over a piece of bounded length.
 """
 
-from truegold.verifiers.extract.committed import Committed, committed_answer
-from truegold.verifiers.extract.response_parts import final_part, last_line
+from truegold.verifiers.extract.committed import Committed, committed_answer, final_part, last_line
 from truegold.verifiers.extract.stated_values import MAX_LINE_CHARS
 from truegold.verifiers.extract.unread import GUESSED, ends_with_value, names_gold, several_values
 

@@ -23,12 +23,17 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
-from truegold.verifiers.extract.boxes import boxed
 from truegold.verifiers.extract.closings import without_closings
-from truegold.verifiers.extract.committed import Committed, committed_answer
+from truegold.verifiers.extract.committed import (
+    Committed,
+    answering_parts,
+    boxed,
+    committed_answer,
+    final_part,
+    last_line,
+)
 from truegold.verifiers.extract.denials import is_claimed, is_conditional, is_counterfactual, is_doubted
 from truegold.verifiers.extract.judged import MAX_JUDGED_CHARS, asks_for_wrong, judged_letters, with_turned_verdicts
-from truegold.verifiers.extract.response_parts import answering_parts, final_part, last_line
 from truegold.verifiers.extract.stated_values import ANY_OF, MAX_LINE_CHARS, may_deny
 
 MAX_PLAIN_CHARS = 2_000

@@ -1,18 +1,56 @@
 r"""Finds the answer that a response commits to: `committed_answer` tries its forms from the strongest to the weakest.
 
-The forms are, from the strongest: boxes (`boxes`), tags, announcements, an answer alone, and the conclusion of the last
-line. Each form is looked for in every part of a response that may hold its answer (`response_parts`).
+The forms are, from the strongest: boxes, tags, announcements, an answer alone, and the conclusion of the last line.
+Each form is looked for in every part of a response that may hold its answer.
+
+`answering_parts` drops the thinking, cuts a response where it goes on to another problem, and gives all announcements
+of answers the same marks:
+
+    <think> maybe 4 </think> It is 5.                 ->  It is 5.
+    <think> maybe 4, or                               ->  nothing: the thinking was cut off, no answer was given
+    The answer is 5.\n\nQuestion: Tom has 7 ...       ->  [The answer is 5.], [Question: Tom has 7 ...]
+    <|begin_of_box|>5<|end_of_box|><|im_end|>         ->  \boxed{5}
+
+Not covered: thinking without any tag, and a thinking tag that the prompt opened and the response never closed.
+
+Exam papers, and models that answer in Chinese, Japanese or Korean, put a word for answer in brackets.
+`with_plain_marks` puts a line that begins with `Answer:` in its place:
+
+    【答案】3                          Answer: 3
+    〖正确答案〗：B                     Answer: B
+    [ANS] 3/8                        Answer: 3/8
+    【答案：36】                       Answer: 36
+    <答案>3</答案>                     Answer: 3
+    【解答】解：一共 7 个苹果。            解：一共 7 个苹果。     a derivation, read like any other
+    【答案】B 【解析】A 项错误。           Answer: B             the explanation begins a new line
+
+Boxes that stand together form one answer (`boxed`):
+
+    \boxed{7} ... wait, no. \boxed{5}                                  5
+    \boxed{840} ... **Final Answer** \boxed{840}                       840
+    It is \boxed{5} or \boxed{6}.                                      5 or 6: for one gold answer this is a hedge
+    \boxed{2}, \quad \boxed{\frac{3 \pm i}{2}}                         2, \frac{3 \pm i}{2}
+    there are \boxed{10} boots and \boxed{20} hats                     10 and 20: two values, and no hint which one
+    ... \boxed{10} boots and \boxed{20} hats.\n10                      10: the last line chooses one of them
+    the line is \boxed{y=2x}, so the slope is \boxed{2}                2: the last one follows from the other
+    it is not \boxed{5} but \boxed{6}                                 6
+
+A box may be `\boxed`, `\fbox` or `\framebox`, with braces or with one number or letter (`\boxed 5`). Empty boxes are
+ignored. Not covered: boxes inside code.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
+from typing import NamedTuple
 
-from truegold.verifiers.extract.boxes import CLOSING_MARKS, boxed, content_key
+from truegold.verifiers.extract.clauses import disowns
 from truegold.verifiers.extract.closings import repeated_values, without_closings, without_ornaments
 from truegold.verifiers.extract.denials import (
+    is_bound,
     is_denied,
     is_doubted,
     is_negated_later,
@@ -21,7 +59,6 @@ from truegold.verifiers.extract.denials import (
     without_struck,
 )
 from truegold.verifiers.extract.objects import answer_at_end, answer_in_box
-from truegold.verifiers.extract.response_parts import EMPHASIS, answering_parts, last_line
 from truegold.verifiers.extract.restated import (
     restatement,
     with_chinese_parts,
@@ -34,6 +71,7 @@ from truegold.verifiers.extract.stated_values import (
     CURRENCY,
     MARKS,
     MAX_PLAIN_WORDS,
+    PATTERNS,
     has_value,
     is_expression,
     may_deny,
@@ -48,6 +86,405 @@ from truegold.verifiers.extract.statements import (
     narrow,
     retraction,
 )
+
+MAX_SCANNED_CHARS = 400_000
+"""Characters at the end of a response that are read. Stops megabytes of output made to stall the reward computation."""
+
+MAX_PROBLEMS = 64
+"""Problems that a response is cut into at most. Stops a response with a million lines `Question:`."""
+
+_THINKING = [pair.split() for pair in PATTERNS["thinking_tags"]]
+"""The opening and closing tag of each kind of thinking."""
+_THINKING_MARKS = ("hink", "HINK]", "<|channel|>")
+"""A quick test: each thinking tag contains one of these marks."""
+SPECIAL_END = ANY_OF["special_ends"]
+"""Tokens that end a turn and that occur in no ordinary text: `<|im_end|>`."""
+PLAIN_END = r"</s>|<eos>|<end_of_turn>|<eo[adt]>|<EO[ADST]>|\[(?:EO[AS]|SEP)\]"
+"""Tokens that end a turn and that ordinary text may contain: `</s>`."""
+
+_NEXT_PROBLEM = re.compile(
+    rf"<\|im_start\|>[ \t]{{0,2}}(?:user|system|assistant)?\b|{SPECIAL_END}|{PLAIN_END}|\n(?=[ \t]{{0,4}}(?:"
+    r"[#*]{0,6}[ \t]{0,2}(?:Question|Problem|Exercise|Instruction|User|Human|Q)[ \t]{0,2}\d{0,4}[*]{0,2}[ \t]{0,2}[:：]"
+    r"|#{1,6}[ \t]{0,2}(?:Question|Problem|Exercise|Instruction)\b(?![ \t]{1,2}[a-z])"
+    r"|(?:Question|Problem|Exercise)[ \t]{1,2}\d{1,4}[.:：]?[ \t]{0,3}\n"
+    r"|[#*]{0,6}[ \t]{0,2}(?:问题|题目|问)[ \t]{0,2}\d{0,4}[*]{0,2}[:：]"
+    r"))"
+)
+"""The beginning of another problem or of another speaker's turn: `Question:`, `<|im_end|>`."""
+_CUT_MARKS = ("<|", "<｜", "</s", "<e", "<E", "[EO", "[SEP]", "Q", "Problem", "Exercise", "Instruction", "User",
+              "Human", "问", "题目")  # fmt: skip
+"""A quick test: each match of `_NEXT_PROBLEM` contains one of these marks."""
+
+_LINE = re.compile(r"(?<=\n)[^\n]{6,600}(?=\n|$)")
+_HEADING = re.compile(r"[#*_> \t-]{0,8}(?:" + ANY_OF["problem_headings"] + ")", re.IGNORECASE)
+"""A heading of another problem."""
+_NUMBERED = re.compile(r"[2-9][.)][ \t]{1,3}")
+"""The number of a later problem: `2.`"""
+_ANSWER_MARKS = ("\\boxed", "nswer", "####")
+_IMPERATIVE = re.compile(rf"(?:{ANY_OF['imperatives']})\b.*[.。]$")
+_SELF_TALK = re.compile(ANY_OF["self_talk"])
+"""Questions that a solution asks itself, such as `What about y?`."""
+
+MAX_POSED_LINES = 200
+"""Lines after the first answer that are searched for another problem."""
+
+MIN_POSED_WORDS = 5
+"""A question with fewer words belongs to the solution."""
+
+EMPHASIS = "*_` \t"
+"""Marks of emphasis and blanks, which are stripped from answers."""
+
+_ANSWER_LINE = "\nAnswer: "
+"""The mark that replaces all bracketed words for answer."""
+_OPEN, _CLOSE = r"[【〖［\[「『《〈<（(]", r"[】〗］\]」』》〉>）)]"
+_EASTERN = r"(?:(?:参考|正确|最终|最后|标准|參考|正確|最終)?答[ ]?案|答え|こたえ|正解|정답|답)"
+"""Words for answer in Chinese, Japanese and Korean."""
+_WORD = rf"(?:{_EASTERN}|(?:the[ ])?(?:(?:my[ ])?final[ ]|correct[ ])?answer|ans)"
+_LINK = r"[ \t\u3000]{0,3}(?:[:：=＝]|是|为|為|は)?[ \t\u3000]*"
+"""The sign or verb between a word for answer and the answer."""
+_BOLD = r"[*_]{0,3}"
+_WITH_VALUE = re.compile(
+    rf"(?:(?:^|(?<=\n))[ \t*]{{0,8}}(?<!\\){_OPEN}[ ]?{_WORD}|[【〖［][ ]?{_EASTERN})[ ]?[:：][ \t]*"
+    rf"([^\n【〖［「『《〈】〗］」』》〉]{{1,200}}?){_CLOSE}(?=\s|[。.]|$)",
+    re.IGNORECASE,
+)
+"""A mark that holds the value: 【答案：36】."""
+_CLOSING = re.compile(rf"[<＜]/[ ]?{_EASTERN}[ ]?[>＞]|\[/[ ]?{_WORD}\]", re.IGNORECASE)
+"""The closing mark of an answer: `</答案>`."""
+_SECTION = re.compile(rf"[【〖［\[](?:{ANY_OF['section_words']})[】〗］\]][:：]?")
+"""The heading of a section that is not an answer: 【解析】."""
+_PREDICATE = re.compile(
+    r"(?:^|(?<=\n)|(?<=[.!] )|(?<=[。！]))"
+    r"(?:(?:따라서|그러므로|그래서|결국|즉|아니|よって|したがって|だから|つまり|いや)[,、]?\s?)?"
+    r"(?P<value>[^\s。、,，과와]{1,40}?)\s?(?:은|는|이|가|が|は)\s?(?:정답|답|正解|答え)\s?"
+    r"(?:이다|입니다|이에요|임|だ|です|である)(?=[.。!！]|\s{0,9}(?:\n|$))"
+)
+"""A sentence that calls a value the answer: `5번은 정답이다` (number 5 is the answer)."""
+MAX_PREDICATE_TAIL = 4_000
+"""Characters at the end of a response that are searched for such a sentence."""
+_EASTERN_HINTS = ("【", "〖", "答", "正解", "답")
+"""A quick test: each East Asian mark contains one of these."""
+_HINTS = ("nswer]", "NSWER]", "nswer)", "NSWER)", "nswer*", "[Answer", "[answer", "[ANSWER", "[Final", "[final")
+"""A quick test: each English announcement in brackets contains one of these marks."""
+_NAMED_LETTER = re.compile(r"\b(choice|option|answer)_([A-Z])(?![A-Za-z0-9_])", re.IGNORECASE)
+"""An option written with an underscore: `Choice_A`."""
+_LOST_BOX = re.compile(r"(?:\x08|(?<![A-Za-z\\])b)oxed\{")
+"""A box whose backslash was lost: `boxed{`."""
+
+
+def final_part(response: str) -> str:
+    """Return the text after the thinking: its last MAX_SCANNED_CHARS characters, stripped."""
+    if any(map(response.__contains__, _THINKING_MARKS)):
+        for opening, closing in _THINKING:
+            response = response.rpartition(closing)[2]
+            if opening in response:
+                return ""
+    return response[-MAX_SCANNED_CHARS:].strip()
+
+
+def last_line(text: str) -> str:
+    """Return the last line that is not blank, without the marks of emphasis around it."""
+    return text.rstrip().rpartition("\n")[2].strip(EMPHASIS)
+
+
+def with_plain_boxes(text: str) -> str:
+    r"""Return the text with `\boxed{}` for the box tokens of GLM, and for `boxed{}` whose backslash was lost."""
+    if "oxed{" in text and "\\boxed" not in text:
+        # A lost escape leaves `boxed{5}`; `\b` read as an escape leaves a backspace before `oxed{5}`.
+        text = _LOST_BOX.sub(r"\\boxed{", text)
+    if "<|begin_of_box|>" not in text:
+        return text
+    return text.replace("<|begin_of_box|>", "\\boxed{").replace("<|end_of_box|>", "}")
+
+
+def split_problems(text: str) -> list[str]:
+    """Return a text cut where a new problem or another speaker's turn begins, as base models write after an answer."""
+    if not any(map(text.__contains__, _CUT_MARKS)):
+        return _split_at_posed(text)
+    cuts = list(islice(_NEXT_PROBLEM.finditer(text), MAX_PROBLEMS))
+    starts = [0, *(cut.end() for cut in cuts)]
+    ends = [*(cut.start() for cut in cuts), len(text)]
+    parts = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+    return [piece for part in parts for piece in _split_at_posed(part)]
+
+
+def _split_at_posed(part: str) -> list[str]:
+    """Return a text cut before a line that poses another problem, if such a line stands between two answers."""
+    if (mark := next((mark for mark in _ANSWER_MARKS if part.count(mark) > 1), None)) is None:
+        return [part]
+    start, stop = part.find(mark), part.rfind(mark)
+    for match in islice(_LINE.finditer(part, start, stop), MAX_POSED_LINES):
+        if _poses_problem(match.group()):
+            return [part[: match.start()], part[match.start() :]]
+    return [part]
+
+
+def _poses_problem(line: str) -> bool:
+    if _HEADING.match(line) is not None:
+        return True
+    line = line.strip(EMPHASIS + ">-")
+    if (numbered := _NUMBERED.match(line)) is not None:
+        line = line[numbered.end() :]
+    is_posed = line.endswith(("?", "？")) or _IMPERATIVE.match(line) is not None
+    if not is_posed or "\\boxed" in line or _SELF_TALK.search(line) is not None:
+        return False
+    return numbered is not None or len(line.split()) >= MIN_POSED_WORDS
+
+
+def _mark(opening: str, word: str) -> str:
+    return rf"{_BOLD}(?<!\\){opening}{_BOLD}[ ]?{word}[ ]?{_BOLD}[:：]?{_BOLD}{_CLOSE}{_BOLD}{_LINK}"
+
+
+_LINE_MARK = re.compile(rf"(?:^|(?<=\n))[ \t#>*_]{{0,8}}{_mark(_OPEN, _WORD)}", re.IGNORECASE)
+"""A bracketed word for answer at the beginning of a line."""
+_EASTERN_MARK = re.compile(_mark(r"[【〖［\[「『《〈]", _EASTERN))
+"""East Asian words for answer may stand in brackets within a line. English `[answer]` counts only at its beginning."""
+
+
+def _has_mark(text: str) -> bool:
+    if not text.isascii() and any(map(text.__contains__, _EASTERN_HINTS)):
+        return True
+    if "nswer" in text or "NSWER" in text:
+        return any(map(text.__contains__, _HINTS))
+    return "NS]" in text or "ns]" in text
+
+
+def with_plain_marks(text: str) -> str:
+    """Return the text with a line `Answer:` in place of each bracketed word for answer."""
+    if not _has_mark(text):
+        return text
+    text = _SECTION.sub("\n", text)
+    tail = _PREDICATE.sub(lambda match: _ANSWER_LINE + match["value"], text[-MAX_PREDICATE_TAIL:])
+    text = text[:-MAX_PREDICATE_TAIL] + tail
+    text = _WITH_VALUE.sub(lambda match: _ANSWER_LINE + match[1], text)
+    text = _EASTERN_MARK.sub(_ANSWER_LINE, text)
+    # `<answer>` stays: `committed` reads it as a tag.
+    text = _LINE_MARK.sub(lambda match: match[0] if "<" in match[0] and match[0].isascii() else _ANSWER_LINE, text)
+    return _CLOSING.sub("\n", text)
+
+
+def answering_parts(response: str) -> list[str]:
+    """Return the parts of a response that may hold its answer. Each part answers one problem."""
+    text = with_plain_marks(with_plain_boxes(final_part(response)))
+    if any(mark in text for mark in ("hoice_", "ption_", "nswer_")):
+        text = _NAMED_LETTER.sub(r"\1 \2", text)
+    return split_problems(text)
+
+
+MAX_BOXES = 16
+"""Boxes that are read, counted from the end. Stops thousands of boxes that are opened and never closed."""
+MAX_BOX_TOKENS = 1_000
+"""A box with more braces and commands is not an answer. Stops boxes with hundreds of thousands of braces."""
+MAX_DENIAL_CHARS = 160
+"""Characters before and after a box that are searched for words that deny it."""
+MAX_TOUCHING_CHARS = 2
+"""Up to this many characters around a box, such as `$.`, hold no word that could deny it."""
+_UNEQUAL = ("\\neq", "\\ne", "\\not=", "\\not =", "≠")
+r"""Signs before a box that deny it: `x \neq`."""
+_SENTENCE_ENDS = ("\n", ". ", "? ", "! ", "。")
+CLOSING_MARKS = "$*)]\\"
+"""Marks that may close the formula or the emphasis around a box."""
+_SUMMARY = re.compile(
+    r"^[#*\s]{0,8}(?:final|summary|conclusions?|answers?|results?)\b[^\n]{0,40}$", re.IGNORECASE | re.MULTILINE
+)
+"""A heading above the answers to all parts: `### Final Answers`."""
+_CORRECTED = re.compile(
+    r"\b(?:wait|hmm|oops|no|or|actually|sorry|scratch|correction|mistaken?|wrong|incorrect|errors?|instead|maybe|perhaps)\b"
+    r"|不对|错|更正|等等|或",
+    re.IGNORECASE,
+)
+"""Words between two boxes by which the second replaces the first: `wait, no`."""
+_POSSIBLY = re.compile(r"[^.\n]{0,60}\b(?:may|might|could|maybe|perhaps|possibly)\b[^.\n]{0,30}", re.IGNORECASE)
+"""Words between two boxes that leave both possible: `but it may be`."""
+MAX_GAP_CHARS = 200
+"""Boxes that are further apart are not joined to one answer."""
+_NAMES = ("\\boxed", "\\fbox", "\\framebox")
+_OPENING = re.compile(
+    r"\\(?:boxed|fbox|framebox)\s{0,3}"
+    r"(?:(\{)|([-+]?\d[\d,]{0,40}(?:\.\d{1,40})?|(?<=\s)[A-Za-z](?![A-Za-z])))"
+)
+"""The opening of a box: with a brace, or with one number or letter."""
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+_WHOLLY_BOXED = re.compile(r"\\(?:boxed|fbox|framebox)\s{0,3}\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}")
+"""A box around the whole content of another box."""
+_MARKUP = re.compile(
+    r"\\(?:(?:quad|qquad|text|mathrm|textbf|mbox)(?![A-Za-z])|[\[\](),;:! \n\\])"
+    r"|\n[ \t]*(?:[-•]|\d{1,2}[.)])\s|[$&~{}*_`]"
+)
+"""Marks that typeset the text between two boxes without changing its meaning."""
+_LABEL = re.compile(r"(?<![\w\\])[A-Za-zα-ωΑ-Ω](?:_?\w{1,2})?\s{0,2}=\s{0,2}(?=$|[\\$])")
+r"""The label before a box: `y =` in `x = \boxed{1}, y = \boxed{2}`."""
+_CONNECTIVES = {
+    **dict.fromkeys([",", ";", "，", "、", "；", "|"], ","),
+    **dict.fromkeys(["or", "and/or", "/", "ou", "oder", "или", "或", "或者"], "or"),
+    **dict.fromkeys(["and", "et", "und", "и", "和", "及", "与"], "and"),
+}
+"""The kind of connection (`,`, `or`, `and`) for each sign or word between two boxes."""
+_GAP_PART = re.compile(r"[或和与及]者?|[^\W\d_或和与及]+(?:/or)?|[,;，、；/|]")
+"""A word or a sign between two boxes."""
+_SENTENCE_END = re.compile(r"[.?!:](?=\s)|[。！？：=≈→]|\\(?:approx|[Rr]ightarrow|implies|to|therefore)(?![A-Za-z])|\n")
+_CONSEQUENCE = frozenset(PATTERNS["consequence_words"])
+"""Words between two boxes by which the second follows from the first: `so`."""
+
+
+class Boxed(NamedTuple):
+    """The answer that the boxes of a text commit to."""
+
+    text: str | None
+    """The answer, or None if every box is empty or cut off."""
+    end: int
+    """The position where the last box ends."""
+    cut_off: bool
+    """Whether the last box is opened and never closed."""
+
+
+class _Box(NamedTuple):
+    start: int
+    end: int
+    text: str
+
+
+def boxed(text: str, *, several: int) -> Boxed | None:
+    """Return the answer in the boxes of `text`, or None if it has no box.
+
+    several: the number of values of gold, or 0 if gold is one value.
+    """
+    openings = _openings(text) if "box" in text else []
+    if not openings:
+        return None
+    closed = [_read_box(text, opening) for opening in openings]
+    boxes: list[_Box] = []
+    other = ""
+    for box in closed:
+        if box is None or not box.text or (boxes and box.end <= boxes[-1].end):
+            continue
+        if not _is_doubted(text, box):
+            boxes.append(box)
+            other = ""
+        elif boxes and _POSSIBLY.fullmatch(text, boxes[-1].end, box.start):
+            other = f" or {box.text}"
+    if not boxes:
+        return Boxed(None, 0, closed[-1] is None)
+    return Boxed(_join_contents(text, boxes, several) + other, boxes[-1].end, closed[-1] is None)
+
+
+def _openings(text: str) -> list[re.Match[str]]:
+    """Return the matches at which the last boxes open. The search runs backwards and stops after MAX_BOXES."""
+    openings: list[re.Match[str]] = []
+    names = [name for name in _NAMES if name in text]
+    end = len(text)
+    for _ in range(MAX_BOXES):
+        end = max((text.rfind(name, 0, end) for name in names), default=-1)
+        if end == -1:
+            break
+        if opening := _OPENING.match(text, end):
+            openings.append(opening)
+    return openings[::-1]
+
+
+def _read_box(text: str, opening: re.Match[str]) -> _Box | None:
+    if opening[1] is None:
+        return _Box(opening.start(), opening.end(), opening[2])
+    end = text.find("}", opening.end())
+    if end != -1 and "{" not in (content := text[opening.end() : end]) and "\\" not in content:
+        return _Box(opening.start(), end + 1, content.strip())
+    depth = 1
+    for brace in islice(_BRACE.finditer(text, opening.end()), MAX_BOX_TOKENS):
+        mark = brace.group()
+        if mark == "{":
+            depth += 1
+        elif mark == "}":
+            depth -= 1
+            if depth == 0:
+                content = text[opening.end() : brace.start()].strip()
+                inner = _WHOLLY_BOXED.fullmatch(content) if content.startswith("\\") else None
+                return _Box(opening.start(), brace.end(), inner[1].strip() if inner else content)
+    return None
+
+
+def _is_doubted(text: str, box: _Box) -> bool:
+    """Tell whether the sentence around a box denies or doubts it."""
+    if text.startswith("~~", box.end) and text.endswith("~~", 0, box.start):
+        return True
+    before = text[max(0, box.start - MAX_DENIAL_CHARS) : box.start]
+    start = max(map(before.rfind, _SENTENCE_ENDS)) + 1
+    after = text[box.end : box.end + MAX_DENIAL_CHARS].partition("\n")[0]
+    before, after = before[start:], after.lstrip(CLOSING_MARKS)
+    if len(before) + len(after) <= MAX_TOUCHING_CHARS:
+        return False
+    if before.rstrip(" $").endswith(_UNEQUAL):
+        return True
+    if not may_deny(f"{before} {after}"):
+        return disowns(before, after)
+    return is_doubted(before, after) or ("answer" in before and is_bound(before))
+
+
+def _join_contents(text: str, boxes: list[_Box], several: int) -> str:
+    """Return the contents of the last box, joined with those of the boxes that stand together with it."""
+    if len(boxes) == 1 and several < 2:
+        return boxes[0].text
+    contents = [boxes[-1].text]
+    connectives: list[str] = []
+    for before, after in zip(boxes[-2::-1], boxes[:0:-1], strict=True):
+        if (connective := _connective(text[before.end : after.start], several)) is None:
+            break
+        contents.insert(0, before.text)
+        connectives.insert(0, connective)
+    distinct = {content_key(content): content for content in contents}
+    if several > len(distinct) and (parts := _parts_of_answer(text, boxes, several)) is not None:
+        return _as_list(parts)
+    if len(distinct) == 1:
+        return contents[-1]
+    if several:
+        return _as_list(distinct.values())
+    if repeated := distinct.get(content_key(text[boxes[-1].end :].rpartition("\n")[2])):
+        return repeated
+    joined = contents[0]
+    for connective, content in zip(connectives, contents[1:], strict=True):
+        joined += f", {content}" if connective == "," else f" {connective} {content}"
+    return joined
+
+
+def _as_list(contents: Iterable[str]) -> str:
+    """Return the contents of several boxes as one list, separated by semicolons if one of them has a comma."""
+    parts = [content.rstrip(" .") for content in contents]
+    return ("; " if any("," in part for part in parts) else ", ").join(parts)
+
+
+def _parts_of_answer(text: str, boxes: list[_Box], count: int) -> list[str] | None:
+    """Return the contents of the text's boxes, or of its summary's, if exactly `count` of them differ; else None."""
+    summary = max((match.end() for match in _SUMMARY.finditer(text[:MAX_SCANNED_CHARS])), default=0)
+    for start in (0, summary):
+        parts = {content_key(box.text): box for box in boxes if box.start >= start}
+        gaps = [text[before.end : after.start] for before, after in pairwise(parts.values())]
+        if len(parts) == count and not any(map(_CORRECTED.search, gaps)):
+            return [box.text for box in parts.values()]
+    return None
+
+
+def content_key(content: str) -> str:
+    """Return the contents of a box without blanks, dollars and full stops, so that equal contents compare equal."""
+    return "".join(content.split()).strip("$*.")
+
+
+def _connective(gap: str, several: int) -> str | None:
+    """Return the word that joins two boxes, or None if they do not stand together."""
+    if len(gap) > MAX_GAP_CHARS:
+        return None
+    plain = _MARKUP.sub(" ", _LABEL.sub("", gap)).strip().casefold()
+    parts = _GAP_PART.findall(plain)
+    connectives = [_CONNECTIVES[part] for part in parts if part in _CONNECTIVES]
+    if len(connectives) == len(parts) and not _SENTENCE_END.search(plain):
+        return _strongest(connectives) or ","
+    if _SENTENCE_END.search(plain.rstrip(":")) or "\n" in gap.strip() or not _CONSEQUENCE.isdisjoint(parts):
+        return None
+    # A comma with other words joins two boxes only if gold has several values.
+    return _strongest(connectives) if several or connectives[-1:] != [","] else None
+
+
+def _strongest(connectives: list[str]) -> str | None:
+    return next((word for word in ("or", "and", ",") if word in connectives), None)
+
 
 MIN_LOOP_CHARS = 15
 """A shorter text is not checked for answers that repeat in a loop."""

@@ -14,8 +14,8 @@ from __future__ import annotations
 import re
 
 from truegold.verifiers.extract.chosen import DENIED_BEFORE, EITHER, HAN, NEGATION, UNSURE
+from truegold.verifiers.extract.committed import final_part
 from truegold.verifiers.extract.denials import is_attributed, is_conditional, is_doubted
-from truegold.verifiers.extract.response_parts import final_part
 from truegold.verifiers.extract.stated_values import MAX_LINE_CHARS
 
 _BOLD = re.compile(r"(?<![*A-Za-z0-9])\*\*([^*\n]{1,200})\*\*(?!\*)")

@@ -19,8 +19,8 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from truegold.verifiers.extract.committed import final_part, last_line
 from truegold.verifiers.extract.denials import is_refused, is_withheld
-from truegold.verifiers.extract.response_parts import final_part, last_line
 from truegold.verifiers.extract.stated_values import has_value
 from truegold.verifiers.written_numbers import PYTHON_RUN, chinese_integer, plain_number, read_run
 

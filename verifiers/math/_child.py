@@ -1,9 +1,10 @@
-"""The symbolic rung, inside its child process (`worker.py` starts it and keeps the deadline).
+"""The symbolic rung in its child process, which `worker.py` starts and stops.
 
-For each JSON line with two trees, `{"gold", "answer", "cpu_s"}`, it prints a line `{"reason", "evidence"}`. Every node
-is built by a named constructor of sympy; no text is ever parsed or evaluated. Each comparison runs in a copy of this
-process, made by fork, which the kernel ends when it has used up its CPU time: so the next one need not wait for another
-import of sympy, and nothing that one leaves behind can change another.
+For each JSON line `{"gold", "answer", "cpu_s"}` with two trees, it prints a line `{"reason", "evidence"}`. Every node
+is built by a named constructor of sympy. Text is never parsed or evaluated.
+
+Each comparison runs in a fork of this process, which the kernel ends after its CPU time. So sympy is imported only
+once, and no comparison can change a later one.
 """
 
 from __future__ import annotations
@@ -18,17 +19,18 @@ from truegold.verifiers.sandbox.child_process import Conversation, die_with_pare
 from truegold.verifiers.verdict import Reason
 
 MAX_MEMORY_BYTES = 64 << 20
-"""Memory of one comparison, besides that of sympy itself. Stops expressions that expand until the machine swaps."""
+"""Memory of one comparison, in addition to that of sympy. Stops expressions that expand until the machine swaps."""
 
 PROBE_DIGITS = 40
-"""Two numbers are worked out to this many digits before they are believed to be equal."""
+"""The digits to which two numbers are compared."""
 
 MAX_SHOWN_CHARS = 200
 _EXIT_EXHAUSTED = 3
+"""The exit status of a fork that ran out of memory or stack."""
 
 
 def main() -> None:
-    """Answer comparisons until the parent hangs up."""
+    """Answer requests until the parent closes the connection."""
     with Conversation() as conversation:
         try:
             _warm_up()
@@ -73,7 +75,7 @@ def _address_space() -> int:
 
 
 def _warm_up() -> None:
-    """Load what sympy loads late, and fill its caches, before any comparison is timed."""
+    """Load sympy's lazy modules and fill its caches before the first comparison."""
     import sympy
 
     x, n = sympy.symbols("x n")
@@ -87,14 +89,14 @@ def _warm_up() -> None:
 
 
 def compare(gold: list[Any], answer: list[Any]) -> dict[str, Any]:
-    """Return the reason and the evidence. Raises MemoryError and RecursionError."""
+    """Return the reason and the evidence of a comparison. Raises MemoryError and RecursionError."""
     try:
         gold_value, answer_value = _build(gold), _build(answer)
         same = _is_same(gold_value, answer_value)
     except (MemoryError, RecursionError):
         raise
     except Exception as error:
-        # However sympy gives up on a pair, nothing shows the two equal.
+        # Any error of sympy means that the two were not shown to be equal.
         evidence = {"error": f"{type(error).__name__}: {error}"[:MAX_SHOWN_CHARS]}
         return {"reason": Reason.MISMATCH, "evidence": evidence}
     evidence = {"gold_value": str(gold_value)[:MAX_SHOWN_CHARS], "answer_value": str(answer_value)[:MAX_SHOWN_CHARS]}
@@ -102,6 +104,7 @@ def compare(gold: list[Any], answer: list[Any]) -> dict[str, Any]:
 
 
 def _is_same(gold: Any, answer: Any) -> bool:
+    """Tell whether two expressions of sympy are equal after evaluation."""
     import sympy
 
     gold, answer = gold.doit(), answer.doit()
@@ -116,6 +119,7 @@ def _is_same(gold: Any, answer: Any) -> bool:
 
 
 def _build(tree: list[Any]) -> Any:  # noqa: PLR0911, one for each kind of node
+    """Return the expression of sympy for an encoded tree (`worker.encode`)."""
     import sympy
 
     kind, *rest = tree

@@ -1,12 +1,11 @@
-"""Ball arithmetic: numbers to any precision, each with a bound on its error.
+"""Ball arithmetic: real and complex numbers of any precision, each with a bound on its error.
 
-MPFR and MPC calculate at a fixed precision. Each number carries the binary exponent of a running bound on its error
-(as in Higham, Accuracy and Stability of Numerical Algorithms, section 3.3, kept to powers of two). So a difference that
-is not zero can be told from rounding, and `10^{-200}` from 0. Arguments that would make a library function slow are
-refused before it is called.
+MPFR and MPC calculate at a fixed precision. Each number has a running bound on its error, a power of two (after Higham,
+Accuracy and Stability of Numerical Algorithms, section 3.3). So a nonzero difference is distinguished from a rounding
+error, and `10^{-200}` from 0. Arguments for which a library function would be slow are refused before the call.
 
-There is no global state: every operation names its context. The operations raise Undefined if there is no value,
-NeedsComplex if there is no real one, TooLarge beyond the budgets, and Unsupported for what they cannot bound.
+There is no global state: every operation uses the context of its object. The operations raise Undefined if there is no
+value, NeedsComplex if there is no real value, TooLarge beyond a limit, and Unsupported if the error has no known bound.
 """
 
 from __future__ import annotations
@@ -27,38 +26,39 @@ EXACT = -(10**12)
 """The error exponent of a number without error."""
 
 MAX_EXPONENT = 1 << 40
-"""The largest intermediate value, in bits. Above it a tower of powers has left what can be told apart."""
+"""The largest exponent of an intermediate value. Stops towers of powers."""
 
 MAX_REDUCED_BITS = 4_000
-"""The largest argument of an angle or of a whole part, in bits. Stops sin(10^10^5), for which pi is needed."""
+"""The largest exponent of an angle, and of the argument of a floor. Stops sin(10^10^5), which needs too many digits."""
 
 MAX_GAMMA = 1e6
-"""The largest argument of a factorial. Stops that of a number with a million digits."""
+"""The largest argument of a factorial that is not exact."""
 
 
 MAX_KNOWN_RATIONALS = 512
-"""Small rationals that are remembered for each precision."""
+"""The most small rationals that are cached for each precision, and their largest numerator and denominator."""
 
 MAX_DEGREE = 10**6
-"""The largest degree of a root; above it the general power is taken, which has budgets of its own."""
+"""The largest degree of a root. Roots of a higher degree are general powers."""
 MAX_SUM_TERMS = 200
-"""The longest sum or product that is worked out. Stops `\\sum_{k=1}^{10^9}`."""
+"""The most terms of a sum or a product. Stops `\\sum_{k=1}^{10^9}`."""
 MAX_BOUND = 10**12
 """The largest bound of a sum. Stops bounds with thousands of digits."""
 MAX_IRRATIONAL_BOUND = 10**6
-"""The largest bound that is whole only once it is worked out, as \\sqrt{16}^3."""
+"""The largest bound of a sum that is not a rational expression, such as \\sqrt{16}^3."""
 _SUM_STEPS, _TERM_STEPS = 10, 5
-"""The steps of a sum besides its terms, and those of each term besides its own evaluation."""
+"""The steps of a sum, and of each of its terms, without the evaluation of the terms."""
 MAX_SPECIAL_BITS = 400
-"""The most bits of the functions of `special`. Stops zeta, which takes a fifth of a second for 1,600."""
+"""The highest precision of special functions. Stops zeta, which takes a fifth of a second at 1,600 bits."""
 _MAX_SPECIAL_EXPONENT = 12
+"""The largest exponent of the argument of a special function."""
 _NAMED_STEPS = 2_500
-"""The price of one function of mpmath."""
+"""The steps of one function of mpmath."""
 _PRICE_FACTOR = {
     "factorial": 3, "binom": 9, "arcsin": 2, "arccos": 2, "arctan": 2, "arccot": 2, "arcsinh": 2,
     "zeta": 150, "Gamma": 4, "beta": 12, "erf": 4, "erfc": 90,
 }  # fmt: skip
-"""How much dearer than others some functions are."""
+"""Maps an expensive function to its cost, as a multiple of the cost of a usual function."""
 _HALF = mpq(1, 2)
 _HUNDREDTH = mpq(1, 100)
 
@@ -68,11 +68,11 @@ class NeedsComplex(Exception):
 
 
 class Unsupported(Exception):
-    """No numerical value is known for this kind of node."""
+    """The expression cannot be evaluated with a bound on its error."""
 
 
 class Ball(NamedTuple):
-    """All numbers that are less than 2**error_exponent away from a midpoint."""
+    """All numbers whose distance from `midpoint` is less than 2**error_exponent."""
 
     midpoint: Any
     """An mpfr or mpc number."""
@@ -81,7 +81,7 @@ class Ball(NamedTuple):
 
 
 def exponent_of(scalar: Any) -> int:
-    """Return the least e with |scalar| < 2**e; of a complex number, that of its larger part."""
+    """Return the smallest e with |scalar| < 2**e. For a complex number, the larger of its two parts counts."""
     if isinstance(scalar, mpc):
         return max(exponent_of(scalar.real), exponent_of(scalar.imag))
     return gmpy2.get_exp(scalar) if scalar else EXACT
@@ -94,9 +94,9 @@ class Arithmetic:
         self.bits = bits
         self.complex = complex_
         self.node_steps = 2 + bits // 300
-        """The price of one sum or product."""
+        """The steps of one sum or product."""
         self.function_steps = bits // (6 if complex_ else 12)
-        """The price of one power, root or known function."""
+        """The steps of one power, root or known function."""
         self.context = gmpy2.context(
             precision=bits, emin=gmpy2.get_emin_min(), emax=gmpy2.get_emax_max(), allow_complex=complex_
         )
@@ -105,7 +105,7 @@ class Arithmetic:
         self.e = self.context.exp(mpfr(1, bits))
 
     def from_rational(self, value: mpq) -> Ball:
-        """Return the ball of a rational number; the small ones recur."""
+        """Return the ball of a rational number. Small ones are cached."""
         if (ball := self._rationals.get(value)) is None:
             midpoint = mpfr(value, self.bits)
             exact = value.denominator == 1 and value.numerator.bit_length() <= self.bits
@@ -116,7 +116,7 @@ class Arithmetic:
         return ball
 
     def from_complex(self, value: complex) -> Ball:
-        """Return the ball of a complex number that is exact. Raises NeedsComplex over the reals."""
+        """Return the ball of an exact complex number. Raises NeedsComplex over the reals."""
         if not self.complex:
             raise NeedsComplex
         return Ball(mpc(value, precision=(self.bits, self.bits)), EXACT)
@@ -148,11 +148,11 @@ class Arithmetic:
         return self.multiply(a, self.inverse(b))
 
     def is_zero(self, a: Ball) -> bool:
-        """Tell whether the ball cannot be told from zero."""
+        """Tell whether the ball may contain zero."""
         return exponent_of(a.midpoint) <= a.error_exponent + 1
 
     def _rounded(self, midpoint: Any, error_exponent: int) -> Ball:
-        """Return the ball of a rounded outcome. Raises TooLarge."""
+        """Return the ball of a rounded result. Raises TooLarge."""
         size = exponent_of(midpoint)
         if size > MAX_EXPONENT or not gmpy2.is_finite(midpoint):
             raise TooLarge("a number of astronomical size")
@@ -235,14 +235,17 @@ class Arithmetic:
         return self._rounded(midpoint, relative // 2 + 3 if is_near_one else relative - min(room, 0) // 2 + 3)
 
     def smooth(self, name: str, a: Ball) -> Ball:
-        """Return a function, by its name in gmpy2, whose slope is at most about its size."""
+        """Return a function, by its name in gmpy2, whose slope is at most 1 or about its value."""
         if exponent_of(a.midpoint) > 36 and name in ("sinh", "cosh"):
             raise TooLarge("a hyperbolic function of astronomical size")
         midpoint = getattr(self.context, name)(a.midpoint)
         return self._rounded(midpoint, max(a.error_exponent, -self.bits) + max(exponent_of(midpoint), 0) + 3)
 
     def special(self, name: str, a: Ball) -> Ball:
-        """Return zeta, gamma, erf or erfc, by its name in gmpy2; how the error of the argument grows is tried out."""
+        """Return zeta, gamma, erf or erfc, by its name in gmpy2.
+
+        The error is measured by evaluating at both ends of the argument's ball.
+        """
         if isinstance(a.midpoint, mpc) or self.bits > MAX_SPECIAL_BITS:
             raise Unsupported(name)
         if exponent_of(a.midpoint) > _MAX_SPECIAL_EXPONENT:
@@ -258,7 +261,7 @@ class Arithmetic:
         return self._rounded(midpoint, max(*map(exponent_of, moved), exponent_of(midpoint) - self.bits) + 3)
 
     def named(self, name: str, args: list[Ball]) -> Ball:
-        """Return a function of `named_functions`; how the error of the argument grows is tried out."""
+        """Return a function of `named_functions`. The error is measured at an end of the argument's ball."""
         *orders, last = args
         if self.bits > MAX_SPECIAL_BITS or any(isinstance(arg.midpoint, mpc) for arg in args):
             raise Unsupported(name)
@@ -307,7 +310,9 @@ class Arithmetic:
 
 
 OneArgument: TypeAlias = Callable[[Arithmetic, Ball], Ball]
+"""A function of one ball."""
 SeveralArguments: TypeAlias = Callable[[Arithmetic, list[Ball]], Ball]
+"""A function of several balls."""
 
 
 def _with_name(method: Callable[[Arithmetic, str, Ball], Ball], name: str) -> OneArgument:
@@ -356,6 +361,7 @@ def _radians(arithmetic: Arithmetic, a: Ball) -> Ball:
 
 
 def _root(arithmetic: Arithmetic, args: list[Ball]) -> Ball:
+    """Return a root. Odd roots of negative numbers are real."""
     base, degree = args
     midpoint = degree.midpoint
     if isinstance(midpoint, mpfr) and midpoint == arithmetic.context.rint(midpoint) and 0 < midpoint < MAX_DEGREE:
@@ -415,13 +421,16 @@ ONE_ARGUMENT: dict[str, OneArgument] = {
     "arcsech": _at_reciprocal(_arccosh), "arccsch": _at_reciprocal(_ARCSINH), "arccosh": _arccosh,
     "Gamma": _GAMMA, "zeta": _ZETA, "erf": _ERF, "erfc": _ERFC,
 }  # fmt: skip
+"""Maps the name of a function of one argument to its evaluation."""
 SEVERAL_ARGUMENTS: dict[str, SeveralArguments] = {
     "root": _root, "log": _log, "max": _extreme(max), "min": _extreme(min), "binom": _binomial,
     "beta": _beta,
 }  # fmt: skip
+"""Maps the name of a function of several arguments to its evaluation."""
 
 
 Join: TypeAlias = Callable[[Ball, Ball], Ball]
+"""A sum or a product of two balls."""
 
 
 class Evaluator(Arithmetic):
@@ -457,6 +466,7 @@ class Evaluator(Arithmetic):
         return total
 
     def _constant_value(self, name: str) -> Ball:
+        """Return pi, e or i. Raises Unsupported for other names."""
         if name == "pi":
             return Ball(self.pi, 2 - self.bits)
         if name == "e":
@@ -468,6 +478,7 @@ class Evaluator(Arithmetic):
         raise Unsupported(name)
 
     def _power_value(self, node: Pow, point: Mapping[str, Ball]) -> Ball:
+        """Return a power, by the most precise method for its exponent."""
         charge(self.function_steps)
         exponent = node.exponent.value if type(node.exponent) is Num else rational(node.exponent)
         base = self.value(node.base, point)
@@ -479,6 +490,7 @@ class Evaluator(Arithmetic):
         return self.general_power(base, self.value(node.exponent, point))
 
     def _call_value(self, node: FunctionCall, point: Mapping[str, Ball]) -> Ball:
+        """Return the value of a function of its arguments."""
         if (exact := rational(node)) is not None:
             return self.from_rational(exact)
         args = [self.value(arg, point) for arg in node.args]
@@ -494,11 +506,15 @@ class Evaluator(Arithmetic):
         raise Unsupported(node.name)
 
     def _unknown_value(self, name: str, args: list[Ball]) -> Ball:
-        """Return a fixed number for these arguments, so that f(a+b) = f(b+a) and nothing more is known of f."""
+        """Return a pseudorandom value of an unknown function, which depends only on its name and its arguments.
+
+        So f(a+b) equals f(b+a), but not f(a) + f(b).
+        """
         shown = ",".join(_digits(arg.midpoint) for arg in args)
         return self.from_rational(mpq(unit_interval(f"{name}({shown})", 1)) + _HALF)
 
     def _big_value(self, node: Big, point: Mapping[str, Ball]) -> Ball:
+        """Return a sum or a product, term by term."""
         if node.kind not in ("sum", "prod") or node.low is None or node.high is None:
             raise Unsupported(node.kind)
         charge(_SUM_STEPS)

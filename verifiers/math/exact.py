@@ -1,8 +1,8 @@
-"""Exact values: rationals within a budget, and residues modulo a prime where a number would be too large to write out.
+"""Exact values of constants: rationals of limited size, and residues modulo a prime for larger numbers.
 
-Nothing here is ever larger than MAX_BITS: a power is refused by the length it would have, before it is taken. Two
-numbers that are equal modulo 2^127 - 1 at a point that neither chose are equal, except for odds of about 1 in 10^38
-(Schwartz 1980, Zippel 1979).
+No rational is larger than MAX_BITS: the length of a power is computed before the power is. Expressions that are equal
+modulo 2^127 - 1 at a random point are equal, except with a probability of about 1 in 10^38 (Schwartz 1980, Zippel
+1979).
 """
 
 from __future__ import annotations
@@ -19,28 +19,30 @@ from truegold.verifiers.math.policy import charge, digit_steps
 from truegold.verifiers.math.tree import Add, BaseN, FunctionCall, Measure, Mul, Node, Num, Pow, Sym
 
 MAX_BITS = 20_000
-"""The largest numerator or denominator. Stops 9^9^9 and 100000!, each of which would fill megabytes."""
+"""The most bits of a numerator or denominator. Stops 9^9^9 and 100000!, which would fill megabytes."""
 
 MAX_FACTORIAL = 2_000
+"""The largest n of which n! is computed."""
 MAX_FACTORIAL_MODULO = 20_000
-"""The largest factorial modulo a number. With `MAX_FACTORIAL` it stops 100000! in full, and 10^9! factor by factor."""
+"""The largest n of which n! is computed modulo PRIME, factor by factor. Stops 10^9!."""
 
 MAX_FACTORED = 10**8
-"""The largest number whose divisors are counted. Stops the factoring of large ones."""
+"""The largest number that is factored, for functions such as Euler's phi."""
 
 PRIME = mpz(2) ** 127 - 1
+"""The modulus of residues, a Mersenne prime."""
 
 _POWER_STEPS = 5
 _CALL_STEPS = 5
 _BITS_A_STEP = 60
-"""How many bits of an exponent a power modulo PRIME takes in one step."""
+"""The bits of the exponent for which a power modulo PRIME is charged one step."""
 
 _FACTORS_A_STEP = 8
-"""How many factors of a factorial are multiplied modulo PRIME in one step."""
+"""The factors modulo PRIME for which one step is charged."""
 
 
 class NotArithmetic(Exception):
-    """The expression is more than sums, products and whole powers."""
+    """The expression does not consist of sums, products, whole powers and factorials."""
 
 
 class Undefined(Exception):
@@ -48,7 +50,7 @@ class Undefined(Exception):
 
 
 def rational(node: Node) -> mpq | None:  # noqa: PLR0911, some for each kind of node
-    """Return the exact value of a constant expression, or None if it is irrational, undefined or over the budget."""
+    """Return the exact value of a constant expression, or None if it is irrational, undefined or too large."""
     if isinstance(node, Num):
         return node.value
     if isinstance(node, (Add, Mul)):
@@ -79,7 +81,7 @@ def rational(node: Node) -> mpq | None:  # noqa: PLR0911, some for each kind of 
 
 
 def base_value(node: BaseN) -> int | None:
-    """Return the value of a numeral, or None if a digit is not one of its base."""
+    """Return the value of a numeral, or None if it has a digit that its base lacks."""
     try:
         return int(node.digits, node.base)
     except ValueError:
@@ -87,7 +89,10 @@ def base_value(node: BaseN) -> int | None:
 
 
 def residue(node: Node, point: Mapping[str, mpz]) -> mpz:
-    """Return the value modulo PRIME, with `point` for the variables. Raises NotArithmetic or Undefined."""
+    """Return the value modulo PRIME, with the values in `point` for the variables.
+
+    Raises NotArithmetic and Undefined.
+    """
     if isinstance(node, Num):
         return _quotient_residue(node.value.numerator, node.value.denominator)
     if isinstance(node, Sym):
@@ -112,12 +117,12 @@ def residue(node: Node, point: Mapping[str, mpz]) -> mpz:
 
 @lru_cache(maxsize=1_024)
 def point_for(names: frozenset[str], salt: int) -> Mapping[str, mpz]:
-    """Return a point that looks random and is the same every time."""
+    """Return a pseudorandom point, which depends only on the arguments."""
     return {name: mpz(int.from_bytes(_digest(f"{salt}:{name}")[:15], "big")) % PRIME for name in names}
 
 
 def unit_interval(name: str, salt: int) -> float:
-    """Return a number in (0, 1) that looks random and is the same every time."""
+    """Return a pseudorandom number in (0, 1), which depends only on the arguments."""
     return (int.from_bytes(_digest(f"{salt}/{name}")[:6], "big") + 1) / (2**48 + 2)
 
 
@@ -126,6 +131,7 @@ def _digest(text: str) -> bytes:
 
 
 def _power(base: mpq, exponent: mpq) -> mpq | None:
+    """Return a power, or None if it is undefined, irrational or too large."""
     if exponent.denominator != 1:
         return _rational_root(base, exponent)
     power = int(exponent)
@@ -152,6 +158,7 @@ def _rational_root(base: mpq, exponent: mpq) -> mpq | None:
 
 
 def _call(node: FunctionCall) -> mpq | None:
+    """Return the exact value of a function, or None if it has none."""
     charge(_CALL_STEPS)
     args: list[mpq] = []
     for arg in node.args:
@@ -168,7 +175,10 @@ def _call(node: FunctionCall) -> mpq | None:
 
 
 def _over_primes(value: mpq, part: Callable[[int, int], int]) -> mpq | None:
-    """Return the value of a multiplicative function, from what it is of the power of a prime."""
+    """Return the value of a multiplicative function at a whole number.
+
+    part: returns the value at the power of a prime, given the prime and the exponent.
+    """
     if not _is_count(value, MAX_FACTORED) or value == 0:
         return None
     rest, total, prime = int(value), 1, 2
@@ -196,6 +206,7 @@ _ONE_ARGUMENT: dict[str, Callable[[mpq], mpq | None]] = {
     "sigma": lambda value: _over_primes(value, lambda p, k: (p ** (k + 1) - 1) // (p - 1)),
     "tau": lambda value: _over_primes(value, lambda _, k: k + 1),
 }
+"""Maps a function of one argument to its exact value, which is None if it is too large or irrational."""
 
 
 def _call_with_two(name: str, first: mpq, second: mpq) -> mpq | None:
@@ -216,7 +227,7 @@ def _whole_root(value: mpq, degree: mpq) -> mpq | None:
 def _binomial(n: mpz, k: mpz) -> mpq | None:
     if not _is_count(mpq(n), MAX_FACTORIAL) or k < 0:
         return None
-    # A k beyond n may be beyond what the function takes, too.
+    # A k above n may be too large for `gmpy2.comb`.
     return mpq(gmpy2.comb(int(n), int(k))) if k <= n else mpq(0)
 
 
@@ -232,6 +243,7 @@ _TWO_ARGUMENTS: dict[str, Callable[[mpz, mpz], mpq | None]] = {
     "gcd": lambda a, b: mpq(gmpy2.gcd(a, b)),
     "lcm": lambda a, b: mpq(gmpy2.lcm(a, b)),
 }
+"""Maps a function of two whole numbers to its exact value."""
 
 
 def _is_count(value: mpq, most: int) -> bool:

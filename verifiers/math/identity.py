@@ -1,10 +1,10 @@
 r"""Decides whether two expressions are equal for all values of their variables.
 
-    exact       both are rational, or rational functions that agree modulo a large prime at a random point
-    numeric     constants that agree to 320 bits, each within its own error
-    sampled     expressions that agree at random real points (complex ones, where there are too few real ones)
+    exact       both are rational numbers, or rational functions that agree modulo a large prime at a random point
+    numeric     constants that agree to 320 bits, within the bounds on their errors
+    sampled     expressions that agree at pseudorandom real points, or at complex points if too few real ones work
 
-One point of disagreement is enough for `different`. If too few points can be evaluated, the result is open. Points at
+One point of disagreement shows that they differ. If too few points can be evaluated, the result is open. Points at
 which only one side is defined are skipped, so `2\ln x` equals `\ln x^2`.
 """
 
@@ -39,42 +39,50 @@ from truegold.verifiers.math.tree import (
 )
 
 CONSTANT_BITS = 320
-"""Two constants are compared once, to this many bits. They do not agree by chance to 95 digits."""
+"""The precision in bits for constants: 95 digits, which do not agree by chance."""
 
 POINT_BITS = 128
-"""Expressions are compared at several points, to this many bits at each."""
+"""The precision in bits for expressions, which are compared at several points."""
 
 MAX_BITS = 1_600
-"""The precision in bits for a second comparison, if the difference is lost in rounding."""
+"""The precision in bits for a second comparison, if the first one lost too many bits by cancellation."""
 
 AGREEING_POINTS = 2
-"""Nothing is concluded from fewer points that agree."""
+"""The fewest agreeing points that show equality, if no more points can be evaluated."""
 
 ENOUGH_POINTS = 4
-"""The number of points of different signs and sizes that must agree."""
+"""The number of agreeing points after which no more are tried."""
 
 MAX_VARIABLES = 12
-"""Expressions with more variables are not sampled. Stops those with hundreds of them."""
+"""The most variables of expressions that are sampled."""
 
 CACHED_VALUES = 1_024
-"""Values of constants that are remembered, with their trees; the largest take megabytes together."""
+"""The number of constants whose values are cached, with their trees. All together take megabytes at worst."""
 
 _REGIONS = ((0.2, 0.9), (-3.0, -1.2), (1.2, 3.0), (-0.9, -0.2), (0.05, 0.5), (-3.0, 3.0), (0.5, 0.95), (0.2, 6.0))
-"""The ranges of the points' coordinates."""
+"""The ranges of coordinates, one for each point."""
 
 _WIDE_REGIONS = (
     (2.0, 9.0), (10.0, 50.0), (-40.0, -3.0), (90.0, 900.0), (1e3, 9e3), (0.2, 6.0), (-900.0, -50.0), (2e4, 9e4),
 )  # fmt: skip
-"""The ranges of the points for expressions with whole parts (floor), which are all equal near zero."""
+"""The ranges for expressions with a floor or ceiling, many of which are equal near zero."""
 
 _OF_WHOLE_NUMBERS = frozenset({"factorial", "factorial2", "binom", "perm", "gcd", "lcm"})
+"""Functions whose variables are whole numbers."""
 _PARTS_OF_COMPLEX = frozenset({"Re", "Im", "conj"})
+"""Functions whose variables are complex numbers."""
 _COMPLEX_LETTERS = frozenset("zw")
+"""Letters of complex variables."""
 _GROWTH_MARKS = frozenset({"O", "o", "Theta", "Omega", "omega"})
+"""Names of growth, as in O(n^2)."""
 _FREQUENCIES, _SIZE_LETTERS = frozenset({"omega", "Omega"}), frozenset({"n", "m", "N"})
+"""Greek names that may also be frequencies, and the only variables with which they are names of growth."""
 _SIZES = (10**5, 10**9)
+"""The values of n at which growth is compared."""
 _SAME_GROWTH = 0.06
-"""The ratio of n log n + n and n log n changes by 4 % between the sizes, that of n and n log log n by 24 %."""
+"""The largest relative change of a ratio from the first size to the second.
+
+(n log n + n)/(n log n) changes by 4 %, and log log n by 24 %."""
 _PAIR_STEPS = 10
 """The steps of comparing two values, without their evaluation."""
 
@@ -82,13 +90,15 @@ _COORDINATE_STEPS = 6
 """The steps of choosing one coordinate of a point."""
 
 _LOCAL = threading.local()
+"""The evaluators of each thread."""
 
 Point: TypeAlias = dict[str, mpq | complex]
+"""Maps each variable to its value."""
 Calculated = TypeVar("Calculated")
 
 
 def _evaluator(bits: int, complex_: bool) -> Evaluator:
-    """Return this thread's evaluator: contexts keep flags, so threads do not share them."""
+    """Return an evaluator of this thread. Threads do not share evaluators, because MPFR contexts keep flags."""
     known: dict[tuple[int, bool], Evaluator] | None = getattr(_LOCAL, "evaluators", None)
     if known is None:
         known = _LOCAL.evaluators = {}
@@ -98,7 +108,7 @@ def _evaluator(bits: int, complex_: bool) -> Evaluator:
 
 
 def same_value(gold: Node, answer: Node) -> Sameness:
-    """Compare two expressions. Raises TooLarge if a value is too large to be told from its neighbours."""
+    """Tell whether two expressions are equal for all values of their variables. Raises TooLarge."""
     charge(_PAIR_STEPS)
     a = gold.value if type(gold) is Num else _rational(gold)
     b = answer.value if type(answer) is Num else _rational(answer)
@@ -114,7 +124,7 @@ def same_value(gold: Node, answer: Node) -> Sameness:
 
 
 def _same_numbers(gold: Node, answer: Node) -> Sameness:
-    """Compare leading digits; where these agree, or there are too many, compare modulo a prime as well."""
+    """Compare constants by their leading digits. If these agree, or are too many, also compare modulo a prime."""
     try:
         same = _in_reals_or_complex(lambda complex_: _agree_at(gold, answer, {}, complex_, CONSTANT_BITS))
     except TooLarge:
@@ -126,7 +136,7 @@ def _same_numbers(gold: Node, answer: Node) -> Sameness:
 
 
 def proportional(gold: Node, answer: Node) -> Sameness:
-    """Tell whether one is a multiple of the other by a constant that is not zero, as two forms of one equation are."""
+    """Tell whether the ratio of two expressions is a constant other than zero, as for two forms of one equation."""
     if not (names := symbols(gold) | symbols(answer)):
         return Sameness(_is_zero(gold) == _is_zero(answer), "exact")
     ratios: list[Ball] = []
@@ -144,7 +154,7 @@ def proportional(gold: Node, answer: Node) -> Sameness:
 
 
 def same_growth(gold: Node, answer: Node) -> bool:
-    """Tell whether \\Theta(n^2) and \\Theta(n^2+n) grow alike: the ratio of their terms hardly changes any more."""
+    """Tell whether two terms grow equally fast, such as \\Theta(n^2) and \\Theta(n^2+n): their ratio hardly changes."""
     if not (isinstance(gold, Mul) and isinstance(answer, Mul) and len(gold.factors) == len(answer.factors) == 2):
         return False
     (mark, gold_term), (answer_mark, answer_term) = gold.factors, answer.factors
@@ -152,7 +162,7 @@ def same_growth(gold: Node, answer: Node) -> bool:
         return False
     names = symbols(gold_term)
     if mark.name in _FREQUENCIES and not names <= _SIZE_LETTERS:
-        return False  # \\omega t and \\omega/9 are not growth.
+        return False  # \\omega t and \\omega/9 are products.
     ratios: list[mpfr] = []
     for size in _SIZES:
         point = {name: Num(mpq(size)) for name in names}
@@ -167,7 +177,7 @@ def same_growth(gold: Node, answer: Node) -> bool:
 
 
 def sign_of_ratio(gold: Node, answer: Node) -> int | None:
-    """Return the sign of the constant by which two proportional expressions differ, or None."""
+    """Return the sign of the ratio of two proportional expressions, or None if it cannot be computed."""
     for evaluator, a, b in _evaluations(gold, answer, symbols(gold) | symbols(answer)):
         if not evaluator.is_zero(a) and not evaluator.is_zero(b):
             return 1 if evaluator.divide(a, b).midpoint.real > 0 else -1
@@ -175,7 +185,7 @@ def sign_of_ratio(gold: Node, answer: Node) -> int | None:
 
 
 def approximate(node: Node) -> mpfr | None:
-    """Return the value of a real constant to CONSTANT_BITS; None for everything else."""
+    """Return the value of a real constant to CONSTANT_BITS, or None for other expressions."""
     if symbols(node):
         return None
     try:
@@ -186,7 +196,7 @@ def approximate(node: Node) -> mpfr | None:
 
 
 def value_at_point(node: Node, names: frozenset[str]) -> mpc | None:
-    """Return the value of an expression at one point for its variables, or None if it is undefined there."""
+    """Return the value of an expression at a fixed pseudorandom point, or None if it is undefined there."""
     evaluator = _evaluator(POINT_BITS, True)
     try:
         return mpc(evaluator.value(node, _as_balls(next(_points(names, _NO_KINDS)), evaluator)).midpoint)
@@ -199,6 +209,7 @@ def _is_zero(node: Node) -> bool:
 
 
 def _same_residue(gold: Node, answer: Node, names: frozenset[str]) -> bool | None:
+    """Compare modulo a prime at a point. Return None if that is not possible."""
     for salt in range(3):
         point = point_for(names, salt)
         try:
@@ -211,7 +222,7 @@ def _same_residue(gold: Node, answer: Node, names: frozenset[str]) -> bool | Non
 
 
 def _in_reals_or_complex(calculate: Callable[[bool], Calculated]) -> Calculated | None:
-    """Return what is calculated over the reals or else over the complex numbers, or None if it has no value."""
+    """Return the result of `calculate` over the reals, or else over the complex numbers, or None if both fail."""
     for complex_ in (False, True):
         try:
             return calculate(complex_)
@@ -227,12 +238,12 @@ _rational = remembered(CACHED_VALUES)(rational)
 
 @remembered(CACHED_VALUES)
 def _constant(node: Node, bits: int, complex_: bool) -> Ball:
-    """Return the value of a constant, which is cached: an item of a list is compared with every item of the other."""
+    """Return the value of a constant. Cached, because each item of a list is compared with every item of another."""
     return _evaluator(bits, complex_).value(node, {})
 
 
 def _agree_at(gold: Node, answer: Node, point: Point, complex_: bool, bits: int) -> bool:
-    """Compare at one point to `bits`, and beyond where too much of them is lost in rounding."""
+    """Compare at one point to `bits`, and again to MAX_BITS if too many bits are lost by cancellation."""
     for precision in (bits, MAX_BITS):
         evaluator = _evaluator(precision, complex_)
         if point:
@@ -258,7 +269,7 @@ def _as_balls(point: Point, evaluator: Evaluator) -> dict[str, Ball]:
 
 
 def _evaluations(gold: Node, answer: Node, names: frozenset[str]) -> Iterator[tuple[Evaluator, Ball, Ball]]:
-    """Yield both values at each point where they exist, and what calculates with them."""
+    """Yield the evaluator and both values at each point where both are defined."""
 
     def evaluate(point: Point, complex_: bool) -> tuple[Evaluator, Ball, Ball]:
         evaluator = _evaluator(POINT_BITS, complex_)
@@ -271,6 +282,7 @@ def _evaluations(gold: Node, answer: Node, names: frozenset[str]) -> Iterator[tu
 
 
 def _same_at_points(gold: Node, answer: Node, names: frozenset[str]) -> bool | None:
+    """Compare at points until enough agree or one disagrees. Return None if too few can be evaluated."""
     if len(names) > MAX_VARIABLES:
         return None
     kinds = _kinds_of_names(gold, answer)
@@ -293,26 +305,26 @@ def _same_at_points(gold: Node, answer: Node, names: frozenset[str]) -> bool | N
 
 
 class _Kinds(NamedTuple):
-    """The kinds of values that the variables of the two sides may have."""
+    """The kinds of values that the variables of the two sides get."""
 
     whole: frozenset[str]
-    """Variables that stand in factorials, in bounds of sums, or in powers of negative numbers."""
+    """Variables in factorials, in bounds of sums, or in powers of negative numbers."""
     complex: frozenset[str]
-    """Variables whose real part or conjugate is taken."""
+    """Variables in real parts, imaginary parts and conjugates."""
     positive: frozenset[str]
-    """Factors below gold's root, as L and g are in \\sqrt{L/g}."""
+    """Variables in a root of gold, such as L and g in \\sqrt{L/g}."""
     has_steps: bool
-    """A side has whole parts."""
+    """Whether a side has a floor or a ceiling."""
 
 
 _NO_KINDS = _Kinds(frozenset(), frozenset(), frozenset(), False)
 
 
 def _points(names: frozenset[str], kinds: _Kinds) -> Iterator[Point]:
-    """Yield one point of each region; the names that have to be whole are 2 to 7 in all of them.
+    """Yield one point of each region. Whole variables are from 2 to 7 in all regions.
 
-    For expressions with whole parts every second point is whole, because \\lceil x \\rceil is \\lfloor x \\rfloor + 1
-    at all other points.
+    For expressions with a floor or a ceiling, every second point is whole, because \\lceil x \\rceil and
+    \\lfloor x \\rfloor + 1 differ only at such points.
     """
     for salt, (low, high) in enumerate(_WIDE_REGIONS if kinds.has_steps else _REGIONS):
         charge(_COORDINATE_STEPS * (1 + len(names)))
@@ -332,6 +344,7 @@ def _points(names: frozenset[str], kinds: _Kinds) -> Iterator[Point]:
 
 
 def _kinds_of_names(gold: Node, answer: Node) -> _Kinds:
+    """Return the kinds of values for the variables of both sides."""
     whole: set[str] = set()
     has_complex: set[str] = set()
     has_steps = is_complex = False
@@ -357,7 +370,7 @@ def _kinds_of_names(gold: Node, answer: Node) -> _Kinds:
 
 
 def _odd_factors(node: Node) -> Iterator[str]:
-    """Yield the letters of a product that stand in it with an odd power: L and g of L/g, none of x^2."""
+    """Yield the letters with an odd power in a product: L and g of L/g, but not x of x^2 y."""
     for factor in node.factors if isinstance(node, Mul) else ():
         base, exponent = (factor.base, rational(factor.exponent)) if isinstance(factor, Pow) else (factor, mpq(1))
         if isinstance(base, Mul):

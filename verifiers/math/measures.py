@@ -1,10 +1,13 @@
-"""Knows units of measure (`units.toml`) and currencies: their spellings, and which convert into each other.
+"""Units of measure (`units.toml`) and currencies: their spellings, and conversions between them.
 
-`5 cm`, `5 centimetres` and `50 mm` are the same length; `5 cm` and `5 m` are not, nor `5 cm` and `5 cm^2`. All units
-are products of base units: `N m` is `J`, and `W/(m K)` is `W/(m °C)`; alone, `20 °C` is `293.15 K`. A noun that is not
-a unit (`5 apples`) is a label. It says what is counted, or it is a unit that the table lacks: `5 apples` answers a gold
-of 5, and nothing is concluded of `5 apples` and `5 pears`. Not covered: currencies and decibels are not converted, nor
-months and years into days.
+    5 cm, 5 centimetres, 50 mm      the same length
+    N m, J                          the same unit: all units are products of base units
+    20 °C, 293.15 K                 the same temperature
+    5 cm, 5 m                       different
+    5 apples                        a label: a noun that is not a unit of the table
+
+`5 apples` answers a gold of 5. Whether `5 apples` and `5 pears` are the same is left open, since a label may be an
+unknown unit. Not covered: conversions of currencies and decibels, and of months and years into days.
 """
 
 from __future__ import annotations
@@ -23,11 +26,11 @@ from truegold.verifiers.currencies import CURRENCIES
 from truegold.verifiers.math.vocabulary import WORDS
 
 MAX_POWER = 12
-"""The highest power of one unit. Stops `m^999999999`."""
+"""The highest power of a unit. Stops `m^999999999`."""
 MAX_UNIT_CHARS = 30
-"""Longer words are not read as a unit. Stops 立方立方立方..., whose heads are taken off one by one."""
+"""The most characters of a unit. Stops 立方立方立方..., whose prefixes are removed one by one."""
 REMEMBERED_WORDS = 4_096
-"""Words that are remembered with their units."""
+"""The number of words whose units are cached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +38,19 @@ class Unit:
     """A unit of measure, or a label: a noun that says what is counted."""
 
     factor: mpq
-    """How many of the base units the unit is."""
+    """The size of the unit in base units: 1000 for a kilometre."""
     dimension: tuple[tuple[str, int], ...]
-    """The base units with their powers, as in (("m", 1), ("s", -1)); a label has none."""
+    """The base units with their powers, as in (("m", 1), ("s", -1)). Empty for a label."""
     label: str = ""
-    """The unknown noun that stands for a unit, in the singular: `apple`. Empty for general nouns such as `units`."""
+    """The noun of a label in the singular: `apple`. Empty for units, and for general nouns such as `units`."""
     zero: mpq = field(default_factory=mpq)
-    """The number that is added to a number of this unit before it is multiplied: 273.15 for degrees Celsius."""
+    """The offset of a temperature scale, which is added before multiplying by `factor`: 273.15 for degrees Celsius."""
     per: str = field(default="", compare=False)
-    """The noun of `dollars per share`, which is not a unit."""
+    """The noun after `per` that is not a unit: `share` in `dollars per share`."""
 
     @property
     def is_label(self) -> bool:
-        """The unit says only what is counted."""
+        """The unit is a noun that says what is counted."""
         return not self.dimension
 
     @property
@@ -57,7 +60,7 @@ class Unit:
 
     @property
     def currency(self) -> str | None:
-        """The base unit of the money that the unit is or counts, as `$5 per hour` does."""
+        """The currency of an amount or a price, such as `$5` or `$5 per hour`. None for other units."""
         return next((name for name, power in self.dimension if name in CURRENCIES and power == 1), None)
 
     def __str__(self) -> str:
@@ -70,7 +73,7 @@ class Unit:
 
 
 class Conversion(NamedTuple):
-    """The factor that turns a number of one unit into one of another: `factor` times a power of pi."""
+    """The number by which a value is multiplied to convert it: `factor` times pi to the power of `pi_power`."""
 
     factor: mpq
     pi_power: int = 0
@@ -79,41 +82,45 @@ class Conversion(NamedTuple):
 class _MetricUnit(NamedTuple):
     unit: Unit
     prefixes: frozenset[str]
-    """The symbols of the prefixes that a symbol of the unit takes."""
+    """The prefixes that may precede a symbol of the unit."""
 
 
 LETTER_UNITS = frozenset({"m", "g", "s", "h", "L", "l", "N", "J", "W", "V", "A"})
-"""The single letters that are units; without a text command they may as well be variables."""
+"""Single letters that are units. Outside of a text command they may also be variables."""
 
 MULTIPLIERS: dict[str, int] = {
     "hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12,
     "百": 10**2, "千": 10**3, "万": 10**4, "亿": 10**8,
 }  # fmt: skip
+"""Maps a word that multiplies the number before it to its value."""
 
 _TABLES = tomllib.loads(files(__package__).joinpath("units.toml").read_text(encoding="utf-8"))
 _PREFIXES: dict[str, tuple[str, mpq]] = {}
-"""The symbol that a metric unit lists, and the factor, by each symbol of a prefix."""
+"""Maps each symbol of a prefix to its main symbol and its factor: `µ` to `u` and 10^-6."""
 _PREFIX_WORDS: dict[str, mpq] = {}
+"""Maps the name of a prefix to its factor: `kilo` to 1000."""
 for _power, (_symbols, _names) in _TABLES["prefixes"].items():
     _factor = mpq(10) ** int(_power)
     _PREFIXES |= dict.fromkeys(_symbols.split(), (_symbols.split()[0], _factor))
     _PREFIX_WORDS |= dict.fromkeys(_names.split(), _factor)
 PER_WORDS = frozenset(_TABLES["words"]["per"].split())
+"""Words before a divisor: `per`, `pro`, `par`."""
 POWERS_BEFORE, POWERS_BEHIND = (
     {word: power for power, words in enumerate(_TABLES["words"][side], 2) for word in words.split()}
     for side in ("before", "behind")
 )
-"""Words that make a power of the unit after them (`square`) and before them (`squared`)."""
+"""Map a word to a power, before its unit (`square` to 2) and behind it (`squared` to 2)."""
 _ANGLES = {"radian": (mpq(1), 0), "cycle": (mpq(2), 1), "degree": (mpq(1, 180), 1)}
-"""Angles in radians: a number, and the power of pi that it is multiplied by."""
+"""Maps an angle to its size in radians: a factor, and the power of pi."""
 _IDLE_DIMENSIONS = frozenset({*_ANGLES, "decay", "absorbed", "equivalent", "pound"})
-"""Units that may be left out, as rad is in `rad/s`, but not be replaced: Hz is 1/s too, and no rad/s."""
+"""Base units that may be left out but not replaced by another: 1/s may be rad/s or Hz, but Hz is not rad/s."""
 _STANDARD_GRAVITY = Unit(mpq("9.80665"), (("m", 1), ("s", -2)))
 _METRIC: dict[str, _MetricUnit] = {}
-"""The metric units by their symbols."""
+"""Maps a symbol to its metric unit."""
 _METRIC_WORDS: dict[str, Unit] = {}
+"""Maps a name to its metric unit."""
 _EXACT: dict[str, Unit] = {}
-"""Other units by their spellings."""
+"""Maps a spelling to a unit that takes no prefixes."""
 
 
 def without_accents(word: str) -> str:
@@ -124,7 +131,7 @@ def without_accents(word: str) -> str:
 
 
 def raise_unit(unit: Unit, exponent: int) -> Unit | None:
-    """Return a power of the unit, or None for an exponent that no unit has."""
+    """Return a power of the unit, or None if the exponent is 0 or too large."""
     if not 1 <= abs(exponent) <= MAX_POWER:
         return None
     if unit.is_label or exponent == 1:
@@ -133,7 +140,7 @@ def raise_unit(unit: Unit, exponent: int) -> Unit | None:
 
 
 def multiply_units(a: Unit, b: Unit) -> Unit:
-    """Return the product of two units; of a unit and a label, the unit."""
+    """Return the product of two units. The product of a unit and a label is the unit."""
     if a.is_label and b.is_label:
         return Unit(a.factor, (), f"{a.label} {b.label}".strip())
     if a.is_label or b.is_label:
@@ -142,12 +149,12 @@ def multiply_units(a: Unit, b: Unit) -> Unit:
     for name, p in b.dimension:
         powers[name] = powers.get(name, 0) + p
     dimension = tuple(sorted((name, p) for name, p in powers.items() if p and name != "ratio"))
-    # `m/cm` is a number rather than a label that may be left out.
+    # `m/cm` must not become a label, because a label may be left out.
     return Unit(a.factor * b.factor, dimension or (("ratio", 1),))
 
 
 def _defined(text: str) -> Unit:
-    """Return the unit of a definition such as `0.001 kg` and `5/18 m s^-1`; any other name is a base unit."""
+    """Return the unit of a definition such as `0.001 kg` or `5/18 m s^-1`. An unknown name becomes a base unit."""
     unit = LABEL
     for part in text.split():
         if part[0].isdigit():
@@ -162,7 +169,7 @@ def _defined(text: str) -> Unit:
 
 
 def _unit_of_symbol(word: str) -> Unit | None:
-    """Return the unit that a symbol stands for, with its prefix: `min`, `N`, `mN`."""
+    """Return the unit of a symbol, with or without a prefix: `min`, `N`, `mN`."""
     if (exact := _EXACT.get(word)) is not None:
         return exact
     if (metric := _METRIC.get(word)) is not None:
@@ -193,12 +200,14 @@ for _degree, _zero, _names in _TABLES["scales"].values():
 
 DEGREE, PERCENT, INCH, POUND, STERLING = (_EXACT[name] for name in ("degree", "percent", "inch", "pound", "£"))
 TIME = _EXACT["min"].dimension
+"""The dimension of times."""
 BARE_UNITS = frozenset(_TABLES["bare"]["runs"].split())
-"""Runs of letters that are a unit in a formula too."""
+"""Runs of letters that are units in formulas, too, where other letters are variables: `cm`."""
 PHRASES = frozenset(name for name in (*_EXACT, *_METRIC_WORDS) if "_" in name)
-"""Units of several words, with `_` between them; siunitx writes them as one."""
+"""Units of several words, with `_` between the words. (LaTeX's siunitx writes them as one word.)"""
 _EXACT |= {name.replace("_", ""): _EXACT.get(name) or _METRIC_WORDS[name] for name in PHRASES}
 PHRASE_BEGINNINGS = frozenset(name.partition("_")[0] for name in PHRASES)
+"""The first words of `PHRASES`."""
 HAN_UNITS = frozenset(
     head + word for word in (*_EXACT, *_METRIC_WORDS) if not word.isascii() for head in ("", *_PREFIX_WORDS)
 )
@@ -207,11 +216,11 @@ _IDLE_NOUNS = WORDS["idle_nouns"]
 """Words after a number that are neither a known unit nor a label."""
 
 _MEASURE_WORDS = WORDS["measure_words"]
-"""Chinese words between a number and what it counts, each of which may stand for another."""
+"""Chinese measure words, which are left out of labels."""
 
 
 def label_unit(word: str) -> Unit:
-    """Return a label for a noun, in the singular."""
+    """Return the label of a noun, in the singular. Words such as `more` or `total` give the empty label."""
     lower = word.lower()
     if lower in _IDLE_NOUNS:
         return LABEL
@@ -224,7 +233,10 @@ def label_unit(word: str) -> Unit:
 
 
 def may_count_the_same(a: Unit, b: Unit) -> bool:
-    """Tell whether two units, at least one of them a label, may be the same: whether they share a noun."""
+    """Tell whether two units may be the same, at least one of which is a label.
+
+    They may if they share a noun, or if one is the empty label.
+    """
     if not (a.label and b.label):
         return (a.is_label and not a.label) or (b.is_label and not b.label)
     shared = set(a.label.split()) & set(b.label.split())
@@ -233,7 +245,7 @@ def may_count_the_same(a: Unit, b: Unit) -> bool:
 
 @lru_cache(maxsize=REMEMBERED_WORDS)
 def unit_of(word: str) -> Unit | None:
-    """Return the unit that `word` spells, or None; `M` is not a metre, but `Meters` are."""
+    """Return the unit that `word` spells, or None. Symbols are case-sensitive (`M` is not a metre), names are not."""
     if (unit := _unit_of_symbol(word)) is not None or (len(word) < 3 and word.isascii()) or len(word) > MAX_UNIT_CHARS:
         return unit
     lower = without_accents(word.lower())
@@ -264,7 +276,7 @@ def _compound_unit(word: str) -> Unit | None:
 
 @lru_cache(maxsize=REMEMBERED_WORDS)
 def symbols_side_by_side(word: str, most: int = 3) -> tuple[str, ...]:
-    """Return the symbols that `Nm`, `kgm` or `Pas` consist of; empty for other words."""
+    """Return the symbols in `Nm`, `kgm` or `Pas`, at most `most` of them. The tuple is empty for other words."""
     if word not in _EXACT and _unit_of_symbol(word) is not None:
         return (word,)
     for length in range(len(word) - 1, 0, -1) if most > 1 else ():
@@ -275,7 +287,7 @@ def symbols_side_by_side(word: str, most: int = 3) -> tuple[str, ...]:
 
 
 def conversion(target: Unit, source: Unit) -> Conversion | None:
-    """Return what turns a number of `source` into one of `target`, or None if they measure something else."""
+    """Return the conversion from `source` to `target`, or None if the units measure different things."""
     if target.dimension == source.dimension:
         return Conversion(source.factor / target.factor)
     target_kind, target_idle = _split_dimension(target)
@@ -300,13 +312,13 @@ def conversion(target: Unit, source: Unit) -> Conversion | None:
 
 
 def _split_dimension(unit: Unit) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the base units that a unit cannot do without, and the others."""
+    """Return the base units of a unit that must not be left out, and those that may be (`_IDLE_DIMENSIONS`)."""
     kind = {name: power for name, power in unit.dimension if name not in _IDLE_DIMENSIONS}
     return kind, {name: power for name, power in unit.dimension if name in _IDLE_DIMENSIONS}
 
 
 def _conversion_of_weight(target: Unit, source: Unit, target_pounds: int, source_pounds: int) -> Conversion | None:
-    """Return the conversion where pounds are a weight, as in `lb/in^2` and `ft lb`."""
+    """Return the conversion if pounds are read as a weight, as in `lb/in^2` and `ft lb`, or None if that fails."""
     as_weights = (
         _with_weight(unit, pounds) if pounds else unit
         for unit, pounds in ((target, target_pounds), (source, source_pounds))

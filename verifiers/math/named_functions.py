@@ -1,16 +1,15 @@
-r"""Named functions by their values: Bessel functions, polylogarithms, integrals of exponentials and sines, polygamma.
+r"""Named functions of numbers: Bessel functions, polylogarithms, exponential integrals and the like.
 
-    2I_1(1) + 2I_2(1)           2(I_0(1) - I_2(1)) + 2I_2(1) ...: by value
-    \mathrm{Li}_2\left(\frac12\right)      \frac{\pi^2}{12} - \frac{\ln^2 2}{2}
-    I_0(1-e^{-2})               a product: a current, an intensity
-    J_0(1)^2, T_1(2)^{0.4}      the first is read as \namedbesselj(0,1)^2 only beside another J
+    \mathrm{Li}_2(1/2)      \namedpolylog(2,1/2)      a name of several letters is a function before a number
+    J_0(1)                  \namedbesselj(0,1)        one letter with a subscript, if gold uses it as a function
+    I_0(1-e^{-2})           not changed: a product, such as an intensity times a bracket
 
-The text is rewritten (`with_named_functions`), so that the reader has one form for all. A name of several letters is
-its function wherever a number in brackets follows. One letter with a subscript is a function only where gold uses it so
-(`letters_used`): of a whole number, or in two applications, and never bare. mpmath works the values out.
+`with_named_functions` rewrites the text for the reader, and mpmath computes the values. Gold uses a letter as a
+function if it applies the letter to a whole number or applies it twice, and never writes it without brackets
+(`letters_used`).
 
-Not covered: functions of variables, elliptic integrals, whose argument is the modulus or the parameter, and letters
-without a subscript.
+Not covered: functions of variables, letters without a subscript, and elliptic integrals, whose argument may be the
+modulus or the parameter.
 """
 
 from __future__ import annotations
@@ -25,24 +24,29 @@ if TYPE_CHECKING:
     from mpmath import mpf
 
 MAX_ARGUMENT, MAX_ORDER = 20, 12
-"""Larger ones are not worked out. Stops series of thousands of terms."""
+"""The largest argument and the largest order that are computed. Stops series of thousands of terms."""
 MAX_APPLICATIONS = 12
-"""A text with more applications is left as it is."""
+"""The most applications of a letter or of names that are rewritten in a text."""
 MAX_TERMS = 400
-"""The longest series; one for the largest argument has about 150 terms."""
+"""The most terms of a series. The series of the largest argument has about 150 terms."""
 _EXTRA_BITS = 40
+"""Bits beyond the requested precision."""
 
 _NAMES = {
     "Li": "polylog", "Ei": "ei", "li": "li", "Si": "si", "Ci": "ci", "Shi": "shi", "shi": "shi", "Chi": "chi",
     "chi": "chi", "Ai": "airyai", "Bi": "airybi", "erfi": "erfi",
 }  # fmt: skip
+"""Maps a name of several letters to mpmath's name of the function."""
 _LETTERS = {
     "J": "besselj", "Y": "bessely", "I": "besseli", "K": "besselk", "E": "expint", "W": "lambertw", "\\psi": "psi",
 }  # fmt: skip
+"""Maps a letter with a subscript to mpmath's name of the function."""
 _ORDERED = frozenset({"polylog", "besselj", "bessely", "besseli", "besselk", "expint", "lambertw", "psi"})
-"""Functions that have an order besides their argument."""
+"""Functions that have an order and an argument."""
 PREFIX = "named"
+"""The start of a function's name in rewritten texts and in trees."""
 NAMED = frozenset(f"{PREFIX}{name}" for name in (*_NAMES.values(), *_LETTERS.values()))
+"""The names of all such functions in a tree."""
 _WRAP = r"\\(?:operatorname\*?|mathrm|text|textrm|mathsf|mathit|mathbf)\s{0,2}\{\s{0,2}"
 _ORDER = r"(?:_\s?\{?(?P<order>-?\d{1,2}(?:/\d)?)\}?)?"
 _OPENING = r"\s{0,2}(?:\\left\s?)?\("
@@ -50,14 +54,18 @@ _WORD = re.compile(
     rf"(?:{_WRAP}(?P<wrapped>{'|'.join(_NAMES)})\s{{0,2}}\}}|(?<![A-Za-z\\])(?P<bare>{'|'.join(_NAMES)}))"
     rf"\s{{0,2}}{_ORDER}{_OPENING}"
 )
+"""The start of \\mathrm{Li}_2(, with the order as a group."""
 _LETTER = re.compile(
     rf"(?:{_WRAP}(?P<wrapped>[JYIKEW])\s{{0,2}}\}}|(?<![A-Za-z\\])(?P<bare>[JYIKEW])|(?P<greek>\\psi))\s{{0,2}}"
     rf"(?:_\s?\{{?(?P<order>-?\d{{1,2}}(?:/\d)?)\}}?|\^\s?\{{\((?P<derivative>\d)\)\}})(?P<opening>{_OPENING})?"
 )
+"""The start of J_0( or \\psi^{(1)}(, with the order as a group."""
 _NUMERIC_COMMAND = re.compile(
     r"\\(?:pi|[dt]?frac|sqrt|ln|cdot|times|left|right)(?![A-Za-z])|(?<![A-Za-z])e(?![A-Za-z])"
 )
+"""Commands, and the letter e, that may be part of a number."""
 _WHOLE = re.compile(r"\s*-?\d+(?:\.\d+)?\s*(?:\\right\s?)?")
+"""A plain number in brackets, with the `\\right` before the closing bracket."""
 
 
 def letters_used(gold: str) -> frozenset[str]:
@@ -95,7 +103,7 @@ def with_named_functions(text: str, letters: frozenset[str]) -> str:
 
 
 def may_name_function(text: str) -> bool:
-    """Tell quickly whether a name of several letters may be applied in a text."""
+    """Tell whether a text applies a name of several letters, such as `Li`."""
     return "(" in text and ("i" in text) and _WORD.search(text) is not None
 
 
@@ -104,7 +112,7 @@ def _letter_of(match: re.Match[str]) -> str:
 
 
 def _argument(text: str, start: int) -> str | None:
-    """Return the contents of the brackets that open before `start`, if they are made of numbers."""
+    """Return the contents of the brackets that open before `start` if they are a number, or else None."""
     depth = 1
     for index in range(start, min(len(text), start + 200)):
         depth += (text[index] == "(") - (text[index] == ")")
@@ -118,7 +126,7 @@ def _argument(text: str, start: int) -> str | None:
 
 @lru_cache(maxsize=256)
 def value_of(name: str, args: tuple[mpfr, ...], bits: int) -> tuple[int, int] | None:
-    """Return a value as a whole number and a power of two, or None if there is no real one, or a dear one."""
+    """Return a value as a mantissa and a power of two, or None if it is not real or too expensive to compute."""
     *orders, last = args
     order = int(orders[0]) if orders else 0
     if (orders and orders[0] != order) or len(args) != 1 + (name.removeprefix(PREFIX) in _ORDERED):
@@ -144,7 +152,7 @@ def value_of(name: str, args: tuple[mpfr, ...], bits: int) -> tuple[int, int] | 
 
 
 def _bessel_k(order: int, x: mpf) -> mpf:
-    """Return K_n(x) by the series of K_0, the Wronskian and the recurrence: mpmath takes a hundred times as long."""
+    """Return K_n(x) by the series of K_0, the Wronskian and the recurrence, a hundred times as fast as mpmath's own."""
     import mpmath
 
     if x <= 0:

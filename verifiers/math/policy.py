@@ -1,15 +1,15 @@
 """The policy and the budget of a comparison, its possible results, and its errors.
 
 The policy decides questions that mathematics alone does not, with one option for each, such as {"units": "strict"}. A
-row sets options in its `verifier_args`; `equivalent` takes them as keywords. Other options may be set by the text of
-the problem (`policy_for`), if it asks for a percentage, a ratio, an order, or the parts (a) and (b).
+row sets options in its `verifier_args`, and `equivalent` takes them as keywords. The text of the problem sets some of
+the remaining options (`policy_for`), for example if it asks for a percentage, a ratio, or an order.
 
 All work of a verdict is charged to one budget before it is done: terms, digits, nodes, readings and comparisons, in
 steps of about a microsecond. Separate limits would multiply, as in a sum of sums. Counting steps, unlike a clock, gives
 the same verdict on every machine.
 
-A cached result (`remembered`) is charged again at each use, so no verdict depends on earlier ones. Outside of a verdict
-there is no limit.
+A cached result (`remembered`) is charged again at each use, so that no verdict depends on earlier ones. Outside of a
+verdict there is no limit.
 """
 
 from __future__ import annotations
@@ -26,90 +26,98 @@ from truegold.verifiers.math.vocabulary import ANY_OF, WORDS
 from truegold.verifiers.sandbox.errors import ConfigError
 
 REMEMBERED_PROBLEMS = 1_024
+"""The number of problems whose topics are cached."""
 MAX_QUANTITY_CHARS = 40
-"""Longer golds are not a number with a letter."""
+"""The number of characters of gold that are searched for a number with a letter, such as `5T`."""
 _LAST_LETTERS = re.compile(r"^[^A-Za-z]*\d[^A-Za-z]*?([A-Za-z]{1,3})$")
 """The T of a gold of `5T`."""
 _IN_UNITS = re.compile(r"\b(?:in|units? of)\s(?:[A-Za-z]{1,3})(?=[\s.,;:?!)\]]*(?:$|[.,;:?!)\]]\s|\(|to |with ))")
-"""The V of `Find the voltage in V.`, which is a unit in a gold of `5 V`."""
+"""The `in V` of `Find the voltage in V.`, which shows that V is a unit in a gold of `5 V`."""
 _FORMULA = re.compile(r"\$[^$]{1,400}\$|\\\(.{1,400}?\\\)", re.DOTALL)
-# Words of a problem that set options which the row leaves open.
+"""A formula of a problem."""
+# The next patterns match problems whose text sets an option.
 _PERCENT = re.compile(ANY_OF["percentages"], re.IGNORECASE)
+"""A problem that may ask for a percentage."""
 _ORDER = re.compile(ANY_OF["orders"], re.IGNORECASE)
+"""A problem that asks to arrange something."""
 _NO_ORDER = re.compile(ANY_OF["no_orders"], re.IGNORECASE)
+"""Words that look like such a request: `ordered pair`, `in order to`."""
 _PARTS = re.compile(r"[(（](?:a|i|1)[)）].*[(（](?:b|ii|2)[)）]", re.DOTALL)
+"""A problem with the parts (a) and (b)."""
 _ROOT = re.compile(r"\\sqrt|\\l(?:n|og)|\^\{?\(?(?:-?\d/2|-?\\[dt]?frac)|\^\{?\d\}?\s*=")
-"""Below a root, in a logarithm and below a broken exponent it counts whether letters are positive."""
+"""A root, a logarithm or a fractional exponent in gold. Its value may depend on whether letters are positive."""
 _MATRICES = re.compile(r"\bmatri(?:x|ces)\b|\bcommutators?\b|\bcartesian\b|\bdo(?:es)? not commute|矩阵", re.IGNORECASE)
+"""A problem about matrices or operators, which do not commute."""
 _RATIO = re.compile(r"\bratios?\b|\bproportions?\b|\bodds\b|\bscale\b|比", re.IGNORECASE)
+"""A problem about ratios."""
 
 MAX_STEPS = 25_000
-"""Steps that a verdict may cost: six times as much as the dearest of ten thousand labelled rows. Stops nested sums."""
+"""The budget of a verdict: six times the cost of the most expensive of ten thousand labelled rows."""
 MAX_GOLD_STEPS = MAX_STEPS // 2
-"""If the budget is exceeded and gold alone costs more than this, gold is at fault, else the answer."""
+"""If the budget is exceeded and gold alone costs more than this, the verdict blames gold, else the answer."""
 SECONDS_A_STEP = 1e-6
 _UNLIMITED = 1 << 60
 T = TypeVar("T")
 CACHED_READINGS = 8_192
-"""How many texts are remembered by each of the functions that read them."""
+"""The number of texts that each reading function caches."""
 MAX_REMEMBERED_CHARS = 300
-"""Longer texts are read anew each time. Stops memory from filling with the trees of long answers."""
+"""The longest text that is cached. Keeps the trees of long answers from filling the memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules for when two answers are the same; the defaults are what most data sets of mathematics mean."""
+    """The rules by which two answers are the same. The defaults fit most data sets of mathematics."""
 
     rounding: bool | Literal["measured"] = True
-    """A gold with two or more decimals, or with one and at least three digits, counts as rounded. An exact answer
-    matches when it rounds to gold or is cut to it, a decimal with at least two places more when it rounds to gold. An
-    integer, a fraction or a radical as gold asks for exactly its value. measured: a gold with a point, a power of ten
-    or a unit is a measured number, and an answer of two figures or more may differ by a hundredth of it; a whole gold
-    of three digits is answered by a decimal that rounds to it, a fraction or a root by a decimal of three figures."""
+    """true: a gold with two decimals or more, or with one decimal and three digits or more, is a rounded value. An
+    exact answer matches if it rounds to gold or is truncated to it. A decimal answer matches if it rounds to gold and
+    has two places more. A gold that is an integer, a fraction or a radical is exact. measured: a gold with a point, a
+    power of ten or a unit is a measured number. An answer of two significant digits or more may differ from it by 1 %.
+    A whole gold of three digits is answered by a decimal that rounds to it, and a fraction or a root by a decimal of
+    three digits. false: no gold is rounded."""
     decimals: int | None = None
     """Numbers must agree only to this many decimals."""
     tolerance: float | None = None
     """Numbers may differ by this relative error."""
     answer_digits: int | None = None
-    """Significant digits that a decimal answer needs to be accepted for an exact gold; all of them have to be right."""
+    """The number of significant digits that a decimal answer to an exact gold needs. All its digits must be right."""
     units: Literal["convert", "strict", "ignore"] = "convert"
-    """convert: a unit that one side leaves out is understood, another one is converted (5 cm is 50 mm) or else wrong.
-    strict: where gold has a unit, the answer needs one. ignore: only the numbers count."""
+    """convert: either side may leave out its unit, and a different unit is converted: 5 cm is 50 mm. strict: if gold
+    has a unit, the answer needs one. ignore: only the numbers are compared."""
     letters: Literal["auto", "units", "variables"] = "auto"
-    """The meaning of the letter in a gold of `5T`. auto: a unit after a blank (`5 T`), and where the answer has a
-    unit; else a variable. units: a unit in any case, so that 5 answers. variables: a variable in any case."""
+    """The meaning of the letter in a gold of `5T`. auto: a unit after a blank (`5 T`) or if the answer has a unit, else
+    a variable. units: always a unit, so that 5 is right. variables: always a variable."""
     percent: Literal["value", "either"] = "value"
-    """value: 50% is 0.5, so a bare gold of 50 is not 50%; gold with a percent sign may be answered without it.
-    either: N% also matches N."""
+    """value: 50% is 0.5, so that 50% does not match a gold of 50. A gold of 50% matches 50. either: N% also matches
+    N."""
     degrees: Literal["convert", "strict"] = "convert"
-    """convert: 30 degrees is pi/6. strict: degrees match degrees only."""
+    """convert: 30 degrees is pi/6. strict: degrees match only degrees."""
     order: Literal["auto", "ordered", "unordered"] = "auto"
-    """auto: bare lists and sets are unordered, tuples, vectors and matrices are ordered."""
+    """auto: bare lists and sets are unordered; tuples, vectors and matrices are ordered."""
     constant: Literal["required", "optional"] = "required"
-    """Whether the answer must have the + C that gold has."""
+    """Whether the answer must have the `+ C` of gold."""
     parameters: Literal["rename", "strict"] = "rename"
     """rename: k\\pi with integer k is n\\pi with integer n."""
     base: Literal["optional", "required", "value"] = "optional"
-    """Accepted answers to a gold of 2516_8. optional: 2516_8 or 2516. required: only with the subscript. value: also
-    1358."""
+    """Accepted answers to a gold of 2516_8. optional: 2516_8 and 2516. required: only 2516_8. value: also 1358."""
     log: Literal["either", "natural", "ten"] = "either"
-    """The base of a `log` without one. either: the other side decides, so that log 2 is ln 2 and log_{10} 2."""
+    """The base of a `log` without a base. either: e or ten, so that log 2 matches ln 2 and log_{10} 2."""
     colon: Literal["auto", "ratio", "time"] = "auto"
-    """The meaning of `4:30`. auto: a time of day where both sides may be one, else a ratio."""
+    """The meaning of `4:30`. auto: a time of day if both sides may be one, else a ratio."""
     factors: Literal["auto", "commute", "ordered"] = "auto"
-    """Whether AB equals BA. auto: yes, unless the problem speaks of matrices, or a side has A^{-1} or A^T and another
+    """Whether AB equals BA. auto: yes, unless the problem is about matrices, or a side has A^{-1} or A^T and another
     capital letter. ordered: capital letters never commute."""
     mixed: Literal["sum", "product"] = "sum"
-    """Whether 2\\frac13 is 7/3 or 2/3. With a blank and a slash, 2 1/3 is 7/3 in either case."""
+    """The meaning of 2\\frac13. sum: 7/3. product: 2/3. (With a blank and a slash, 2 1/3 is always 7/3.)"""
     signs: Literal["auto", "any", "positive"] = "auto"
-    """positive: letters below roots and in logarithms are positive, as masses and frequencies are, so that
-    \\sqrt{\\omega^2} is \\omega; coordinates, times, charges and angles may be negative. auto: where a problem is of
-    physics."""
+    """positive: letters in roots and logarithms are positive, like masses and frequencies, so that \\sqrt{\\omega^2} is
+    \\omega. Coordinates, times, charges and angles may still be negative. any: letters may be negative. auto: positive
+    if the problem is about physics."""
     comma: Literal["auto", "decimal", "answers"] = "auto"
-    """decimal: gold and answers have decimal commas, so that 2,25 is 2.25 and 1.234 may be 1234; an answer may have
-    points as well. answers: the same, of a gold with a point. auto: a comma is read as the other side has it."""
+    """decimal: gold and answers have decimal commas: 2,25 is 2.25, and 1.234 may be 1234. Answers may also have points.
+    answers: the same for answers only, while gold has a point. auto: the other side shows the meaning of a comma."""
     options: tuple[str, ...] = ()
-    """The texts of the options, if gold is the letter of one. Its text is then a right answer too."""
+    """The texts of the options, if gold is the letter of an option. The text of this option is then also right."""
 
     def changed_options(self) -> dict[str, Any]:
         """Return the options that differ from their defaults."""
@@ -120,7 +128,7 @@ DEFAULT = Policy()
 
 
 def parse_policy(arguments: Mapping[str, Any]) -> Policy:
-    """Return the policy that `arguments` describe. Raises ConfigError, which names every mistake."""
+    """Return the policy with these options. Raises ConfigError with all mistakes."""
     if not arguments:
         return DEFAULT
     options = {name: tuple(value) if isinstance(value, list) else value for name, value in arguments.items()}
@@ -133,6 +141,7 @@ def parse_policy(arguments: Mapping[str, Any]) -> Policy:
 
 @lru_cache(maxsize=256)
 def _checked_policy(options: tuple[tuple[str, Any], ...]) -> Policy:
+    """Return the policy with these options, which are hashable so that it can be cached. Raises ConfigError."""
     known = _ALLOWED
     mistakes = []
     for name, value in options:
@@ -171,7 +180,7 @@ _ALLOWED: dict[str, tuple[Any, str]] = {
         "a list of at most 26 texts",
     ),
 }
-"""The check of each option's value, and the allowed values as the message names them."""
+"""Maps an option to the check of its value, and to the allowed values in words, for the message."""
 
 
 class Spent(Exception):
@@ -179,7 +188,7 @@ class Spent(Exception):
 
 
 class _Account(threading.local):
-    """The steps left to the verdict that this thread is working on."""
+    """The remaining steps of the current verdict in this thread."""
 
     steps_left: int = _UNLIMITED
     is_open: bool = False
@@ -189,7 +198,7 @@ _ACCOUNT = _Account()
 
 
 def charge(steps: int) -> None:
-    """Charge work that is about to be done. Raises Spent if it goes beyond the budget."""
+    """Charge the steps of work before it is done. Raises Spent if they exceed the budget."""
     steps_left = _ACCOUNT.steps_left - steps
     _ACCOUNT.steps_left = steps_left
     if steps_left < 0:
@@ -197,22 +206,22 @@ def charge(steps: int) -> None:
 
 
 def seconds_left() -> float:
-    """Return the rest of the budget as CPU seconds, for work that does not count steps."""
+    """Return the remaining budget in CPU seconds, for work whose steps are not counted."""
     return min(_ACCOUNT.steps_left, MAX_STEPS) * SECONDS_A_STEP
 
 
 def digit_steps(bits: int) -> int:
-    """Return the steps of one operation on rationals of this many bits, including their common divisor."""
+    """Return the steps of one operation on rationals of this many bits, including their reduction."""
     return 1 + bits * bits // 1_000_000
 
 
 class StepBudget:
-    """A context manager that limits the work inside to one budget. An inner one uses the budget of the outer one."""
+    """A context manager that limits the work inside to one budget. A nested one shares the budget of the outer one."""
 
     __slots__ = ("_account_before", "_is_separate", "_steps")
 
     def __init__(self, steps: int = MAX_STEPS, *, separate: bool = False) -> None:
-        """separate: the budget is a new one in any case."""
+        """separate: use a new budget even if nested."""
         self._steps = steps
         self._is_separate = separate
 
@@ -229,7 +238,7 @@ class StepBudget:
 
 
 def remembered(maxsize: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Decorate a function with a cache that stores results with their steps, and charges the steps at each use."""
+    """Decorate a function with a cache. A cached result is charged the same steps as its first computation."""
 
     def decorate(function: Callable[..., T]) -> Callable[..., T]:
         known: dict[tuple[Any, ...], tuple[T, int]] = {}
@@ -257,25 +266,24 @@ def remembered(maxsize: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
 
 
 class Sameness(NamedTuple):
-    """Whether two sides are the same, and which rung of the ladder decided that."""
+    """The outcome of a comparison: whether two sides are the same, and the rung that decided it."""
 
     same: bool | None
-    """None if nothing could be concluded."""
+    """None if the rung could not decide."""
     rung: str
     hedged: bool = False
-    """The answer holds gold among other values."""
+    """Whether the answer lists gold among other values."""
 
 
 SAME_NUMBER, OTHER_NUMBER = Sameness(True, "exact"), Sameness(False, "exact")
 SAME_STRUCTURE, OTHER_STRUCTURE = Sameness(True, "structure"), Sameness(False, "structure")
 UNDECIDED = Sameness(None, "structure")
 OPEN = Sameness(None, "open")
-"""No rule can decide whether both sides mean the same, so the verdict has no score. `UNDECIDED` only passes to the next
-rung."""
+"""The outcome if no rule can decide. The verdict has no score, while `UNDECIDED` passes to the next rung."""
 
 
 class TooLarge(Exception):
-    """A budget was met; the message names it."""
+    """A limit was exceeded. The message names the limit."""
 
 
 class UnreadableAnswer(Exception):
@@ -293,7 +301,7 @@ class _Topics(NamedTuple):
 
 @lru_cache(maxsize=REMEMBERED_PROBLEMS)
 def _topics(problem: str) -> _Topics:
-    """Return the topics of a problem, which are remembered: problems repeat, once for each completion of a group."""
+    """Return the topics of a problem. Cached, because all completions of a group have the same problem."""
     return _Topics(
         percent=_PERCENT.search(problem) is not None,
         ratio=_RATIO.search(problem) is not None,
@@ -303,7 +311,7 @@ def _topics(problem: str) -> _Topics:
 
 
 def policy_for(problem: str, gold: str | None, policy: Policy, info: Mapping[str, Any]) -> Policy:
-    """Return the policy. Options that the row leaves open are set by the problem's text."""
+    """Return the policy with options that the problem's text decides. The options in a row's `info` stay."""
     topics = _topics(problem)
     if policy.percent == "either" and "percent" not in info and not topics.percent:
         policy = replace(policy, percent="value")
@@ -320,7 +328,7 @@ def policy_for(problem: str, gold: str | None, policy: Policy, info: Mapping[str
         if not _has_variable(problem if is_glued else _IN_UNITS.sub(" ", problem), letters[1]):
             policy = replace(policy, letters="units")
         elif policy.units == "convert":
-            # Where V is a letter, `5` does not answer `5 V`, but `5 volts` does.
+            # V is a variable of the problem: `5` does not answer `5 V`, but `5 volts` does.
             policy = replace(policy, units="strict")
     return policy
 
@@ -331,12 +339,11 @@ def _is_of_physics(problem: str) -> bool:
 
 
 def _has_variable(problem: str, letters: str) -> bool:
-    """Tell whether the problem's formulas, or its text if it has none, contain a letter that does not follow a
-    number."""
+    """Tell whether a problem uses one of the letters, except after a number, in its formulas or else in its text."""
     text = "".join(_FORMULA.findall(problem)) if "$" in problem or "\\(" in problem else problem
     return any(re.search(rf"(?<![A-Za-z\\\d])(?<!\d\s){letter}(?![A-Za-z])", text) for letter in letters)
 
 
 def _asks_for_parts(problem: str, gold: str) -> bool:
-    """Tell whether gold, `5; 7`, answers the parts (a) and (b) of the problem. Their order then counts."""
+    """Tell whether a gold such as `5; 7` answers parts (a) and (b) of the problem, so that its order matters."""
     return ";" in gold and _PARTS.search(problem) is not None

@@ -5,11 +5,14 @@ Expressions stand for one value:
     Num 3/4        Const pi        Sym x        Add, Mul, Pow        FunctionCall sin(x), root(x, 3), binom(n, k)
     Big \sum_{k=1}^{n} k           Sign ±       Measure 5 cm
 
-Other nodes stand for several values or none: BareList, Group (a tuple, an interval or a set in brackets; the other side
-decides which), Matrix, Chain (relations), SetOps, SetOf (set-builder), Ratio, Residues, BaseN, TimeOfDay, Day, Named (a
-constant set, the empty set, a truth value), Text (words).
+Other nodes do not stand for one value:
 
-Nodes are immutable and compare by identity, so trees can be shared and cached.
+    BareList 1, 2        Group (1, 2), [1, 2], {1, 2}     Matrix           Ratio 2:3           SetOps A \cup B
+    Chain 1 < x <= 2     SetOf {x | x > 0}                Family k\pi      Residues 3 mod 7    BaseN 101_2
+    Named reals, true    TimeOfDay 4:30                   Day June 20      Text `blue whale`
+
+The Group (1, 2) may be a point or an interval: the other side decides. Nodes are immutable and compare by identity, so
+trees can be shared and cached.
 """
 
 from __future__ import annotations
@@ -28,24 +31,24 @@ from truegold.verifiers.math.policy import charge
 
 _NO_NAMES: frozenset[str] = frozenset()
 CACHED_FACTS = 1_024
-"""Nodes that are remembered, with all that hangs below them."""
+"""The number of nodes whose facts are cached. The cache keeps their whole subtrees in memory."""
 COORDINATES = frozenset({"x", "y", "z"})
-"""Labels that make a value the equation of a line: x=5 is not y=5."""
+"""Labels that matter, because they make a value the equation of a line: x=5 is not y=5."""
 LETTER_CONSTANTS = frozenset({"e", "i"})
 """Constants that may also be variables."""
 NATURALS_ONLY = "naturals"
-"""A parameter of a family with this name says that the letters are not all integers, but natural numbers or some of
-them."""
+"""A parameter of this name marks a family whose letters are natural numbers, or only some integers."""
 BAR, DOT, HAT, VECTOR_MARK = "\u0304", "\u0307", "\u0302", "\u20d7"
-"""Marks over a letter, as they are stored after it: bar, dot, hat, arrow."""
+"""Combining marks after a letter in a name: bar, dot, hat, arrow."""
 ARROWS = frozenset({"=>", "to", "<=>"})
 """Relations between statements."""
 DOTS = "…"
 """The name of an ellipsis."""
 ANY_LABEL = "?"
-"""The result of `labelled` for a label that is not a name."""
+"""The label that `labelled` returns if the left side is an expression, as in `|AB| = 5`."""
 MAX_SHOWN_CHARS = 200
 _DERIVATIVE = re.compile(r"[d∂](?:\d|\^\(\d\))?(.+)/[d∂](.+)")
+"""The name of a derivative: dN/dt."""
 
 
 class Node:
@@ -60,9 +63,9 @@ class Num(Node):
 
     value: mpq
     decimals: int | None = None
-    """How many digits stood after the point, or None if the number was written without one."""
+    """The number of digits after the point, or None if the number was written without a point."""
     last_power: int | None = None
-    """The power of ten that the last digit of `5.99e24` counts; None for other numbers."""
+    """The power of ten of the last digit: 22 for `5.99e24`. None for numbers without an exponent."""
 
 
 @dataclass(slots=True, eq=False)
@@ -74,28 +77,28 @@ class Const(Node):
 
 @dataclass(slots=True, eq=False)
 class Sym(Node):
-    """A variable, with its subscript: `x`, `x_1`, `\\alpha`."""
+    """A variable with its subscript and marks: `x`, `x_1`, `alpha`."""
 
     name: str
 
 
 @dataclass(slots=True, eq=False)
 class Add(Node):
-    """A sum; a difference has a term with the factor -1."""
+    """A sum. A difference has a term with the factor -1."""
 
     terms: tuple[Node, ...]
 
 
 @dataclass(slots=True, eq=False)
 class Mul(Node):
-    """A product; a quotient has a factor with the exponent -1."""
+    """A product. A quotient has a factor with the exponent -1."""
 
     factors: tuple[Node, ...]
 
 
 @dataclass(slots=True, eq=False)
 class Pow(Node):
-    """A power; a square root has the exponent 1/2."""
+    """A power. A square root has the exponent 1/2."""
 
     base: Node
     exponent: Node
@@ -108,7 +111,7 @@ class FunctionCall(Node):
     name: str
     args: tuple[Node, ...]
     applied: bool = False
-    """The function is unknown."""
+    """Whether the function is unknown."""
 
 
 @dataclass(slots=True, eq=False)
@@ -119,7 +122,7 @@ class Big(Node):
     variable: str
     low: Node | None
     high: Node | None
-    """The bounds; an indefinite integral has none, a limit only a low one."""
+    """The upper bound. An indefinite integral has no bounds, and a limit only has `low`."""
     body: Node
 
 
@@ -133,7 +136,7 @@ class Sign(Node):
 
 @dataclass(slots=True, eq=False)
 class Measure(Node):
-    """A value with its unit; `%` is the unit `percent`."""
+    """A value with its unit. `%` is the unit `percent`."""
 
     value: Node
     unit: Unit
@@ -150,7 +153,7 @@ class BareList(Node):
 
 @dataclass(slots=True, eq=False)
 class Group(Node):
-    """Elements in brackets, which are kept as written: `]0,1[` is an open interval, and `{` begins a set."""
+    """Elements in brackets: a tuple, a set, or an interval such as `[0, 1)` and `]0, 1[`."""
 
     opening: str
     closing: str
@@ -168,7 +171,7 @@ class Matrix(Node):
 
 @dataclass(slots=True, eq=False)
 class Chain(Node):
-    """Relations in a row, `a < b <= c`; there is one more part than operators."""
+    """Relations in a row, such as `a < b <= c`. There is one more part than operators."""
 
     parts: tuple[Node, ...]
     operators: tuple[str, ...]
@@ -176,7 +179,7 @@ class Chain(Node):
 
 @dataclass(slots=True, eq=False)
 class SetOps(Node):
-    """Sets joined by one of `cup`, `cap`, `minus`, statements joined by `and`, `or`, `xor`, and a `not` of either."""
+    """Sets joined by `cup`, `cap` or `minus`, or statements joined by `and`, `or` or `xor`. `not` has one part."""
 
     operator: str
     parts: tuple[Node, ...]
@@ -184,7 +187,7 @@ class SetOps(Node):
 
 @dataclass(slots=True, eq=False)
 class SetOf(Node):
-    """A set-builder: `{element | condition}`."""
+    """A set by its condition: `{element | condition}`."""
 
     element: Node
     condition: Node
@@ -214,7 +217,7 @@ class TimeOfDay(Node):
     minutes: int
     """Minutes after midnight."""
     half: str
-    """The half of the day, `am` or `pm`; `24` where the hour says it, and nothing where it is left open."""
+    """The half of the day, `am` or `pm`. It is `24` if the hour shows the half, and empty if the half is unknown."""
 
 
 @dataclass(slots=True, eq=False)
@@ -230,17 +233,17 @@ class Day(Node):
 
 @dataclass(slots=True, eq=False)
 class Residues(Node):
-    """A congruence, `x \\equiv 1, 5 \\pmod 6`: all integers with one of some remainders."""
+    """A congruence, such as `x \\equiv 1, 5 \\pmod 6`: all integers with one of these remainders."""
 
     label: str
-    """The letter that the congruence is about; empty for `4 \\pmod 7`."""
+    """The letter before `\\equiv`. Empty for `4 \\pmod 7`."""
     remainders: tuple[Node, ...]
     modulus: Node
 
 
 @dataclass(slots=True, eq=False)
 class Named(Node):
-    """A value with a name: empty, reals, integers, rationals, naturals, complexes, true or false."""
+    """A named set or truth value: empty, reals, integers, rationals, naturals, complexes, true, false."""
 
     name: str
 
@@ -270,7 +273,7 @@ VALUE_TYPES: frozenset[type[Node]] = frozenset(VALUES)
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The properties of a tree that one walk finds out."""
+    """Properties of a tree, which are collected in one walk."""
 
     symbols: frozenset[str]
     """The free variables."""
@@ -290,6 +293,7 @@ _TUPLE_FIELDS: dict[type[Node], str] = {
     Add: "terms", Mul: "factors", FunctionCall: "args", BareList: "elements", Group: "elements", Chain: "parts",
     SetOps: "parts", Ratio: "parts",
 }  # fmt: skip
+"""Maps a type of nodes to its field with a tuple of children."""
 _CHILDREN: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
     **{kind: attrgetter(field) for kind, field in _TUPLE_FIELDS.items()},
     Pow: attrgetter("base", "exponent"),
@@ -300,9 +304,11 @@ _CHILDREN: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
     Matrix: lambda node: tuple(cell for row in node.rows for cell in row),
     Residues: lambda node: (*node.remainders, node.modulus),
 }
+"""Maps a type of nodes to a function that returns the children of a node."""
 
 
 _NOTED_TYPES = frozenset({Sym, FunctionCall, Sign, Const, Big, Matrix, Group})
+"""Types of nodes that `facts` looks at."""
 
 
 def may_have_parts(node: Node) -> bool:
@@ -322,7 +328,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 @lru_cache(maxsize=CACHED_FACTS)
 def facts(node: Node) -> Facts:
-    """Return facts about a tree, collected in one walk. They are cached by node, because nodes never change."""
+    """Return facts about a tree. They are cached by node, because nodes never change."""
     names: set[str] = set()
     bound_names: set[str] = set()
     unknown_functions: set[str] = set()
@@ -382,7 +388,7 @@ def is_dots(node: Node) -> bool:
 
 
 def product_of(factors: list[Node]) -> Node:
-    """Return the product; of one factor, the factor itself."""
+    """Return the product of the factors, or the factor itself if there is only one."""
     return factors[0] if len(factors) == 1 else Mul(tuple(factors))
 
 
@@ -396,7 +402,10 @@ def negated(node: Node) -> Node:
 
 
 def label_of(node: Node) -> str | None:
-    """Return the name in front of `x_1 = 5`; for `f(2) = 5` the name with its argument, for `A - B = {5}` the sets."""
+    """Return the name before the equals sign: `x_1` of `x_1 = 5`, `f(2)` of `f(2) = 5`, `A - B` of `A - B = {5}`.
+
+    Return None if the node is not such an equation.
+    """
     if isinstance(node, Chain) and node.operators[0] == "=":
         first = node.parts[0]
         if isinstance(first, Sym):
@@ -414,11 +423,14 @@ def _is_set(node: Node) -> bool:
 
 
 def labelled(node: Node) -> tuple[str | None, Node | None]:
-    """Return the name and the value of `x = 5`; a bare value has no name, and an equation has neither."""
+    """Return the label and the value of `x = 5`.
+
+    The label of a bare value is None. Both are None for an equation that does not state a value.
+    """
     if not isinstance(node, Chain):
         return None, node
     if node.operators == ("to",) and isinstance(node.parts[0], (Sym, Ratio)):
-        # x \\mapsto x + 1 is a function without a name, p \\to q is a statement, and x \\to 0 is a limit.
+        # x \\mapsto x + 1 states a function. The statement p \\to q and the limit x \\to 0 state no value.
         letters = symbols(node.parts[1])
         is_limit = facts(node.parts[1]).has_infinity or show(node.parts[1]) == "0"
         is_statement = is_limit or (bool(letters) and letters.isdisjoint(symbols(node.parts[0])))
@@ -450,14 +462,14 @@ def with_given_value(node: Chain) -> Chain:
 
 
 def _may_be_distribution(node: Node) -> bool:
-    r"""Tell whether a node is N(0, 1), or P(\lambda)."""
+    r"""Tell whether a node may be a distribution, such as N(0, 1) or P(\lambda)."""
     if isinstance(node, Mul) and len(node.factors) == 2:
         return show(node.factors[0])[0].isupper()
     return not isinstance(node, (*VALUES, Measure))
 
 
 def is_tuple_of_names(first: Node, value: Node) -> bool:
-    """Tell whether the sides are a tuple of names and a tuple of values: `(x, y) = (8, -2)`."""
+    """Tell whether the two sides are a tuple of names and a tuple of values: `(x, y) = (8, -2)`."""
     return (
         isinstance(first, Group)
         and isinstance(value, Group)
@@ -468,7 +480,7 @@ def is_tuple_of_names(first: Node, value: Node) -> bool:
 
 
 def argument_of(node: Chain) -> str | None:
-    """Return the variable of `f(x) = ...`."""
+    """Return the x of `f(x) = ...`, or None if the left side is not a function of one variable."""
     first = node.parts[0]
     if isinstance(first, FunctionCall) and len(first.args) == 1 and isinstance(first.args[0], Sym):
         return first.args[0].name
@@ -484,7 +496,7 @@ def _is_label(node: Node) -> bool:  # noqa: PLR0911, one for each kind of label
     """Tell whether the node can be the label of a value: S(n), W(x), AB, |AB|, \\cos A, f^{-1}(x)."""
     if isinstance(node, FunctionCall):
         if node.name == "abs" and isinstance(node.args[0], Sym) and node.args[0].name in COORDINATES:
-            # |x| = 3 is an equation for x, and |a| = 3 the length of a vector.
+            # |x| = 3 is an equation for x, while |a| = 3 states the length of a vector.
             return False
         return bool(symbols(node)) and all(isinstance(arg, (Sym, Mul)) for arg in node.args)
     if isinstance(node, Mul) and len(node.factors) == 2 and isinstance(node.factors[0], Pow):
@@ -499,7 +511,7 @@ def _is_label(node: Node) -> bool:  # noqa: PLR0911, one for each kind of label
     if isinstance(node, (Mul, Ratio)):
         return bool(symbols(node)) and all(map(_is_part_of_segments, walk(node)))
     if isinstance(node, Pow) and isinstance(node.base, FunctionCall) and node.base.name == "abs":
-        # |\\psi|^2 is a density.
+        # |\\psi|^2 is the name of a density.
         return _is_label(node.base) and isinstance(node.exponent, Num)
     if isinstance(node, Pow):
         return isinstance(node.base, Sym) and isinstance(node.exponent, Sym) and node.exponent.name == "*"
@@ -507,7 +519,7 @@ def _is_label(node: Node) -> bool:  # noqa: PLR0911, one for each kind of label
 
 
 def derivative_of(node: Node) -> tuple[str, str] | None:
-    r"""Return the function and the variable of a derivative: N and t for \frac{dN}{dt}. None for other nodes."""
+    r"""Return the function and the variable of a derivative: N and t for \frac{dN}{dt}. Return None for other nodes."""
     if isinstance(node, Sym) and "/" in node.name and (match := _DERIVATIVE.fullmatch(node.name)) is not None:
         return match[1], match[2]
     return None
@@ -526,12 +538,14 @@ def _is_commutator(node: Node) -> bool:
 
 
 def _is_part_of_segments(part: Node) -> bool:
-    """Tell whether the node may be part of a ratio of segments, NO/BO or A:B: a capital letter, or the exponent -1 of a
-    divisor."""
+    """Tell whether a node may be part of a ratio of segments, such as NO/BO or A:B.
+
+    Parts are capital letters, their products and ratios, and the exponent -1 of a divisor.
+    """
     if isinstance(part, Num):
         return bool(part.value == -1)
     if isinstance(part, Mul) and any(isinstance(factor, Num) for factor in part.factors):
-        return False  # -AB = 5 says that AB is -5.
+        return False  # In -AB = 5 the label would be AB, whose value is -5.
     return isinstance(part, (Mul, Pow, Ratio)) or (isinstance(part, Sym) and part.name[0].isupper())
 
 
@@ -541,7 +555,7 @@ def renamed(node: Node, names: Mapping[str, str]) -> Node:
 
 
 def substituted(node: Node, values: Mapping[str, Node]) -> Node:
-    """Return the tree with other values for some of its variables; the bound variable of a sum stays as it is."""
+    """Return the tree with variables replaced by `values`, except the bound variable of a sum or an integral."""
     if isinstance(node, Sym):
         return values.get(node.name, node)
     if isinstance(node, Big):
@@ -566,7 +580,7 @@ def with_log_base_ten(node: Node) -> Node:
 
 
 def _rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:
-    """Return a copy of the node with `change` applied to each of its parts; a node without parts stays itself."""
+    """Return a copy of the node with `change` applied to each of its parts, or the node itself if it has no parts."""
 
     def changed(field: Any) -> Any:
         if isinstance(field, tuple):
@@ -581,7 +595,7 @@ def _rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:
 
 @lru_cache(maxsize=CACHED_FACTS)
 def show(node: Node) -> str:
-    """Return the tree in at most MAX_SHOWN_CHARS characters."""
+    """Return the tree as text of at most MAX_SHOWN_CHARS characters."""
     text = _show(node)
     return text if len(text) <= MAX_SHOWN_CHARS else f"{text[: MAX_SHOWN_CHARS - 3]}..."
 
@@ -658,10 +672,11 @@ _SHOWN: dict[type[Node], Callable[[Any], str]] = {
     Family: lambda node: f"{_show(node.body)} for integers {', '.join(sorted(node.parameters))}",
     Text: lambda node: " ".join(node.words),
 }
+"""Maps a type of nodes to a function that shows a node."""
 
 
 def as_measure(node: Node) -> Node:
-    """Return the measure 30 degrees for `30^\\circ` alone. Other nodes are returned unchanged."""
+    """Return 30 degrees as a Measure for `30^\\circ`. Other nodes are returned unchanged."""
     if (kind := type(node)) is not FunctionCall and kind is not Mul:
         return node
     if isinstance(node, FunctionCall) and node.name == "degree":
@@ -676,6 +691,6 @@ def as_measure(node: Node) -> Node:
 def scaled(value: Node, factor: mpq) -> Node:
     """Return a multiple of a value."""
     if isinstance(value, Num):
-        # A scaled decimal has another precision than the written one.
+        # The precision of a decimal is lost by scaling.
         return Num(value.value * factor, value.decimals if abs(factor) == 1 else None)
     return value if factor == 1 else Mul((Num(factor), value))

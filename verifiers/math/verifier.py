@@ -1,8 +1,8 @@
-r"""The verifier `math`: decides whether an answer equals gold, in steps (rungs) from the cheapest to the most
-expensive.
+r"""The verifier `math`: extracts the answer that a response commits to, and compares it with gold in rungs from the
+cheapest to the most expensive.
 
     rung        gold and answer are                          decided in
-    text        the same characters, once normal             this module
+    text        the same characters, once normalised         this module
     words       a choice's letter, yes and true, a phrase    `choice_letters`, `comparison.single_values`
     exact       the same rational number or function         this module (plain numbers), `identity`
     structure   the same list, set, interval, matrix, ...    `comparison`
@@ -13,12 +13,13 @@ expensive.
     symbolic    the same integral, limit or long sum         `worker`: sympy, in a killable process
 
 The first rung that can decide gives the verdict. The evidence names the rung and shows how both sides were read. If
-notation has several readings (`1,234`, `1/2x`, `5m`), the usual one is tried first.
+notation has several readings (`1,234`, `1/2x`, `5m`), the usual one is tried first. The verdict also depends on the
+problem's text: it may list options, ask for a direction, or count in millions.
 
-If gold cannot be read, or exceeds the budget, there is no score. An answer that cannot be read, exceeds the budget, or
-leaves an integral to be computed where gold has none, earns 0, because a policy must not be able to opt out of a
-problem. The reason is `unread` if the response ends with a value in a form that is not read, or if gold is at the end
-of the response, but another value was extracted.
+There is no score if gold cannot be read or exceeds the budget. An answer earns 0 if it is missing, cannot be read,
+exceeds the budget, or leaves an integral to be computed where gold has none. Otherwise a policy could opt out of a
+problem. The reason is `unread` if the response ends with a value in an unknown form, or if gold stands at its end but
+another value was extracted.
 """
 
 from __future__ import annotations
@@ -106,82 +107,59 @@ from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
 from truegold.verifiers.written_numbers import roman_number
 
 _UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|probably|either|(?:not|un) ?sure|alternatively|guess)\b", re.I)
-"""Words near the end of an answer after which no number in it is taken for the answer."""
+"""Words of doubt. If one is near the end of an answer in prose, no value of the prose counts."""
 _ANNOUNCED = frozenset({"boxed", "answer_tag", "hashes", "phrase"})
-"""The forms of extraction that announce an answer; a sentence that happens to end with a number does not."""
-
+"""Forms of extraction that announce an answer. A sentence that merely ends with a number announces nothing."""
 MIN_PROSE_CHARS = 200
-"""A longer answer with many blanks is prose around a formula."""
-
+"""An answer that is longer and has many blanks is prose around a formula."""
 MAX_PROSE_CHARS = 20_000
-"""Longer answers are not searched for a box or a formula."""
-
-REMEMBERED_GOLDS = 4_096
+"""Longer texts are not compared: the verdict has the reason `limit`."""
 SHOWN_PLACEHOLDER = 60
-"""The characters that the evidence shows of a gold that is a placeholder."""
-
+"""The number of characters of a placeholder gold that the evidence shows."""
 _NO_GOLD: Any = object()
-"""The default of `gold`, which may be None: a row without gold gets a verdict that says so."""
-
+"""The default of `gold`. It is not None, because a row without gold may pass None."""
 _WORD_LABEL = re.compile(
     r"(?:\\(?:text|mathrm)\s?\{)?\s?((?=[A-Za-z ]{0,40}[a-z])[A-Za-z][A-Za-z ]{1,40}?)\s?\}?\s?[:=][^:=,;]+"
 )
-r"""Tom: 4, \text{pH} = 3; no list, which names several values."""
+r"""A label and one value: `Tom: 4`, `\text{pH} = 3`. A list of several values does not match."""
 _IDLE_LABELS = frozenset({"answer", "result", "value", "ans", "total", "final"})
+"""Labels that any value may have."""
 _COMMAND = re.compile(r"\\[A-Za-z]+")
-_IN_WORDS = re.compile(r"(?=.*(?:[a-zà-ÿа-я]{2}|[一-鿿぀-ヿ가-힣]{2}))[^\W\d_][^\d\\$^_=+*/<>|(){}\[\]]*")
-"""A gold of words without a formula."""
-_WORD_KEY = re.compile(r"[^\W_]+")
 _WORD = re.compile(r"(?<![A-Za-z\\])[A-Za-z]{2,20}(?![A-Za-z])|(?<=\\)m(?:ax|in)\b")
+r"""A word, or the `max` of \max."""
 _X_OF_Y = re.compile(r"\b([A-Za-z]{1,20}) of ([A-Za-z]{1,20})(?![A-Za-z])")
-"""`north of east`, which is not `east of north`."""
+"""`north of east`, which differs from `east of north`."""
 _BOLD_PRODUCT = re.compile(r"\\(?:math)?bf\s*\{?\s*[A-Z]\s*\}?\s*\\(?:math)?bf\s*\{?\s*[A-Z]\b")
 r"""\mathbf{A}\mathbf{B}, a product of matrices."""
 _INNER_CAPITAL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
+"""Mixed case within a word, as in `pH` and `NaCl`."""
 _TEXT_COMMAND = re.compile(r"\\(?:text|mathrm)\s*\{([^{}]{0,200}(?:\{[^{}]{0,20}\}[^{}]{0,200}){0,8})\}")
-r"""\mathrm{Ca(OH)_2}, which \text{Ca(OH)}_2 is too."""
+r"""\mathrm{Ca(OH)_2}, which becomes Ca(OH)_2."""
 _COUNT_OF_ATOMS = re.compile(r"(?:(?<=[A-Z)\]])|(?<=[A-Z][a-z]))_(\d{1,3})")
+"""The subscript of Ca(OH)_2, which becomes Ca(OH)2."""
 _CHARGE = re.compile(r"(?<=[A-Za-z)\d])\^([+-])$")
-"""The marks that Ca(OH)2 and Na+ leave out."""
+"""The charge of Na^+, which becomes Na+."""
 _BRACED_WORD = re.compile(r"\{\s*(\w+|[+-])\s*\}(?!\s*\{)")
+"""A word or a sign alone in braces: `{max}` becomes `max`."""
 _GAP = re.compile(r"\\[,;:! ]")
+r"""A spacing command: `\,`."""
 _WORKED = re.compile(
     r"([^\s\d(\\]?-?\d[\d,.]{0,40}(?:\s?\\?%)?) \((?:= ?)?"
     r"([^()]{0,60}(?:[/*+%-]|\\[a-z])[^()]{1,60}|(?<=% \()[\d.]{1,20}|[\d.]{1,20}\\?%)\)"
 )
-"""0.68 (5,121.3 / 7,491.5): a value and how it was worked out."""
-_MAY_BE_CHOICE = re.compile(r"[\[$\s]*(?:\\[a-z]{4,6}\s*\{\s*)*\(?\s*(?:\\[a-z]{4,6}\s*\{\s*)*[A-J](?![A-Za-z])")
-RESPONSES = Policy(percent="either")
-"""The default for whole responses: a percent sign after the very number that gold is counts as a unit."""
-_SCALE = re.compile(
-    r"\b(?:in|of)\s+(?:the\s+)?(?:nearest\s+)?(?:(?:US\s?D|USD|US\$|dollars?|euros?|EUR|GBP|RMB|INR|JPY|[$€£¥₹])\s*(?:in\s+)?)?"
-    r"\(?(thousand|million|billion|trillion)s\b|[(（]\s*(?:\$|USD|US\$)?\s*(thousand|million|billion|trillion)s?\s*[)）]"
-    r"|(?:单位|以)\s*[:：]?\s*(百万|千万|万|亿)",
-    re.IGNORECASE,
-)
-"""The problem asks for thousands or millions, so that a gold of 5 may be answered by `$5 million`."""
-_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
-           "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8}  # fmt: skip
-MAX_DECIMALS = 16
-_ASKS_DIRECTION = re.compile(r"\b(?:direction|which way|vectors?|velocity|displacement)\b", re.IGNORECASE)
+"""A value and its calculation: `0.68 (5,121.3 / 7,491.5)`."""
 _MAY_BE_QUALIFIED = re.compile(rf"{MAY_BE_DIRECTED.pattern}|\d.*[A-Za-z}}] .*[A-Za-z]{{2}}", re.IGNORECASE)
-_TRUTHS = (("对", "错"), ("正确", "错误"), ("是", "否"))
-_ASKS_NAME = re.compile(
-    r"\b(?:symbols?|formulas?|formulae|names?|named|called|stands? for|denoted?)\b|符号|化学式|分子式|名称",
-    re.IGNORECASE,
-)
-"""The problem asks for the name of a formula, or for the formula of a name."""
+"""A quick test for a quantity with a direction or a substance: `10 N to the left`, `146 g HCl`."""
 _MAY_BE_ROMAN = frozenset("IVXLCDMivxlcdm")
-
-
+"""Letters of Roman numerals."""
 _FUNCTION_MARKS = ("_", "i(", "i (", "i}", "psi")
-"""A quick test: texts that apply a named function have one of these marks."""
+r"""A quick test: every text that applies a named function, such as `\mathrm{Li}_2(x)`, has one of these marks."""
 
 
 def equivalent(answer: str, *more: object, gold: str | None = _NO_GOLD, **policy: Any) -> Verdict:
     r"""Compare an answer with gold: `equivalent("0.5", gold="1/2").score` is 1.0.
 
-    `answer` is what a response commits to (`committed_answer`), not the response. Gold is passed by keyword, because
+    `answer` is the extracted answer (`committed_answer`), not the whole response. Gold is passed by keyword, because
     swapped texts would silently get other verdicts. The other keywords are the fields of `Policy`. Raises ConfigError
     for a second positional text, for a missing gold and for a wrong policy.
     """
@@ -193,7 +171,10 @@ def equivalent(answer: str, *more: object, gold: str | None = _NO_GOLD, **policy
 
 
 def compare_texts(answer: str, gold: str | None, policy: Policy, *, boxed: bool = False) -> Verdict:
-    """Return the verdict on an extracted answer. `boxed` says that its prose is not a sentence around the answer."""
+    """Return the verdict on an extracted answer.
+
+    boxed: the answer was in a box. If the box contains prose, only an announced value in it counts.
+    """
     if gold is None or not gold.strip():
         return Verdict(None, Reason.GOLD_MISSING)
     if is_placeholder(gold):
@@ -210,8 +191,8 @@ def compare_texts(answer: str, gold: str | None, policy: Policy, *, boxed: bool 
 
 
 def _compare_with_commas(answer: str, gold: str, policy: Policy, boxed: bool) -> Verdict:
-    """Compare an answer as it stands, then with points for decimal commas."""
-    (gold, _), policy = _with_pointed_gold(gold, policy), replace(policy, comma="auto")
+    """Compare the answer as written, and then with points in place of its decimal commas."""
+    (gold, _), policy = with_pointed_gold(gold, policy), replace(policy, comma="auto")
     verdict = _compare_within_budget(answer, gold, policy, boxed)
     pointed = with_points(answer)
     if verdict.score != 0.0 or pointed == answer:
@@ -220,12 +201,13 @@ def _compare_with_commas(answer: str, gold: str, policy: Policy, boxed: bool) ->
     return other if other.score == 1.0 else verdict
 
 
-def _with_pointed_gold(gold: str, policy: Policy) -> tuple[str, Policy]:
-    """Return a gold with points, and the policy under which it has them already."""
+def with_pointed_gold(gold: str, policy: Policy) -> tuple[str, Policy]:
+    """Return gold and its policy. Under `comma: decimal`, gold gets points in place of its decimal commas."""
     return (with_points(gold), replace(policy, comma="answers")) if policy.comma == "decimal" else (gold, policy)
 
 
 def _compare_within_budget(answer: str, gold: str, policy: Policy, boxed: bool) -> Verdict:
+    """Climb the ladder with a budget of steps. Errors become verdicts."""
     with StepBudget():
         try:
             gold_text, answer_text = normal_gold(gold), normal_text(answer)
@@ -233,16 +215,16 @@ def _compare_within_budget(answer: str, gold: str, policy: Policy, boxed: bool) 
             return verdict if verdict is not None else _compare_read(answer_text, gold_text, answer, policy, boxed)
         except Spent:
             side = "gold" if _is_too_dear(gold, policy) else "answer"
-            return _limit(side, answer, f"more work than the {MAX_STEPS} steps of a verdict", rung="budget")
+            return _limit(side, answer, f"a verdict may cost {MAX_STEPS} steps at most", rung="budget")
         except TruegoldError:
             raise
         except Exception as error:
-            # A fault of this code is not to end a training run, and the answer has not earned anything by it.
+            # A bug in this code must not end a training run, and must not earn the answer a score.
             return Verdict(None, Reason.VERIFIER_ERROR, answer, {"error": f"{type(error).__name__}: {error}"})
 
 
 def _is_too_dear(gold: str, policy: Policy) -> bool:
-    """Tell whether reading gold and comparing it with itself takes more than half of the budget."""
+    """Tell whether gold alone, read and compared with itself, takes more than half of the budget."""
     with StepBudget(MAX_GOLD_STEPS, separate=True):
         try:
             tree = read_gold(normal_gold(gold), policy.mixed)
@@ -255,28 +237,15 @@ def _is_too_dear(gold: str, policy: Policy) -> bool:
     return False
 
 
-@lru_cache(maxsize=REMEMBERED_GOLDS)
-def count_answers(gold: str | None) -> int:
-    """Return the number of items if gold is a list or a set, else 0. The most boxes that may be one answer."""
-    if gold is None or len(gold) > MAX_PROSE_CHARS:
-        return 0
-    with StepBudget(separate=True):
-        try:
-            tree = read_gold(normal_gold(gold), DEFAULT.mixed)
-        except Spent:
-            return 0
-    return 0 if isinstance(tree, Unread) else _count_elements(tree)
-
-
 def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str, policy: Policy) -> Verdict | None:
-    """Try the rungs that need no tree. None if they cannot decide."""
+    """Return the verdict of the rungs that need no tree, or None if they cannot decide."""
     if not answer_text:
         return Verdict(0.0, Reason.NO_ANSWER)
     if gold_text == answer_text or key_of(gold_text) == key_of(answer_text):
         return _same_text(extracted, answer_text)
     exact = policy.decimals is None and policy.tolerance is None
     if exact and (outcome := _compare_simple(gold_text, answer_text)) is not None:
-        return _verdict_of(outcome, extracted, gold_text, answer_text)
+        return verdict_of(outcome, extracted, gold_text, answer_text)
     if not gold_text:
         return Verdict(None, Reason.GOLD_UNPARSED, extracted, {"rung": "text", "gold": gold[:MAX_SHOWN_CHARS]})
     if same_but_for_looks(gold_text, answer_text):
@@ -285,7 +254,10 @@ def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str,
 
 
 def _same_roman(gold_text: str, answer_text: str) -> bool | None:
-    """Compare Roman numerals: XIV with 14, xiv and XVI. None if neither side is one, and for the segments CD and DC."""
+    """Tell whether a Roman numeral equals the other side: XIV equals 14 and xiv, but not XVI.
+
+    Return None if neither side is a Roman numeral, and for letters that may name segments, such as CD and DC.
+    """
     gold, answer = roman_number(gold_text), roman_number(answer_text)
     if gold is None and answer is None:
         return None
@@ -298,7 +270,7 @@ def _same_roman(gold_text: str, answer_text: str) -> bool | None:
 
 
 def _compare_simple(gold_text: str, answer_text: str) -> Sameness | None:
-    """Compare two plain numbers. None if a side is not a number, or if one may be the other rounded."""
+    """Compare two plain numbers. Return None if a side is not a number, or if one may be the other rounded."""
     gold = simple_number(gold_text)
     answer = simple_number(answer_text) if gold is not None else None
     if gold is None or answer is None:
@@ -309,12 +281,15 @@ def _compare_simple(gold_text: str, answer_text: str) -> Sameness | None:
 
 
 def _compare_names(gold_text: str, answer_text: str, extracted: str, policy: Policy) -> Verdict | None:
-    """Compare names: of chemistry, Roman numerals, a letter, or a letter and its value. None for other golds."""
+    """Compare with a gold that is a name, or return None for other golds.
+
+    Names are formulas of chemistry, Roman numerals, letters of options, and quantities with a direction or substance.
+    """
     is_same = same_chemistry(gold_text, answer_text) if MAY_BE_CHEMISTRY.search(gold_text) is not None else None
     if is_same is None and not _MAY_BE_ROMAN.isdisjoint(gold_text[-1:] + answer_text[-1:]):
         is_same = _same_roman(gold_text, answer_text)
     if is_same is not None:
-        return _verdict_of(Sameness(is_same, "words"), extracted, gold_text, answer_text)
+        return verdict_of(Sameness(is_same, "words"), extracted, gold_text, answer_text)
     if (letter := choice_letter(gold_text)) is not None:
         return _compare_with_letter(letter, answer_text, extracted, policy, gold_text)
     may_be_qualified = len(gold_text) < MIN_PROSE_CHARS and _MAY_BE_QUALIFIED.search(gold_text) is not None
@@ -325,18 +300,17 @@ def _compare_names(gold_text: str, answer_text: str, extracted: str, policy: Pol
 
 
 def _compare_with_qualified(gold: Qualified, answer_text: str, extracted: str, policy: Policy) -> Verdict | None:
-    """Compare with golds like `10 N to the left` and `146 g HCl`. The answer may leave out the direction or the
-    substance."""
+    """Compare with a gold like `10 N to the left` or `146 g HCl`. The answer may omit the direction or substance."""
     answer = qualified(answer_text) or Qualified(answer_text, None, frozenset())
     has_other = (gold.direction is not None and answer.direction not in (None, gold.direction)) or (
         gold.substance and answer.substance and gold.substance.isdisjoint(answer.substance)
     )
-    # A change of 20 % up is not a change of 20 %.
+    # A gold of `20 % up` needs its direction: `20 %` may be down.
     is_left_out = gold.direction is not None and answer.direction is None
     is_unclear = is_left_out and MAY_BE_DIRECTED.search(answer_text) is not None
     lacks_sign = is_left_out and "%" in gold.quantity
     if has_other or is_unclear or lacks_sign or (gold.quantity and not answer.quantity):
-        return _verdict_of(Sameness(False, "words"), extracted, str(gold.direction), answer_text[:MAX_SHOWN_CHARS])
+        return verdict_of(Sameness(False, "words"), extracted, str(gold.direction), answer_text[:MAX_SHOWN_CHARS])
     if not gold.quantity:
         return None if answer.quantity else _same_text(extracted, answer_text)
     unread = _compare_unread(answer.quantity, gold.quantity, extracted, gold.quantity, policy)
@@ -345,57 +319,38 @@ def _compare_with_qualified(gold: Qualified, answer_text: str, extracted: str, p
     )
 
 
-def _lacks_direction(gold: str, answer: str, problem: str) -> bool:
-    """Tell whether the answer lacks a direction that gold names and the problem asks for."""
-    if MAY_BE_DIRECTED.search(gold) is None or _ASKS_DIRECTION.search(problem) is None:
-        return False
-    named, answered = qualified(normal_gold(gold)), qualified(normal_text(answer))
-    is_named = named is not None and named.direction is not None
-    return is_named and (answered is None or answered.direction is None)
-
-
-def _repeats_the_other_name(gold: str, answer: str, problem: str) -> bool:
-    """Tell whether a problem gives a substance's name or formula and asks for the other, and the answer repeats it."""
-    if _ASKS_NAME.search(problem) is None:
-        return False
-    gold, answer = normal_gold(gold), normal_text(answer)
-    if _words_of(gold) == _words_of(answer) or not same_chemistry(gold, answer):
-        return False
-    repeated = re.search(rf"(?<![^\W_]){re.escape(answer)}(?![^\W_])", problem, re.IGNORECASE if len(answer) > 3 else 0)
-    return repeated is not None and gold.casefold() not in problem.casefold()
-
-
 def _compare_with_letter(
     letter: str, answer_text: str, extracted: str, policy: Policy, gold_text: str
 ) -> Verdict | None:
-    named = names_choice(letter, answer_text, policy.options, partial(_same_as_option, policy))
+    """Compare with the letter of an option. Return None if the answer names no option and gold is a bare letter."""
+    named = names_choice(letter, answer_text, policy.options, partial(same_as_option, policy))
     if named is None and not gold_text.endswith(")"):
         return None
-    return _verdict_of(Sameness(named or False, "words"), extracted, letter, answer_text[:MAX_SHOWN_CHARS])
+    return verdict_of(Sameness(named or False, "words"), extracted, letter, answer_text[:MAX_SHOWN_CHARS])
 
 
 def _compare_with_letter_and_value(
     letter: str, value: str, answer_text: str, extracted: str, policy: Policy
 ) -> Verdict | None:
-    """Compare with `(C) 42`: the letter alone, the value alone, or both; a letter with another value is wrong."""
+    """Compare with `(C) 42`. The letter, the value or both are right; the letter with another value is wrong."""
     answer_letter, answer_value = choice_and_value(answer_text) or (letter, answer_text)
     verdict = _compare_with_letter(letter, answer_text, extracted, policy, letter)
     is_contradicted = any(map(str.isdigit, answer_text)) and not names_gold(answer_text, value)
     if answer_letter != letter or (verdict is not None and is_contradicted):
-        return _verdict_of(Sameness(False, "words"), extracted, letter, answer_text[:MAX_SHOWN_CHARS])
+        return verdict_of(Sameness(False, "words"), extracted, letter, answer_text[:MAX_SHOWN_CHARS])
     if verdict is not None and answer_value == answer_text:
         return verdict
     return _compare_parts(answer_value, value, extracted, policy)
 
 
 def _compare_parts(answer: str, gold: str, extracted: str, policy: Policy) -> Verdict:
-    """Compare the other parts of two normalised texts."""
+    """Compare two normalised texts by value."""
     unread = _compare_unread(answer, gold, extracted, gold, policy)
     return unread if unread is not None else _compare_read(answer, gold, extracted, policy, boxed=True)
 
 
-def _same_as_option(policy: Policy, option: str, answer_text: str) -> bool:
-    """Compare two normalised texts as options."""
+def same_as_option(policy: Policy, option: str, answer_text: str) -> bool:
+    """Tell whether a normalised answer has the value of a normalised option."""
     option_tree, answer_tree = read_gold(option, policy.mixed), read_text(answer_text, policy.mixed)
     if isinstance(option_tree, Unread) or isinstance(answer_tree, Unread):
         return False
@@ -406,9 +361,9 @@ def _same_as_option(policy: Policy, option: str, answer_text: str) -> bool:
 
 
 def _compare_read(answer_text: str, gold_text: str, extracted: str, policy: Policy, boxed: bool) -> Verdict:
-    """Compare trees: of the whole answer, and where that is prose, of the formula or number that it commits to."""
+    """Compare the trees of both texts. If the answer is prose, compare the formula or number that it commits to."""
     if "(B)" in answer_text and "(A)" in answer_text and "(B)" not in gold_text:
-        # Options one after another: `(A) 1 (B) 0` would be a product, and 0.
+        # The answer lists the options. Read as a product, `(A) 1 (B) 0` would be 0.
         return Verdict(0.0, Reason.HEDGED, extracted, {"rung": "words", "gold": gold_text[:MAX_SHOWN_CHARS]})
     if any(map(f"{gold_text} {answer_text}".__contains__, _FUNCTION_MARKS)):
         letters = letters_used(gold_text)
@@ -441,9 +396,10 @@ def _compare_with_unread_gold(refused: Unread, answer_text: str, gold_text: str,
 
 
 def _loose_key(text: str) -> str:
-    """Return a key that two spellings of a statement share, such as one with quantifiers that is not read.
+    """Return a key that is the same for two spellings of a statement.
 
-    Everything that may have a meaning stays: case (Co is not CO), marks of numbers, primes.
+    Used for golds that have no tree, such as statements with quantifiers. Everything that may have a meaning stays in
+    the key: case (Co is not CO), decimal points, primes.
     """
     text = _TEXT_COMMAND.sub(r"\1", text) if "{" in text else text
     text = _COMMAND.sub(lambda match: f"{PLAIN_COMMANDS.get(match[0], match[0])} ", text[:MAX_CHARS])
@@ -455,17 +411,17 @@ def _loose_key(text: str) -> str:
 
 
 def _committed_part(answer: str, gold_tree: Node, boxed: bool) -> str | None:
-    """Return the formula or number that a sentence commits to, as a normal text."""
+    """Return the formula or number that a sentence commits to, normalised, or None if it commits to none."""
     if _UNSURE.search(answer[-MIN_PROSE_CHARS:]):
         return None
-    committed = committed_answer(answer, several=_count_elements(gold_tree))
+    committed = committed_answer(answer, several=count_elements(gold_tree))
     if committed is None or (boxed and committed.form not in _ANNOUNCED):
         return None
     return normal_text(committed.text)
 
 
 def _compare_tree(gold: Node, answer_text: str, gold_text: str, extracted: str, policy: Policy) -> tuple[Verdict, bool]:
-    """Return the verdict on one text, and whether that text may be prose around a formula."""
+    """Return the verdict on one text, and whether the text may be prose around a formula."""
     answer_tree = read_text(answer_text, policy.mixed)
     if isinstance(answer_tree, Unread):
         if answer_tree.too_large:
@@ -485,7 +441,7 @@ def _holds_words(tree: Node) -> bool:
 
 
 def _climb(gold_tree: Node, answer_tree: Node, texts: tuple[str, str], extracted: str, policy: Policy) -> Verdict:
-    """Compare two trees, and where they differ the other readings of their texts; ask sympy if nothing decides."""
+    """Compare two trees. If they differ, compare other readings of their texts; if nothing decides, ask sympy."""
     if policy.log == "ten":
         gold_tree, answer_tree = with_log_base_ten(gold_tree), with_log_base_ten(answer_tree)
     if policy.factors == "auto" and "bf" in texts[0] and _BOLD_PRODUCT.search(texts[0]):
@@ -509,14 +465,13 @@ def _climb(gold_tree: Node, answer_tree: Node, texts: tuple[str, str], extracted
     if outcome.same is None and worker.might_know(gold_tree, answer_tree):
         return _ask_sympy(gold_tree, answer_tree, extracted, shown)
     if outcome.same is None and worker.is_unfinished(answer_tree):
-        # The answer is not a final answer, and the evidence says so.
-        return _limit("answer", extracted, "an integral, a limit or a long sum is left to be worked out")
-    return _verdict_of(outcome, extracted, *shown)
+        # The answer is unfinished, and the evidence says so.
+        return _limit("answer", extracted, "the answer has an integral, a limit or a long sum that is not evaluated")
+    return verdict_of(outcome, extracted, *shown)
 
 
 def _differ_in_meaning(gold_text: str, answer_text: str, are_words: bool) -> bool:
-    """Tell whether the answer differs only by an opposite word, as `north` and `south`, or by case that counts, as `CO`
-    and `Co`."""
+    """Tell whether texts with equal trees differ in meaning: `north` and `south`, `CO` and `Co`."""
     gold_words, answer_words = _WORD.findall(gold_text), _WORD.findall(answer_text)
     if gold_words == answer_words:
         return False
@@ -532,7 +487,7 @@ def _differ_in_meaning(gold_text: str, answer_text: str, are_words: bool) -> boo
 
 
 def _names_other(gold_text: str, answer_text: str) -> bool:
-    """Tell whether both sides name their only value differently: pH = 3 and pOH = 3, Tom: 4 and Bob: 4."""
+    """Tell whether the sides give their only value different names: pH = 3 and pOH = 3, Tom: 4 and Bob: 4."""
     names: list[set[str]] = []
     for text in (gold_text, answer_text):
         if (match := _WORD_LABEL.fullmatch(text)) is None:
@@ -543,8 +498,7 @@ def _names_other(gold_text: str, answer_text: str) -> bool:
 
 
 def _is_other_symbol(word: str, other: str) -> bool:
-    """Tell whether two texts are symbols that differ in case and therefore in meaning: CO and Co, the genes AA and Aa
-    (but not Aa and aA)."""
+    """Tell whether two symbols differ in meaning by their case: CO and Co, the genes AA and Aa (but not Aa and aA)."""
     if word == other or word.lower() in NAMED_WORDS:
         return False
     pairs, other_pairs = ([sorted(side[i : i + 2]) for i in range(0, len(side), 2)] for side in (word, other))
@@ -562,12 +516,13 @@ def _ask_sympy(gold_tree: Node, answer_tree: Node, extracted: str, shown: tuple[
     return Verdict(score, reply.reason, extracted, evidence)
 
 
-def _verdict_of(outcome: Sameness, extracted: str, shown_gold: str, shown_answer: str) -> Verdict:
+def verdict_of(outcome: Sameness, extracted: str, shown_gold: str, shown_answer: str) -> Verdict:
+    """Return the verdict for the outcome of a comparison."""
     evidence = {"rung": outcome.rung, "gold": shown_gold, "answer": shown_answer}
     if outcome.same:
         return Verdict(1.0, Reason.MATCH, extracted, evidence)
     if outcome.same is None and outcome.rung == "words":
-        # Rules cannot compare what two sentences mean.
+        # Rules cannot compare the meaning of two sentences.
         return Verdict(None, Reason.GOLD_UNPARSED, extracted, evidence)
     if outcome.same is None and outcome.rung in ("open", "units"):
         # The values agree, but the units are unknown words: `5 frobs` and `5 glorps`.
@@ -585,38 +540,71 @@ def _limit(side: str, extracted: str, error: str, rung: str = "read") -> Verdict
     return Verdict(score, Reason.LIMIT, extracted[:MAX_PROSE_CHARS], {"rung": rung, "side": side, "error": error})
 
 
-def _count_elements(tree: Node) -> int:
+def count_elements(tree: Node) -> int:
     """Return the number of elements of a list or a set; 0 for other trees."""
     if isinstance(tree, BareList) or (isinstance(tree, Group) and tree.opening == "{"):
         return max(len(tree.elements), 1)
     return 0
 
 
+REMEMBERED_GOLDS = 4_096
+"""The number of golds whose kind is cached."""
+_IN_WORDS = re.compile(r"(?=.*(?:[a-zà-ÿа-я]{2}|[一-鿿぀-ヿ가-힣]{2}))[^\W\d_][^\d\\$^_=+*/<>|(){}\[\]]*")
+"""A gold that consists of words, without a formula."""
+_WORD_KEY = re.compile(r"[^\W_]+")
+"""A word or a number, for comparing texts word by word."""
+_MAY_BE_CHOICE = re.compile(r"[\[$\s]*(?:\\[a-z]{4,6}\s*\{\s*)*\(?\s*(?:\\[a-z]{4,6}\s*\{\s*)*[A-J](?![A-Za-z])")
+r"""The start of a gold that may be the letter of an option: `(B)`, `\text{B}`."""
+RESPONSES = Policy(percent="either")
+"""The default policy for whole responses: `25%` answers a gold of 25."""
+_SCALE = re.compile(
+    r"\b(?:in|of)\s+(?:the\s+)?(?:nearest\s+)?(?:(?:US\s?D|USD|US\$|dollars?|euros?|EUR|GBP|RMB|INR|JPY|[$€£¥₹])\s*(?:in\s+)?)?"
+    r"\(?(thousand|million|billion|trillion)s\b|[(（]\s*(?:\$|USD|US\$)?\s*(thousand|million|billion|trillion)s?\s*[)）]"
+    r"|(?:单位|以)\s*[:：]?\s*(百万|千万|万|亿)",
+    re.IGNORECASE,
+)
+"""A problem that asks for thousands or millions, such as `in USD millions`. `$5 million` then answers a gold of 5."""
+_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
+           "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8}  # fmt: skip
+"""Maps a word of `_SCALE` to its number."""
+MAX_DECIMALS = 16
+"""The most decimals of a scaled number."""
+_ASKS_DIRECTION = re.compile(r"\b(?:direction|which way|vectors?|velocity|displacement)\b", re.IGNORECASE)
+"""A problem that asks for a direction."""
+_TRUTHS = (("对", "错"), ("正确", "错误"), ("是", "否"))
+"""Chinese words for true and false, which are the options of a problem that lists none."""
+_ASKS_NAME = re.compile(
+    r"\b(?:symbols?|formulas?|formulae|names?|named|called|stands? for|denoted?)\b|符号|化学式|分子式|名称",
+    re.IGNORECASE,
+)
+"""A problem that asks for the name of a substance or for its formula."""
+
+
 @dataclass(frozen=True, slots=True)
 class MathVerifier:
-    """Compares answers of mathematics by their values: 1/2, 0.5 and \\frac{2}{4} are the same.
+    """Compares mathematical answers by value: 1/2, 0.5 and \\frac{2}{4} are the same.
 
-    The default policy is that of `equivalent` except for percentages: `25%` answers a gold of 25. Where the problem is
-    known and speaks of no percentage, it does not.
+    The default policy is that of `equivalent`, except that `25%` answers a gold of 25. It does not if the problem is
+    known and does not mention percentages.
     """
 
     options: ClassVar[tuple[str, ...]] = tuple(option.name for option in fields(Policy))
 
     policy: Policy = field(default=RESPONSES)
-    """The policy of every row; a row's `info` may set the same options otherwise."""
+    """The policy of every row. The options in a row's `info` override it."""
     name: str = "math"
     version: str = "13"
 
     def __call__(
         self, response: str, gold: str | None, *, problem: str | None = None, info: Mapping[str, Any] = NO_INFO
     ) -> Verdict:
-        """Return the verdict on the answer that the response commits to; a wrong option in `info` gives no score."""
+        """Return the verdict on the answer that the response commits to. A wrong option in `info` gives no score."""
         try:
             policy = parse_policy({**self.policy.changed_options(), **info}) if info else self.policy
         except ConfigError as error:
             return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": str(error)})
         if gold:
-            gold, policy = _with_pointed_gold(gold, policy)
+            gold, policy = with_pointed_gold(gold, policy)
         if problem:
             policy = policy_for(problem, gold, policy, info)
             if "options" not in info and _is_choice(gold):
@@ -634,7 +622,7 @@ class MathVerifier:
         return replace(verdict, score=None, reason=Reason.GOLD_UNPARSED) if is_gold_at_fault else verdict
 
     def check_options(self, info: Mapping[str, Any]) -> None:
-        """Raise BadOption for a value that means nothing."""
+        """Raise BadOption for an unknown option or a wrong value."""
         try:
             parse_policy(info)
         except ConfigError as error:
@@ -646,6 +634,7 @@ class MathVerifier:
 
 
 def _judge_response(response: str, gold: str | None, problem: str | None, policy: Policy) -> Verdict:
+    """Extract the answer of a response, and return the verdict on it."""
     if _is_choice(gold):
         committed = committed_choice(response, policy.options, problem=problem)
     else:
@@ -665,9 +654,47 @@ def _judge_response(response: str, gold: str | None, problem: str | None, policy
     return replace(verdict, reason=Reason.UNREAD) if _is_misread(verdict, response, gold) else verdict
 
 
+@lru_cache(maxsize=REMEMBERED_GOLDS)
+def count_answers(gold: str | None) -> int:
+    """Return the number of items if gold is a list or a set, else 0. An answer may give each item in its own box."""
+    if gold is None or len(gold) > MAX_PROSE_CHARS:
+        return 0
+    with StepBudget(separate=True):
+        try:
+            tree = read_gold(normal_gold(gold), DEFAULT.mixed)
+        except Spent:
+            return 0
+    return 0 if isinstance(tree, Unread) else count_elements(tree)
+
+
+def _lacks_direction(gold: str, answer: str, problem: str) -> bool:
+    """Tell whether the answer lacks a direction that gold names and the problem asks for."""
+    if MAY_BE_DIRECTED.search(gold) is None or _ASKS_DIRECTION.search(problem) is None:
+        return False
+    named, answered = qualified(normal_gold(gold)), qualified(normal_text(answer))
+    is_named = named is not None and named.direction is not None
+    return is_named and (answered is None or answered.direction is None)
+
+
+def _repeats_the_other_name(gold: str, answer: str, problem: str) -> bool:
+    """Tell whether the answer only repeats the problem's name of a substance, although its formula is asked for.
+
+    Also tell so of an answer that repeats the formula, although the name is asked for.
+    """
+    if _ASKS_NAME.search(problem) is None:
+        return False
+    gold, answer = normal_gold(gold), normal_text(answer)
+    if _words_of(gold) == _words_of(answer) or not same_chemistry(gold, answer):
+        return False
+    repeated = re.search(rf"(?<![^\W_]){re.escape(answer)}(?![^\W_])", problem, re.IGNORECASE if len(answer) > 3 else 0)
+    return repeated is not None and gold.casefold() not in problem.casefold()
+
+
 def _judge_words(response: str, gold: str, problem: str | None, policy: Policy, verdict: Verdict) -> Verdict:
-    """Return the verdict on words that stand alone: in bold, as the whole response, as what was taken out of it,
-    or after the verb of the last sentence."""
+    """Return the verdict on words that stand alone, or else `verdict`.
+
+    The words may be in bold, the whole response, the extracted text, or what follows the verb of the last sentence.
+    """
     in_bold, whole = bold_words(response), final_part(response).strip()
     mark = whole if whole.strip("\ufe0f") in MARKS_OF_TRUTH else None
     for kind, alone in (("bold", in_bold), ("whole_response", mark)):
@@ -685,27 +712,33 @@ def _judge_words(response: str, gold: str, problem: str | None, policy: Policy, 
 
 
 def _words_of(text: str) -> list[str]:
-    """Return the words of a text without an article before them, which no name needs."""
+    """Return the words of a text in lower case, without an article before them."""
     words = _WORD_KEY.findall(text.casefold())
     return words[1:] if len(words) > 1 and words[0] in ("the", "a", "an") else words
 
 
 def _options_of(gold: str, problem: str | None, policy: Policy) -> tuple[str, ...]:
-    """Return the options of a row: its own, those that the problem lists, or both words where gold is 对 or 错."""
+    """Return the options of the policy, or those that the problem lists, or 对 and 错 if gold is one of these."""
     return policy.options or option_texts(problem or "") or next((pair for pair in _TRUTHS if gold.strip() in pair), ())
 
 
 def _judge_option(response: str, gold: str, problem: str | None, policy: Policy) -> Verdict | None:
-    """Return the verdict on a letter that answers a gold which is the value of an option; None for other golds."""
+    """Return the verdict on a response that chooses the letter of the option whose text is gold.
+
+    Return None if the letter is wrong, and if gold is a letter itself or the text of no option.
+    """
     if _is_choice(gold) or len(gold) > MAX_PROSE_CHARS:
         return None
-    letter = letter_of_text(normal_gold(gold), policy.options, partial(_same_as_option, policy))
+    letter = letter_of_text(normal_gold(gold), policy.options, partial(same_as_option, policy))
     verdict = _judge_response(response, letter, problem, policy) if letter is not None else None
     return verdict if verdict is not None and verdict.score == 1.0 else None
 
 
 def _compare_scaled(answer: str, gold: str, problem: str, policy: Policy, verdict: Verdict) -> Verdict:
-    """Compare a gold that counts thousands or millions, as the problem says, with a number or an amount of all."""
+    """Compare with a gold that counts thousands or millions: `$32.78 billion` with 32780 `in USD millions`.
+
+    Return `verdict` if the problem does not count so, or if the answer is wrong.
+    """
     gold_number = simple_number(normal_gold(gold))
     if gold_number is None or (match := _SCALE.search(problem)) is None:
         return verdict
@@ -718,17 +751,17 @@ def _compare_scaled(answer: str, gold: str, problem: str, policy: Policy, verdic
     outcome = compare(
         gold_number, replace(tree, value=counted) if isinstance(tree, Measure) and not is_money else counted, policy
     )
-    return _verdict_of(outcome, answer, show(gold_number), f"{show(tree)} / {scale}") if outcome.same else verdict
+    return verdict_of(outcome, answer, show(gold_number), f"{show(tree)} / {scale}") if outcome.same else verdict
 
 
 def _in_full(value: mpq) -> Num:
-    """Return a number of thousandths as a decimal: 302.578 for 302,578."""
+    """Return a fraction as a decimal with all its digits: 302.578 for 302578/1000."""
     decimals = next((d for d in range(MAX_DECIMALS) if (value * 10**d).denominator == 1), 0)
     return Num(value, decimals or None)
 
 
 def is_sentence(gold: str) -> bool:
-    """Tell whether gold is a sentence. A right answer need not repeat it, so other answers have no score."""
+    """Tell whether gold is a sentence. A right answer may be worded differently, so a mismatch has no score."""
     if gold.count(" ") < MAX_PHRASE_WORDS or len(gold) > MAX_PROSE_CHARS:
         return False
     try:
@@ -751,12 +784,14 @@ def _is_choice(gold: str | None) -> bool:
 
 
 def _is_misread(verdict: Verdict, response: str, gold: str | None) -> bool:
-    """Tell whether gold was overlooked: it is within words that were taken as the answer, or in a last line that
-    announces no answer and from which another value was taken."""
+    """Tell whether the extraction overlooked gold.
+
+    Gold is then within the words that were extracted, or in the last line, from which another value was guessed.
+    """
     if verdict.reason is not Reason.MISMATCH:
         return False
     if verdict.evidence["form"] in GUESSED:
-        # Several values may be on several lines.
+        # The values of a list may be on several lines.
         line = response if gold and several_values(gold) else last_line(response)
         if names_gold(line, gold):
             return True

@@ -18,11 +18,11 @@ WORDS: dict[str, frozenset[str]] = {name: frozenset(words.split()) for name, wor
 """Maps the name of a list in `[words]` to its words."""
 
 ANY_OF = {name: "|".join(alternatives) for name, alternatives in _TABLES["patterns"].items()}
-"""Maps the name of a list in `[patterns]` to one regular expression that matches any of its entries."""
+"""Maps the name of a list in `[patterns]` to a regular expression that matches any entry of the list."""
 
 
 def spellings(table: dict[str, str | list[str]]) -> dict[str, str]:
-    """Invert a table: `{"tan": "tg"}` becomes `{"tg": "tan"}`, and each spelling of a list gets an entry."""
+    """Return a table from spelling to meaning: `{"cot": "ctg cotg"}` becomes `{"ctg": "cot", "cotg": "cot"}`."""
     return {
         spelling: meaning
         for meaning, listed in table.items()
@@ -41,23 +41,24 @@ FUNCTIONS = {name: name for name in WORDS["functions"]} | spellings(_TABLES["fun
 TEXT_FUNCTIONS = {name: FUNCTIONS[name] for name in FUNCTIONS.keys() - WORDS["no_text_functions"]} | {
     "sh": "sinh", "ch": "cosh", "th": "tanh", "cth": "coth",
 }  # fmt: skip
-"""Functions that are also recognised in a text command, as in `\\text{sin}`."""
+"""Maps the spelling of a function in a text command, as in `\\text{sin}`, to its name."""
 OPERATORS = FUNCTIONS | spellings(_TABLES["command_tokens"]["func"])
-"""Functions in `\\operatorname{...}`, including names such as `rank` that are not read as functions elsewhere."""
+"""Maps the spelling of a function in `\\operatorname{...}` to its name. `rank` and others are functions only there."""
 CONSTANTS = spellings(_TABLES["constants"])
 """Maps each spelling of a constant to its name: `infty` to `inf`."""
 RELATIONS = spellings(_TABLES["relations"])
 """Maps a symbol or command to its relation: `lt` to <."""
 IGNORED, TYPEFACES, TEXT_COMMANDS = WORDS["ignored"], WORDS["typefaces"], WORDS["text_commands"]
-"""Commands that have no meaning, that change how their argument looks, and whose argument is text."""
+"""Commands without a meaning, commands that only change the look of their argument, and commands around text."""
 MATRIX_ENVIRONMENTS, LINE_ENVIRONMENTS = WORDS["matrix_environments"], WORDS["line_environments"]
-"""Environments that are a matrix, and environments that hold lines."""
+"""Environments of matrices, and environments of lines."""
 _BIG_OPERATORS = spellings(_TABLES["big_operators"])
+"""Maps a command to the kind of a sum, product, integral or limit."""
 COMMANDS = frozenset[str]().union(
     filter(str.isalpha, RELATIONS), GREEK_NAMES, FUNCTIONS, _BIG_OPERATORS, WORDS["fractions"], WORDS["binomials"],
     TEXT_COMMANDS, TYPEFACES, IGNORED, WORDS["other_commands"], spellings(_TABLES["command_tokens"]["accent"]),
 )  # fmt: skip
-"""All commands that the reader knows. They tell `\\\\frac`, whose backslash is doubled, from `\\\\x`, a new row."""
+"""All commands that the reader knows. `\\\\frac` is a known command with a doubled backslash, `\\\\x` a new row."""
 
 _COMMAND_FAMILIES: dict[str, tuple[str, str]] = {
     **{name: ("big", text) for name, text in _BIG_OPERATORS.items()},
@@ -92,7 +93,7 @@ ELEMENT_NAMES = dict(zip(_TABLES["words"]["element_names"].split(), ELEMENTS, st
 NAMED_WORDS = spellings(_TABLES["values"])
 """Maps a phrase for a value to the name of the value: `no solution` to `empty`."""
 MARKS_OF_TRUTH = {mark: name for mark, name in NAMED_WORDS.items() if len(mark) == 1 and not mark.isalpha()}
-"""Maps a mark that is the whole answer, such as ✓ or ×, to its truth value."""
+"""Maps a mark that may be a whole answer, such as ✓ or ×, to its truth value."""
 SIGNS = {sign: text for text, signs in _TABLES["signs"].items() for sign in signs} | {
     letter: rf"\{name} " for name, letter in GREEK.items()
 }
@@ -107,7 +108,7 @@ HIDDEN_ARGUMENTS: dict[str, int] = _TABLES["hidden_arguments"]
 MONTHS, WEEKDAYS = _TABLES["words"]["months"].split(), _TABLES["words"]["weekdays"].split()
 """English names of the months and of the days of the week, in order."""
 DAMAGED: dict[str, str] = _TABLES["damaged"]
-"""Maps the first letter of a command to a pattern of the escape that it became: in `\\text`, t becomes a tab."""
+"""Maps the first letter of a command to a pattern of its damaged form: the `\\t` of `\\text` may have become a tab."""
 HTML: dict[str, str] = _TABLES["html"]
 """Maps a pattern of HTML to its replacement."""
 SYMPY_NAMES, INVERSES = spellings(_TABLES["sympy_names"]), spellings(_TABLES["inverses"])
@@ -121,7 +122,9 @@ EXCLUSIVE = {
     for kind, indices in enumerate(kinds)
     for index in indices.split()
 }
-"""Maps an index to its group of mutually exclusive indices, and to its meaning within the group: F_x is not F_y."""
+"""Maps a subscript to the number of its group, and to the number of its meaning within the group.
+
+Subscripts of one group with different meanings exclude each other: F_x is not F_y."""
 DIRECTIONS = spellings(_TABLES["directions"])
 """Maps a word for a direction to the direction."""
 BEARINGS: dict[str, int] = {word: int(angle) for word, angle in spellings(_TABLES["bearings"]).items()}

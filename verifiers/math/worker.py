@@ -1,10 +1,12 @@
-"""The symbolic rung, from outside: one child process that runs sympy and is killed when it takes too long.
+"""The symbolic rung in the parent process: starts one child process that runs sympy, and kills it after a deadline.
 
-Trees reach the child, never text: integrals, limits and sums without end. sympy can spend hours or all memory on one of
-them, and Python offers no way to stop it from within. So a comparison runs in a child (`_child.py`) with limits on its
-CPU time and memory, and a deadline is kept here, for a machine that is busy with other things. The child starts with
-the first comparison, lives as long as this process, and is replaced when it dies. Threads take turns; a forked process
-gets a child of its own. Not covered: several comparisons at a time, for which `verify_batch` has several processes.
+sympy can take hours or all memory for an integral, a limit or an infinite sum, and Python cannot interrupt it from
+within. So a comparison runs in a child (`_child.py`) with limits on CPU time and memory. The deadline in wall time is
+for busy machines. The child receives trees, never text.
+
+The child starts with the first comparison, lives as long as this process, and is replaced when it dies. Threads take
+turns, and a forked process starts another child. Not covered: several comparisons at a time, for which `verify_batch`
+has several processes.
 """
 
 from __future__ import annotations
@@ -31,26 +33,26 @@ from truegold.verifiers.sandbox.errors import SetupError
 from truegold.verifiers.verdict import Reason
 
 CPU_S = 0.05
-"""CPU time for one comparison, to which comes what is left of the verdict's budget. Stops integrals without an end."""
+"""CPU time of one comparison, in addition to the remaining budget of the verdict. Stops integrals without an end."""
 
 DEADLINE_S = 10.0
-"""How long one comparison may take until its child is killed, on a machine that is busy with other things."""
+"""Wall time of one comparison, after which the child is killed. Long enough for a busy machine."""
 
 START_S = 90.0
-"""How long the child may take to import sympy, on a machine that is busy with other things."""
+"""Wall time for the child to import sympy. Long enough for a busy machine."""
 
 _ATTEMPTS = 2
-"""A child may die of what an earlier question left in its memory: the second attempt starts with a fresh one."""
+"""The attempts for one question. The second attempt uses a new child, because an old one may be out of memory."""
 
 
 class ChildWorker:
-    """Asks a child process one question at a time. The child starts with the first one and is replaced when it dies.
+    """Asks a child process one question at a time. The child starts with the first question and is replaced if it dies.
 
-    Threads take turns; a forked process gets a child of its own.
+    Threads take turns. A forked process starts another child.
     """
 
     def __init__(self, module: str, title: str, needs: tuple[str, str]) -> None:
-        """title: what an error calls the child; needs: what it says of a package that the child lacks, and a hint."""
+        """title: the child's name in errors; needs: the message and the hint for a package that the child lacks."""
         self._module, self._title, self._needs = module, title, needs
         self._lock = threading.Lock()
         self.child: ChildProcess | None = None
@@ -60,7 +62,7 @@ class ChildWorker:
     def ask(self, question: Mapping[str, Any], deadline_s: float) -> dict[str, Any]:
         """Return the child's reply.
 
-        Raises DeadlinePassed, ChildDied after the last attempt, and SetupError where the child does not start.
+        Raises DeadlinePassed, ChildDied after the last attempt, and SetupError if the child does not start.
         """
         with self._lock:
             for attempt in range(1, _ATTEMPTS + 1):
@@ -74,7 +76,7 @@ class ChildWorker:
                     if attempt == _ATTEMPTS:
                         raise
                 except BaseException:
-                    # After an interruption half-way, the next reply would be the answer to this question.
+                    # After an interruption, the next reply of this child would answer the interrupted question.
                     self._stop()
                     raise
                 else:
@@ -82,11 +84,12 @@ class ChildWorker:
         raise AssertionError("the last attempt returns or raises")
 
     def stop(self) -> None:
-        """End the child now rather than with this process; the next question starts another."""
+        """End the child now. The next question starts another one."""
         with self._lock:
             self._stop()
 
     def _running_child(self) -> ChildProcess:
+        """Return the child, after starting it if necessary. Raises SetupError."""
         if self.child is None:
             child = ChildProcess(python_module(self._module), quiet=True)
             try:
@@ -111,7 +114,7 @@ class ChildWorker:
             self.child = None
 
     def _forget(self) -> None:
-        # After a fork, a thread that does not exist here may hold the old lock, and the old child is the parent's.
+        # After a fork, the old child belongs to the parent, and a thread of the parent may hold the old lock forever.
         self._lock = threading.Lock()
         self.child = None
 
@@ -129,28 +132,28 @@ class SympyReply:
     """The result of the child's comparison."""
 
     reason: Reason
-    """MATCH or MISMATCH, or why there is neither."""
+    """MATCH, MISMATCH, or the reason why the comparison failed."""
     evidence: Mapping[str, Any] = field(default_factory=dict)
 
 
 def might_know(gold: Node, answer: Node) -> bool:
-    """Tell whether gold holds something that only sympy can work out, and neither side something that it cannot."""
+    """Tell whether gold needs sympy, and sympy can evaluate both sides."""
     only_values = all(isinstance(part, VALUES) for tree in (gold, answer) for part in walk(tree))
     return only_values and is_unfinished(gold) and not any(map(_has_terms, (*walk(gold), *walk(answer))))
 
 
 def _has_terms(node: Node) -> bool:
-    """Tell whether a sum is one of a_n, which would be a constant without its index."""
+    """Tell whether a node is a sum of terms a_n, which sympy would take for a constant."""
     return isinstance(node, Big) and any("_" in name and node.variable in name for name in symbols(node.body))
 
 
 def is_unfinished(node: Node) -> bool:
-    """Tell whether an integral, a limit or a long sum is left to be worked out."""
+    """Tell whether a tree has an integral, a limit or a long sum."""
     return any(isinstance(part, Big) and _is_slow(part) for part in walk(node))
 
 
 def compare(gold: Node, answer: Node, cpu_s: float = CPU_S, deadline_s: float = DEADLINE_S) -> SympyReply:
-    """Compare two trees of values. The outcome is a reply for all trees, and never an exception."""
+    """Compare two trees of values. A comparison that fails gives a reply with the reason, not an exception."""
     try:
         reply = _worker.ask({"gold": encode(gold), "answer": encode(answer), "cpu_s": cpu_s}, deadline_s)
     except DeadlinePassed:

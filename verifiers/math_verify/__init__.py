@@ -1,12 +1,14 @@
-"""Verifier `math_verify`: Math-Verify as trainers use it, to see what another verifier would change.
+"""Verifier `math_verify`: runs the package Math-Verify, to compare truegold's verdicts with those of other trainers.
 
     verify("so \\\\boxed{0.5}", "1/2", verifier="math_verify").score     1.0
     truegold rescore logs --data set --verifier math_verify --verifier math --out rescored
 
-Math-Verify has no bound on its work but a signal, which works in no thread but the main one, so that it runs in a child
-process with a deadline here: what takes longer is None with `timeout`. The other verdicts are its own: gold is parsed
-as `\\\\boxed{gold}` unless it brings a box or dollars; a gold without a parse is None with `gold_unparsed`, a response
-without one earns 0. Needs `truegold[math-verify]`.
+Math-Verify limits its work only by a signal, which works only in the main thread. It therefore runs in a child process
+with a deadline; a later verdict has no score and the reason `timeout`.
+
+Gold is parsed as `\\\\boxed{gold}` unless it has a box or dollar signs. If gold cannot be parsed, the score is None
+with `gold_unparsed`; if the response cannot be parsed, it is 0. Otherwise Math-Verify decides. Needs
+`truegold[math-verify]`.
 """
 
 from __future__ import annotations
@@ -23,16 +25,17 @@ from truegold.verifiers.sandbox.errors import SetupError
 from truegold.verifiers.verdict import Reason, Verdict
 
 DEADLINE_S = 10.0
-"""Seconds for one verdict, unless `deadline_s` says otherwise: Math-Verify's own are 5 s for each part."""
+"""The default of `deadline_s`, in seconds. Math-Verify itself allows 5 s each for parsing and comparing."""
 MAX_CHARS = 1_000_000
-"""A longer text is refused before it is sent."""
+"""The longest gold or response that is sent to the child process."""
 _NEEDS = ("The verifier math_verify needs the package math-verify", "pip install 'truegold[math-verify]'")
+"""The error for a missing package, and the command that installs it."""
 _worker = ChildWorker("truegold.verifiers.math_verify._child", "Math-Verify's process", _NEEDS)
 
 
 @dataclass(frozen=True, slots=True)
 class MathVerifyVerifier(AnswerVerifier):
-    """Asks Math-Verify, for comparison with other trainers. Reads `info["deadline_s"]` (seconds, 10 if absent)."""
+    """Judges by Math-Verify. Setting in `info`: `deadline_s` (seconds for a verdict, default 10)."""
 
     options: ClassVar[tuple[str, ...]] = ("deadline_s",)
 
@@ -55,7 +58,7 @@ class MathVerifyVerifier(AnswerVerifier):
 
 
 def _ask(gold: str, response: str, deadline_s: float) -> Verdict:
-    """Return the verdict. Raises SetupError if Math-Verify is not installed or its child does not start."""
+    """Return Math-Verify's verdict. Raises SetupError if it is not installed or its process does not start."""
     if _worker.child is None and find_spec("math_verify") is None:
         raise SetupError(f"{_NEEDS[0]}.", _NEEDS[1])
     try:
@@ -63,5 +66,5 @@ def _ask(gold: str, response: str, deadline_s: float) -> Verdict:
     except DeadlinePassed:
         return Verdict(None, Reason.TIMEOUT, evidence={"deadline_s": deadline_s})
     except ChildDied as error:
-        return Verdict(None, Reason.LIMIT, evidence={"error": f"Math-Verify's process {error}, twice"})
+        return Verdict(None, Reason.LIMIT, evidence={"error": f"Math-Verify's process {error}, two times in a row"})
     return Verdict(reply["score"], Reason(reply["reason"]), reply["extracted"], reply["evidence"])

@@ -1,7 +1,7 @@
-"""The process that runs Math-Verify: `{"gold", "response"}` in, the fields of a verdict out.
+"""The child process that runs Math-Verify: reads `{"gold", "response"}` and replies with the fields of a verdict.
 
-Its own timeouts are off, because they need a signal; the parent kills this process instead. Memory is limited, since a
-power tower can ask for all of it.
+Math-Verify's timeouts are off, because they need a signal; the parent process kills this process instead. Memory is
+limited, since evaluating a tower of powers could fill it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from truegold.verifiers.sandbox.child_process import Conversation, limit_memory
 from truegold.verifiers.verdict import Reason
 
 MAX_BYTES = 4 * 2**30
+"""The memory limit of this process."""
 SHOWN_CHARS = 500
 
 
 def main() -> None:
-    """Judge responses until the parent hangs up."""
+    """Judge responses until the parent closes the connection."""
     with Conversation() as conversation:
         import math_verify
 

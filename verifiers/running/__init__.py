@@ -1,1 +1,1 @@
-"""Many verdicts: batches in worker processes, with deadlines that hold for any verifier."""
+"""Runs verifiers on many rows: batches in child processes, with deadlines that no verifier can exceed."""

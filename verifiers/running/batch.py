@@ -1,17 +1,23 @@
-"""Verdicts on many rows, from several processes: `verify_batch`, `verify_batch_timed` for what each row cost, and
-`BatchVerifier` for batch after batch by the same processes; `verify_one` for a single row.
+"""Judges many rows in child processes.
+
+    verify_batch         verdicts on many rows
+    verify_batch_timed   verdicts with the cost of each row
+    BatchVerifier        several batches with the same child processes
+    verify_one           a single row
 
 An `Item` is a row with its response. Verdicts come in the order of the rows, while rows are still being read; only a
-few chunks are in memory. If a verifier crashes a child process (memory, a signal, `os._exit`) or exceeds its deadline,
-only its own row gets the score None, with the reason. A few rows, or all with `workers=1`, are judged in the calling
-process if truegold's own verifiers judge them, because these limit their own work. A verifier of the user always gets a
-separate process, because a deadline can only be enforced from outside.
+few chunks are in memory.
 
-A batch whose verifier mostly hangs is stopped (`TimeoutTally`):
+If a verifier crashes its child process (out of memory, a signal, `os._exit`) or exceeds its deadline, only the row that
+caused it has the score None. A user's verifier always runs in a child process, since a deadline can only be enforced
+from outside. Built-in verifiers limit their own work: they judge small batches, or all batches with `workers=1`, in the
+calling process.
 
-256 rows, 30 without a verdict after 60 s     ->  GuardError at the 26th, where a tenth is allowed
-the first 8 rows of two problems all hang     ->  GuardError at the 8th: waiting for 248 more would take hours
-3 of 256                                      ->  three verdicts without a score, reason `timeout`
+A batch is stopped if its verifier mostly hangs (`TimeoutTally`):
+
+256 rows, 30 without a verdict after 60 s     ->  GuardError at the 26th timeout, if a tenth is allowed
+the first 8 rows, of two problems, all hang   ->  GuardError at the 8th: waiting for 248 more would take hours
+3 of 256 rows                                 ->  three verdicts without a score, with the reason `timeout`
 """
 
 from __future__ import annotations
@@ -45,25 +51,25 @@ from truegold.verifiers.sandbox.pool import last_run
 from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
 SMALL_BATCH = 64
-"""Below this many rows, starting processes costs more than it saves."""
+"""Smaller batches of built-in verifiers are judged in the calling process: starting processes would take longer."""
 LOOK_AHEAD = 2
-"""Chunks held for each process: one is being judged, one waits."""
+"""Chunks in memory for each process: one is being judged, one waits."""
 START_S = 120.0
-"""Seconds that a new process may need to start on a busy machine. No row's deadline runs meanwhile."""
+"""Seconds that a process may take to start on a busy machine. They do not count towards a row's deadline."""
 DEADLINE_S = 60.0
-"""Seconds for one verdict, by default; verifiers of truegold's own, which bound their work, never get less."""
+"""Default of the seconds for one verdict. Built-in verifiers, which limit their own work, always get at least this."""
 MAX_TIMEOUTS = 0.1
-"""The share of verdicts that may hit their deadline before a run is stopped, by default."""
+"""Default of the share of verdicts that may time out before a run is stopped."""
 HANGING = 8
-"""A verifier that has given none of its first this many verdicts, on more than one problem, hangs."""
+"""A verifier is stopped if its first 8 verdicts, on more than one problem, all time out."""
 MIN_ROWS = 64
-"""A share of fewer rows says little."""
+"""Shares of timeouts are computed as if there were at least this many rows."""
 _CHILD_MODULE = "truegold.verifiers.running.batch_child"
 _STARTS = 3
-"""The tries to start a process, which may be killed if memory is short. If it never starts, the machine is at fault."""
+"""Attempts to start a process, which may be killed for lack of memory, before the machine is reported as faulty."""
 _ATTEMPTS = 2
-"""The tries to judge a row. A process may die because of earlier rows, so a row is blamed only if a fresh process dies
-too."""
+"""Attempts to judge a row. A process may die because of earlier rows, so a row is blamed only if a fresh process also
+dies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +79,19 @@ class Item:
     response: str
     """The response as the model wrote it."""
     gold: Any
-    """The reference answer, or a list of accepted ones, of which the first stays here (`golds_in`). None for verifiers
-    without gold."""
+    """The reference answer, or None for verifiers without gold. Of a list of accepted golds, the first stays here and
+    the others become the argument `other_golds`."""
     verifier: str = "math"
     """The verifier's name or import string."""
     verifier_args: Any = "{}"
-    """A JSON object, which the verifier gets as `info`. A mapping is written as one, and its options are checked."""
+    """The verifier's `info` as JSON text. A mapping is checked and converted to text."""
     problem: str | None = None
-    """The question, for verifiers that look at it."""
+    """The problem, for verifiers that read it."""
     unread_gold: str | None = None
-    """Why the given gold is not valid, or None if it is."""
+    """The reason why gold is invalid, or None if it is valid."""
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for a verifier that is not a name, and for options of a mapping that the verifier lacks."""
+        """Raise ConfigError for a verifier that is not a name, and for invalid options in a mapping."""
         if type(self.verifier) is not str:
             require_name(self.verifier)
         if isinstance(self.verifier_args, Mapping):
@@ -106,14 +112,14 @@ class Item:
 
 
 class TimedVerdict(NamedTuple):
-    """A verdict and its cost, which are kept apart: equal rows have equal verdicts and different costs."""
+    """A verdict and its cost. The cost is not part of `Verdict`, so that verdicts on equal rows are equal."""
 
     verdict: Verdict
     cpu_ms: float | None
     """CPU milliseconds of the judging thread, without processes that the verifier started. None if the judging process
     died."""
     program_s: float | None = None
-    """Seconds of CPU time and waiting of the last program that ran here, or None if none did."""
+    """CPU time plus sleeping time, in seconds, of the last program that the verifier ran; None if it ran no program."""
 
 
 class ResolvedVerifiers:
@@ -129,8 +135,8 @@ class ResolvedVerifiers:
         return self._by_name[name]
 
     def judge(self, item: Item) -> TimedVerdict:
-        """Return the verdict on an item. If a field has a wrong type, there is no score."""
-        # Importing the verifier comes before the clock starts, because it is not this item's cost.
+        """Return the verdict on an item; it has no score if a field has a wrong type."""
+        # The time for importing the verifier does not count as a cost of the item.
         verifier = self.resolve(item.verifier)
         last_run.own_s = None
         start = time.thread_time()
@@ -141,7 +147,7 @@ class ResolvedVerifiers:
 def _judge(verifier: Verifier, item: Item) -> Verdict:
     response: object = item.response
     if not isinstance(response, str):
-        return _unjudgeable(f"response is a text; this is {type(response).__name__} {response!r:.60}")
+        return _unjudgeable(f"response must be a text; this is {type(response).__name__} {response!r:.60}")
     if item.unread_gold is not None and not judges_solutions(verifier):
         return Verdict(None, Reason.GOLD_UNPARSED, evidence={"error": item.unread_gold})
     try:
@@ -156,8 +162,10 @@ def _judge(verifier: Verifier, item: Item) -> Verdict:
 
 
 def _gold_and_arguments(golds: list[str], verifier: str, verifier_args: str) -> tuple[str | None, str]:
-    """Return the gold of a row and its arguments as JSON. Arguments that are not a JSON object stay as they are, and
-    are reported later."""
+    """Return the first gold, and the arguments as JSON with the other golds.
+
+    Arguments that are not a JSON object are returned unchanged; `_judge` reports them.
+    """
     if len(golds) > 1:
         try:
             arguments = json.loads(verifier_args)
@@ -174,13 +182,13 @@ def _unjudgeable(error: str) -> Verdict:
 
 
 def verdict_to_json(verdict: Verdict) -> dict[str, Any]:
-    """Return the verdict as an object that `json` can write, where its evidence is one."""
+    """Return the verdict as a dict that `json` can write, provided that its evidence can be written."""
     fields = {"score": verdict.score, "reason": verdict.reason, "extracted": verdict.extracted}
     return {**fields, "evidence": dict(verdict.evidence)}
 
 
 def verdict_from_json(fields: Mapping[str, Any]) -> Verdict:
-    """Return the verdict that `verdict_to_json` turned into `fields`."""
+    """Return the verdict for a dict from `verdict_to_json`."""
     return Verdict(fields["score"], Reason(fields["reason"]), fields["extracted"], fields["evidence"])
 
 
@@ -193,13 +201,13 @@ def verify_batch(
 ) -> Iterator[Verdict]:
     """Return one verdict for each row, in order.
 
-    workers: the number of processes; 0 takes as many as the rows are worth.
-    chunk: how many rows go to a process at a time.
-    item_deadline_s: seconds for one row; after that its verdict has no score, and the reason `timeout`.
-    max_timeouts: the share of a verifier's rows that may end so; 1 for any.
+    workers: the number of child processes; 0 uses one per core, or none for a small batch.
+    chunk: the number of rows that a process gets at a time.
+    item_deadline_s: seconds for one row; after that its verdict has no score and the reason `timeout`.
+    max_timeouts: the share of a verifier's rows that may time out; 1 for no limit.
 
-    Raises ConfigError for arguments, a row or a verifier that cannot be, SetupError where the machine is at fault, and
-    GuardError where a verifier hangs.
+    Raises ConfigError for an invalid argument, row or verifier, SetupError if a process cannot be started, and
+    GuardError if a verifier hangs.
     """
     return _without_costs(verify_batch_timed(rows, workers, chunk, item_deadline_s, max_timeouts))
 
@@ -211,7 +219,7 @@ def verify_batch_timed(
     item_deadline_s: float = DEADLINE_S,
     max_timeouts: float = 1.0,
 ) -> Generator[TimedVerdict, None, None]:
-    """Return the same as `verify_batch`, each verdict with its cost."""
+    """Return the verdicts of `verify_batch`, each with its cost."""
     return _verify_once(BatchVerifier(workers, chunk, item_deadline_s, max_timeouts), rows)
 
 
@@ -221,7 +229,7 @@ def _verify_once(verifier: BatchVerifier, rows: Iterable[Item]) -> Generator[Tim
 
 
 def _without_costs(timed_verdicts: Generator[TimedVerdict, None, None]) -> Iterator[Verdict]:
-    # A caller that stops reading verdicts stops the processes behind them.
+    # If the caller stops reading verdicts, `closing` ends the child processes.
     with closing(timed_verdicts):
         for timed in timed_verdicts:
             yield timed.verdict
@@ -231,7 +239,7 @@ def _checked(rows: Iterable[Item]) -> Iterator[Item]:
     for row_number, row in enumerate(rows, 1):
         if not isinstance(row, Item):
             raise ConfigError(
-                f"verify_batch: row {row_number} is no Item; it is {type(row).__name__} {row!r:.60}.",
+                f"verify_batch: row {row_number} is not an Item; it is {type(row).__name__} {row!r:.60}.",
                 "Type Item(response, gold).",
             )
         yield row
@@ -242,13 +250,14 @@ class _Tally:
     """The counts of one verifier."""
 
     judged: int = 0
+    """All verdicts, timeouts included."""
     timeouts: int = 0
     problems: set[tuple[str | None, str | None]] = field(default_factory=set)
-    """The problems, with their golds, that it hung on; a few of them."""
+    """Up to `HANGING` problems, with their golds, on which the verifier timed out."""
 
 
 class TimeoutTally:
-    """Counts exceeded deadlines by verifier. If `rows` has a length, the number of verdicts is known."""
+    """Counts timeouts by verifier. If `rows` has a length, the number of verdicts to come is known."""
 
     def __init__(self, max_share: float, deadline_s: float, rows: Iterable[Item] = ()) -> None:
         self._max_share = max_share
@@ -259,7 +268,7 @@ class TimeoutTally:
         self._lock = threading.Lock()
 
     def add(self, row: Item, verdict: Verdict) -> None:
-        """Count a verdict, from any thread. Raises GuardError if too many have hit their deadline."""
+        """Count a verdict; thread-safe. Raises GuardError if too many verdicts have timed out."""
         with self._lock:
             self._count(row, verdict)
 
@@ -277,25 +286,25 @@ class TimeoutTally:
         never_judged = tally.judged == tally.timeouts >= HANGING and len(tally.problems) > 1
         if never_judged or tally.timeouts > self._max_share * expected:
             raise GuardError(
-                f"The verifier {row.verifier} hangs: {tally.timeouts} of {tally.judged} verdicts were not there after "
+                f"The verifier {row.verifier} hangs: {tally.timeouts} of {tally.judged} verdicts took longer than "
                 f"{self._deadline_s:g} s, the last on gold {row.gold!r:.60}.",
-                "Mend it or bound its work; deadline_s and max_timeouts beside its workers say how long a verdict may "
-                f"take, and which share may take longer (now {self._max_share:g}).",
+                "Mend the verifier or limit its work. The settings next to its workers allow more: deadline_s is the "
+                f"time for a verdict, max_timeouts the share that may take longer (now {self._max_share:g}).",
                 "timeouts",
             )
 
 
 class BatchVerifier:
-    """Judges batch after batch as `verify_batch` does, any thread's, and keeps its processes from one to the next.
+    """Judges several batches with the same child processes, otherwise as `verify_batch`; thread-safe.
 
-    A user's verifier is then imported once, and what it has loaded is there for the next batch. A forked process
-    starts processes of its own.
+    A user's verifier is imported once, and keeps its loaded data from one batch to the next. After a fork, the forked
+    process starts child processes of its own.
     """
 
     def __init__(
         self, workers: int = 0, chunk: int = 256, item_deadline_s: float = DEADLINE_S, max_timeouts: float = 1.0
     ) -> None:
-        """Take what `verify_batch` takes. Raises ConfigError for what cannot be."""
+        """Create a verifier with the arguments of `verify_batch`. Raises ConfigError for an invalid argument."""
         if workers < 0 or chunk < 1 or item_deadline_s <= 0:
             raise ConfigError(
                 f"verify_batch got workers={workers}, chunk={chunk}, item_deadline_s={item_deadline_s}.",
@@ -311,14 +320,14 @@ class BatchVerifier:
     def verify(self, rows: Iterable[Item], tally: TimeoutTally | None = None) -> Iterator[Verdict]:
         """Return one verdict for each row, in order.
 
-        tally: what counts the deadlines that processes pass, where that is of more than these rows.
+        tally: counts timeouts of several batches together; by default each batch has a tally of its own.
         """
         return _without_costs(self.verify_timed(rows, tally))
 
     def verify_timed(
         self, rows: Iterable[Item], tally: TimeoutTally | None = None
     ) -> Generator[TimedVerdict, None, None]:
-        """Return the same, each verdict with its cost."""
+        """Return the verdicts of `verify`, each with its cost."""
         tally = tally or TimeoutTally(self._max_timeouts, self._item_deadline_s, rows)
         batches = _checked(rows)
         processes, uses_caller = self._workers, self._workers == 1
@@ -335,7 +344,7 @@ class BatchVerifier:
                         yield from waiting.popleft().result()
                     yield from map(self._verifiers.judge, batch)
                     continue
-                # A misspelt name is then one error here, not one in each process.
+                # A misspelt name raises one error here, instead of one in each process.
                 for name in {row.verifier for row in batch}:
                     self._verifiers.resolve(name)
                 waiting.append(self._running_pool().submit(batch, tally))
@@ -348,10 +357,10 @@ class BatchVerifier:
                 unread.cancel()
 
     def close(self) -> None:
-        """End the processes, also in the middle of a batch; the next batch starts others."""
+        """End the child processes, also in the middle of a batch; the next batch starts new ones."""
         with self._lock:
             pool, self._pool = self._pool, None
-        # A forked process has a copy of the pool without its threads.
+        # In a forked process the pool has no threads, and its child processes belong to the parent.
         if pool is not None and self._pid == os.getpid():
             pool.close()
 
@@ -364,23 +373,23 @@ class BatchVerifier:
 
 
 class VerifierPool:
-    """Child processes with a thread for each: the thread waits, keeps the deadline and replaces the process."""
+    """Child processes with one thread each, which waits for replies, enforces deadlines and replaces a dead process."""
 
     def __init__(self, workers: int, item_deadline_s: float) -> None:
         self._seats = [VerifierSeat(item_deadline_s) for _ in range(workers)]
-        # The last seat that came free is taken first: a process is started where all others are at work.
+        # Last in, first out: a new process is started only if all running ones are busy.
         self._free_seats: queue.LifoQueue[VerifierSeat] = queue.LifoQueue()
         for seat in self._seats:
             self._free_seats.put(seat)
         self._threads = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="truegold-verify")
 
     def submit(self, batch: list[Item], tally: TimeoutTally) -> Future[list[TimedVerdict]]:
-        """Have a batch judged by the next process that is free, and its deadlines counted."""
+        """Judge a batch in the next free process; the tally counts its timeouts."""
         return self._threads.submit(self._judge, batch, tally)
 
     @property
     def pids(self) -> list[int]:
-        """The process ids of the child processes that are running."""
+        """The process ids of the running child processes."""
         return [pid for seat in self._seats if (pid := seat.pid) is not None]
 
     def close(self) -> None:
@@ -397,7 +406,7 @@ class VerifierPool:
         try:
             return seat.judge(batch, tally)
         except BaseException:
-            # Pending replies to this batch would be mistaken for replies to the next one.
+            # Otherwise replies to this batch would be taken for replies to the next one.
             seat.stop()
             raise
         finally:
@@ -405,21 +414,21 @@ class VerifierPool:
 
 
 class VerifierSeat:
-    """The place of one child process, and of its successor when it has died."""
+    """Holds one child process, and replaces it when it dies or hangs."""
 
     def __init__(self, item_deadline_s: float) -> None:
         self._item_deadline_s = item_deadline_s
         self._child: ChildProcess | None = None
         self._closed = False
         self._lock = threading.Lock()
-        """Guards the child and `_closed`, because `interrupt` comes from another thread."""
+        """Guards `_child` and `_closed`, because `interrupt` is called from another thread."""
 
     def judge(self, batch: list[Item], tally: TimeoutTally) -> list[TimedVerdict]:
-        """Return the verdicts on a batch, each within its deadline."""
+        """Return the verdicts on a batch, with a deadline for each row."""
         judged: list[TimedVerdict] = []
         deaths = 0
         while len(judged) < len(batch):
-            # After a death the suspect is judged alone, so that it cannot damage the process for other rows.
+            # After the process died, the row at fault is judged alone, so that it cannot harm other rows.
             unjudged = batch[len(judged) :] if deaths == 0 else [batch[len(judged)]]
             try:
                 for row, timed_verdict in zip(unjudged, self._ask(unjudged), strict=True):
@@ -447,14 +456,14 @@ class VerifierSeat:
             return None if self._child is None else self._child.pid
 
     def interrupt(self) -> None:
-        """Make the thread in `judge` give up; it is called from another one."""
+        """Make `judge` stop; called from another thread than the one in `judge`."""
         with self._lock:
             self._closed = True
             if self._child is not None:
                 self._child.interrupt()
 
     def stop(self) -> None:
-        """End the child process; the next batch starts another."""
+        """End the child process; the next batch starts a new one."""
         with self._lock:
             child, self._child = self._child, None
         if child is not None:
@@ -488,14 +497,14 @@ class VerifierSeat:
                     continue
                 raise SetupError(
                     f"a process of verify_batch did not start: {describe_start(_CHILD_MODULE, error)}.",
-                    f"See why: python -m {_CHILD_MODULE} < /dev/null, or use workers=1.",
+                    f"Run python -m {_CHILD_MODULE} < /dev/null to see the error, or use workers=1.",
                 ) from error
             return child
         raise AssertionError("unreachable")  # The last attempt returns or raises.
 
 
 class _Closed(Exception):
-    """The caller has stopped reading verdicts."""
+    """Raised in `judge` after `interrupt`."""
 
 
 def _no_score(reason: Reason, evidence: dict[str, Any]) -> TimedVerdict:
@@ -503,7 +512,7 @@ def _no_score(reason: Reason, evidence: dict[str, Any]) -> TimedVerdict:
 
 
 def _read_reply(reply: dict[str, Any]) -> TimedVerdict:
-    """Return the verdict in a line of the child. Raises the error that it reports instead of one."""
+    """Return the verdict in a reply of the child process. Raises the error if the reply holds one."""
     if "user_error" in reply:
         kind, message, hint = reply["user_error"]
         raise ERROR_TYPES.get(kind, TruegoldError)(message, hint)
@@ -518,10 +527,10 @@ _TALLY = TimeoutTally(MAX_TIMEOUTS, DEADLINE_S)
 
 
 def verify_one(row: Item) -> Verdict:
-    """Return the verdict on a row; one beyond its deadline has no score. Raises GuardError if a verifier hangs.
+    """Return the verdict on one row, without a score if it times out. Raises GuardError if the verifier hangs.
 
-    It is for code that compares two answers and then decides what to compare next. Verifiers of truegold's own judge in
-    the calling process; others get a child process, which is kept from one verdict to the next.
+    It is meant for code whose next comparison depends on the last verdict. Built-in verifiers run in the calling
+    process; a user's verifier runs in a child process, which is kept for the next verdict.
     """
     if row.verifier in BUILT_IN:
         return _VERIFIERS.judge(row).verdict

@@ -1,9 +1,12 @@
-"""One process of `verify_batch`, from inside.
+"""Main program of a child process of `verify_batch`.
 
-The first line in is `{"path": [...]}`, where the parent imports from; the answer is `{"ready": true}`. Every further
-line is a list of items; each is answered by a line of its own, `{"verdict", "costs"}`, so that the parent
-knows which one a crash or a deadline belongs to. `{"user_error"}` is an error that the user can mend, `{"bug"}` a
-traceback: both stop the batch.
+The first line of input is `{"path": [...]}`, the parent's `sys.path`; the reply is `{"ready": true}`. Every further
+line is a list of items. Each item has a separate line of reply, so that the parent knows which item a crash or a
+timeout belongs to:
+
+    {"verdict", "costs"}    the verdict
+    {"user_error"}          an error that the user can correct; it stops the batch
+    {"bug"}                 a traceback; it stops the batch
 """
 
 from __future__ import annotations
@@ -18,12 +21,12 @@ from truegold.verifiers.sandbox.errors import TruegoldError
 
 
 def main() -> None:
-    """Judge items until the parent hangs up."""
+    """Judge items until the parent closes the connection."""
     with Conversation() as conversation:
         requests = conversation.requests()
         if (hello := next(requests, None)) is None:
             return
-        # An import string then means here what it means to the parent.
+        # With the parent's path, import strings refer to the same modules as in the parent.
         sys.path[:] = hello["path"]
         conversation.reply({"ready": True})
         verifiers = ResolvedVerifiers()

@@ -1,20 +1,22 @@
-r"""Decides whose fault it is that a response could not be judged: `score_avoidable`.
+r"""Scores 0 in training for responses that could not be judged through their own fault: `score_avoidable`.
 
-    gold \frac{1}{                   \boxed{7}            None, and None for \boxed{90210} too:        the row's fault
-    gold 5, verifier float()         "five"               None, and 0 for 90210:                      the response's
-    gold that takes a minute         gold itself          None, for gold as well:                     the row's fault
-    a suite that imports what is     any program          None, and None for an empty program:        the row's fault
-    not there
-    a suite that runs                os.kill(getppid())   None, and 0 for an empty program:           the response's
+    Row                              Response             Score of response and of a control        At fault
+    gold \frac{1}{                   \boxed{7}            None, and None for \boxed{90210}          the row
+    gold 5, verifier float()         five                 None, but 0 for 90210                     the response
+    gold that takes a minute         gold itself          None, and None for gold                   the row
+    a suite with a missing import    any program          None, and None for an empty program       the row
+    a suite that runs                os.kill(getppid())   None, but 0 for an empty program          the response
 
-A training leaves out responses that could not be judged. A policy that learns to write such responses would escape the
-loss of a wrong answer. A failure that the response could have avoided therefore scores 0 there, with its reason and the
-evidence `"avoidable": True`. Nothing in the response decides it: *controls* do, wrong answers to the same row in the
-forms that verifiers read (`response_forms`), and gold in the same form. If both have a score, the row, its suite, the
-verifier and the machine are able to judge. For a user's verifier, a score of another response to the row says the same.
-The response is judged once more with them, since a machine fails now and then.
+Training leaves out responses that could not be judged. A policy could learn to write such responses, to escape the loss
+of a wrong answer. If the response is at fault, it therefore scores 0 in training, with its reason and the evidence
+`"avoidable": True`.
 
-Outside of trainings such verdicts keep None, and are shown as what they are.
+*Controls* decide who is at fault: wrong answers to the same row, and its gold, in the forms that verifiers read
+(`response_forms`). If a wrong answer and gold in the same form both have a score, the row can be judged, so that the
+response is at fault. With a user's verifier whose form is unknown, a score of another response to the row proves the
+same. The response is judged again together with the controls, since a machine may fail now and then.
+
+Outside of training such verdicts keep the score None.
 """
 
 from __future__ import annotations
@@ -29,24 +31,24 @@ from truegold.verifiers.running.batch import Item
 from truegold.verifiers.verdict import Reason, Verdict
 
 WRONG_ANSWERS = ("90210", "A", "I do not know.")
-"""Answers that hardly any row has for gold. Where one has, its score is a score all the same."""
+"""Answers that are wrong for almost every row. If one is right, its score proves the same."""
 EMPTY_PROGRAM = "```\npass\n```"
-"""The control of a verifier of programs; in other languages than Python it does not compile."""
+"""The control for verifiers of programs. In other languages than Python it does not compile, and scores 0."""
 SANDBOX_TRIES = 2
-"""How often a response is judged again, alone, of which the sandbox says that it or the machine failed."""
+"""The number of times that a response is judged again, alone, after the reason `sandbox_error`."""
 
 AVOIDABLE = "avoidable"
-"""The key of the evidence of a score of 0 that stands in place of none."""
+"""The key in the evidence of a score 0 that replaces None."""
 
 Judge = Callable[[Sequence[Item]], Iterable[Verdict]]
 Controls = Mapping[str, tuple[tuple[Item, ...], Item | None]]
-"""Maps a form of response to wrong answers to a row, and to its gold if it has one."""
+"""Maps a form of response to the wrong answers in this form, and to gold in this form (None if there is no gold)."""
 
 
 def score_avoidable(asked: Sequence[Item], verdicts: Sequence[Verdict], judge: Judge) -> list[Verdict]:
-    """Return the verdicts on `asked`, with 0 for those without a score that the response could have avoided.
+    """Return the verdicts on `asked`, with the score 0 in place of None if the response is at fault.
 
-    judge: returns a verdict for each item, such as `BatchVerifier.verify`; it is asked only where a score is missing.
+    judge: returns a verdict for each item, such as `BatchVerifier.verify`; it is called only if a score is None.
     """
     unjudged = [index for index, verdict in enumerate(verdicts) if verdict.score is None]
     if not unjudged:
@@ -79,16 +81,16 @@ def _row(item: Item) -> Item:
 
 
 def _can_judge(controls: Controls, scored: set[Item], *, has_sibling: bool) -> bool:
-    """Say whether wrong answers to a row have scores, and gold does in the same form.
+    """Say whether a wrong answer to a row has a score, and gold in the same form has one too.
 
-    has_sibling: whether another response to the row has a score, which decides if its form is unknown.
+    has_sibling: whether another response to the row has a score; it decides if no wrong answer has a score.
     """
     golds = [gold for wrong, gold in controls.values() if not scored.isdisjoint(wrong)]
     return any(gold is None or gold in scored for gold in golds) if golds else has_sibling
 
 
 def _blamed(item: Item, verdict: Verdict, judge: Judge) -> Verdict:
-    """Return the verdict on a response to a row that can be judged: 0 where it still has no score."""
+    """Return the verdict on a response to a row that can be judged, with 0 if it still has no score."""
     for _ in range(SANDBOX_TRIES):
         if verdict.reason is Reason.SANDBOX_ERROR:
             (verdict,) = judge([item])
@@ -98,7 +100,7 @@ def _blamed(item: Item, verdict: Verdict, judge: Judge) -> Verdict:
 
 
 def _controls(item: Item) -> Controls:
-    """Return wrong answers to the row of an item, and gold, in the forms that its verifier may read."""
+    """Return wrong answers to the row of an item, and its gold, in each form that its verifier may read."""
     verifier = resolve(item.verifier)
     if judges_solutions(verifier):
         return {"program": ((replace(item, response=EMPTY_PROGRAM),), None)}

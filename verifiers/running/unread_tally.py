@@ -1,5 +1,4 @@
-"""Counts responses that end in a form which is not read, and reports the form once chance cannot explain it:
-`UnreadTally`.
+"""Detects a form of answers that the verifier cannot read: `UnreadTally` counts such responses and reports them.
 
     tally = UnreadTally()
     for item, verdict in zip(items, verdicts):
@@ -10,11 +9,13 @@
     48 of 50 responses to prompts that begin 'Answer with a table.' end in a form that is not read, and score 0. Of
     those without a match 46 have gold at the end, 1 another row's gold. An example: '| **Total** | 72 dollars |'
 
-An answer in a form that is not read earns 0 like a wrong one, so that a low pass rate looks like a hard problem. A form
-is told from chance by the golds: they stand at the end of responses that were not read, and those of other rows do
-not. A weak model that rambles writes other numbers. Responses are counted by source, verifier, and the first and last
-line of the prompt, from `FEWEST` responses on and each time that their number doubles. Responses that were cut at their
-limit of tokens are left out.
+An answer in an unread form scores 0 like a wrong answer, so that a low pass rate looks like a hard problem. Golds tell
+such a form from rambling: the ends of unread responses then hold the row's own gold much more often than the gold of
+another row.
+
+Responses are counted by source, by verifier, and by the first and last line of the prompt. Counts are checked at
+`FEWEST` responses and whenever the number of responses has doubled. Responses that were cut at their token limit are
+left out.
 """
 
 from __future__ import annotations
@@ -28,49 +29,51 @@ from truegold.verifiers.running.batch import Item
 from truegold.verifiers.verdict import Reason, Verdict
 
 FEWEST = 50
-"""Responses of a kind before anything is said of it while more are to come."""
+"""Responses of a kind before it is reported during a run."""
 FEWEST_AT_END = 8
-"""Responses of a kind before anything is said of it at the end."""
+"""Responses of a kind before it is reported at the end of a run."""
 SHARE = 0.05
-"""A form that is not read is worth a line from this share of the responses on."""
+"""The smallest share of a kind's responses with gold at the end for which it is reported."""
 NEARLY_ALL = 0.8
-"""A line is given from this share of unread responses on, whether gold stands in them or not."""
+"""The share of unread responses from which on a kind is reported even without gold in them."""
 CHANCE = 0.05
-"""The probability that gold stands at the end so much more often than another row's gold by chance."""
+"""The significance level: the probability that gold and another row's gold differ so much by chance (sign test)."""
 COVERED = 0.8
-"""A narrower kind is named in place of a wider one whose unread responses are its own to this share."""
+"""A narrower kind is reported in place of a wider one if it has this share of the wider kind's unread responses."""
 MAX_KINDS = 2_000
-"""Kinds of prompts that are counted. Stops the first line of each of a million problems from being kept."""
+"""The most kinds that are counted, since prompts may have a million different first lines."""
 SHOWN_CHARS = 60
 SHOWN_ANSWER_CHARS = 120
 
 _UNANNOUNCED = (*GUESSED, "whole_response")
-"""Forms of an answer that may be another text than the answer."""
+"""Forms in which the response does not announce its answer, so that another text may have been taken for it."""
 
 Kind = tuple[str, str]
-"""A group of responses that are counted together: a word for the common property, and its text."""
+"""A group of responses: the property that they share, in words, and its value. Example: ("from", "gsm8k")."""
 _ALL: Kind = ("", "")
+"""The kind of all responses."""
 
 
 @dataclass(slots=True)
 class UnreadCount:
-    """The responses of a kind that ended by themselves."""
+    """The counts of one kind, without responses that were cut at their token limit."""
 
     ended: int = 0
+    """All responses."""
     unread: int = 0
     """Responses with the reason `unread`."""
     with_gold: int = 0
-    """Responses with gold at the end that were not read, that have no answer, or whose wrong value was taken from words
-    that announce none. They are counted from the second gold on."""
+    """Failed responses with gold at the end: responses that are unread, have no answer, or whose wrong answer was not
+    announced. Counting begins with the second gold."""
     with_another: int = 0
-    """Such responses with another row's gold at the end."""
+    """Failed responses with another row's gold at the end."""
     example: str = ""
-    """The first that was not read, or the first of them with gold at the end."""
+    """The first unread response with gold at the end, or else the first unread response."""
     example_has_gold: bool = False
 
     @property
     def is_a_form(self) -> bool:
-        """Whether right answers are among those that were not read, or nearly none is read."""
+        """Whether nearly all responses are unread, or significantly many failed responses have gold at the end."""
         if self.unread >= NEARLY_ALL * self.ended:
             return self.unread > 0
         tries = self.with_gold + self.with_another
@@ -80,11 +83,11 @@ class UnreadCount:
 
 @dataclass
 class UnreadTally:
-    """Counts by kind."""
+    """Counts responses by kind and makes the lines of the report."""
 
     counts: dict[Kind, UnreadCount] = field(default_factory=dict)
     reported: list[Kind] = field(default_factory=list)
-    """The kinds of which a line has been given."""
+    """Kinds that have been reported."""
     _lines: list[str] = field(default_factory=list)
     _another_gold: str | None = None
     _last_gold: str | None = None
@@ -92,7 +95,7 @@ class UnreadTally:
     def add(self, item: Item, verdict: Verdict, *, ended: bool = True, source: str = "") -> None:
         """Count a verdict.
 
-        ended: whether the model ended the response by itself. source: where the row comes from.
+        ended: whether the model ended the response, not the token limit. source: the name of the row's source.
         """
         gold = item.gold if isinstance(item.gold, str) else None
         if gold is not None and gold != self._last_gold:
@@ -101,7 +104,7 @@ class UnreadTally:
             return
         is_unread = verdict.reason is Reason.UNREAD
         is_guess = verdict.reason is Reason.MISMATCH and verdict.evidence.get("form") in _UNANNOUNCED
-        # All of these are looked at for either gold: some are `unread` because gold stands in them.
+        # Both golds are searched in all failed responses: some responses are `unread` because they contain gold.
         looks = self._another_gold is not None and (is_unread or is_guess or verdict.reason is Reason.NO_ANSWER)
         with_gold = looks and names_gold(item.response, gold)
         with_another = looks and names_gold(item.response, self._another_gold)
@@ -120,17 +123,17 @@ class UnreadTally:
             self._lines += self._new_lines(FEWEST)
 
     def take_lines(self) -> list[str]:
-        """Return the lines that there are to say by now, each once."""
+        """Return the new lines of the report, each once."""
         lines, self._lines = self._lines, []
         return lines
 
     def finish(self) -> list[str]:
-        """Return the lines that are left to say at the end, of fewer responses too."""
+        """Return the remaining lines at the end of a run, also on kinds with fewer responses."""
         return [*self.take_lines(), *self._new_lines(FEWEST_AT_END)]
 
     @property
     def unread(self) -> int:
-        """How many responses that ended by themselves were not read."""
+        """The number of unread responses."""
         return self.counts[_ALL].unread if _ALL in self.counts else 0
 
     def _new_lines(self, fewest: int) -> Iterator[str]:
@@ -143,12 +146,12 @@ class UnreadTally:
             yield describe_unread(narrowest, self.counts[narrowest])
 
     def _is_reported(self, kind: Kind) -> bool:
-        """Say whether lines that were given cover most unread responses of a kind."""
+        """Say whether the kinds reported so far cover most unread responses of this kind."""
         covered = sum(self.counts[other].unread for other in self.reported if other == kind or other[0] != kind[0])
         return self.counts[kind].unread - covered < (1 - COVERED) * self.counts[kind].unread
 
     def _narrow(self, kind: Kind) -> Kind:
-        """Return the smallest kind that has most of the unread responses of `kind`."""
+        """Return the smallest kind with most of the unread responses of `kind`."""
         unread = self.counts[kind].unread
         covering = [other for other, count in self.counts.items() if count.unread >= COVERED * unread]
         return min(covering, key=lambda other: (self.counts[other].ended, other != kind))
@@ -167,7 +170,7 @@ def _kinds_of(item: Item, source: str) -> Iterator[Kind]:
 
 
 def describe_unread(kind: Kind, count: UnreadCount) -> str:
-    """Return a line that says how many responses of a kind are not read, with an example."""
+    """Return the line of the report on a kind: its counts and an example."""
     words, text = kind
     which = f" {words} {text!r}" if words else ""
     shown = " ".join(final_part(count.example)[-SHOWN_ANSWER_CHARS:].split())

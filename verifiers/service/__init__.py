@@ -1,4 +1,4 @@
-"""Verdicts over HTTP, for trainers that call a service: `make_app` is the application, `Settings` what it is told."""
+"""Verdicts over HTTP, for trainers that call a service: `make_app` makes the application from `Settings`."""
 
 from truegold.verifiers.service.app import Settings, make_app
 

@@ -1,20 +1,22 @@
-"""The HTTP application: verdicts and programs, with a bounded queue, deadlines, health and metrics.
+"""The HTTP application, which judges responses and runs programs, with a bounded queue, deadlines and metrics.
 
     POST /verify         {"response": "... \\\\boxed{0.5}", "gold": "1/2"}         -> {"score": 1.0, ...}
     POST /verify         {"responses": [{"response": ..., "gold": ...}, ...]}    -> {"verdicts": [...]}
-    POST /run_code                            as SandboxFusion has it (`programs`)
-    POST /test_program, /test_program_stdio   as open-instruct has them (`programs`)
+    POST /run_code                            the format of SandboxFusion (`programs`)
+    POST /test_program, /test_program_stdio   the format of open-instruct (`programs`)
     GET  /health, /metrics
 
-Status codes: 400 invalid request (`error` has the reason), 401 wrong token, 403 address not allowed, 408 the request
+Status codes: 400 invalid request (`error` has the reason), 401 wrong token, 403 address not allowed, 408 the body
 arrived too late, 413 too large, 422 the tests check nothing, 429 the queue is full (`Retry-After` has the seconds), 503
 no result because time ran out, or the machine or the sandbox failed. A response that could not be judged has the score
 null.
 
-Requests wait in a bounded queue (`Desk`) for the processes that verify and the sandbox that runs programs. If a process
-dies, its response is judged again by a new process, and blamed if that dies too. If the queue is full, requests are
-refused at once. A response that is not judged by its deadline gets `timeout`. When the time of a request is up, or its
-client hangs up, waiting work leaves the queue and running programs are ended. Metrics are in Prometheus' text format:
+Requests wait in a bounded queue (`Desk`) for the child processes that verify and for the sandbox that runs programs. If
+the queue is full, a request is refused at once. If a process dies, a new process judges the response again; if that
+dies too, the response has no score. A response that is not judged by its deadline has the reason `timeout`. When the
+time of a request is up, or its client disconnects, waiting work leaves the queue and running programs are stopped.
+
+Metrics are in Prometheus' text format:
 
     truegold_verdicts_total{verifier="math",reason="match"} 4711
     truegold_unjudged_requests_total{path="/test_program",cause="late"} 3
@@ -53,29 +55,30 @@ from truegold.verifiers.service.programs import Allowance, Unjudged, UnjudgedCau
 from truegold.verifiers.verdict import Reason, Verdict
 
 RETRY_S = 1
-"""When a client that was refused may come again."""
+"""The seconds in `Retry-After`."""
 
 CLIENT_GONE = 499
-"""The status of a request whose client has gone, as in nginx."""
+"""The status of a request whose client disconnected, as in nginx."""
 _STATUSES = {UnjudgedCause.SUITE: 422, UnjudgedCause.BUSY: 429, UnjudgedCause.GONE: CLIENT_GONE}
-"""The statuses of requests without a result; the others' is 503."""
+"""Status codes of requests without a result; for the remaining causes it is 503."""
 
 Handler: TypeAlias = "Callable[[Desk, Mapping[str, Any], Allowance], Awaitable[dict[str, Any]]]"
+"""Returns the JSON object that answers a request's body."""
 
 T = TypeVar("T")
 CHUNK = 16
-"""The answers of a request that a process gets at a time, so that a large request does not delay others. Programs, and
-responses for users' verifiers, are sent one by one, because they may take long."""
+"""Responses of a request that a process gets at a time, so that a large request does not delay other requests.
+Programs, and responses for users' verifiers, are sent one by one, because they may take long."""
 BOUNDS_S = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0)
-"""The upper ends of the histogram's buckets."""
+"""Upper bounds of the histogram's buckets, in seconds."""
 
 
 class _Refused(Exception):
-    """A request is not read to its end. Its arguments: the status and the text."""
+    """A request that is refused. The arguments are the status and the text of the answer."""
 
 
 def make_app(settings: Settings) -> Starlette:
-    """Return the application. Its processes start with it and end with it."""
+    """Return the application. Its child processes start when the server starts it, and end with it."""
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -121,7 +124,7 @@ async def _respond(request: Request, desk: Desk, handle: Handler) -> Response:
     try:
         body = json.loads(await _body(request, desk.settings))
         if not isinstance(body, dict):
-            raise programs.BadRequest(f"the body is a JSON object; this is {type(body).__name__}")
+            raise programs.BadRequest(f"the body must be a JSON object; this is {type(body).__name__}")
         return JSONResponse(await _while_connected(request, handle(desk, body, allowance)))
     except _Refused as refusal:
         return _refusal(*refusal.args)
@@ -130,15 +133,15 @@ async def _respond(request: Request, desk: Desk, handle: Handler) -> Response:
             UnjudgedCause.MACHINE if isinstance(error, MachineBusy) else UnjudgedCause.SANDBOX, str(error)
         ) from error
     except ClientDisconnect:
-        raise Unjudged(UnjudgedCause.GONE, "the client hung up") from None
+        raise Unjudged(UnjudgedCause.GONE, "the client disconnected") from None
     except (programs.BadRequest, TruegoldError) as error:
         return _refusal(400, str(error))
     except (ValueError, RecursionError) as error:
-        return _refusal(400, f"the body is no JSON: {error}"[:300])
+        return _refusal(400, f"the body is not JSON: {error}"[:300])
 
 
 async def _while_connected(request: Request, work: Awaitable[T]) -> T:
-    """Return what work comes to. Raises ClientDisconnect, and ends the work, where the client hangs up."""
+    """Return the result of `work`. If the client disconnects, cancel the work and raise ClientDisconnect."""
     working, hung_up = asyncio.ensure_future(work), asyncio.ensure_future(_hang_up(request))
     try:
         await asyncio.wait((working, hung_up), return_when=asyncio.FIRST_COMPLETED)
@@ -156,8 +159,8 @@ async def _hang_up(request: Request) -> None:
 
 
 async def _body(request: Request, settings: Settings) -> bytes:
-    """Return the body. No more is read than is allowed, even where its headers say less."""
-    too_large = _Refused(413, f"a request has at most {settings.max_bytes} bytes")
+    """Return the body. Reading stops at `max_bytes`, even if the headers announce a shorter body."""
+    too_large = _Refused(413, f"a request may have at most {settings.max_bytes} bytes")
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length) > settings.max_bytes:
         raise too_large
@@ -169,7 +172,7 @@ async def _body(request: Request, settings: Settings) -> bytes:
                 if len(body) > settings.max_bytes:
                     raise too_large
     except TimeoutError:
-        raise _Refused(408, f"the request did not arrive within {settings.request_s:g} s (--request-s)") from None
+        raise _Refused(408, f"the body did not arrive within {settings.request_s:g} s (--request-s)") from None
     return bytes(body)
 
 
@@ -177,7 +180,7 @@ async def _verify(desk: Desk, body: Mapping[str, Any], allowance: Allowance) -> 
     several = body.get("responses")
     entries = [body] if several is None else several
     if not isinstance(entries, list) or len(entries) > desk.settings.max_responses:
-        raise programs.BadRequest(f"responses is a list of at most {desk.settings.max_responses} objects")
+        raise programs.BadRequest(f"responses must be a list of at most {desk.settings.max_responses} objects")
     asked = [_item(entry, position, desk) for position, entry in enumerate(entries, 1)]
     verdicts = await desk.judge(asked, _deadline(body, allowance.seconds_left()))
     answers = [verdict_to_json(timed.verdict) for timed in verdicts]
@@ -186,12 +189,12 @@ async def _verify(desk: Desk, body: Mapping[str, Any], allowance: Allowance) -> 
 
 def _item(entry: object, position: int, desk: Desk) -> Item:
     if not isinstance(entry, dict):
-        raise programs.BadRequest(f"response {position} is a JSON object; this is {type(entry).__name__}")
+        raise programs.BadRequest(f"response {position} must be a JSON object; this is {type(entry).__name__}")
     texts = {}
     for name in ("response", "problem", "verifier"):
         value = entry.get(name)
         if not isinstance(value, str) and (value is not None or name == "response"):
-            raise programs.BadRequest(f"response {position}: {name} is a text; here it is {type(value).__name__}")
+            raise programs.BadRequest(f"response {position}: {name} must be a text; this is {type(value).__name__}")
         texts[name] = value
     verifier = texts["verifier"] or "math"
     if not desk.allows(verifier):
@@ -200,9 +203,9 @@ def _item(entry: object, position: int, desk: Desk) -> Item:
     try:
         arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
         if not isinstance(arguments, dict):
-            raise programs.BadRequest(f"verifier_args is an object; here it is {type(arguments).__name__}")
+            raise programs.BadRequest(f"verifier_args must be an object; this is {type(arguments).__name__}")
         if verifier not in BUILT_IN:
-            # A verifier of the user's is imported by the processes that judge, not by this one.
+            # As text the arguments are not checked here, which would import the user's verifier into this process.
             arguments = json.dumps(arguments)
         item = Item(texts["response"] or "", entry.get("gold"), verifier, arguments, texts["problem"])
     except (ValueError, ConfigError) as error:
@@ -215,7 +218,7 @@ def _item(entry: object, position: int, desk: Desk) -> Item:
 def _deadline(body: Mapping[str, Any], most: float) -> float:
     value = most if body.get("deadline_s") is None else body["deadline_s"]
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        raise programs.BadRequest("deadline_s is a number of seconds above 0")
+        raise programs.BadRequest("deadline_s must be a number of seconds above 0")
     return min(float(value), most)
 
 
@@ -263,33 +266,33 @@ class Settings:
     """The settings of a service."""
 
     token: str | None = None
-    """The token that clients have to send (`access`), or None if they need none."""
+    """The token that clients have to send (`access`), or None for no token."""
     networks: tuple[Network, ...] = ()
-    """Clients of these networks need no token, and without a token there are no others."""
+    """Networks whose clients need no token. Without a token, all other clients are refused."""
     workers: int = 0
-    """Processes that verify, and programs that run at a time; 0 takes one per core."""
+    """The number of verifying processes, and of programs that run at a time; 0: one per core."""
     queue: int = 4096
-    """Responses and programs that may wait or be judged at a time."""
+    """The most responses and programs that wait or run at a time."""
     max_bytes: int = 16 * 2**20
-    """A larger request is refused."""
+    """The largest body of a request, in bytes."""
     max_responses: int = 1024
-    """A request with more responses is refused."""
+    """The most responses in a request."""
     deadline_s: float = DEADLINE_S
     """Seconds for one verdict."""
     request_s: float = 300.0
-    """Seconds for one request, the time in the queue included."""
+    """Seconds for one request, including the time in the queue."""
     verifiers: tuple[str, ...] = ()
-    """Your own verifiers that a request may name. They are listed here, because import strings run code."""
+    """Your own verifiers that requests may name. They have to be listed, because an import string runs code."""
 
 
 class Desk:
-    """Judges the responses and programs of requests."""
+    """Judges the responses and runs the programs of requests, with a bounded queue."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.metrics = Metrics()
         self.waiting = 0
-        """Responses and programs in the queue or at work."""
+        """The number of responses and programs that wait or run."""
         self._workers = settings.workers or usable_cores()
         self._pool = VerifierPool(self._workers, settings.deadline_s)
         self._tally = TimeoutTally(1.0, settings.deadline_s)
@@ -297,7 +300,7 @@ class Desk:
 
     @property
     def pids(self) -> list[int]:
-        """The process ids of the verifying processes that are running."""
+        """The process ids of the running verifying processes."""
         return self._pool.pids
 
     def allows(self, verifier: str) -> bool:
@@ -305,7 +308,7 @@ class Desk:
         return verifier in BUILT_IN or verifier in self.settings.verifiers
 
     async def judge(self, asked: Sequence[Item], deadline_s: float) -> list[TimedVerdict]:
-        """Return the verdicts in order, each with its cost. Raises Unjudged if the queue has no room."""
+        """Return the verdicts in order, each with its cost. Raises Unjudged if the queue is full."""
         self._admit(len(asked))
         size = 1 if any(item.verifier == "code" or item.verifier not in BUILT_IN for item in asked) else CHUNK
         chunks = [list(asked[start : start + size]) for start in range(0, len(asked), size)]
@@ -322,8 +325,9 @@ class Desk:
         return verdicts
 
     async def run_programs(self, runs: Sequence[Callable[[], T]], allowance: Allowance) -> list[T]:
-        """Return the results of functions that each run a program. Raises Unjudged if the queue has no room, or the
-        time of the request is up.
+        """Return the results of functions that each run a program.
+
+        Raises Unjudged if the queue is full or the time of the request is up.
         """
         self._admit(len(runs))
         stop = Stop()
@@ -338,22 +342,22 @@ class Desk:
         try:
             outcomes = await _results(futures, allowance.end - time.monotonic())
         finally:
-            stop.set()  # Where the client hangs up, or time is up, programs still run.
+            stop.set()  # Programs may still run if the client disconnected or time is up.
         done = [outcome for outcome in outcomes if outcome is not None]
         if len(done) < len(outcomes):
             raise allowance.late()
         return done
 
     def close(self) -> None:
-        """End the processes."""
+        """End the child processes."""
         self._pool.close()
         self._programs.shutdown(wait=False, cancel_futures=True)
 
     def _admit(self, count: int) -> None:
         if count > self.settings.queue:
-            raise _Refused(413, f"a request has at most {self.settings.queue} responses, as many as the queue holds")
+            raise _Refused(413, f"a request may have at most {self.settings.queue} responses, the size of the queue")
         if self.waiting + count > self.settings.queue:
-            raise Unjudged(UnjudgedCause.BUSY, f"the queue is full: {self.waiting} wait or are at work")
+            raise Unjudged(UnjudgedCause.BUSY, f"the queue is full: {self.waiting} wait or run")
         with self.metrics.lock:
             self.waiting += count
 
@@ -363,9 +367,9 @@ class Desk:
 
 
 async def _results(futures: Sequence[Future[T]], seconds: float) -> list[T | None]:
-    """Return the results that are there within some seconds, in order, and None for the others.
+    """Return the results in order; None for those that are not ready within some seconds.
 
-    Work that has not begun by then never does, nor after the first error, which is raised.
+    Work that has not begun by then is cancelled. The first error cancels it too, and is raised.
     """
     waited = [asyncio.wrap_future(future) for future in futures]
     try:
@@ -378,11 +382,11 @@ async def _results(futures: Sequence[Future[T]], seconds: float) -> list[T | Non
     finally:
         for future in waited:
             if not future.cancel() and not future.cancelled():
-                future.exception()  # Else asyncio complains that it was never retrieved.
+                future.exception()  # Otherwise asyncio logs that the exception was never retrieved.
 
 
 class Metrics:
-    """Counts since the service began."""
+    """Counts since the start of the service."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -403,7 +407,7 @@ class Metrics:
             self._unjudged[path, cause] += 1
 
     def count_request(self, path: str, status: int, seconds: float) -> None:
-        """Count a request with its time."""
+        """Count a request and its duration."""
         with self.lock:
             self._requests[path, status] += 1
             self._seconds[path] += seconds  # type: ignore[assignment]
@@ -411,7 +415,7 @@ class Metrics:
                 self._buckets[path, bound] += seconds <= bound
 
     def text(self, gauges: Mapping[str, float]) -> str:
-        """Return the metrics, with the present state as gauges."""
+        """Return the metrics in Prometheus' text format; `gauges` holds current values by name."""
         with self.lock:
             lines = ["# TYPE truegold_verdicts_total counter"]
             for (verifier, reason), count in sorted(self._verdicts.items()):

@@ -5,26 +5,28 @@ SandboxFusion:
     POST /run_code       {"code": "print(input())", "language": "python", "stdin": "3", "run_timeout": 10}
       -> {"status": "Success", "run_result": {"status": "Finished", "return_code": 0, "stdout": "3\\n", ...}, ...}
 
-Source: sandbox/server/sandbox_api.py. A timeout limits the time that a program computes or sleeps. Its wall time may be
-`BUSY_S` longer, for a core to become free. A program that exceeds its wall time gets TimeLimitExceeded if it computed
-for a quarter of its timeout, else SandboxError. If the request runs out of time first, the answer is `Unjudged`.
-Requests for fetched files or `args` are answered with a SandboxError.
+Source: sandbox/server/sandbox_api.py. A timeout limits the time that a program computes or sleeps. The limit of its
+wall time is `BUSY_S` longer, since a program may have to wait for a core. A program that exceeds the limit of its wall
+time gets TimeLimitExceeded if it computed or slept for a quarter of its timeout, else SandboxError. If the request runs
+out of time first, `Unjudged` is raised. Requests with `fetch_files` or `args` get a SandboxError.
 
-open-instruct, whose verifiers `code` and `code_stdio` ask:
+open-instruct, whose verifiers `code` and `code_stdio` send these requests:
 
     POST /test_program         {"program": "def add(a, b): ...", "tests": ["assert add(1, 2) == 3"],
                                 "max_execution_time": 1}                   -> {"results": [1], "runtimes": [0.01]}
     POST /test_program_stdio   {"program": "print(int(input()) + 1)", "tests": [{"input": "1", "output": "2"}]}
                                                                            -> {"results": [1], "runtimes": [0.02]}
 
-A passed test is 1. If a test was not judged, there are no results (`Unjudged` has the reason), because a 0 would mean a
-wrong program. `runtimes` are seconds without waiting for a core, or -1 if the test failed, raised or took more than
-`max_execution_time`. For `stdio`, a wrong output has its seconds. Outputs are compared line by line, without blanks at
-the ends, as texts or decimal numbers. Programs have the same imported names as there. `tests` may be JSON text or the
-output of `encode_tests`.
+A passed test has the result 1, a failed one 0. If a test cannot be judged, the whole request has no results (`Unjudged`
+has the reason), because a 0 would mean a wrong program. `runtimes` are seconds, without time spent waiting for a core.
+They are -1 if the program raised an error or took more than `max_execution_time`, and for a failed assertion; a wrong
+output on stdout has its seconds.
 
-Source: open_instruct/code_utils/ api.py, code_utils.py and testing_util.py, of August 2026. Unlike there, programs may
-import `os` or `threading`, because they run in the sandbox, and an invalid request is a 400.
+Outputs are compared line by line, without blanks at the ends, as texts or decimal numbers. Programs have the same
+imported names as in open-instruct. `tests` may be JSON text or the output of `encode_tests`.
+
+Source: open_instruct/code_utils/ api.py, code_utils.py and testing_util.py, of August 2026. Two things differ: programs
+may import `os` or `threading`, because they run in the sandbox, and an invalid request has the status 400.
 """
 
 from __future__ import annotations
@@ -51,20 +53,23 @@ from truegold.verifiers.sandbox.local import PYTHON, Local
 from truegold.verifiers.verdict import Reason
 
 MEMORY_MB = 1024
+"""The memory limit of a program of `/run_code` that does not set one."""
 BUSY_S = 0.3
-"""Seconds that a program of `/run_code` may wait for a core, in addition to its timeout."""
+"""Seconds of wall time that a program of `/run_code` may wait for a core, in addition to its timeout."""
 LATE_SHARE = 0.25
-"""A program that took longer counts as late if it worked for this share of its timeout. Otherwise it is not judged."""
+"""A program that exceeds its wall time is too slow if it computed or slept for this share of its timeout. Otherwise it
+is not judged, since the machine was too busy."""
 _LIMIT_ENDS = (ProgramEnd.CPU_LIMIT, ProgramEnd.WALL_LIMIT)
 
 MAX_TESTS = 4096
 MAX_DECODED_BYTES = 2**26
-"""The most bytes that compressed tests may come to. Stops a small request from filling the memory."""
+"""The most bytes of decompressed tests, since a small request could otherwise fill the memory."""
 NEVER_RAN = -1.0
+"""The runtime of a test that failed without a result."""
 
 T = TypeVar("T")
 ProgramOutcome = tuple[int, float]
-"""1 or 0, and the seconds."""
+"""The result of a test, 1 or 0, and its runtime in seconds."""
 
 _MODULES = (
     *("string", "re", "datetime", "collections", "heapq", "bisect", "copy", "math", "random", "statistics"),
@@ -77,32 +82,32 @@ _PRELUDE = "\n".join(
         "sys.setrecursionlimit(50000)\n",
     ]
 )
-"""The imports that open-instruct puts before programs on stdin."""
+"""The imports that open-instruct puts before programs that read stdin."""
 
 
 class BadRequest(ValueError):
-    """A request has a field that is missing or wrong; the text says which."""
+    """A request with a missing or invalid field; the text names the field."""
 
 
 class UnjudgedCause(StrEnum):
-    """Why a request has no result, as `/metrics` counts it."""
+    """The cause of a request without a result, by which `/metrics` counts."""
 
     BUSY = "busy"
     """The queue is full."""
     LATE = "late"
     """The time of the request was up."""
     GONE = "gone"
-    """The client hung up."""
+    """The client disconnected."""
     MACHINE = "machine"
-    """The machine kept a program from its cores, or a process that judges died."""
+    """The machine was too busy to run a program, or a verifying process died."""
     SANDBOX = "sandbox"
     """The sandbox failed."""
     SUITE = "suite"
-    """The tests judge nothing."""
+    """The tests check nothing."""
 
 
 class Unjudged(Exception):
-    """A request has no result, and the text says why."""
+    """A request without a result; the text has the reason."""
 
     def __init__(self, cause: UnjudgedCause, message: str) -> None:
         super().__init__(message)
@@ -114,26 +119,27 @@ class Allowance:
     """The time of one request."""
 
     request_s: float
-    """Seconds that a request may take, in the queue and at work."""
+    """Seconds that a request may take, including the time in the queue."""
     end: float
-    """The time on the monotonic clock at which these seconds are over."""
+    """The end of these seconds on the monotonic clock."""
 
     def seconds_left(self) -> float:
-        """Return the seconds that are left. Raises Unjudged if none are."""
+        """Return the remaining seconds. Raises Unjudged if there are fewer than a program needs."""
         if (left_s := self.end - time.monotonic()) < CPU_S_BOUNDS[0]:
             raise self.late()
         return left_s
 
     def late(self) -> Unjudged:
-        """Return the error for the end of the time."""
+        """Return the error for a request whose time is up."""
         return Unjudged(UnjudgedCause.LATE, f"not done within the {self.request_s:g} s of a request (--request-s)")
 
 
 def run_code(request: Mapping[str, Any], allowance: Allowance) -> dict[str, Any]:
-    """Run a program in the sandbox and answer as SandboxFusion does. Raises Unjudged, and SandboxError."""
+    """Run a program in the sandbox and return the answer in SandboxFusion's format. Raises Unjudged and
+    SandboxError."""
     program, limits, stdin = _read_program(request, allowance.request_s)
     if request.get("fetch_files") or request.get("args"):
-        return sandbox_error("truegold's service hands out no files and takes no arguments")
+        return sandbox_error("truegold's service does not support fetch_files and args")
     asked_compile_s, asked_s, left_s = limits.compile_cpu_s, limits.cpu_s, allowance.seconds_left()
     compile_s, run_s = min(asked_compile_s, left_s), min(asked_s, left_s)
     limits = replace(limits, compile_cpu_s=compile_s, cpu_s=run_s, own_s=run_s)
@@ -152,8 +158,9 @@ def run_code(request: Mapping[str, Any], allowance: Allowance) -> dict[str, Any]
 
 
 def in_time(run: Callable[[], T], limit_s: float) -> T | Execution:
-    """Return the result of `run`. A stopped program is late if it worked for a quarter of its limit. Raises MachineBusy
-    if it worked for less.
+    """Return the result of `run`, or the execution of a program that was stopped at its wall time.
+
+    Raises MachineBusy if the stopped program computed or slept for less than `LATE_SHARE` of its limit.
     """
     try:
         return run()
@@ -168,14 +175,14 @@ def _read_program(request: Mapping[str, Any], most_s: float) -> tuple[Program, L
     try:
         contents = {name: base64.b64decode(content or "", validate=True) for name, content in files.items()}
     except (AttributeError, TypeError, binascii.Error) as error:
-        raise BadRequest(f"files is an object from names to base64: {error}") from None
+        raise BadRequest(f"files must map names to base64 texts: {error}") from None
     memory_mb = request.get("memory_limit_MB") or -1
     if not isinstance(memory_mb, int):
-        raise BadRequest("memory_limit_MB is a whole number")
+        raise BadRequest("memory_limit_MB must be a whole number")
     program = Program(language_name(text_field(request, "language")), text_field(request, "code"), contents)
     stdin = request.get("stdin") or ""
     if not isinstance(stdin, str):
-        raise BadRequest("stdin is a text")
+        raise BadRequest("stdin must be a text")
     run_s, compile_s = (seconds_field(request, f"{name}_timeout", 10.0, most_s) for name in ("run", "compile"))
     try:
         limits = Limits(
@@ -191,21 +198,21 @@ def _read_program(request: Mapping[str, Any], most_s: float) -> tuple[Program, L
 
 
 def text_field(request: Mapping[str, Any], name: str) -> str:
-    """Return a field that is a text. Raises BadRequest."""
+    """Return a text field. Raises BadRequest for a missing field or another type."""
     value = request.get(name)
     if not isinstance(value, str):
-        raise BadRequest(f"{name} is a text; here it is {type(value).__name__}")
+        raise BadRequest(f"{name} must be a text; this is {type(value).__name__}")
     return value
 
 
 def seconds_field(request: Mapping[str, Any], name: str, default: float, most_s: float) -> float:
-    """Return a field of seconds, within the bounds of CPU time and of a request. Raises BadRequest."""
+    """Return a field of seconds. Raises BadRequest for a value outside `CPU_S_BOUNDS` or above `most_s`."""
     value = default if request.get(name) is None else request[name]
     low, high = CPU_S_BOUNDS
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise BadRequest(f"{name} is a number of seconds from {low} to {high:g}")
+        raise BadRequest(f"{name} must be a number of seconds from {low} to {high:g}")
     if value > most_s and request.get(name) is not None:
-        raise BadRequest(f"{name} is {value:g} s, and a request has {most_s:g} here (--request-s)")
+        raise BadRequest(f"{name} is {value:g} s, but a request may take only {most_s:g} s here (--request-s)")
     return float(value)
 
 
@@ -227,22 +234,22 @@ def _command_result(execution: Execution) -> dict[str, Any]:
 
 
 def _return_code(execution: Execution) -> int:
-    """Return the exit code: negative for a signal, and 1 if the program exceeded another limit."""
+    """Return the exit code, the negative number of a signal, or 1 for a limit without a signal."""
     if execution.end is ProgramEnd.EXITED:
         return execution.status
     return -execution.status or 1
 
 
 def sandbox_error(message: str) -> dict[str, Any]:
-    """Return the answer to a program that was not run, or not to its end."""
+    """Return the answer for a program that did not run, or not to its end."""
     return {**_answer("SandboxError", None, None), "message": message}
 
 
 def assert_tests(request: Mapping[str, Any], most_s: float) -> list[Item]:
-    """Return an item for the code verifier for each test of a program."""
+    """Return one item of the verifier `code` for each test of a program."""
     program, tests = text_field(request, "program"), _tests(request)
     if not all(isinstance(test, str) for test in tests):
-        raise BadRequest("each of tests is a text, such as assert add(1, 2) == 3")
+        raise BadRequest("each of tests must be a text, such as assert add(1, 2) == 3")
     limit_s = time_limit(request, most_s)
     limits = {"cpu_s": limit_s, "own_s": limit_s}
     fence = "~~~~" if "```" in program else "```"
@@ -252,14 +259,14 @@ def assert_tests(request: Mapping[str, Any], most_s: float) -> list[Item]:
 
 
 def assert_outcomes(verdicts: Sequence[TimedVerdict], limit_s: float, allowance: Allowance) -> list[ProgramOutcome]:
-    """Return the outcomes of tests that the code verifier judged. Raises Unjudged if one has no verdict.
+    """Return the outcomes of tests that the verifier `code` judged. Raises Unjudged if a verdict has no score.
 
-    open-instruct's server has 1 for `assert True`, and 0 for a test that imports an absent package.
+    Two such tests are `assert True` and a test that imports an absent package; open-instruct's server returns 1 and 0.
     """
     for position, timed in enumerate(verdicts, 1):
         if timed.verdict.score is None:
             cause, why = _why_unjudged(timed, allowance)
-            raise Unjudged(cause, f"test {position} of {len(verdicts)} is not judged: {why}")
+            raise Unjudged(cause, f"test {position} of {len(verdicts)} could not be judged: {why}")
     return [_outcome(timed, limit_s) for timed in verdicts]
 
 
@@ -272,7 +279,7 @@ def _why_unjudged(timed: TimedVerdict, allowance: Allowance) -> tuple[UnjudgedCa
     error = " ".join(str(evidence.get("error", timed.verdict.reason)).split())
     if timed.verdict.reason is not Reason.VERIFIER_ERROR:
         return UnjudgedCause.SANDBOX, error
-    # The CPU time of a process that died is unknown.
+    # The CPU time is None if the verifying process died.
     return (UnjudgedCause.MACHINE if timed.cpu_ms is None else UnjudgedCause.SUITE), error
 
 
@@ -282,9 +289,9 @@ def _outcome(timed: TimedVerdict, limit_s: float) -> ProgramOutcome:
 
 
 def stdio_runs(request: Mapping[str, Any], allowance: Allowance) -> list[Callable[[], ProgramOutcome]]:
-    """Return a run for each test of a program on stdin."""
+    """Return one function for each test, which runs the program on the test's input."""
     source = text_field(request, "program")
-    # Python wants imports from the future first.
+    # `from __future__` must come first in a program.
     program = Program(PYTHON, source if "__future__" in source else _PRELUDE + source)
     limit_s = time_limit(request, allowance.request_s)
     run = partial(_run_stdio, program, limit_s, allowance)
@@ -292,17 +299,17 @@ def stdio_runs(request: Mapping[str, Any], allowance: Allowance) -> list[Callabl
 
 
 def outcome_lists(outcomes: Sequence[ProgramOutcome]) -> dict[str, Any]:
-    """Return the answer to a request."""
+    """Return the outcomes of a request's tests as its answer."""
     return {"results": [result for result, _ in outcomes], "runtimes": [seconds for _, seconds in outcomes]}
 
 
 def time_limit(request: Mapping[str, Any], most_s: float) -> float:
-    """Return the seconds that a test may take."""
+    """Return the limit of seconds for a test, 1 by default."""
     return seconds_field(request, "max_execution_time", min(1.0, most_s), most_s)
 
 
 def same_output(expected: str, printed: str) -> bool:
-    """Return whether each printed line is the expected one, as a text or as decimal numbers."""
+    """Return whether each printed line equals the expected line, as text or as decimal numbers."""
     lines, others = _stripped_lines(expected), _stripped_lines(printed)
     return len(lines) == len(others) and all(map(_same_line, lines, others))
 
@@ -338,23 +345,23 @@ def _lines(test: Any, name: str) -> str:
     if isinstance(value, list) and all(isinstance(line, str) for line in value):
         return "\n".join(value)
     if not isinstance(value, str):
-        raise BadRequest('each of tests is an object {"input": "...", "output": "..."}')
+        raise BadRequest('each of tests must be an object {"input": "...", "output": "..."}')
     return value
 
 
 def _tests(request: Mapping[str, Any]) -> list[Any]:
     if request.get("tests") is None:
-        raise BadRequest("tests is missing: a list of tests")
+        raise BadRequest("the list tests is missing")
     tests = request["tests"] or []
     if isinstance(tests, str):
         tests = _decoded(tests)
     if not isinstance(tests, list) or len(tests) > MAX_TESTS:
-        raise BadRequest(f"tests is a list of at most {MAX_TESTS}, or such a list as JSON text or by encode_tests")
+        raise BadRequest(f"tests must be a list of at most {MAX_TESTS} tests, as JSON or from encode_tests")
     return tests
 
 
 def _decoded(text: str) -> Any:
-    """Return the list in a text: JSON, or base64 of a compressed pickle. Only plain data is read."""
+    """Return the list in a text: JSON, or a compressed pickle in base64, which may hold only plain data."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -363,19 +370,19 @@ def _decoded(text: str) -> Any:
         inflater = zlib.decompressobj()
         pickled = inflater.decompress(base64.b64decode(text, validate=True), MAX_DECODED_BYTES)
         if inflater.unconsumed_tail:
-            raise BadRequest(f"tests come to more than {MAX_DECODED_BYTES} bytes")
+            raise BadRequest(f"decompressed tests have more than {MAX_DECODED_BYTES} bytes")
         return _PlainData(io.BytesIO(pickled)).load()
     except BadRequest:
         raise
     except (binascii.Error, zlib.error):
         return None
     except Exception as error:
-        # A broken pickle may raise any exception.
+        # An invalid pickle may raise any exception.
         raise BadRequest(f"tests cannot be unpickled: {type(error).__name__}: {error}"[:300]) from None
 
 
 class _PlainData(pickle._Unpickler):
-    """Reads lists, dictionaries, texts and numbers. The one in C would make room for all that a pickle asks for."""
+    """Unpickles lists, dicts, texts and numbers only. The unpickler in C may allocate any size that a pickle names."""
 
     def find_class(self, module: str, name: str) -> Any:
-        raise pickle.UnpicklingError(f"they name {module}.{name}, and may hold lists, objects, texts and numbers")
+        raise pickle.UnpicklingError(f"{module}.{name} is not allowed, only lists, dicts, texts and numbers")

@@ -1,11 +1,11 @@
-r"""Rules about what a prompt gives away: its answer, or its worked solution.
+r"""Rules about prompts that contain their answer or their worked solution.
 
 Some rows and their findings:
 
     "What is 6*7? The correct answer is 42."  gold "42"                  answer_in_prompt
-    "... Put your answer in \boxed{}."        gold "42"                  nothing: no answer stands there
+    "... Put your answer in \boxed{}."        gold "42"                  no finding: there is no answer
     "What is 6*7? Solution: 6*7 = 42, as each of the six ..."            solution_in_prompt
-    "Find the general solution: $y'' + y = 0$"                           nothing: it is asked for
+    "Find the general solution: $y'' + y = 0$"                           no finding: the solution is asked for
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from truegold.pipeline.text.prose import asks, ending
 from truegold.verifiers.extract.listed_options import find_options
 
 MAX_PROMPT_CHARS = 50_000
-"""Longer prompts are left alone. Keeps texts of megabytes from being searched."""
+"""Longer prompts are skipped, so that megabytes of text are not searched."""
 SHARED_CHARS = 50
-"""Characters, blanks aside, that prompt and solution must share word for word. Solutions quote short parts of their
-problems; a conclusion of this length is not in them by chance."""
+"""The number of characters, without blanks, that prompt and solution must share. Solutions quote only short parts of
+their problems, so a shared conclusion of this length is not a coincidence."""
 
 _SOLUTION_MARK = re.compile(
     r"(?:^|\n|[.?!。？！]\s)[*#\s]{0,6}(?:(?:detailed|step[\s-]by[\s-]step|worked|sample|suggested)\s+)?"
@@ -32,13 +32,14 @@ _SOLUTION_MARK = re.compile(
     r"|(?:[$.?!)\]]\s+(?-i:Solution)\s+(?=(?-i:[A-Z][a-z]))|\\(?:sub)*section\*?\{\s*solution\s*\})\s*(?P<behind>\S[\s\S]{40,})",
     re.IGNORECASE,
 )
-"""A heading and what stands below it: "**Solution:** We ...", "\\section{Solution}", "$x$ Solution Let ..."."""
+"""A heading with the text below it: "**Solution:** We ...", "\\section{Solution}", "$x$ Solution Let ..."."""
 _EXAMPLE = re.compile(r"(?:^|\n|[.?!:]\s)\W{0,4}(?:(?:worked\s+|for\s+)?example\b|例(?:题|子|如|\s?\d))", re.IGNORECASE)
-"""A solution under this heading belongs to another problem."""
+"""A heading of an example: a solution under it belongs to another problem."""
 _CONCLUDES = re.compile(
     r"=|\b(?:so|thus|therefore|hence|because|we\s+(?:get|have|find|obtain)|it\s+follows|answer)\b|所以|因此|故|答",
     re.IGNORECASE,
 )
+"""Words and signs of a conclusion: a text without any is not a worked solution."""
 _FINAL_ANSWER = re.compile(r"####[^\n]*|\\boxed\s*\{[^{}]*\}")
 _DRAWING = re.compile(r"\[asy\][\s\S]*?\[/asy\]")
 _SENTENCE_GAP = re.compile(r"(?<=[.?!。？！])\s+|\n+")
@@ -48,23 +49,28 @@ _STATED = re.compile(
     r"\s*:?\s*(?:about\s+|exactly\s+|simply\s+)?(?P<value>[^\s()\[\]](?:[^()\[\]\n]{0,80}[^\s()\[\]])?)",
     re.IGNORECASE,
 )
+"""A stated value: "the answer is 42", "so it must be 42"."""
 _CALLED = re.compile(
     r"\b(?:(?:final|correct|right|expected|true|known|reference)\s+(?:answer|result|output|value|solution|number|total|key)"
     r"|hint|answer\s+key|spoiler|the\s+(?:answer|key|result))\b[^.?!\n\d$\\]{0,40}?[\s:,(\"'“](?P<value>(?:[$\\\d]|[−-]\d)[^\n]{0,80})"
     r"|(?P<first>[$\\\d−-][^\s,;]{0,40})\s+(?:is|being|as)\s+(?:the\s+)?(?:final\s+|correct\s+|right\s+|true\s+)?answer\b",
     re.IGNORECASE,
 )
+"""A value called an answer: "correct answer: 42", "Hint: 42", "42 is the answer"."""
 _COMMENT = re.compile(r"<!--\s*([^<>]{1,100}?)\s*-->")
 _ASIDE = re.compile(r"[(\[（【]([^()\[\]（）【】\n]{1,100})[)\]）】]")
+"""Text in brackets."""
 _FORMAT = re.compile(rf"\b{any_of('format_words')}\b|\[asy\]|\\begin", re.IGNORECASE)
+"""Signs of an instruction about the answer's form, or of a drawing."""
 _MARKED = re.compile(r"\W*(?:boxed|fbox)\b|\s*####|\s*<!--")
-"""Forms that only an answer has, wherever they stand."""
+"""Forms that only answers have, anywhere in a prompt."""
 _CLAUSE_START = re.compile(r"[.?!。？！]\s|\n|[(（\[]")
 _SUPPOSES = re.compile(rf"\b{any_of('suppositions')}\b|如果|若|假设|已知|当", re.IGNORECASE)
+"""Words that introduce a premise, such as "if" or "suppose"."""
 
 
 def _remarks(prompt: str, gold: str) -> Iterator[AnnouncedAnswer]:
-    """Yield what stands after the question or in brackets, and says a value: "(it's 42)", "How many? 42"."""
+    """Yield values that are stated after the question or in brackets: "(it's 42)", "How many? 42"."""
     last = re.split(r"(?<=[.?!。？！])\s", prompt.rstrip())[-1]
     if last != prompt.strip():
         yield AnnouncedAnswer(last, last)
@@ -82,7 +88,7 @@ def _remarks(prompt: str, gold: str) -> Iterator[AnnouncedAnswer]:
             if not _FORMAT.search(aside[1]):
                 yield AnnouncedAnswer(aside[0], match["value"])
     for match in _CALLED.finditer(prompt):
-        # A quantity that a passage calls a result is asked for after it.
+        # "The result" may be a quantity of a passage, if a question follows.
         if match[0].casefold().startswith(("the result", "the key")) and asks(prompt[match.start("value") :]):
             continue
         yield AnnouncedAnswer(
@@ -95,7 +101,7 @@ def _remarks(prompt: str, gold: str) -> Iterator[AnnouncedAnswer]:
 
 
 def _is_premise(announced: AnnouncedAnswer, prompt: str) -> bool:
-    """Whether the problem supposes, or asks for, what is announced: "If the answer is 50, what is x?"."""
+    """Return True if the announced answer is a premise or is asked for: "If the answer is 50, what is x?"."""
     if _MARKED.match(announced.text):
         return False
     start = prompt.find(announced.text)
@@ -105,14 +111,14 @@ def _is_premise(announced: AnnouncedAnswer, prompt: str) -> bool:
 
 @detector("answer_in_prompt", version="5", languages=("en", "zh"))
 def answer_in_prompt(row: Row) -> list[Finding]:
-    """The prompt itself announces an answer, and that answer is gold."""
+    """Find a prompt that announces an answer equal to the gold."""
     gold, prompt = row["gold"], row["prompt"]
     if not gold or row["domain"] == "code" or len(prompt) > MAX_PROMPT_CHARS:
         return []
-    # Gold that names an option stands in the prompt anyway.
+    # A gold that names an option is in the prompt anyway.
     if row.get("verifier") == "choice" or (len(gold) == 1 and gold.isalpha()):
         return []
-    # The right answer always stands among the options of a question, in brackets or after it.
+    # Among options, in brackets or after the question, the right answer is always in the prompt.
     remarks = _remarks(prompt, gold) if find_options(prompt) is None else ()
     for announced in chain(announced_answers(prompt), remarks):
         if gives_away(announced, gold) and not _is_premise(announced, prompt):
@@ -122,7 +128,7 @@ def answer_in_prompt(row: Row) -> list[Finding]:
 
 @detector("solution_in_prompt", version="3")
 def solution_in_prompt(row: Row) -> list[Finding]:
-    """A worked solution stands in the prompt, under a heading or with the conclusion of the row's solution."""
+    """Find a worked solution in the prompt: under a heading, or with the conclusion of the row's own solution."""
     prompt = row["prompt"]
     if row["domain"] == "code" or len(prompt) > MAX_PROMPT_CHARS:
         return []
@@ -139,7 +145,7 @@ def solution_in_prompt(row: Row) -> list[Finding]:
 
 
 def _conclusion(solution: str) -> str:
-    """Return the last sentences of a solution, as many as make SHARED_CHARS, without its marked final answer."""
+    """Return the last sentences of a solution, at least SHARED_CHARS long, without its marked final answer."""
     text = _DRAWING.sub("", _FINAL_ANSWER.sub("", solution[-MAX_PROMPT_CHARS:]))
     conclusion = ""
     for sentence in reversed(_SENTENCE_GAP.split(text)):

@@ -1,11 +1,11 @@
-"""Reads the calculations of a worked solution exactly, and tells whether each holds.
+"""Reads the calculations in a worked solution, and checks each exactly.
 
     calculations("She pays 20% of $50 = $10. Then 50-10=40.")
       ->  [Calculation("20% of 50", 10), Calculation("50-10", 40)]
     "3*12 = <<3*12=36>>36 eggs"      one calculation, 3*12 = 36
 
-Numbers, + - * / x × ÷ ·, brackets, percent signs and the word "of" are read; a side that holds anything else (letters,
-powers, functions) is left alone. Nothing is evaluated as code.
+Numbers, + - * / x × ÷ ·, brackets, percent signs and the word "of" are read. Equations with anything else (letters,
+powers, functions) are skipped. Nothing is evaluated as code.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from functools import lru_cache
 from itertools import islice
 
 MAX_CALCULATIONS = 200
-"""The most calculations that are read of one solution."""
+"""The largest number of calculations that are read in one solution."""
 MAX_TERMS = 40
-"""Expressions of more terms are left alone, which bounds nesting and the size of exact results."""
+"""The largest number of terms in an expression, which bounds nesting and the size of exact results."""
 MAX_CHARS = 20_000
-"""The part of a solution that is read. Keeps texts of megabytes from being scanned."""
+"""The number of characters of a solution that are read, so that megabytes of text are not scanned."""
 
 _CALCULATOR = re.compile(r"<<[^<>]{0,300}>>")
-"""A calculator's mark in a solution of GSM8K: "3*12 = <<3*12=36>>36 eggs"."""
+"""A calculator's mark in GSM8K's solutions: the `<<...>>` of "3*12 = <<3*12=36>>36 eggs"."""
 _NUMBER_PATTERN = r"(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.\d{1,15})?|\.\d{1,15}"
 _MONEY_AND_LAYOUT = re.compile(r"\\?[$£€¥]|\\left|\\right|\\[,!; ]")
 _LATEX = (
@@ -34,49 +34,49 @@ _LATEX = (
     (r"[−–]", "-"),
     (r"\\%", "%"),
 )
+"""Signs of LaTeX and Unicode, with the sign that replaces them."""
 _SIDE = r"[\d(.](?:[\d \t.,()+\-*/%]|\bof\b)*[\d)%]|\d"
 _EQUATION = re.compile(
     rf"(?<![\w.,\d^_=<>}})\]|])(?P<left>-?(?:{_SIDE}))\s*=\s*(?P<right>-?\s*(?:{_NUMBER_PATTERN}))(?:\s?%)?"
     r"(?![\d^!A-Za-z\\{:.]\S|[\d^!:]|\s*[-+*/(^!]|[,{ ]{1,3}\d{3}|\{?,|\s?[A-Za-z]\b)"
 )
-"""An equation that does not stand after a letter, a power or another equals sign, and does not go on, as in "2 + 3 =
-5x" or "= 5 * 2"."""
+"""An equation without a letter, a power or another equals sign before it. Its right side must be complete: "2 + 3 = 5x"
+and "= 5 * 2" are skipped."""
 _CUT_OFF = re.compile(
     r"(?:[-+*/(^&}\])]|\^\{?\d+\}?|\\[a-z]+|\.\.|\bof|\btimes|\bby|[\d)]\s*[a-z/ ]{1,30}?[-+*/x])\s*$", re.IGNORECASE
 )
-"""A left side after this is only the end of a longer one: `6 boxes * 1/4 = 15`."""
+"""The end of a longer left side, before the part that was read: the `6 boxes *` of `6 boxes * 1/4 = 15`."""
 _FRACTION_LAST = re.compile(r"/\s*(\d+\s*/\s*\d+)(?!\s*/)")
 """The "1/3" of "25 / 1/3", which is often meant as one number."""
 _CLOCK = re.compile(r"(?<![\d.,])0\d")
-"""The minutes of "10:05"."""
+"""The minutes of a time such as "10:05"."""
 _TOKEN = re.compile(rf"\s*(?:(?P<number>{_NUMBER_PATTERN})|(?P<sign>[-+*/()%])|(?P<of>of\b))")
 
 _SCALES = tuple(Fraction(10) ** exponent for exponent in (0, 2, -2, 3, -3, 6, -6))
-"""A result may be written as a percentage, in thousands or in millions."""
+"""Factors of results that are written as a percentage, in thousands or in millions."""
 _SHARE = re.compile(r"\d+\s*/\s*\d+")
 
 
 @dataclass(frozen=True, slots=True)
 class Calculation:
-    """A calculation of a worked solution, and what it should have given."""
+    """A calculation in a worked solution, with its correct value."""
 
     left: str
     """The left side, as written."""
     value: Fraction
-    """The exact value of the left side; a percentage counts as hundredths."""
+    """The exact value of the left side, where 20% is 1/5."""
     result: Fraction
-    """The number that the solution writes after the equals sign."""
+    """The number on the right side."""
     decimals: int
-    """The digits after the result's point."""
+    """The number of digits after the result's decimal point."""
 
     @property
     def holds(self) -> bool:
-        """Whether both sides agree, except for rounding to the digits shown, percentages, and words such as
-        "thousand"."""
+        """True if both sides agree, allowing for rounding, percentages, and scales such as "thousand"."""
         if self._is_share:
             return True
         for value in (self.value * scale for scale in _SCALES):
-            # The result may be cut or rounded to the digits shown; three significant digits are enough for a large one.
+            # The result may be rounded to the digits shown, and a large one to three significant digits.
             margin = 0 if value.denominator == 1 else max(Fraction(1, 10**self.decimals), abs(value) / 1000)
             if abs(value - self.result) <= margin:
                 return True
@@ -84,13 +84,13 @@ class Calculation:
 
     @property
     def _is_share(self) -> bool:
-        """Whether the left side is a proper fraction, which may be meant of something: `1/4 = 15 minutes`."""
+        """True if the left side is a proper fraction, which may be a part of something: `1/4 = 15 minutes`."""
         return _SHARE.fullmatch(self.left) is not None and self.value < 1
 
 
 @lru_cache(maxsize=16)
 def calculations(solution: str) -> tuple[Calculation, ...]:
-    """Return the calculations of a solution, in order. Those that a calculator's mark repeats are read once."""
+    """Return the calculations of a solution, in order, without those that a calculator's mark repeats."""
     return tuple(_read_calculations(solution))
 
 
@@ -125,10 +125,10 @@ def _evaluate(text: str) -> Fraction | None:
 
 
 class _NoExpression(Exception):
-    """The tokens make no expression; caught in `_evaluate`."""
+    """Tokens that are not an expression; caught in `_evaluate`."""
 
 
-# Each reader takes its tokens from the end of the list, which has the first one last.
+# The tokens are in reverse order: each reader pops its tokens from the end of the list.
 
 
 def _read_sum(tokens: list[str], depth: int) -> Fraction:
@@ -142,7 +142,7 @@ def _read_sum(tokens: list[str], depth: int) -> Fraction:
 def _read_product(tokens: list[str], depth: int) -> Fraction:
     value = _read_factor(tokens, depth)
     while tokens and tokens[-1] in "*/(":
-        # A bracket right after a factor multiplies, and is itself the next factor.
+        # A bracket right after a factor multiplies: "2(3+4)".
         sign = "*" if tokens[-1] == "(" else tokens.pop()
         factor = _read_factor(tokens, depth)
         value = value / factor if sign == "/" else value * factor

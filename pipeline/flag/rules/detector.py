@@ -1,10 +1,10 @@
-"""Detectors: each looks at one row and reports what is suspicious. It never changes or drops anything.
+"""Detectors: each examines one row and returns findings. It never changes or drops the row.
 
-For the row `{"prompt": "Prove that 12+8 is even.", "gold": "20", ...}` the built-in `proof` detector returns
+For the row `{"prompt": "Prove that 12+8 is even.", "gold": "20", ...}` the built-in detector `proof` returns
 
     [Finding(reason="proof", confidence=0.9, evidence={"asks": "Prove that"})]
 
-A detector of your own is any object with `name`, `version` and `detect(row)`; the decorator makes one of a function:
+Your own detector is any object with `name`, `version` and `detect(row)`; the decorator makes one from a function:
 
     from truegold.pipeline.rules import Finding, detector
 
@@ -12,9 +12,9 @@ A detector of your own is any object with `name`, `version` and `detect(row)`; t
     def shouting(row):
         return [Finding("shouting", 0.8, {})] if row["prompt"].isupper() else []
 
-The configuration names it by where it lies: `my_pkg.checks:shouting` or `checks.py:shouting`.
+The configuration names it by import string: `my_pkg.checks:shouting` or `checks.py:shouting`.
 
-The built-in rules keep their lists of words in `patterns.toml`, and build patterns of them with `any_of`.
+The built-in rules have their lists of words in `patterns.toml`, and build patterns from them with `any_of`.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from truegold.pipeline.tables.rows import Row
 from truegold.pipeline.text.prose import may_be_in
 
 PATTERNS: Mapping[str, Any] = tomllib.loads(files(__package__).joinpath("patterns.toml").read_text("utf-8"))
-"""The lists of words and patterns of the built-in rules, by name."""
+"""The word lists and patterns of the built-in rules, by name."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One suspicion about a row. Raises ValueError if the confidence is not a probability."""
+    """A finding about a row. Raises ValueError if the confidence is not in [0, 1]."""
 
     reason: str
-    """A code that reports count by."""
+    """The code of the reason, by which reports count findings."""
     confidence: float = 0.5
-    """The author's estimate, in [0, 1], of how often such a finding is right; built-in rules have it measured
-    (`truegold.pipeline.tables.ledger`)."""
+    """The author's estimate of the share of such findings that are right. Built-in rules have a measured precision
+    instead (`truegold.pipeline.tables.ledger`)."""
     evidence: Mapping[str, Any] = field(default_factory=dict)
-    """Facts that a reviewer needs to see; JSON-able."""
+    """Facts for a reviewer, as JSON values."""
     suggestion: str | None = None
-    """A better gold, where the rule knows one."""
+    """A better gold, if the rule knows one."""
     blocks: bool = True
-    """Whether the row waits for a reviewer; a finding that does not block is only reported."""
+    """True if the row waits for a reviewer; otherwise the finding is only reported."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.confidence <= 1.0:
@@ -55,32 +55,32 @@ class Finding:
 
 
 class Detector(Protocol):
-    """Looks at one row."""
+    """An object that examines rows one at a time."""
 
     @property
     def name(self) -> str:
-        """The name that configurations, flags and reports know the detector by."""
+        """The detector's name in configurations, flags and reports."""
 
     @property
     def version(self) -> str:
-        """A text that changes whenever a finding could change, so that caches notice."""
+        """The version, which must change whenever a finding could change, since cache keys contain it."""
 
     def detect(self, row: Row) -> list[Finding]:
-        """Return what is suspicious about the row; the row itself must not change."""
+        """Return the findings about the row, without changing it."""
 
 
 @dataclass(frozen=True)
 class FunctionDetector:
-    """A detector made of a plain function."""
+    """A detector that calls a plain function."""
 
     name: str
     version: str
     function: Callable[[Row], list[Finding]]
     languages: tuple[str, ...] | None = None
-    """The languages of its words, or None if it needs none."""
+    """The languages of the function's word lists, or None if it has none."""
 
     def detect(self, row: Row) -> list[Finding]:
-        """Return the findings of the function; none for a prompt in a language that it cannot read."""
+        """Return the findings of the function, or none if the prompt is in another language."""
         findings = self.function(row)
         return findings if self.languages is None or not findings or may_be_in(row["prompt"], self.languages) else []
 
@@ -88,10 +88,10 @@ class FunctionDetector:
 def detector(
     name: str, *, version: str, languages: tuple[str, ...] | None = None
 ) -> Callable[[Callable[[Row], list[Finding]]], FunctionDetector]:
-    """Make a detector of a function from a row to its findings.
+    """Make a detector from a function of a row that returns findings.
 
-    `languages` are ISO 639-1 codes, such as ("en", "zh"), for a rule that goes by words: of prompts that are in another
-    language it says nothing.
+    `languages` are ISO 639-1 codes, such as ("en", "zh"), for a rule with word lists. It then has no findings for
+    prompts in other languages.
     """
 
     def wrap(function: Callable[[Row], list[Finding]]) -> FunctionDetector:
@@ -101,6 +101,6 @@ def detector(
 
 
 def any_of(name: str) -> str:
-    """Return a group that matches every entry of a list: `any_of("vague_counts")` is `(?:some|several|...)`."""
+    """Return a pattern group of all entries of a list: `any_of("vague_counts")` is `(?:some|several|...)`."""
     group = "|".join(PATTERNS[name])
     return f"(?:{re.sub('@([a-z_]+)@', lambda inner: any_of(inner[1]), group)})"

@@ -1,4 +1,4 @@
-r"""Rules about gold: how it is written, and whether the row's worked solution bears it out.
+r"""Rules about the form of the gold, and about the calculations in the row's worked solution.
 
 Some golds and solutions, and their findings:
 
@@ -6,13 +6,13 @@ Some golds and solutions, and their findings:
     "72 (rounded)", "72 [verified]", "72 # check this"                 gold_wrapped: a remark, suggestion 72
     "<answer>72</answer>", "72</s>", "**72**"                          gold_wrapped: markup, suggestion 72
     "There are 72 in total."                                           gold_wrapped: a sentence, suggestion 72
-    "72 apples", "x = 3", "5 (mod 7)", "\frac{1}{2}", "(1, 2]"         nothing
+    "72 apples", "x = 3", "5 (mod 7)", "\frac{1}{2}", "(1, 2]"         no finding
 
-Verifiers that read golds often understand such a gold; those that compare texts, and other people's, do not.
+Verifiers that parse golds often understand a wrapped gold. Verifiers that compare texts do not.
 
-    solution "5 * 7 = 36 apples ... #### 36"                                    arithmetic_error, shows 5 * 7 = 35
+    solution "5 * 7 = 36 apples ... #### 36"                           arithmetic_error, shows 5 * 7 = 35
 
-The calculations of a solution are read by `calculations`.
+`calculations` reads the calculations of a solution.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from truegold.pipeline.tables.rows import Row
 
 # gold_wrapped
 READ_BY_MEANING = ("math", "numeric")
-"""Verifiers whose golds are values: for others a heading or a sentence may be what is asked for."""
+"""Verifiers whose golds are values. For others, the answer itself may be a heading or a sentence."""
 MAX_CHARS = 200
-"""Longer golds are prose, which `verify_gold` speaks of."""
+"""Longer golds are prose, which `verify_gold` flags."""
 
 _HEADING = re.compile(rf"\s*(?:{any_of('gold_headings')})\s*(?=\S*\d)", re.IGNORECASE)
 """Words before an answer: "####", "Answer:", "The answer is", "ans=", "= "."""
 _MARKUP = re.compile(r"</?[a-z_]{1,20}>|<\|[^|<>]{1,20}\|>|</?s>|^\*\*|\*\*$|^`|`$", re.IGNORECASE)
-"""Tags, tokens of a chat template, bold type."""
+"""Tags, special tokens of chat templates, and bold type."""
 _REMARK = re.compile(rf"(?<=\S)\s*(?:{any_of('gold_remarks')})\s*\Z", re.IGNORECASE | re.DOTALL)
 """Remarks after an answer: "(rounded)", "[verified]", "# check"."""
 _SENTENCE = re.compile(
@@ -46,7 +46,7 @@ _SENTENCE = re.compile(
 
 @detector("gold_wrapped", version="2")
 def gold_wrapped(row: Row) -> list[Finding]:
-    """Gold has a heading, markup, a remark or a sentence around the answer."""
+    """Find a gold with a heading, markup, a remark or a sentence around the answer."""
     gold = (row["gold"] or "").strip()
     if row["verifier"] not in READ_BY_MEANING or len(gold) > MAX_CHARS or not any(char.isdigit() for char in gold):
         return []
@@ -65,15 +65,15 @@ def gold_wrapped(row: Row) -> list[Finding]:
 
 # arithmetic_error
 MAX_SHOWN = 5
-"""The wrong calculations that the evidence names."""
+"""The largest number of wrong calculations in the evidence."""
 
 _OTHER_BASE = re.compile(r"\b(?:in|what|which|some|to|from)\s+base\b|\bbase[-\s]\$?\d", re.IGNORECASE)
-"""The words of a problem that speaks of bases, in which `44 * 55 = 3506` may be true."""
+"""Words about number bases, in which `44 * 55 = 3506` may be true."""
 
 
 @detector("arithmetic_error", version="3")
 def arithmetic_error(row: Row) -> list[Finding]:
-    """A calculation in the solution is wrong. Whether the answer is wrong too is for a reviewer to see."""
+    """Find a wrong calculation in the solution. A reviewer has to see whether the answer is wrong too."""
     if not row["solution"] or row["domain"] != "math":
         return []
     if _OTHER_BASE.search(row["prompt"]):

@@ -1,24 +1,25 @@
-"""Finds story problems that lack a number which the question depends on.
+"""Rules about story problems without a number that the question needs.
 
-Some prompts, and why they are flagged `missing_quantity`:
+Some prompts, and the reasons for the flag `missing_quantity`:
 
     "Tom has some apples. He buys 9 more. How many apples does he have now?"           "some" is not a number
-    "Tom had some apples. He gave away 5 and has 7 left. How many had he at first?"    nothing: that is asked
+    "Tom had some apples. He gave away 5 and has 7 left. How many had he at first?"    no flag: "some" is asked for
     "Tom baked more than 26 cakes and sold 20. How many has he left?"                  "more than 26" is a bound
-    "Tom needs more than 26 cakes. How many more must he bake?"                        nothing: that is a rule
+    "Tom needs more than 26 cakes. How many more must he bake?"                        no flag: the bound is a rule
     "Each pile had several coins. How many coins are in 6 piles?"                      "several" is not a number
-    "Ann has twice as many pens as Bob, who has half as many as Cy. How many has Ann?" shares alone
+    "Ann has twice as many pens as Bob, who has half as many as Cy. How many has Ann?" only shares
     "Ann works 8 hours a day, 5 days a week. How much does she earn a week?"           no amount of money
-    "Ed had more pens than Dan. Dan lost 3. How many more pens has Ed?"                "more than Dan" by no number
-    "Ann reads English for 2 hours and Chinese for 3. How long does she read French?"  French is only asked for
+    "Ed had more pens than Dan. Dan lost 3. How many more pens has Ed?"                "more" without a number
+    "Ann reads English for 2 hours and Chinese for 3. How long does she read French?"  French is only in the question
 
-and `foreign_question`, if the question shares no word with the story, or the story is elsewhere:
+The flag `foreign_question` is for a question without any word of the story, or a story that is elsewhere:
+
 
     "Tom baked 12 cakes and ate 3 of them. How many wrappers did Danny find?"
     "See question 30 for the passage. Which house has a garden?"
 
-The rules look only at words. They do not know facts of the world (how many legs, how fast). In Chinese they find
-"some", bounds and money, but not questions of another story.
+The rules know only words, and no facts of the world (how many legs, how fast). In Chinese they find "some", bounds and
+money, but not questions of another story.
 """
 
 from __future__ import annotations
@@ -48,25 +49,26 @@ class _Story(NamedTuple):
         return f"{self.facts} {self.asked}"
 
 
-# A count without a number. A stop ends the phrase of a vague count or of its noun: "a few dangerous animals" has its
-# noun further on, and is left alone.
+# The phrase of a vague count, or of its noun, must end at one of these words. In "a few dangerous animals" the noun is
+# further on, so the phrase is skipped.
 _STOP = rf"(?=\s*[.,;]|\s+{any_of('after_vague_counts')}\b)"
 _VAGUE_COUNT = re.compile(
     rf"\b{any_of('vague_counts')}(?!\s+of\b)(?:(?:\s+more)?(?:{_STOP}|(?=\s+{any_of('moving_verbs')}\b))"
     rf"|\s+(?:more\s+)?(?!more\b|days|hours|minutes|weeks|months|years|times?)(?P<noun>[a-z]+){_STOP})",
     re.IGNORECASE,
 )
-"""A count without a number: "some of" is a part, "some marbles." and "buys some more." are counts."""
+"""A count without a number: "some marbles.", "buys some more."; not "some of", which is a part."""
 _LOSS_EXPLAINED = re.compile(
     rf"(?:\d|\b{any_of('plain_numbers')}\b).*\b(?:missing|gone|lost|stolen|sold|disappear\w*)\b.*\b(?:after|when|since)\b[^\d,]*$",
     re.IGNORECASE,
 )
-"""The text before a count that a number tells already: "12 are missing after he borrows" some."""
+"""The text before a vague count that a number already gives: "12 are missing after he borrows" some."""
 _FOR_SO_MANY = re.compile(
     rf"\s+for\s+(?:his|her|their|its|my|our|your|the)\s+(?:\d|{any_of('plain_numbers')}\b)", re.IGNORECASE
 )
-"""The text after some things that are one each: "for her 2 friends"."""
+"""The text after a vague count of one for each: "for her 2 friends"."""
 _STATE_ASKED = re.compile(rf"\bhow\s+(?:many|much)\b.*\b{any_of('states')}\b", re.IGNORECASE | re.DOTALL)
+"""A question about a state after the events: "how many are left"."""
 _THERE = re.compile(r"\bthere\s+(?:is|are|was|were|live|lived|hang|hung|stand|stood)\s+$", re.IGNORECASE)
 _TOTAL_ASKED = re.compile(
     r"\b(?:total|altogether|in\s+all|combined|how\s+many\s+(?:\w+\s+)?(?:people|children|animals|persons|pupils|students"
@@ -74,7 +76,7 @@ _TOTAL_ASKED = re.compile(
     re.IGNORECASE,
 )
 """A question for a total, which includes every count of the story."""
-# With these words the vague quantity may be the question, or can be computed, so the rule is silent.
+# With these words the vague quantity may be asked for, or can be computed, so the rule has no finding.
 _CLOSERS = re.compile(rf"\b{any_of('closers')}\b|[%$]", re.IGNORECASE)
 _NUMBER_WORD = re.compile(rf"\d|\b{any_of('plain_numbers')}\b", re.IGNORECASE)
 _VAGUE_CHINESE = re.compile(
@@ -85,15 +87,16 @@ _CLOSERS_CHINESE = re.compile(
     r"还剩|剩下|剩余|现在|一共|共|总|平均|倍|分之|[%％]|比|相等|同样|每|正好|如果|原来|原有|一半"
 )
 
-# The other signs, of stories without formulas and letters.
+# Signs other than vague counts, for stories without formulas and variables.
 _QUESTION = re.compile(
     r"(?:\b(?:and|then|so),?\s)?(?:\bat\s+(?:least|most)\s)?\bhow\s+(?:many|much|far|long|old|tall|big|heavy)\b[^?]*(?:\?|$)",
     re.IGNORECASE,
 )
 _SENTENCE_WITHIN = re.compile(r"(?<!\bMrs)(?<!\bMr)(?<!\bMs)(?<!\bDr)\.\s+[A-Z]")
-"""A sentence that begins after "how many", which opened no question: "She asked how many came. What is the mean?"."""
+"""A sentence that begins after "how many", where that was not a question: "She asked how many came. What is the
+mean?"."""
 _VARIABLE = re.compile(r"(?<![\w'’.-])[b-hj-z](?![\w'’.-])")
-"""A quantity that has a letter for its number."""
+"""A variable: one letter for a number."""
 _AMOUNT = rf"(?:\$\s?)?(?:\d[\d,]*(?:\.\d+)?|{any_of('plain_numbers')})"
 _BOUND = re.compile(
     rf"(?:\b(?P<by>(?:{_AMOUNT}|half|one|a|an)(?:\s+(?!and\b|but\b)[a-z]+){{0,2}})\s+)?"
@@ -101,28 +104,28 @@ _BOUND = re.compile(
     r"(?!\s*(?:%|times|percent|/|as\b|or\b|of\b)|[\d.,]*\d)",
     re.IGNORECASE,
 )
-"""A bound: "more than 26"; not "5 more than 26", a sum."""
+"""A bound: "more than 26"; not "5 more than 26", which is a sum."""
 _RANGE = re.compile(
     rf"(?<!from\s)(?<!between\s)(?<![\w:.])(?:\$\s?)?\d+(?:\.\d+)?\s+to\s+(?:\$\s?)?\d+(?:\.\d+)?\s+(?!{any_of('after_a_ratio')}\b)[a-z]{{3,}}",
     re.IGNORECASE,
 )
 """A range: "6 to 8 songs"."""
 _RULE = re.compile(rf"\b{any_of('rule_words')}\b", re.IGNORECASE)
-"""Words of a story with conditions: a bound may be one of them."""
+"""Words of rules and conditions: a bound may belong to one."""
 _BOUND_ASKED = re.compile(rf"\b{any_of('bounds_asked')}\b", re.IGNORECASE)
 _VAGUE_EACH = re.compile(
     r"\b(?:each|every)\s+[a-z]+\s[^.,?!]{0,40}?\b(?:has|had|have|having|holds?|contain(?:s|ed|ing)?|gets?|got)\s+"
     r"(?:several|some|many|a\s+few)\s+[a-z]+",
     re.IGNORECASE,
 )
-"""A share without its number: "each pile had several coins"."""
+"""A vague number for each: "each pile had several coins"."""
 _VAGUE_PRICE = re.compile(
     r"\b(?:several|(?<!how\s)(?<!as\s)(?<!so\s)(?<!too\s)many)\s+(?:[a-z]+\s+){1,5}?(?:(?:that|which)\s+)?(?:for|at|costs?)\s*\$\s?\d[\d.]*\s+(?:each|apiece|per)\b"
     r"|\$\s?\d[\d.]*\s+(?:each|apiece)\s+(?:from|for|to)\s+(?:several|many|some)\b",
     re.IGNORECASE,
 )
-"""A price of things that are not counted: "many paintings at $40 each"."""
-# Not "5 dozens", "two and one-half dozens".
+"""A price of uncounted things: "many paintings at $40 each"."""
+# "dozens of eggs"; not "5 dozens" or "two and one-half dozens".
 _VAGUE_MANY = re.compile(
     r"(?<![\d,])(?<!\d\s)(?<!\bsome\s)(?<!\b(?:two|six|ten)\s)(?<!\b(?:four|five|nine)\s)(?<!\b(?:three|seven|eight)\s)(?<!\bseveral\s)(?<!half\s)\b(?:dozens|hundreds|thousands)\s+(?:of\s+)?(?!years\b|digit)[a-z]{3,}",
     re.IGNORECASE,
@@ -131,6 +134,7 @@ _PART_TAKEN = re.compile(
     r"\b(?:some|part|several|most|a\s+few)\s+of\s+(?:it|them|that|those|these|the\s+[a-z]+|(?:his|her|their|its)\s+[a-z]+)\b",
     re.IGNORECASE,
 )
+"""An unknown part that is taken away: "some of them"."""
 _INTENDS = re.compile(r"\b(?:always|decided?|wants?|wanted|plan(?:s|ned)?|would|likes?)\b", re.IGNORECASE)
 _LEFT_ASKED = re.compile(r"\b(?:left|remain\w*)\b", re.IGNORECASE)
 _VAGUE_MEASURE = re.compile(
@@ -139,8 +143,8 @@ _VAGUE_MEASURE = re.compile(
 )
 _TIME_UNITS = frozenset("seconds minutes hours days weeks months years".split())
 _CLOCK_OR_REST = re.compile(r"\b(?:left|now|remain\w*|still|rest)\b|\d\s?[ap]\.?m\b", re.IGNORECASE)
-"""Words that give the measure: the rest, or the hours from when to when."""
-# Asked for: "for many years?".
+"""Words that determine the measure: the rest, or a time of day."""
+# A vague span in the question: "for many years?".
 _VAGUE_SPAN = re.compile(
     r"\b(?:for|in|after|during|over)\s+(?:several|many|a\s+few|some)\s+(?:seconds|hours|minutes|days|weeks|months|years)\b",
     re.IGNORECASE,
@@ -149,7 +153,7 @@ _SHARE = re.compile(
     rf"\b(?:\w+|\d[\d.,]*)\s+times\s+(?:as|more|fewer|less|the|that|what|[a-z]+er)\b|\b{any_of('fraction_words')}\b|\d+/\d+(?:ths?)?|\d[\d.]*\s*(?:%|percent)|\bratio\s+of\s+\d+\s*(?::|to)\s*\d+",
     re.IGNORECASE,
 )
-"""A number that says nothing alone: "three times", "a quarter", "40%"."""
+"""A number that is only relative: "three times", "a quarter", "40%"."""
 _PART_OF_A_UNIT = re.compile(
     rf"\b(?:\d+/\d+|{any_of('fraction_words')})\s+(?:(?:of\s+)?an?\s+)?(?!times\b){any_of('measured_things')}\b"
     r"|\d/\d+\s+(?!times\b|less\b|this\b)[a-z]{3,}s\b",
@@ -171,7 +175,7 @@ _BARE_AMOUNT = re.compile(
     rf"\b{any_of('paying_words')}\b[^.?]{{0,25}}?(?<![\d.,])\d[\d.,]*\b(?!\s*(?:%|percent|/|[a-z]))|\bin\s+[a-z]+\s*\?",
     re.IGNORECASE,
 )
-"""An amount without its sign: "your order amounted to 450"; or another unit that is asked for: "in silvers?"."""
+"""An amount of money without its sign: "your order amounted to 450"; or a question for another unit: "in silvers?"."""
 _TIME_ASKED = re.compile(
     r"\bhow\s+(?:long\b[^?]{0,40}\btake|many\s+(?:more\s+|total\s+)?(?:seconds|hours|minutes|days|weeks|months))\b",
     re.IGNORECASE,
@@ -187,11 +191,11 @@ _MORE_BY_NOTHING = re.compile(
 _BY_AMOUNT = re.compile(r"\bby\b|\bhalf\b|\btimes\b", re.IGNORECASE)
 
 MIN_TOLD_WORDS = 12
-"""A shorter story has too few words for a question to share one with it."""
+"""The least number of words of a story; in a shorter one the question may share no word by chance."""
 _COUNTED = re.compile(r"\bhow\s+many\s+(?:more\s+|fewer\s+|total\s+)?(?P<noun>[a-z]+)", re.IGNORECASE)
 _ASKED_ANYWHERE = frozenset(PATTERNS["asked_anywhere"])
 STEM = 4
-"""Words are the same where their first letters are, without an ending: "eat" and "eating", "baked" and "bakes"."""
+"""The number of first letters by which words are compared, without endings: "eat" equals "eating", "baked" "bakes"."""
 _ENDINGS = ("ies", "ing", "ed", "es", "s")
 
 # Chinese.
@@ -209,7 +213,7 @@ _MONEY_CHINESE = re.compile(
 
 
 def _story(prompt: str) -> _Story | None:
-    """Return the story and its question, where the prompt has one question for a quantity."""
+    """Return the story and its question, or None unless the prompt has exactly one question for a quantity."""
     text = without_formulas(prompt)
     questions = list(_QUESTION.finditer(text))
     if len(questions) != 1 or FORMULA in text or _SENTENCE_WITHIN.search(questions[0][0]) or _VARIABLE.search(text):
@@ -219,13 +223,13 @@ def _story(prompt: str) -> _Story | None:
 
 
 def _asks_openly(row: Row) -> bool:
-    """Tell whether a prompt is mathematics without options."""
+    """Return True if a prompt is mathematics without options."""
     return row["domain"] == "math" and row.get("verifier") != "choice" and find_options(row["prompt"]) is None
 
 
 @detector("missing_quantity", version="5")
 def missing_quantity(row: Row) -> list[Finding]:
-    """The question depends on a number that the prompt does not give."""
+    """Find a question that depends on a number which the prompt does not give."""
     prompt = row["prompt"]
     if not _asks_openly(row):
         return []
@@ -237,7 +241,7 @@ def missing_quantity(row: Row) -> list[Finding]:
 
 
 Sign = tuple[str, str | None]
-"""The reason why a number is missing, and the words that show it, if there are any."""
+"""The reason why a number is missing, and the words that show it, or None."""
 
 
 def _signs(prompt: str) -> Iterator[Sign]:
@@ -249,7 +253,7 @@ def _signs(prompt: str) -> Iterator[Sign]:
 
 
 def _vague_count(prompt: str) -> str | None:
-    """Return the vague quantity that the question depends on, in a story of adding and taking away."""
+    """Return a vague quantity that the question depends on, in a story of adding and taking away."""
     parts = sentences(without_formulas(prompt))
     questions = [part for part in parts if re.search(r"\bhow\s+(?:many|much)\b", part, re.IGNORECASE)]
     if len(questions) != 1 or not _NUMBER_WORD.search(prompt):
@@ -275,7 +279,7 @@ def _vague_count(prompt: str) -> str | None:
 
 
 def _is_parted(story: str, match: re.Match[str]) -> bool:
-    """Return whether two numbers after "there are some foxes" count foxes that are nowhere said to come or to go."""
+    """Return True if numbers after "there are some foxes" count all foxes in parts, and none come or go."""
     if match["noun"] is None or not _THERE.search(story, 0, match.start()):
         return False
     counted = rf"(?:\d|\b{any_of('plain_numbers')})\s+{match['noun']}\b(?!\s+{any_of('moving_verbs')}\b)"
@@ -283,7 +287,7 @@ def _is_parted(story: str, match: re.Match[str]) -> bool:
 
 
 def _bound(story: _Story) -> str | None:
-    """Return a bound or a range in place of a number, where an exact number is asked."""
+    """Return a bound or a range instead of a number, if an exact number is asked for."""
     if _RULE.search(story.text) or _BOUND_ASKED.search(re.sub(r"how\s+(?:many|much)\s+more", "", story.asked)):
         return None
     for sentence in sentences(story.facts):
@@ -294,7 +298,7 @@ def _bound(story: _Story) -> str | None:
 
 
 def _uncounted(story: _Story) -> str | None:
-    """Return words for many things, or for a part, that no number counts."""
+    """Return words for uncounted things or an uncounted part."""
     each = None if re.search(r"\beach\b", story.asked, re.IGNORECASE) else _first(_VAGUE_EACH, story.facts)
     return (
         each
@@ -307,7 +311,7 @@ def _uncounted(story: _Story) -> str | None:
 
 
 def _vague_measure(story: _Story) -> str | None:
-    """Return a measure without a number, unless the question asks for it, or it can be computed."""
+    """Return a measure without a number, unless it is asked for or can be computed."""
     match = _VAGUE_MEASURE.search(story.facts)
     if match is None or _CLOCK_OR_REST.search(story.text):
         return None
@@ -324,7 +328,7 @@ def _part_taken(story: _Story) -> str | None:
 
 
 def _shares_alone(story: _Story) -> str | None:
-    """Return the first share of a story that has no other number, where a number of things is asked."""
+    """Return the first share in a story without any other number, if a number of things is asked for."""
     rest = _SHARE.sub(" ", story.facts)
     match = _SHARE.search(story.facts)
     if match is None or _ABSOLUTE.search(rest) or _ABSOLUTE.search(story.asked) or _SHARE_ASKED.search(story.asked):
@@ -333,13 +337,13 @@ def _shares_alone(story: _Story) -> str | None:
 
 
 def _no_money(story: _Story) -> str | None:
-    """Return the question for money of a prompt without an amount of it."""
+    """Return a question for money, if the prompt has no amount of money."""
     match = _MONEY_ASKED.search(story.asked)
     return match[0] if match and not (_MONEY.search(story.text) or _BARE_AMOUNT.search(story.text)) else None
 
 
 def _no_time(story: _Story) -> str | None:
-    """Return the question for a time of a prompt with numbers that speaks of none."""
+    """Return a question for a time, if the prompt has numbers but no time."""
     match = _TIME_ASKED.search(story.asked)
     if match is None or not any(map(str.isdigit, story.facts)):
         return None
@@ -347,7 +351,7 @@ def _no_time(story: _Story) -> str | None:
 
 
 def _more_by_nothing(story: _Story) -> str | None:
-    """Return a comparison that does not say by how much."""
+    """Return a comparison without its amount: "had more pens than Dan"."""
     if _RULE.search(story.text) or not any(map(str.isdigit, story.text)):
         return None
     for match in _MORE_BY_NOTHING.finditer(story.facts):
@@ -357,7 +361,7 @@ def _more_by_nothing(story: _Story) -> str | None:
 
 
 def _sibling(story: _Story) -> str | None:
-    """Return a thing that the question asks about and the story does not mention, if it mentions others of its kind."""
+    """Return a thing that only the question mentions, if the story mentions others of its kind."""
     facts, asked = ({word.lower() for word in re.findall(r"[A-Za-z]+", text)} for text in story[1:])
     for kind in PATTERNS["kinds"].values():
         others, new = facts.intersection(kind), asked.intersection(kind) - facts
@@ -375,7 +379,7 @@ _LOOKS: dict[str, Callable[[_Story], str | None]] = {
     "more by no number": _more_by_nothing,
     "only asked for": _sibling,
 }
-"""Why a number is missing, and where to look."""
+"""Maps each reason why a number is missing to its search."""
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str | None:
@@ -399,7 +403,7 @@ def _chinese_signs(prompt: str) -> Iterator[Sign]:
 
 @detector("foreign_question", version="2")
 def foreign_question(row: Row) -> list[Finding]:
-    """The story is in another problem, or shares no person, thing or other word with the question."""
+    """Find a question whose story is in another problem, or shares no word with it."""
     if (pointer := points_elsewhere(row["prompt"])) is not None:
         return [Finding("foreign_question", evidence={"refers_to": ending(pointer)})]
     story = _story(row["prompt"]) if _asks_openly(row) else None

@@ -1,13 +1,13 @@
-r"""Rules about the question: it asks for several answers or a proof, its options are lost, or it can be guessed.
+r"""Rules about the question: it has several parts, wants a proof, has lost its options, or is easily guessed.
 
 Some rows and their findings:
 
     "... How many apples does Tom have now? And how many pears did he buy?"        multi_part
     "Prove that 12+8 is even."                                                     proof
-    "How can she prove that she paid? She has 5 receipts. How many ...?"           nothing: a story
+    "How can she prove that she paid? She has 5 receipts. How many ...?"           no finding: part of a story
     "Which of the following is prime?"  gold "B"                                   choice_remnant: options are missing
-    "Which is prime? (A) 4 (B) 8 (C) 9"  gold "7"                                  choice_remnant: gold is no option
-    "Which is prime? (A) 4 (B) 7 (C) 9"  gold "B", verifier choice                 nothing: `clean` made it a choice
+    "Which is prime? (A) 4 (B) 8 (C) 9"  gold "7"                                  choice_remnant: gold is not an option
+    "Which is prime? (A) 4 (B) 7 (C) 9"  gold "B", verifier choice                 no finding: `clean` made it a choice
     "Which is prime?\n(A) 4\n(B) 7\n(C) 7"  gold "B"                               spoilt_options: two are the same
     "Is 91 prime?"  gold "No"                                                      yes_no_answer
 """
@@ -28,7 +28,7 @@ from truegold.verifiers.extract.listed_options import Options, find_options
 from truegold.verifiers.extract.listed_options import spoilt_options as what_spoils_options
 
 MAX_PROMPT_CHARS = 50_000
-"""Longer prompts are not searched for options. Keeps texts of megabytes from being searched."""
+"""Longer prompts are not searched for options, so that megabytes of text are not searched."""
 
 # multi_part
 _QUANTITY = re.compile(rf"\b{any_of('quantity_questions')}\b|多少|几(?!何|乎)|求", re.IGNORECASE)
@@ -38,9 +38,9 @@ _PART_LABEL = re.compile(
 """The label of a part: "(a) ", "a. ", "(1)" or "（1）", "ii) "; not the argument of "f(1)"."""
 _LABELS = (["a", "b", "c", "d", "e"], ["1", "2", "3", "4", "5"], ["i", "ii", "iii", "iv"])
 _INSTRUCTION = re.compile(rf"{any_of('part_orders')}\b|.*[?？]|.*(?:求|多少|证明|写出|计算)", re.IGNORECASE | re.DOTALL)
-"""A part that asks something: "Find the area.", "How many are left?", "求面积"."""
-# Questions that do not count: they repeat another, are part of the story, or reformat the first answer ("What is
-# $m+n$?").
+"""A question or an instruction: "Find the area.", "How many are left?", "求面积"."""
+# Questions that do not count as a part: they repeat another question, are part of the story, or ask for another form of
+# the first answer ("What is $m+n$?").
 _NOT_SEPARATE = re.compile(
     r"(?:that\s+is\b|in\s+other\s+words|i\.e\.|hint\b)|.*[\"“”]|what\s+is\s+" + FORMULA + r"\s*\?",
     re.IGNORECASE | re.DOTALL,
@@ -48,11 +48,12 @@ _NOT_SEPARATE = re.compile(
 _ANSWER_TOLD = re.compile(
     r"\banswer\s+(?:of|to)\s+the\s+(?:above|previous|first)\s+(?:question|problem)\s+is\b", re.IGNORECASE
 )
-"""A sentence with the answer to an earlier question. Only the last question is then asked."""
+"""A sentence that gives the answer to an earlier question, so that only the last question is asked."""
 _BETWEEN_ANSWERS = re.compile(r"(?<!\d),|,(?!\d{3})|[;，；、]|\band\b|\n")
-"""The separators between the answers of a gold: "3, 4", "3 and 4"; not the comma of "1,000"."""
+"""Separators between the answers in a gold: "3, 4", "3 and 4"; not the comma of "1,000"."""
 
 _SOLVED_PART = re.compile(r"\\boxed\s*\{|\bfinal\s+answer\s*:", re.IGNORECASE)
+"""The answer of a worked solution that follows a part."""
 
 # proof
 _PROOF = re.compile(
@@ -62,39 +63,41 @@ _PROOF = re.compile(
     r"|(?:^|[。；;，,：:！？\s）)试请并再求能来])证明(?=[:：]|[:：，,]?\s*(?:对|当|若|不等式|方程|函数|存在|任意|数列|四边形|三角形|直线|平面|[A-Za-z$\\∠△⟦])))",
     re.IGNORECASE,
 )
-"""An order to prove, at the start of a clause: "Prove that", "and show that", "Prove Cauchy's", 求证. Not "he can prove
-that", "prove it", or 证明 in the sense of evidence (予以证明, 证明文件, 举证证明)."""
+"""An instruction to prove, at the start of a clause: "Prove that", "and show that", "Prove Cauchy's", 求证. Not "he can
+prove that", "prove it", or 证明 in the sense of evidence (予以证明, 证明文件, 举证证明)."""
 _MATHEMATICS = re.compile(
     FORMULA + rf"|[=<>≤≥∠△]|\d\s?[-+*/^]\s?\d|\b[b-hj-zA-HJ-Z]\b|\b{any_of('proved_things')}\b"
     r"|[整质素奇偶有理实复]数|函数|数列|方程|不等式|[角边]形|直线|平面|向量|矩阵|集合|定理"
 )
-"""Mathematical words, one of which a proof must have. Texts on law and science also say "show" and "prove"."""
+"""Mathematical words and signs. A proof must have one, since texts on law and science also say "show" and "prove"."""
 _VALUE_ASKED = re.compile(rf"\b{any_of('value_questions')}\b|多少|求(?!证)|几(?!何)", re.IGNORECASE)
 
 # choice_remnant
 _SEQUENCE = re.compile(r"(?:[A-Z]|\d+)(?:\W+(?:[A-Z]|\d+))+")
-"""Several letters or numbers: "A → C → A", "0 1 0"."""
+"""A sequence of letters or numbers: "A → C → A", "0 1 0"."""
 _LETTER = re.compile(
     r"(?:(?:[Oo]ption|[Cc]hoice|OPTION|选项?)\s*)?\\?(?:text|textbf|mathrm|mathbf)?\s?\{?\s?[(（]?\s?([A-H])\s?[)）]?\s?\}?[.。]?"
 )
-"""A gold that is a letter: "B", "(B)", "\\text{B}", "B.", "Option B"."""
+"""A gold that is one letter: "B", "(B)", "\\text{B}", "B.", "Option B"."""
 _WHICH_FOLLOWING = re.compile(
     r"\bwhich\s+(?:one\s+|ones\s+|two\s+)?of\s+(?:the\s+following|these)\b(?![^.?!]{0,60}\b(?:above|given)\b)"
     r"|下列[^，。？?]{0,30}(?:正确|错误|不正确|成立|符合|属于)的(?:是|有|个数)|下列[^，。？?]{0,20}中",
     re.IGNORECASE,
 )
-"""A question that announces options: "Which of the following is prime?", "下列说法正确的是"."""
+"""A question before options: "Which of the following is prime?", "下列说法正确的是"."""
 _LISTED = re.compile(
     r"\n\s*(?:[-*•]|\(?[ivx]{1,4}[.)]|\(?\d{1,2}[.)]|[①-⑳])|[①-⑳]|\b(?:I|II)[.)]\s|\([a-eA-E]\)|[:：]\s*\S|\[asy\]|\|.*\|"
 )
 """A list that may be the options: a line "- 4", "2)" or "iv.", "①", "(b)", "primes: 4", a drawing or a table."""
 _OPTION_LABEL = re.compile(r"(?<!\w)[(（]\s?([A-E])\s?[)）]")
 MAX_COMMAS = 1
-"""The most commas of a question without options. "Which of these is prime: 4, 7, or 9?" has its options."""
+"""The largest number of commas in a question without options: "Which of these is prime: 4, 7, or 9?" contains them."""
 
 
 def _labelled_parts(prose: str) -> list[str]:
-    """Return the texts of the parts (a), (b), ... or (1), (2), ...; none unless all are in order and ask something."""
+    """Return the texts of the parts (a), (b), ... or (1), (2), ...; empty unless the labels are in order and all parts
+    ask for something.
+    """
     marks = list(_PART_LABEL.finditer(prose))
     labels = [next(label for label in mark.groups() if label) for mark in marks]
     for family in _LABELS:
@@ -109,7 +112,7 @@ def _labelled_parts(prose: str) -> list[str]:
 
 
 def _questions(prose: str) -> list[str]:
-    """Return the sentences that end in a question mark and ask for a further quantity."""
+    """Return the questions that ask for separate quantities."""
     if _ANSWER_TOLD.search(prose):
         return []
     return [
@@ -120,18 +123,18 @@ def _questions(prose: str) -> list[str]:
 
 
 def _has_options(row: Row) -> bool:
-    """Whether it is a multiple-choice question; small letters may label its parts."""
+    """Return True for a choice question; small letters may instead label parts."""
     options = find_options(row["prompt"])
     return row.get("verifier") == "choice" or (options is not None and not options.may_be_parts)
 
 
 @detector("multi_part", version="4")
 def multi_part(row: Row) -> list[Finding]:
-    """Several things are asked, and the gold is one answer."""
+    """Find a prompt with several questions and a gold with fewer answers."""
     prose = without_formulas(row["prompt"])
     asked = _labelled_parts(prose) or list(dict.fromkeys(_questions(prose)))
     answers = len(_BETWEEN_ANSWERS.split(row["gold"] or ""))
-    # Options may be questions, and parts that are followed by their solutions are no longer asked.
+    # Options may be questions themselves, and parts with solutions are not questions any more.
     if row["domain"] == "code" or len(asked) < 2 or answers >= len(asked):
         return []
     if _has_options(row) or _SOLVED_PART.search(row["prompt"]) or is_said_twice(row["prompt"]):
@@ -141,7 +144,7 @@ def multi_part(row: Row) -> list[Finding]:
 
 @detector("proof", version="4")
 def proof(row: Row) -> list[Finding]:
-    """A proof is asked for, which no comparison with a gold answer can judge."""
+    """Find a question for a proof, which a comparison with a gold cannot judge."""
     prose = without_formulas(row["prompt"]).strip()
     match = _PROOF.search(prose)
     if match is None or row["domain"] == "code" or _VALUE_ASKED.search(prose) or _has_options(row):
@@ -153,7 +156,7 @@ def proof(row: Row) -> list[Finding]:
 
 @detector("choice_remnant", version="1")
 def choice_remnant(row: Row) -> list[Finding]:
-    """A multiple-choice question has lost its options, or gold is not one of them."""
+    """Find a choice question that has lost its options, or whose gold is not one of them."""
     prompt, gold = row["prompt"], row["gold"]
     if row["domain"] == "code" or row.get("verifier") == "choice" or not gold or len(prompt) > MAX_PROMPT_CHARS:
         return []
@@ -166,7 +169,7 @@ def choice_remnant(row: Row) -> list[Finding]:
 
 @detector("spoilt_options", version="1")
 def spoilt_options(row: Row) -> list[Finding]:
-    """An option of a choice question is empty, or two options have the same letter or text."""
+    """Find a choice question with an empty option, or with two options of the same letter or text."""
     prompt, gold = row["prompt"], (row["gold"] or "").strip()
     if row["domain"] == "code" or len(prompt) > MAX_PROMPT_CHARS:
         return []
@@ -181,8 +184,10 @@ def spoilt_options(row: Row) -> list[Finding]:
 
 
 def _foreign_gold(prompt: str, gold: str, options: Options) -> dict[str, Any] | None:
-    """Return evidence that gold is not one of the options. Conditions (A) and (B) of a question are not options. Nor
-    are letters if gold is a sequence of them: "A → C → A"."""
+    """Return evidence that the gold is not one of the options.
+
+    Conditions (A) and (B) of a question are not options. Neither are letters if the gold is a sequence: "A → C → A".
+    """
     if chosen_letters(options, gold) is not None or options.may_be_parts or prompt.rstrip().endswith(("?", "？")):
         return None
     if _SEQUENCE.fullmatch(gold.strip()):
@@ -191,20 +196,20 @@ def _foreign_gold(prompt: str, gold: str, options: Options) -> dict[str, Any] | 
 
 
 def _lost_options(prompt: str, gold: str) -> dict[str, Any] | None:
-    """Return evidence that options were lost: gold is a letter, or the question announces options."""
+    """Return evidence that options were lost: the gold is a letter, or the question announces options."""
     letter = _LETTER.fullmatch(gold.strip())
     if letter and not re.search(rf"(?<![a-z]){letter[1]}(?![a-z])", prompt):
         return {"gold": gold, "options": "missing"}
     if (question := _question_before_options(prompt)) is not None:
         return {"asks": ending(question), "options": "missing"}
     labels = "".join(sorted(set(_OPTION_LABEL.findall(prompt)))) if letter else ""
-    # Labels with a gap, such as A, C, D, are the rest of options. `find_options` finds complete ones.
+    # Labels with a gap, such as A, C, D, are remains of options. `find_options` finds complete ones.
     has_gap = len(labels) >= 2 and not "ABCDE".startswith(labels)
     return {"gold": gold, "labels": list(labels)} if has_gap else None
 
 
 def _question_before_options(prompt: str) -> str | None:
-    """Return the last sentence if it announces options and none follow."""
+    """Return the last sentence if it announces options that do not follow."""
     prose = without_formulas(prompt).strip()
     match = _WHICH_FOLLOWING.search(prose)
     if match is None or _LISTED.search(prose):
@@ -218,7 +223,7 @@ def _question_before_options(prompt: str) -> str | None:
 
 @detector("yes_no_answer", version="1")
 def yes_no_answer(row: Row) -> list[Finding]:
-    """The answer is yes or no, true or false: a guess is right half the time, and so is every second reward."""
+    """Find an answer of yes or no, true or false: a guess is right half of the time, and is then rewarded."""
     if row["domain"] == "code" or not row["gold"] or (answer := truth_of(row["gold"])) is None:
         return []
     return [Finding("yes_no_answer", evidence={"gold": row["gold"], "read_as": answer})]

@@ -1,7 +1,7 @@
 """Loads detectors by name: a built-in one, `package.module:object`, or `path/file.py:object`.
 
-`load_detectors(("proof", "checks.py:shouting"))` returns the two in that order, `("default", "proof")` all that are on
-by default and one that is not, `("all",)` every built-in one. One ConfigError lists every name that cannot be loaded.
+`load_detectors(("proof", "checks.py:shouting"))` returns these two in order, `("default", "proof")` all default ones
+and `proof`, and `("all",)` every built-in one. A single ConfigError lists all names that cannot be loaded.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "default": tuple(name for name in BUILT_IN if name not in MEASURED or MEASURED[name].is_on),
     "all": tuple(BUILT_IN),
 }
-"""The names that stand for several detectors."""
+"""Names that stand for several detectors."""
 
 
 def load_detectors(names: Iterable[str]) -> list[Detector]:
-    """Return the detectors of these names, in their order.
+    """Return the detectors with these names, in order.
 
-    ConfigError where a name cannot be loaded, or two detectors have one name.
+    Raises ConfigError if a name cannot be loaded, or two detectors have the same name.
     """
     detectors: list[Detector] = []
     problems: list[ConfigError] = []
@@ -81,9 +81,9 @@ def load_detectors(names: Iterable[str]) -> list[Detector]:
 
 
 def detector_versions(names: Iterable[str]) -> dict[str, str]:
-    """Return name and version of each detector: what a cache of flags depends on besides the rows.
+    """Return the name and version of each detector, for the cache key of flags.
 
-    The version of one that is imported holds a digest of its source file too, so that an edit is noticed.
+    An imported detector's version includes a digest of its source file, so that edits invalidate the cache.
     """
     spellings = _spelled_out(names)
     return {
@@ -93,7 +93,7 @@ def detector_versions(names: Iterable[str]) -> dict[str, str]:
 
 
 def _spelled_out(names: Iterable[str]) -> list[str]:
-    """Return the names with groups replaced by theirs; one that is in a group and named besides counts once."""
+    """Return the names with groups expanded; a name that is also in a group occurs once."""
     names = list(names)
     spelled = [member for name in names for member in GROUPS.get(name, (name,))]
     return list(dict.fromkeys(spelled)) if GROUPS.keys() & names else spelled

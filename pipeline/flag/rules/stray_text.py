@@ -1,14 +1,14 @@
-"""Rules about text and numbers that were damaged, or do not belong to the problem.
+"""Rules about damaged text and numbers, and about text that does not belong to the problem.
 
 Some prompts and their findings:
 
-    "It鈥檚 5 km to the caf茅."                       mojibake: UTF-8 read as GBK; what `clean` can undo, it undoes
-    "Der Zug f\ufffdhrt um 8 Uhr."                     mojibake: characters are lost for good
+    "It鈥檚 5 km to the caf茅."                       mojibake: UTF-8 read as GBK, beyond what `clean` can undo
+    "Der Zug f\ufffdhrt um 8 Uhr."                     mojibake: a character is lost
     "Tom has thrity-two marbles and buys f1ve more."           garbled_number
     "New problem: Let me know if you need a hint. A boy has 120 dollars ..."             generator_talk
     "How many are left? How many are left? How many are left?"                           repeated_text
     "Translate this text into emojis. Find the smallest n such that ..."                 foreign_instruction
-    "Simplify and write the result as a fraction: ..."                                   nothing
+    "Simplify and write the result as a fraction: ..."                                   no finding
 
 `generator_talk`, `foreign_instruction` and `garbled_number` read English only.
 """
@@ -33,67 +33,69 @@ from truegold.pipeline.text.prose import (
 from truegold.verifiers.extract.listed_options import find_options
 
 MAX_CHARS = 10_000
-"""The part of a text that is read."""
+"""The number of characters of a text that are read."""
 
 # garbled_number
 _NUMBER_WORDS = frozenset(PATTERNS["number_words"])
 MIN_WORD = 5
-"""Shorter number words are one letter away from too many other words."""
+"""The least length of a number word whose slips of one letter are found; shorter ones resemble too many words."""
 _LONG_NUMBER_WORDS = tuple(sorted(word for word in _NUMBER_WORDS if len(word) >= MIN_WORD))
 _REAL_WORDS = frozenset(PATTERNS["near_number_words"])
-"""Words that are one letter away from a number word, and real."""
+"""Real words that are one letter away from a number word."""
 _SHORT_WORD = re.compile(r"\b[a-z]{3,11}\b")
 _TOW = re.compile(r"\btow\s+(?!trucks|boats|ropes|bars)[a-z]+s\b")
 """Matches `tow` for `two` before a plural. The verb `to tow` rarely has a plural object without an article."""
 _MIXED = re.compile(r"\b(?=[a-z0-9]*\d)(?=[a-z0-9]*[a-z])[a-z0-9]{3,11}\b", re.IGNORECASE)
 """Letters and digits in one word: "f1ve"."""
 _DIGIT_LETTERS = [str.maketrans("013457", letters) for letters in ("oieast", "oleast")]
-"""The letters that digits stand for; 1 is an i or an l."""
+"""Two tables from digits to the letters that they resemble: 1 is read as i or as l."""
 _DIGITS_WITH_LETTERS = re.compile(
     r"(?<![\w.\\$])(?!1[4-8]O\b|1(?:2[3-9]|3[0-5])I\b)"
     r"(?:\d+[OI](?=\s+[a-z]+s\b)|(?<=[-+*/=←] )\d+O(?!\()|\d+[OIl]\d+|[OIl]\d+|\d+[SB]\d+)(?:\.\d+)?(?![\w'-])"
 )
-"""Letters among digits, or after them where things are counted or added: "1O0", "l2", "2S4", "1O pens". They belong to
-isotopes such as 18O and 131I, to litres ("2l") and to multiples of an identity ("3I")."""
+"""Numbers with a letter instead of a digit: "1O0", "l2", "2S4", "1O pens". At the end, a letter counts only before
+things or in a sum. Isotopes such as 18O and 131I, litres ("2l") and multiples of an identity ("3I") are excluded."""
 _CHEMISTRY = re.compile(r"->|→|\b(?:molecul|atom|isotope|oxid|reaction|ions?\b|mol(?:es?)?\b)", re.IGNORECASE)
 
 # garbled_word
 _GARBLED_WORD = re.compile(r"(?<![\w\\$.@/#&{<-])[a-z]{2,}[#$^~]+[a-z]{2,}(?![\w@.(}>=])")
-"""A mark within a word: "wr#itten", "numb$er"."""
+"""A word with a sign inside: "wr#itten", "numb$er"."""
 _CODE_LIKE = re.compile(r"\[asy\]|```|https?:|\bdef\b|[{;]\s*\n")
 
 # generator_talk
 MAX_TALK_CHARS = 20_000
-"""The part of a prompt that is searched for what does not belong there."""
+"""The number of characters of a prompt that are searched for foreign text."""
 _TALK = re.compile(rf"\b{any_of('generator_talk')}", re.IGNORECASE)
 
 # repeated_text
 _DRAWINGS = re.compile(r"\[asy\].*?\[/asy\]|\\begin\{([a-z]+\*?)\}.*?\\end\{\1\}", re.DOTALL)
 _LOOP = re.compile(r"(\S.{0,40}?)\1{15,}", re.DOTALL)
-"""A text of up to 41 characters, sixteen times in a row."""
+"""A text of up to 41 characters that occurs at least sixteen times in a row."""
 _REPEATS_WORDS = re.compile(r"[^\W\d_]|\d\W|\W\d")
-"""A loop of digits alone is a periodic decimal, one of underscores a blank to fill."""
+"""A loop with words. A loop of digits alone is a periodic decimal, and one of underscores a blank to fill."""
 MAX_LOOP_CHARS = 4_000
-"""The part of a prompt that is searched for loops: the search looks at every character forty times."""
+"""The number of characters of a prompt that are searched for loops, which takes forty steps for each character."""
 _MIN_REPEATS = 3
-"""One sentence counts as repeated text from this many times on; two sentences do when each comes twice."""
+"""The least number of occurrences of a single repeated sentence. Two sentences suffice that both occur twice."""
 _MIN_SENTENCE_CHARS = 25
-"""Shorter sentences may well come again."""
+"""The least length of a repeated sentence; short ones may recur."""
 MIN_PAIR_CHARS = 40
-"""Two sentences that each come twice are longer than the steps of a procedure."""
+"""The least length of two sentences that both occur twice; shorter ones may be steps of a procedure."""
 
 # foreign_instruction
 _ORDER = re.compile(rf"(?:please\s+)?{any_of('foreign_orders')}\b", re.IGNORECASE)
+"""An instruction that no problem has: "Translate ..."."""
 _ANY_ORDER = re.compile(rf"(?:please\s+|\w+ly\s+)?(?:{any_of('foreign_orders')}|divide|reverse|speak)\b", re.IGNORECASE)
+"""An instruction that only occurs with a thing of `_FOREIGN_THING`, as in "divide the audio"."""
 _FOREIGN_THING = re.compile(rf"\b{any_of('foreign_things')}\b", re.IGNORECASE)
-"""Things that no problem is about: an order that names one may have a number, "into a 16-bit audio waveform"."""
+"""Things outside of problems, such as an audio waveform. An instruction about one may contain a number."""
 _CONTENT = re.compile(r"[a-z]{4,}")
 _COMMON = frozenset("this that these those into then your every each from with their them have what when".split())
 
 
 @detector("mojibake", version="3")
 def mojibake(row: Row) -> list[Finding]:
-    """Prompt or gold was decoded with a wrong character set, in a way that cannot be undone safely."""
+    """Find a prompt or gold that was decoded with a wrong character set, and cannot be repaired safely."""
     for column, text in (("prompt", row["prompt"]), ("gold", row["gold"] or "")):
         if (sign := misread_as(text[:MAX_CHARS])) is not None:
             return [Finding("mojibake", evidence={"column": column, "sign": sign[0], "text": ending(sign[1])})]
@@ -101,7 +103,7 @@ def mojibake(row: Row) -> list[Finding]:
 
 
 def _short_slips() -> dict[str, str]:
-    """Return the misspellings of short number words: two letters swapped, a letter doubled, a letter of three lost."""
+    """Return the misspellings of short number words: two letters swapped, one doubled, or one of five left out."""
     slips: dict[str, str] = {}
     for word in sorted(_NUMBER_WORDS):
         for index in range(len(word)):
@@ -120,12 +122,12 @@ def _short_slips() -> dict[str, str]:
 
 
 _SHORT_SLIPS = _short_slips()
-"""Maps a misspelling of a short number word to the word: `tow` is missing because it is a word itself (`_TOW`)."""
+"""Maps misspellings to short number words. `tow` is missing, since it is a word itself (`_TOW`)."""
 
 
 @detector("garbled_number", version="4", languages=("en",))
 def garbled_number(row: Row) -> list[Finding]:
-    """A number in the prompt is misspelt, or has letters among its digits."""
+    """Find a misspelt number word, or a number with letters among its digits."""
     prose = without_formulas(row["prompt"][:MAX_CHARS])
     if row["domain"] != "math":
         return []
@@ -139,7 +141,7 @@ def garbled_number(row: Row) -> list[Finding]:
 
 
 def _with_letters(prose: str, prompt: str) -> Iterator[str]:
-    """Yield number words with digits in them, and numbers with letters that are not symbols of the prompt."""
+    """Yield number words that contain digits, and numbers that contain letters other than the prompt's symbols."""
     for match in _MIXED.finditer(prose):
         if any(match[0].lower().translate(letters) in _NUMBER_WORDS for letters in _DIGIT_LETTERS):
             yield match[0]
@@ -150,7 +152,7 @@ def _with_letters(prose: str, prompt: str) -> Iterator[str]:
 
 @lru_cache(maxsize=20_000)
 def _misspelt(word: str) -> str | None:
-    """Return the number word that is one slip away: a letter more, less or other, or two neighbours swapped."""
+    """Return the number word that differs by one slip: a letter added, left out or replaced, or two swapped."""
     if word in _NUMBER_WORDS or word in _REAL_WORDS or word.rstrip("s") in _NUMBER_WORDS:
         return None
     if word in _SHORT_SLIPS or len(word) < MIN_WORD:
@@ -169,7 +171,7 @@ def _is_one_slip(word: str, meant: str) -> bool:
 
 @detector("garbled_word", version="1")
 def garbled_word(row: Row) -> list[Finding]:
-    """A mark that belongs to no formula stands within a word."""
+    """Find a sign inside a word and outside of formulas."""
     prompt = row["prompt"][:MAX_CHARS]
     if row["domain"] != "math" or _CODE_LIKE.search(prompt):
         return []
@@ -180,14 +182,14 @@ def garbled_word(row: Row) -> list[Finding]:
 
 @detector("generator_talk", version="1")
 def generator_talk(row: Row) -> list[Finding]:
-    """The prompt still has words of the model that wrote or rewrote the problem, from before or after it."""
+    """Find words of the model that wrote or rewrote the problem: "Let me know if you need a hint."."""
     match = _TALK.search(row["prompt"][:MAX_TALK_CHARS])
     return [] if match is None else [Finding("generator_talk", evidence={"says": match[0]})]
 
 
 @detector("repeated_text", version="3")
 def repeated_text(row: Row) -> list[Finding]:
-    """The text got into a loop, or has the same sentences again; options may differ in a few words."""
+    """Find a loop or repeated sentences. The options of a choice question are skipped, since they may be alike."""
     text = _DRAWINGS.sub(" ", row["prompt"][:MAX_TALK_CHARS])
     loop = next((match for match in _LOOP.finditer(text[:MAX_LOOP_CHARS]) if _REPEATS_WORDS.search(match[1])), None)
     if loop is not None:
@@ -207,7 +209,7 @@ def repeated_text(row: Row) -> list[Finding]:
 
 @detector("foreign_instruction", version="2")
 def foreign_instruction(row: Row) -> list[Finding]:
-    """The text opens with an instruction of another kind, and the rest takes no notice of it."""
+    """Find an instruction at the start of the text that is of another kind and unrelated to the rest."""
     if row["domain"] != "math":
         return []
     parts = sentences(without_formulas(row["prompt"][:MAX_TALK_CHARS]))

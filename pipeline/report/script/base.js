@@ -1,10 +1,10 @@
-// What all parts of the page share. Texts of the data are only ever written to text nodes and attributes: nothing here
-// reads markup, and the content security policy lets no other script run.
+// Functions that all parts of the page use. They write texts of the data only to text nodes and attributes, never as
+// markup, and the content security policy allows no other script to run.
 "use strict";
 
 const truegold = { settings: JSON.parse(document.getElementById("settings").textContent) };
 
-/** Make an element. Attributes whose names begin with "on" are listeners; null, undefined and false are left out. */
+/** Create an element. Attributes named "on…" become event listeners; null, undefined and false are left out. */
 truegold.element = function (tag, attributes, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes ?? {})) {
@@ -16,7 +16,7 @@ truegold.element = function (tag, attributes, ...children) {
   return node;
 };
 
-/** Read a value that Python has packed: JSON, deflated, in base64. */
+/** Read a value that Python has packed: JSON, compressed with deflate, in base64. */
 truegold.unpack = async function (packed) {
   let bytes;
   if (Uint8Array.fromBase64) {
@@ -32,32 +32,32 @@ truegold.unpack = async function (packed) {
 
 truegold.percent = (share, digits = 0) => (share === null || share === undefined ? "–" : `${(100 * share).toFixed(digits)} %`);
 truegold.words = (code) => (code ?? "").replaceAll("_", " ");
-/** What a reason means, with an example, as the documentation has it. */
+/** The meaning of a reason, with an example and a remedy, from the documentation. */
 truegold.explain = function (reason) {
   const { means, example, remedy } = truegold.settings.reasons[reason] ?? {};
   return [means, example && `Such as: ${example}`, remedy].filter(Boolean).map((text) => text.replace(/\.$/, "")).join(". ");
 };
 
-/** An example of a reason, or what it means where there is none. */
+/** An example of a reason, or its meaning if it has no example. */
 truegold.exampleOf = function (reason) {
   const { means, example } = truegold.settings.reasons[reason] ?? {};
   return example ? `Such as: ${example}` : (means ?? "");
 };
 
-/** A reason in words, which tells what it means where the pointer rests on it. */
+/** A reason in words, with its meaning as a tooltip. */
 truegold.reasonTag = (reason, attributes) =>
   truegold.element("span", { title: truegold.explain(reason) || null, ...attributes }, truegold.words(reason));
 
 truegold.count = (value) => value.toLocaleString("en-US");
 
-/** Where a text that the page cuts stands whole. */
+/** A line that names the file with the whole text, for a text that the page shortens. */
 truegold.whereWhole = function (chars, file, column, id) {
   const { run_dir: run } = truegold.settings;
   const named = id ? ` of the row ${id}` : "";
-  return truegold.element("p", { class: "verdict", role: "status" }, `All ${truegold.count(chars)} characters stand in ${run}/${file}, column ${column}${named}.`);
+  return truegold.element("p", { class: "verdict", role: "status" }, `All ${truegold.count(chars)} characters are in ${run}/${file}, column ${column}${named}.`);
 };
 
-/** The button behind a cut text: `show` draws it whole, where there is a server; else it says where the text stands. */
+/** The button after a shortened text. With a server, `show` draws the whole text; without, a line names its file. */
 truegold.wholeButton = function (chars, file, column, id, show) {
   if (!chars) return null;
   const button = truegold.element("button", { type: "button", class: "whole" }, `Show all ${truegold.count(chars)} characters`);

@@ -1,13 +1,15 @@
-// One decision about all rows that the filters show: the dialog says how many there are before anything is decided.
+// Makes one decision about all rows that the filters show. The dialog first says how many rows there are.
 (function bulk() {
   const { element, count } = truegold;
   const dialog = element("dialog", { id: "bulk", "aria-labelledby": "bulk-title" });
   const DONE = { fix: "fixed", drop: "dropped", keep: "kept" };
 
-  /** The rows that are shown and open, one of each content. */
+  /** The shown rows without a decision, one per id. Rows dropped before review only if no others are shown. */
   function openRows() {
     const rows = new Map();
-    for (const row of truegold.active ?? []) if (truegold.isReviewable(row) && !row.decision && !rows.has(row.id)) rows.set(row.id, row);
+    const shown = truegold.active ?? [];
+    const isMeant = shown.some(truegold.isReviewable) ? truegold.isReviewable : truegold.isDecidable;
+    for (const row of shown) if (isMeant(row) && !row.decision && !rows.has(row.id)) rows.set(row.id, row);
     return [...rows.values()];
   }
 
@@ -21,7 +23,7 @@
     return counts.filter(([number]) => number).map(([number, done]) => `${count(number)} ${done}`).join(", ");
   }
 
-  /** Decide, one row after the other, and leave a line that says how far it is. */
+  /** Store the decisions one after another, and show how many are done. */
   async function decideAll(pairs, note) {
     const said = element("p", { role: "status" });
     dialog.replaceChildren(said);
@@ -40,8 +42,8 @@
     const same = (kind) => choice(`${kind} ${count(rows.length)}`, rows.map((row) => [row, { decision: kind.toLowerCase() }]));
     dialog.replaceChildren(
       title,
-      element("p", {}, `Of those shown (${shown}); what is decided already stays. Undo takes all of it back at once.`),
-      element("div", { class: "keys" }, choice(`Accept what is suggested: ${tally(suggested) || "nothing"}`, suggested), same("Keep"), same("Drop"), same("Unsure"), close),
+      element("p", {}, `Of the rows shown (${shown}); earlier decisions are kept. Undo takes back all the new ones at once.`),
+      element("div", { class: "keys" }, choice(`Accept the suggestions: ${tally(suggested) || "nothing"}`, suggested), same("Keep"), same("Drop"), same("Unsure"), close),
     );
     dialog.showModal();
     close.focus();

@@ -1,16 +1,16 @@
 // The card of one row: prompt, gold, competing answers with votes, how the verifier read both sides, samples,
-// neighbours with differences marked, flags, and what was done to it.
+// neighbours with differences marked, flags, and the changes that stages made.
 (function cards() {
   const { element, words, percent, count } = truegold;
   const card = document.getElementById("card");
 
-  // In a longer text, which stands here whole when it was asked for, maths is left as it is written.
+  // In texts longer than this, such as those that "Show all" loads, formulas stay as source.
   const MAX_DRAWN_CHARS = 20_000;
   const drawIn = (node, text) => (String(text).length > MAX_DRAWN_CHARS ? node : truegold.drawMaths(node));
   const codeBlock = (text) => element("pre", { class: "row-text code", dir: "ltr" }, text);
   const FENCE = /^```[^\n]*\n([\s\S]*?)^```[^\S\n]*$/gm;
 
-  /** A text of a row: programs between fences stand as programs. */
+  /** A text of a row, with fenced programs in code blocks. */
   function textBlock(text) {
     const parts = String(text).split(FENCE);
     if (parts.length === 1) return drawIn(element("div", { class: "row-text", dir: "auto" }, text), text);
@@ -18,12 +18,12 @@
   }
 
   const shortText = (text) => drawIn(element("bdi", { class: "short" }, text), text);
-  /** A gold, which may be a formula as a whole where maths is judged. */
+  /** A gold; for a math verifier the whole gold may be one formula. */
   const goldText = (row, text) => truegold.drawMaths(element("bdi", { class: "short" }, text), row.verifier.startsWith("math"));
   const none = () => element("span", { class: "none" }, "none");
   const part = (title, ...children) => element("section", { class: "part" }, element("h2", {}, title), ...children);
 
-  /** Draw the card with its whole texts. */
+  /** Draw the card with whole texts instead of shortened ones. */
   async function showWhole(row) {
     const texts = await truegold.store.whole(row);
     if (truegold.chosen?.position === row.position) drawBody({ ...row, ...texts }, { ...truegold.detail, cut: null, ...texts.detail });
@@ -76,7 +76,7 @@
     const gold = row.gold === null ? none() : goldText(row, row.gold);
     const lines = [element("div", {}, element("span", { class: "label" }, "gold"), gold, wholeOf(row, detail, "gold"))];
     if (row.suggestion) {
-      lines.push(element("div", {}, element("span", { class: "label" }, "the samples rather say"), goldText(row, row.suggestion), wholeOf(row, detail, "suggestion")));
+      lines.push(element("div", {}, element("span", { class: "label" }, "most samples say"), goldText(row, row.suggestion), wholeOf(row, detail, "suggestion")));
     }
     if (row.n) {
       const after = row.after === null || row.after === undefined ? "" : `, ${percent(row.after)} after training`;
@@ -87,9 +87,9 @@
     return element("div", { class: "answers" }, lines);
   }
 
-  const KINDS = { label: "gives the gold", alternative: "another answer", unjudged: "could not be judged", cut_short: "a part of gold: cut short?", others: "further answers" };
+  const KINDS = { label: "gives the gold", alternative: "another answer", unjudged: "could not be judged", cut_short: "part of the gold: cut short?", others: "further answers" };
 
-  /** What a row is judged by beside its gold: the tests of a program, or the settings of its verifier. */
+  /** What else judges a row, apart from its gold: a program's tests, or the verifier's settings. */
   function judging(row, detail) {
     const { tests } = detail;
     if (!tests) return detail.settings ? part("How it is judged", facts(detail.settings)) : null;
@@ -129,7 +129,7 @@
   function evidence(detail) {
     if (!detail.weighed) return null;
     return part(
-      "What speaks for and against it",
+      "Evidence for and against the problem",
       element("p", {}, "log odds of an ill-posed problem: ", element("span", { class: "number" }, detail.weighed)),
       facts(detail.told) ? element("details", {}, element("summary", {}, "The evidence"), facts(detail.told)) : null,
     );
@@ -182,11 +182,11 @@
         element("p", { class: "verdict" }, verdict.filter(Boolean).join(", "), sample.answer === null ? null : [", answered ", shortText(sample.answer)]),
       );
     });
-    const shown = drawn.length < row.n ? `${drawn.length} of ${count(row.n)} samples, of different answers first` : `${drawn.length} samples`;
+    const shown = drawn.length < row.n ? `${drawn.length} of ${count(row.n)} samples, chosen to show different answers` : `${drawn.length} samples`;
     return element("details", { class: "part", open: true }, element("summary", {}, element("h2", {}, shown)), drawn);
   }
 
-  /** Show a neighbour and leave filters and queue as they are. */
+  /** Show a neighbour; filters and queue stay the same. */
   function openBeside(event, other) {
     event.preventDefault();
     truegold.choose(other);
@@ -237,7 +237,7 @@
     if (!detail.ledger) return null;
     const code = detail.tests ? " code" : "";
     return part(
-      "What was done to it",
+      "Changes by the stages",
       element(
         "ol",
         { class: "ledger" },
@@ -272,7 +272,7 @@
     card.scrollTop = 0;
   };
 
-  /** Draw a row as it stands in the page, or with its whole texts. */
+  /** Draw a row, with the page's texts or with whole ones. */
   function drawBody(row, detail) {
     truegold.detail = detail;
     const body = element(

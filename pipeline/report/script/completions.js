@@ -1,5 +1,5 @@
-// Completions of the training by step: a slider over the steps, a problem's attempts with verdict and advantage, and
-// those of another step of the same problem beside them, with differences marked.
+// Completions of the training by step: a slider chooses the step. The attempts at a problem have their verdict and
+// advantage, and those of another step can be shown next to them, with differences marked.
 (function completions() {
   const { element, words } = truegold;
   const holder = document.getElementById("completions");
@@ -66,7 +66,7 @@
     const id = problemOf(chosen.step, chosen.problem).id;
     const steps = places.get(id).filter((step) => step !== chosen.step);
     const options = steps.map((step) => element("option", { value: step }, `step ${data.steps[step].step}`));
-    others.replaceChildren(element("option", { value: "" }, steps.length ? "nothing" : "nothing (it comes in no other step shown)"), ...options);
+    others.replaceChildren(element("option", { value: "" }, steps.length ? "nothing" : "nothing (no other step shown has this problem)"), ...options);
     if (!steps.includes(chosen.other)) chosen.other = null;
     others.value = chosen.other === null ? "" : String(chosen.other);
   }

@@ -1,4 +1,4 @@
-// The rows of the run. The table's columns are unpacked when the page opens; the details of a row when it is looked at.
+// The rows of the run. The table's columns are unpacked when the page opens; the details of a row when it is shown.
 (function data() {
   const CODED = ["source", "split", "domain", "verifier", "outcome", "stage", "reason", "tier", "fault_by"];
   const LISTED = ["flags", "verdicts"];
@@ -8,7 +8,7 @@
     samples: "by the answers of the samples",
     model: "by the asked model",
     rules: "by rules on its text",
-    doubts: "by what its samples say of it",
+    doubts: "by what its samples say about it",
     wording: "by its wording",
   };
 
@@ -53,7 +53,7 @@
     return (await blocks.get(number))[row.position % truegold.index.block_rows];
   };
 
-  /** The decision that a row's flags suggest: another gold, or cases to add to its tests; else to drop it where one holds it back; else to keep it. */
+  /** The decision that a row's flags suggest: fix the gold or add test cases; else drop a held row; else keep it. */
   truegold.suggested = function (row, detail) {
     const flags = detail.flags ?? [];
     if (!truegold.isReviewable(row) || !(flags.length || row.suggestion)) return null;
@@ -67,6 +67,12 @@
     return { decision: "keep" };
   };
 
-  /** Whether a person may decide about a row: a rejected record, and one that left before the last rules, may not be. */
-  truegold.isReviewable = (row) => Boolean(row.id) && (row.seen === undefined || row.seen !== null);
+  /** Whether a row can be decided about. A rejected record has no id; `seen` is null if a copy is decided instead. */
+  truegold.isDecidable = (row) => Boolean(row.id) && (row.seen === undefined || row.seen !== null);
+
+  /** Whether a stage before review dropped the row. It is not in the queue; keep or fix brings it back. */
+  truegold.isDropped = (row) => row.outcome === "dropped" && truegold.index.dropping_stages.includes(row.stage);
+
+  /** Whether the row waits for review or passed it. */
+  truegold.isReviewable = (row) => truegold.isDecidable(row) && !truegold.isDropped(row);
 })();

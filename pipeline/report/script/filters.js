@@ -1,8 +1,8 @@
-// What the table of rows shows: the choices above it, the search, and the queue of a review. All of it stands in the
-// address, so that a link opens the same rows.
+// The filters and the search above the table of rows. Their values are part of the page's address, so that a link opens
+// the same rows.
 (function filters() {
   const form = document.getElementById("filters");
-  /** Choices by a row's value: the name in the address, its label, and the values of a row. */
+  /** Filters by a value of the row: name in the address, label, and the function that returns a row's values. */
   const CHOICES = [
     ["outcome", "Outcome", (row) => [row.outcome]],
     ["stage", "Stage", (row) => [row.stage]],
@@ -80,7 +80,7 @@
     return choice === "decided" ? Boolean(row.decision) : row.decision === choice;
   }
 
-  /** Whether the search is the name of one row: where it came from, its id, or the id that its source gave it. */
+  /** Whether the search text names one row: by its file and line, its id, or the id from its source. */
   let named = { q: "", isName: false };
   const isNamed = (row, q) => row.place === q || row.id === q || row.name === q;
   function isName(q) {
@@ -88,7 +88,7 @@
     return named.isName;
   }
 
-  /** Mark what the search has found in the texts below a node, formulas left out. */
+  /** Mark the search text wherever it occurs below a node, except in formulas. */
   truegold.markHits = function (node) {
     if (!state.q.trim()) return node;
     const hit = new RegExp(`(${state.q.trim().replace(/[.*+?^${}()|[\]\\]/g, "\\$&")})`, "iu");
@@ -101,7 +101,7 @@
     return node;
   };
 
-  /** The text of a row in which the search looks. */
+  /** The text of a row that is searched, in lower case. */
   function searchText(row) {
     searchTexts ??= new Array(truegold.rows.length);
     searchTexts[row.position] ??= [row.prompt, row.gold, row.suggestion, row.id, row.place, row.name, row.reason, ...row.flags]
@@ -121,7 +121,7 @@
     return !q || searchText(row).includes(q.toLowerCase());
   };
 
-  /** Say which choices are made, in words. */
+  /** Describe the active filters in words. */
   truegold.describeFilters = () =>
     Object.entries(state)
       .filter(([name, value]) => value && name !== "group")
@@ -156,7 +156,7 @@
     form.addEventListener("input", (event) => {
       state[event.target.name] = event.target.value;
       clearTimeout(waiting);
-      // A search waits until the typing pauses.
+      // Search only once the typing pauses.
       if (event.target.name === "q") waiting = setTimeout(truegold.applyFilters, 150);
       else truegold.applyFilters();
     });

@@ -1,7 +1,7 @@
-// Maths in texts of the data: what KaTeX makes of a formula is built by KaTeX, which is told to trust nothing.
+// Draws the formulas in texts of the data with KaTeX, whose `trust` is off: a formula can add no links or HTML.
 (function maths() {
   // A row may hold hostile TeX: macros that expand for ever, rules a mile wide, ten thousand formulas.
-  // What KaTeX cannot read is thrown, so that its source is shown; left to itself it would draw parts of it.
+  // On a formula that it cannot read, KaTeX throws, and the source is shown; otherwise it would draw parts of it.
   const LIMITS = { throwOnError: true, trust: false, maxExpand: 100, maxSize: 20, strict: "ignore", output: "html" };
   const MAX_FORMULAS = 100;
   const MAX_FORMULA_CHARS = 1000;
@@ -36,10 +36,10 @@
     return count ? parts : null;
   }
 
-  /** Whether a text that marks no maths is a formula as a whole, as golds are: 10\\frac{1}{12}, x^2. */
+  /** Whether a text without maths delimiters is one whole formula, as golds often are: 10\\frac{1}{12}, x^2. */
   const isFormula = (text) => text.length <= MAX_FORMULA_CHARS && /\\[a-zA-Z]+|\^|_\{/.test(text) && !/\$|\\[([]/.test(text);
 
-  /** Draw the maths in an element that holds one text, which may be one `formula`; a button shows the source. */
+  /** Draw the maths in an element with one text, and add a button that shows the source. */
   truegold.drawMaths = function (element, mayBeFormula = false) {
     if (typeof katex === "undefined" || element.dataset.drawn) return element;
     element.dataset.drawn = "yes";
@@ -58,7 +58,7 @@
     return element;
   };
 
-  // Texts that stand in the page from the start are drawn when they are seen.
+  // Texts that are in the page from the start are drawn once they scroll into view.
   const texts = document.querySelectorAll(".maths");
   const observer = new IntersectionObserver(
     (entries) => {

@@ -1,10 +1,10 @@
-// What decisions tell: how often flags were right, and how two reviewers agree. The server counts; without one the page
-// counts what was decided in it.
+// What the decisions show: how often flags were right, and how often two reviewers agree. The server counts both;
+// without a server, the page counts its own decisions and reports no agreement.
 (function measures() {
   const { element, words, percent } = truegold;
   const MOST = 12;
 
-  /** Wilson's 95 % interval. */
+  /** The 95 % Wilson interval of a share. */
   function interval(right, all) {
     const z = 1.96;
     const share = right / all;
@@ -13,7 +13,7 @@
     return [Math.max(0, middle - half), Math.min(1, middle + half)];
   }
 
-  /** Count for each flag how many of its rows were found to be bad: dropped, or their gold fixed. */
+  /** Count for each flag how many decided rows it has, and how many of them were bad: dropped, or their gold fixed. */
   function countHere() {
     const tally = new Map();
     for (const row of truegold.rows) {
@@ -35,19 +35,19 @@
     if (!agreement) return null;
     const names = (agreement.reviewers ?? []).join(" and ");
     const kappa = agreement.kappa === null ? "–" : agreement.kappa.toFixed(2);
-    return element("p", {}, `${names}: the same word on ${agreement.agreed} of ${agreement.pairs} rows, Cohen's κ ${kappa}`);
+    return element("p", {}, `${names}: the same decision on ${agreement.agreed} of ${agreement.pairs} rows, Cohen's κ ${kappa}`);
   }
 
   truegold.drawMeasures = function (answer) {
     const precision = (answer?.precision ?? countHere()).filter((entry) => entry.decided).sort((a, b) => b.decided - a.decided);
     const rows = precision.slice(0, MOST).map((entry) => {
-      const random = entry.random_decided ? ` (at random ${entry.random_right} of ${entry.random_decided})` : "";
+      const random = entry.random_decided ? ` (in random samples ${entry.random_right} of ${entry.random_decided})` : "";
       const tier = entry.suggested_tier ? `, should ${entry.suggested_tier === "blocks" ? "hold back" : "advise"}` : "";
       return element("tr", {}, element("td", {}, words(entry.reason)), element("td", {}, `${entry.right} of ${entry.decided}${random}`), element("td", {}, `${percent(entry.low)} to ${percent(entry.high)}${tier}`));
     });
     const table = rows.length
       ? element("table", {}, element("thead", {}, element("tr", {}, ["Flag", "Right", "95 % interval"].map((title) => element("th", { scope: "col" }, title)))), element("tbody", {}, rows))
-      : element("p", { class: "dim" }, "How often flags are right shows here once rows are decided; of a random sample it holds for all.");
+      : element("p", { class: "dim" }, "This table fills as rows are decided. Decisions about a random sample are an estimate for all rows.");
     document.getElementById("measures").replaceChildren(...[element("h3", {}, "By these decisions"), table, agreementLine(answer?.agreement)].filter(Boolean));
   };
 })();

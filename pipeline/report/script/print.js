@@ -1,4 +1,4 @@
-// The rows that are printed: what the filters show, as a plain table, since only what is seen of the other is drawn.
+// Prints the rows that the filters show, as a plain table: the table on screen draws only the rows in view.
 (function printing() {
   const MOST_ROWS = 1_000;
   const PROMPT_CHARS = 400;

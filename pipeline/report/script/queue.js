@@ -1,4 +1,5 @@
-// Which rows a review goes through: the most suspicious first, a random sample, or the rows that the server drew.
+// The rows of a review and their order: the most suspicious first, a random sample, rows similar to one, or the rows
+// that the server drew.
 (function queues() {
   const SIZES = [20, 50, 100, 200, 500];
   const review = truegold.settings.review;
@@ -6,7 +7,7 @@
   const SIMILAR = 100;
   let turns = null;
 
-  /** A number that depends on seed and id alone (FNV-1a), by which a sample is drawn. */
+  /** A hash (FNV-1a) of the seed and the row's id and place; a random sample takes the rows with the lowest. */
   function lot(seed, row) {
     let hash = 2166136261;
     for (const character of `${seed} ${row.id} ${row.place}`) {
@@ -16,7 +17,7 @@
     return Math.imul(hash, 2246822519) >>> 0;
   }
 
-  /** A seed is a whole number. */
+  /** Reduce a typed seed to its digits; "1" if it has none. */
   const digits = (text) => text.replace(/[^0-9]/g, "").slice(0, 9) || "1";
 
   function drawn() {
@@ -29,14 +30,14 @@
 
   const wordsOf = (row) => new Set(row.prompt.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []);
 
-  /** How much of two sets is shared: 1 where they are equal. */
+  /** The Jaccard similarity of two sets: 1 if they are equal. */
   function likeness(first, second) {
     let shared = 0;
     for (const value of first) if (second.has(value)) shared += 1;
     return shared / (first.size + second.size - shared || 1);
   }
 
-  /** The rows most like one, by their flags and the words of their prompts, itself first. */
+  /** The row that was chosen, and then the rows most similar to it by their flags and the words of their prompts. */
   function similar() {
     const like = truegold.rows[Number(state.to)];
     if (!like) return [];
@@ -45,7 +46,7 @@
     return [like, ...scored.sort((a, b) => b[0] - a[0]).slice(0, SIMILAR).filter(([score]) => score > 0.3).map(([, row]) => row)];
   }
 
-  /** Go through the rows most like the chosen one. */
+  /** Make a queue of the rows most similar to the chosen one. */
   truegold.findSimilar = function () {
     if (!truegold.chosen) return writeQueue();
     const like = truegold.chosen;
@@ -58,7 +59,7 @@
     return review.queue.map(([id, source, number]) => byKey.get(`${id} ${source}:${number}`)).filter(Boolean);
   }
 
-  /** Draw the queue anew, and give the rows their turns. A queue that is under way does not change with the filters. */
+  /** Draw the queue again, and number its rows. A drawn queue does not change with the filters. */
   truegold.drawQueue = function () {
     for (const row of truegold.rows) row.turn = row.position;
     turns = null;
@@ -67,7 +68,7 @@
       rows.forEach((row, turn) => (row.turn = turn));
       turns = new Set(rows);
     }
-    // How many and which draw are asked only where they matter.
+    // The fields for size and seed are shown only for the queues that use them.
     const form = document.getElementById("queue");
     form.elements.size.parentElement.hidden = !["suspicious", "random"].includes(state.queue);
     form.elements.seed.parentElement.hidden = state.queue !== "random";
@@ -77,7 +78,7 @@
   truegold.isInQueue = (row) => turns === null || turns.has(row);
   truegold.queued = () => (turns === null ? null : [...turns]);
 
-  /** How the queue was drawn, as decisions keep it. What other choices than a flag have narrowed is no random sample. */
+  /** How the queue was drawn, to be stored with decisions. A sample narrowed by any filter but a flag is not random. */
   truegold.drawnAs = function () {
     if (state.queue === "given") return review.drawn;
     const { group, flag, ...others } = truegold.filterState;
@@ -85,7 +86,7 @@
     return isRandom ? `random:${state.seed}` : "suspicious";
   };
 
-  /** What the address says of the queue. */
+  /** The queue's settings, for the address. */
   truegold.queueState = () => (state.queue ? { ...state } : {});
 
   function writeQueue() {

@@ -1,4 +1,4 @@
-// A person's word on a row: keep, drop, fix its gold, unsure; with a note, and undo.
+// A reviewer's decision about a row: keep, drop, fix its gold, or unsure; with a note, and undo.
 (function review() {
   const { element, settings, store, words, percent } = truegold;
   const bar = document.getElementById("review");
@@ -11,10 +11,10 @@
   const accept = element("button", { type: "button", class: "accept", hidden: true, onclick: () => truegold.acceptSuggestion() });
   const decided = new Map();
   let others = [];
-  // What undo takes back, one entry a decision or a decision about many: the rows of each.
+  // What undo can take back: one entry per decision, with the row or rows that it was about.
   let history = [];
   let notes = {};
-  const underWay = new Map(); // the notes that are being sent, by row
+  const underWay = new Map(); // the notes that are being sent, by the row's id
   let asked = 0;
 
   const say = (text, isError = false) => {
@@ -31,8 +31,8 @@
     }
   }
 
-  // A note stands in this browser from its first letter on. With a server it goes there when the field is left, and
-  // the browser forgets it once the server has it.
+  // A note is kept in this browser from its first letter. With a server, it is sent there when the field loses focus,
+  // and the browser's copy is deleted once the server has stored it.
   const DRAFTS = `truegold notes ${settings.run_key}`;
   let unkept = {};
 
@@ -58,7 +58,7 @@
 
   const noteOf = (id) => drafts()[id] ?? decided.get(id)?.note ?? notes[id] ?? "";
 
-  /** Put a note where decisions are, once; it stays in this browser where that fails. */
+  /** Store a note with the decisions, unless it is being sent already; if that fails, it stays in this browser. */
   async function sendNote(id, text) {
     if (underWay.get(id) === text) return;
     underWay.set(id, text);
@@ -72,7 +72,7 @@
   async function putNote(id, text) {
     const standing = decided.get(id);
     const [row] = truegold.rowsById.get(id) ?? [];
-    if (!row || !truegold.isReviewable(row)) return;
+    if (!row || !truegold.isDecidable(row)) return;
     if (standing && !standing.stale) {
       if ((standing.note ?? "") !== text) {
         mark(id, await store.decide({ id, decision: standing.decision, gold: standing.gold, note: text || undefined }, row));
@@ -106,7 +106,7 @@
     );
   };
 
-  /** Read all decisions again: another tab, or a file, may have more. */
+  /** Read all decisions again: another tab or reviewer may have added some. */
   truegold.readDecisions = async function () {
     try {
       const answer = await store.all();
@@ -124,19 +124,27 @@
     drawState();
   };
 
+  /** Return why a row cannot be decided about on this page. */
+  function whyClosed(row) {
+    if (!row.id) return "This record was rejected: correct it in the data, and curate again.";
+    const copy = truegold.rowsById.get(row.id).find(truegold.isDecidable);
+    return copy ? `A copy of this row is open for decisions: ${copy.place}.` : "Decide about it in a terminal: truegold decide " + row.id + " keep";
+  }
+
   function drawState() {
     const row = truegold.chosen;
     const standing = row ? decided.get(row.id) : null;
     for (const button of bar.querySelectorAll("button[data-decision]")) {
       const isChosen = standing?.decision === button.dataset.decision && !standing.stale;
       button.setAttribute("aria-pressed", String(isChosen));
-      button.disabled = !row || !truegold.isReviewable(row) || (button.dataset.decision === "fix" && Boolean(truegold.detail?.tests));
+      button.disabled = !row || !truegold.isDecidable(row) || (button.dataset.decision === "fix" && Boolean(truegold.detail?.tests));
     }
-    note.disabled = !row || !truegold.isReviewable(row);
+    note.disabled = !row || !truegold.isDecidable(row);
     if (document.activeElement !== note) note.value = row?.id ? noteOf(row.id) : "";
     if (!row) return;
     const lines = [];
-    if (!truegold.isReviewable(row)) lines.push(`This record left before a person is asked${row.id ? `. To bring it back: truegold decide ${row.id} keep` : ": mend it in the data, and curate again."}`);
+    if (truegold.isDropped(row) && truegold.isDecidable(row) && !standing) lines.push(`Dropped by ${words(row.stage)}, before review. Keep or fix brings it back.`);
+    if (!truegold.isDecidable(row)) lines.push(whyClosed(row));
     if (standing?.stale) lines.push("The row has changed since it was decided: decide again.");
     if (standing?.decision === "fix") lines.push(`${truegold.detail?.tests ? "Cases added" : "New gold"}: ${standing.gold}`);
     for (const other of others.filter((entry) => entry.id === row.id && !entry.stale)) {
@@ -145,7 +153,7 @@
     if (lines.length) say(lines.join(" · "));
   }
 
-  /** Draw how often flags were right, where that is open: the server reads all decisions for it. */
+  /** Draw again how often flags were right. The server reads all decisions for it, so only if that part is open. */
   function refreshMeasures() {
     if (!store.isServer) truegold.drawMeasures();
     else if (document.getElementById("guidelines").open) return truegold.readDecisions();
@@ -164,7 +172,7 @@
       drawState();
       const isKept = store.isServer || store.isKept();
       const gold = stored.gold ? ` to ${stored.gold}` : "";
-      say(`${words(stored.decision)}${gold}: ${row.place}${isKept ? "" : " (this browser keeps nothing: save the file before you leave)"}`);
+      say(`${words(stored.decision)}${gold}: ${row.place}${isKept ? "" : " (this browser stores nothing: save the file before you leave)"}`);
       return true;
     } catch (error) {
       say(error.message, true);
@@ -174,7 +182,7 @@
 
   truegold.decide = async function (kind) {
     const row = truegold.chosen;
-    if (!row || !truegold.isReviewable(row)) return;
+    if (!row || !truegold.isDecidable(row)) return;
     if (kind === "fix") {
       if (!truegold.detail?.tests) openFix(row);
       return;
@@ -183,7 +191,7 @@
     if (await save({ id: row.id, decision: kind }, row)) await goOn();
   };
 
-  /** Decide as the row's flags suggest. */
+  /** Make the decision that the row's flags suggest. */
   truegold.acceptSuggestion = async function () {
     const row = truegold.chosen;
     const suggestion = row && truegold.suggested(row, await truegold.detailOf(row));
@@ -202,14 +210,14 @@
     drawState();
   };
 
-  /** Decide about many rows, which undo takes back as one. `tell` hears how many are decided. */
+  /** Decide about many rows, as one entry for undo. `tell` is called with the number of rows decided so far. */
   truegold.decideTogether = async function (pairs, tell) {
     const done = [];
     let trouble = "";
     history.push(done);
     try {
       for (const [row, made] of pairs) {
-        // Not read one by one, they are no random sample.
+        // Nobody read these rows one by one, so they do not count as a random sample.
         mark(row.id, await store.decide({ id: row.id, drawn: "suspicious", ...made, note: noteOf(row.id) || made.note }, row));
         keepDraft(row.id, null);
         tell(done.push(row));
@@ -223,7 +231,7 @@
     say(`${truegold.count(done.length)} of ${truegold.count(pairs.length)} rows decided together. ${trouble}`, Boolean(trouble));
   };
 
-  /** Go to the next row; what was decided about the last one stays readable. */
+  /** Go to the next row, and keep the message about the last decision in view. */
   async function goOn() {
     const text = status.textContent;
     await truegold.step(1);
@@ -256,7 +264,7 @@
     truegold.drawProgress();
   };
 
-  /** What becomes of the answers under another gold, as far as texts alone tell. */
+  /** Say how many answers have the text of another gold. Without a server, the page has no verifier to ask. */
   function readOffline(gold) {
     const plain = (text) => text.trim().replace(/^\$|\$$/g, "").replace(/[\s,]/g, "").replace(/\.0*$/, "").toLowerCase();
     const classes = (truegold.detail?.answers ?? []).filter((answer) => answer.kind === "label" || answer.kind === "alternative");
@@ -265,7 +273,7 @@
     const before = classes.filter((answer) => answer.kind === "label").reduce((sum, answer) => sum + answer.votes, 0);
     const same = classes.filter((answer) => answer.texts.some((text) => plain(text) === plain(gold)));
     const after = same.reduce((sum, answer) => sum + answer.votes, 0);
-    return `${before} of ${total} answers give the gold as it is; ${after} are written like the new one. The verifier judges them in the next curation.`;
+    return `${before} of ${total} answers agree with the present gold; ${after} are written like the new one. The verifier judges them in the next curation.`;
   }
 
   async function readGold() {

@@ -1,11 +1,11 @@
-// Starts the page: rows, table, card, keys.
+// Starts the page, shows the chosen row, and handles the keys.
 (function start() {
   const rowsView = document.getElementById("rows");
   let isBuilt = null;
   let areKeysOn = true;
   let left = 0;
 
-  /** Show a row: its card, and its line in the table. */
+  /** Choose a row: show its card, and mark its line in the table. */
   truegold.choose = async function (row) {
     const earlier = truegold.chosen;
     left = Math.max(0, (truegold.active ?? []).indexOf(earlier));
@@ -19,7 +19,7 @@
     await truegold.drawCard(row);
   };
 
-  /** Choose no row: the filters show none. */
+  /** Choose no row, as when the filters show none. */
   truegold.chooseNone = function () {
     const earlier = truegold.chosen;
     truegold.chosen = null;
@@ -30,11 +30,11 @@
     truegold.drawDecision();
   };
 
-  /** Go to the row after or before the chosen one, where there is one. */
+  /** Go to the row after or before the chosen one, if there is one. */
   truegold.step = async function (by) {
     const rows = truegold.active ?? [];
     const index = rows.indexOf(truegold.chosen);
-    // From a neighbour that is not among the rows shown the way goes on where it was left.
+    // If the chosen row is a neighbour that the filters hide, go back to the row that was chosen before it.
     const next = rows[index < 0 ? left : index + by];
     if (next) await truegold.choose(next);
   };
@@ -64,8 +64,8 @@
     Escape: closeCard,
   };
 
-  // Keys act one after the other: a second K waits for the first row's decision, and is about the next row. What is
-  // typed behind N, F or / is meant for a field that is about to open.
+  // Keys act one after another: a second K waits for the decision about the first row, and then decides about the next
+  // one. Keys typed right after N, F or / are ignored until the field is open.
   const OPEN_FIELDS = ["n", "f", "/"];
   let turn = Promise.resolve();
   let isFieldAwaited = false;
@@ -133,7 +133,7 @@
     truegold.readFilters(query);
     truegold.readQueue(query);
     truegold.drawQueue();
-    // The address is read before filters and sorting write to it.
+    // Read the address before filters and sorting write to it.
     const item = rowNamed(query.get("item"));
     const sort = query.get("sort") ?? "";
     if (item) truegold.chosen = null;

@@ -1,12 +1,12 @@
-// Where a reviewer's decisions are kept: by the server of `truegold review`, or in this browser until they are saved as
-// a file. Both have the same functions, which return promises.
+// Stores a reviewer's decisions: on the server of `truegold review`, or in this browser until they are saved as a file.
+// Both stores have the same functions, which return promises.
 (function stores() {
   const { settings } = truegold;
 
-  /** The server appends each decision to the reviewer's file before it answers. */
+  /** Decisions on the server, which appends each one to the reviewer's file before it answers. */
   function serverStore(review) {
     async function call(path, body, keepalive = false) {
-      // A call with `keepalive` outlives a page that is closed.
+      // A call with `keepalive` is completed even if the page is closed.
       const options = { headers: { "X-Truegold-Token": review.token }, keepalive };
       if (body) {
         options.method = "POST";
@@ -30,13 +30,13 @@
         (await call("decisions", { drawn: truegold.drawnAs(), ...decision, source: row.source, source_row: row.row, seen: row.seen ?? undefined })).decision,
       note: (id, note) => call("decisions", { id, decision: "note", note }, true),
       undo: async (id) => (await call("undo", { id })).decision,
-      /** The texts of a row, none of them cut. */
+      /** The whole texts of a row. */
       whole: (row) => call(`rows/${encodeURIComponent(row.id)}?${new URLSearchParams({ source: row.source, source_row: row.row })}`),
       reading: (row, gold) => call("reading", { id: row.id, gold, source: row.source, source_row: row.row }),
     };
   }
 
-  /** Decisions in this browser: the earlier words on a row stay beneath the last one, for undo. */
+  /** Decisions in this browser: a row's list keeps the earlier ones for undo, and the last one counts. */
   function browserStore() {
     const key = `truegold decisions ${settings.run_key}`;
     let words = {};
@@ -51,7 +51,7 @@
     }
 
     function write(change) {
-      // Another tab may have written since: its words are read first.
+      // Another tab may have written since, so its decisions are read first.
       if (isKept) read();
       change();
       try {

@@ -1,4 +1,4 @@
-// The table of all rows, by Tabulator: only what is seen is drawn.
+// The table of all rows, by Tabulator, which draws only the rows in view.
 (function rowTable() {
   const holder = document.getElementById("table");
   let table = null;
@@ -11,7 +11,7 @@
     const value = cell.getValue();
     if (value === null || value === undefined) return document.createTextNode("");
     const text = String(value);
-    // What the search has found stands where it is seen.
+    // Start the text near the first hit of the search, so that the hit is in view.
     const found = text.toLowerCase().indexOf(truegold.filterState.q.trim().toLowerCase());
     const start = found > 40 ? found - 20 : 0;
     return truegold.markHits(truegold.element("bdi", { title: text }, `${start ? "… " : ""}${text.slice(start, start + 300)}`));
@@ -22,7 +22,7 @@
     if (value === null || value === undefined) return document.createTextNode("");
     const { fault_by } = cell.getData();
     const by = truegold.EVIDENCE[fault_by] ?? `by the rule ${truegold.words(fault_by)}`;
-    const bar = truegold.element("span", { class: "fault", title: `Something is wrong with the row with this probability, ${by}` });
+    const bar = truegold.element("span", { class: "fault", title: `The probability that something is wrong with the row, ${by}` });
     bar.append(truegold.percent(value));
     bar.style.setProperty("--share", value);
     return bar;
@@ -35,14 +35,14 @@
     return truegold.element("span", { title: `${passes} of ${judged} judged samples pass` }, share);
   }
 
-  /** How a row stands: what was decided of it, else where it ended and for what. */
+  /** The row's decision, or, without one, where the row ended and why. */
   function statusCell(cell) {
     const row = cell.getData();
     const shown = row.decision ? truegold.element("b", {}, row.decision) : [SHORT[row.outcome] ?? row.outcome, truegold.words(row.why) === row.outcome ? "" : row.why].filter(Boolean).map(truegold.words).join(": ");
     return truegold.element("bdi", { title: [`${row.outcome}${row.why ? `: ${truegold.words(row.why)}` : ""}`, truegold.explain(row.why)].filter(Boolean).join(". ") }, shown);
   }
 
-  // A row that is held back is held for its flags: what stands in the ledger is that it is held.
+  // For a row that is held for review, the reason is its first flag: the ledger says only that it is held.
   const why = (row) => (row.outcome === "held for review" && row.flags[0]) || row.reason || row.flags[0] || "";
 
   const byText = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
@@ -54,13 +54,13 @@
     const numbers = Math.max(40, 16 + 8 * String(truegold.rows.length).length);
     const last = { alignEmptyValues: "bottom" };
     const all = [
-      { title: "#", headerTooltip: "The row's turn in the review", field: "turn", width: numbers, hozAlign: "right", formatter: (cell) => document.createTextNode(cell.getValue() + 1), narrow: false },
-      { title: "Risk", headerTooltip: "How probable it is that something is wrong with the row: by its samples, by an asked model, or by how often its flag is right", field: "fault", width: 64, hozAlign: "right", formatter: faultCell, headerSortStartingDir: "desc", sorterParams: last, sorter: "number", narrow: true, needed: has("fault") },
+      { title: "#", headerTooltip: "The row's place in the order of the review", field: "turn", width: numbers, hozAlign: "right", formatter: (cell) => document.createTextNode(cell.getValue() + 1), narrow: false },
+      { title: "Risk", headerTooltip: "The probability that something is wrong with the row: by its samples, by an asked model, or by how often its flag is right", field: "fault", width: 64, hozAlign: "right", formatter: faultCell, headerSortStartingDir: "desc", sorterParams: last, sorter: "number", narrow: true, needed: has("fault") },
       { title: "Prompt", field: "prompt", minWidth: 150, widthGrow: 8, formatter: textCell, sorter: byText, narrow: true },
       { title: "Gold", headerTooltip: "The answer that the row says is right", field: "gold", minWidth: 56, widthGrow: 1, formatter: textCell, sorter: byText, narrow: false, needed: has("gold") },
-      { title: "Samples say", headerTooltip: "The answer other than gold that most samples give", field: "rival", minWidth: 84, widthGrow: 1, formatter: textCell, sorter: byText, narrow: false, needed: has("rival") && isVast },
-      { title: "Pass", headerTooltip: "The share of judged samples that pass, in per cent; after training behind the arrow", field: "rate", width: after ? 82 : 58, hozAlign: "right", formatter: rateCell, sorter: "number", sorterParams: last, narrow: false, needed: has("rate") },
-      { title: "Status", headerTooltip: "What was decided, else where the row ended and for what reason", field: "outcome", minWidth: 104, widthGrow: 1, formatter: statusCell, sorter: byText, narrow: true },
+      { title: "Samples say", headerTooltip: "The most frequent answer that differs from the gold", field: "rival", minWidth: 84, widthGrow: 1, formatter: textCell, sorter: byText, narrow: false, needed: has("rival") && isVast },
+      { title: "Pass", headerTooltip: "The share of judged samples that pass, in per cent; the arrow leads to the share after training", field: "rate", width: after ? 82 : 58, hozAlign: "right", formatter: rateCell, sorter: "number", sorterParams: last, narrow: false, needed: has("rate") },
+      { title: "Status", headerTooltip: "The decision, or, without one, where the row ended and why", field: "outcome", minWidth: 104, widthGrow: 1, formatter: statusCell, sorter: byText, narrow: true },
       { title: "Source", headerTooltip: "The file and the line", field: "place", minWidth: 90, widthGrow: 1, formatter: textCell, sorter: (a, b, first, second) => byText(first.getData().source, second.getData().source) || first.getData().row - second.getData().row, narrow: false, needed: isVast },
     ];
     const isNarrow = window.matchMedia("(max-width: 60rem)").matches;
@@ -78,7 +78,7 @@
     output.textContent = `${truegold.count(active.length)} of ${truegold.count(all)} records`;
   }
 
-  /** Leave a row that the filters hide, so that no key acts on it: for the first that they show. */
+  /** If the filters hide the chosen row, choose the first one that they show, so that no key acts on a hidden row. */
   function leaveHidden() {
     if (!truegold.chosen || active.includes(truegold.chosen)) return;
     const isWide = window.matchMedia("(min-width: 60rem)").matches;
@@ -115,7 +115,7 @@
     select.value = [...select.options].some((option) => option.value === name) ? name : "";
   }
 
-  /** The choice of an order, for those who have no pointer to click on a column's head with. */
+  /** Add a list of orders, for people who cannot click on a column's head. */
   function buildSort() {
     const names = { fault: "risk", rate: "pass rate", prompt: "prompt", gold: "gold", outcome: "status", place: "source" };
     const shown = table.getColumns().map((column) => column.getField());
@@ -182,7 +182,7 @@
         remember();
       });
       table.on("tableBuilt", () => {
-        // What scrolls takes the focus, and is the group of the rows for those who hear the page.
+        // The scrolling element takes the focus, and screen readers get it as the group of the rows.
         const scrolled = holder.querySelector(".tabulator-tableholder");
         scrolled.setAttribute("role", "rowgroup");
         scrolled.firstChild.setAttribute("role", "presentation");

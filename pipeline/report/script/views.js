@@ -1,4 +1,4 @@
-// The views of the page, and what the address says: "#overview", "#rows?outcome=dropped&sort=rate", "#pass-rates".
+// The views of the page, each with an address: "#overview", "#rows?outcome=dropped&sort=rate", "#pass-rates".
 (function views() {
   const names = Array.from(document.querySelectorAll(".view"), (view) => view.id);
   const listeners = [];
@@ -20,7 +20,7 @@
       else link.removeAttribute("aria-current");
     }
     document.body.dataset.view = view.id;
-    // A table that scrolls in itself, as on a phone, takes the focus, so that the keyboard can scroll it.
+    // A table with its own scroll bar, as on a phone, can take the focus, so that the keyboard can scroll it.
     for (const table of view.querySelectorAll("table")) {
       if (table.scrollWidth > table.clientWidth) table.tabIndex = 0;
     }
@@ -29,13 +29,13 @@
     for (const listener of listeners) listener(view.id, query);
   }
 
-  /** Write the state of a view into the address, without a new entry in the history. */
+  /** Write the state of a view into the address, without a new entry in the browser's history. */
   truegold.remember = function (view, query) {
     const text = query.toString();
     history.replaceState(null, "", `#${view}${text ? `?${text}` : ""}`);
   };
 
-  /** Call `listener(view, query)` whenever another view or state is shown. */
+  /** Call `listener(view, query)` each time that a view is shown. */
   truegold.onView = (listener) => listeners.push(listener);
   truegold.showView = show;
   window.addEventListener("hashchange", show);

@@ -1,4 +1,4 @@
-"""Stage `vet_tests`: are the tests of code problems fit to compute a reward with?"""
+"""Stage `vet_tests`: checks whether the tests of code problems can compute a reward."""
 
 from truegold.pipeline.verify.vet.stage import vet_tests
 

@@ -1,33 +1,31 @@
-"""Stage `vet_tests`: are the tests of code rows fit to compute a reward with?
+"""Stage `vet_tests`: checks whether the tests of code rows can compute a reward.
 
     the worked solution fails, because any of several answers is right   ->  drop needs_checker
-    3 of 20 inputs are cut off                                           ->  edit truncated_cases: 17 cases go on
-    of 30 planted faults the tests catch 12                              ->  flag low_kill_rate, the row stays
+    3 of 20 inputs are cut off                                           ->  edit truncated_cases: 17 cases remain
+    of 30 planted faults the tests catch 12                              ->  flag low_kill_rate, the row is kept
 
-Input: `rows`, and `flags`, those of `verify_gold`. Only rows of the verifier `code` are looked at; the others go on as
-they are. `truegold.verifiers.audit.suites` says what is looked for and what follows. A repaired row keeps its id. The
-ledger names the gravest of several reasons to drop a row, and the others in the evidence. Flags do not hold a row back,
-except `references_disagree`, and `paid_null` where cases are proposed, which a person may add in review; those of
-`verify_gold` on a row whose solution passes after the repair are taken back (`keep reference_passes`). With `mend` the
-proposed cases are added here (`edit cases_added`). A row that could not be vetted because the sandbox failed stays,
-flagged `not_vetted`.
-suites.parquet has one row for each suite, with everything that was measured; what repeats itself in a source's prompts
-is a fact of the stage (`SourceFindings`).
+Input: `rows`, and the `flags` of `verify_gold`. Only rows of the verifier `code` are vetted; all others pass unchanged.
+`truegold.verifiers.audit.suites` explains the checks and their consequences. A repaired row keeps its id. If several
+reasons drop a row, the ledger names the gravest, and the others in the evidence.
 
-Rows are vetted in threads, each program in a process of the sandbox; what is done stays done when the stage is killed.
+Flags do not hold a row back, with two exceptions: `references_disagree`, and `paid_null` if cases are proposed, which a
+reviewer may add. If the solution passes after a repair, the row's flags from `verify_gold` are removed
+(`keep reference_passes`). With `mend` the proposed cases are added here (`edit cases_added`). If the sandbox fails, the
+row is kept and flagged `not_vetted`. suites.parquet has one row for each suite with all measurements. Lines that are
+repeated in a source's prompts are facts of the stage (`SourceFindings`).
 
-A row brings programs along to vet its tests with: its solution, and those that its source put into `meta` (APPS, TACO,
-CodeContests). Everything else in there is left alone.
+Rows are vetted in threads, each program in a process of the sandbox. Finished rows are not vetted again after a kill.
+
+A row's tests are vetted with its own programs: its solution, and those that its source put into `meta` (APPS, TACO,
+CodeContests). The rest of `meta` is ignored.
 
     solution "print(1)", meta {"solutions": ["print(1)", "print(2 - 1)"]}     references: both
     meta {"solutions": {"language": [2, 3], "solution": ["int main ...", "print(1)"]}}   references: the one in Python 3
     meta {"incorrect_solutions": {...}}                                       wrong: those in Python 3
 
-The result of vetting one row is kept on disk as JSON while the stage runs, so that no row is vetted twice. A line that
-a kill cut short is left out when the file is read again:
+While the stage runs, the result of each row is kept on disk as a line of JSON. A line that a kill cut is ignored:
 
     {"key": ["9f0c...", "train.jsonl", 17], "outcome": "repair", "findings": [...], "repaired": "{...}", ...}
-
 """
 
 from __future__ import annotations
@@ -87,7 +85,7 @@ from truegold.verifiers.sandbox.execution import SandboxError
 from truegold.verifiers.strict_json import parse_structure
 
 NOT_VETTED = "not_vetted"
-"""The reason of a row's flag where the sandbox failed, so that nothing is known of the tests."""
+"""The reason of the flag on rows whose tests could not be vetted because the sandbox failed."""
 
 SUITES_SCHEMA = pa.schema(
     [
@@ -117,7 +115,7 @@ SUITES_SCHEMA = pa.schema(
     ]
 )
 _ID_NAMES = ("source_id", "task_id", "problem_id", "question_id", "id", "name")
-"""The names that sources have for the identifier of a problem, the likeliest first."""
+"""Column names of sources for a problem's identifier, the most likely first."""
 
 _NOT_IN_TABLE = ("key", "repaired")
 
@@ -128,19 +126,19 @@ SUITES_FILE = "suites.parquet"
 DETECTOR = "vet_tests"
 
 SHOWN_CHARS = 200
-"""The evidence of a heavy loss is cut here."""
+"""The number of characters shown of the evidence of a frequent drop."""
 LEDGER_CHARS = 20_000
-"""The ledger keeps this much of the tests before and after a repair."""
+"""The number of characters of the tests, before and after a repair, that the ledger keeps."""
 
 AHEAD = 4
-"""The rows that each thread may have waiting, which bounds memory."""
+"""The largest number of waiting rows per thread, which bounds memory."""
 
 Pending = tuple[Row, "Future[dict[str, Any]] | dict[str, Any] | None"]
-"""A row, and its record: to come, from an earlier run, or none if the row is not looked at."""
+"""A row with its record: a future, one from an earlier attempt, or None for a row that is not vetted."""
 
 
 def make_record(row: Row, vetting: Vetting) -> dict[str, Any]:
-    """Return the record of a row that was vetted."""
+    """Return the record of a vetted row."""
     low, high = vetting.kills.interval or (None, None)
     findings = [
         {
@@ -194,7 +192,7 @@ def suite_row(row: Row, record: Mapping[str, Any]) -> dict[str, Any]:
     kind = tests.get("type") if isinstance(tests, dict) else arguments.get("type")
     values = {name: value for name, value in record.items() if name not in _NOT_IN_TABLE}
     identity = {name: row[name] for name in ("id", "source", "source_row")}
-    # The source's own id is what a reader finds the problem by.
+    # Readers find the problem by the source's own id.
     meta = orjson.loads(row["meta"] or "{}")
     source_id = next((str(meta[name]) for name in _ID_NAMES if isinstance(meta.get(name), str | int)), None)
     named = {"source_id": source_id, "type": kind}
@@ -202,17 +200,17 @@ def suite_row(row: Row, record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Finished:
-    """The records of rows that are done, in a file that only grows; a context manager."""
+    """The records of finished rows, in an append-only file. A context manager."""
 
     def __init__(self, path: Path) -> None:
         path.touch()
         self._offsets = dict(_read_offsets(path))
         self._records = path.open("rb")
         self._file = path.open("ab")
-        self._file.write(b"\n")  # It ends a line that a kill cut short.
+        self._file.write(b"\n")  # End a line that a kill has cut.
 
     def get(self, row: Row) -> dict[str, Any] | None:
-        """Return the row's record where an earlier run left one, else None."""
+        """Return the row's record from an earlier attempt, or None."""
         if (offset := self._offsets.get(row_key(row))) is None:
             return None
         self._records.seek(offset)
@@ -233,26 +231,26 @@ class Finished:
 
 
 def _read_offsets(path: Path) -> Iterator[tuple[RowKey, int]]:
-    """Yield the row of each whole record, and the byte that the record begins at."""
+    """Yield the key of each complete record, and the offset of its first byte."""
     offset = 0
     with path.open("rb") as file:
         for line in file:
             if len(line) > 1 and line.endswith(b"\n"):
-                with suppress(orjson.JSONDecodeError):  # A kill has cut the line short.
+                with suppress(orjson.JSONDecodeError):  # A kill has cut the line.
                     yield tuple(orjson.loads(line)["key"]), offset
             offset += len(line)
 
 
 @stage_function(version=7, judges="rows", tunable=("workers",), aims=("workers",))
 def vet_tests(inputs: Mapping[str, Path], config: VetTestsConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Vet the tests of every code row: drop, repair or flag them. Done part by part, one after the other."""
+    """Vet the tests of every code row, and drop, repair or flag rows. Parts are processed one after the other."""
     parts = split_inputs(inputs, out_dir, "flags")
     reports = run_parts(PartWork(f"{__name__}:vet_part", config), parts, progress, "vetting tests", run_here)
     return sum_reports(reports, _gather_facts(inputs["rows"], out_dir))
 
 
 def vet_part(part: Part, config: VetTestsConfig, shared: None, progress: Progress) -> StageReport:
-    """Vet the tests of one part; what is done of it stays done when that is killed."""
+    """Vet the tests of one part; finished rows are not vetted again after a kill."""
     flags = read_table(part.inputs["flags"], FlagRecord) if "flags" in part.inputs else iter(())
     total = part.count_rows()
     if not _has_code(part.inputs["rows"]):
@@ -270,8 +268,8 @@ def vet_part(part: Part, config: VetTestsConfig, shared: None, progress: Progres
 
 
 def _gather_facts(rows: Path, out_dir: Path) -> dict[str, Any]:
-    """Return the number of suites, their outcomes, their mean kill rate, and what was found of sources and losses: what
-    the tables of all parts say. Nothing if no row has tests."""
+    """Return facts from the tables of all parts: the suites, their outcomes, their mean kill rate, findings about
+    sources, and frequent drops. Empty if no row has tests."""
     suites = read_table(out_dir / SUITES_FILE, dict, ["outcome", "kill_rate", "reasons"])
     vetted = (row for row in read_rows(rows, ["source", "prompt", "verifier"]) if row["verifier"] == VERIFIER)
     outcomes: Counter[str] = Counter()
@@ -314,7 +312,7 @@ def _has_code(path: Path) -> bool:
 def _vet_rows(
     rows: Iterator[Row], config: VetTestsConfig, finished: Finished
 ) -> Iterator[tuple[Row, dict[str, Any] | None]]:
-    """Yield each row, in order, with its record; None for rows that are not looked at."""
+    """Yield each row in order with its record, or with None if it is not vetted."""
     workers = config.workers or usable_cores()
     shared = config.model_dump(include={field.name for field in dataclasses.fields(VetOptions)} - {"python"})
     options = VetOptions(**shared, python=config.python or sys.executable)
@@ -363,8 +361,8 @@ def _vet_row(row: Row, programs: int, options: VetOptions) -> dict[str, Any]:
 
 
 def programs_of(row: Row, limit: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return up to `limit` worked solutions, the row's first, and up to `limit` wrong programs, all without
-    repetitions."""
+    """Return up to `limit` distinct worked solutions, the row's own first, and up to `limit` distinct wrong
+    programs."""
     meta = json.loads(row["meta"] or "{}")
     references = [row["solution"] or "", *_programs(meta.get("solutions"))]
     return _first_distinct(references, limit), _first_distinct(_programs(meta.get("incorrect_solutions")), limit)
@@ -383,8 +381,10 @@ def _first_distinct(solutions: list[str], limit: int) -> tuple[str, ...]:
 
 
 def _holds_back(finding: Mapping[str, Any]) -> bool:
-    """Return whether a flag holds its row back for review: a right program may earn nothing, or one that solves nothing
-    earns something until the proposed cases are added."""
+    """Return True if a flag holds its row back for review.
+
+    A right program may score 0, or a program that solves nothing scores more until the proposed cases are added.
+    """
     is_mendable = finding["reason"] == VetReason.PAID_NULL and PROPOSED in finding["evidence"]
     return is_mendable or finding["reason"] == VetReason.REFERENCES_DISAGREE
 
@@ -394,7 +394,7 @@ class _Output:
 
     def __init__(self, part: Part, flags_by_row: dict[RowKey, list[FlagRecord]], stack: ExitStack) -> None:
         self.kept = 0
-        """The rows that go on."""
+        """The number of rows that were not dropped."""
         self._earlier = flags_by_row
         self._ledger = stack.enter_context(Ledger(part.output, DETECTOR))
         self._rows = stack.enter_context(TableWriter(part.output(ROWS_FILE), ROW_SCHEMA))
@@ -403,11 +403,11 @@ class _Output:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Rows by outcome, and the reason: `drop:needs_checker`."""
+        """The numbers of rows by outcome and reason: `drop:needs_checker`."""
         return dict(self._ledger.counts)
 
     def write(self, row: Row, record: Mapping[str, Any] | None) -> None:
-        """Write a row and everything that follows from its record."""
+        """Write a row and the consequences of its record."""
         earlier = self._earlier.get(row_key(row), [])
         if record is not None:
             self._suites.write(suite_row(row, record))
@@ -441,7 +441,7 @@ class _Output:
         return {**row, "verifier_args": after}
 
     def _withdraw_stale_flags(self, row: Row, record: Mapping[str, Any], earlier: list[FlagRecord]) -> list[FlagRecord]:
-        """Return the earlier flags that still hold; those that do not are taken back in the ledger."""
+        """Return the earlier flags that are still valid; the ledger records those that are removed."""
         if not record.get("references") or record["repaired"] is None:
             return earlier
         stale = [flag for flag in earlier if flag["detector"] == "verify_gold"]

@@ -1,5 +1,4 @@
-"""Reports on vetted test suites: lines for the terminal, and a page in Markdown. Everything is read from
-`suites.parquet`.
+"""Reports on vetted test suites from `suites.parquet`: lines for the terminal, and a page in Markdown.
 
 164 suites: 163 keep, 1 drop
 low_kill_rate 15, leaked_cases 22, memorizable 3, paid_null 1
@@ -25,13 +24,13 @@ from truegold.pipeline.tables.rows import read_table
 from truegold.verifiers.audit.suites import VetReason
 
 MAX_WEAKEST = 10
-"""The suites that the report names as the weakest."""
+"""The number of weakest suites in the report."""
 MAX_SURVIVORS = 5
-"""The faults that tests missed, as many as the page shows for each suite."""
+"""The number of missed faults that the page shows for each suite."""
 EVIDENCE_CHARS = 300
-"""The characters of evidence that the page shows."""
+"""The number of characters of evidence that the page shows."""
 MAX_LISTED = 500
-"""The page lists the findings of this many suites; the table has all of them."""
+"""The number of suites whose findings the page lists; the table has all."""
 
 _COLUMNS = [
     *("source", "source_row", "source_id", "outcome", "reasons", "cases", "kept", "mutants"),
@@ -60,7 +59,7 @@ def summary_lines(suites: Sequence[SuiteRow]) -> list[str]:
 
 
 def _weakest(suites: Sequence[SuiteRow]) -> list[SuiteRow]:
-    """Return first the suites that accept a program which solves nothing, then those with the lowest kill rates."""
+    """Return the weakest suites: first those that accept a program which solves nothing, then by lowest kill rate."""
     weak = [suite for suite in suites if suite["paid"] or (suite["kill_rate"] is not None and suite["kill_rate"] < 1)]
     return sorted(weak, key=lambda suite: (not suite["paid"], suite["kill_rate"] or 0.0))[:MAX_WEAKEST]
 
@@ -84,7 +83,7 @@ def _markdown(title: str, suites: Sequence[SuiteRow]) -> Iterator[str]:
 
 
 def _witnesses(suite: SuiteRow) -> dict[str, dict[str, str]]:
-    """Return for each fault that the tests missed an input that shows it."""
+    """Return an input that shows the fault, for each fault that the tests missed."""
     findings = json.loads(suite["findings"])
     survivors = [each for finding in findings for each in finding["evidence"].get("survivors", ())]
     return {each["fault"]: each for each in survivors if isinstance(each, dict)}
@@ -133,7 +132,7 @@ def _location(suite: SuiteRow) -> str:
 
 def _strength(suite: SuiteRow) -> str:
     if suite["paid"]:
-        return f"pays: {', '.join(suite['paid'][:3])}"
+        return f"accepts: {', '.join(suite['paid'][:3])}"
     rate, low, high = suite["kill_rate"], suite["kill_low"], suite["kill_high"]
     caught = suite["mutants"] - len(suite["survivors"] or [])
     return f"kill rate {rate:.2f} ({caught} of {suite['mutants']}; {low:.2f} to {high:.2f})"
@@ -145,27 +144,27 @@ def _shorten(evidence: Any) -> str:
 
 
 def _as_code(text: str) -> str:
-    """Return any text as code in Markdown."""
+    """Return any text as Markdown code."""
     line = " ".join(text.split())
     return f"`` {line.replace('``', '` `')} ``"
 
 
 def _escape(text: str) -> str:
-    """Return the text so that Markdown shows it as it is."""
+    """Return the text escaped for Markdown."""
     return "".join(f"\\{char}" if char in "\\`*_{}[]<>#|$" else char for char in " ".join(text.split()))
 
 
 MIN_PROMPTS = 5
-"""The fewest prompts in which a line can be called repeated."""
+"""The least number of prompts with a line for it to be repeated."""
 MIN_SHARE = 0.5
-"""A line is boilerplate if at least this share of the prompts has it."""
+"""The least share of prompts with a line of boilerplate."""
 MIN_LINE_CHARS = 12
-"""Shorter lines are headings, such as `Input`."""
+"""The least length of a line of boilerplate; shorter ones are headings, such as `Input`."""
 MAX_LINES = 5
-"""The most lines of boilerplate that are listed."""
+"""The largest number of lines of boilerplate that are listed."""
 MAX_PROMPT_LINES = 500
 MAX_KNOWN_LINES = 200_000
-"""The most different lines that are counted. Stops a source of millions of prompts from filling the memory."""
+"""The largest number of different lines that are counted, which bounds memory."""
 
 _HINT = re.compile(
     r"^[\s#*>-]{0,8}(?:categor(?:y|ies)|tags?|topics?|difficulty|rating|editorial|hints?|algorithms?|approach"
@@ -183,13 +182,13 @@ class _Source:
 
 
 class SourceFindings:
-    """Counts over the prompts of each source."""
+    """Counts repeated lines and hints in the prompts of each source."""
 
     def __init__(self) -> None:
         self._sources: defaultdict[str, _Source] = defaultdict(_Source)
 
     def add(self, source: str, prompt: str, reasons: list[str]) -> None:
-        """Count a prompt, and the findings of its suite."""
+        """Count a prompt, with the findings of its suite."""
         counted = self._sources[source]
         counted.prompts += 1
         counted.memorizable += str(VetReason.MEMORIZABLE) in reasons
@@ -200,7 +199,7 @@ class SourceFindings:
                 counted.lines[line] += 1
 
     def facts(self) -> Mapping[str, dict[str, Any]]:
-        """Return the findings of each source that has any."""
+        """Return the findings about each source with any."""
         return {source: shown for source, counted in self._sources.items() if (shown := _shown(counted))}
 
 
@@ -213,7 +212,7 @@ def _shown(counted: _Source) -> dict[str, Any]:
 
 
 def source_lines(facts: Mapping[str, dict[str, Any]]) -> list[str]:
-    """Return the lines on sources for the terminal."""
+    """Return the lines about sources for the terminal."""
     lines = []
     for source, shown in facts.items():
         prompts = f"of {shown['prompts']:,} prompts of {source}"

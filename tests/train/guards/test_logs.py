@@ -180,10 +180,10 @@ def test_a_total_reward_is_no_pass_rate(tmp_path: Path) -> None:
     path = lines(tmp_path / "log.jsonl", rows)
     assert "pass_rate" not in read_log(path).lines[0][1]
     assert any(
-        line.startswith("no pass rate: no term is called accuracy; not looked for: ") for line in examine_log(path)
+        line.startswith("no pass rate: no term is called accuracy; faults not checked: ") for line in examine_log(path)
     )
     weighted = [row | {"rewards/correct/mean": 1.4} for row in rows]
-    assert "no pass rate: rewards/correct/mean goes beyond 0 to 1; it is read as accuracy" in list(
+    assert "no pass rate: rewards/correct/mean has values outside of 0 to 1; it is read as accuracy" in list(
         examine_log(lines(tmp_path / "weighted.jsonl", weighted))
     )
 
@@ -192,7 +192,7 @@ def test_what_is_not_read_is_counted_and_named(tmp_path: Path) -> None:
     rows = [{"step": 1, "reward": 0.4, "loss": 0.1, "perf/mfu": 0.3, "note": "first", "weights": [1, 2]}]
     shown = list(examine_log(lines(tmp_path / "log.jsonl", rows)))
     assert "not read, 3 columns: note, perf/mfu, weights" in shown
-    assert any("1 steps; moves are told from noise from 10 on" in line for line in shown)
+    assert any("1 steps; to tell moves from noise takes 10 steps" in line for line in shown)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_a_file_that_is_no_text_is_a_line(tmp_path: Path) -> None:
 def test_a_folder_of_several_logs_asks_for_one(tmp_path: Path) -> None:
     for name in ("a.jsonl", "b.jsonl"):
         lines(tmp_path / name, trl_rows(5))
-    with pytest.raises(InputError, match="holds 2 files that may be logs"):
+    with pytest.raises(InputError, match="has 2 files that may be logs"):
         read_log(tmp_path)
 
 
@@ -231,7 +231,7 @@ def test_half_a_line_at_the_end_is_noted(tmp_path: Path) -> None:
     path = lines(tmp_path / "log.jsonl", trl_rows(30))
     path.write_text(path.read_text() + '{"step": 31, "rew')
     log = read_log(path)
-    assert (len(log.lines), log.notes) == (30, ["1 of 31 lines are no JSON and were left out, the first is 31"])
+    assert (len(log.lines), log.notes) == (30, ["1 of 31 lines are not JSON and were skipped, the first: 31"])
 
 
 def test_rows_that_a_tracker_has_filled_with_nan_are_no_fault(tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_texts_beside_the_metrics_of_a_table_are_passed(tmp_path: Path) -> None:
 def test_columns_of_one_name_are_named_where_they_differ(tmp_path: Path) -> None:
     path = write(tmp_path / "log.csv", "step,reward,reward\n1,0.5,0.5\n2,0.25,0.25\n")
     assert [metrics["reward"] for _, metrics in read_log(path).lines] == [0.5, 0.25]
-    with pytest.raises(InputError, match="several columns of one name, with unlike cells: reward"):
+    with pytest.raises(InputError, match="several columns with the same name and different cells: reward"):
         read_log(write(path, path.read_text() + "3,0.5,0.75\n"))
 
 
@@ -289,7 +289,7 @@ def test_numbers_that_nothing_can_be_reckoned_with(tmp_path: Path) -> None:
     rows = trl_rows(40)
     later = read_log(lines(tmp_path / "a.jsonl", [row | {"step": 10**300 + index} for index, row in enumerate(rows)]))
     assert [step for step, _ in later.lines] == list(range(40)) and find_faults(later) == []
-    assert later.notes == ["40 entries have a step beyond 1e+15 and are counted by their order"]
+    assert later.notes == ["40 entries have a step above 1e+15; their order is used instead"]
     huge = [row | {"reward": (-1) ** row["step"] * 1e308, "loss": 10**400, "kl": 1e38} for row in rows]
     shown = list(examine_log(lines(tmp_path / "b.jsonl", huge)))
     assert any("not_finite: loss, reward NaN or infinite in 40 steps" in line for line in shown)
@@ -425,7 +425,7 @@ def test_harder_problems_are_no_slide() -> None:
 def test_a_step_down_is_noted_and_is_no_fault(tmp_path: Path) -> None:
     down = {"rewards/accuracy_reward/mean": lambda step: (0.6 if step < 30 else 0.3) + 0.02 * (step % 3)}
     shown = list(examine_log(lines(tmp_path / "log.jsonl", trl_rows(60, **down, reward=1.5))))
-    assert any(line.startswith("note: rewards/accuracy_reward/mean steps down, 0.6") for line in shown)
+    assert any(line.startswith("note: rewards/accuracy_reward/mean falls at one step, 0.6") for line in shown)
     assert not any(line.startswith("what went wrong") for line in shown)
 
 

@@ -217,7 +217,7 @@ def test_a_process_has_an_end_of_threads_that_are_lost(monkeypatch: pytest.Monke
     calls = EnvironmentCalls(deadline_s=0.1, threads=1)
     for key in range(6):
         calls.start(key, held.wait)
-    with pytest.raises(SetupError, match="no thread left for calls of environments; 4 calls have never returned"):
+    with pytest.raises(SetupError, match="no thread left for calls of environments: 4 calls have never returned"):
         take_all(calls, 10)
     held.set()
 

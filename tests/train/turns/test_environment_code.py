@@ -158,8 +158,8 @@ class ExitingMessage2(dict[str, Any]):
 @pytest.mark.parametrize(
     ("messages", "error"),
     [
-        (b"", "messages must be a list of dicts, and are a bytes"),
-        ([{"role": "user", "content": "x", "extra": object()}], "what JSON can hold, and not a object"),
+        (b"", "messages must be a list of dicts, but are a bytes"),
+        ([{"role": "user", "content": "x", "extra": object()}], "may only contain JSON values, but contain a object"),
         ([{"role": "user", "content": "x", 3: "y"}], "the keys of a dict must be text"),
         ([{"role": "user", "content": "x", "\ud83d": "y"}], "half of a surrogate pair"),
     ],

@@ -103,10 +103,10 @@ def test_each_fault_costs_its_own_episode_and_is_named(tiny_model: Path, kind: A
         None,
         "ZeroDivisionError",
         "no answer within 0.5 s",
-        "an answer of 1,000,000 characters; turns.max_reply is 20,000",
-        "step must return Reply or Done, and returned a str",
-        "the content of a message must be text, and is 'None'",
-        "a score must be a number from 0 to 1, and is 2.0",
+        "the answer has 1,000,000 characters; turns.max_reply is 20,000",
+        "step must return Reply or Done, but returned a str",
+        "the content of a message must be text, but is 'None'",
+        "a score must be a number from 0 to 1, but is 2.0",
         "OSError: the shop is closed",
         None,
     ]
@@ -206,8 +206,8 @@ def test_a_thousand_episodes_step_together(tiny_model: Path) -> None:
     ("code", "args", "error"),
     [
         ("class World: pass", {}, r"has no method reset"),
-        ("class World:\n    def __init__(self, size): pass", {}, r"cannot be made: TypeError: .*missing 1 required"),
-        ("World = 3", {}, r"is a int, not a class or a function"),
+        ("class World:\n    def __init__(self, size): pass", {}, r"cannot be created: TypeError: .*missing 1 required"),
+        ("World = 3", {}, r"is a int, not a class or function"),
     ],
 )
 def test_what_is_no_environment_is_named_before_anything_runs(

@@ -75,7 +75,9 @@ def test_single_answers_are_refused_where_rollouts_have_what_they_lack(
     tmp_path: Path, encoder: ChatEncoder, turns: TurnsConfig
 ) -> None:
     path = write(tmp_path / "sft.jsonl", {"messages": SPOKEN}, {"prompt": "a", "completion": "b"})
-    with pytest.raises(InputError, match=r"sft\.jsonl, line 2: rollouts are dialogues .* Write examples as dialogues"):
+    with pytest.raises(
+        InputError, match=r"sft\.jsonl, line 2: the prompts of rollouts have tools .* Write examples as dialogues"
+    ):
         list(read_examples(path, encoder, ChatConfig(), dialogues_of(turns)))
     # A reminder is not there before the second turn: the dialogue is two segments, and the answer one.
     only_reminder = DialoguesConfig(reminder=turns.reminder)
@@ -126,8 +128,8 @@ def test_examples_of_a_template_that_keeps_all_are_one_segment_of_the_assistant_
 @pytest.mark.parametrize(
     ("messages", "error"),
     [
-        ([{"role": "user", "content": "x"}], "needs a message of the assistant's"),
-        ([{"role": "assistant", "content": "x"}], "and another one before it"),
+        ([{"role": "user", "content": "x"}], "needs a message with the role assistant"),
+        ([{"role": "assistant", "content": "x"}], "and another message before it"),
         ([{"role": "user"}], "the content of a message must be text"),
         ("hello", "messages must be a list"),
     ],

@@ -179,9 +179,9 @@ def test_special_tokens_in_the_questions_of_examples_end_no_turn(tiny_model: Pat
     ("messages", "error"),
     [
         (user("half \ud83d"), "half of a surrogate pair"),
-        ([{"role": "tool", "content": "x", "other": "y" * 30_000}], "an answer of 30,001 characters"),
-        ([{"role": "user", "content": ""}] * 30_000, "an answer of 30,000 characters"),
-        ([{"role": "u" * 30_000, "content": "x"}], "an answer of 30,001 characters"),
+        ([{"role": "tool", "content": "x", "other": "y" * 30_000}], "the answer has 30,001 characters"),
+        ([{"role": "user", "content": ""}] * 30_000, "the answer has 30,000 characters"),
+        ([{"role": "u" * 30_000, "content": "x"}], "the answer has 30,001 characters"),
     ],
     ids=["no text", "a field beside the content", "messages without content", "a role"],
 )

@@ -31,11 +31,14 @@ def runner(model: Path, turns: TurnsConfig) -> EpisodeRunner:
     ("code", "error"),
     [
         ("import sys\nsys.exit(0)", r"could not be loaded: SystemExit: 0 \(.*world.py, line 2\)"),
-        ("class World:\n    def __init__(self): raise SystemExit(0)" + METHODS, r"cannot be made: SystemExit: 0"),
+        ("class World:\n    def __init__(self): raise SystemExit(0)" + METHODS, r"cannot be created: SystemExit: 0"),
         ("class World:\n    tools = None" + METHODS, r"cannot be read: tools must be a list of JSON schemas, .*'None'"),
         ("class World:\n    tools = 'look'" + METHODS, r"cannot be read: tools must be a list of JSON schemas"),
         ("class World:\n    tools = [3]" + METHODS, r"cannot be read: tools must be a list of JSON schemas"),
-        ("class World:\n    tools = [{'look': print}]" + METHODS, r"cannot be read: messages and tools hold what JSON"),
+        (
+            "class World:\n    tools = [{'look': print}]" + METHODS,
+            r"cannot be read: messages and tools may only contain JSON",
+        ),
         ("class World:\n    tools = property(lambda self: 1 / 0)" + METHODS, r"cannot be read: ZeroDivisionError"),
     ],
 )

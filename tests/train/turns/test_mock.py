@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import collections
 import difflib
 import importlib.util
 import json
@@ -18,6 +19,7 @@ import pytest
 from numbered_rows import make_row
 
 from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.verify.gold_stage import REPEATED_SHARE
 from truegold.train.turns.environment import Done, Message, Reply
 from truegold.train.turns.mock import (
     UNKNOWN,
@@ -55,6 +57,12 @@ def say_as_user(text: str) -> list[Message]:
 
 def actions(dialogue: list[Message]) -> list[str]:
     return [message["content"] for message in dialogue if message["role"] == "assistant"]
+
+
+@pytest.mark.parametrize("name", ["shop", "household"])
+def test_golds_of_the_examples_are_no_stand_ins(name: str) -> None:
+    golds = collections.Counter(example(name).row(number)["answer"] for number in range(200))
+    assert max(golds.values()) < REPEATED_SHARE * golds.total()
 
 
 @pytest.fixture
@@ -109,7 +117,7 @@ def test_what_nobody_did_follows_the_policy_and_is_counted(recording: Path, on_m
     known = mock.step(say(search))
     if on_miss == "end":
         # Nobody knows what the episode would have earned, so that it must not be judged by its last turn.
-        with pytest.raises(UnknownActionError, match="nobody did this when it was recorded"):
+        with pytest.raises(UnknownActionError, match="this action was not recorded"):
             mock.step(say(look + "x"))
         assert mock.step_counts == {"recorded": 1, "missed": 1}
         return
@@ -201,7 +209,7 @@ def test_a_recording_has_the_tools_of_its_environment(tmp_path: Path) -> None:
     with path.open("a") as file:
         file.write(json.dumps({"row": "another", "opening": [], "steps": []}) + "\n")
     _load_recording.cache_clear()
-    with pytest.raises(InputError, match=r"line 2: .*tools are not those"):
+    with pytest.raises(InputError, match=r"line 2: .*tools differ from those"):
         MockEnvironment(str(path))
 
 
@@ -224,7 +232,7 @@ def with_step(**step: Any) -> str:
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("", "holds no recorded episode"),
+        ("", "has no recorded episode"),
         ('{"row": "a", "opening": []}\n', "line 1: this is not a recorded episode: steps is missing"),
         (json.dumps(EPISODE) + "\n{half", "line 2: this is not a recorded episode: Expecting"),
         (json.dumps(EPISODE) + "\n\n\n{half", "line 4: "),

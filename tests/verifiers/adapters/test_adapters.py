@@ -57,7 +57,7 @@ def test_what_becomes_of_none_is_said_explicitly() -> None:
     arguments = {"prompts": ["?"], "completions": [RIGHT], "answer": [UNREADABLE]}
     assert TruegoldReward()(**arguments) == [None]
     assert TruegoldReward(unjudged=-1.0)(**arguments) == [-1.0]
-    with pytest.raises(ConfigError, match="unjudged is 'zero'"):
+    with pytest.raises(ConfigError, match="unjudged cannot be 'zero'"):
         TruegoldReward(unjudged="zero")  # type: ignore[arg-type]
 
 
@@ -236,4 +236,4 @@ def test_a_trainer_s_log_says_which_form_is_not_read(caplog: pytest.LogCaptureFi
 def test_what_a_response_could_have_avoided_is_0_where_a_policy_learns(caplog: pytest.LogCaptureFixture) -> None:
     question = Item("\\boxed{5 frobs}", "5 glorps")
     assert [Scorer(trains=trains).judge([question])[0].score for trains in (True, False)] == [0.0, None]
-    assert "score 0, since a plain wrong one could be" in caplog.text
+    assert "score 0, since other responses to the row could be judged" in caplog.text

@@ -56,13 +56,13 @@ def test_the_letter_and_the_text_of_the_right_option_are_paid(columns: dict[str,
 UNREAD: list[tuple[dict[str, Any], str]] = [
     ({"choices": OPTIONS, "answer": 1}, "may count the options from 0 or from 1. Write letters"),
     ({"opa": "iron", "opb": "argon", "opc": "tin", "opd": "zinc", "cop": 2}, "from 0 or from 1"),
-    ({"choices": ["2", "3", "5"], "answer": "2"}, "2 in 'answer' is an option, and may be one's index"),
+    ({"choices": ["2", "3", "5"], "answer": "2"}, "2 in 'answer' is an option, or the index of one"),
     ({"choices": {"text": OPTIONS, "label": ["1", "2", "3"]}, "answerKey": "2"}, "labelled 123; name them A, B"),
     ({"choices": {"text": OPTIONS, "label": ["F", "G", "H"]}, "answerKey": "G"}, "labelled FGH"),
-    ({"choices": OPTIONS, "answer": "zinc"}, "says 'zinc', which is none of 3 options"),
-    ({"choices": OPTIONS, "answer": "E"}, "none of 3 options"),
-    ({"choices": OPTIONS, "answer": None}, "none of 3 options"),
-    ({"question": LISTED, "choices": ["tin", "argon", "iron"], "answer": "A"}, "lists its options in another order"),
+    ({"choices": OPTIONS, "answer": "zinc"}, "says 'zinc', which matches none of the 3 options"),
+    ({"choices": OPTIONS, "answer": "E"}, "none of the 3 options"),
+    ({"choices": OPTIONS, "answer": None}, "none of the 3 options"),
+    ({"question": LISTED, "choices": ["tin", "argon", "iron"], "answer": "A"}, "lists the options in another order"),
     ({"options": "iron argon", "answer": "B"}, "0 options in options"),
 ]
 

@@ -254,15 +254,17 @@ def test_item_verifier_object_is_told() -> None:
         return 1.0
 
     for named in (lenient, tv.resolve("math"), len, None, 3):
-        with pytest.raises(ConfigError, match=r"Here a verifier is named; this is .*Name it as it is imported"):
+        with pytest.raises(ConfigError, match=r"The name of a verifier is needed; this is .*Pass its import string"):
             tv.Item("\\boxed{1}", "1", verifier=named)  # type: ignore[arg-type]
-        with pytest.raises(ConfigError, match="Here a verifier is named"):
+        with pytest.raises(ConfigError, match="The name of a verifier is needed"):
             TruegoldReward(verifier=named) if named is not None else tv.resolve(named)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("response", [[{"role": "assistant", "content": "7"}], {"content": "7"}, ("7",)])
 def test_messages_as_response_are_told(response: Any) -> None:
-    with pytest.raises(ConfigError, match=r"of messages that of the last: response=messages\[-1\]\['content'\]"):
+    with pytest.raises(
+        ConfigError, match=r"for messages, the text of the last one: response=messages\[-1\]\['content'\]"
+    ):
         tv.verify(response, gold="7")
 
 

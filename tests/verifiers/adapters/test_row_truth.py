@@ -173,9 +173,9 @@ def test_columns_of_odd_kinds_are_no_crash() -> None:
 
 def test_a_worked_text_without_an_answer_is_no_gold() -> None:
     truth = truth_of({"solution": PROSE})
-    assert not truth.is_foreign and "solution holds a text without" in str(truth.unread)
+    assert not truth.is_foreign and "solution holds sentences without" in str(truth.unread)
     assert truth_of({"solution": PROSE}, verifier="exact").unread is None
-    assert "holds a text" in str(
+    assert "holds sentences" in str(
         truth_of({"answer": "解:设甲数为三,乙数为四,两数相加得到总和七,因此最后答案就是七个苹果"}).unread
     )
 
@@ -194,7 +194,7 @@ SENTENCES = [
 def test_a_sentence_is_no_gold_of_math(gold: str) -> None:
     for columns in ({"answer": gold}, {"ground_truth": gold}, {"solution": gold}):
         truth = truth_of(columns)
-        assert "holds a text without" in str(truth.unread)
+        assert "holds sentences without" in str(truth.unread)
         (verdict,) = Scorer().judge([truth.question(gold)])
         assert verdict.score is None
         (verdict,) = Scorer("exact").judge([truth_of(columns, verifier="exact").question(gold)])
@@ -255,7 +255,7 @@ def test_an_exported_row_comes_before_everything() -> None:
     truth = truth_of(columns, routes={"taco": "code"})
     assert (truth.gold, truth.verifier, truth.verifier_args) == ("1/2", "numeric", '{"rel_tol": 0.1}')
     broken = truth_of({"truegold": carried[:-5], "answer": "7"})
-    assert broken.gold is None and "the column truegold is no JSON" in str(broken.unread)
+    assert broken.gold is None and "the column truegold is not JSON" in str(broken.unread)
 
 
 ROUTES = {"openai/gsm8k": "math", "code_*": "code", "words/*": "exact", "left": "trainer"}
@@ -307,11 +307,11 @@ def test_routes_come_from_the_environment_and_go_with_the_scorer(monkeypatch: py
 @pytest.mark.parametrize(
     ("routes", "says"),
     [
-        ("math", "routes are 'math'"),
-        ("a=", "routes are 'a='"),
-        ("[1]", r"routes are \[1\]"),
+        ("math", "routes cannot be 'math'"),
+        ("a=", "routes cannot be 'a='"),
+        ("[1]", r"routes cannot be \[1\]"),
         ({"a": "mth"}, "there is no verifier 'mth'"),
-        ({"a": 3}, "The route of 'a' is 3"),
+        ({"a": 3}, "The route of 'a' cannot be 3"),
     ],
 )
 def test_a_route_that_leads_nowhere_is_told_before_training(routes: Any, says: str) -> None:
@@ -430,6 +430,6 @@ def test_a_trainer_judges_a_row_by_what_ingest_reads_of_it(columns: dict[str, An
 @pytest.mark.parametrize("text", ["42\n#### Note: round up", "42\n#### round it up", "$42$\n#### 注：四舍五入"])
 def test_a_note_behind_the_mark_is_no_gold(text: str) -> None:
     truth = truth_of({"answer": text})
-    assert truth.unread == f"answer has no answer behind ####: {text}"
+    assert truth.unread == f"answer has no answer after ####: {text}"
     assert truth_of({"answer": "48+24 = 72\n#### 72"}).gold == "72"
     assert truth_of({"input": "0+2", "target": "2", "label": "0"}).gold == "2"

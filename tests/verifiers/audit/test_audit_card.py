@@ -71,7 +71,11 @@ def test_the_card_names_what_it_measured_and_what_it_does_not_show() -> None:
     ):
         assert part in text
     assert "Prices | \\*bold\\*" in text
-    assert "2 of 6 golds have no form" in text and "not checked: works in asyncio" in text and "2 timeout" in text
+    assert (
+        "do not know the form of 2 of 6 golds" in text
+        and "not checked: works in asyncio" in text
+        and "2 timeout" in text
+    )
     assert "| deterministic | BROKEN | `" in text
 
 
@@ -142,9 +146,9 @@ def test_a_code_span_is_one_line_that_can_be_written_and_its_fence_is_longer_tha
 @pytest.mark.parametrize(
     ("refused", "paid", "j", "words"),
     [
-        (Rate(1, 100), Rate(0, 100), 0.99, "a policy learns, the faster"),
+        (Rate(1, 100), Rate(0, 100), 0.99, "a policy learns; the nearer"),
         (Rate(50, 100), Rate(20, 100), 0.30, "learns, but slowly"),
-        (Rate(50, 100), Rate(50, 100), 0.0, "Not to be told from 0"),
+        (Rate(50, 100), Rate(50, 100), 0.0, "Not distinguishable from 0"),
         (Rate(80, 100), Rate(60, 100), -0.4, "destroys the policy"),
     ],
 )
@@ -173,4 +177,4 @@ def test_without_judged_answers_youdens_j_is_not_known() -> None:
     made = report()
     made.edits = {}
     assert made.youden is None
-    assert "not known" in markdown(Card(made, [], "my@1", "data", "2026-01-31"))
+    assert "unknown" in markdown(Card(made, [], "my@1", "data", "2026-01-31"))

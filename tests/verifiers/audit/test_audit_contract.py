@@ -160,9 +160,9 @@ FINDINGS = {
     "pays_no_gold": ("stands a missing gold", "full score"),
     "credulous": ("stands hostile answers", "full score for a wrong answer"),
     "picky": ("gold passes itself", "'42' got 0.0"),
-    "says_yes": ("tells wrong from right", "pays for every response"),
-    "SaysNo": ("tells wrong from right", "pays for no response"),
-    "sums_naively": ("stands hostile answers", "four nested sums: was stopped beyond 0.5 s of CPU time"),
+    "says_yes": ("tells wrong from right", "accepts every response"),
+    "SaysNo": ("tells wrong from right", "refuses every response"),
+    "sums_naively": ("stands hostile answers", "four nested sums: was stopped after 0.5 s of CPU time"),
     "NotAVerdict": ("gold passes itself", "returned bool"),
 }
 
@@ -251,7 +251,7 @@ def test_an_object_that_cannot_be_pickled_is_a_finding_and_no_crash() -> None:
 
 def test_without_a_gold_that_fits_it_is_said_what_was_not_checked() -> None:
     contract = {result.name: result for result in check(f"{EXAMPLE}:unit_price")}
-    assert contract["deterministic"].ok is None and "give it golds" in contract["deterministic"].detail
+    assert contract["deterministic"].ok is None and "pass golds" in contract["deterministic"].detail
     with pytest.raises(AssertionError, match=r"deterministic: not checked.*give it golds"):
         assert_contract(f"{EXAMPLE}:unit_price")
 

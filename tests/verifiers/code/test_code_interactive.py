@@ -100,7 +100,7 @@ def test_a_program_that_takes_all_memory_is_refused(tier: Tier) -> None:
 def test_where_both_wait_for_each_other_waiting_ends(tier: Tier, program: str) -> None:
     verdict = judge(tier, program, ECHO_ONLY)
     assert (verdict.score, verdict.reason) == (0.0, Reason.TIMEOUT), verdict
-    assert "it has to flush what it prints" in verdict.evidence["failed"]["error"]
+    assert "it has to flush its output" in verdict.evidence["failed"]["error"]
 
 
 @BOTH_TIERS
@@ -120,7 +120,7 @@ def test_a_program_that_an_interactor_cannot_take_is_refused(tier: Tier) -> None
     )
     verdict = judge(tier, "print('!!', flush=True)", {**ECHO_ONLY, "interactor": greedy})
     assert verdict.score == 0.0, verdict
-    assert "the interactor cannot take what it says" in verdict.evidence["failed"]["error"]
+    assert "the interactor cannot read its messages" in verdict.evidence["failed"]["error"]
 
 
 @BOTH_TIERS

@@ -100,18 +100,18 @@ def test_tests_that_may_hold_more_than_values_are_left_as_they_are(text: str) ->
 def test_a_test_function_that_nothing_calls_is_named(language: str, text: str, name: str) -> None:
     verdict = judge_code(language, f"#<INSERT>\n{text}", RIGHT[language])
     assert verdict.score is None, verdict
-    assert verdict.evidence["error"] == f"nothing calls {name}"
+    assert verdict.evidence["error"] == f"the tests never call their function {name}"
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("#[ignore]\n#[test] fn t() { assert_eq!(f(1), 2); }", "all its tests are skipped"),
+        ("#[ignore]\n#[test] fn t() { assert_eq!(f(1), 2); }", "all tests are marked as ignored"),
         (
             "#[test] fn t() { assert_eq!(f(1), 2); }\n#[test] #[ignore] fn u() { f(1);",
-            "a bracket of the tests is not closed",
+            "the tests have an unclosed bracket",
         ),
-        ("mod tests { #[test] fn t() { assert_eq!(f(1), 2); }", "a bracket of the tests is not closed"),
+        ("mod tests { #[test] fn t() { assert_eq!(f(1), 2); }", "the tests have an unclosed bracket"),
     ],
 )
 def test_a_suite_of_rust_that_runs_no_test_is_named(text: str, message: str) -> None:

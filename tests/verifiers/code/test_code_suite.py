@@ -263,7 +263,7 @@ def test_functions_called_test_are_called():
         ([], "at least one test"),
         ([1], "tests[0] must be an object"),
         ([{"input": "1"}], "tests[0].output is missing"),
-        ([{"input": "1", "output": "2"}, {"input": "1", "output": "2", "testtype": "functional"}], "all of one type"),
+        ([{"input": "1", "output": "2"}, {"input": "1", "output": "2", "testtype": "functional"}], "all have one type"),
         ([{"input": "?", "output": "2", "testtype": "functional", "fn_name": "f"}], "tests[0].input must be JSON"),
         ({"inputs": ["1"], "outputs": []}, "inputs holds 1 entries and outputs 0"),
         (5, "tests must be an object, a list or text"),

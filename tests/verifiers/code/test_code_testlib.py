@@ -68,7 +68,7 @@ def test_a_fault_of_the_jury_is_no_verdict_on_the_program(tier: Tier) -> None:
     tests["cases"][1]["output"] = "-1\n"
     verdict = judge(tier, program("1, n - 1"), tests)
     assert (verdict.score, verdict.reason) == (None, Reason.VERIFIER_ERROR)
-    assert "the jury is at fault: FAIL the jury has no answer" in verdict.evidence["error"]
+    assert "a fault of the jury: FAIL the jury has no answer" in verdict.evidence["error"]
 
 
 @NEEDS_CPP

@@ -20,8 +20,8 @@ ZERO = "def test_zero():\n    assert add(0, 0) == 0\n"
 
 UNRUN = {
     "the fixture numbers is not there": "import pytest\ndef test_r(numbers):\n    assert add(*numbers) == 3\n",
-    "Sums is a class that no runner takes": "class Sums:\n    def test_one(self):\n        assert add(1, 2) == 3\n",
-    "TestUse is a class that no runner takes": "import pytest\nclass TestUse:\n    def __init__(self):\n"
+    "Sums is a class that no runner collects": "class Sums:\n    def test_one(self):\n        assert add(1, 2) == 3\n",
+    "TestUse is a class that no runner collects": "import pytest\nclass TestUse:\n    def __init__(self):\n"
     "        self.n = 1\n    def test_bad(self):\n        with pytest.raises(TypeError): add(1)\n",
     "nothing calls main": "def main():\n    assert add(1, 2) == 3\n",
     "nothing calls check_add": "def check_add():\n    assert add(1, 2) == 3\n",
@@ -37,7 +37,7 @@ UNRUN = {
     "line 4 silences its failure": "def test_a():\n    try:\n        assert add(1, 2) == 3\n"
     "    except Exception:\n        pass\n",
     "is always true": "def test_b():\n    assert (add(1, 2) == 3, 'wrong')\n",
-    "does not come to its assertion": "import unittest\nclass T(unittest.TestCase):\n    def test_c(self):\n"
+    "never runs its assertion": "import unittest\nclass T(unittest.TestCase):\n    def test_c(self):\n"
     "        self.assertEqual\n        (add(1, 2), 3)\n",
     "test_zero is defined twice": "def test_zero():\n    assert add(0, 0) == 0\n",
     "test_zero is replaced or deleted": "test_zero = None\ndef test_d():\n    assert add(0, 0) == 0\n",
@@ -48,14 +48,14 @@ UNRUN = {
     "T is defined twice": "import unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n"
     "        self.assertEqual(add(1, 2), 3)\nclass T(unittest.TestCase):\n    def test_b(self):\n"
     "        self.assertEqual(add(0, 0), 0)\n",
-    "Inner is not at the level of the module": "import unittest\nclass Outer:\n    class Inner(unittest.TestCase):\n"
+    "Inner is not at module level": "import unittest\nclass Outer:\n    class Inner(unittest.TestCase):\n"
     "        def test_a(self):\n            self.assertEqual(add(1, 2), 3)\n",
-    "Inner is not at the": "import unittest\nclass T(unittest.TestCase):\n    def test_z(self):\n"
+    "Inner is not at module": "import unittest\nclass T(unittest.TestCase):\n    def test_z(self):\n"
     "        self.assertEqual(add(0, 0), 0)\n    class Inner(unittest.TestCase):\n        def test_a(self):\n"
     "            self.assertEqual(add(1, 2), 3)\n",
-    "TestIn is not at the": "class TestOut:\n    def __init__(self):\n        pass\n    class TestIn:\n"
+    "TestIn is not at module": "class TestOut:\n    def __init__(self):\n        pass\n    class TestIn:\n"
     "        def test_a(self):\n            assert add(1, 2) == 3\n",
-    "load_tests is not called": "def load_tests(loader, tests, pattern):\n    return tests\n",
+    "load_tests is never called": "def load_tests(loader, tests, pattern):\n    return tests\n",
 }
 
 IMPORT = "from solution import add\n"

@@ -52,7 +52,7 @@ def test_equal(expected, got):
         (1, "1", "expected 1, got '1'"),
         ([1, [2, 3]], [1, [2, 4]], "[1][1]: expected 3, got 4"),
         ({"a": {"b": 1}}, {"a": {"b": 2}}, "['a']['b']: expected 1, got 2"),
-        ({"a": 1}, {}, "expected the key 'a', which is not there"),
+        ({"a": 1}, {}, "expected the key 'a', which is missing"),
         ({}, {"a": 1}, "got the key 'a', which was not expected"),
         ([1, 2], [1], "expected 2 items, got 1"),
         ([1, 2], {1, 2}, "expected a list, got a set of 2"),
@@ -154,7 +154,7 @@ def test_specs(spec, expected, got, right):
 
 
 def test_any_of_says_how_many_were_tried():
-    assert call_checker_of({"any_of": True})([1, 2], 3) == "none of 2 accepted answers; the first: expected 1, got 3"
+    assert call_checker_of({"any_of": True})([1, 2], 3) == "not one of 2 accepted answers; the first: expected 1, got 3"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Vets test suites: do they accept right programs and refuse wrong ones?"""
+"""Vets test suites: checks that they accept right programs and refuse wrong ones."""
 
 from truegold.verifiers.audit.suites.mending import PROPOSED
 from truegold.verifiers.audit.suites.vet_state import (

@@ -1,4 +1,4 @@
-"""The inputs and outputs that tests name, as far as they can be read without running anything.
+"""Reads the inputs and expected outputs in tests, without running the tests.
 
     {"input": "3\\n4\\n", "output": "7\\n"}                 KnownCase("3\\n4\\n", "7\\n", "7")
     {"args": [3, 4], "expected": 7}                      KnownCase("3, 4", "7", 7)
@@ -6,9 +6,9 @@
     assert not f(3);  self.assertEqual(f(3), "a")        KnownCase("3", "False", False);  KnownCase("3", "'a'", "a")
     assert abs(f(2) - 1.41) < 0.01                       KnownCase("2", "1.41", 1.41)
 
-In test code, only assertions on one call of the solution with literal results are read; loops and helpers are not
-followed. What a test makes of a result is not taken for it: of `np.array_equal(f(2), [1])`, `frame.equals(x)`,
-`len(f(2)) == 3` and `path.exists("a.txt")` no case is known.
+In test code, only assertions that compare one call of the solution with a literal are read; loops and helpers are not
+followed. Assertions on a value that is computed from the result are not cases: `np.array_equal(f(2), [1])`,
+`len(f(2)) == 3`, `frame.equals(x)`, `path.exists("a.txt")`.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ MAX_KNOWN = 5_000
 """The most cases that are read from test code."""
 
 MAX_NODES = 200_000
-"""The most syntax nodes of test code that are visited. Stops tables of megabytes from taking minutes."""
+"""The most syntax nodes of test code that are visited, since a table of megabytes would take minutes."""
 
 _EQUAL_METHODS = {"assertEqual", "assertEquals", "assertAlmostEqual", "assertListEqual", "assertDictEqual", "assertIs"}
 _CLOSE = {"isclose", "allclose"}
 _BUILTINS = frozenset(dir(builtins))
 _KEEPING = {"sorted", "list", "tuple", "set", "frozenset", "dict", "round", "float", "int", "abs"}
-"""Built-ins whose result stands for their argument."""
+"""Built-in functions around a call that are ignored: `sorted(f(3)) == [1]` is read as `f(3) == [1]`."""
 
 Tests = Stdio | Calls | Asserts | UnitTest | Inserted
 
 
 @dataclass(frozen=True, slots=True)
 class KnownCase:
-    """A case that could be read."""
+    """A case with its input and expected output."""
 
     input: str
-    """The input or the arguments, as they are written."""
+    """The input, or the written arguments."""
     output: str
-    """The expected output or value, as it is written."""
+    """The expected output, or the written value."""
     value: Any
     """The expected value; a text for programs that print."""
 
@@ -55,7 +55,7 @@ class KnownCase:
 def known_cases(tests: Tests) -> list[KnownCase]:
     """Return the cases that can be read; for stdio and calls these are all cases, in order."""
     if isinstance(tests, Stdio) and tests.interactor is not None:
-        return []  # What is expected of a talk is not written down.
+        return []  # Interactive tests have no expected output.
     if isinstance(tests, Stdio):
         return [KnownCase(case.input, case.output, " ".join(case.output.split())) for case in tests.cases]
     if isinstance(tests, Calls):
@@ -65,7 +65,7 @@ def known_cases(tests: Tests) -> list[KnownCase]:
 
 
 def count_cases(tests: Tests) -> int:
-    """Count the cases; in test code the assertions, read or not, in loops or not, which is a lower bound."""
+    """Return the number of cases. For test code it is the number of assertions, a lower bound because of loops."""
     if isinstance(tests, Stdio | Calls):
         return len(tests.cases)
     tree = None if isinstance(tests, Inserted) else parse(tests.code)
@@ -73,7 +73,7 @@ def count_cases(tests: Tests) -> int:
 
 
 def tested_names(tests: Tests) -> list[str]:
-    """Return the names in test code that only the solution can define; the entry point alone if there is one."""
+    """Return the entry point, or without one the undefined names in test code, which the solution has to define."""
     if isinstance(tests, Stdio | Inserted):
         return []
     if tests.entry_point or isinstance(tests, Calls):
@@ -121,7 +121,7 @@ def _is_assertion(node: ast.AST) -> bool:
 
 
 def _claims(node: ast.AST) -> Iterator[tuple[ast.expr, Any]]:
-    """Yield what a statement claims to be equal: two expressions, or an expression and its value."""
+    """Yield the pairs that a statement asserts to be equal: two expressions, or an expression and its value."""
     match node:
         case ast.Assert(test=test):
             yield from _claims_of_truth(test, True)
@@ -134,7 +134,7 @@ def _claims(node: ast.AST) -> Iterator[tuple[ast.expr, Any]]:
 
 
 def _claims_of_truth(test: ast.expr, truth: bool) -> Iterator[tuple[ast.expr, Any]]:
-    """Yield what has to hold for a test to have this truth value."""
+    """Yield the pairs that have to be equal if a condition has this truth value."""
     match test:
         case ast.Compare(left=left, ops=[ast.Eq() | ast.Is()], comparators=[right]) if truth:
             yield left, right
@@ -151,7 +151,7 @@ def _claims_of_truth(test: ast.expr, truth: bool) -> Iterator[tuple[ast.expr, An
 
 
 def _names_of_the_tests(tree: ast.Module) -> set[str]:
-    """Return the names that test code defines, or imports from modules that are there without the solution."""
+    """Return the names that test code defines, or imports from installed modules other than the solution."""
     names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     for node in islice(ast.walk(tree), MAX_NODES):
         modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -163,8 +163,7 @@ def _names_of_the_tests(tree: ast.Module) -> set[str]:
 
 
 def _objects(tree: ast.Module) -> set[str]:
-    """Return the names of objects that have the solution's functions: its classes' objects in `s = Solution()`, its
-    modules."""
+    """Return the names of objects whose methods may be the solution's: `s` in `s = Solution()`, and modules."""
     names: set[str] = set()
     for node in islice(ast.walk(tree), MAX_NODES):
         match node:
@@ -176,10 +175,10 @@ def _objects(tree: ast.Module) -> set[str]:
 
 
 def _tested_call(expression: Any, of_tests: Set[str], objects: Set[str]) -> ast.Call | None:
-    """Return the call of the solution, also in a built-in that keeps its value: not what is made of its result, or of
-    another value, as in `frame.equals(f(1))`.
+    """Return the call of the solution in an expression, also inside a built-in of `_KEEPING`, or None.
 
-    of_tests: the names of the tests' functions and modules. objects: as `_objects` returns them.
+    A method of a result, or a method that takes a result, is not a call of the solution: `frame.equals(f(1))`.
+    of_tests: the names of the tests' functions and modules. objects: the result of `_objects`.
     """
     match expression:
         case ast.Call(func=ast.Name(id=name), args=[inner, *_]) if name in _KEEPING:
@@ -197,7 +196,7 @@ def _tested_call(expression: Any, of_tests: Set[str], objects: Set[str]) -> ast.
 
 
 def _is_function_call(node: ast.AST, of_tests: Set[str]) -> bool:
-    """Return whether a function is called that may be the solution's: no class, no built-in function."""
+    """Return whether a node calls a function that may be the solution's, not a class or a built-in function."""
     match node:
         case ast.Call(func=ast.Name(id=name)):
             return name not in of_tests and name not in _BUILTINS and not name[:1].isupper()
@@ -207,11 +206,12 @@ def _is_function_call(node: ast.AST, of_tests: Set[str]) -> bool:
 def _arguments(call: ast.Call) -> str | None:
     try:
         return ", ".join([*map(ast.unparse, call.args), *map(ast.unparse, call.keywords)])
-    except RecursionError:  # The arguments are nested too deeply to be written down.
+    except RecursionError:  # The arguments are nested too deeply.
         return None
 
 
 _UNKNOWN = object()
+"""The value of an expression that is not a literal."""
 
 
 def _literal(expression: ast.expr) -> Any:

@@ -1,15 +1,17 @@
-"""Makes further inputs of the kind that the cases of a suite have, so that the problem would allow them.
+"""Makes further inputs that resemble the inputs of a suite's cases, so that the problem should allow them.
 
     make_inputs([([1, 2], 2), ([7], 1)], 3, seed=0)      ([2, 2], 2), ([7, 1], 2), ([1], 1)
 
-    seen [3, 1, 2] and [5, 9]           lists of 2 to 4 whole numbers from 1 to 14, neither sorted nor without repeats
-    seen "24-01-2000", "01-12-1999"     texts of digits and dashes in these places
+    seen [3, 1, 2] and [5, 9]           lists of 2 to 4 integers from 1 to 14, in any order, perhaps repeated
+    seen "24-01-2000", "01-12-1999"     texts with digits and dashes in the same positions
     seen ([1, 2], 2), ([7], 1)          the number is the length of the list
 
-Properties that all seen values share are kept: types, signs, sorted order (rotated too), distinct items, equal lengths,
-brackets that match, the sort of character in each place; and between arguments, that one is the length of another, that
-both have the same length, or that one is at most the other or its length. Ranges are widened by half of what was seen,
-and signs and emptiness never change: a problem may not allow what its tests do not show.
+Made inputs keep the properties that all seen values share: types, signs, sorted order (also rotated), distinct items,
+equal lengths, matching brackets, and the kind of character in each position. They also keep relations between two
+arguments: one is the length of the other, both have the same length, or one is at most the other or its length.
+
+Ranges are widened by half. Signs and emptiness never change, since the problem may not allow values that its tests do
+not show.
 """
 
 from __future__ import annotations
@@ -25,49 +27,50 @@ from itertools import pairwise, permutations
 from typing import Any, TypeVar
 
 MIN_SEEN = 2
-"""The fewest cases that show what inputs share."""
+"""The fewest cases from which shared properties are learnt."""
 
 TRIES = 12
-"""Attempts for each input that is asked for."""
+"""Attempts for each requested input."""
 
 FEW_VALUES = 2
-"""So few different values, in more cases than that, are taken for a choice between them."""
+"""If all cases have at most this many different values, the value is a choice among them."""
 
 MAX_CHANCE = 0.01
-"""A rule that values keep by chance is learnt where that is less likely than this."""
+"""The rule that lists are rotated is learnt only if it would hold by chance with a lower probability than this."""
 
 EQUAL_SHARE = 0.2
-"""The share of inputs in which two numbers may be made equal."""
+"""The share of inputs in which a number may be set equal to another argument."""
 
 MIN_PAIRS = 3
-"""The different pairs of numbers that show how they go together; (0, 0) and (1, 1) alone do not."""
+"""The fewest different pairs of numbers from which their equality is learnt."""
 
 ROOM = 3
-"""The least widening of the range of whole numbers."""
+"""The smallest widening of a range of integers."""
 
 MAX_POOL = 500
-"""Parts of seen values that are kept to be used again."""
+"""The most seen values that are kept for reuse."""
 
 Arguments = tuple[Any, ...]
+"""The arguments of one input."""
 
 T = TypeVar("T")
 
 _Feature = tuple[str, int]
-"""`value` of a number or `length` of a container, and the argument's position."""
+"""A number that belongs to an argument: "value" of a number or "length" of a container, and the argument's position."""
 
 _SIGNS: dict[str, Callable[[float, float], bool]] = {"==": operator.eq, "<": operator.lt, "<=": operator.le}
 
 
 @dataclass(slots=True)
 class Shape:
-    """The common properties of the values seen at one position."""
+    """The common properties of the values seen for one argument."""
 
     values: list[Any]
-    """All that were seen there."""
+    """The seen values."""
     parts: Shape | None = None
-    """The shape of the items of lists, sets and the values of dictionaries."""
+    """The shape of the items of lists and sets, or of the values of dicts."""
     rules: list[Callable[[Any], bool]] = field(default_factory=list)
-    """Rules that held for every value."""
+    """Rules that hold for every seen value."""
 
     @property
     def kind(self) -> type | None:
@@ -77,13 +80,13 @@ class Shape:
 
     @property
     def is_choice(self) -> bool:
-        """Whether there seem to be few values to choose from."""
+        """Whether the value seems to be a choice among few values."""
         texts = {repr(value) for value in self.values}
         return len(self.values) > len(texts) and len(texts) <= FEW_VALUES
 
 
 def make_inputs(seen: Sequence[Arguments], count: int, seed: int) -> list[Arguments]:
-    """Return up to `count` inputs that are not among those seen; none if these tell too little."""
+    """Return up to `count` new inputs; none if there are too few seen inputs to learn from."""
     if len(seen) < MIN_SEEN or len({len(arguments) for arguments in seen}) != 1 or not seen[0]:
         return []
     rng = random.Random(seed)
@@ -119,7 +122,7 @@ def _features(arguments: Arguments) -> dict[_Feature, float]:
 
 
 def _relations(seen: Sequence[Arguments]) -> Iterator[tuple[_Feature, str, _Feature]]:
-    """Yield what holds between two arguments in all cases."""
+    """Yield the relations between two arguments that hold in all cases."""
     features = [_features(arguments) for arguments in seen]
     shared = set(features[0]).intersection(*features[1:])
     for first, second in permutations(sorted(shared), 2):
@@ -132,7 +135,7 @@ def _relations(seen: Sequence[Arguments]) -> Iterator[tuple[_Feature, str, _Feat
 
 
 def _equate(arguments: list[Any], shapes: Sequence[Shape], rng: random.Random) -> None:
-    """Give one argument the value of another now and then, where it could have it."""
+    """Sometimes set a number equal to another argument, if this value is within its range."""
     index, other = rng.randrange(len(arguments)), rng.randrange(len(arguments))
     value: Any = arguments[other]
     shape = shapes[index]
@@ -149,7 +152,7 @@ def _holds(arguments: Arguments, first: _Feature, sign: str, second: _Feature) -
 
 
 def _restore_lengths(arguments: list[Any], relations: Sequence[tuple[_Feature, str, _Feature]]) -> None:
-    """Make a number the length that it was, and two lists as long as the shorter of them."""
+    """Restore relations of lengths: set a number to the length of a list, or cut two lists to the same length."""
     for (first, index), sign, (second, other) in relations:
         if sign != "==":
             continue
@@ -161,14 +164,14 @@ def _restore_lengths(arguments: list[Any], relations: Sequence[tuple[_Feature, s
 
 
 def learn(values: Sequence[Any]) -> Shape:
-    """Return what values have in common."""
+    """Return the common properties of values."""
     shape = Shape(list(values)[:MAX_POOL])
     kind = shape.kind
     if kind in (list, tuple, set):
         elements = [item for value in values for item in value]
         shape.parts = learn(elements) if elements else None
         shape.rules = [rule for rule in _LIST_RULES if all(map(rule, values))]
-        if {_is_sorted, _is_falling} <= {*shape.rules}:  # Equal items show no order.
+        if {_is_sorted, _is_falling} <= {*shape.rules}:  # All items are equal, which does not show an order.
             shape.rules = [rule for rule in shape.rules if rule not in (_is_sorted, _is_falling)]
         if kind is not set and _are_rotated(values):
             shape.rules.append(_is_rotated)
@@ -199,7 +202,7 @@ def _is_falling(elements: Sequence[Any]) -> bool:
 
 
 def _is_rotated(elements: Sequence[Any]) -> bool:
-    """Return whether a part was moved from the front of a sorted list to its end, or none was."""
+    """Return whether a list is sorted, or becomes sorted by moving a part from its end to its front."""
     try:
         return sum(bool(first > second) for first, second in pairwise([*elements, *elements[:1]])) <= 1
     except TypeError:
@@ -207,9 +210,9 @@ def _is_rotated(elements: Sequence[Any]) -> bool:
 
 
 def _are_rotated(values: Sequence[Any]) -> bool:
-    """Return whether all lists are rotated, and not by chance.
+    """Return whether all lists are rotated sorted lists, and this is unlikely to be chance.
 
-    Of the orders of n different items, n are rotated; repeated items have fewer orders.
+    Of the n! orders of n different items, n are rotations. Repeated items have fewer orders.
     """
     log_chance = 0.0
     for value in filter(None, values):
@@ -235,7 +238,7 @@ def _has_matching_brackets(text: str) -> bool:
 
 
 def _pattern(text: str) -> str:
-    """Return the sort of each character: a digit, a letter, or the character itself."""
+    """Return the text with 0 for each digit and a for each letter."""
     return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", text))
 
 
@@ -255,7 +258,7 @@ _TEXT_RULES: tuple[Callable[[str], bool], ...] = (
 
 
 def vary(value: Any, shape: Shape, rng: random.Random) -> Any:
-    """Return another value of the shape, near to this one; one that was seen if none came of it."""
+    """Return a value of the shape that is near to this one, or else one of the seen values."""
     if not shape.is_choice and shape.kind is type(value):
         for _ in range(8):
             varied = _vary(value, shape, rng)
@@ -299,7 +302,7 @@ def _vary(value: Any, shape: Shape, rng: random.Random) -> Any:  # noqa: PLR0911
 
 
 def _bounds(values: Sequence[float]) -> tuple[float, float]:
-    """Return the range that was seen, wider by half of it, on the same side of zero."""
+    """Return the seen range, widened by half without changing signs."""
     low, high = min(values), max(values)
     room = max((high - low) / 2 + 1, ROOM if low < high else 1)
     if low > 0:
@@ -308,7 +311,7 @@ def _bounds(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _vary_text(text: str, shape: Shape, rng: random.Random) -> str:
-    """Edit the words of a text, or its characters."""
+    """Return a text with its words or its characters edited."""
     words = text.split(" ")
     if len(words) > 1 and rng.random() < 0.5:
         pool = [word for value in shape.values for word in value.split(" ")]
@@ -318,7 +321,7 @@ def _vary_text(text: str, shape: Shape, rng: random.Random) -> str:
 
 
 def _edit(elements: list[T], pool: Sequence[T], most: int, vary_item: Callable[[T], T], rng: random.Random) -> list[T]:
-    """Return a list with an item dropped, doubled, moved, taken from elsewhere or varied, or the list reversed."""
+    """Return the list with an item dropped, doubled, swapped, added from the pool or varied, or the list reversed."""
     edited, has_room = list(elements), len(elements) < most
     index = rng.randrange(len(elements)) if elements else 0
     match rng.randrange(6):
@@ -354,7 +357,7 @@ def _order(elements: list[Any], shape: Shape, rng: random.Random) -> list[Any]:
         return elements
     try:
         ordered = sorted(elements, reverse=falls)
-    except TypeError:  # They are of several types; the rule, which is asked afterwards, refuses them.
+    except TypeError:  # Items of several types cannot be sorted; the rules refuse the list later.
         return elements
     start = 0 if rises or falls or not elements else rng.randrange(len(elements))
     return ordered[start:] + ordered[:start]

@@ -4,17 +4,17 @@
     assert larger(0, 0) == 0        min in place of max, or             assert larger(2, 1) == 2
     assert larger(1, 1) == 1        `return a`                          assert larger(0, 3) == 3
 
-The new cases must catch three kinds of programs that pass the suite now:
+Three kinds of programs pass the suite and should fail the new cases:
 
     mutants           the worked solution with a planted fault (`strength`)
     null programs     programs that do not solve anything, such as one that returns a constant
     wrong programs    programs that are known to be wrong
 
-Inputs on which these programs differ from the worked solution come from `witnesses`. The smallest set that catches each
-program once is looked for first, then inputs that catch each a second time, up to `MAX_CASES` in all.
+`witnesses` finds inputs on which these programs differ from the worked solution. They are chosen greedily, so that each
+program fails one new case, then a second one, up to `MAX_CASES` cases.
 
-No case is proposed where its expected result is in doubt: if solutions disagree, if results vary or depend on the order
-of calls, if the problem allows several answers or any order, or if the suite has its own checker or interactor.
+No case is proposed if its expected result is in doubt: if solutions disagree, if results vary or depend on the order of
+calls, if the problem allows several answers or any order, or if the suite has its own checker or interactor.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.suite.reading import read_suite
 
 MAX_CASES = 8
-"""The largest number of cases that are proposed."""
+"""The most cases that are proposed."""
 CATCHES = 2
-"""The number of new cases that each wrong program should fail, if there are enough inputs for it."""
+"""The number of new cases that each program should fail, if there are enough inputs."""
 
 PROPOSED = "proposed_cases"
 """The key in a finding's evidence that holds the cases to add."""
 MENDABLE = (VetReason.PAID_NULL, VetReason.WRONG_ACCEPTED, VetReason.WEAK, VetReason.GUESSABLE)
-"""The findings that more cases may cure, the gravest first."""
-_DOUBTS = frozenset(
+"""The findings that more cases may cure, the most serious first."""
+_DOUBTS = frozenset(  # Findings that put expected results in doubt.
     (
         *(VetReason.REFERENCES_DISAGREE, VetReason.FLAKY, VetReason.ORDER_DEPENDENT, VetReason.NEEDS_CHECKER),
         *(VetReason.ANY_ORDER, VetReason.RIGHT_REJECTED, VetReason.CONTRADICTORY),
@@ -106,9 +106,9 @@ def _choose(comparison: InputComparison, differing: Mapping[str, Sequence[int]])
 
 
 def _tried(state: VetState, cases: Sequence[str], programs: Sequence[str]) -> ProposedCases | None:
-    """Run solutions and wrong programs on the suite with the new cases.
+    """Return the proposed cases after running solutions and wrong programs on the suite with these cases.
 
-    Return None if a solution fails, or if every wrong program still passes.
+    Returns None if a solution fails, or if every wrong program still passes.
     """
     try:
         info = add_cases(state.info, cases)

@@ -1,4 +1,4 @@
-"""Small faults planted in a program, to see whether its tests notice: what a tired programmer gets wrong.
+"""Plants small faults in a program, such as programmers make, to measure whether its tests notice them.
 
     mutants_of("def low(a, b):\\n    return a < b\\n", 2)
         Mutant(operator="comparison", line=2, before="return a < b", after="return (a <= b)", ...)
@@ -10,21 +10,22 @@
     for i in range(n):       ->  range(n - 1)      range(n + 1)
     items[1:]                ->  items[2:]         items[0:]
     total += x               ->  total -= x        pass
-    return found             ->  return None       return True (where a truth value is returned)
+    return found             ->  return None       return True (if a truth value is returned)
     max(a, b)                ->  min(a, b)         a                 b
     abs(x), sorted(x)        ->  x                 text.strip()      ->  text
     a - b                    ->  (a + b)           (b - a)           abs(a - b)
     if a: ... else: ...      ->  the first branch alone, the other alone
-    for ...:                 ->  the loop ends after its first turn
+    for ...:                 ->  the loop ends after its first iteration
 
-A mutant is the program's text with one change, so comments and layout stay. The seed chooses among the changes, in turn
-over the kinds of faults, so that a program full of numbers is not only tried with other numbers; the choice is the same
-on every machine. No two mutants are the same program. Left alone: docstrings, imports, annotations, decorators,
-f-strings, the guard `if __name__ == "__main__"`, functions and classes that nothing uses, and classes for fast input
-(`FastIO`), whose faults tests cannot be asked to notice.
+A mutant is the program's text with one change, so that comments and layout stay. The seed chooses the changes, taking
+the kinds of faults in turn, so that a program with many numbers also gets other faults. The choice is the same on every
+machine. All mutants are different programs.
 
-Some mutants do what the program does (a bound that is never met): tests cannot notice those, and not every suite can
-reach a kill rate of 1. Languages other than Python are not covered.
+These parts are never changed, since tests cannot be expected to notice: docstrings, imports, annotations, decorators,
+f-strings, the guard `if __name__ == "__main__"`, unused functions and classes, and classes for fast input (`FastIO`).
+
+Some mutants are equivalent to the program, such as a change of a bound that is never reached. Tests cannot notice
+these, so that not every suite can reach a kill rate of 1. Not covered: languages other than Python.
 """
 
 from __future__ import annotations
@@ -39,47 +40,52 @@ from typing import TypeGuard
 from truegold.verifiers.code.python_source import parse
 
 MAX_SHOWN = 160
-"""The part of a changed line that is shown. Stops tables of constants on one line from filling reports."""
+"""Characters of a changed line that are shown."""
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
-_BOUNDARY: dict[type[ast.cmpop], tuple[str, ...]] = {
+_BOUNDARY: dict[type[ast.cmpop], tuple[str, ...]] = {  # Operators that replace a comparison.
     ast.Lt: ("<=", ">="), ast.LtE: ("<", ">"), ast.Gt: (">=", "<="), ast.GtE: (">", "<"), ast.Eq: ("!=",),
     ast.NotEq: ("==",), ast.In: ("not in",), ast.NotIn: ("in",), ast.Is: ("is not",), ast.IsNot: ("is",),
 }  # fmt: skip
-_ARITHMETIC: dict[type[ast.operator], str] = {
+_ARITHMETIC: dict[type[ast.operator], str] = {  # The operator that replaces an arithmetic one.
     ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.Div: "*", ast.FloorDiv: "*", ast.Mod: "//", ast.Pow: "*",
     ast.BitAnd: "|", ast.BitOr: "&", ast.BitXor: "|", ast.LShift: ">>", ast.RShift: "<<",
 }  # fmt: skip
 _TWINS = {"min": "max", "max": "min", "any": "all", "all": "any"}
+"""Functions that programmers confuse."""
 _CHOICES = {"min", "max"}
+"""Functions that are replaced by one of their arguments."""
 _DROPPED = {"abs", "sorted", "reversed", "set", "round"}
-"""Functions that are forgotten around their argument."""
+"""Functions that are replaced by their argument."""
 _DROPPED_METHODS = {"strip", "lstrip", "rstrip", "lower", "upper", "casefold"}
+"""Methods whose call is replaced by its object."""
 _ORDERED: dict[type[ast.operator], str] = {
     ast.Sub: "-", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
 }  # fmt: skip
-"""Operators whose sides are easily swapped."""
+"""Operators whose sides are swapped."""
 _BOILERPLATE = {"FastIO", "IOWrapper"}
+"""Classes for fast input."""
 _ATOMS = (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript, ast.List, ast.Dict, ast.Set, ast.ListComp)
+"""Expressions that need no brackets as operands."""
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A program with one fault planted."""
+    """A program with one planted fault."""
 
     operator: str
     """The kind of the fault."""
     line: int
     """The line with the fault, counted from 1."""
     before: str
-    """The line as it was."""
+    """The line before the change."""
     after: str
-    """The line as it is, or a few words on what became of it."""
+    """The line after the change, or a description of the change."""
     source: str
     """The whole program with the fault."""
     is_fallback: bool = False
-    """Whether the fault is another value if there is no answer."""
+    """Whether the fault only changes the value for a missing answer, such as -1."""
 
     @property
     def description(self) -> str:
@@ -90,7 +96,7 @@ class Mutant:
 def mutants_of(source: str, count: int, seed: int = 0, entry_points: Sequence[str] = ()) -> list[Mutant]:
     """Return up to `count` mutants; none if the source does not parse.
 
-    entry_points: names that are used from outside.
+    entry_points: names that the tests use, which therefore do not count as unused.
     """
     if (tree := parse(source)) is None or count <= 0:
         return []
@@ -110,7 +116,7 @@ def mutants_of(source: str, count: int, seed: int = 0, entry_points: Sequence[st
 
 
 def _in_turn(changes: Iterable[Change], seed: int) -> Iterator[Change]:
-    """Yield one change of each kind after another, in an order that the seed decides."""
+    """Yield the changes in an order decided by the seed, taking the kinds in turn."""
     kinds: dict[str, list[Change]] = {}
     for change in changes:
         kinds.setdefault(change.operator, []).append(change)
@@ -141,7 +147,7 @@ def _cut(line: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One fault that could be planted: the bytes `start` to `end` of the source become `text`."""
+    """A possible fault: the bytes `start` to `end` of the source become `text`."""
 
     operator: str
     """The kind of the fault."""
@@ -151,13 +157,13 @@ class Change:
     line: int
     """The line that changes, counted from 1."""
     description: str | None = None
-    """A description of the change, where the line's text does not show it."""
+    """A description of the change, if the text of the line does not show it."""
     is_fallback: bool = False
-    """Whether another value is given if there is no answer."""
+    """Whether only the value for a missing answer changes."""
 
 
 def changes_of(tree: ast.Module, source: bytes, entry_points: Sequence[str] = ()) -> Iterator[Change]:
-    """Yield every fault that could be planted, in the order of the source."""
+    """Yield every possible fault, in the order of the source."""
     finder = _Finder(source)
     fallbacks = {id(part) for node in ast.walk(tree) for value in _fallbacks(node) for part in ast.walk(value)}
     unused = _unused_definitions(tree, entry_points)
@@ -185,7 +191,7 @@ def _is_left_alone(node: ast.AST) -> bool:
     match node:
         case ast.Import() | ast.ImportFrom() | ast.JoinedStr() | ast.Global() | ast.Nonlocal():
             return True
-        # A docstring is an expression that is a constant.
+        # A docstring is a constant as a statement.
         case ast.Expr(value=ast.Constant() | ast.Call(func=ast.Attribute(attr="setrecursionlimit"))):
             return True
         case ast.Assign(targets=[ast.Name(id="BUFSIZE")]):
@@ -207,12 +213,12 @@ def _unused_definitions(tree: ast.Module, entry_points: Sequence[str]) -> set[in
             if name in defined and name not in used:
                 used.add(name)
                 statements.append(defined[name])
-    # A file that uses none of them itself does not show which are used.
+    # If nothing is used, the file does not show which definitions the tests use.
     return {id(node) for name, node in defined.items() if name not in used} if used else set()
 
 
 def _fallbacks(node: ast.AST) -> Iterator[ast.expr]:
-    """Yield what stands for the lack of an answer at this node: a default, a text or a negative number returned."""
+    """Yield the values for a missing answer at this node: a default, or a returned text or negative number."""
     match node:
         case (
             ast.Call(func=ast.Name(id="next"), args=[_, default])
@@ -233,7 +239,7 @@ def _fallbacks(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _negative_starts(function: ast.AST) -> Iterator[ast.expr]:
-    """Yield what a variable holds until an answer is there, as in `place = -1`, `place = i`, `return place`."""
+    """Yield the negative initial values of returned variables: `-1` in `place = -1 ... return place`."""
     nodes = list(ast.walk(function))
     returned = {node.value.id for node in nodes if isinstance(node, ast.Return) and isinstance(node.value, ast.Name)}
     for node in nodes:
@@ -247,15 +253,15 @@ def _is_negative(node: ast.expr | None) -> TypeGuard[ast.expr]:
 
 
 class _Finder:
-    """Finds the faults that can be planted at a node."""
+    """Finds the possible faults at a node."""
 
     def __init__(self, source: bytes) -> None:
         self._source = source
         self._starts = [0, *(end.end() for end in _LINE_END.finditer(source))]
-        """The byte where each line begins, as `ast` counts lines."""
+        """The position of the first byte of each line, with line ends as `ast` counts them."""
 
     def changes(self, node: ast.AST) -> Iterator[Change]:
-        """Yield the faults at this node alone."""
+        """Yield the possible faults at this node, without those of its children."""
         match node:
             case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
                 yield from () if _is_guard(test) else self._branches(node, test)
@@ -350,17 +356,17 @@ class _Finder:
 
     def _bounds(self, operator: str, bounds: Sequence[ast.expr]) -> Iterator[Change]:
         for bound in bounds:
-            if not isinstance(bound, ast.Constant):  # A constant is changed itself.
+            if not isinstance(bound, ast.Constant):  # Constants get faults of their own.
                 yield self._put(operator, bound, f"{self._operand(bound)} - 1")
                 yield self._put(operator, bound, f"{self._operand(bound)} + 1")
 
     def _one_turn(self, loop: ast.For | ast.While, body: Sequence[ast.stmt]) -> Iterator[Change]:
         last = body[-1]
         line = self._source[self._starts[last.lineno - 1] : self._start(last)]
-        # The indentation can only be copied where nothing else stands before the statement on its line.
+        # The indentation can be copied only if the statement is the first on its line.
         if not line.strip() and not isinstance(last, ast.Break | ast.Return | ast.Raise | ast.Continue):
             end, text = self._end(last), f"\n{line.decode()}break"
-            yield Change("loop", end, end, text, loop.lineno, "it ends after its first turn")
+            yield Change("loop", end, end, text, loop.lineno, "the loop ends after its first iteration")
 
     def _between(self, operator: str, node: ast.expr, left: ast.expr, sign: str, right: ast.expr) -> Change:
         return self._put(operator, node, f"({self._operand(left)} {sign} {self._operand(right)})")
@@ -369,7 +375,7 @@ class _Finder:
         return Change(operator, self._start(node), self._end(node), text, node.lineno)
 
     def _operand(self, node: ast.expr) -> str:
-        """Return the node's text, in brackets where it needs them."""
+        """Return the text of a node, in brackets if it needs them as an operand."""
         text = self._text(node)
         return text if isinstance(node, _ATOMS) and "\n" not in text else f"({text})"
 
@@ -389,7 +395,7 @@ def _is_guard(test: ast.expr) -> bool:
 
 
 def _is_changed_itself(test: ast.expr) -> bool:
-    """Return whether the test is one comparison or a constant, which get faults that negate it."""
+    """Return whether a condition is a comparison or a constant, whose own faults already negate it."""
     return isinstance(test, ast.Constant) or (isinstance(test, ast.Compare) and len(test.ops) == 1)
 
 
@@ -402,7 +408,7 @@ def _other_results(value: ast.expr) -> tuple[str, ...]:
         case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
             return ("True", "False")
         case ast.Constant():
-            return ()  # A constant is changed itself.
+            return ()  # Constants get faults of their own.
         case ast.List() | ast.ListComp():
             return ("[]",)
         case ast.Call(func=ast.Attribute(attr="join")) | ast.JoinedStr():

@@ -1,13 +1,13 @@
-"""Null programs: programs that solve nothing, which tests must not pass.
+"""Makes null programs, which solve nothing and must fail the tests.
 
-    programs that print: the empty program; the input, its first line; 0, 1, YES, NO, each of the expected outputs,
-                         for any input; success messages; an exit before anything is printed
-    functions:           None, 0, 1, "", [], True, False, nan, infinity, an array of nothing if the suite has numpy,
-                         each of the expected values, for any arguments; their first argument; an object that says it
-                         equals everything; an exit
+    programs that print: nothing; the input; its first line; a constant for every input: 0, 1, YES, NO, or one of the
+                         expected outputs; success messages; or they exit before printing
+    functions that return: a constant for all arguments: None, 0, 1, "", [], True, False, nan, infinity, an empty array
+                         if the suite uses numpy, or one of the expected values; their first argument; an object
+                         that claims to equal everything; or they exit
 
-All are in Python, also where a suite of programs that print is for another language; on test code in other languages
-only the empty program is tried.
+All are in Python, also for programs that print in other languages. On test code in other languages, only the empty
+program is tried.
 """
 
 from __future__ import annotations
@@ -21,19 +21,18 @@ from truegold.verifiers.audit.suites.text_checks import leaked_cases
 from truegold.verifiers.code.suite.reading import Inserted, Stdio, Suite
 
 MAX_CONSTANTS = 12
-"""Distinct expected outputs that are tried as constants, the most frequent first: if not one of these passes all cases,
-a less frequent one cannot."""
+"""The most expected outputs that are tried as constants, the most frequent first."""
 
 MAX_CONSTANT_CHARS = 20_000
-"""Longer outputs are not tried as constants. Stops programs of megabytes from being run."""
+"""The longest output that is tried as a constant."""
 
 MAX_NAME_CHARS = 40
-"""How much of an output the name of the program that prints it shows."""
+"""Characters of an output in the name of the program that prints it."""
 
 _COMMON_OUTPUTS = ("0", "1", "-1", "YES", "NO", "Yes", "No")
 _COMMON_VALUES = ("None", "0", "1", "''", "[]", "True", "False", "float('nan')", "float('inf')")
 _EMPTY_ARRAY = "__import__('numpy').empty((0, 1))"
-"""Close to every array that it is compared with: nothing of both is compared."""
+"""An empty array, which numpy's comparisons take as equal to any array that it broadcasts with."""
 _EXITS = (("sys", "exit(0)"), ("os", "_exit(0)"))
 _PRINT_SUCCESS = "print('OK\\nPASSED\\nAll tests passed\\n1\\n')\n"
 _ALWAYS_EQUAL = """\
@@ -57,15 +56,15 @@ class NullProgram:
     """The program's behaviour, in a few words."""
     source: str
     attacks_tests: bool = False
-    """Whether it games the tests (ends the run, equals everything, prints success) rather than answers nothing."""
+    """Whether it attacks the tests: it exits, equals everything, or prints success messages."""
     answers_single_case: bool = False
-    """Whether it gives the answer to the only case that can be read, which the problem's text does not show."""
+    """Whether it returns the answer to the only known case, which the problem's text does not show."""
 
 
 def null_programs(suite: Suite, prompt: str | None = None) -> list[NullProgram]:
-    """Return the null programs of a suite, each once; none for test code that does not show which names it tests.
+    """Return the null programs of a suite, each once; none for test code whose tested names are unknown.
 
-    If a suite has a single case without an input, a program that prints its output has solved the problem. It is a null
+    If a suite has a single case without an input, a program that prints its output solves the problem. It is a null
     program only if the problem's text shows the output.
     """
     outputs, is_single = _repeatable_outputs(suite, prompt)
@@ -83,12 +82,12 @@ def null_programs(suite: Suite, prompt: str | None = None) -> list[NullProgram]:
     else:
         return []
     programs += (replace(program, answers_single_case=is_single) for program in repeating)
-    # Of two programs with one source the first stays.
+    # Of two programs with the same source, the first one is kept.
     return list({program.source: program for program in reversed(programs)}.values())[::-1]
 
 
 def _repeatable_outputs(suite: Suite, prompt: str | None) -> tuple[list[str], bool]:
-    """Return the most frequent outputs that a program may repeat, and whether that is the only one, and not shown."""
+    """Return the most frequent outputs, and whether there is a single case whose output the prompt does not show."""
     cases = known_cases(suite.tests)
     is_single = len(cases) == 1 and not (prompt and leaked_cases(cases, prompt, isinstance(suite.tests, Stdio)))
     if is_single and not cases[0].input.strip():
@@ -133,12 +132,12 @@ def _attack(name: str, source: str) -> NullProgram:
 
 
 def _define(names: Sequence[str], expression: str) -> str:
-    """Return the source of functions of these names, `Solution().twoSum` among them, that return the expression."""
+    """Return the source of functions or methods with these names (`Solution().twoSum`) that return the expression."""
     return "".join(_definition(name.replace("()", "").split("."), expression, "") for name in names)
 
 
 def _definition(parts: Sequence[str], expression: str, indent: str) -> str:
-    """Return the source of a function, or of the class that has it: parts ["Solution", "twoSum"]."""
+    """Return the source of a function, or for ["Solution", "twoSum"] of a class with a method."""
     if len(parts) == 1:
         first = "self, " if indent else ""
         return f"{indent}def {parts[0]}({first}*args, **named):\n{indent}    return {expression}\n"

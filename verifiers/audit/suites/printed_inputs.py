@@ -1,11 +1,11 @@
-"""Reads the inputs of programs that read stdin as values, so that further ones can be made of them, and writes those.
+"""Reads inputs on stdin as values, so that further inputs can be made from them, and writes values as inputs.
 
     "3\\n1 5 2\\n", "2\\n7 7\\n"              (3, [1, 5, 2]), (2, [7, 7])
     "2 abc\\n", "5 x\\n"                    (2, "abc"), (5, "x")
     "2\\n1 2\\n3 4\\n", "1\\n5 6\\n"         (2, [(1, 2), (3, 4)]), (1, [(5, 6)])
 
-Each word is a value if a line has the same number of words in all inputs, else the line is a list. Where the number of
-lines varies, those from the second on are a list, and have to be of one length.
+If a line has the same number of words in all inputs, each word is a value; otherwise the line is a list. If the number
+of lines varies, the lines from the second on are a list; they must all have the same number of words.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ _Lines = Sequence[Sequence[Value]]
 
 
 def read_inputs(texts: Sequence[str]) -> tuple[list[tuple[Value, ...]], Callable[[Sequence[Value]], str]] | None:
-    """Return the inputs as values, and a function that writes such values as an input; None if they have no form in
-    common."""
+    """Return the inputs as values, and a function that writes values as an input.
+
+    Returns None if the inputs do not have a common form.
+    """
     inputs = [[[_word(word) for word in line.split()] for line in text.strip().splitlines()] for text in texts]
     if not all(inputs) or any(_write(lines) != _squeezed(text) for lines, text in zip(inputs, texts, strict=True)):
         return None
@@ -42,9 +44,9 @@ def read_inputs(texts: Sequence[str]) -> tuple[list[tuple[Value, ...]], Callable
 def _read_lines(
     inputs: Sequence[_Lines], count: int
 ) -> tuple[list[tuple[Value, ...]], Callable[[Sequence[Value]], str]]:
-    """Return the values of inputs of this many lines, and what writes them."""
+    """Return the values of inputs with `count` lines, and a function that writes values as an input."""
     widths = [{len(lines[index]) for lines in inputs} for index in range(count)]
-    # A line has the same number of words in every input, or is a list.
+    # None stands for a line whose number of words varies, which is a list.
     fixed = [width.pop() if len(width) == 1 else None for width in widths]
 
     def write(arguments: Sequence[Value]) -> str:
@@ -64,7 +66,7 @@ def _read_lines(
 
 
 def _word(word: str) -> Value:
-    """Return the number that a word is written as, else the word."""
+    """Return the number that a word spells, or else the word."""
     for kind in (int, float):
         try:
             value = kind(word)

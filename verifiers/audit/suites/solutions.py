@@ -1,29 +1,29 @@
-"""The second step of a vetting: worked solutions on their own tests, and the repairs that make them pass.
+"""Runs worked solutions on their own tests, and repairs the tests so that they pass: the second step of a vetting.
 
-    a case passes in one run and fails in another          flaky: taken out
-    it ends at the end of its input                        the input is cut off: taken out
-    it needs 3 s where 2 s are allowed                      the limit is raised
-    0.333333 where 0.3333 is expected                       numbers are compared with a tolerance
-    "2 1" where "1 2" is expected, "in any order"           the order is left free
-    "YES 3 4" where "YES 4 3" is expected                   several answers are right: a checker program is needed
-    anything else                                           the solution or the tests are wrong: a person has to tell
+    a case passes in one run and fails in another          the case is flaky and is removed
+    the solution reads past the end of its input           the input is cut off; the case is removed
+    the solution needs 3 s, the limit is 2 s               the limit is raised
+    output 0.333333, expected 0.3333                       numbers are compared with a tolerance
+    output "2 1", expected "1 2", "in any order"           any order is accepted
+    output "YES 3 4", expected "YES 4 3"                   several answers are right: a checker program is needed
+    any other failure                                      the solution or the tests are wrong; a person has to decide
 
-A run is the list of a program's attempts at all cases. The checker that judges a suite's outputs is the one that the
-problem's text or a worked solution shows:
+A run is the list of a program's attempts at all cases. The problem's text, or a worked solution, determines how outputs
+are compared:
 
-    "You can print each letter in any case", outputs YES and NO        case does not matter
-    "... error does not exceed 10^-4", outputs 0.33, 2                 numbers within 1e-4, 2 and 2.0 alike
+    "You can print each letter in any case", outputs YES and NO        case is ignored
+    "... error does not exceed 10^-4", outputs 0.33, 2                 numbers within 1e-4; 2 equals 2.0
     "Print the points in any order", outputs of several lines          lines in any order
 
-A checker is only changed in the direction that is shown to be right, and never where the tests have a checker program
-of their own. Where several answers are right, only such a program can judge; outputs show that by being alike:
+A checker is only made more lenient, as far as the evidence goes, and never changed if the tests have a checker program.
+If several answers are right, only such a program can judge. Two outputs are a sign of this if they are alike:
 
     "YES\\n0 0\\n3 4"   and  "YES\\n0 0\\n4 3"      alike: another solution of the same shape
     "PATH\\n2 5 1"     and  "PATH\\n2 5 1 7"      alike: the same first line, then a solution of another length
     "0\\n4\\n1\\n2"     and  "4\\n0\\n1\\n2"         alike: the same values in another order
-    "17"             and  "18"                not alike: a single value that differs is an error
+    "17"             and  "18"                not alike: a single value differs
     "1\\n2\\n3"        and  "1\\n2\\n4"            not alike: one value for each of several questions
-    "2\\n1 5\\n3 4"    and  "1\\n2 6"             alike only where the problem asks for a construction
+    "2\\n1 5\\n3 4"    and  "1\\n2 6"             alike only if the problem asks for a construction
     [1, 2, 3]        and  [3, 1, 2]           alike
 """
 
@@ -47,46 +47,50 @@ from truegold.verifiers.sandbox.limits import CPU_S_BOUNDS, Limits
 from truegold.verifiers.verdict import Reason
 
 STRETCH = 10.0
-"""A worked solution that overruns its limit is run once more with this many times as much."""
+"""A worked solution that exceeds its limit is run again with this factor on the limit."""
 
 ROOM = 4.0
-"""A raised limit is this many times what the worked solution needs."""
+"""The factor between the time that the worked solution needs and a raised limit."""
 
 MIN_RUNS = 2
-"""The fewest runs, also of a slow solution, unless one takes all the time there is: one run alone cannot vary."""
+"""The fewest runs of a slow solution, since a single run cannot show varying results. A solution that takes all of the
+available time runs only once."""
 
 SHUFFLES = 2
 """The most runs with the calls in another order."""
 SHOWN_CASES = 20
-"""The most case indexes that evidence shows."""
+"""The most indexes of cases in the evidence."""
 EXPLAINED_CASES = 5
-"""The most cases whose evidence a finding shows."""
+"""The most cases that the evidence describes."""
 
 _NO_MODULE = re.compile(r"No module named '([\w.]{1,100})'")
 _READS = re.compile(r"\binput\(|stdin|readline|\bread\(|\bnext\(|\.split\(|\bopen\(0")
+"""Code in a traceback that reads input."""
 _ENDS = re.compile(r"(?m)^(EOFError|ValueError|IndexError|StopIteration)\b")
+"""Exceptions of a program whose input ends too early."""
 
 Run = Sequence[CaseAttempt]
+"""One attempt at each case."""
 
 DEFAULT_TOLERANCE = 1e-6
-"""The tolerance of the verifier where a checker names none."""
+"""The verifier's tolerance for a checker without one."""
 LOOSE = 1e-4
-"""The widest tolerance that is tried without the problem's text saying so."""
+"""The widest tolerance that is tried if the problem's text does not name one."""
 MAX_WORDS = 8
-"""With more different words in the outputs, they are texts and no fixed answers such as YES and NO."""
+"""The most different words in outputs that count as fixed answers, such as YES and NO."""
 _INTEGER = re.compile(r"[+-]?\d+")
 MAX_COMPARED_CHARS = 2**20
-"""The part of an output that is compared. Stops outputs of megabytes from taking long."""
+"""Characters of an output that are compared."""
 MIN_TEXT_CHARS = 3
-"""Single words that differ are alike only from this length on, and only if both have the same length."""
+"""The length from which on two different words, of equal length, are alike."""
 MIN_DISTINCT = 3
-"""With this many different values in an output, the same values in another order are not an accident."""
+"""The fewest different values in an output for which the same values in another order count as alike."""
 Line = Sequence[str]
 """The words of a line of output."""
 
 
 def run_solutions(state: VetState, programs: Sequence[str]) -> None:
-    """Set `state.reference` where a solution passes, after a repair where one is needed."""
+    """Run the solutions, repair the tests if needed, and set `state.reference` to a solution that passes."""
     if not programs:
         state.report(VetReason.NO_REFERENCE, Severity.NOTE, {})
         return
@@ -107,7 +111,7 @@ def run_solutions(state: VetState, programs: Sequence[str]) -> None:
 
 
 def _run_repeatedly(state: VetState, program: str) -> list[Trial]:
-    """Run a program under different hash seeds; raise the suite's limit where the program needs more time."""
+    """Run a program with different hash seeds; raise the suite's limit if the program needs more time."""
     first = state.bench().run(program)
     if first.timed_out:
         if (longer := _stretch(state, program, first)) is None:
@@ -121,7 +125,10 @@ def _run_repeatedly(state: VetState, program: str) -> list[Trial]:
 
 
 def _stretch(state: VetState, program: str, first: Trial) -> Trial | None:
-    """Raise the limit to what the program needs for the cases that took too long, or None if that is too much."""
+    """Run the cases that timed out again with a higher limit, and raise the suite's limit to the time that they need.
+
+    Returns None if a case still times out.
+    """
     limit = state.suite.limits.cpu_s
     allowed = min(STRETCH * limit, state.options.max_repeat_s)
     if allowed <= limit:
@@ -134,9 +141,9 @@ def _stretch(state: VetState, program: str, first: Trial) -> Trial | None:
 
 
 def _run_longer(state: VetState, program: str, first: Trial, limits: Limits) -> Trial | None:
-    """Run the cases again that took too long, or all where they share a process, or None if they take too long again.
+    """Run the cases that timed out again, or all cases if they share a process.
 
-    The time of all of them together is limited too.
+    Returns None if a case times out again, or if all of them together take too long.
     """
     bench = state.bench()
     if not isinstance(state.suite.tests, Stdio):
@@ -163,7 +170,7 @@ def _raise_limit(state: VetState, needed: float) -> None:
 
 
 def _check_agreement(state: VetState, programs: Sequence[str]) -> None:
-    """Run the further worked solutions on the tests as they are now."""
+    """Run the other worked solutions on the repaired tests."""
     failing = {}
     for position, program in enumerate(programs, 1):
         findings = diagnose(state.suite.tests, _run_repeatedly(state, program), state.statement).findings
@@ -176,12 +183,12 @@ def _check_agreement(state: VetState, programs: Sequence[str]) -> None:
         else:
             state.agreeing.append(program)
     if failing:
-        suggestion = "find out which of them is right"
+        suggestion = "find out which of the solutions is right"
         state.report(VetReason.REFERENCES_DISAGREE, Severity.FLAG, {"failing": failing}, suggestion)
 
 
 def _check_order(state: VetState, program: str) -> None:
-    """Run the calls in other orders, and flag tests that lean on one."""
+    """Run the calls in other orders, and flag tests that depend on their order."""
     spent = state.trial.spent_s if state.trial is not None else 0.0
     for seed in range(state.options.affordable(SHUFFLES, spent)):
         if (trial := state.bench().run_shuffled(program, seed)) is None:
@@ -189,7 +196,7 @@ def _check_order(state: VetState, program: str) -> None:
         failing = [index for index, attempt in enumerate(trial.attempts) if not attempt.passed]
         if failing:
             evidence = {"cases": failing[:SHOWN_CASES], "count": len(failing)}
-            state.report(VetReason.ORDER_DEPENDENT, Severity.FLAG, evidence, "let each case stand on its own")
+            state.report(VetReason.ORDER_DEPENDENT, Severity.FLAG, evidence, "make the cases independent of each other")
             return
 
 
@@ -202,17 +209,17 @@ def _check_headroom(state: VetState, trial: Trial) -> None:
 
 @dataclass(slots=True)
 class Diagnosis:
-    """The faults of a solution and how to repair it. Without findings the solution passes."""
+    """The reasons why a solution fails, and the repair of its tests. Without findings the solution passes."""
 
     findings: list[SuiteFinding] = field(default_factory=list)
     without: set[int] = field(default_factory=set)
-    """The indexes of the cases to take out."""
+    """The indexes of the cases to remove."""
     checker: dict[str, Any] | None = None
-    """The checker to set; None keeps it."""
+    """The new checker; None keeps the old one."""
 
 
 def diagnose(tests: object, trials: Sequence[Trial], statement: Statement) -> Diagnosis:
-    """Say why a solution fails. trials: of one solution, all cases in each."""
+    """Return the reasons why a solution fails. trials: runs of this solution on all cases."""
     if (error := next((trial.error for trial in trials if trial.error is not None), None)) is not None:
         return Diagnosis([missing_package(error) or _solution_fails({"error": evidence_text(error)})])
     runs = [_fill_up(trial) for trial in trials]
@@ -225,8 +232,8 @@ def diagnose(tests: object, trials: Sequence[Trial], statement: Statement) -> Di
     if isinstance(tests, Stdio | Calls):
         return _diagnose_cases(tests, runs, failing, statement)
     evidence = _show_cases(runs, failing)
-    if _are_flaky(runs, failing):  # No case can be taken out of test code.
-        flaky = SuiteFinding(VetReason.FLAKY, Severity.DROP, evidence, "take the flaky assertions out")
+    if _are_flaky(runs, failing):  # Cases cannot be removed from test code automatically.
+        flaky = SuiteFinding(VetReason.FLAKY, Severity.DROP, evidence, "remove the flaky assertions")
         return Diagnosis([flaky])
     return Diagnosis([_solution_fails(evidence)])
 
@@ -261,7 +268,7 @@ def _are_flaky(runs: Sequence[Run], failing: Sequence[int]) -> bool:
 
 
 def missing_package(message: str) -> SuiteFinding | None:
-    """Return the finding that a package is missing, where a message of Python says that."""
+    """Return the finding for a missing package if Python's message names one, else None."""
     if (module := _NO_MODULE.search(message)) is None:
         return None
     suggestion = "install it, or name an interpreter that has it"
@@ -271,12 +278,12 @@ def missing_package(message: str) -> SuiteFinding | None:
 def _better_checker(
     tests: Stdio | Calls, runs: Sequence[Run], failing: Sequence[int], statement: Statement
 ) -> tuple[VetReason, Spec] | None:
-    """Return the first checker that accepts every output of every run, where that checker can be right."""
+    """Return the first plausible checker that accepts every output of every run, with its reason, or None."""
     if statement.several_answers is not None or any(run[index].output is None for run in runs for index in failing):
         return None
     varies = any(repr(run[index].output) != repr(runs[0][index].output) for run in runs for index in failing)
     for reason, checker, is_sure in candidate_checkers(tests, statement):
-        # An order that changes from run to run cannot be what a right solution is asked for.
+        # If the order of a right solution's output varies between runs, the problem cannot require an order.
         if (is_sure or varies) and _accepts(tests, checker, runs, failing):
             return reason, checker
     return None
@@ -289,8 +296,8 @@ def _accepts(tests: Stdio | Calls, checker: Spec, runs: Sequence[Run], failing: 
 
 
 def _look_right(tests: Stdio | Calls, runs: Sequence[Run], failing: Sequence[int], statement: Statement) -> bool:
-    """Return whether the failures look like other right answers: the text says so, or the outputs do."""
-    # A case that takes too long says nothing of its answer; a crash says that the solution is wrong.
+    """Return whether the failures look like other right answers, by the problem's text or by the outputs."""
+    # A timeout does not show an answer; a crash shows that the solution is wrong.
     attempts = [(index, run[index]) for run in runs for index in failing]
     failures = [(index, attempt) for index, attempt in attempts if not (attempt.passed or attempt.timed_out)]
     if not failures or any(attempt.output is None or attempt.reason is not Reason.MISMATCH for _, attempt in failures):
@@ -302,7 +309,7 @@ def _look_right(tests: Stdio | Calls, runs: Sequence[Run], failing: Sequence[int
 
 
 def _ran_out_of_input(attempt: CaseAttempt) -> bool:
-    """Return whether the program died while it read its input."""
+    """Return whether the program failed because its input ended."""
     if attempt.passed or attempt.output is not None:
         return False
     errors = _ENDS.findall(attempt.stderr)
@@ -310,7 +317,7 @@ def _ran_out_of_input(attempt: CaseAttempt) -> bool:
 
 
 def _fill_up(trial: Trial) -> Run:
-    """Return an attempt at every case: a process that died leaves the later ones without a result."""
+    """Return an attempt at every case; cases without a result, after a process died, count as failed."""
     missing = trial.total - len(trial.attempts)
     return [*trial.attempts, *[CaseAttempt(False, Reason.MISMATCH, "the program ended before this case")] * missing]
 
@@ -320,11 +327,11 @@ def _expected(tests: Stdio | Calls) -> list[Any]:
 
 
 _ADVICE = {
-    "PermissionError": "the sandbox forbids what it does: judge it elsewhere",
-    "FileNotFoundError": "give the files that it needs with the tests, or correct the solution or the tests",
+    "PermissionError": "the sandbox forbids an operation of the solution: judge it elsewhere",
+    "FileNotFoundError": "add the missing files to the tests, or correct the solution or the tests",
     "": "correct the solution or the tests",
 }
-"""Maps the error that a solution ends with to advice."""
+"""Maps the error of a solution to advice."""
 
 
 def _solution_fails(evidence: dict[str, Any]) -> SuiteFinding:
@@ -348,8 +355,8 @@ def _show_cases(runs: Sequence[Run], cases: Sequence[int], expected: Sequence[An
 
 
 CheckerCandidate: TypeAlias = tuple[VetReason, Spec, bool]
-"""A checker to try on a worked solution that fails: what is wrong with the tests if the solution passes with it, the
-checker, and whether the pass alone shows that the checker is right."""
+"""A checker to try if a worked solution fails: the fault of the tests that it would explain, the checker, and whether
+it is proved right if the solution passes with it."""
 
 
 def has_own_checker(tests: object) -> bool:
@@ -370,7 +377,7 @@ def candidate_checkers(tests: Stdio | Calls, statement: Statement) -> Iterator[C
         yield VetReason.ANY_ORDER, {**spec, "unordered": True}, is_order_free
         return
     if spec["type"] not in ("tokens", "floats"):
-        # Tokens leave free the blanks at the ends of lines, and how many there are between words.
+        # `tokens` ignores blanks at the ends of lines and the number of blanks between words.
         spec = {"type": "tokens", **{key: value for key, value in spec.items() if key == "case_sensitive"}}
         yield VetReason.TOLERANCE, spec, False
     tolerance = max(statement.tolerance or DEFAULT_TOLERANCE, DEFAULT_TOLERANCE)
@@ -383,7 +390,7 @@ def candidate_checkers(tests: Stdio | Calls, statement: Statement) -> Iterator[C
 
 
 def checker_spec(tests: Stdio | Calls) -> dict[str, Any]:
-    """Return the tests' checker with its options written out, also where a name abbreviates it."""
+    """Return the tests' checker as an object with all its options, also if the tests use a short name."""
     if isinstance(tests, Calls):
         return {"type": "values", **read_call_spec(tests.checker, "checker")}
     kind, options = read_spec(tests.checker, "checker")
@@ -391,12 +398,12 @@ def checker_spec(tests: Stdio | Calls) -> dict[str, Any]:
 
 
 def requested_checker(tests: Stdio | Calls, statement: Statement) -> tuple[dict[str, Any] | None, list[SuiteFinding]]:
-    """Return the checker that the text asks for, or None if the tests have it, and findings on what is to change."""
+    """Return the checker that the problem's text requires (None for no change), and findings on the changes."""
     spec = checker_spec(tests)
     findings: list[SuiteFinding] = []
     for reason, changes, sentence in _changes(tests, spec, statement):
         if changes is None:
-            suggestion = "set tests.checker to one that leaves the order free where the problem does"
+            suggestion = "set tests.checker to one that accepts any order that the problem allows"
             findings.append(SuiteFinding(reason, Severity.FLAG, {"said": sentence}, suggestion))
         else:
             spec = {**spec, **changes}
@@ -407,7 +414,7 @@ def requested_checker(tests: Stdio | Calls, statement: Statement) -> tuple[dict[
 def _changes(
     tests: Stdio | Calls, spec: dict[str, Any], statement: Statement
 ) -> Iterator[tuple[VetReason, dict[str, Any] | None, str | None]]:
-    """Yield a reason, options of the checker to set (None if none fits), and the sentence that asks for them."""
+    """Yield a reason, the checker's options to set (None if none fits), and the sentence that requires them."""
     if isinstance(tests, Calls):
         if statement.order_of_output and not spec.get("unordered") and not statement.several_answers:
             lists = all(isinstance(case.expected, list) for case in tests.cases)
@@ -447,7 +454,7 @@ def _tolerance_options(spec: dict[str, Any], outputs: Sequence[str], statement: 
 
 
 def _unordered_unit(outputs: Sequence[str]) -> str | None:
-    """Return what may be in any order, or None if the outputs do not show it."""
+    """Return the value of `unordered` that fits the outputs, or None if none clearly does."""
     shapes = [[len(line.split()) for line in output.splitlines() if line.strip()] for output in outputs]
     longest = [max(shape, default=0) for shape in shapes]
     if all(len(shape) <= 2 for shape in shapes) and max(longest, default=0) > 1:
@@ -458,8 +465,8 @@ def _unordered_unit(outputs: Sequence[str]) -> str | None:
 
 
 AnswersSign: TypeAlias = Literal["text", "outputs", "same_input"]
-"""The sign of several right answers: the problem's text says so, the worked solution answers otherwise in the shape of
-an answer, or two cases with the same input have such outputs."""
+"""The evidence for several right answers: the problem's text, an output of the worked solution that is alike the
+expected one, or two cases with the same input and outputs that are alike."""
 
 
 CHECKER_SKELETON = """\
@@ -468,10 +475,10 @@ def check(input, output, answer):
     given, got, jury = input.split(), output.split(), answer.split()
     if got == jury:
         return True
-    # Return whether `got` is what the problem asks for, and as good as `jury`.
+    # Return whether `got` is a right answer, as good as `jury`.
     raise NotImplementedError
 """
-"""A checker to complete: as it stands the expected answer alone is right."""
+"""A checker for a person to complete; it accepts only the expected answer."""
 
 
 def needs_checker(
@@ -479,7 +486,7 @@ def needs_checker(
 ) -> SuiteFinding:
     """Return the finding that several answers are right, with a checker to complete.
 
-    The problem's text, where it says so, is the better sign.
+    If the problem's text says so, it replaces other evidence.
     """
     if statement.several_answers is not None:
         sign = "text"
@@ -495,14 +502,14 @@ def needs_checker(
 
 
 def are_all_alike(pairs: Sequence[tuple[Any, Any]], constructs: bool = False) -> bool:
-    """Return whether there are pairs of outputs, and all of them are alike. constructs: as for `are_alike`."""
+    """Return whether there are pairs of outputs and each pair is alike. constructs: see `are_alike`."""
     return bool(pairs) and all(are_alike(left, right, constructs) for left, right in pairs)
 
 
 def are_alike(left: Any, right: Any, constructs: bool = False) -> bool:
-    """Return whether two outputs that differ look like two right answers.
+    """Return whether two different outputs look like two right answers.
 
-    constructs: whether the problem asks for something to be constructed.
+    constructs: whether the problem asks for a construction.
     """
     if isinstance(left, str) and isinstance(right, str):
         return _are_texts_alike(_lines(left[:MAX_COMPARED_CHARS]), _lines(right[:MAX_COMPARED_CHARS]), constructs)
@@ -534,7 +541,7 @@ def _are_lines_alike(left: Line, right: Line, constructs: bool) -> bool:
     if len(left) > 1:
         return True
     has_digit = any(char.isdigit() for char in left[0] + right[0])  # This covers 17, 5/6 and 0x1f.
-    # In a construction a row of digits such as 0110 is a text.
+    # In a construction, digits such as 0110 may be a text.
     is_text = not has_digit or (constructs and len(left[0]) > MIN_TEXT_CHARS)
     return is_text and len(left[0]) == len(right[0]) >= MIN_TEXT_CHARS
 

@@ -1,12 +1,14 @@
-"""The third step of a vetting: runs wrong programs on the tests, and counts those that the tests catch.
+"""Runs wrong programs on the tests and counts those that the tests catch: the third step of a vetting.
 
-Null programs solve nothing (`null_programs`); tests that one of them passes test nothing.
+Null programs solve nothing (`null_programs`). If one passes, the tests are worthless.
 
-Of the planted faults that survive, those that the tests should have caught are told from those that do what the worked
-solution does by further inputs (`witnesses`): a fault that agrees with the solution on all of them is taken to do what
-the solution does. What a program gives where there is no answer (`return -1`, the default of `next`) is the problem's
-choice, which tests that never show it leave open: undecided. So is what survives of test code whose inputs cannot be
-read; of programs that read stdin all survivors count then.
+Mutants are the worked solution with a planted fault (`mutants`). A mutant that passes all tests is a survivor. Further
+inputs (`witnesses`) decide whether the tests should have caught it:
+
+    it differs from the solution on an input     it counts as missed
+    it agrees on all of them                     equivalent: it does not count
+    only the value for a missing answer differs  undecided, since the problem may allow any such value (`return -1`)
+    no further inputs can be made                undecided for test code; missed for programs that read stdin
 """
 
 from __future__ import annotations
@@ -28,24 +30,23 @@ from truegold.verifiers.sandbox.limits import Limits
 
 FAULTY_CPU_S = 0.25
 FAULTY_CPU_FACTOR = 5.0
-"""A faulty program may use `FAULTY_CPU_S` seconds, or this many times the time of the worked solution. Many planted
-faults make endless loops. A program that is ended counts as caught."""
+"""The CPU limit of a faulty program is `FAULTY_CPU_S`, or this factor times the time of the worked solution, if that is
+more. Many planted faults make endless loops; a program that is stopped counts as caught."""
 
-# Texts of the report.
 MIN_MUTANTS = 4
-"""The fewest mutants for which the share of survivors says something."""
+"""The fewest mutants for which the share of survivors is reported."""
 SHOWN_SURVIVORS = 10
-"""The most survivors that evidence shows."""
+"""The most survivors in the evidence."""
 CREDITED = 0.5
-"""The share of survivors that count when a suite is called weak. When all counted, six of 19 findings that people read
-were wrong, because up to half of their survivors were harmless."""
+"""The share of survivors that count towards the finding that a suite is weak. With all survivors, 6 of 19 findings that
+people read were wrong, because up to half of the survivors were harmless."""
 
 
 def find_paid_nulls(state: VetState) -> list[NullProgram]:
-    """Return the null programs that pass.
+    """Return the null programs that pass, and report them.
 
-    Where only the answer to a single case does, the tests are flagged: no more is wrong with them than that. Where only
-    attacks do, in the process that they share with the tests, nothing is: their judge is weak, which a note says.
+    Usually the suite is dropped. If only programs with the answer to its single case pass, it is flagged. If only
+    attacks pass, in a process that is shared with the tests, there is just a note and the result is empty.
     """
     bench, limits, order = state.bench(), faulty_limits(state), _cheapest_first(state)
     nulls = null_programs(state.suite, state.prompt)
@@ -53,18 +54,17 @@ def find_paid_nulls(state: VetState) -> list[NullProgram]:
     names = [null.name for null in paid]
     if paid and all(null.attacks_tests for null in paid) and bench.run(paid[0].source).isolation == ONE_PROCESS:
         state.findings = [each for each in state.findings if each.reason is not VetReason.ONE_PROCESS]
-        state.report(
-            VetReason.ONE_PROCESS, Severity.NOTE, {"programs": names}, "compare plain values: they are judged apart"
-        )
+        suggestion = "compare plain values, which are judged in another process"
+        state.report(VetReason.ONE_PROCESS, Severity.NOTE, {"programs": names}, suggestion)
         return []
     if paid:
         severity = Severity.FLAG if all(null.answers_single_case for null in paid) else Severity.DROP
-        state.report(VetReason.PAID_NULL, severity, {"programs": names}, "add cases that they fail")
+        state.report(VetReason.PAID_NULL, severity, {"programs": names}, "add cases that these programs fail")
     return paid
 
 
 def measure_kills(state: VetState) -> Kills:
-    """Plant faults in the worked solution that passes, and see which of them the tests catch."""
+    """Plant faults in the worked solution, run the mutants on the tests, and return the counts."""
     if state.reference is None or state.suite.language != PYTHON:
         return Kills()
     names = [name.partition(".")[0].removesuffix("()") for name in tested_names(state.suite.tests)]
@@ -77,7 +77,7 @@ def measure_kills(state: VetState) -> Kills:
         if (caught_by := bench.first_failure(mutant.source, limits, order)) is None:
             survivors.append(mutant)
         elif caught_by in order:
-            # The case that caught one fault is likely to catch the next.
+            # A case that caught one fault is likely to catch the next, so that it is tried first.
             order.remove(caught_by)
             order.insert(0, caught_by)
     ordered = tuple(sorted(survivors, key=lambda mutant: (mutant.line, mutant.after)))
@@ -87,13 +87,13 @@ def measure_kills(state: VetState) -> Kills:
 
 
 def misjudged(state: VetState, programs: Sequence[str], are_right: bool) -> list[str]:
-    """Return the programs known to be right that fail, or those known to be wrong that pass."""
+    """Return the known right programs that fail (are_right), or the known wrong programs that pass, and report them."""
     bench, order = state.bench(), _cheapest_first(state)
     limits = state.suite.limits if are_right else faulty_limits(state)
     passed = [bench.first_failure(program, limits, order) is None for program in programs]
     if wrongly := [index for index, passes in enumerate(passed) if passes is not are_right]:
         reason = VetReason.RIGHT_REJECTED if are_right else VetReason.WRONG_ACCEPTED
-        suggestion = "look at the cases that they fail" if are_right else "add cases that they fail"
+        suggestion = "check the cases that these programs fail" if are_right else "add cases that these programs fail"
         state.report(reason, Severity.FLAG, {"programs": wrongly}, suggestion)
     return [programs[index] for index in wrongly]
 
@@ -107,7 +107,7 @@ def _report_weakness(state: VetState, kills: Kills) -> None:
     evidence = {**rates, "mutants": kills.mutants, **left_out, "survivors": survivors}
     suggestion = "add the cases that catch the survivors"
     if not kills.witnesses:
-        suggestion = "add cases that catch the survivors, unless they do what the solution does"
+        suggestion = "add cases that catch the survivors, unless these are equivalent to the solution"
     state.report(VetReason.WEAK, Severity.FLAG, evidence, suggestion)
 
 
@@ -116,14 +116,14 @@ def _shown(mutant: Mutant, witness: Witness | None) -> Any:
 
 
 def faulty_limits(state: VetState) -> Limits:
-    """Return the limits of one run of a faulty program."""
+    """Return the limits for running a faulty program."""
     limits = state.suite.limits
     needed = (state.trial.cpu_s if state.trial is not None else None) or 0.0
     return replace(limits, cpu_s=min(limits.cpu_s, max(FAULTY_CPU_S, FAULTY_CPU_FACTOR * needed)))
 
 
 def _cheapest_first(state: VetState) -> list[int]:
-    """Return the cases in the order to try them; none if programs do not print, and cases share a run."""
+    """Return the indexes of the cases, the fastest first; empty for tests whose cases share a process."""
     if not isinstance(state.suite.tests, Stdio):
         return []
     order = list(range(state.cases))
@@ -134,41 +134,41 @@ def _cheapest_first(state: VetState) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Kills:
-    """The result of running mutants, which are worked solutions with a planted fault, on a suite."""
+    """The results of running mutants (worked solutions with a planted fault) on a suite."""
 
     tried: int = 0
-    """The mutants that were tried."""
+    """The number of mutants that ran."""
     survivors: Sequence[Mutant] = ()
-    """The mutants that pass all cases and are not equivalent. For programs that read stdin, equivalent ones are
-    included."""
+    """The mutants that pass all cases although they should fail. Without further inputs, all survivors of programs that
+    read stdin are included."""
     witnesses: Mapping[Mutant, Witness] = field(default_factory=dict)
-    """An input for each survivor that it should have failed on."""
+    """For each survivor, an input on which it differs from the solution."""
     equivalent: int = 0
-    """Mutants that agree with the worked solution on all further inputs. They do not count."""
+    """The number of survivors that agree with the worked solution on all further inputs; they do not count."""
     undecided: int = 0
-    """Mutants that pass, where it is not known whether they should. They do not count either."""
+    """The number of survivors for which it is unknown whether they should fail; they do not count."""
     comparison: InputComparison | None = None
     """The comparison of survivors with the solution, or None if it was not needed or not possible."""
 
     @property
     def mutants(self) -> int:
-        """The mutants that count."""
+        """The number of mutants that count."""
         return self.tried - self.equivalent - self.undecided
 
     @property
     def killed(self) -> int:
-        """The mutants that fail a case."""
+        """The number of mutants that fail a case."""
         return self.mutants - len(self.survivors)
 
     @property
     def rate(self) -> float | None:
-        """The share of the mutants that fail a case, or None if there are none."""
+        """The kill rate: the share of mutants that fail a case, or None without mutants."""
         return self.killed / self.mutants if self.mutants else None
 
     @property
     def doubted_rate(self) -> float:
-        """The rate where only `CREDITED` of the survivors are faults: some differ only where the problem leaves the
-        answer open, or where the worked solution is itself wrong, which only a reader can tell."""
+        """The kill rate if only `CREDITED` of the survivors were real faults. Some survivors differ only on inputs
+        where the problem allows any answer or the worked solution is wrong, which only a person can see."""
         return self.killed / (self.killed + CREDITED * len(self.survivors)) if self.mutants else 1.0
 
     @property
@@ -178,7 +178,7 @@ class Kills:
 
 
 def count_kills(state: VetState, tried: int, survivors: Sequence[Mutant]) -> Kills:
-    """Find out of each survivor whether the tests should have caught it."""
+    """Return the counts, with survivors divided into missed, equivalent and undecided ones by further inputs."""
     comparison = compare(state, faulty_limits(state)) if survivors else None
     if comparison is None or not comparison.is_telling:
         counts = isinstance(state.suite.tests, Stdio)

@@ -1,20 +1,20 @@
-"""The first step of a vetting: checks the texts of problem and tests, without running anything.
+"""Checks the texts of problem and tests without running any program: the first step of a vetting.
 
 inputs "3", "3" with outputs "6", "6"            duplicates [1]
 inputs "3", "3" with outputs "6", "7"            contradictions [0, 1], rival outputs [("6", "7")]
-input "200000\\n5 1 7 ..."                        cut off [0]: data sets cut long inputs and put three dots
+input "200000\\n5 1 7 ..."                        cut off [0]: some data sets cut long inputs and add three dots
 inputs "", "3\\n"                                 empty [0]
 
 outputs YES, NO                                  guess chance 0.25: two guesses between two words
-outputs 7, 7, 7                                  guess chance 1.0: a program that prints 7
-outputs 17, 42, 99                               guess chance 0.0: these are not guessed
+outputs 7, 7, 7                                  guess chance 1.0: by a program that prints 7
+outputs 17, 42, 99                               guess chance 0.0: different outputs cannot be guessed
 
 prompt "... Input\\n3\\n1 2 3\\nOutput\\n6 ...", case {"input": "3\\n1 2 3\\n", "output": "6\\n"}      leaked
 prompt "... >>> add(3, 4)\\n    7", case add(3, 4) == 7                                           leaked
 prompt "... n is at most 3 ...", case {"input": "3", "output": "6"}                               not leaked
 
-A case of a program is leaked if the prompt has its input token for token, and its output within `NEAR_TOKENS` after it.
-A call is leaked if the prompt has its arguments in order, and its result within `NEAR_CHARS` after them.
+A case of a program is leaked if the prompt contains its input, token for token, and its output at most `NEAR_TOKENS`
+later. A call is leaked if the prompt contains its arguments in order, and its result at most `NEAR_CHARS` later.
 """
 
 from __future__ import annotations
@@ -31,32 +31,35 @@ from truegold.verifiers.audit.suites.vet_state import Severity, VetReason, VetSt
 from truegold.verifiers.code.suite.reading import Calls, Stdio
 
 SHOWN_CASES = 20
-"""The most case indexes that evidence shows."""
+"""The most indexes of cases in the evidence."""
 
 _ADD_CASES = "add cases that the problem's text does not show"
-_CHECK_TEST_CODE = "see whether the test code takes every right answer"
+_CHECK_TEST_CODE = "check whether the test code accepts every right answer"
 _DOTS = re.compile(r"(?:\.\.\.|…|\.\.\.\s*\(\d+ (?:more )?(?:characters|chars|lines)\))\s*\Z")
+"""The end of a text that was cut off: three dots, or `... (120 more characters)`."""
 MIN_CUT_CHARS = 60
-"""A shorter text that ends in dots may well mean them."""
+"""The fewest characters of a text that counts as cut off, since dots may be the real end of a shorter one."""
 
 _COMMON_GUESSES = frozenset(
     {"true", "false", "none", "null", "0", "1", "-1", "", "''", "[]", "()", "{}", "set()", "0.0", "yes", "no", "y", "n"}
 )
+"""Outputs that a guesser would try even if they occur once."""
 MAX_PROMPT_CHARS = 200_000
-"""The part of a prompt that is read. Stops prompts of megabytes from taking long."""
+"""Characters of a prompt that are read."""
 MAX_OCCURRENCES = 50
-"""Occurrences of an input that are looked at. Stops an input like `1` from being compared at every 1 of a long text."""
+"""Occurrences of an input in a prompt that are checked, since an input such as `1` occurs very often."""
 
 NEAR_TOKENS = 12
 """The most words between the input and the output of a program."""
 NEAR_CHARS = 60
 """The most characters between the arguments and the result of a call."""
 _STOPS = ".,;:"
+"""Punctuation that may follow an input or output."""
 _SPACE = re.compile(r"[ \t\r\f\v]+")
 
 
 def check_texts(state: VetState) -> None:
-    """Remove broken cases, and set the checker if the problem's text asks for it."""
+    """Remove broken cases, and change the checker if the problem's text requires it."""
     tests = state.suite.tests
     if state.statement.interactive is not None and isinstance(tests, Stdio) and tests.interactor is None:
         state.report(VetReason.INTERACTIVE, Severity.DROP, {"said": state.statement.interactive})
@@ -68,7 +71,7 @@ def check_texts(state: VetState) -> None:
     has_program = has_own_checker(tests)
     contradictory = find_contradictions(state.known)
     if has_program:
-        contradictory = []  # A checker program takes two right answers to one input.
+        contradictory = []  # A checker program may accept several answers to one input.
     elif are_all_alike(rival_outputs(state.known), state.statement.constructs is not None):
         evidence = {"cases": contradictory[:SHOWN_CASES]}
         state.findings.append(needs_checker("same_input", evidence, state.statement, tests))
@@ -92,7 +95,7 @@ def check_texts(state: VetState) -> None:
 
 
 def check_guessing(state: VetState) -> float | None:
-    """Return the chance that a guess passes, or None if not all outputs can be read."""
+    """Return the chance that a guesser passes all cases, or None if not all outputs are known."""
     if len(state.known) < count_cases(state.suite.tests):
         return None
     chance = guess_chance([case.value for case in state.known])
@@ -102,7 +105,7 @@ def check_guessing(state: VetState) -> float | None:
 
 
 def check_leaks(state: VetState) -> float | None:
-    """Return the share of the cases that the problem's text shows, or None without a text or a known case."""
+    """Return the share of cases that the problem's text shows, or None without a text or known cases."""
     if not state.prompt:
         return None
     names = [name.replace("()", "").rpartition(".")[2] for name in tested_names(state.suite.tests)]
@@ -122,7 +125,7 @@ def check_leaks(state: VetState) -> float | None:
 
 
 def _report_free_answers(state: VetState) -> None:
-    """Flag test code where several answers are right: whether it takes them all, only a person can see."""
+    """Flag test code if several answers are right, since only a person can see whether it accepts all of them."""
     several, order = state.statement.several_answers, state.statement.order_of_output
     if several is not None:
         evidence = {"sign": "text", "said": several}
@@ -132,14 +135,14 @@ def _report_free_answers(state: VetState) -> None:
 
 
 def find_duplicates(cases: Sequence[KnownCase]) -> list[int]:
-    """Return the cases that an earlier case equals in input and output."""
+    """Return the indexes of cases with the same input and output as an earlier case."""
     keys = [(case.input.strip(), case.output.strip()) for case in cases]
     first = {key: index for index, key in reversed([*enumerate(keys)])}
     return [index for index, key in enumerate(keys) if first[key] < index]
 
 
 def find_contradictions(cases: Sequence[KnownCase]) -> list[int]:
-    """Return the cases whose input also has another output."""
+    """Return the indexes of cases whose input has another output in another case."""
     outputs: dict[str, set[str]] = {}
     for case in cases:
         outputs.setdefault(case.input.strip(), set()).add(" ".join(case.output.split()))
@@ -147,7 +150,7 @@ def find_contradictions(cases: Sequence[KnownCase]) -> list[int]:
 
 
 def rival_outputs(cases: Sequence[KnownCase]) -> list[tuple[Any, Any]]:
-    """Return pairs of different outputs for one input: printed texts, or returned values."""
+    """Return pairs of different outputs for the same input: printed texts, or returned values."""
     first_cases: dict[str, KnownCase] = {}
     rivals = []
     for case in cases:
@@ -159,14 +162,14 @@ def rival_outputs(cases: Sequence[KnownCase]) -> list[tuple[Any, Any]]:
 
 
 def find_cut_off(tests: Stdio | Calls) -> list[int]:
-    """Return the cases whose input or output was cut off and ends in dots."""
+    """Return the indexes of cases whose input or output was cut off, so that it ends in dots."""
     if not isinstance(tests, Stdio):
         return []
     return [index for index, case in enumerate(tests.cases) if _is_cut_off(case.input) or _is_cut_off(case.output)]
 
 
 def find_empty_inputs(tests: Stdio | Calls) -> list[int]:
-    """Return the cases without input, where others have some."""
+    """Return the indexes of cases without input, if other cases have input."""
     if not isinstance(tests, Stdio):
         return []
     empty = [index for index, case in enumerate(tests.cases) if not case.input.strip()]
@@ -176,9 +179,9 @@ def find_empty_inputs(tests: Stdio | Calls) -> list[int]:
 def guess_chance(values: Sequence[Any]) -> float | None:
     """Return the chance that a guesser passes all cases, or None if no outputs are known.
 
-    The guesser knows how often each output occurs, and guesses each case alone, or prints the most frequent output if
-    that passes everything. An output that occurs once is not guessed, unless everybody tries it: a truth value, an
-    empty value, 0, 1, -1, YES, NO.
+    The guesser knows the frequency of each output and guesses each case independently; if all outputs are equal, it
+    always passes. An output that occurs once cannot be guessed, unless it is a common guess: a truth value, an empty
+    value, 0, 1, -1, YES, NO.
     """
     if not values:
         return None
@@ -203,8 +206,8 @@ def _is_common_guess(output: str) -> bool:
 
 
 def leaked_cases(cases: Sequence[KnownCase], prompt: str, printed: bool) -> list[int]:
-    """Return the indexes of the cases that the prompt shows. printed: whether programs print instead of being
-    called."""
+    """Return the indexes of cases that the prompt shows. printed: whether the cases are programs' inputs and outputs,
+    and not calls."""
     text = prompt[:MAX_PROMPT_CHARS]
     if printed:
         words = _Words(text.replace("`", " "))
@@ -214,12 +217,12 @@ def leaked_cases(cases: Sequence[KnownCase], prompt: str, printed: bool) -> list
 
 
 def mentions(prompt: str, name: str) -> bool:
-    """Return whether the prompt has the name as a word."""
+    """Return whether the prompt contains the name as a whole word."""
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", prompt[:MAX_PROMPT_CHARS]) is not None
 
 
 class _Words:
-    """A text as words with one blank between them, and which of them begin a line."""
+    """A text as words separated by single blanks, with the positions where lines begin."""
 
     def __init__(self, text: str) -> None:
         lines = [" ".join(line.split()) for line in text.splitlines()]
@@ -228,7 +231,7 @@ class _Words:
         self._starts = set(accumulate((len(line) + 1 for line in lines), initial=0))
 
     def show(self, case: KnownCase) -> bool:
-        """Tell whether the text has the input of the case, with its output soon after it."""
+        """Say whether the text contains the input of a case, followed soon by its output."""
         case_input, output = " ".join(case.input.split()), " ".join(case.output.split())
         if not case_input or not output:
             return False
@@ -242,12 +245,13 @@ class _Words:
         return False
 
     def _begins_input(self, blank: int) -> bool:
-        """Tell whether there is no number before it on its line, which would belong to the same input."""
+        """Say whether the input begins a line, or follows a word that is not a number and thus not part of the
+        input."""
         before = self._text[max(0, blank - NEAR_CHARS) : blank]
         return blank in self._starts or not before.rpartition(" ")[2].isdigit()
 
     def _is_followed_by(self, output: str, end: int) -> bool:
-        """Return whether the output comes soon after `end`; a number right after it would belong to the same input."""
+        """Say whether the output follows soon after `end`. A number directly there would be part of the input."""
         text = self._text
         blank = end + (text[end] in _STOPS)
         if text[blank] != " ":
@@ -263,7 +267,7 @@ class _Words:
 
 
 def _shows_call(text: str, case: KnownCase) -> bool:
-    """Return whether a squeezed text names the case's arguments, with its result soon after them."""
+    """Return whether a squeezed text contains the arguments of a case, followed soon by its result."""
     arguments, output = _squeeze(case.input), _squeeze(case.output)
     if not arguments:
         return False
@@ -273,7 +277,7 @@ def _shows_call(text: str, case: KnownCase) -> bool:
         if start < 0:
             return False
         end = start + len(arguments)
-        # A call or an example names its arguments: `(3,4)`, `Input: 3`, `n = 3`.
+        # Arguments stand in a call or an example: `(3,4)`, `Input: 3`, `n = 3`.
         named = text[start - 1 : start] in ("(", "=", ":", ",") and text[end : end + 1] in (")", ",", "\n", "]", "")
         if named and 0 <= _find_whole(text[end:], output, 0) <= NEAR_CHARS:
             return True
@@ -289,7 +293,7 @@ def _find_whole(text: str, needle: str, start: int) -> int:
     start = text.find(needle, start)
     while start >= 0:
         end = start + len(needle)
-        # A point before a digit continues a number such as 1.5, and does not end a sentence.
+        # A point before a digit is a decimal point, as in 1.5, not the end of a sentence.
         has_decimals = text[end : end + 1] == "." and text[end + 1 : end + 2].isdigit()
         is_part = _are_one_word(needle[0], text[start - 1 : start]) or _are_one_word(needle[-1], text[end : end + 1])
         if not (has_decimals or is_part):

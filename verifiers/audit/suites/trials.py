@@ -1,11 +1,11 @@
-"""Runs a program on a suite and keeps what a verdict leaves out: each case's output, failure and CPU time.
+"""Runs a program on a suite and records details that a verdict lacks: each case's output, failure and CPU time.
 
     bench = Bench(suite)
     trial = bench.run("print(sum(map(int, input().split())))", hash_seed=1)
     trial.passed, trial.attempts[0].output, trial.attempts[0].cpu_s
 
-The verifier's functions judge here too, in the same sandbox. Outputs are known of programs that print and of functions
-that tests of type `calls` call; of test code only which assertion passed is known.
+Cases are judged by the verifier's own functions in the same sandbox. Outputs are known for programs that print and for
+tests of type `calls`; for test code only the results of its assertions are known.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from truegold.verifiers.verdict import Reason
 
 PYTHON = "python"
 MAX_OUTPUT_CHARS = 2**20
-"""The part of an output that is kept. Stops a suite of large outputs from filling the memory once for each run."""
+"""Characters of an output that are kept, since each run of a suite may have large outputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +50,16 @@ class CaseAttempt:
     passed: bool
     reason: Reason = Reason.MATCH
     why: str = ""
-    """One line on the failure, if it failed."""
+    """A line on the failure, empty if the case passed."""
     output: Any = None
-    """A text or a value, or None if it is not known."""
+    """The printed text or the returned value, or None if it is unknown."""
     cpu_s: float | None = None
     stderr: str = ""
-    """The end of its output to stderr."""
+    """The end of the output to stderr."""
 
     @property
     def timed_out(self) -> bool:
-        """Whether it took too long."""
+        """Whether the case timed out."""
         return self.reason is Reason.TIMEOUT
 
 
@@ -68,37 +68,34 @@ class Trial:
     """One run of a program on the cases of a suite."""
 
     attempts: Sequence[CaseAttempt]
-    """In the order of the cases; fewer than `total` where the run stopped at the first failure."""
+    """The attempts in the order of the cases; fewer than `total` if the run stopped at the first failure."""
     total: int
     cpu_s: float | None = None
-    """The most that any one process used, to be held against the limit."""
+    """The CPU time of the slowest process, for comparison with the limit."""
     spent_s: float = 0.0
     """The CPU time of all processes together."""
     isolation: str = SEPARATE_PROCESSES
     error: str | None = None
-    """Why the program could not be tried at all."""
+    """The reason why the program could not run at all, or None."""
 
     @property
     def passed(self) -> bool:
-        """Whether it passed every case."""
+        """Whether the program passed every case."""
         is_complete = self.error is None and len(self.attempts) == self.total
         return is_complete and all(attempt.passed for attempt in self.attempts)
 
     @property
     def timed_out(self) -> bool:
-        """Whether a case took too long."""
+        """Whether a case timed out."""
         return any(attempt.timed_out for attempt in self.attempts)
 
 
 class Bench:
-    """A suite, ready for programs to be tried on it; for one thread at a time.
-
-    CannotJudge where the tests are code and not for Python.
-    """
+    """Runs programs on a suite; not thread-safe. Raises CannotJudge for test code that is not in Python."""
 
     def __init__(self, suite: Suite, tier: Tier | None = None, python: str = "") -> None:
         if suite.language != PYTHON and not isinstance(suite.tests, Stdio | Inserted):
-            raise CannotJudge(f"tests of this type are for Python, this row says {suite.language!r}")
+            raise CannotJudge(f"tests of this type need Python; the language of this row is {suite.language!r}")
         self.suite = suite
         self._local = Local(tier, python) if python else Local(tier)
 
@@ -110,10 +107,10 @@ class Bench:
         order: Sequence[int] | None = None,
         language: str | None = None,
     ) -> Trial:
-        """Try every case, or those of `order` up to the first that fails. Raises SandboxError if the sandbox fails.
+        """Run a program on every case, or on the cases of `order` up to the first failure.
 
-        order: counts for programs that print; cases that share a process are all tried. limits, language: the suite's
-        where None.
+        order: indexes of cases; ignored for tests whose cases share a process. limits, language: the suite's by
+        default. Raises SandboxError if the sandbox fails.
         """
         tests, limits = self.suite.tests, limits or self.suite.limits
         plain, watched = self._plain(hash_seed), self._watched(hash_seed)
@@ -134,13 +131,13 @@ class Bench:
             return Trial((), total, error=str(error))
         if not isinstance(tests, Stdio):
             return _trial_of(judged, [*recorder.executions, *watched.executions])
-        # Where two cases took too long, the others are not run.
+        # After two timeouts the remaining cases do not run, so that they have no execution.
         pairs = zip_longest(judged.cases, recorder.executions)
         attempts = [_printed_attempt(result, execution) for result, execution in pairs]
         return Trial(attempts, total, *_cpu_times(recorder.executions), judged.isolation)
 
     def first_failure(self, source: str, limits: Limits, order: list[int], language: str | None = None) -> int | None:
-        """Return the first case that the program fails, or None if it passes all. order: of all the cases."""
+        """Return the index of the first failed case, or None if all pass. order: the indexes of all cases."""
         trial = self.run(source, 0, limits, order, language)
         if trial.passed:
             return None
@@ -149,7 +146,7 @@ class Bench:
         return next((index for index, attempt in enumerate(trial.attempts) if not attempt.passed), len(trial.attempts))
 
     def run_shuffled(self, program: str, seed: int) -> Trial | None:
-        """Make every call in another order, in one process; None for tests other than plain calls."""
+        """Run a program with the calls in another order, in one process; None for tests that are not plain calls."""
         tests, limits = self.suite.tests, self.suite.limits
         if isinstance(tests, Calls):
             order = _shuffled_indexes(len(tests.cases), seed)
@@ -176,7 +173,7 @@ class Bench:
     def call(
         self, program: str, name: str, inputs: Sequence[tuple[Any, ...]], limits: Limits, hash_seed: int = 0
     ) -> CallOutcomes:
-        """Call a function of the program with each input, in one process."""
+        """Call a function of the program once for each input, in one process, and return the outcomes."""
         tests = self.suite.tests
         assert isinstance(tests, Calls | Asserts | UnitTest)
         calls = [SolutionCall(name, list(arguments), {}) for arguments in inputs]
@@ -190,7 +187,7 @@ class Bench:
 
     def _run_calls(self, tests: Calls, program: str, watched: WatchedLocal, limits: Limits) -> Trial:
         if tests.signature is not None or tests.in_place >= 0:
-            # The result is not simply what the function returns.
+            # The result may be a changed argument or a list of nodes.
             judged = judge_calls(tests, _source(tests, program, watched, limits), run_all=True)
             return _trial_of(judged, watched.executions)
         differs = call_checker_of(tests.checker)
@@ -241,7 +238,7 @@ def _why(result: CaseResult) -> str:
 
 
 def _cpu_times(executions: Sequence[Execution]) -> tuple[float | None, float]:
-    """Return the CPU time of the longest, and of all."""
+    """Return the CPU time of the slowest execution, and the total."""
     times = [execution.cpu_s for execution in executions if execution.cpu_s is not None]
     return max(times, default=None), sum(times)
 
@@ -253,12 +250,12 @@ def _shuffled_indexes(count: int, seed: int) -> list[int]:
 
 
 def _unshuffle(shuffled: Sequence[Any], order: Sequence[int]) -> list[Any]:
-    """Put what came in this order into the original one."""
+    """Return values that came in a shuffled order in their original order."""
     return [value for _, value in sorted(zip(order, shuffled, strict=True), key=lambda pair: pair[0])]
 
 
 class WatchedLocal(Local):
-    """The local back end for Python's tests; keeps what became of each process."""
+    """The local back end for tests in Python, which records the execution of each process."""
 
     executions: list[Execution]
 
@@ -267,7 +264,7 @@ class WatchedLocal(Local):
         object.__setattr__(self, "executions", [])
 
     def sandbox(self) -> Sandbox:
-        """Return the sandbox, which records how each process ends."""
+        """Return a sandbox that records the execution of each process."""
         return cast("Sandbox", _WatchedSandbox(super().sandbox(), self.executions))
 
 
@@ -287,7 +284,7 @@ class _WatchedSandbox:
 
 
 class RunRecorder:
-    """A back end that keeps what became of each run of a program; its checker, and test code, run on another one."""
+    """A back end that records each execution of a program. Checkers and test code run on another back end, `local`."""
 
     def __init__(self, inner: Local, local: Local) -> None:
         self.executions: list[Execution] = []
@@ -296,15 +293,15 @@ class RunRecorder:
 
     @property
     def tier(self) -> str:
-        """The tier of the back end inside."""
+        """The tier of the inner back end."""
         return self._inner.tier
 
     def prepare(self, program: Program, limits: Limits) -> _RecordedProgram:
-        """Make a program ready to run."""
+        """Prepare a program for running."""
         return _RecordedProgram(self._inner.prepare(program, limits), self.executions)
 
     def prepare_partner(self, program: Program, limits: Limits) -> Ready:
-        """Make a program ready that talks to another one."""
+        """Prepare a program for exchanging messages with another program."""
         return cast("Ready", _RecordedProgram(self._inner.prepare_partner(program, limits), self.executions))
 
 

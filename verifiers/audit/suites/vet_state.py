@@ -1,12 +1,12 @@
-"""The state of one vetting, which its steps share: the suite after the repairs so far, and the findings.
+"""The state that the steps of a vetting share: the suite after the repairs so far, and the findings.
 
     state = VetState({"tests": {...}}, prompt="You are given ...", options=VetOptions())
     state.report(VetReason.PAID_NULL, Severity.DROP, {"programs": ["returns True"]}, "add cases with other answers")
     state.repair(without={3}, checker={"type": "tokens", "unordered": "lines"})
 
-A suite with a finding of severity `drop` is dropped. Otherwise a suite with a `repair` is repaired, and all others are
-kept. A `flag` is for a person to read, a `note` for the record. Repairs are mechanical: cases are removed, the checker
-is changed, a limit is raised.
+A suite with a finding of severity `drop` is dropped. Otherwise it is repaired if it has a `repair`, and kept if not. A
+`flag` asks a person to look at the suite; a `note` is only information. Repairs are mechanical: cases are removed, the
+checker is changed, or a limit is raised.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from truegold.verifiers.code.suite.statement import Statement, read_statement
 from truegold.verifiers.sandbox import Tier
 
 SHOWN_CHARS = 160
-"""The characters of an input or output that evidence shows. Stops megabytes being copied into reports."""
+"""Characters of an input or output in the evidence."""
 MAX_RUNS = 20
-"""The most runs of a worked solution that can be asked for."""
+"""The largest value of the option `runs`."""
 MAX_MUTANTS = 1_000
-"""The most planted faults that can be asked for."""
+"""The largest value of the option `mutants`."""
 
 Spec = Mapping[str, Any]
 """A checker with its options, as in the verifier's arguments."""
 
 
 class VetReason(StrEnum):
-    """All possible findings of a vetting."""
+    """The possible findings of a vetting."""
 
     UNREADABLE = "unreadable_tests"
     """The verifier cannot read the tests; the evidence has its message."""
@@ -55,16 +55,15 @@ class VetReason(StrEnum):
     FLAKY = "flaky_cases"
     """The same program sometimes passes a case and sometimes fails it."""
     ORDER_DEPENDENT = "order_dependent"
-    """The worked solution fails if its calls come in another order, because tests depend on the effects of earlier
-    calls."""
+    """The worked solution fails if its calls come in another order, because cases depend on earlier calls."""
     NEEDS_CHECKER = "needs_checker"
     """Several answers are right, and the tests accept only one. A checker program is needed."""
     INTERACTIVE = "interactive"
     """The problem needs an interactor, and the tests have none."""
     ANY_ORDER = "any_order"
-    """The order of lines or items does not matter, but the tests accept only one."""
+    """The problem allows any order of lines or items, but the tests accept only one."""
     CASE = "case_insensitive"
-    """Upper and lower case do not matter, but the tests accept only one."""
+    """The problem allows capital and small letters, but the tests accept only one of them."""
     TOLERANCE = "float_tolerance"
     """Numbers may differ by more than the tests allow."""
     TIGHT_LIMIT = "tight_limit"
@@ -76,33 +75,33 @@ class VetReason(StrEnum):
     DUPLICATE = "duplicate_cases"
     """The same case appears more than once."""
     EMPTY_INPUT = "empty_inputs"
-    """A case has no input although others have."""
+    """A case has no input although other cases have."""
     TOO_FEW = "too_few_cases"
-    """There are too few cases, or too few are left after broken ones are removed."""
+    """There are too few cases, or too few remain after broken cases were removed."""
     PAID_NULL = "paid_null"
     """A program that solves nothing passes."""
     WEAK = "low_kill_rate"
     """The tests miss many small faults that were planted in the worked solution."""
     GUESSABLE = "guessable"
-    """A guess often passes, because there are few different answers."""
+    """A guess is likely to pass, because there are few different answers."""
     WRONG_ACCEPTED = "wrong_accepted"
     """A program known to be wrong passes."""
     RIGHT_REJECTED = "right_rejected"
     """A program known to be right fails."""
     LEAKED = "leaked_cases"
-    """The problem's text shows more cases with their outputs than usual examples."""
+    """The problem's text shows a large share of the cases with their outputs."""
     MEMORIZABLE = "memorizable"
-    """The problem's text shows all cases, so a table of them passes."""
+    """The problem's text shows all cases, so that a table of their outputs passes."""
     UNNAMED = "entry_point_not_in_prompt"
     """The tests call a name that the problem's text does not mention."""
     CASES_ADDED = "cases_added"
-    """The tests let wrong programs pass, and got further cases that these fail."""
+    """Wrong programs passed, so that cases were added which they fail."""
     ONE_PROCESS = "one_process"
-    """Tests and solution must share a process, so the solution could tamper with the tests."""
+    """Tests and solution must share a process, so that the solution could tamper with the tests."""
 
 
 class Severity(StrEnum):
-    """The consequences of a finding, the most serious first."""
+    """The consequence of a finding for the suite, the most serious first."""
 
     DROP = "drop"
     REPAIR = "repair"
@@ -115,20 +114,20 @@ class SuiteOutcome(StrEnum):
 
     KEEP = "keep"
     REPAIR = "repair"
-    """Kept with changed tests."""
+    """The suite is kept with changed tests."""
     DROP = "drop"
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteFinding:
-    """One reason to look at a suite, with its evidence."""
+    """A fault or property of a suite, with its evidence."""
 
     reason: VetReason
     severity: Severity
     evidence: Mapping[str, Any] = field(default_factory=dict)
-    """The evidence, as data for JSON."""
+    """The evidence as JSON data."""
     suggestion: str | None = None
-    """Advice to a person."""
+    """Advice for a person, or None."""
 
 
 def outcome_of(findings: Iterable[SuiteFinding]) -> SuiteOutcome:
@@ -140,8 +139,7 @@ def outcome_of(findings: Iterable[SuiteFinding]) -> SuiteOutcome:
 
 
 def evidence_text(value: Any) -> str:
-    """Return the beginning of a value's text for evidence. Lone surrogates are replaced, because files cannot hold
-    them."""
+    """Return the beginning of a value as text for evidence. Lone surrogates are replaced, since UTF-8 lacks them."""
     text = value if isinstance(value, str) else repr(value)
     cut = text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
     return cut.encode("utf-8", "replace").decode()
@@ -149,34 +147,34 @@ def evidence_text(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class VetOptions:
-    """The options of a vetting. Raises ValueError if one is out of its bounds."""
+    """The options of a vetting. Raises ValueError for an option out of bounds."""
 
     runs: int = 3
-    """Runs of each worked solution, each with another hash seed."""
+    """The number of runs of each worked solution, with different hash seeds."""
     mutants: int = 30
-    """Faults planted in the first worked solution that passes."""
+    """The number of faults planted in the worked solution."""
     seed: int = 0
-    """The random seed that chooses the faults."""
+    """The random seed for choosing the faults."""
     min_cases: int = 2
     """The fewest cases of a repaired suite."""
     min_case_share: float = 0.5
-    """The smallest share of the cases that a repaired suite keeps."""
+    """The smallest share of its cases that a repaired suite must keep."""
     min_kill_rate: float = 0.8
-    """Tests with a lower kill rate are called weak."""
+    """The kill rate below which tests are called weak."""
     max_guess_chance: float = 0.05
-    """Tests that a guess passes with a higher chance are called guessable."""
+    """The chance of a guess to pass above which tests are called guessable."""
     max_leaked: float = 0.5
-    """The share of the cases that the problem's text may show."""
+    """The largest share of the cases that the problem's text may show."""
     max_headroom: float = 0.5
-    """The share of the CPU limit that the worked solution may use."""
+    """The largest share of the CPU limit that the worked solution may use."""
     max_repeat_s: float = 60.0
-    """CPU seconds for each sort of repetition; where a solution is slow, there are fewer runs and mutants."""
+    """CPU seconds for each kind of repetition; slow solutions get fewer runs and mutants."""
     mend: bool = False
-    """Whether the cases that are proposed for weak tests are added to them."""
+    """Whether proposed cases are added to weak tests."""
     tier: Tier | None = None
-    """The tier of the sandbox, as for `CodeVerifier`."""
+    """The sandbox tier (see `CodeVerifier`)."""
     python: str = sys.executable
-    """The interpreter, as for `CodeVerifier`."""
+    """The Python interpreter (see `CodeVerifier`)."""
 
     def __post_init__(self) -> None:
         for name, low, high in (("runs", 1, MAX_RUNS), ("mutants", 0, MAX_MUTANTS), ("min_cases", 1, 10**6)):
@@ -189,7 +187,7 @@ class VetOptions:
             raise ValueError(f"max_repeat_s must be a number of seconds, got {self.max_repeat_s!r}")
 
     def affordable(self, repetitions: int, seconds_each: float) -> int:
-        """Return how many of the repetitions fit into the time."""
+        """Return the number of repetitions that fit into `max_repeat_s`."""
         return repetitions if repetitions * seconds_each <= self.max_repeat_s else int(self.max_repeat_s / seconds_each)
 
 
@@ -198,7 +196,7 @@ def apply_repair(
 ) -> dict[str, Any]:
     """Return the verifier's arguments after a repair.
 
-    without: the indexes of the cases to remove. checker, cpu_s: the new checker and CPU limit; None changes nothing.
+    without: the indexes of cases to remove. checker, cpu_s: the new checker and CPU limit; None keeps the old one.
     """
     tests, is_nested = normal_form(info)
     if without:
@@ -211,9 +209,9 @@ def apply_repair(
 
 
 def add_cases(info: Mapping[str, Any], cases: Sequence[str]) -> dict[str, Any]:
-    """Return the verifier's arguments with further cases; BadSuite where they have no place for them.
+    """Return the verifier's arguments with further cases. Raises BadSuite for an invalid case.
 
-    cases: of tests that are code, lines of it; else the JSON of a case.
+    cases: for test code lines of code, for other tests one JSON object for each case:
 
         assert f(3) == 4
         {"args": [3], "expected": 4}
@@ -226,14 +224,14 @@ def add_cases(info: Mapping[str, Any], cases: Sequence[str]) -> dict[str, Any]:
         try:
             tests["cases"] = [*tests["cases"], *map(json.loads, filter(str.strip, cases))]
         except ValueError as error:
-            raise BadSuite(f"a case to add is no JSON: {error}") from error
+            raise BadSuite(f"a case to add is not JSON: {error}") from error
     changed = {**info, "tests": tests} if is_nested else {**info, **tests}
     read_suite(changed)
     return changed
 
 
 class VetState:
-    """The state that the steps of a vetting share. Raises BadSuite if the tests cannot be read."""
+    """The shared state of the steps of a vetting. Raises BadSuite if the tests cannot be read."""
 
     def __init__(self, info: Mapping[str, Any], prompt: str | None, options: VetOptions) -> None:
         self.info: Mapping[str, Any] = info
@@ -245,7 +243,7 @@ class VetState:
         self.findings: list[SuiteFinding] = []
         self.changed = False
         self.reference: str | None = None
-        """A worked solution that passes."""
+        """A worked solution that passes, or None."""
         self.agreeing: list[str] = []
         """Other worked solutions that pass."""
         self.trial: Trial | None = None
@@ -255,8 +253,8 @@ class VetState:
 
     @property
     def cases(self) -> int:
-        """The number of cases after the repairs so far. For test code, the cases that a run has shown, or else its
-        assertions."""
+        """The number of cases after the repairs so far. For test code it is the number of tests in a run, or before any
+        run the number of assertions."""
         tests = self.suite.tests
         is_code = not isinstance(tests, Stdio | Calls)
         return self.trial.total if is_code and self.trial is not None else count_cases(tests)
@@ -273,23 +271,23 @@ class VetState:
         self.findings.append(SuiteFinding(reason, severity, evidence, suggestion))
 
     def bench(self) -> Bench:
-        """Return a bench that runs programs on the present suite."""
+        """Return a bench that runs programs on the current suite."""
         return Bench(self.suite, self.options.tier, self.options.python)
 
     def repair(self, without: Set[int] = frozenset(), checker: Spec | None = None, cpu_s: float | None = None) -> None:
-        """Repair the suite with `apply_repair`. Drop it if too few cases would be left."""
+        """Repair the suite with `apply_repair`. Report it as dropped if too few cases remain."""
         if not without and checker is None and cpu_s is None:
             return
         if without:
             left = self.cases - len(without)
             if left < max(self.options.min_cases, math.ceil(self.options.min_case_share * self.total)):
                 self.report(VetReason.TOO_FEW, Severity.DROP, {"left": left, "of": self.total}, "find whole tests")
-            if left == 0:  # A suite without cases could not be read.
+            if left == 0:  # A suite without cases is invalid.
                 return
         self.change(apply_repair(self.info, without, checker, cpu_s))
 
     def change(self, info: Mapping[str, Any]) -> None:
-        """Go on with other tests."""
+        """Replace the tests by those in `info`."""
         self.info, self.suite = info, read_suite(info)
         self.known = known_cases(self.suite.tests)
         self.changed = True
@@ -299,7 +297,7 @@ class VetState:
         return [self._program(solution) for solution in solutions if solution.strip()]
 
     def _program(self, solution: str) -> str:
-        """Return the text of a solution, with the stub before it if it continues the stub."""
+        """Return the program of a solution, with the stub before it if the solution continues the stub."""
         if not (stub := getattr(self.suite.tests, "stub", "")):
             return solution
         entry_point = getattr(self.suite.tests, "entry_point", None) or ""

@@ -1,17 +1,21 @@
-"""Vets the tests of one problem: may a reward be computed with them?
+"""Vets the tests of a problem: decides whether a reward may be computed with them.
 
     vetting = vet({"tests": {"type": "stdio", "cases": [...]}}, prompt="You are given ...", references=["n = int(..."])
     vetting.outcome            keep, repair or drop
-    vetting.findings           why, each with its evidence
+    vetting.findings           the reasons, each with its evidence
     vetting.repaired           the verifier's arguments after the repair
-    vetting.kill_rate          0.93: of the faults planted in the worked solution the tests caught 93 %
+    vetting.kill_rate          0.93: the tests caught 93 % of the faults planted in the worked solution
 
-Three steps: what the texts of problem and tests say (`text_checks`); the worked solutions on every case, several times,
-under other hash seeds and in another order (`solutions`); null programs, planted faults and programs of known worth
-(`strength`). A case is taken out, a checker or a limit changed only where that is mechanical, and what the tests are
-worth is measured after that. For weak tests further cases are proposed, or added (`mending`).
+There are three steps:
 
-Whether the tests ask for what the problem's text asks for is not covered, beyond what the worked solution shows.
+1. Check the texts of problem and tests (`text_checks`).
+2. Run worked solutions on every case, several times, with other hash seeds and in another order (`solutions`).
+3. Run null programs, planted faults, and programs known to be right or wrong (`strength`).
+
+Tests are repaired only mechanically: a case is removed, or a checker or limit is changed. The third step measures the
+repaired tests. For weak tests, further cases are proposed or added (`mending`).
+
+Not covered: whether the tests agree with the problem's text, beyond the evidence of worked solutions.
 """
 
 from __future__ import annotations
@@ -42,43 +46,42 @@ from truegold.verifiers.verdict import Reason
 
 @dataclass(frozen=True, slots=True)
 class Vetting:
-    """The result of vetting a suite. A figure is None if it is not known: without a solution, without a case that can
-    be read, or with nothing to compare."""
+    """The result of vetting a suite. A measure is None if it is unknown, for example without a worked solution."""
 
     outcome: SuiteOutcome
     findings: Sequence[SuiteFinding]
-    """The gravest first."""
+    """The findings, the most serious first."""
     repaired: Mapping[str, Any] | None = None
-    """The verifier's arguments after the repair, or None if nothing is changed."""
+    """The verifier's arguments after the repair, or None without a repair."""
     cases: int = 0
-    """The cases of the suite as it came."""
+    """The number of cases before the repair."""
     kept: int = 0
-    """The cases after the repair."""
+    """The number of cases after the repair."""
     references: int = 0
-    """The worked solutions that were tried."""
+    """The number of worked solutions that ran."""
     kills: Kills = field(default_factory=Kills)
-    """The results on the planted faults."""
+    """The results of running planted faults."""
     paid: Sequence[str] = ()
-    """The null programs that pass, by name."""
+    """The names of the null programs that pass."""
     headroom: float | None = None
-    """The CPU time that the worked solution needs, as a share of the limit (after the repair)."""
+    """The CPU time that the worked solution needs, as a share of the limit after the repair."""
     guess_chance: float | None = None
-    """The chance that a guess passes."""
+    """The chance that a guess passes all cases."""
     leaked: float | None = None
-    """The share of the cases that stand in the problem's text."""
+    """The share of cases that the problem's text shows."""
     caught: float | None = None
-    """The share of the programs known to be wrong that fail (true negative rate)."""
+    """The share of known wrong programs that fail (true negative rate)."""
     accepted: float | None = None
-    """The share of the programs known to be right that pass (true positive rate)."""
+    """The share of known right programs that pass (true positive rate)."""
 
     @property
     def kill_rate(self) -> float | None:
-        """The share of the planted faults that the tests catch, or None if there are none."""
+        """The share of planted faults that the tests catch, or None without any."""
         return self.kills.rate
 
     @property
     def reasons(self) -> list[str]:
-        """The reasons of the findings, the gravest first, each once."""
+        """The reasons of the findings, each once, the most serious first."""
         return list(dict.fromkeys(str(finding.reason) for finding in self.findings))
 
 
@@ -91,10 +94,10 @@ def vet(
     right: Sequence[str] = (),
     options: VetOptions | None = None,
 ) -> Vetting:
-    """Vet the tests of one problem. Raises SandboxError if the sandbox fails: then nothing is known of the tests.
+    """Vet the tests of one problem. Raises SandboxError if the sandbox fails.
 
-    info: the verifier's arguments. prompt: the problem's text. references: worked solutions. wrong, right: programs of
-    known worth.
+    info: the verifier's arguments. prompt: the problem's text. references: worked solutions. wrong, right: programs
+    known to be wrong or right.
     """
     try:
         return _run_steps(VetState(info, prompt, options or VetOptions()), references, wrong, right)
@@ -107,13 +110,17 @@ def vet(
 
 
 class _Measures(NamedTuple):
-    """The findings on the tests."""
+    """The measured strength of the tests."""
 
     chance: float | None
+    """The chance that a guess passes."""
     paid: Sequence[NullProgram] = ()
+    """The null programs that pass."""
     kills: Kills = Kills()
     accepted_wrong: Sequence[str] = ()
+    """The known wrong programs that pass."""
     rejected_right: Sequence[str] = ()
+    """The known right programs that fail."""
 
 
 def _run_steps(state: VetState, references: Sequence[str], wrong: Sequence[str], right: Sequence[str]) -> Vetting:
@@ -163,7 +170,7 @@ def _propose(state: VetState, measured: _Measures) -> ProposedCases | None:
 
 
 def _take(state: VetState, proposal: ProposedCases) -> list[str]:
-    """Add cases to the tests; return the reasons for that, which are to be looked for again."""
+    """Add the proposed cases, remove the findings that they may cure, and return the reasons of these findings."""
     reasons = [str(finding.reason) for finding in state.findings if finding.reason in MENDABLE]
     state.findings = [finding for finding in state.findings if finding.reason not in MENDABLE]
     state.change(proposal.info)
@@ -172,8 +179,10 @@ def _take(state: VetState, proposal: ProposedCases) -> list[str]:
 
 
 def _suggest(state: VetState, proposal: ProposedCases, nulls: Sequence[str]) -> None:
-    """Add the cases to the gravest finding that they are for. Tests that would be dropped are not where the cases catch
-    all that they are dropped for: a person may add them."""
+    """Add the proposed cases to the most serious finding that they may cure.
+
+    If the cases catch all null programs, the finding becomes a flag, since a person can add the cases.
+    """
     reasons = [finding.reason for finding in state.findings]
     index = reasons.index(next(reason for reason in MENDABLE if reason in reasons))
     finding = state.findings[index]

@@ -1,13 +1,12 @@
-"""Inputs on which a faulty program does something else than the worked solution, and the cases that are made of them.
+"""Finds witnesses, inputs on which a faulty program differs from the worked solution, and makes cases from them.
 
-    f(n) returns n % 4 and has a mutant n % 5     input 4: expected 0, got 4       a case to add: assert f(4) == 0
-    sorted(a) has a mutant sorted(a[0:])          they agree on all inputs that were made: they do the same
+    solution n % 4, mutant n % 5                  input 4: expected 0, got 4       case to add: assert f(4) == 0
+    solution sorted(a), mutant sorted(a[0:])      no difference on any made input: the mutant is equivalent
 
-Inputs are made of those that the cases have (`made_inputs`; `printed_inputs` reads those of programs that read stdin),
-so that the problem allows them as far as its tests show. Left out are those on which the worked solution raises, takes
-long, gives another sort of value than the tests expect, or what another solution that passes does not give, and those
-whose result depends on the order of a set. A case stands only after it was run: the solution passes it, and the fault
-does not.
+Inputs are made from the inputs of the cases (`made_inputs`; `printed_inputs` for programs that read stdin), so that the
+problem should allow them. An input is left out if the worked solution raises an error or takes long, if its result is
+of another type than the expected ones or differs from another solution's, or if the result depends on the order of a
+set. A case is accepted only after running it: the solutions pass it, and the faulty program fails.
 """
 
 from __future__ import annotations
@@ -34,45 +33,46 @@ from truegold.verifiers.sandbox.inside.wire.encoding import encode
 from truegold.verifiers.sandbox.limits import Limits
 
 MAX_INPUTS, MAX_PRINTED = 200, 40
-"""Inputs that are made for a survivor, of functions and of programs that read stdin."""
+"""The number of inputs that are made, for functions and for programs that read stdin."""
 MIN_INPUTS, MIN_PRINTED = 20, 10
-"""The fewest inputs on which the agreement of two programs says something."""
+"""The fewest inputs, for functions and for programs that read stdin, on which equal results show that two programs are
+equivalent."""
 MAX_INPUT_CHARS = 2_000
-"""Longer inputs are not read out of tests: in a report they would not be read either."""
+"""The longest input that is read from tests."""
 MAX_CONFIRMED = 5
-"""Differences of one fault that are tried as cases, the shortest first."""
+"""The most inputs of one fault that are tried as cases."""
 TOLERANCE, LOOSE_TOLERANCE = 1e-6, 1e-4
-"""How far numbers may be apart that test code compares: with `==`, and with a tolerance of its own (`_LOOSE`)."""
+"""Tolerances for comparing results: for test code that uses `==`, and for test code with a tolerance (`_LOOSE`)."""
 _LOOSE = re.compile(r"\babs\(|isclose|allclose|AlmostEqual|round\(")
-"""abs(f(2) - 1.41) < 0.01, math.isclose(f(2), 1.41)."""
+"""A comparison with a tolerance: `abs(f(2) - 1.41) < 0.01`, `math.isclose(f(2), 1.41)`."""
 _UNORDERED = re.compile(r"\b(?:set|sorted|Counter)\(\s*\w+\(")
-"""assert sorted(f(3)) == [1, 2, 3]: the order of a result does not matter."""
+"""A comparison that ignores the order of a result: `assert sorted(f(3)) == [1, 2, 3]`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """An input on which a fault shows."""
+    """An input on which a faulty program differs from the worked solution."""
 
     input: str
-    """The arguments, as they are written in a call."""
+    """The arguments as a call has them, or the input on stdin."""
     expected: str
     """The answer of the worked solution."""
     got: str
-    """The result of the program with the fault."""
+    """The result of the faulty program."""
     case: str
     """The case to add, as an assertion."""
 
 
 class InputComparison(ABC):
-    """The answers of the worked solution on inputs that were made, to be compared with those of faulty programs."""
+    """Compares faulty programs with the worked solution on made inputs. Inputs are named by their index."""
 
     def __init__(self, state: VetState, limits: Limits, answers: Sequence[tuple[Arguments, Any]], least: int) -> None:
         self.answers = answers
-        """Each input with what the worked solution gives."""
+        """The made inputs, each with the answer of the worked solution."""
         self.is_telling = len(answers) >= least
-        """Whether there are enough inputs to conclude from equal results that two programs are equivalent."""
+        """Whether there are enough inputs for equal results to show that two programs are equivalent."""
         self.likely: set[int] = set(range(len(answers)))
-        """The inputs whose answers are like those that the tests show."""
+        """The inputs whose answers resemble the expected ones of the tests."""
         self._state, self._limits = state, limits
 
     @abstractmethod
@@ -81,19 +81,20 @@ class InputComparison(ABC):
 
     @abstractmethod
     def differences(self, program: str) -> list[int]:
-        """Return the inputs on which a program does something else, those first that suit a case best."""
+        """Return the inputs on which a program differs from the solution, the best ones for a case first."""
 
     @abstractmethod
     def confirm(self, program: str, index: int) -> Witness | None:
-        """Run one input as a case of its own: a witness where the solutions pass and the program does not."""
+        """Run an input as a separate case; return the witness if the solutions pass and the program fails, else
+        None."""
 
     def witness(self, program: str, differing: Sequence[int]) -> Witness | None:
-        """Return the first of the differing inputs that stands as a case of its own."""
+        """Return the first of the differing inputs that `confirm` accepts, or None."""
         tried = (self.confirm(program, index) for index in differing[:MAX_CONFIRMED])
         return next((witness for witness in tried if witness is not None), None)
 
     def _passes_alone(self, bench: Bench, program: str) -> bool:
-        """Return whether the solutions that pass the suite pass a case, and the program does not."""
+        """Return whether all passing solutions pass a suite of one case, and the program fails."""
         right = (self._state.reference or "", *self._state.agreeing)
         return all(bench.run(each).passed for each in right) and not bench.run(program, limits=self._limits).passed
 
@@ -102,9 +103,9 @@ class InputComparison(ABC):
 
 
 def compare(state: VetState, limits: Limits) -> InputComparison | None:
-    """Run the worked solution on inputs that are like those of the cases; None if that cannot be done.
+    """Return the comparison with the worked solution on made inputs, or None if no inputs can be made.
 
-    limits: of one run of a faulty program.
+    limits: the limits of one run of a faulty program.
     """
     if state.reference is None:
         return None
@@ -119,7 +120,7 @@ def _compare_called(state: VetState, limits: Limits) -> InputComparison | None:
     inputs = make_inputs(seen, MAX_INPUTS, state.options.seed)
     bench, checker = state.bench(), _checker(state)
     solution_limits = replace(limits, cpu_s=state.suite.limits.cpu_s)
-    # What depends on the order of a set shows under two hash seeds.
+    # Results that depend on the order of a set differ between two hash seeds.
     runs = [bench.call(state.reference, names[0], inputs, solution_limits, hash_seed).outcomes for hash_seed in (0, 1)]
     runs += [bench.call(other, names[0], inputs, solution_limits).outcomes for other in state.agreeing]
     kinds = {_kind(value) for value in expected}
@@ -127,10 +128,10 @@ def _compare_called(state: VetState, limits: Limits) -> InputComparison | None:
         (arguments, first)
         for arguments, first, *others in zip(inputs, *runs, strict=True)
         if not isinstance(first, Raised | NotReturned) and _kind(first) in kinds
-        # A value that does not equal itself, as nan, would set every program apart.
+        # A value that differs from itself, such as nan, would make every program differ.
         if all(checker(first, other) is None for other in (first, *others))
     ]
-    # One process works on all inputs.
+    # One process runs all inputs, so that it gets more time.
     faulty = replace(limits, cpu_s=2 * limits.cpu_s)
     shown = _Shown(state.reference, expected)
     shortest = min(len(repr(arguments)) for arguments in seen)
@@ -138,7 +139,7 @@ def _compare_called(state: VetState, limits: Limits) -> InputComparison | None:
 
 
 class _Called(InputComparison):
-    """Of functions, which one process calls with all inputs."""
+    """The comparison for functions: one process calls the function with all inputs."""
 
     def __init__(
         self,
@@ -153,7 +154,7 @@ class _Called(InputComparison):
     ) -> None:
         super().__init__(state, limits, answers, MIN_INPUTS)
         self._name, self._differs, self._bench_of_all = name, differs, state.bench()
-        # What a problem allows is likelier to be as long as its tests have it, and a reader likes it short.
+        # Inputs shorter than those of the tests may not be allowed; among the others, short ones are easiest to read.
         lengths = [len(repr(arguments)) for arguments, _ in answers]
         self._ranks = [(max(shortest - length, 0), length) for length in lengths]
         self.likely = {index for index, (_, expected) in enumerate(answers) if shown.is_like(expected)}
@@ -166,7 +167,7 @@ class _Called(InputComparison):
         return json.dumps({"args": [encode(each, {}) for each in arguments], "expected": encode(expected, {})})
 
     def differences(self, program: str) -> list[int]:
-        """Return the inputs on which a program does something else, those first that suit a case best."""
+        """Return the inputs on which a program differs from the solution, the best ones for a case first."""
         arguments = [arguments for arguments, _ in self.answers]
         outcomes = self._bench_of_all.call(program, self._name, arguments, self._limits).outcomes
         differing = []
@@ -174,11 +175,12 @@ class _Called(InputComparison):
             if isinstance(outcome, Raised | NotReturned) or self._differs(expected, outcome) is not None:
                 differing.append(index)
             if isinstance(outcome, NotReturned):
-                break  # It ended the process: what stands behind it was not run.
+                break  # The process ended, so that later inputs did not run.
         return sorted(differing, key=lambda index: (index not in self.likely, self._ranks[index]))
 
     def confirm(self, program: str, index: int) -> Witness | None:
-        """Run one input as a case of its own: a witness where the solutions pass and the program does not."""
+        """Run an input as a separate case; return the witness if the solutions pass and the program fails, else
+        None."""
         arguments, expected = self.answers[index]
         written = ", ".join(map(repr, arguments))
         case, suite = self._case(arguments, f"{self._name}({written})", expected)
@@ -189,7 +191,7 @@ class _Called(InputComparison):
         return Witness(evidence_text(written), evidence_text(expected), _describe(made.outcomes[0]), case)
 
     def _case(self, arguments: Arguments, call: str, expected: Any) -> tuple[str, Suite]:
-        """Return a case in the form of the suite, and a suite of it alone."""
+        """Return the case as code, and a suite with this case alone."""
         suite, tests = self._state.suite, self._state.suite.tests
         if isinstance(tests, Calls):
             alone = CallCase(arguments, {}, expected)
@@ -232,7 +234,8 @@ def _compare_printed(state: VetState, limits: Limits) -> InputComparison | None:
 
 
 class _Printed(InputComparison):
-    """Of programs that read stdin: each input is a process, so that the first difference is enough."""
+    """The comparison for programs that read stdin. Each input needs a process, so that the first difference is
+    enough."""
 
     def __init__(self, state: VetState, limits: Limits, answers: Sequence[tuple[Arguments, Any]], least: int) -> None:
         super().__init__(state, limits, answers, least)
@@ -251,8 +254,7 @@ class _Printed(InputComparison):
         return json.dumps({"input": text, "output": output}, ensure_ascii=False)
 
     def differences(self, program: str) -> list[int]:
-        """Return the first input on which a program does something else; the one that told the last apart is tried
-        first."""
+        """Return the first input on which a program differs; the input that the last program failed is tried first."""
         if not self.answers:
             return []
         first = self._bench(self._with(self.answers)).first_failure(program, self._limits, self._order)
@@ -263,7 +265,8 @@ class _Printed(InputComparison):
         return [first]
 
     def confirm(self, program: str, index: int) -> Witness | None:
-        """Run one input as a case of its own: a witness where the solutions pass and the program does not."""
+        """Run an input as a separate case; return the witness if the solutions pass and the program fails, else
+        None."""
         (text,), expected = self.answers[index]
         bench = self._bench(self._suites[index])
         if not self._passes_alone(bench, program):
@@ -274,8 +277,11 @@ class _Printed(InputComparison):
 
 
 class _Shown:
-    """The answers that the tests show, to tell which others are like them: of what a solution gives where there is no
-    answer, such as -1 or "", a problem's text often says nothing."""
+    """The expected answers of the tests, which other answers may resemble.
+
+    A constant of the solution such as -1 or "" may be its value for a missing answer, which the problem's text often
+    does not define. It resembles them only if the tests have it too.
+    """
 
     def __init__(self, reference: str, expected: Sequence[Any]) -> None:
         self._seen = {repr(value) for value in expected}
@@ -286,24 +292,24 @@ class _Shown:
         self._constants = {repr(value) for value in constants if not isinstance(value, bool)}
 
     def is_like(self, value: Any) -> bool:
-        """Return whether the tests have this value, or one of its side that is not a constant of the solution."""
+        """Return whether the tests have this value, or it is not a constant of the solution and has a seen sign."""
         return repr(value) in self._seen or (repr(value) not in self._constants and _side(value) in self._sides)
 
 
 def _side(value: Any) -> Any:
-    """Return the sign of a number, else whether there is anything in a value."""
+    """Return whether a number is at least 0, or whether any other value is not empty."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value >= 0
     return isinstance(value, bool) or bool(value)
 
 
 def _words(output: str) -> list[Any]:
-    """Return the words of an output, whole numbers as numbers."""
+    """Return the words of an output, with integers as numbers."""
     return [int(word) if re.fullmatch(r"-?\d{1,18}", word) else word for word in output.split()]
 
 
 def _seen_cases(state: VetState) -> tuple[list[Arguments], list[Any]]:
-    """Return the arguments of the suite's cases that can be read, and what is expected of each."""
+    """Return the arguments and the expected values of the suite's cases that can be read."""
     tests = state.suite.tests
     if isinstance(tests, Calls):
         cases = [case for case in tests.cases if not case.kwargs]
@@ -314,7 +320,7 @@ def _seen_cases(state: VetState) -> tuple[list[Arguments], list[Any]]:
 
 
 def _read_arguments(text: str) -> Arguments | None:
-    """Return the positional arguments of a call as values; None if they are not values, or are named."""
+    """Return the positional arguments of a written call, or None if one is named or not a literal."""
     if len(text) > MAX_INPUT_CHARS:
         return None
     try:
@@ -336,7 +342,7 @@ def _checker(state: VetState) -> ValueChecker:
 
 
 def _kind(value: Any) -> str:
-    """Return the sort of a value; numbers are one sort."""
+    """Return the kind of a value: "number", "list", or the name of its type."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return "number"
     return "list" if isinstance(value, list | tuple) else type(value).__name__

@@ -1,5 +1,6 @@
-"""Assertions as data: what test code says about the results of calls without being run.
+"""Turns test code into data, calls and expected values, so that the tests themselves need not run.
 
-lowering              reads Python's
-foreign_assertions    reads those of other languages, whose values foreign_values reads
+lowering              reads test code in Python
+foreign_assertions    reads test code in other languages
+foreign_values        reads literals of other languages
 """

@@ -1,13 +1,15 @@
-"""Rewrites tests in other languages than Python so that they state values, which are compared outside.
+"""Rewrites tests in languages other than Python so that they print values, which are compared in another process.
 
     int main() {                                    int main() {
       assert(add(1, 2) == 3);               ->        truegold_emit(add(1, 2));                3
       if (abs(half(3) - 1.5) > 1e-4) throw 1;         truegold_emit(half(3));                  1.5, within 1e-4
     }                                               }
 
-A type whose `==` is true, a program that leaves early and one that looks at its tests get nothing by it: the program
-holds no expected value. All of a suite is rewritten or nothing: where anything is left that may be a test, such as a
-loop with an assertion in it, `read_assertions` returns None.
+The rewritten program does not contain the expected values. A solution therefore cannot cheat by a type whose `==` is
+always true, by exiting early, or by reading its tests.
+
+A suite is rewritten as a whole or not at all: if a part remains that may be a test, such as a loop with an assertion,
+`read_assertions` returns None.
 """
 
 from __future__ import annotations
@@ -26,10 +28,11 @@ from truegold.verifiers.sandbox.inside.wire.foreign_values import Value
 
 CACHED_SUITES = 256
 MAX_CHARS = 200_000
-"""Characters of tests that are read."""
+"""The longest tests that are rewritten."""
 
 _LANGUAGES: Mapping[str, Mapping[str, str]] = tomllib.loads(driver_file("assertions.toml"))
-_COMMENTS_AND_TEXTS = {
+"""Patterns and texts by language (`drivers/assertions.toml`)."""
+_COMMENTS_AND_TEXTS = {  # Comments (group 1) and string literals by language; "" is for all other languages.
     "rust": r"""(//[^\n]*|/\*.*?\*/)|"(?:[^"\\]|\\.)*"|'(?:[^'\\\n]|\\[^'\n]+|\\')'""",
     "perl": r"""((?:^|(?<=[\s;{}]))\#[^\n]*)|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""",
     "": r"""(//[^\n]*|/\*.*?\*/)|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`[^`]*`""",
@@ -38,33 +41,41 @@ _FAILS = re.compile(
     r"\b(?:throw|die|panic|abort|raise|croak)\b|\b(?:exit|process\.exit|System\.exit|os\.Exit)\s*\(?\s*(?:[1-9-]|EXIT_F)"
     r"|\breturn\s+(?:[1-9]|-1|EXIT_FAILURE)|\bt\.(?:Error|Fatal|Fail)"
 )
+"""A statement that makes a test fail: `throw`, `exit(1)`, `return -1`."""
 _ASSERTS = re.compile(
     r"\b\w*assert\w*\s*!?\s*\(|\bassert\b|\bexpect\s*\(|\b(?:ok|is|is_deeply)\s*\(|\bif\b[^;]*\bthrow\b|\bdie\s+(?:if|unless)\b"
 )
+"""An assertion in a function, by which the function is a test."""
 _LEFT_OVER = re.compile(
     r"\b(?:\w*assert\w*|throw|die|panic|_?exit|abort|fail\w*|fatal\w*|raise|expect|should|if|unless|else|for|while|switch"
     r"|try|catch|foreach|do|goto|loop|is_deeply|cmp_deeply|await|async|defer|t\.\w+|signal|at_?exit|quick_exit|static_assert)\b"
 )
+"""A word in the rewritten tests that may be part of a test, so that the suite is not rewritten."""
 _BLOCK = re.compile(
     r"(?:\b(?:function|func|fn|sub|void|int|bool|auto)\s+(\w+)\s*(?:\([^(){}]*\))?|\b(?:const|let|var)\s+(\w+)\s*=\s*(?:function\s*)?\([^(){}]*\)\s*(?:=>)?)"
     r"[^;{}()]*\{"
 )
+"""The head of a function with its opening brace."""
 _SCOPE = re.compile(
     r"\s*(?:(?:public|pub|final|static|abstract)\s+)*(?:(?:class|mod|namespace|object|struct)\b[^(){}]*)?"
 )
+"""The head of a class, module or namespace."""
 _RUST_TEST = re.compile(
     r"(?:#\s*\[[^\]]*\]\s*)*?#\s*\[\s*test\s*\]\s*(?:#\s*\[[^\]]*\]\s*)*(?:pub\s+)?fn\s+(?P<name>\w+)\s*\(\s*\)\s*(?P<result>->)?"
 )
+"""The head of a function with the attribute `#[test]` of Rust."""
 _PANICS = re.compile(r"#\s*\[\s*should_panic\b")
 _NOT_RUN = re.compile(r"#\s*\[\s*(?:cfg\s*\(\s*feature|ignore)\b[^\]]*\](?:\s*use\b[^;]*;|[^{};]*[{;])")
-"""The head of an item of Rust that is compiled, or a test that is run, only where somebody asks for it."""
+"""The head of an item of Rust that is not compiled by default (`cfg(feature)`), or of a test that is ignored."""
 _NEAR = re.compile(
     r"(?:(?:std::|Math\.|math\.)?f?[aA]bs\s*\((?P<sides>.+)\)|(?P<rust>\(.+\))\.abs\(\))\s*(?P<operator><=?|>=?)\s*(?P<within>[\d.eE_-]+[fFlL]?)\s*",
     re.DOTALL,
 )
+"""A comparison within a tolerance: `abs(f(1) - 0.5) < 1e-6`."""
 _EQUALITY = re.compile(
     r"(?:template\s*<[^<>]*>\s*)?(?:(?:public|private|static|inline)\s+)*\b(?:bool|boolean|function|fn|func)\s+(\w+)\s*\(([^(){}]*)\)[^;{}()]*\{"
 )
+"""The head of a function of the tests that may compare two values."""
 _LOOP = r"for\((?:int|size_t|auto|unsigned)i=0;i<A\.size\(\);(?:i\+\+|\+\+i)\)\{?"
 _SHAPES = re.compile(
     r"returnA={2,3}B;|return_\.isEqual\(A,B\);?|returnObjects\.(?:deepE|e)quals\(A,B\);"
@@ -75,35 +86,38 @@ _SHAPES = re.compile(
     r"|if\(A\.size\(\)!=B\.size\(\)\)returnfalse;map<[\w,]+>::iteratorit;for\(it=A\.begin\(\);it!=A\.end\(\);it\+\+\)"
     r"\{\w+?w1=it->first;\w+?w2=it->second;if\(B\.find\(w1\)==B\.end\(\)\)returnfalse;if\(B\[w1\]!=w2\)returnfalse;\}returntrue;"
 )
+"""The body of a function that returns whether A and B are equal, without spaces."""
 _LIBRARY_EQUALITIES = (
     "Objects.equals Objects.deepEquals Arrays.equals Arrays.deepEquals reflect.DeepEqual _.isEqual Compare eq_deeply"
 ).split()
+"""Library functions that compare two values."""
 _JAVA_CONDITIONS = re.compile(r"List<Boolean>\s+(\w+)\s*=\s*(?:Arrays\.asList|List\.of)\s*\(")
+"""The head of a list of conditions in Java."""
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
 @dataclass(frozen=True, slots=True)
 class StatedCheck:
-    """The condition on a value that a program states."""
+    """A condition on a value that the rewritten program prints."""
 
     text: str
-    """The call, as evidence shows it."""
+    """The expression with the value, which the evidence shows."""
     expected: Value = None
     is_equal: bool = True
-    """Whether it has to be the expected value, or must not be."""
+    """True if the value has to equal the expected one, False if it has to differ."""
     tolerance: float = 0.0
-    """How far a number may be away."""
+    """The largest allowed difference of numbers."""
     is_truth: bool = False
-    """Whether all that counts as true is right."""
+    """Whether only the truth of the value counts; `is_equal` says whether it has to be true or false."""
     is_strict: bool = False
-    """Whether 1 is not 1.0."""
+    """Whether 1 and 1.0 differ."""
     is_loose: bool = False
-    """Whether "1" is 1."""
+    """Whether "1" and 1 are equal."""
     other: str | None = None
-    """The call whose value, which is stated next, is the expected one."""
+    """The expression with the expected value if this is not a literal; the program prints its value next."""
 
     def holds(self, value: Value, language: str) -> bool:
-        """Return whether a value is right."""
+        """Return whether a value fulfils the condition."""
         if self.is_truth:
             false = (None, False, 0, "") if language != "perl" else (None, "", "0")
             is_nan = isinstance(value, float) and math.isnan(value)
@@ -114,7 +128,7 @@ class StatedCheck:
 
 @dataclass(frozen=True, slots=True)
 class StatedTests:
-    """A test program that states values, and what they have to be."""
+    """A test program that prints values, and the conditions on these values."""
 
     head: str
     """The text before the solution."""
@@ -124,12 +138,15 @@ class StatedTests:
 
 
 class _Unread(Exception):
-    """These tests are not rewritten."""
+    """Raised for tests that cannot be rewritten."""
 
 
 @lru_cache(maxsize=CACHED_SUITES)
 def read_assertions(code: str, marker: str, language: str) -> StatedTests | None:
-    """Return tests that state values, or None if not all of them can be read. language: its usual name."""
+    """Return the rewritten tests, or None if a part of them cannot be read.
+
+    marker: the place of the solution in the tests. language: its usual name, such as cpp.
+    """
     head, _, tail = code.partition(marker)
     if language not in _LANGUAGES or marker in tail or len(code) > MAX_CHARS:
         return None
@@ -140,7 +157,10 @@ def read_assertions(code: str, marker: str, language: str) -> StatedTests | None
 
 
 def _masked(text: str, language: str) -> tuple[str, str]:
-    """Return a text without its comments, and the same with nothing in its quotes, both of its length."""
+    """Return a text with blanks for comments, and its mask, where also the contents of string literals are `_`.
+
+    Both have the length of the text.
+    """
     pattern = re.compile(_COMMENTS_AND_TEXTS.get(language, _COMMENTS_AND_TEXTS[""]), re.DOTALL | re.MULTILINE)
 
     def blank(match: re.Match[str], is_masked: bool) -> str:
@@ -153,7 +173,7 @@ def _masked(text: str, language: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=CACHED_SUITES)
 def uncalled_test(code: str, language: str) -> str | None:
-    """Return the name of a function of the tests that asserts something and that nothing calls, or None if all run."""
+    """Return the name of a function of the tests with assertions that is never called, or None if there is none."""
     mask = _masked(code[:MAX_CHARS], language)[1]
     run = {"main", *(match["name"] for match in _RUST_TEST.finditer(mask))}
     for match in _BLOCK.finditer(mask):
@@ -171,7 +191,7 @@ def uncalled_test(code: str, language: str) -> str | None:
 
 
 def _without_unrun(text: str, mask: str) -> tuple[str, str]:
-    """Return a text of Rust and its mask with spaces where an item is not compiled or a test not run."""
+    """Return a Rust text and its mask with blanks for items that are not compiled and tests that are ignored."""
     for match in reversed(list(_NOT_RUN.finditer(mask))):
         end = _closing_of(mask, match.end() - 1) + 1 if mask[match.end() - 1] == "{" else match.end()
         blank = re.sub(r"[^\n]", " ", mask[match.start() : end])
@@ -180,18 +200,18 @@ def _without_unrun(text: str, mask: str) -> tuple[str, str]:
 
 
 def rust_program(tests: str) -> str:
-    """Return a set of Rust's tests with a main function that calls them; a program as it is."""
+    """Return tests of Rust with a main function that calls them; tests that have a main function are unchanged."""
     whole = _masked(tests, "rust")[1]
     opened = re.finditer(r"\bmod\s+(\w+)\s*\{", whole)
     try:
         tests, mask = _without_unrun(tests, whole)
         modules = [(match[1], match.start(), _closing_of(whole, match.end() - 1)) for match in opened]
     except _Unread:
-        raise CannotJudge("a bracket of the tests is not closed") from None
+        raise CannotJudge("the tests have an unclosed bracket") from None
     if re.search(r"\bfn\s+main\b", mask) or not _RUST_TEST.search(whole):
         return tests
     if not _RUST_TEST.search(mask):
-        raise CannotJudge("all its tests are skipped")
+        raise CannotJudge("all tests are marked as ignored")
     calls = []
     for match in _RUST_TEST.finditer(mask):
         path = "".join(f"{name}::" for name, start, stop in modules if start < match.start() < stop)
@@ -206,7 +226,7 @@ def rust_program(tests: str) -> str:
 
 
 def _closing_of(mask: str, opening: int) -> int:
-    """Return where the bracket is closed that opens there."""
+    """Return the position of the bracket that closes the one at `opening`."""
     stack = []
     for index in range(opening, len(mask)):
         char = mask[index]
@@ -221,7 +241,7 @@ def _closing_of(mask: str, opening: int) -> int:
 
 
 class _Rewriter:
-    """Replaces the tests in the text after the solution."""
+    """Rewrites the tests in the text after the solution."""
 
     def __init__(self, head: str, tail: str, language: str) -> None:
         self.head, self.language, self.words = head, language, _LANGUAGES[language]
@@ -234,7 +254,7 @@ class _Rewriter:
         self.defined = {match[1] or match[2] for match in _BLOCK.finditer(self.mask)}
 
     def rewritten(self) -> StatedTests:
-        """Return the tests that state values."""
+        """Return the rewritten tests. Raises `_Unread` if a part of them cannot be read."""
         if noise := self.words.get("noise"):
             self.head = re.sub(noise, "", self.head, flags=re.MULTILINE)
             for match in re.finditer(noise, self.text, re.MULTILINE):
@@ -270,7 +290,7 @@ class _Rewriter:
         return _closing_of(self.mask, opening)
 
     def _split(self, start: int, end: int, separator: str = ",") -> list[tuple[int, int]]:
-        """Return the parts of a text between separators that stand in no brackets."""
+        """Return the parts of a text between separators outside of brackets."""
         parts, index, begin = [], start, start
         while index < end:
             if self.mask[index] in _CLOSING:
@@ -287,7 +307,7 @@ class _Rewriter:
         return [*parts, (begin, end)] if self.text[begin:end].strip() or separator != "," else parts
 
     def _strip(self, start: int, end: int) -> tuple[int, int]:
-        """Return a part without the spaces and the brackets around it."""
+        """Return a part without the spaces and the round brackets around it."""
         while start < end and self.text[start].isspace():
             start += 1
         while start < end and self.text[end - 1].isspace():
@@ -297,7 +317,7 @@ class _Rewriter:
         return start, end
 
     def _read_equalities(self) -> None:
-        """Find the functions of the tests that compare two values, and leave them out."""
+        """Find and remove the functions of the tests that compare two values."""
         for match in _EQUALITY.finditer(self.mask):
             names = [re.findall(r"\w+", part.partition(":")[0]) for part in match[2].split(",")]
             end = self._closing(match.end() - 1)
@@ -321,7 +341,7 @@ class _Rewriter:
             self._edit(match.start(), after.end(), checks)
 
     def _read_guards(self) -> None:
-        """Read `if (f(1) != 2) { throw 1; }`, and what is written like it."""
+        """Read `if (f(1) != 2) { throw 1; }` and similar statements."""
         is_go = self.language == "go"
         in_go = r"\bif\s+(?:(?P<name>\w+)\s*:=(?P<value>[^;{}]*);)?(?=[^;]*?\{\s*\n)"
         for match in re.finditer(in_go if is_go else r"\b(?:if|unless)\s*(?=\()", self.mask):
@@ -351,7 +371,7 @@ class _Rewriter:
                 self._edit(match.start(1), match.end() - 1, self._condition(*match.span(1)))
 
     def _body_end(self, start: int) -> int:
-        """Return where a block or one statement ends."""
+        """Return the position after a block or a single statement."""
         while start < len(self.mask) and self.mask[start].isspace():
             start += 1
         if self.mask[start : start + 1] == "{":
@@ -393,7 +413,7 @@ class _Rewriter:
                 self._edit(match.start(), stop + 1, [check])
 
     def _condition(self, start: int, end: int, holds: bool = True) -> list[StatedCheck]:
-        """Return the checks that a condition stands for."""
+        """Return the checks of a condition: one for each part that `&&` joins. holds: False negates the condition."""
         start, end = self._strip(start, end)
         mask = self.mask[start:end]
         if self.mask[start] == "!" and len(self._split(start, end, "==")) == len(self._split(start, end, "!=")) == 1:
@@ -414,7 +434,7 @@ class _Rewriter:
         return [StatedCheck(self._stated(start, end), is_equal=holds, is_truth=True)]
 
     def _compared_by_call(self, start: int, end: int) -> StatedCheck | None:
-        """Read `Objects.equals(f(1), 2)`, `f(1).equals(2)` and functions of the tests that compare."""
+        """Read `Objects.equals(f(1), 2)`, `f(1).equals(2)` and calls of the tests' own comparing functions."""
         call = re.compile(r"([\w.]+?)\s*(?=\()").match(self.mask, start, end)
         if call is not None and call[1] in self.equalities and self._closing(call.end()) == end - 1:
             parts = self._split(call.end() + 1, end - 1)
@@ -442,7 +462,7 @@ class _Rewriter:
         check = self._same(sides[0], sides[1])
         is_text = isinstance(check.expected, str) and not isinstance(check.expected, LetterCode)
         is_collection = isinstance(check.expected, list | dict)
-        # There `==` asks whether two objects are one.
+        # In these languages `==` compares the identity of texts or collections.
         if (is_text and self.language in ("c", "java")) or (
             is_collection and not texts[0] and self.language in ("c", "java", "javascript")
         ):
@@ -466,7 +486,7 @@ class _Rewriter:
         raise _Unread
 
     def _same(self, first: tuple[int, int], second: tuple[int, int], is_strict: bool = False) -> StatedCheck:
-        """Return the check that two values are the same."""
+        """Return the check that two expressions have equal values."""
         sides = self._strip(*first), self._strip(*second)
         values = [self._data(*side) for side in sides]
         if values[0] is None and values[1] is None:
@@ -487,7 +507,7 @@ class _Rewriter:
             return None
 
     def _assignments(self, name: str) -> Iterator[tuple[int, int, int]]:
-        """Yield where a name gets a value: the statement's start, the value's start and its end."""
+        """Yield the assignments to a name: the start of the statement, and the start and the end of the value."""
         assignment = rf"[^;{{}}\n]*(?<![\w.$]){re.escape(name)}\b\s*(?::[\w\s<>,]+)?:?=(?![=>])"
         for match in re.finditer(assignment, self.mask):
             end, index = len(self.mask), match.end()
@@ -501,7 +521,7 @@ class _Rewriter:
             yield match.start(), match.end(), end
 
     def _data_of_name(self, start: int, end: int) -> tuple[Value] | None:
-        """Return the data that the name was given last."""
+        """Return the value of the last assignment to a name before this use, if it is a literal, else None."""
         name = self.text[start:end]
         if not re.fullmatch(r"\$?[A-Za-z_]\w*", name):
             return None
@@ -509,7 +529,7 @@ class _Rewriter:
         return self._data(*earlier[-1][1:]) if earlier else None
 
     def _drop_expected(self) -> None:
-        """Leave out the names of the expected values: the program must not hold them."""
+        """Remove the assignments of expected values, which the program must not contain."""
         for name in self.expected_names:
             statements = list(self._assignments(name))
             for start, value, end in statements:
@@ -520,7 +540,7 @@ class _Rewriter:
                 raise _Unread
 
     def _stated(self, start: int, end: int) -> str:
-        """Return an expression whose value the program states."""
+        """Return an expression whose value the program prints. Raises `_Unread` for a literal or a test's function."""
         text = self.text[start:end].strip()
         called = re.findall(r"\b(\w+)\s*\(", self.mask[start:end])
         if not text or self._data(start, end) is not None or self.defined & set(called):
@@ -528,7 +548,10 @@ class _Rewriter:
         return text
 
     def _with_main(self, tail: str) -> str:
-        """Return the tests with what calls them, where they are for a test runner. They have to run in order."""
+        """Return the tests with calls of their functions added if they were written for a test runner.
+
+        Raises `_Unread` if the functions would not run once each, in order.
+        """
         mask = _masked(tail, self.language)[1]
         emit = re.escape(self.words["emit"].partition("(")[0])
         blocks: dict[str, tuple[int, int]] = {}

@@ -1,11 +1,11 @@
-"""Reads what tests in other languages than Python expect, where that is written down as data.
+"""Reads literals of languages other than Python, such as the expected values in tests.
 
     literal("vec![1, 2 * 3]", "rust")                                  [1, 6]
     literal("new ArrayList<>(Arrays.asList(\\"a\\"))", "java")         ["a"]
     literal("std::map<string, int>{{\\"a\\", 1}}", "cpp")              {"a": 1}
     literal("f(2)", "cpp")                                             raises NoLiteral
 
-Lists, arrays, tuples and pairs are lists here. `agree` compares such a value with what a program returned.
+Lists, arrays, tuples and pairs become lists. `agree` compares such a value with the value that a program returned.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from collections.abc import Callable
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Value
 
 MAX_NESTED = 40
-"""Brackets within brackets. Stops tests that are made of them."""
+"""The deepest nesting of brackets that is read."""
 
 PRINTS = ("rust", "go")
-"""Languages whose programs print values as the language writes them."""
+"""Languages whose programs print values in the language's own notation, instead of JSON."""
 
 _TYPES = r"<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>"
+"""Type parameters: `<int, List<String>>`."""
 _LIST = rf"""(?:vec\s*!|Arrays\.asList(?=\()|List\.of(?=\()|new\s+[\w.]+(?:{_TYPES})?\s*(?:\[\s*\])+
   |(?:std::)?make_(?:pair|tuple)(?=\()|array(?=\()|(?:\[\d*\])+\**[\w.]+(?:{_TYPES}|[ ]?\{{\}})?(?=\s*\{{)|&(?=\[))"""
 _LIST_OF = rf"""(?:(?:std::)?(?:vector|list|deque|array|initializer_list|pair|tuple)\s*{_TYPES}
@@ -34,6 +35,7 @@ _MAP = rf"""(?:Map\.of(?=\()|(?:Hash|BTree)Map::from(?=\()
   |new\s+(?:java\.util\.)?(?:Linked)?(?:Hash|Tree)?Map\s*(?:{_TYPES})?
   |(?:std::)?(?:unordered_)?map\s*{_TYPES}|map\[[\w.]+\](?:\[\])*[\w.]+(?:[ ]?\{{\}})?(?=\s*\{{))"""
 _COLLECTION = re.compile(f"(?P<list>{_LIST})|(?P<list_of>{_LIST_OF})|(?P<set>{_SET})|(?P<map>{_MAP})", re.VERBOSE)
+"""The constructor of a collection, before the bracket with its elements."""
 _CAST = re.compile(
     r"\(\s*(?:std::)?(?:(?:unsigned\s+)?(?:int|long|short|char|byte)(?:\s+long)?|float(?:64)?|double|string|String|bool|boolean)\s*\)"
 )
@@ -41,15 +43,18 @@ _NUMERAL = re.compile(
     r"(0[xX][\da-fA-F]+|\d[\d_]*(?:\.\d+|\.(?![.\w]))?(?:[eE][+-]?\d+)?)"
     r"(_?[iu](?:8|16|32|64|128|size)|_?f(?:32|64)|[fFdDlLuUn]{0,3})\b"
 )
+"""A number and the suffix of its type: `1.5f`, `7_i32`."""
 _TEXT = re.compile(r'"((?:[^"\\\n]|\\.)*)"|\'((?:[^\'\\\n]|\\.)*)\'', re.DOTALL)
 _WRAPPED = re.compile(
     r"(?:Some|Optional\.of|std::make_optional)\(|(?:String::from|(?:std::)?string|new\s+String)\s*\((?=\s*[\"'])"
 )
+"""A constructor that leaves its argument as it is: `Some(`, `String::from(`."""
 _WORD = re.compile(r"[A-Za-z]\w*\b(?!\s*[(:.!])")
 _FLOATS = re.compile(r"\b(?:float|double)(?:32|64)?\b")
 _NIL = re.compile(r"<nil>|(?:\[\d*\]|map\[[\w.]+\])+\**[\w.]+(?: \{\})?\(nil\)|\(\*[\w.]+\)\(nil\)")
 _VARIANT = re.compile(r"(?:\w+::)*([A-Z](?:\w*[a-z]\w*)?)(?![\w!:])")
-"""Rust's `Error::Empty`, `Shape::Circle(2.0)` and `Point { x: 1 }`, and how `{:?}` shows them; not `u8::MAX`."""
+"""The name of a Rust variant or struct, as in source or as `{:?}` prints it: `Error::Empty`, `Shape::Circle(2.0)`,
+`Point { x: 1 }`; not `u8::MAX`."""
 _OWNED = re.compile(r"\s*\.\s*(?:to_string|to_owned|into|to_vec)\s*\(\s*\)")
 _EMPTY = re.compile(
     r"(?:Vec|String|HashMap|HashSet|BTreeMap|BTreeSet)(?:::<[^()]*>)?::new\(\)"
@@ -67,19 +72,19 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "f": "\f", "v
 
 
 class NoLiteral(ValueError):
-    """A text is not a literal."""
+    """Raised for a text that is not a literal."""
 
 
 class LetterCode(str):
-    """A text of one letter that is a number in C, C++, Java and Go."""
+    """A character literal, which is also a number in C, C++, Java and Go."""
 
 
 class HashedList(list[Value]):
-    """The elements of a set, in any order."""
+    """The elements of a set, whose order does not count."""
 
 
 def literal(text: str, language: str) -> Value:
-    """Return the value that an expression stands for. Raises `NoLiteral`."""
+    """Return the value of a literal. Raises `NoLiteral` for any other expression."""
     reader = _Literal(text.strip(), language)
     value = reader.sum(0)
     reader.skip()
@@ -89,7 +94,10 @@ def literal(text: str, language: str) -> Value:
 
 
 def read_printed(text: str, language: str) -> Value:
-    """Return the value that Rust's `{:?}` or Go's `%#v` shows. text: its bytes in hexadecimal. Raises `ValueError`."""
+    """Return the value that Rust's `{:?}` or Go's `%#v` printed. Raises `ValueError` if it cannot be read.
+
+    text: the printed bytes in hexadecimal.
+    """
     value = literal(bytes.fromhex(text).decode(), language)
     return value[0] if language == "go" and isinstance(value, list) and len(value) == 1 else value
 
@@ -228,12 +236,12 @@ class _Literal:
                 raise NoLiteral(self.text)
             return elements[-1]  # JavaScript's `(1, 2)` is 2.
         if len(keys) not in (0, len(elements)):
-            raise NoLiteral("pairs and others")
+            raise NoLiteral("only some elements have keys")
         if keys:
             return _pairs(list(zip(keys, elements, strict=True)))
         if not elements and kind == "" and opening == "{" and self.language in ("javascript", "perl"):
             return {}
-        # `vector<int>({1, 2})` and `new HashSet<>(Arrays.asList(1, 2))` hold what they are given.
+        # `vector<int>({1, 2})` and `new HashSet<>(Arrays.asList(1, 2))` have the elements of their argument.
         is_alone = kind in ("list_of", "set", "map") and opening == "(" and len(elements) == 1
         values = elements[0] if is_alone and isinstance(elements[0], list | dict) else elements
         if kind == "map":
@@ -246,7 +254,7 @@ class _Literal:
         if self.language == "java":  # Map.of("a", 1, "b", 2)
             return _pairs(list(zip(values[::2], values[1::2], strict=True)))
         if not all(isinstance(pair, list) and len(pair) == 2 for pair in values):
-            raise NoLiteral("no pairs")
+            raise NoLiteral("a map of elements that are not pairs")
         return _pairs([(pair[0], pair[1]) for pair in values])
 
     def _put_map(self, depth: int) -> Value:
@@ -284,7 +292,7 @@ class _Literal:
 
 
 def _with_floats(value: Value) -> Value:
-    """Return the numbers of `[]float64{1, 2}` as what they are."""
+    """Return a value with all numbers as floats, for types such as `[]float64{1, 2}`."""
     if isinstance(value, dict):
         return {key: _with_floats(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -305,7 +313,7 @@ def _both_numbers(first: Value, second: Value) -> bool:
 
 def _minus(first: Value, second: Value) -> Value:
     if not _both_numbers(first, second):
-        raise NoLiteral("no number")
+        raise NoLiteral("a difference of values that are not numbers")
     return first - second if first != 0 or isinstance(first, float) else -second
 
 
@@ -313,7 +321,7 @@ def _as_float32(value: float) -> float:
     try:
         return float(struct.unpack("f", struct.pack("f", value))[0])
     except OverflowError as error:
-        raise NoLiteral("too large") from error
+        raise NoLiteral("a number too large for 32 bits") from error
 
 
 def _unescaped(raw: str) -> str:
@@ -330,14 +338,14 @@ def _unescaped(raw: str) -> str:
 
 
 def agree(expected: Value, value: Value, language: str, is_strict: bool = False, tolerance: float = 0.0) -> bool:
-    """Return whether a program returned what is expected. is_strict: whether 1 is not 1.0."""
+    """Return whether a returned value agrees with the expected one. is_strict: whether 1 and 1.0 differ."""
 
     def same(first: Value, second: Value) -> bool:
         return agree(first, second, language, is_strict, tolerance)
 
     match expected:
         case [] | dict() if not expected and language in ("cpp", "rust") and value in ([], {}):
-            return True  # `{}` may be either.
+            return True  # `{}` may be an empty list or an empty map.
         case None | bool() | int() | float() | str():
             return _agree_alone(expected, value, language, is_strict or language == "rust", tolerance)
         case dict():
@@ -363,7 +371,7 @@ def _agree_in_any_order(expected: list[Value], value: list[Value], same: Callabl
 
 
 def _agree_alone(expected: Value, value: Value, language: str, is_strict: bool, tolerance: float) -> bool:
-    """Return whether a value that is not a collection is the expected one."""
+    """Return whether a value agrees with an expected value that is not a collection."""
     is_c = language in ("c", "cpp")
     match expected:
         case None | bool():
@@ -381,7 +389,7 @@ def _agree_alone(expected: Value, value: Value, language: str, is_strict: bool, 
         return False
     try:
         return bool(value == expected) or abs(value - expected) <= tolerance
-    except OverflowError:  # A whole number beyond all floats.
+    except OverflowError:  # An integer beyond the range of floats.
         return False
 
 

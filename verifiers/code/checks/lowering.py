@@ -1,4 +1,4 @@
-"""Turns test code into data: the calls it makes, and what their results are compared with.
+"""Turns test code in Python into data: calls of the solution, and checks of their results.
 
     def check(candidate):
         assert candidate([1, 2]) == 3          calls: f([1, 2]), f([])
@@ -8,20 +8,20 @@
     lowered.checks[0].holds(3)      True
     lowered.checks[0].holds(4)      False
 
-All calls go to the solution's process in one batch, and the expected values never do. Understood is what nearly all of
-HumanEval, MBPP and LeetCode consist of:
+All calls go to the solution's process in one batch; the expected values never do. `lower` understands these statements,
+of which nearly all tests of HumanEval, MBPP and LeetCode consist:
 
-    - assertions that compare one call with a constant, or say that its result is true or false
-    - names for constants and for what a call returned
-    - `check(candidate)`, and functions of the tests that are called as statements
-    - imports of which nothing is used, and `from solution import f`
+    - assertions that compare a call with a constant, or that test whether its result is true or false
+    - names for constants and for the results of calls
+    - `check(candidate)`, and calls of the tests' own functions as statements
+    - unused imports, and `from solution import f`
 
-For all else `lower` returns the reason, and the tests run in a process of their own. So they do where data tells too
-little: where one list would go to the solution in several places or again, and where a result stands for an object
-(`holds` is None).
+For any other test code `lower` returns the reason, and the tests run in a separate process. They also run there if data
+is not enough: if the same list would be passed to the solution twice, or if a result is an object that cannot be sent
+(`holds` returns None).
 
-A name that test code does not bind is a function of the solution, unless it is a builtin's, a well-known library
-function's, or one that prelude or stub define. A builtin's name is the solution's where it is the entry point, or where
+A name that the test code does not define is a function of the solution, unless it is a builtin, a well-known library
+function, or defined in prelude or stub. The name of a builtin is the solution's only if it is the entry point, or if
 the tests call nothing else.
 """
 
@@ -44,27 +44,28 @@ from truegold.verifiers.sandbox.inside.test_code.library_functions import (
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Array, Instance, Iterated, Opaque, Value
 
 MAX_CALLS, MAX_STATEMENTS, MAX_NESTED = 20_000, 100_000, 8
-"""Calls of the solution, statements, and depth of calls. Stops functions of the tests that call one another."""
+"""The most calls of the solution, statements, and nested calls of the tests' functions, which may be recursive."""
 
 MAX_BITS, MAX_ITEMS = 100_000, 1_000_000
-"""Bits of integers that constants are made of, and items of `[0] * 100`. Stops `10 ** 10 ** 10`."""
+"""The most bits of a computed constant, and items of a repeated list: `10 ** 10 ** 10` is refused."""
 
 MAX_TEXT_CHARS = 200
-"""Characters of an assertion that evidence shows."""
+"""Characters of an assertion that the evidence shows."""
 
 CACHED_SUITES = 256
 
 _BUILTINS = frozenset(dir(builtins))
 _NUMBERS = (bool, int, float, complex)
 _STANDINS = (Opaque, Iterated, Array, Instance)
+"""Classes that represent an object which stays in the solution's process."""
 _HARMLESS = frozenset(
     "bisect collections copy datetime decimal fractions functools heapq itertools json math operator os random re "
     "statistics string sys time typing".split()
 )
-"""Modules whose import changes nothing that a check could see."""
+"""Modules whose import has no effect on a check."""
 
 _Compare = Callable[[Value, Value], bool]
-"""(result, constant) -> whether the assertion holds."""
+"""Says whether the assertion holds for a result, the first argument, and a constant, the second."""
 
 _COMPARE: Mapping[type[ast.cmpop], _Compare] = {
     ast.Eq: operator.eq,
@@ -82,7 +83,7 @@ _MIRRORED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
     **{each: each for each in (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)},
     **{ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE},
 }
-"""`3 < f()` is `f() > 3`."""
+"""The operators with their sides exchanged: `3 < f()` is `f() > 3`."""
 
 _OPERATORS: Mapping[type[ast.operator], Callable[[Value, Value], Value]] = {
     ast.Add: operator.add,
@@ -96,7 +97,7 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[Value, Value], Value]] = {
 
 
 class CannotLower(Exception):
-    """Test code cannot become data; the text says why."""
+    """Raised for test code that cannot become data; the text has the reason."""
 
 
 class SolutionCall(NamedTuple):
@@ -109,19 +110,21 @@ class SolutionCall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ResultCheck:
-    """One assertion, or a call that only has to return."""
+    """One assertion, or a call that only has to return without an error."""
 
     text: str
-    """Its first line."""
+    """The first line of the assertion."""
     line: int
+    """The number of this line in the test code."""
     call: int
-    """The index of the call whose result it looks at."""
+    """The index of the call whose result is checked."""
     compare: _Compare | None = None
-    """None for a call that only has to return."""
+    """The comparison; None for a call that only has to return."""
     constant: Value = None
+    """The value that the result is compared with."""
 
     def holds(self, got: Value) -> bool | None:
-        """Return whether the assertion holds of a result, or None if only running the test can tell."""
+        """Return whether the assertion holds for a result, or None if the test has to run to find out."""
         if self.compare is None:
             return True
         if isinstance(got, _STANDINS):
@@ -164,7 +167,7 @@ class _Constant:
     used: bool = False
 
     def read(self, name: str) -> Value:
-        """Return the value. Raises `CannotLower` the second time where somebody may have changed it by then."""
+        """Return the value. Raises `CannotLower` if a mutable value is read again: a call may have changed it."""
         if self.used and not _is_immutable(self.value):
             raise CannotLower(f"{name} is used again, and may have changed")
         self.used = True
@@ -173,22 +176,23 @@ class _Constant:
 
 @dataclass(frozen=True, slots=True)
 class _Returned:
-    """The value that a call returned."""
+    """The result of a call of the solution."""
 
     call: int
+    """The index of the call."""
 
 
 _UNUSABLE = object()
-"""Stands for the value of a name that is not understood here."""
+"""The value of names such as imported modules, whose use cannot be lowered."""
 
 
 @lru_cache(maxsize=CACHED_SUITES)
 def lower(code: str, entry_point: str | None, prelude: str = "", stub: str = "") -> Lowered | str:
-    """Return test code as data, or the reason for which it has to be run."""
+    """Return test code as data, or the reason why it has to be run."""
     tree = parse(code)
     preamble = parse(f"{prelude}\n{stub_names(stub, entry_point or '')}" if stub else prelude)
     if tree is None or preamble is None:
-        return "the test code, or what it is given, does not parse"
+        return "the test code, its prelude or its stub is not valid Python"
     reader = _Reader(code, tree, preamble, entry_point)
     try:
         reader.read_module(tree)
@@ -218,19 +222,19 @@ class _Reader:
         self._body(tree.body)
         check = self._scope.get("check")
         if isinstance(check, _Helper) and not check.called and len(check.node.args.args) == 1:
-            # The convention of HumanEval: the runner of the tests calls check(entry point).
+            # In HumanEval the test runner calls check(entry_point).
             if self._entry_point is None:
                 raise CannotLower("check(candidate) without an entry point")
             self._run(check, [_Function(self._entry_point)])
         for name, helper in self._scope.items():
             if isinstance(helper, _Helper) and name.startswith("test") and not helper.called:
-                raise CannotLower(f"the function {name} is for a test runner")
+                raise CannotLower(f"the function {name} needs a test runner")
 
     def _body(self, statements: Sequence[ast.stmt]) -> None:
         for statement in statements:
             self._statements_left -= 1
             if self._statements_left < 0:
-                raise CannotLower("too long to read")
+                raise CannotLower(f"more than {MAX_STATEMENTS} statements")
             self._statement(statement)
 
     def _statement(self, node: ast.stmt) -> None:
@@ -242,12 +246,12 @@ class _Reader:
             case ast.Expr(value=ast.Call(func=ast.Name(id=name), args=args, keywords=[])):
                 helper = self._scope.get(name)
                 if not isinstance(helper, _Helper):
-                    raise CannotLower(f"a call of {name} for what it does")
+                    raise CannotLower(f"a call of {name} as a statement")
                 self._run(helper, [self._argument(arg) for arg in args])
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 call = self._record(value)
                 if call is not None:
-                    # Where the call raises, so do the tests, whether or not the name is used.
+                    # If the call raises, the tests fail, even if the name is never used.
                     self._add(node, call)
                 self._scope[name] = _Constant(self._constant(value)) if call is None else _Returned(call)
             case ast.FunctionDef(name=name):
@@ -264,7 +268,7 @@ class _Reader:
                 raise CannotLower(f"the statement {ast.unparse(node)}"[:MAX_TEXT_CHARS])
 
     def _run(self, helper: _Helper, arguments: Sequence[object]) -> None:
-        """Read the body of a function of the tests, as a call of it would run it."""
+        """Read the body of a function of the tests in place of a call of it."""
         helper.called = True
         function = helper.node
         names = [parameter.arg for parameter in function.args.args]
@@ -288,7 +292,7 @@ class _Reader:
     def _assert(self, node: ast.stmt, test: ast.expr) -> None:
         match test:
             case ast.Constant(value=value) if value:
-                return  # `assert True` says nothing about a solution.
+                return  # `assert True` does not depend on the solution.
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 kind: type[ast.cmpop] | None = type(op)
                 call = self._result(left)
@@ -311,7 +315,7 @@ class _Reader:
         self.checks.append(ResultCheck(text, node.lineno, call, compare, constant))
 
     def _result(self, node: ast.expr) -> int | None:
-        """Return the call whose result an expression holds, or None if it does not hold a result."""
+        """Return the index of the call whose result an expression is, or None for any other expression."""
         bound = self._scope.get(node.id) if isinstance(node, ast.Name) else None
         if not isinstance(bound, _Returned):
             return self._record(node)
@@ -320,7 +324,7 @@ class _Reader:
         return bound.call
 
     def _record(self, node: ast.expr) -> int | None:
-        """Keep a call of the solution and return its index; None for another expression."""
+        """Add a call of the solution and return its index, or None for any other expression."""
         target = self._target(node.func) if isinstance(node, ast.Call) else None
         if target is None or not isinstance(node, ast.Call):
             return None
@@ -332,7 +336,7 @@ class _Reader:
         return len(self.calls) - 1
 
     def _target(self, node: ast.expr) -> str | None:
-        """Return the function of the solution that an expression names."""
+        """Return the function of the solution that an expression names, or None for any other expression."""
         if not isinstance(node, ast.Name):
             return self._entry_point if ast.unparse(node) == self._entry_point else None
         name = node.id
@@ -345,7 +349,7 @@ class _Reader:
         return name if name in self._tested or not is_known else None
 
     def _constant(self, node: ast.expr) -> Value:
-        """Return the value of an expression that makes no calls, new at every evaluation."""
+        """Return the value of a constant expression, as a new object each time. Raises `CannotLower` for others."""
         value: Value
         match node:
             case ast.Constant():
@@ -368,7 +372,7 @@ class _Reader:
             case ast.Call(func=ast.Name(id="set"), args=[], keywords=[]) if "set" not in self._scope:
                 value = set()
             case _:
-                raise CannotLower(f"no constant: {ast.unparse(node)}"[:MAX_TEXT_CHARS])
+                raise CannotLower(f"not a constant: {ast.unparse(node)}"[:MAX_TEXT_CHARS])
         return value
 
 
@@ -377,15 +381,15 @@ def _root(module: str) -> str:
 
 
 def _checked(make: Callable[..., Value], *parts: Value) -> Value:
-    """Return what an expression makes of its parts. Raises `CannotLower` if it raises."""
+    """Return `make(*parts)`. Raises `CannotLower` if that raises."""
     try:
         return make(*parts)
     except (TypeError, ValueError, ArithmeticError, MemoryError) as error:
-        raise CannotLower(f"it raises {type(error).__name__}") from None
+        raise CannotLower(f"a constant raises {type(error).__name__}") from None
 
 
 def _combined(op: ast.operator, left: Value, right: Value) -> Value:
-    """Return the value of `left op right`, of numbers or sequences, within bounds."""
+    """Return the value of `left op right` for numbers or sequences. Raises `CannotLower` for values beyond limits."""
     apply = _OPERATORS.get(type(op))
     if apply is None:
         raise CannotLower(f"the operator {type(op).__name__}")
@@ -394,14 +398,14 @@ def _combined(op: ast.operator, left: Value, right: Value) -> Value:
         if isinstance(op, ast.Pow) and isinstance(left, int) and isinstance(right, int):
             bits = left.bit_length() * abs(right)
         value = apply(left, right) if bits <= MAX_BITS else None
-        if value is None or value != value:  # noqa: PLR0124  (Python tells nan by identity.)
+        if value is None or value != value:  # noqa: PLR0124  (Only nan differs from itself.)
             raise CannotLower("a large number, or nan")
         return value
     if isinstance(op, ast.Add):
         return left + right
     if isinstance(left, int):
         left, right = right, left
-    # In `[[]] * 2` one list is in two places.
+    # `[[]] * 2` would contain the same list twice.
     fits = isinstance(op, ast.Mult) and isinstance(left, str | list | tuple) and isinstance(right, int)
     if not fits or len(left) * right > MAX_ITEMS or not _is_immutable((*left,)):
         raise CannotLower("a long sequence, or one list in several places")
@@ -418,7 +422,7 @@ def _is_immutable(value: Value) -> bool:
 
 @lru_cache(maxsize=CACHED_SUITES)
 def functions_under_test(code: str) -> tuple[str, ...]:
-    """Return the functions that assertions call and the code does not define, for suites without an entry point."""
+    """Return the undefined functions that assertions call, for suites without an entry point."""
     tree = parse(code)
     if tree is None:
         return ()
@@ -428,6 +432,7 @@ def functions_under_test(code: str) -> tuple[str, ...]:
 
 
 def _tested_builtins(tree: ast.Module, entry_point: str | None) -> Iterator[str]:
+    """Yield the builtin names that the solution defines: those asserted, if assertions call nothing but builtins."""
     if entry_point is not None or set(_called_in_assertions(tree)) - _BUILTINS:
         return
     for node in ast.walk(tree):

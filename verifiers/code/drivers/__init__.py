@@ -1,14 +1,14 @@
-"""Drivers for other languages: programs around a solution that call it and print the results.
+"""Drivers for languages other than Python: programs around a solution that call it and print the results.
 
     compose("cpp", "class Solution { public: int add(int a, int b) ... };", CallTarget("Solution().add"))
-        the whole program in C++, which reads `[1, 2]` on a line of its input and prints `{"r":3}`
+        a program in C++ that reads a line `[1, 2]` from stdin and prints `{"r":3}`
 
-The lines have the format of the role `calls` (`inside/roles.py`). Text that the solution prints goes to stderr. The
-language supplies the types: C++ deduces them, Java uses reflection.
+The lines have the format of the role `calls` (`inside/roles.py`). Text that the solution prints goes to stderr. In C++
+the compiler deduces the types, in Java reflection finds them.
 
-The program consists of the headers and classes that datasets take for granted, the solution, and the driver. A program
-in JavaScript or Python does not show which lists stand for nodes, and whether the result is a changed argument. So the
-suite states this:
+The program consists of the headers and classes that data sets presuppose, the solution, and the driver. In JavaScript
+and Python the types are unknown: a list may represent a linked list, or the result may be a changed argument. The suite
+then states the types:
 
     {"params": ["ListNode", "int"], "returns": "ListNode"}            Signature(("ListNode", ""), "ListNode")
     "def merge(self, lists: List[Optional[ListNode]]) -> None: ..."   Signature(("ListNode[]",), "void")
@@ -35,23 +35,26 @@ _NODE_LIST = re.compile(r"(?:List|list|Sequence|vector|ArrayList|Array|Vec)\s*[\
 _JSDOC_PARAM = re.compile(r"@param\s*\{([^}\n]{1,200})\}")
 _JSDOC_RETURN = re.compile(r"@returns?\s*\{([^}\n]{1,200})\}")
 VOID = "void"
+"""The result type of a function that returns nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The types of parameters and result: `ListNode`, `TreeNode`, lists of these (`ListNode[]`), `void`, or an empty
-    text for any other."""
+    """The types of parameters and result.
+
+    A type is `ListNode`, `TreeNode`, a list of these (`ListNode[]`), `void`, or an empty text for any other type.
+    """
 
     params: tuple[str, ...] = ()
     returns: str = ""
 
     def param(self, index: int) -> str:
-        """Return the type of a parameter, an empty text if it is not known."""
+        """Return the type of a parameter, or an empty text if it is unknown."""
         return self.params[index] if index < len(self.params) else ""
 
 
 def read_signature(value: object, name: str, field: str) -> Signature:
-    """Return the signature that a suite states, in Python or as an object. Raises `BadSuite`."""
+    """Return the signature in a suite: a Python definition or an object. Raises `BadSuite` for any other value."""
     if isinstance(value, str):
         signature = signature_of_stub(value, name)
         if signature is None:
@@ -68,8 +71,8 @@ def read_signature(value: object, name: str, field: str) -> Signature:
 
 
 def signature_of_stub(stub: str, name: str) -> Signature | None:
-    """Return the types that Python text annotates a function with, or None if it does not define that."""
-    # Starter code has no body.
+    """Return the annotated types of a function in Python text, or None if the text does not define the function."""
+    # Starter code may have no body.
     text = stub.rstrip()
     bodies = ("", " ...", "\n    ...", "\n        ...", ": ...")
     tree = next((tree for body in bodies if (tree := parse(text + body)) is not None), None)
@@ -83,12 +86,13 @@ def signature_of_stub(stub: str, name: str) -> Signature | None:
 
 
 def signature_of_comment(source: str) -> Signature:
-    """Return the types that the comment above a JavaScript function states (JSDoc)."""
+    """Return the types in the JSDoc comment of a JavaScript function."""
     returns = _JSDOC_RETURN.search(source)
     return Signature(tuple(map(_reduce, _JSDOC_PARAM.findall(source))), _reduce(returns[1]) if returns else "")
 
 
 def _reduce(written: str) -> str:
+    """Return a written type as `Signature` names it: `Optional[ListNode]` -> `ListNode`, `int` -> an empty text."""
     node = _NODE.search(written)
     if node is not None:
         return f"{node[1]}[]" if _NODE_LIST.search(written) else node[1]
@@ -96,18 +100,20 @@ def _reduce(written: str) -> str:
 
 
 NO_FORM = b"TRUEGOLD_NO_FORM"
-"""A mark in the compiler's message for a type without a form in JSON."""
+"""A mark in the compiler's error for a type that cannot be written as JSON."""
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _GO_PATHS = """
 bufio bytes container/heap container/list crypto/md5 errors fmt math math/big math/bits math/rand os regexp slices sort
 strconv strings sync time unicode unicode/utf8
 """.split()
-"""Packages that a program may use without importing them, as collections of problems allow."""
+"""Go packages that are imported for programs which forgot to, as some collections of problems allow."""
 
 _SECOND_NODE = re.compile(r"(?m)(?=^(?:struct|class|function) TreeNode)")
+"""The start of the second definition in the files `nodes.*`."""
 _CPP_NODE, _JAVA_NODE = r"\b(?:struct|class)\s+{}\b\s*[{]", r"\bclass\s+{}\b"
 _JS_NODE = r"\b(?:function|class)\s+{}\b|\b{}\s*=\s*(?:function|class)\b"
+"""The definition of a class of nodes, whose name replaces `{}`."""
 _PUBLIC_TYPE = re.compile(
     r"^(\s*)public\s+((?:(?:final|abstract|strictfp|sealed)\s+)*(?:class|interface|enum|record)\b)", re.MULTILINE
 )
@@ -123,12 +129,12 @@ class CallTarget:
     entry_point: str
     """`add` or `Solution().add`."""
     in_place: int = -1
-    """The index of the argument that is the result after the call. -1: the returned value, or the first argument if
-    nothing is returned."""
+    """The index of the argument that the call changes into the result. -1: the result is the returned value, or the
+    first argument if the function returns nothing."""
     signature: Signature = field(default_factory=Signature)
-    """The types, as the suite states them."""
+    """The types that the suite states."""
     arity: int | None = None
-    """How many arguments the tests have, for a second try if there are several functions of the name."""
+    """The number of arguments, to choose among several functions with this name; None for the first try."""
 
     @property
     def name(self) -> str:
@@ -137,12 +143,12 @@ class CallTarget:
 
 
 def compose(language: str, source: str, target: CallTarget) -> str:
-    """Return the program that makes the calls. language: one of `LANGUAGES`, or an edition of it."""
+    """Return the program that makes the calls. language: one of `LANGUAGES`, or an edition such as cpp20."""
     return _COMPOSERS[language_name_of(language)](source, target)
 
 
 def compose_stated(language: str, head: str, solution: str, tail: str) -> str:
-    """Return a test program in which the assertions print their values (`checks/foreign_assertions.py`)."""
+    """Return the whole program for rewritten tests, which print values (`checks/foreign_assertions.py`)."""
     if language in _STATERS:
         return _STATERS[language](head, solution, tail)
     before = {"c": "emit.c", "perl": "emit.pl", "javascript": "head.js"}[language]
@@ -150,7 +156,7 @@ def compose_stated(language: str, head: str, solution: str, tail: str) -> str:
 
 
 def _state_cpp(head: str, solution: str, tail: str) -> str:
-    # The driver's headers come last: they have names that programs use for their own functions.
+    # The driver's headers come last, because programs may use names of theirs for their own functions.
     macros = "".join(f"#undef {name}\n" for name in re.findall(r"#[ \t]*define[ \t]+(\w+)", solution))
     tests = f"{head}{solution}\ntemplate <class T> void truegold_emit(const T& value);\n{tail}\n{macros}"
     nodes = _nodes("cpp", tests, _CPP_NODE)
@@ -171,7 +177,7 @@ def _state_rust(head: str, solution: str, tail: str) -> str:
 
 
 def _state_go(head: str, solution: str, tail: str) -> str:
-    """Return the tests with the imports that the solution lacks, and without unused imports."""
+    """Return the whole program in Go with missing imports added and unused imports disabled, which Go refuses."""
     main = re.compile(r"(?m)^func\s+main\s*\(\s*\)")
     solution = main.sub("func truegoldUnused()", re.sub(r"(?m)^\s*package\s+\w+[^\n]*", "", solution))
     source = re.sub(r"(?m)^\s*package\s+\w+[^\n]*\n?", "", f"{head}{solution}{tail}", count=1)
@@ -194,13 +200,16 @@ def _state_go(head: str, solution: str, tail: str) -> str:
 
 @lru_cache(maxsize=CACHED_NAMES)
 def language_name_of(language: str) -> str:
-    """Return the language of an edition: cpp for cpp20."""
+    """Return the language of an edition: cpp20 -> cpp."""
     name = language_name(language)
     return name if name in _COMPOSERS else name.rstrip("0123456789")
 
 
 def name_in(source: str, name: str, pattern: str) -> str:
-    """Return the name `{}` that the source defines by a pattern: this one, or the same in the language's way."""
+    """Return the spelling of a name that the source defines: `two_sum` may be `twoSum` there.
+
+    pattern: matches a definition, with `{}` for the name. Returns the name unchanged if no spelling is defined.
+    """
     code = _COMMENT.sub(" ", source)
     # Functions come before classes, whose names begin with a capital letter.
     names = sorted(names_like(source, name), key=lambda each: (each != name, each[:1].isupper(), each))
@@ -208,19 +217,19 @@ def name_in(source: str, name: str, pattern: str) -> str:
 
 
 def names_like(source: str, name: str) -> set[str]:
-    """Return the words of a source with the letters of a name: `two_sum`, `twoSum` and `twosum` have the same."""
+    """Return the words of a source that equal a name apart from case and underscores: `two_sum`, `twoSum`."""
     words = re.findall(r"\w+", _COMMENT.sub(" ", source))
     return {word for word in words if word.replace("_", "").lower() == name.replace("_", "").lower()}
 
 
 @cache
 def driver_file(name: str) -> str:
-    """Return the text of a file of this folder."""
+    """Return the text of a file in this folder."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def _nodes(language: str, source: str, pattern: str) -> str:
-    """Return the definitions of nodes that the source does not have itself."""
+    """Return the definitions of `ListNode` and `TreeNode` that the source does not have."""
     code = _COMMENT.sub(" ", source)
     parts = _SECOND_NODE.split(driver_file(f"nodes.{language}"), maxsplit=1)
     missing = [not re.search(pattern.replace("{}", name), code) for name in ("ListNode", "TreeNode")]
@@ -235,23 +244,23 @@ def _cpp(source: str, target: CallTarget) -> str:
     if target.arity is not None and (cast := _cpp_cast(code, name, owner, target.arity)):
         function = f"static_cast<{cast}>({function})"
     main = f"int main() {{ return truegold_driver::serve({function}, {target.in_place}); }}\n"
-    # A program without includes needs all headers. A program with includes has its own.
+    # A program without includes relies on all names of the standard library.
     names = "" if "#include" in source else "using namespace std;\n"
-    # The program's own main is not run.
+    # The program's own main is renamed, so that it does not run.
     solution = f"#define main truegold_solution_main\n{source}\n#undef main\n"
     head = f"{driver_file('head.cpp')}{names}{_nodes('cpp', source, _CPP_NODE)}"
     return f"{head}{solution}{driver_file('driver.cpp')}{main}"
 
 
 def _cpp_cast(code: str, name: str, owner: str, arity: int) -> str | None:
-    """Return the type of a pointer to the definition with this many parameters, to choose between overloads."""
-    word = r"\w+(?:::\w+)*"  # Not the `public:` before it.
+    """Return the pointer type of the overload with this number of parameters, or None if there is none."""
+    word = r"\w+(?:::\w+)*"  # A type, but not a label such as `public:`.
     pattern = rf"(?:^|[;{{}}:])\s*((?:{word}\s+)*{word}(?:<[^(){{}};]*>)?\s*[&*]*)\s*\b{name}\s*\("
     for definition in re.finditer(pattern, code, re.MULTILINE):
         after = code[definition.end() :]
         params = _split_params(after)
         if len(params) == arity:
-            # Parameters may have names in the type of a function, but no defaults.
+            # A function type may name its parameters, but must not have defaults.
             listed = ", ".join(param.partition("=")[0] for param in params)
             returns, is_static = re.subn(r"\bstatic\s+", "", definition[1])
             returns = re.sub(r"\b(?:inline|virtual|constexpr)\s+", "", returns)
@@ -266,7 +275,7 @@ def _java(source: str, target: CallTarget) -> str:
     classes = list(dict.fromkeys(re.findall(r"\bclass\s+(\w+)", code)))
     classes.sort(key=lambda each: each != "Solution")
     names = [each for each in classes if not _is_nested(code, re.search(rf"\bclass\s+{each}\b", code))]
-    # A file has one public class, which is the driver's.
+    # A file may have only one public class, and the driver has it.
     solution = _PUBLIC_TYPE.sub(r"\1\2", without_package(source))
     driver = f"{_nodes('java', source, _JAVA_NODE)}{driver_file('driver.java')}"
     return f"{_JAVA_IMPORTS}{solution}\n{driver}{_java_constants(names, name, target.in_place)}"
@@ -307,7 +316,7 @@ def without_rust_main(source: str) -> str:
 
 
 def _split_params(text: str) -> list[str]:
-    """Return the parameters of a definition, up to the bracket that ends them."""
+    """Return the parameters of a definition, given the text after its opening bracket."""
     depth, start, params = 0, 0, []
     for index, char in enumerate(text):
         if depth == 0 and char in ",)":
@@ -323,7 +332,7 @@ def _split_params(text: str) -> list[str]:
 
 
 def _is_nested(code: str, definition: re.Match[str] | None) -> bool:
-    """Tell whether a definition is within brackets."""
+    """Say whether a definition is inside braces."""
     head = code[: definition.start()] if definition else ""
     return head.count("{") != head.count("}")
 
@@ -336,4 +345,4 @@ _STATERS: Mapping[str, Callable[[str, str, str], str]] = {
     "rust": _state_rust,
 }
 LANGUAGES = tuple(_COMPOSERS)
-"""The languages that there are drivers for."""
+"""Languages with a driver."""

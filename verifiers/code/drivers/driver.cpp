@@ -3,7 +3,7 @@ struct Mismatch : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// The words of a line of JSON whose texts are percent-encoded: brackets, texts, numbers, and nothing for commas.
+// The tokens of a line of JSON with percent-encoded texts: brackets, texts and numbers. Commas are skipped.
 struct Words {
     std::string line, word;
     size_t end = 0;
@@ -21,10 +21,10 @@ struct Words {
         return true;
     }
     void need(const char* expected, const char* what) {
-        if (!take(expected)) throw Mismatch(std::string("the argument is no ") + what);
+        if (!take(expected)) throw Mismatch(std::string("the argument is not a ") + what);
     }
     std::string text(const char* what) {
-        if (word.empty() || word[0] != '"') throw Mismatch(std::string("the argument is no ") + what);
+        if (word.empty() || word[0] != '"') throw Mismatch(std::string("the argument is not a ") + what);
         std::string quoted = next(), out;
         for (size_t index = 1; index + 1 < quoted.size(); index++)
             if (quoted[index] != '%') out += quoted[index];
@@ -40,10 +40,10 @@ struct Words {
 template <class T> constexpr bool is_unsupported = false;
 
 template <class T, class = void> struct Form {
-    static_assert(is_unsupported<T>, "TRUEGOLD_NO_FORM: this type has no form in JSON");
+    static_assert(is_unsupported<T>, "TRUEGOLD_NO_FORM: this type cannot be written as JSON");
 };
 
-// Replies are ASCII; a byte that is no UTF-8 becomes a lone surrogate.
+// Replies are ASCII; a byte that is not valid UTF-8 becomes a lone surrogate.
 inline std::string quoted(const std::string& text) {
     std::string out = "\"";
     auto escape = [&out](unsigned unit) {
@@ -82,7 +82,7 @@ template <> struct Form<bool> {
 template <> struct Form<char> {
     static char read(Words& words) {
         std::string text = words.text("single character");
-        if (text.size() != 1) throw Mismatch("the argument is no single character");
+        if (text.size() != 1) throw Mismatch("the argument is not a single character");
         return text[0];
     }
     static std::string write(char value) { return quoted(std::string(1, value)); }
@@ -92,7 +92,7 @@ template <class T> struct Form<T, std::enable_if_t<std::is_integral_v<T> && !std
         T value{};
         std::string word = words.next();
         auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-        if (error != std::errc() || end != word.data() + word.size()) throw Mismatch("the argument is no integer of that size");
+        if (error != std::errc() || end != word.data() + word.size()) throw Mismatch("the argument is not an integer of that size");
         return value;
     }
     static std::string write(T value) { return std::to_string(value); }
@@ -101,7 +101,7 @@ template <class T> struct Form<T, std::enable_if_t<std::is_floating_point_v<T>>>
     static T read(Words& words) {
         std::string word = words.next();
         if (word.rfind("\"float:", 0) == 0) return std::stold(word.substr(7));
-        if (word.empty() || !std::strchr("-0123456789", word[0])) throw Mismatch("the argument is no number");
+        if (word.empty() || !std::strchr("-0123456789", word[0])) throw Mismatch("the argument is not a number");
         return std::stold(word);
     }
     static std::string write(T value) {
@@ -184,7 +184,7 @@ template <class T, class U> struct Form<std::pair<T, U>> {
         return "[" + Form<T>::write(pair.first) + "," + Form<U>::write(pair.second) + "]";
     }
 };
-// Dictionaries travel as lists of pairs, since their keys may be numbers.
+// Dictionaries are sent as lists of pairs, since their keys may be numbers.
 template <class Map> struct MapForm {
     using Key = typename Map::key_type;
     using Value = typename Map::mapped_type;
@@ -277,7 +277,7 @@ template <class R, class... A> struct Caller {
     template <class Function, size_t... index>
     static std::string call(Function&& function, Words words, int in_place, std::index_sequence<index...>) {
         auto arity = [&](bool fits) {
-            if (!fits) throw Mismatch("it takes " + std::to_string(sizeof...(A)) + " arguments, which is not how many the tests have");
+            if (!fits) throw Mismatch("it takes " + std::to_string(sizeof...(A)) + " arguments, but the tests pass another number");
         };
         words.need("[", "list");
         Arguments arguments{(arity(words.word != "]"), Form<std::decay_t<A>>::read(words))...};
@@ -312,7 +312,7 @@ template <class R, class... A> struct Caller {
 template <class R, class... A> int serve(R (*function)(A...), int in_place) {
     return Caller<R, A...>::serve(function, in_place);
 }
-// Each call has an object of its own, which is left to the end: its destructor is not what is tested.
+// Each call gets a new object, which is never deleted, since its destructor is not under test.
 #define TRUEGOLD_SERVE(...) \
     template <class C, class R, class... A> int serve(R (C::*method)(A...) __VA_ARGS__, int in_place) { \
         return Caller<R, A...>::serve( \

@@ -4,7 +4,7 @@ public class TruegoldDriver {
     }
     static final int LONGEST_LIST = 1000000;
 
-    /** The words of a line of JSON whose texts are percent-encoded: brackets, texts and numbers. */
+    /** Return the tokens of a line of JSON with percent-encoded texts: brackets, texts and numbers. */
     static java.util.Iterator<String> words(String line) {
         return java.util.Arrays.asList(line.replace("[", "[ ").replace("]", " ]").trim().split("[ ,]+")).iterator();
     }
@@ -21,12 +21,12 @@ public class TruegoldDriver {
             return word.contains("-") ? Double.NEGATIVE_INFINITY : Double.POSITIVE_INFINITY;
         }
         if (word.startsWith("\"")) return java.net.URLDecoder.decode(word.substring(1, word.length() - 1), "UTF-8");
-        // 1.0 is no integer, as the tests say it.
+        // In the tests, 1.0 is not an integer.
         return word.matches("-?\\d+") ? (Object) new java.math.BigInteger(word) : (Object) new java.math.BigDecimal(word);
     }
     static <T> T as(Class<T> kind, Object value) {
         if (kind.isInstance(value)) return kind.cast(value);
-        throw new Mismatch("the argument is no " + kind.getSimpleName());
+        throw new Mismatch("the argument is not of type " + kind.getSimpleName());
     }
     @SuppressWarnings("unchecked")
     static java.util.List<Object> items(Object value) { return as(java.util.List.class, value); }
@@ -42,7 +42,7 @@ public class TruegoldDriver {
         if (type == boolean.class || type == Boolean.class) return as(Boolean.class, json);
         if (type == char.class || type == Character.class) {
             if (as(String.class, json).length() == 1) return ((String) json).charAt(0);
-            throw new Mismatch("the argument is no single character");
+            throw new Mismatch("the argument is not a single character");
         }
         if (type == String.class || type == CharSequence.class) return as(String.class, json);
         if (type == java.math.BigInteger.class) return whole(json);
@@ -65,7 +65,7 @@ public class TruegoldDriver {
         if (raw == java.util.Optional.class) return json == null ? java.util.Optional.empty() : java.util.Optional.of(read(json, parts[0]));
         if (java.util.Map.class.isAssignableFrom(raw)) {
             java.util.List<Object> tagged = items(json);
-            if (tagged.size() != 2 || !"dict:".equals(tagged.get(0))) throw new Mismatch("the argument is no dictionary");
+            if (tagged.size() != 2 || !"dict:".equals(tagged.get(0))) throw new Mismatch("the argument is not a dictionary");
             java.util.Map<Object, Object> map = make(raw, java.util.LinkedHashMap.class, java.util.TreeMap.class, type);
             for (Object pair : items(tagged.get(1))) map.put(read(items(pair).get(0), parts[0]), read(items(pair).get(1), parts[1]));
             return map;
@@ -75,19 +75,19 @@ public class TruegoldDriver {
             for (Object item : items(json)) values.add(read(item, parts[0]));
             return values;
         }
-        throw new Mismatch("there is no value of type " + type);
+        throw new Mismatch("the type " + type + " is not supported");
     }
     static java.lang.reflect.Type elementOf(java.lang.reflect.Type type) {
         if (type instanceof java.lang.reflect.GenericArrayType) return ((java.lang.reflect.GenericArrayType) type).getGenericComponentType();
         return type instanceof Class ? ((Class<?>) type).getComponentType() : null;
     }
-    /** Make an object of the class, or of the first that fits where it is an interface. */
+    /** Return a new object of the class, or for an interface of the first of the choices that implements it. */
     @SuppressWarnings("unchecked")
     static <T> T make(Class<?> raw, Object... choices) throws Exception {
         if (!raw.isInterface() && !java.lang.reflect.Modifier.isAbstract(raw.getModifiers())) return (T) raw.getConstructor().newInstance();
         for (Object choice : choices)
             if (choice instanceof Class && raw.isAssignableFrom((Class<?>) choice)) return (T) ((Class<?>) choice).getConstructor().newInstance();
-        throw new Mismatch("there is no value of type " + choices[choices.length - 1]);
+        throw new Mismatch("the type " + choices[choices.length - 1] + " is not supported");
     }
     static Object natural(Object json) {
         if (json instanceof java.math.BigDecimal) return ((Number) json).doubleValue();
@@ -145,7 +145,7 @@ public class TruegoldDriver {
                 .map(entry -> new Object[] {entry.getKey(), entry.getValue()})) + "}";
         if (value instanceof Iterable)
             return list(java.util.stream.StreamSupport.stream(((Iterable<?>) value).spliterator(), false));
-        if (!value.getClass().isArray()) throw new Mismatch("a value of " + value.getClass() + " is no result");
+        if (!value.getClass().isArray()) throw new Mismatch("a result of " + value.getClass() + " is not supported");
         return list(java.util.stream.IntStream.range(0, java.lang.reflect.Array.getLength(value))
             .mapToObj(index -> java.lang.reflect.Array.get(value, index)));
     }
@@ -190,7 +190,7 @@ public class TruegoldDriver {
     }
     static String call(java.lang.reflect.Method method, java.util.List<Object> given, int inPlace) throws Throwable {
         java.lang.reflect.Type[] types = method.getGenericParameterTypes();
-        if (types.length != given.size()) throw new Mismatch("it takes " + types.length + " arguments, the tests have " + given.size());
+        if (types.length != given.size()) throw new Mismatch("it takes " + types.length + " arguments, but the tests pass " + given.size());
         Object[] arguments = new Object[types.length];
         for (int i = 0; i < types.length; i++) arguments[i] = read(given.get(i), types[i]);
         Object target = null;

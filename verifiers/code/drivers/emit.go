@@ -1,5 +1,5 @@
 
-// What `%#v` shows is read as a literal outside (`read_printed`). It shows 2.0 as 2.
+// The verifier parses the output of `%#v` as a literal (`read_printed`). `%#v` prints 2.0 as 2, hence the cast.
 func truegoldEmit(values ...any) {
 	shown := "[]any{"
 	for _, value := range values {

@@ -1,5 +1,5 @@
 mod truegold_driver {
-    // What `{:?}` shows is read as a literal outside (`read_printed`), so that no type needs a form of its own.
+    // The verifier parses the output of `{:?}` as a literal (`read_printed`), so that every `Debug` type is supported.
     pub fn emit<T: std::fmt::Debug + ?Sized>(value: &T) {
         use std::io::Write;
         let shown: String = format!("{:?}", value).bytes().map(|byte| format!("{:02x}", byte)).collect();

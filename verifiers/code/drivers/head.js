@@ -46,7 +46,7 @@ const truegold = (() => {
         return "null";
       case "function":
       case "symbol":
-        throw new Error(`a ${typeof value} is no result`);
+        throw new Error(`a result of type ${typeof value} is not supported`);
     }
     if (value === null) return "null";
     if (isNode(value, "next") || isNode(value, "left", "right")) return write(values(value));
@@ -56,7 +56,7 @@ const truegold = (() => {
     return `{"$":"dict","v":[${pairs.map(([key, item]) => `[${write(key)},${write(item)}]`).join(",")}]}`;
   };
   const emit = value => {
-    if (value === undefined) throw new Error("undefined is no value");
+    if (value === undefined) throw new Error("the value is undefined");
     reply(`\n\x01{"r":${write(value)}}`);
   };
   return { lines, reply, parse, write, emit };

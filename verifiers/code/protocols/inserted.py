@@ -1,14 +1,14 @@
-"""Inserts the solution into test programs of any language. Both are one process, so the verdict is weak.
+"""Inserts the solution into a test program of any language. Both run in one process, so that the verdict is weak.
 
     {"type": "inserted", "code": "#<INSERT>\\nint main() { if (add(1, 2) != 3) throw 1; return 0; }"}
 
-The solution passes where the program ends with exit status 0 and gets to its last line. There the harness around it
-prints a word that it gets on stdin, which can be read once, before anything of the solution runs: a solution that calls
-`exit(0)` does not pass, nor does one that reads the harness. A failed assertion ends the program, also where the
-language would go on (`console.assert`) or the solution has switched assertions off.
+The solution passes if the program ends with exit status 0 and reaches its last line. As proof, a harness around the
+program prints a secret word there. It reads this word from stdin, once, before the solution runs. A solution therefore
+does not pass by calling `exit(0)` or by reading the source of the harness. A failed assertion always ends the program,
+even if the language would continue (`console.assert`) or the solution has disabled assertions.
 
-The word is in no file, argument or variable of the environment. Whether a solution that is made for it can still get at
-the word depends on the language, and `weakness` says it: what runs in one process cannot all be hidden.
+The word is not in a file, an argument or the environment. Depending on the language, a hostile solution may still find
+it, since both share a process; `weakness` says how.
 """
 
 from __future__ import annotations
@@ -45,27 +45,28 @@ from truegold.verifiers.sandbox.local import Backend, Local
 from truegold.verifiers.verdict import Reason
 
 WORD_BYTES, NAME_BYTES = 16, 8
-"""Random bytes of the word that a test program prints at its end, and of the name of the variable that holds it."""
+"""Random bytes of the secret word, and of the name of the variable that holds it."""
 
 IN_MEMORY = "the program could search its memory for the word that is printed at the end"
 IN_VARIABLE = "the program could list the shell's variables, one of which is printed at the end"
 IN_SOURCE = "the program could read the word that is printed at the end in its own source"
-NO_END = "exit status 0 is all that passing takes: there is no room for a last line in these tests"
+NO_END = "a program passes by exit status 0 alone: the harness cannot add a last line to these tests"
 
 STATED = b"\x01"
-"""The first character of a line that states a value."""
+"""The first character of a line with a value that the program prints for comparison."""
 
 KEPT_IMPORTS = 256
+"""The size of the cache of imports that were tried."""
 MAX_PRINTED = 500_000
-"""Hexadecimal digits that are read of all values which a program prints in its language."""
+"""Hexadecimal digits that are read of all values printed in the language's notation (`foreign_values.PRINTS`)."""
 
 INNER_FILE = "inserted"
-"""The name of the test program where the harness is a program of its own that runs it."""
+"""The file name of the test program, if the harness is a separate program that runs it."""
 
 _MAIN = re.compile(
     r"\bmain\s*\([^(){}]*\)\s*(?:(?:throws|->)\s*[\w.,\s<>()]+?)?\{(?!.*\bmain\s*\([^(){}]*\)\s*[{t-])", re.DOTALL
 )
-"""The head of the last function that is called so: `int main(int argc, char** argv) {`."""
+"""The head of the last main function: `int main(int argc, char** argv) {`."""
 
 _END_OF_MAIN = re.compile(r"(?:return\s*(?:0|EXIT_SUCCESS)?\s*;\s*)?\}(?:\s*\})?\s*;?\s*\Z")
 """`return 0; }` at the end of the program, with the brace of a class around it in Java."""
@@ -76,23 +77,23 @@ _HARNESS: Mapping[str, Mapping[str, Json]] = tomllib.loads(driver_file("harness.
 def judge_inserted(
     tests: Inserted, solution: str, language: str, backend: Backend, limits: Limits, run_all: bool
 ) -> Judged:
-    """Insert the solution, run the program, and look for its last line."""
+    """Insert the solution, run the program, and check its exit status and its last line."""
     word = os.urandom(WORD_BYTES).hex()
     family = language_name(language)
     if (name := uncalled_test(tests.code, family)) is not None:
-        raise CannotJudge(f"nothing calls {name}")
+        raise CannotJudge(f"the tests never call their function {name}")
     stated = read_assertions(tests.code, tests.marker, family)
     _require_imports(tests.code if stated is None else f"{stated.head}\n{stated.tail}", family, backend.local)
     if stated is not None:
         return _judge_stated(stated, solution, language, backend, limits, run_all)
     code = tests.code
     if family == "go" and "func main" not in code:
-        raise CannotJudge("these tests are for Go's test runner, which is not there, and cannot all be read")
+        raise CannotJudge("these tests need Go's test runner, which is not supported, and could not be rewritten")
     if family == "rust":
         solution, code = without_rust_main(solution), rust_program(code)
     harness = put_harness_around(code, family, word)
     head = code.partition(tests.marker)[0]
-    if head.count("{") == head.count("}"):  # Headers are included outside of functions only.
+    if head.count("{") == head.count("}"):  # Headers can be included only outside of functions.
         solution += lines_after_solution(family)
     source = harness.source.replace(tests.marker, solution)
     inserted = solution.encode("utf-8", "replace")
@@ -103,12 +104,12 @@ def judge_inserted(
 
 
 def _require_imports(code: str, language: str, local: Local) -> None:
-    """Raise CannotJudge if tests import what this machine does not have. language: its usual name."""
+    """Raise CannotJudge if tests import a package that is not installed. language: its usual name, such as cpp."""
     pattern = _HARNESS["imports"].get(language)
     for match in re.finditer(pattern, code, re.MULTILINE) if pattern else ():
         name = next(filter(None, match.groups()))
         if not _runs(language, _HARNESS["import_of"][language].replace("NAME", name), local):
-            raise CannotJudge(f"the tests import {name}, which this machine does not have")
+            raise CannotJudge(f"the tests import {name}, which is not installed on this machine")
 
 
 @lru_cache(maxsize=KEPT_IMPORTS)
@@ -120,7 +121,7 @@ def _runs(language: str, source: str, local: Local) -> bool:
 def _judge_stated(
     tests: StatedTests, solution: str, language: str, backend: Backend, limits: Limits, run_all: bool
 ) -> Judged:
-    """Run tests that state values, and compare them with what is expected."""
+    """Run rewritten tests and compare the values that they print with the expected ones."""
     family = language_name(language)
     if family in ("c", "cpp"):
         solution += lines_after_solution(family)
@@ -147,7 +148,7 @@ def _judge_stated(
 
 
 def _as_printed(outcomes: Sequence[Value], language: str) -> Iterator[Value]:
-    """Yield the values that a program printed in its language."""
+    """Yield values, with texts in the notation of Rust or Go parsed."""
     left = MAX_PRINTED
     for outcome in outcomes:
         value = outcome
@@ -156,7 +157,7 @@ def _as_printed(outcomes: Sequence[Value], language: str) -> Iterator[Value]:
             try:
                 value = read_printed(outcome if left >= 0 else "", language)
             except (ValueError, RecursionError):
-                value = Raised("Unreadable", "what it returned is not a plain value")
+                value = Raised("Unreadable", "the returned value cannot be read")
         yield value
 
 
@@ -170,18 +171,21 @@ def _judge(execution: Execution, is_complete: bool, weakness: str | None) -> Jud
 
 @dataclass(frozen=True, slots=True)
 class Harness:
-    """A test program that reads a word at its start and prints it at its end."""
+    """A test program that reads the secret word at its start and prints it at its end."""
 
     source: str
     files: Mapping[str, bytes] = field(default_factory=dict)
     weakness: str | None = None
-    """How a solution that is made for it could cheat, besides what sharing a process with the tests allows."""
+    """A way in which a hostile solution could find the word, in addition to tampering with the tests; or None."""
 
 
 def put_harness_around(code: str, language: str, word: str) -> Harness:
-    """Return a test program with its harness. language: its usual name; word: what to print where stdin has no room."""
+    """Return a test program with its harness.
+
+    language: its usual name, such as cpp. word: the secret word, for languages whose harness cannot read it from stdin.
+    """
     if (leaves := _HARNESS["leaves_by_itself"].get(language)) and re.search(leaves, code, re.MULTILINE):
-        # Node's own `console.assert` prints a line and goes on.
+        # Node's `console.assert` only prints a line, so that it is replaced by one that ends the program.
         lead = driver_file("console_assert.js") if language == "javascript" else ""
         return Harness(lead + code, weakness=NO_END)
     if language in ("javascript", "perl"):
@@ -201,7 +205,7 @@ def put_harness_around(code: str, language: str, word: str) -> Harness:
 
 
 def lines_after_solution(language: str) -> str:
-    """Return what undoes what a solution may have done to the words that tests are made of."""
+    """Return lines that restore the names which tests use and a solution may have redefined, such as `assert`."""
     if language in ("c", "cpp"):
         return "\n" + "".join(f"#undef {word}\n" for word in _HARNESS["words"]["c"].split()) + "#include <assert.h>\n"
     suffix = {"bash": "sh", "perl": "pl", "rust": "rs"}.get(language)
@@ -209,7 +213,10 @@ def lines_after_solution(language: str) -> str:
 
 
 def _in_main(code: str, language: str, variable: str) -> Harness:
-    """Put statements at the start and the end of the main function, where its body is the last there is."""
+    """Return the program with statements at the start and the end of its main function.
+
+    If the main function is not the last part of the program, the program is returned unchanged.
+    """
     family = "cpp" if language == "c" else language
     parts = {name: text.replace("VARIABLE", variable) for name, text in _HARNESS["in_main"][family].items()}
     start, end = _MAIN.search(code), _END_OF_MAIN.search(code)

@@ -1,11 +1,11 @@
-"""Tells whether test code does something that cannot be done from another process than the solution's.
+"""Finds test code that has to run in the solution's process, because of an operation that needs shared memory.
 
     needs_one_process("with patch('solution.now'): ...")     "it imports unittest.mock"
     needs_one_process("class Mine(Base): ...")              "it derives a class from Base"
     needs_one_process("assert add(1, 2) == 3")               None
 
-Only the test code is looked at, and never a solution: which way tests are run must not be the choice of what they test.
-This finds what can be read off the code; passing an object that cannot travel is noticed when it happens.
+Only the test code is read, never the solution, because a solution must not be able to choose how it is tested. If the
+tests pass an object that cannot be sent between processes, this is noticed only when they run.
 """
 
 from __future__ import annotations
@@ -27,12 +27,17 @@ from truegold.verifiers.sandbox.inside.test_code.library_functions import define
 CACHED_SUITES = 256
 _WORDS = tomllib.loads(files(__package__).joinpath("isolation.toml").read_text(encoding="utf-8"))
 _CALLS: Mapping[str, str] = _WORDS.pop("calls")
+"""Functions that need one process, and the reason for each."""
 _SETS = {name: frozenset(words.split()) for name, words in _WORDS.items()}
+"""Sets of names, as `isolation.toml` describes them."""
 
 
 @lru_cache(maxsize=CACHED_SUITES)
 def needs_one_process(code: str) -> str | None:
-    """Return why the code has to share a process with the solution, or None if it need not, or cannot be read."""
+    """Return the reason why test code has to share a process with the solution, or None.
+
+    Returns None also for code that cannot be parsed.
+    """
     try:
         tree = ast.parse(code)
     except UNREADABLE:
@@ -49,7 +54,7 @@ def _node_reason(node: ast.AST, code: str) -> str | None:
     if isinstance(node, ast.FunctionDef) and (used := {a.arg for a in node.args.args} & _SETS["fixtures"]):
         return f"it uses the fixture {min(used)}"
     if isinstance(node, ast.AsyncFor | ast.AsyncWith):
-        return "it steps through asynchronous objects of the solution"
+        return "it uses asynchronous objects of the solution"
     targets = node.targets if isinstance(node, ast.Assign) else []
     targets = [node.target] if isinstance(node, ast.AugAssign) else targets
     for target in targets:
@@ -83,9 +88,10 @@ def _call_reason(node: ast.Call) -> str | None:
 
 
 def _running_reason(tree: ast.Module, with_pandas: bool) -> str | None:
-    """Return why the code shares a process that may run a text of the solution's: `eval(f(1))`, `map(eval, f(1))`.
+    """Return a reason if the code may execute a text from the solution, as in `eval(f(1))` or `map(eval, f(1))`.
 
-    It may not where the text stands in the code. `f(1).format(user)` reads all that can be reached from `user`.
+    Such a text must not run in the process of the tests. A text that is written in the test code is harmless.
+    Formatting counts too, since `f(1).format(user)` can read every attribute of `user`.
     """
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     paths = {
@@ -113,12 +119,12 @@ def _running_reason(tree: ast.Module, with_pandas: bool) -> str | None:
         elif id(node) in harmless:
             continue
         if path in _SETS["running"] or ("." in path and last in methods):
-            return f"it calls {name} with what the solution may have made"
+            return f"it calls {name} with a value that may come from the solution"
     return None
 
 
 def _names_of_texts(tree: ast.Module) -> set[str]:
-    """Return the names that stand for constants of the code and nothing else."""
+    """Return the names that the code assigns only constants to."""
     bound = Counter(defined_names(tree))
     constants = Counter(
         target.id
@@ -131,7 +137,7 @@ def _names_of_texts(tree: ast.Module) -> set[str]:
 
 
 def _is_text(node: ast.expr, texts: set[str]) -> bool:
-    """Return whether an expression stands for a constant, or a function that is written there."""
+    """Return whether an expression is a constant, a lambda or one of the names `texts` of constants."""
     if isinstance(node, ast.Lambda) or (isinstance(node, ast.Name) and node.id in texts):
         return True
     try:
@@ -142,7 +148,7 @@ def _is_text(node: ast.expr, texts: set[str]) -> bool:
 
 
 def _dotted_name(node: ast.AST) -> str:
-    """Return `a.b.c` as text, and `().c` where something else than a name has the attribute."""
+    """Return a dotted name as text: `a.b.c`, or `().c` if the attribute belongs to another expression."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -152,7 +158,7 @@ def _dotted_name(node: ast.AST) -> str:
 
 
 def _class_reason(tree: ast.Module, code: str) -> str | None:
-    """Return why the code shares classes: it derives one from the solution's, which it calls and does not define."""
+    """Return a reason if the code derives a class from a class of the solution, else None."""
     solutions = {
         alias.asname or alias.name
         for node in ast.walk(tree)

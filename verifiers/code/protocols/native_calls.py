@@ -1,10 +1,12 @@
-"""Functions called in other languages than Python, by a driver around the solution (`drivers`).
+"""Calls functions in languages other than Python, by a driver around the solution (`drivers`).
 
     {"entry_point": "Solution().twoSum", "cases": [{"args": [[2, 7], 9], "expected": [0, 1]}]}, language cpp
 
-Arguments go in as JSON, a line for each call, and what the function returns comes back on lines of its own. The
-solution's process sees no expected value, so that a forged line buys nothing but the value it states. A program with
-types that JSON has no word for has failed; tests with values that no one type of the language holds judge no program.
+The driver reads arguments as JSON, one line for each call, and prints one line for each returned value. The solution's
+process never gets an expected value, so that forging a line does not help: the line still has to hold the right value.
+
+A program whose types cannot be written as JSON fails. Tests whose values do not fit one type of the language raise
+CannotJudge.
 """
 
 from __future__ import annotations
@@ -27,13 +29,13 @@ from truegold.verifiers.sandbox.limits import Limits
 from truegold.verifiers.sandbox.local import Backend
 
 TYPED = ("cpp", "java")
-"""Languages whose functions have one type for each argument and result."""
+"""Languages with static types, where each argument and result has one type."""
 
 
 def judge_native_calls(
     tests: Calls, source: str, language: str, backend: Backend, limits: Limits, run_all: bool
 ) -> Judged:
-    """Have the driver call the entry point for every case. Raises NotCompiled and CannotJudge."""
+    """Call the entry point for every case and judge the results. Raises NotCompiled and CannotJudge."""
     if language_name_of(language) in TYPED:
         _require_types(tests.cases)
     lines = [json.dumps(_arguments(case), separators=(",", ":")) for case in tests.cases]
@@ -44,7 +46,7 @@ def judge_native_calls(
         prepared = backend.prepare(Program(language, compose(language, source, target)), limits)
     if prepared.compiled is not None and (failure := failed_end(prepared.compiled)) is not None:
         lacks_form = NO_FORM in prepared.compiled.stderr
-        why = f"a type of {target.name!r} has no form in JSON" if lacks_form else failure[1]
+        why = f"a type of {target.name!r} cannot be written as JSON" if lacks_form else failure[1]
         raise NotCompiled(why if names_like(source, target.name) else f"the program has no {target.name!r}")
     execution = prepared.run("".join(f"{line}\n" for line in lines).encode())
     replied = replace(execution, result=execution.stdout)
@@ -55,20 +57,20 @@ def judge_native_calls(
 
 
 def _require_types(cases: Sequence[CallCase]) -> None:
-    """Raise CannotJudge if the tests have values that no one type of a typed language holds."""
+    """Raise CannotJudge if an argument or the results of the tests do not fit one static type."""
     mixed = any(_mixes_lists(value) for case in cases for value in (*case.args, *case.kwargs.values(), case.expected))
     if mixed or len({_type_family(case.expected) for case in cases} - {None}) > 1:
-        raise CannotJudge("the tests have values of several types, which no one type of the language holds")
+        raise CannotJudge("the tests mix values of several types, which do not fit one type of the language")
 
 
 def _type_family(value: Value) -> str | None:
-    """Return what sort of type holds a value; None for None."""
+    """Return the family of a value's type, such as "number", or None for the value None."""
     families = {bool: "truth value", int: "number", float: "number", str: "text", dict: "dictionary"}
     return None if value is None else families.get(type(value), "list")
 
 
 def _mixes_lists(value: Value) -> bool:
-    """Return whether lists and others stand together in a list, as in [1, [2, [3]]]."""
+    """Return whether a list mixes lists with other values, as in [1, [2, [3]]]."""
     if isinstance(value, dict):
         return _mixes_lists(list(value)) or _mixes_lists(list(value.values()))
     if not isinstance(value, list):  # A tuple has a type for each of its items.
@@ -78,12 +80,12 @@ def _mixes_lists(value: Value) -> bool:
 
 
 def _arguments(case: CallCase) -> list[Value]:
-    """Return the arguments for a driver; those that are named stand in the order of the function."""
+    """Return the arguments for a driver: positional ones, then named ones, which are in the function's order."""
     return [_driver_json(value) for value in (*case.args, *case.kwargs.values())]
 
 
 def _driver_json(value: Value) -> Value:  # noqa: PLR0911  (One per type.)
-    """Return an argument in the form that drivers read: {1: "a b"} as ["dict:", [[1, "a%20b"]]], inf as "float:inf"."""
+    """Return an argument as drivers read it: {1: "a b"} -> ["dict:", [[1, "a%20b"]]], inf -> "float:inf"."""
     match value:
         case None | bool() | int():
             return value
@@ -105,11 +107,11 @@ def _driver_json(value: Value) -> Value:  # noqa: PLR0911  (One per type.)
 
 
 def _no_form(value: Value) -> Value:
-    raise CannotJudge(f"an argument of type {type(value).__name__} has no form in other languages than Python")
+    raise CannotJudge(f"an argument of type {type(value).__name__} exists only in Python")
 
 
 def _as_in_python(expected: Value, outcome: Value) -> Value:
-    """Return a value as what it would be in Python, where other languages have one form for two of Python's."""
+    """Return a result as the Python type that is expected, where JSON has one form for two types."""
     if isinstance(expected, set | frozenset) and isinstance(outcome, list):
         return set(map(_hashable, outcome))
     if expected is None and outcome == []:

@@ -1,24 +1,22 @@
-"""Tests of Python functions: calls with expected results, and test code.
+"""Tests Python functions by calls with expected results, or by test code.
 
     {"type": "calls", "entry_point": "add", "cases": [{"args": [1, 2], "expected": 3}]}
     {"type": "asserts", "entry_point": "add", "code": "def check(candidate): assert candidate(1, 2) == 3"}
 
-All calls of a suite run in one sandboxed process, which sees the arguments, but never the expected results. Results
-come back as lines of JSON with data of built-in types, and are compared here. A hostile program may try to exhaust
-memory: 64 MB can be 64 million empty lines, or lines with ten million lists. So the lines are limited before they are
-read (`lines`).
+All calls of a suite run in one sandboxed process, which gets the arguments, but never the expected results. Results are
+sent as lines of JSON and compared in the verifier's process. Since a hostile program could send 64 million empty lines
+or lines with ten million lists, the lines are counted before they are parsed (`lines`).
 
-Test code runs in one of these ways, in order of preference:
+Test code runs in the first of these ways that is possible:
 
-1. Assertions that are calls and comparisons become data: one process makes the calls, and results are compared here
-   (`checks/lowering.py`). If a call returned an object, the second way compares it.
-2. Other test code runs in a second sandboxed process, which calls the solution's process by messages
+1. Assertions that are calls and comparisons become data: one process makes the calls, and the verifier compares the
+   results (`checks/lowering.py`). If a call returns an object that cannot be sent, the second way is used.
+2. The test code runs in a second sandboxed process, which calls the solution's process by messages
    (`inside/test_session/`).
-3. Test code that needs the solution's process (it patches the solution's modules, reads its output, or passes objects
-   that cannot be sent) runs there. The verdict is marked `one_process`, because the solution could tamper with the
-   tests.
+3. Test code that patches the solution's modules, reads its output, or passes objects that cannot be sent runs in the
+   solution's process. The verdict is marked `one_process`, because the solution could tamper with the tests.
 
-The way depends only on the suite, never on the solution.
+The choice depends only on the suite, never on the solution.
 """
 
 from __future__ import annotations
@@ -59,18 +57,17 @@ from truegold.verifiers.sandbox.pool import warm_modules
 from truegold.verifiers.verdict import Reason
 
 ROOM_FACTOR = 2
-"""Results may be larger than the expected ones by this factor, because of other spaces and types."""
+"""The factor by which results may be larger than the expected ones, since spaces and types may differ."""
 
 MAX_PARTS, MAX_MESSAGE_PARTS = 8_000_000, 2_000_000
-"""The most parts of all lines of results, or of all messages of tests. Stops results that take gigabytes when they are
-read."""
+"""The most parts (values within values) of all results, and of all messages of tests, since parsing takes memory."""
 
 LIST_PARTS, OBJECT_PARTS, BYTES_A_PART = 4, 12, 4
-"""The parts that a list and an object count, in addition to their items, and the bytes that count as one part. This
-estimates memory and time. Bytes count because integers may have thousands of digits."""
+"""Weights for estimating parts: a list counts as 4 and an object as 12, plus their items; 4 bytes count as one part,
+since integers may have thousands of digits."""
 
 TOO_LARGE = "ResultTooLarge"
-"""The exception that a call counts as having raised if its result does not fit, here or where it was made."""
+"""The name of the exception that is reported for a result beyond the limit."""
 
 TWO_PROCESSES = "two_processes"
 NONCE_BYTES = 16
@@ -78,54 +75,55 @@ SEED_BYTES = 8
 
 _LINE = re.compile(rb"[^\n]+")
 _OBJECTS = (b'"opaque"', b'"package"')
+"""Tags of results that are not plain data."""
 _LOADED = b'{"loaded":true}\n'
+"""The first line of results: the program was loaded."""
 _FOR_PYTEST = re.compile(
     r"\bpytest\.|^[ \t]*class[ \t]+Test\w*[ \t]*(?:\((?![^)]*TestCase)[^)]*\))?:"
     r"|^def[ \t]+(?:setup|teardown)_(?:module|function)\b"
     r"|^[ \t]*(?:async[ \t]+)?def[ \t]+test\w*\([ \t\n]*(?!self\b|cls\b)\w",
     re.MULTILINE,
 )
-"""Classes and functions with parameters, which only pytest takes for tests."""
+"""A sign of tests for pytest: plain classes `Test...`, module hooks, or test functions with parameters."""
 _LIMITS = (Reason.TIMEOUT, Reason.LIMIT)
 _WITH_NUMPY = frozenset({"numpy", "pandas", "scipy"})
-"""Packages with which a program may return numpy arrays. Test code then gets arrays too."""
+"""Packages whose programs may return numpy arrays; test code then gets arrays instead of lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class TestedProgram:
-    """A Python program, and how it is run."""
+    """A Python program from a response, with the settings for running it."""
 
     program: str
-    """The program that the response gave."""
     prelude: str
-    """Imports, classes and helpers that the problem provides; they are run before it in its namespace."""
+    """Imports, classes and helpers of the problem, which run before the program in the same namespace."""
     local: Local
     limits: Limits
     imports: str = ""
-    """Imports of the test code, as the program sees them where it is one file with its tests."""
+    """Imports of the test code that the program may rely on, as if both were one file."""
 
     def fields(self) -> dict[str, str]:
-        """Return the fields of a job's request."""
+        """Return the program's fields in the request of a job."""
         return {"program": self.program, "prelude": f"{self.imports}{self.prelude}"}
 
     @property
     def warm(self) -> tuple[str, ...]:
-        """The packages that it imports and that the zygote may import for all jobs."""
+        """The imported packages that the zygote may load once for all jobs."""
         return warm_modules(f"{self.imports}{self.prelude}\n{self.program}")
 
 
 class ExpectedResults:
-    """Results that ought to come, all of them plain data."""
+    """The expected results of a suite, all of them plain data, and the limits that follow from their size."""
 
     def __init__(self, values: Sequence[object]) -> None:
         self.values = values
         self.json = to_json(values)
         self.max_bytes = ROOM_FACTOR * len(self.json)
-        """Bytes that results may take up."""
+        """The most bytes of the results."""
 
     @property
     def max_parts(self) -> int:
-        """Values within values that results may have."""
+        """The most parts (values within values) of the results."""
         return ROOM_FACTOR * _count_parts(self.json)
 
 
@@ -136,23 +134,24 @@ class CallOutcomes:
     outcomes: Sequence[object]
     """The outcome of each call: its value, `Raised`, or `NotReturned`."""
     failure: Failure | None
-    """Why the process ended early, if it did."""
+    """The failure that ended the process early, or None."""
     load_error: str | None = None
+    """The error that the program raised when it was loaded, or None."""
     has_objects: bool = False
-    """Whether a result is not plain data, so that only Python can compare it."""
+    """Whether a result is not plain data, so that it can be compared only in a sandbox."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotReturned:
-    """The process ended before, or during, this call."""
+    """The outcome of a call that did not return before the process ended."""
 
 
 class _NeedsRunning(Exception):
-    """Raised if a check needs Python to run it, such as the length of an object."""
+    """Raised for a check that has to run in a sandbox, such as the length of an object."""
 
 
 def judge_calls(tests: Calls, source: TestedProgram, run_all: bool) -> Judged:
-    """Call the entry point for every case, and compare its results with the expected ones."""
+    """Call the entry point for every case and compare the results with the expected ones."""
     signature, returned_argument = tests.signature or Signature(), tests.returned_argument
     has_nodes = any((*signature.params, signature.returns))
     if has_nodes:
@@ -172,7 +171,7 @@ def judge_calls(tests: Calls, source: TestedProgram, run_all: bool) -> Judged:
 
 
 def judge_outcomes(tests: Calls, returned: CallOutcomes, run_all: bool) -> Judged:
-    """Compare the results of a suite's calls with the expected ones."""
+    """Compare the outcomes of a suite's calls with the expected results."""
     find_difference = call_checker_of(tests.checker)
     case_results: list[CaseResult] = []
     equality_decides = tests.plain_expected and find_difference.accepts_equal
@@ -192,12 +191,12 @@ def judge_outcomes(tests: Calls, returned: CallOutcomes, run_all: bool) -> Judge
 
 
 def make_calls(source: TestedProgram, calls: Sequence[SolutionCall], codecs: Codecs) -> CallOutcomes:
-    """Run the program and make the calls, in order, in one process."""
+    """Load the program and make the calls, in order, in one process."""
     return _run_calls(source, _calls_request(calls, codecs), len(calls), codecs)
 
 
 def failed_call(outcome: object, calls: CallOutcomes) -> Failure | None:
-    """Return why a call has no value, or None if it has one."""
+    """Return the failure of a call without a value, or None if the call returned a value."""
     if isinstance(outcome, NotReturned):
         return calls.failure or (Reason.MISMATCH, calls.load_error or "the program ended before this call returned")
     if isinstance(outcome, Raised):
@@ -224,7 +223,7 @@ def _shown_case(case: CallCase) -> dict[str, str]:
 
 
 def _calls_request(calls: Sequence[SolutionCall], codecs: Codecs, returned_argument: int = -1) -> bytes:
-    """Encode the calls. The result is the argument with this index after the call, or for -1 the returned value."""
+    """Return the request for some calls. returned_argument: the argument that is the result, or -1 for the value."""
     functions = list(dict.fromkeys(name for name, _, _ in calls))
     indices = {name: index for index, name in enumerate(functions)}
     encoded = [[indices[name], encode(args, codecs), kwargs and encode(kwargs, codecs)] for name, args, kwargs in calls]
@@ -235,7 +234,7 @@ def _calls_request(calls: Sequence[SolutionCall], codecs: Codecs, returned_argum
 def _run_calls(
     source: TestedProgram, request: bytes, call_count: int, codecs: Codecs, expected: ExpectedResults | None = None
 ) -> CallOutcomes:
-    """Run the program and make the calls of a request. Expected results, if they are known, have to find room."""
+    """Load the program and make the calls of a request. expected: widens the limits on the size of the results."""
     payload = to_json(source.fields())[:-1] + b"," + request[1:]
     result_bytes = expected.max_bytes if expected else 0
     job = Job("calls", payload, source.limits, warm=source.warm, result_bytes=result_bytes)
@@ -247,7 +246,7 @@ def _run_calls(
 def read_results(
     execution: Execution, call_count: int, codecs: Codecs, limits: Limits, expected: ExpectedResults | None
 ) -> CallOutcomes:
-    """Read what came of the calls that a job made."""
+    """Return the outcomes of the calls that a job made."""
     max_line = int(limits.output_mb * MB)
     returned = _read_together(execution.result, call_count, codecs, max_line, expected)
     failure = outcomes.failed_end(execution)
@@ -277,7 +276,7 @@ def read_results(
             elif "raised" in message:
                 values.append(Raised(*[str(part) for part in message["raised"][:2]]))
         except (TypeError, LookupError, Undecodable):
-            values.append(Raised("Unreadable", "what it returned cannot be read"))
+            values.append(Raised("Unreadable", "the returned value cannot be read"))
     missing = call_count - len(values)
     if missing and len(execution.result) >= max_bytes:
         failure = Reason.LIMIT, "its results are larger than the limit"
@@ -290,7 +289,7 @@ def read_results(
 def _read_together(
     result: bytes, call_count: int, codecs: Codecs, max_bytes: int, expected: ExpectedResults | None
 ) -> Sequence[object] | None:
-    """Return the results of all calls, or None if a call did not return or its result cannot be read."""
+    """Return the results of all calls, read in one step, or None if a call has no readable result."""
     if result.count(b"\n") != call_count + 1 or not (result.startswith(_LOADED) and result.endswith(b"\n")):
         return None
     messages = result.split(b"\n")[1:-1]
@@ -311,7 +310,7 @@ def _read_together(
 
 
 def lines(result: bytes, max_parts: int) -> Iterator[bytes | None]:
-    """Yield the complete lines that are not empty, and None as the last one where they hold more parts than may be."""
+    """Yield the complete, nonempty lines; after `max_parts` parts yield None and stop."""
     for line in _LINE.finditer(result):
         if line.end() < len(result):
             max_parts -= _count_parts(line[0])
@@ -322,7 +321,7 @@ def lines(result: bytes, max_parts: int) -> Iterator[bytes | None]:
 
 
 def _count_parts(line: bytes) -> int:
-    """Return about how many values within values a line of JSON holds, without reading it."""
+    """Return an estimate of the parts (values within values) of a line of JSON, without parsing it."""
     containers = LIST_PARTS * line.count(b"[") + OBJECT_PARTS * line.count(b"{")
     return containers + line.count(b",") + len(line) // BYTES_A_PART + 1
 
@@ -337,10 +336,9 @@ def judge_code(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) 
             try:
                 return _judge_lowered(lowered, source, tests.codecs, run_all)
             except _NeedsRunning:
-                # This was caused by a value from the program. The program must not get into one process with the tests
-                # by it.
+                # A value from the program caused this. It must not let the program into the process of the tests.
                 judged = _run_in_two_processes(tests, source, run_all)
-                case = failed_case(1.0, error="its result cannot be passed on")
+                case = failed_case(1.0, error="the returned value cannot be sent to the tests")
                 return judged or Judged([case], 1, 1.0, method=TWO_PROCESSES)
     judged = _run_in_two_processes(tests, source, run_all) if needs_one_process(tests.code) is None else None
     return judged or _run_in_one_process(tests, source, run_all)
@@ -350,14 +348,14 @@ def judge_code(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) 
 def _skipped_tests(code: str, entry_point: str | None, prelude: str, local: Local) -> tuple[str, ...]:
     """Return the tests that a suite skips when it runs without a program (`inside/test_session/probe.py`).
 
-    Raises CannotJudge if it says nothing of any program.
+    Raises CannotJudge for a suite whose outcome does not depend on the program.
     """
     request: dict[str, object] = {"code": code, "entry_point": entry_point, "prelude": prelude, "seed": 0}
     request |= {"modules": sorted(solution_modules(code)), "codecs": {}, "stop_first": False, "skipped": []}
     request["continued"] = continued_names(code, prelude) if entry_point is None else []
     total, endings = _probe(request, "use", local)
     for stand_in in ("None", "function") if any(each[0] in ("passed", "failed") for each in endings.values()) else ():
-        # `assert add is not None` does not call add, but checks it.
+        # A test that passes may still depend on the program without calling it: `assert add is not None`.
         _, others = _probe(request, stand_in, local)
         same = {test for test, each in endings.items() if each[0] == others.get(test, ("",))[0]}
         endings = {test: each for test, each in endings.items() if test in same or each[0] in ("skipped", "idle")}
@@ -366,16 +364,18 @@ def _skipped_tests(code: str, entry_point: str | None, prelude: str, local: Loca
             raise CannotJudge(f"the suite judges no program: {test}: {why}", Reason.VERIFIER_ERROR)
     skipped = tuple(test for test, each in endings.items() if each[0] == "skipped")
     if total <= sum(int(tests) for _, _, tests in endings.values()):
-        why = "all its tests are skipped" if skipped else "nothing in its code asserts anything of a program"
+        why = "all its tests are skipped" if skipped else "its code does not assert anything about a program"
         raise CannotJudge(f"the suite has no tests: {why}", Reason.VERIFIER_ERROR)
     return skipped
 
 
 def _probe(request: Mapping[str, object], stand_in: str, local: Local) -> tuple[int, dict[str, list[str]]]:
-    """Run a suite without a program; its names are placeholders.
+    """Run a suite without a program, with placeholders for the program's names.
 
-    Return the number of tests, and for each test that ended without using the program its outcome, the reason, and the
-    number of tests that it counts as. Raises CannotJudge if the test code cannot be run.
+    Returns the number of tests, and for each test that ended without using the program its outcome, the reason, and the
+    number of tests that it counts as. Raises CannotJudge if the test code cannot run.
+
+    stand_in: the kind of placeholder, such as "None" or "function".
     """
     job = Job("tests", to_json({**request, "probe": stand_in}), Limits(), warm=_warm_for_tests(str(request["code"])))
     total, endings = 1, dict[str, list[str]]()
@@ -390,13 +390,13 @@ def _probe(request: Mapping[str, object], stand_in: str, local: Local) -> tuple[
 
 
 def _warm_for_tests(code: str) -> tuple[str, ...]:
-    """Return the modules that test code imports, pytest among them where it is written for pytest."""
+    """Return the modules that test code imports, with pytest if the tests are written for pytest."""
     names = warm_modules(code)
     return names if PYTEST in names or not _FOR_PYTEST.search(code) else (*names, PYTEST)
 
 
 def _judge_lowered(lowered: Lowered, source: TestedProgram, codecs: Codecs, run_all: bool) -> Judged:
-    """Make the calls of assertions and check their results. Raises `_NeedsRunning`."""
+    """Make the calls of lowered assertions and check the results. Raises `_NeedsRunning`."""
     request = _lowered_request(lowered) if not codecs else _calls_request(lowered.calls, codecs)
     returned = _run_calls(source, request, len(lowered.calls), codecs)
     if returned.has_objects:
@@ -423,7 +423,7 @@ def _lowered_request(lowered: Lowered) -> bytes:
 
 
 def _tests_request(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) -> dict[str, object]:
-    # A seed for tests that draw their inputs: the same for the same row, unknown to the solution's process.
+    # A seed for tests with random inputs: the same for the same row, and unknown to the solution's process.
     digest = hashlib.sha256(f"{tests.code}\0{source.program}".encode("utf-8", "surrogatepass")).digest()
     return {
         "code": tests.code,
@@ -441,7 +441,10 @@ def _tests_request(tests: Asserts | UnitTest, source: TestedProgram, run_all: bo
 
 
 def _run_in_two_processes(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) -> Judged | None:
-    """Run tests in one process, the solution in another. None if the suite turns out to need a single one."""
+    """Run the tests in one process and the solution in another.
+
+    Returns None if the tests turn out to need the solution's process.
+    """
     serve = Job("serve", to_json({**source.fields(), "codecs": tests.codecs}), source.limits, warm=source.warm)
     request = to_json(_tests_request(tests, source, run_all))
     test = Job("tests", request, source.limits, warm=_warm_for_tests(tests.code))
@@ -450,8 +453,7 @@ def _run_in_two_processes(tests: Asserts | UnitTest, source: TestedProgram, run_
     if any("cannot_isolate" in message for message in messages):
         return None
     failure = outcomes.failed_end(solution)
-    # The tester waits while the solution overruns, and is ended by the solution's end. Where the tester came to its own
-    # end, the solution's end counts for nothing unless it met a limit.
+    # If the tests ended by themselves, a failure of the solution's process counts only if it exceeded a limit.
     if failure is not None and failure[0] not in _LIMITS and tester.ok:
         failure = None
     return _judge_messages(messages, failure or outcomes.failed_end(tester), tester)
@@ -476,7 +478,7 @@ _Message = dict[str, Json]
 
 
 def _messages(execution: Execution) -> Iterator[_Message]:
-    """Yield the messages of the tests."""
+    """Yield the valid messages of the tests."""
     for line in lines(execution.result, MAX_MESSAGE_PARTS):
         if line is None:
             break
@@ -503,8 +505,8 @@ _SHAPES: Mapping[str, Callable[[object], bool]] = {
     "ok": lambda value: isinstance(value, bool),
     "done": lambda value: isinstance(value, dict) and all(type(value.get(key)) is int for key in ("passed", "total")),
 }
-"""The shapes of the lines that `inside/test_code/test_run.py` and `inside/test_session/tests.py` write. A line of
-another shape was written by a program."""
+"""The valid values for each key of a message from `inside/test_code/test_run.py` and `inside/test_session/tests.py`.
+Other messages are ignored, since a program may have forged them."""
 
 
 def _judge_messages(
@@ -515,7 +517,7 @@ def _judge_messages(
 ) -> Judged:
     is_apart = isolation == outcomes.SEPARATE_PROCESSES
     first = {name: message[name] for message in reversed(messages) for name in message}
-    # In one process with the program, a message about the suite may be the program's: nothing follows from it.
+    # In one process, the program may have forged a message about the suite, so that it is ignored.
     if is_apart and (suite_error := first.get("bad_suite")) is not None:
         raise CannotJudge(f"the suite itself fails: {': '.join(map(str, suite_error[:2]))}")
     case_results = [_case_result(message, failure) for message in messages if "test" in message]
@@ -527,10 +529,10 @@ def _judge_messages(
         failure = Reason.MISMATCH, error
     counts = first.get("done")
     if is_apart and counts is not None and counts["total"] == 0:
-        raise CannotJudge("the suite has no tests: nothing in its code asserts anything", Reason.VERIFIER_ERROR)
+        raise CannotJudge("the suite has no tests: its code does not assert anything", Reason.VERIFIER_ERROR)
     total = max(len(case_results), counts["total"] if counts is not None else 0)
     if counts is None or (len(case_results) < total and all(case.passed for case in case_results)):
-        unfinished = f"the tests did not come to their end: {outcomes.last_line(execution.stderr)}"
+        unfinished = f"the tests did not finish: {outcomes.last_line(execution.stderr)}"
         reason, error = failure or (Reason.MISMATCH, unfinished)
         if not case_results or case_results[-1].passed:
             case_results.append(failed_case(1.0, reason, error=error.removesuffix(": ")))

@@ -1,8 +1,8 @@
-"""Programs that read stdin and write stdout. Each case is one run; outputs are compared here, outside.
+"""Runs programs that read stdin and write stdout, once for each case; the verifier's process compares the outputs.
 
     case {"input": "3\\n4\\n", "output": "7\\n"}, the program prints "7"  ->  passed
 
-A checker says whether an output is right; where the suite has an interactor, program and interactor talk
+A checker judges the output. If the suite has an interactor, program and interactor exchange messages instead
 (`suite_program.py`).
 """
 
@@ -21,18 +21,17 @@ from truegold.verifiers.sandbox.local import Backend
 from truegold.verifiers.verdict import Reason
 
 MAX_OVERRUNS = 2
-"""Cases that may end at a limit before the others count as failed. Stops a program that loops on a hundred cases."""
+"""Cases that may exceed a limit or crash before the remaining cases count as failed without running."""
 
 MAX_IDLE_S = 30.0
-"""Seconds of waiting over all cases of a program. Stops one that answers rightly and sleeps below the limit each
-time."""
+"""Seconds that a program may sleep in all cases together before the remaining cases count as failed."""
 
 SHOWN_BYTES = 2000
-"""Bytes of an output that are decoded to be shown. `failed_case` cuts them to characters."""
+"""Bytes of an output that are decoded for the evidence."""
 
 
 class NotCompiled(Exception):
-    """The program is not valid in its language. The text is the compiler's last word."""
+    """A program that does not compile. The text is the compiler's error."""
 
 
 class CaseRun(NamedTuple):
@@ -40,12 +39,13 @@ class CaseRun(NamedTuple):
 
     result: CaseResult
     overran: bool
-    """Whether it ended at a limit, or crashed."""
+    """Whether the program exceeded a limit or crashed."""
     idle_s: float
+    """Seconds that the program slept."""
 
 
 def judge_stdio(tests: Stdio, program: Program, backend: Backend, limits: Limits, run_all: bool) -> Judged:
-    """Run the program on every case, or up to the first that fails."""
+    """Run the program on every case, or up to the first failed case unless `run_all` is set."""
     check = check_of(tests.checker, backend.local)
     if tests.interactor is not None:
         return _judge_interactive(tests, program, backend, limits, run_all, check)
@@ -60,7 +60,7 @@ def judge_stdio(tests: Stdio, program: Program, backend: Backend, limits: Limits
 
 
 def prepare(backend: Backend, program: Program, limits: Limits) -> Prepared:
-    """Make a program ready to run. Raises NotCompiled if it does not compile."""
+    """Prepare a program for running. Raises NotCompiled if it does not compile."""
     prepared = backend.prepare(program, limits)
     _require_compiled(prepared.compiled)
     return prepared
@@ -100,7 +100,7 @@ def _judge(case: StdioCase, execution: Execution, check: Check) -> CaseResult:
     try:
         output = execution.stdout.decode()
     except UnicodeDecodeError as error:
-        return failed_case(case.weight, error=f"its output is no UTF-8: {error}", **shown)
+        return failed_case(case.weight, error=f"its output is not UTF-8: {error}", **shown)
     return judged_case(case.weight, check(case, output), shown)
 
 

@@ -1,19 +1,20 @@
-"""Programs that a suite brings along, checkers and interactors, sandboxed as the solution is.
+"""Runs the programs of a suite, checkers and interactors, in the same sandbox as solutions.
 
     {"type": "program", "code": "#include \\"testlib.h\\"...", "language": "cpp", "files": {"params.h": "#define N 5"}}
 
-A checker says whether an output is right. Most compare it with the expected one (`output_comparison.py`); a program is
-run as testlib's are, `checker input.txt output.txt answer.txt`, or has its `check(input, output, answer)` called. It is
-compiled once for all cases, and kept for the next suite with the same one. One that includes testlib.h says by its exit
-code what it thinks (`testlib.py`). Any other accepts with exit status 0; 1 and 2 reject, and so does a last line of
-output that is 0 or False. Any other end is a failure of the checker, unless it takes the expected output: then it is
-this output that it cannot read.
+A checker judges an output. (Checkers that only compare outputs are in `output_comparison.py`.) A checker is started as
+`checker input.txt output.txt answer.txt`, or its function `check(input, output, answer)` is called. It is compiled once
+for all cases and cached for other suites. If it includes testlib.h, its exit code is the judgement (`testlib.py`).
+Otherwise exit status 0 accepts; 1, 2 and a last line of output that is 0 or False refuse. With any other end the
+checker is run again, with the expected output in place of the program's. If it accepts that, it could not read the
+program's output, which is refused; otherwise the checker is at fault.
 
-An interactor talks with the solution: `interactor input.txt output.txt answer.txt`, each reading what the other one
-prints, apart and under limits of its own. What it writes to output.txt goes to the suite's checker, where that is a
-program. Its word decides: a program that is accepted has answered, however it ends, unless it passed a limit. An
-interactor that fails is tried on a program that says nothing: if it can take that, it was this program's talk that it
-could not take.
+An interactor exchanges messages with the solution: it is started as `interactor input.txt output.txt answer.txt`, and
+each of the two reads the output of the other. They run in separate sandboxes with separate limits. If the suite's
+checker is a program, it judges the file output.txt that the interactor writes. The interactor's judgement decides, even
+if the solution ends with an error, unless the solution exceeded a limit. If the interactor fails, it is run with a
+silent program. If it judges that, it could not read the solution's messages, which fails; otherwise the interactor is
+at fault.
 """
 
 from __future__ import annotations
@@ -37,16 +38,18 @@ from truegold.verifiers.sandbox.toolchains import LANGUAGES
 from truegold.verifiers.verdict import Reason
 
 PROGRAM_LIMITS = Limits(cpu_s=30.0, memory_mb=2048)
+"""The limits of checkers and interactors."""
 INPUT, OUTPUT, ANSWER = ARGUMENTS = ("input.txt", "output.txt", "answer.txt")
-"""The files of a case, in the order of testlib."""
+"""The files of a case, in the order in which testlib expects them as arguments."""
 
 _TRACEBACK = b"Traceback (most recent call last):"
 _REFUSING_LINES = {"0", "0.0", "False", "false"}
+"""Last lines of output by which a checker without testlib refuses."""
 _REFUSING_STATUSES = {1, 2}
 
 
 class NotRun(CannotJudge):
-    """The sandbox failed before the program was run at all."""
+    """Raised if the sandbox failed before the checker or interactor ran."""
 
     def __init__(self, role: str, error: SandboxError) -> None:
         super().__init__(f"the {role} could not be run: {error}", Reason.SANDBOX_ERROR)
@@ -57,25 +60,25 @@ class SuiteProgram:
     """A checker or an interactor."""
 
     role: str
-    """`checker` or `interactor`, as messages call it."""
+    """`checker` or `interactor`; used in messages."""
     code: str
     language: str
     files: Mapping[str, bytes]
-    """Files that the program finds when it is compiled, such as headers."""
+    """Files that are needed for compiling, such as headers."""
     full_points: float
     """The points of a right answer, for programs that give points."""
 
     @classmethod
     def from_spec(cls, role: str, spec: Mapping[str, Json]) -> SuiteProgram:
-        """Return the program that a suite describes (`suite/reading.py` has read the description)."""
+        """Return the program for a description that `suite/reading.py` has validated."""
         files = {name: text.encode("utf-8", "surrogatepass") for name, text in (spec.get("files") or {}).items()}
         points = float(spec.get("full_points") or 1.0)
         return cls(role, code=str(spec["code"]), language=str(spec["language"]), files=files, full_points=points)
 
     def prepare(self, local: Local) -> Ready:
-        """Make it ready to run. Raises CannotJudge if that cannot be."""
+        """Prepare the program for running. Raises CannotJudge if it cannot be compiled."""
         if self.language != "python" and self.language not in LANGUAGES:
-            raise CannotJudge(f"{self.role}s in {self.language!r} are not known")
+            raise CannotJudge(f"{self.role}s in {self.language!r} are not supported")
         try:
             source, files = with_header(self.code, self.files)
             ready = local.prepare_script(Program(self.language, source, files), PROGRAM_LIMITS, ARGUMENTS)
@@ -91,9 +94,9 @@ class SuiteProgram:
         return ready
 
     def opinion(self, execution: Execution) -> Opinion | None:
-        """Return what its end says of the solution, or None if it has failed itself.
+        """Return the judgement of an execution, or None if the checker or interactor itself failed.
 
-        Raises CannotJudge if it says that the jury is at fault.
+        Raises CannotJudge if it reports a fault of the jury.
         """
         if execution.end is not ProgramEnd.EXITED:
             return None
@@ -103,33 +106,33 @@ class SuiteProgram:
                 text = execution.stderr.decode("utf-8", "replace").strip()
                 return read_exit(execution.status, text, self.full_points)
             except JuryFailed:
-                raise CannotJudge(f"the {self.role} says that the jury is at fault: {message}") from None
+                raise CannotJudge(f"the {self.role} reports a fault of the jury: {message}") from None
         last_line = outcomes.last_line(execution.stdout)
         if execution.status == 0 and last_line in _REFUSING_LINES:
-            return Opinion(0.0, f"the {self.role} says {last_line}")
+            return Opinion(0.0, f"the {self.role} printed {last_line}")
         if execution.status == 0:
             return Opinion(1.0)
-        # Python ends with 1 after an error, too.
+        # Python's exit status is 1 after an exception too.
         has_raised = self.language == "python" and _TRACEBACK in execution.stderr
         return Opinion(0.0, message) if execution.status in _REFUSING_STATUSES and not has_raised else None
 
     def describe_failure(self, execution: Execution) -> str:
-        """Return one line on a run in which the program itself has failed."""
+        """Return one line on an execution in which the program itself failed."""
         return f"the {self.role} failed ({execution.end}, {execution.status}): {outcomes.last_line(execution.stderr)}"
 
 
 Check = Callable[[StdioCase, str], Opinion]
-"""Says what to think of an output."""
+"""Returns the judgement on the output for a case."""
 
 _ACCEPTED = Opinion(1.0)
 
 
 class _CheckerFailed(CannotJudge):
-    """The checker failed, on this output at least."""
+    """Raised if the checker failed, perhaps because of the output."""
 
 
 def check_of(spec: str | Mapping[str, Json], local: Local) -> Check:
-    """Return what judges outputs by a checker's description."""
+    """Return a function that judges outputs by the checker of a suite."""
     if isinstance(spec, Mapping) and spec.get("type") == "program":
         return _ProgramChecker(spec, local)
     compare = checker_of(spec)
@@ -142,7 +145,7 @@ def check_of(spec: str | Mapping[str, Json], local: Local) -> Check:
 
 
 class _ProgramChecker:
-    """A checker that is a program, sandboxed as the solution is."""
+    """A checker that is a program."""
 
     def __init__(self, spec: Mapping[str, Json], local: Local) -> None:
         self._program, self._local = SuiteProgram.from_spec("checker", spec), local
@@ -153,13 +156,13 @@ class _ProgramChecker:
         try:
             return self._run([case.input, output, case.output])
         except _CheckerFailed as failure:
-            # A checker that takes the expected output works, and it is this output that it cannot read.
+            # A checker that accepts the expected output works, so that this output is at fault.
             if self._run([case.input, case.output, case.output]).share == 1.0:
                 return Opinion(0.0, f"the checker cannot read it: {failure}")
             raise
 
     def _run(self, texts: Sequence[str]) -> Opinion:
-        """Return what it says. texts: input, output and expected output."""
+        """Return the checker's judgement. texts: input, output and expected output."""
         try:
             return self._call_check(texts) if self._defines_check else self._run_program(texts)
         except SandboxError as error:
@@ -174,7 +177,7 @@ class _ProgramChecker:
             raise _CheckerFailed(f"the checker failed: {failure[1]}")
         if isinstance(accepted, bool):
             return _ACCEPTED if accepted else Opinion(0.0, "the checker refuses it")
-        raise _CheckerFailed(f"the checker gave no True or False but {outcomes.cut(accepted)}")
+        raise _CheckerFailed(f"the checker returned {outcomes.cut(accepted)} instead of True or False")
 
     def _run_program(self, texts: Sequence[str]) -> Opinion:
         if self._ready is None:
@@ -190,11 +193,11 @@ class _ProgramChecker:
 
 
 SILENT = Program("python", "import os, sys\nos.close(1)\nsys.stdin.read()\n")
-"""A program that says nothing, and listens."""
+"""A program that reads its input and prints nothing."""
 
 
 class Interactor:
-    """The interactor of a suite, for all of its cases. check: what judges its output where the checker is a program."""
+    """The interactor of a suite. check: judges the interactor's output if the suite's checker is a program."""
 
     def __init__(self, tests: Stdio, local: Local, check: Check) -> None:
         self._program = SuiteProgram.from_spec("interactor", tests.interactor or {})
@@ -203,25 +206,25 @@ class Interactor:
         has_checker = isinstance(tests.checker, Mapping) and tests.checker.get("type") == "program"
         self._collected_files: Sequence[str] = [OUTPUT] if has_checker else []
         self._works: bool | None = None
-        """Whether it comes to a verdict on a silent program; None until that was tried."""
+        """Whether the interactor can judge a silent program; None until this was tried."""
 
     def judge(self, case: StdioCase, partner: Ready) -> tuple[CaseResult, Execution]:
-        """Return the result of a talk with the solution, which is the partner, and the run of the solution."""
+        """Return the result of a case and the execution of the solution. partner: the prepared solution."""
         solution, interactor, files = self._converse(case, partner, self._collected_files)
         shown = {"input": case.input, "expected": case.output or None}
         if solution.end in LIMIT_FAILURES:
             reason, error = LIMIT_FAILURES[solution.end]
             if solution.end is ProgramEnd.WALL_LIMIT:
-                error += ": it has to flush what it prints, and to end when the talk is over"
+                error += ": it has to flush its output, and to end after its last message"
             return failed_case(case.weight, reason, error=error, **shown), solution
         opinion = self._program.opinion(interactor)
         if opinion is None and _is_cut_short(interactor):
-            opinion = Opinion(0.0, "it ended, or closed its output, before the interactor was done")
+            opinion = Opinion(0.0, "it ended or closed its input before the interactor was done")
         elif opinion is None:
             failure = self._program.describe_failure(interactor)
             if not self._works_alone(case):
                 raise CannotJudge(failure)
-            opinion = Opinion(0.0, f"the interactor cannot take what it says: {failure}")
+            opinion = Opinion(0.0, f"the interactor cannot read its messages: {failure}")
         elif opinion.share == 1.0 and self._collected_files:
             opinion = self._check(case, files.get(OUTPUT, b"").decode("utf-8", "replace"))
         return judged_case(case.weight, opinion, shown), solution
@@ -229,13 +232,13 @@ class Interactor:
     def _converse(
         self, case: StdioCase, partner: Ready, collected_files: Sequence[str]
     ) -> tuple[Execution, Execution, Mapping[str, bytes]]:
-        """Return the runs of solution and interactor, and those files of the interactor that are collected."""
+        """Return the executions of solution and interactor, and the collected files of the interactor."""
         texts = {INPUT: case.input, ANSWER: case.output}
         files = {name: text.encode("utf-8", "surrogatepass") for name, text in texts.items()}
         return partner.converse(self._ready, files, collected_files)
 
     def _works_alone(self, case: StdioCase) -> bool:
-        """Return whether it comes to a verdict on a program that says nothing."""
+        """Return whether the interactor can judge a silent program."""
         if self._works is None:
             try:
                 interactor = self._converse(case, self._local.prepare_partner(SILENT, Limits()), [])[1]
@@ -246,5 +249,5 @@ class Interactor:
 
 
 def _is_cut_short(interactor: Execution) -> bool:
-    """Return whether the interactor ended because the program no longer reads what it prints."""
+    """Return whether the interactor ended because the program no longer reads its output."""
     return interactor.end is ProgramEnd.SIGNALLED and interactor.status == signal.SIGPIPE

@@ -1,16 +1,16 @@
-"""testlib.h, the header that most checkers and interactors in C++ are written against, and its exit codes.
+"""testlib.h, the header that most checkers and interactors in C++ use, and its exit codes.
 
-    with_header("#include <testlib.h>\\nint main(...", {})    the source with `#include "testlib.h"`, and that file
+    with_header("#include <testlib.h>\\nint main(...", {})    the source with `#include "testlib.h"`, and this file
     read_exit(0, "ok 3 numbers")                             Opinion(1.0)
     read_exit(1, "wrong answer 2nd numbers differ")          Opinion(0.0, "wrong answer 2nd numbers differ")
     read_exit(7, "points 40 two of five", full_points=100)   Opinion(0.4, "points 40 two of five")
-    read_exit(3, "FAIL the jury has no answer")              JuryFailed: nobody knows whether the program is right
+    read_exit(3, "FAIL the jury has no answer")              raises JuryFailed
 
-Exit codes are testlib's own: 0 ok, 1 wrong, 2 and 8 not in the form that was asked for, 4 more than was asked for, 3 a
-fault of the jury, 7 points. A share in hundredths (`_pc`) has the exit code of its size, so that the words tell it.
+Exit codes of testlib: 0 right, 1 wrong, 2 and 8 the output has the wrong format, 4 the output has extra text, 3 a fault
+of the jury, 7 points. For a percentage (`_pc`) the exit code is the percentage itself, which is read from the message.
 
-The header is not part of truegold. It comes with the package `rbx-cp` (extra `contest`), or from the path in
-`TRUEGOLD_TESTLIB`, or as one of the files of a suite.
+The header is not part of truegold. It is taken from the files of the suite, from the path in `TRUEGOLD_TESTLIB`, or
+from the package `rbx-cp` (extra `contest`).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from truegold.verifiers.code.outcomes import Opinion, last_line
 
 HEADER = "testlib.h"
 PATH_VARIABLE = "TRUEGOLD_TESTLIB"
+"""The environment variable with the path of testlib.h."""
 _PACKAGE, _FILE = "rbx-cp", "rbx/resources/predownloaded/testlib.h"
 
 _OK, _FAIL, _POINTS = 0, 3, 7
@@ -41,16 +42,16 @@ _STATED_SHARE = re.compile(r"\bpartially correct \((\d{1,3})\)")
 
 
 class JuryFailed(Exception):
-    """The checker says that the jury's answer, the input or the checker itself is at fault."""
+    """Raised if a checker reports that the jury's answer, the input or the checker itself is at fault."""
 
 
 class HeaderMissing(Exception):
-    """testlib.h is not on this machine; the text says how to get it."""
+    """Raised if testlib.h is not installed; the text says how to get it."""
 
 
 @cache
 def header() -> bytes:
-    """Return the text of testlib.h, of `TRUEGOLD_TESTLIB` or else of the package rbx-cp. Raises HeaderMissing."""
+    """Return the text of testlib.h, from `TRUEGOLD_TESTLIB` or else from the package rbx-cp. Raises HeaderMissing."""
     remedy = f"pip install 'truegold[contest]', name the file in {PATH_VARIABLE}, or put it in the suite's files"
     if path := os.environ.get(PATH_VARIABLE):
         try:
@@ -65,13 +66,15 @@ def header() -> bytes:
 
 
 def uses_testlib(source: str) -> bool:
-    """Return whether a program includes testlib.h, from any folder."""
+    """Return whether a program includes testlib.h, by any path."""
     return _INCLUDE.search(source) is not None
 
 
 def with_header(source: str, extra: Mapping[str, bytes]) -> tuple[str, dict[str, bytes]]:
-    """Return a program with the files that it needs to compile: testlib.h where it includes that, unless it is one of
-    the extra files. Raises HeaderMissing."""
+    """Return the source and the files for compiling it: the extra files, and testlib.h if the source includes it.
+
+    A testlib.h among the extra files is used first. Raises HeaderMissing.
+    """
     if not uses_testlib(source):
         return source, dict(extra)
     files = dict(extra) if HEADER in extra else {HEADER: header(), **extra}
@@ -79,7 +82,10 @@ def with_header(source: str, extra: Mapping[str, bytes]) -> tuple[str, dict[str,
 
 
 def read_exit(status: int, message: str, full_points: float = 1.0) -> Opinion | None:
-    """Return what an exit status says, out of full points, or None if no checker ends so. Raises JuryFailed."""
+    """Return the judgement for an exit status and message of testlib, or None for an unknown status.
+
+    full_points: the points of a right answer. Raises JuryFailed for a fault of the jury.
+    """
     if (hundredths := _STATED_SHARE.search(message)) is not None and status == int(hundredths[1]):
         return _partial(int(hundredths[1]) / 100, message)
     if status == _OK:

@@ -1,8 +1,9 @@
-"""Reads the tests of one problem, as rows of data sets have them, into one of five forms.
+"""Reads the tests of a problem, in the shapes of many data sets, into one of five forms.
 
-reading    the forms, and how tests are read into them
-shapes     the shapes in which data sets keep tests
-statement  what a problem's text says about how answers are judged
-unrun      tests that their runner would pass over, and assertions that cannot fail
-imports    packages that tests import and that are not installed
+reading    the forms, and the reading of tests into them
+shapes     the shapes of tests in data sets
+row_tests  the arguments of the verifier `code` for the tests of a record
+statement  sentences of a problem's text about the judging of answers
+unrun      tests that the test runner never runs, and assertions that cannot fail
+imports    the imports of tests: the module under test, and packages that are not installed
 """

@@ -1,4 +1,4 @@
-"""Imports of test code: the module under test, packages that this interpreter lacks, names for the solution as well.
+"""Reads the imports of test code: the module under test, missing packages, and imports that the solution relies on.
 
 solution_modules("import math\nfrom pkg.sums import add\nassert add(1, 2) == 3")      {"pkg", "pkg.sums"}
 missing_package("import numpy_typo\nassert add(1, 2) == 3")    "numpy_typo"
@@ -7,11 +7,11 @@ missing_package("def f(): import numpy_typo\n")   None: only a call of f imports
 
 imports_for("... re.findall('a', s)", "import re, os")         "try:\n    import re\nexcept Exception: pass\n"
 
-The module under test is the one that is neither installed nor a part of Python, in test code that names the solution in
-no other way: neither by a usual name (`from solution import add`) nor by a name that nothing in the code defines.
+The module under test has a usual name (`from solution import add`). Otherwise, if the test code also does not use
+undefined names, it is the module that is neither installed nor part of Python.
 
-A program that is apart from its tests is given what these import, as where both are one file, before it is loaded: what
-it defines itself replaces that.
+Solutions may rely on imports of the tests, as if both were one file. These imports run before a solution that is loaded
+in a separate process; its own definitions replace imported names.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from truegold.verifiers.sandbox.inside.test_code.statements import find_check
 
 CACHED_SUITES = 256
 _ALWAYS_THERE = frozenset({"", "__main__", "__future__"})
-"""Modules that no package brings; the empty name is that of no module at all."""
+"""Modules that are not part of a package; the empty name stands for a relative import."""
 
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
 @lru_cache(maxsize=CACHED_SUITES)
 def solution_modules(code: str) -> frozenset[str]:
-    """Return the module under test by the names that the code imports it by, with its packages."""
+    """Return the names by which test code imports the module under test, and the names of its packages."""
     tree = parse(code)
     if tree is None:
         return frozenset()
@@ -58,22 +58,22 @@ def solution_modules(code: str) -> frozenset[str]:
 
 
 def means_solution(module: str, code: str) -> bool:
-    """Return whether test code means the solution by a module of this name."""
+    """Return whether a module name in test code refers to the solution."""
     return is_solution_module(module) or module in solution_modules(code)
 
 
 @lru_cache(maxsize=CACHED_SUITES)
 def missing_package(code: str) -> str | None:
-    """Return the packages that test code imports in any case and this interpreter lacks, or None if it lacks none."""
+    """Return the packages that test code always imports and that are not installed, as a text, or None."""
     tree = parse(code)
     imported = [name for node in (tree.body if tree is not None else ()) for name in _imported_modules(node)]
-    # A suite that imports conftest needs pytest's own folder of tests, whether a conftest.py is here or not.
+    # A suite that imports conftest needs its original folder of tests, which is never available.
     missing = (name.partition(".")[0] for name in imported if not means_solution(name, code) and _is_unknown(name))
     return " and ".join(dict.fromkeys(missing)) or None
 
 
 def imports_for(program: str, test_code: str) -> str:
-    """Return the imports of test code whose names occur in a program, each of which may fail."""
+    """Return the imports of test code whose names occur in a program, each in a `try` statement."""
     words = set(_WORD.findall(program))
     imports = (source for name, source in _imports_of(test_code) if name in words or name == "*")
     return "".join(f"try:\n    {source}\nexcept Exception: pass\n" for source in dict.fromkeys(imports))
@@ -81,13 +81,13 @@ def imports_for(program: str, test_code: str) -> str:
 
 @lru_cache(maxsize=CACHED_SUITES)
 def _imports_of(code: str) -> tuple[tuple[str, str], ...]:
-    """Return the names that the module of the test code imports, each with its statement."""
+    """Return the names that test code imports at module level, each with its statement."""
     tree = parse(code)
     return tuple(_named_imports(tree, code)) if tree is not None else ()
 
 
 def _named_imports(tree: ast.Module, code: str) -> Iterator[tuple[str, str]]:
-    # nodes_in_scope yields the last statement first; of two imports of a name the later one holds.
+    # nodes_in_scope yields the last statement first; reversed, a later import of a name replaces an earlier one.
     for node in reversed(list(nodes_in_scope(tree.body))):
         if isinstance(node, ast.Import | ast.ImportFrom):
             for alias in node.names:
@@ -99,14 +99,14 @@ def _named_imports(tree: ast.Module, code: str) -> Iterator[tuple[str, str]]:
 
 
 def _imported_modules(node: ast.AST) -> list[str]:
-    """Return the modules that a statement imports by their full names, those of `from .helpers import f` left out."""
+    """Return the full names of the modules that a statement imports, without relative ones (`from .helpers`)."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     return [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
 
 
 def _unknown_modules(tree: ast.Module) -> set[str]:
-    """Return the modules that are not there: those imported in any case, else those whose absence is caught."""
+    """Return imported modules that are not installed: those outside of `try` statements, else those inside."""
     caught = {
         id(below) for node in ast.walk(tree) if isinstance(node, ast.Try) and node.handlers for below in ast.walk(node)
     }
@@ -120,9 +120,9 @@ def _unknown_modules(tree: ast.Module) -> set[str]:
 
 
 def _modules_within(tree: ast.Module, package: str) -> Iterator[str]:
-    """Yield the modules of a package, as in `from pkg import sums`, where test code takes nothing else from it.
+    """Yield the modules that test code imports from a package: `from pkg import sums`, used as `sums.add`.
 
-    They have small letters, and are used for what they have (`sums.add`).
+    Yields nothing if the test code imports anything else from the package, such as functions or classes.
     """
     used = {id(node.value): node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     owners = {node.id for node in used.values() if isinstance(node, ast.Name)}
@@ -139,7 +139,7 @@ def _modules_within(tree: ast.Module, package: str) -> Iterator[str]:
 
 
 def _names_solution(tree: ast.Module) -> bool:
-    """Return whether test code has the solution by another way than the import of an unknown module."""
+    """Return whether test code refers to the solution without importing an unknown module."""
     check, is_called = find_check(tree)
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     is_relative = any(node.level for node in imports if isinstance(node, ast.ImportFrom))
@@ -150,9 +150,10 @@ def _names_solution(tree: ast.Module) -> bool:
 
 
 def continued_names(code: str, prelude: str) -> list[str]:
-    """Return the variables of a script that the program goes on with: `df = load()` before `assert df.equals(other)`.
+    """Return the variables of a script that the program changes: `df = load()` before `assert df.equals(other)`.
 
-    They are those that the tests use, where these use nothing else of a program. Else they are its input.
+    These are the script's variables that the tests use, if all undefined names in the tests are defined in the script.
+    Otherwise the list is empty: the variables are only input of the program.
     """
     tree, script = parse(code), parse(prelude)
     if tree is None or script is None or solution_modules(code):
@@ -165,9 +166,9 @@ def continued_names(code: str, prelude: str) -> list[str]:
 
 
 def is_helper(code: str, name: str, preamble: str) -> bool:
-    """Return whether test code defines a function of this name for what it tests: `def run(): return Stack().push(1)`.
+    """Return whether a function of the test code calls the solution: `def run(): return Stack().push(1)`.
 
-    Such a function uses, itself or by way of others, names that neither the code nor its preamble defines.
+    Such a function uses, directly or through other functions, names that neither the code nor its preamble defines.
     """
     tree = parse(code)
     functions = {each.name: each for each in tree.body if isinstance(each, ast.FunctionDef)} if tree is not None else {}
@@ -188,26 +189,26 @@ def is_helper(code: str, name: str, preamble: str) -> bool:
 
 
 def with_calls_of_check(code: str, name: str) -> str:
-    """Return test code that calls its check with its own function of this name."""
+    """Return test code with a call `check(name)` added, if it defines but never calls a function `check`."""
     tree = parse(code)
     check, is_called = find_check(tree) if tree is not None else (None, True)
     return f"{code}\n{check.name}({name})\n" if check is not None and not is_called else code
 
 
 def _free_names(tree: ast.Module, part: ast.AST) -> set[str]:
-    """Return the names in a part of test code that nothing defines, so that they are the solution's."""
+    """Return the undefined names in a part of test code, which the solution has to define."""
     free = loaded_names(part) - set(defined_names(tree)) - vars(builtins).keys() - LIBRARY_OF.keys() - {PYTEST}
     return {name for name in free if not name.startswith("__")}
 
 
 def _is_unknown(module: str) -> bool:
-    """Return whether a module is neither there nor a usual name of the solution. conftest is pytest's own."""
+    """Return whether a module is neither installed nor a usual name of the solution. conftest is always unknown."""
     root = module.partition(".")[0]
     return root == "conftest" or not (root in _ALWAYS_THERE or is_solution_module(root) or is_installed(root))
 
 
 def is_installed(module: str) -> bool:
-    """Return whether this interpreter can import a module; one that cannot be looked for is left to the run."""
+    """Return whether this interpreter can import a module, or True if this cannot be determined."""
     try:
         return find_spec(module) is not None
     except (ValueError, ImportError, AttributeError):

@@ -1,4 +1,4 @@
-"""Reads the tests of one problem, as `info` holds them, into typed suites.
+"""Reads the tests of a problem from `info` into a typed suite.
 
     read_suite({"tests": {"type": "stdio", "cases": [{"input": "1 2", "output": "3"}]}})
         Suite(tests=Stdio(cases=(StdioCase("1 2", "3", 1.0),), checker="tokens"), language="python", limits=Limits())
@@ -7,15 +7,15 @@
     read_suite({"tests": {"type": "stdio", "cases": [{"input": "1 2", "output": 3}]}})
         BadSuite: tests.cases[0].output must be text, got 3
 
-`tests` holds one of the forms, or one of the shapes that data sets have (`shapes` lists them), as an object or as JSON
-text; without `tests`, `info` itself is looked at. Options that the tests leave open (`SUITE_OPTIONS`) may stand next to
-them in `info`. Other keys are left alone. Arguments and expected values are JSON; `{"$": "tuple", "v": [1, 2]}` and its
-like (`inside.wire`) stand for values that JSON cannot express. Not covered: tests that have to be decompressed or
-unpickled.
+`info["tests"]` has one of the forms, or a shape from `shapes`, as an object or as JSON text. Without `tests`, `info`
+itself is read as tests. Options of the tests (`SUITE_OPTIONS`) may also be keys of `info`; other keys are ignored.
+
+Arguments and expected values are JSON. Values that JSON lacks are tagged objects (`inside.wire`), for example a tuple
+is `{"$": "tuple", "v": [1, 2]}`. Not covered: tests that have to be decompressed or unpickled.
 
     "#include \\"testlib.h\\"\\nint main(..."             {"type": "program", "code": "...", "language": "cpp"}
 
-Checkers and interactors are programs that a suite brings along; its `files` are there for both.
+A suite may contain programs, its checker and its interactor, which can use the suite's `files`.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from truegold.verifiers.sandbox.limits import Limits
 from truegold.verifiers.sandbox.local import PYTHON
 
 Codecs = Mapping[str, tuple[str, ...]]
+"""Classes of the problem whose objects are sent between processes, with the names of their attributes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +60,13 @@ class Stdio:
 
     cases: tuple[StdioCase, ...]
     checker: str | Mapping[str, Json] = "tokens"
-    """How outputs are compared, as `output_comparison.checker_of` takes it."""
+    """The checker of outputs: an argument of `output_comparison.checker_of`, or the description of a program."""
     interactor: Mapping[str, Json] | None = None
-    """The program that talks to the solution, where inputs are not read but asked for."""
+    """The description of a program that exchanges messages with the solution, or None."""
 
 
 class CallCase(NamedTuple):
-    """A call and what it ought to return."""
+    """A call and its expected result."""
 
     args: tuple[Json, ...]
     kwargs: Mapping[str, Json]
@@ -80,15 +81,14 @@ class Calls:
     entry_point: str
     cases: tuple[CallCase, ...]
     checker: str | Mapping[str, Json] = "values"
-    """How values are compared, as `value_comparison.call_checker_of` takes it."""
+    """The checker of values: an argument of `value_comparison.call_checker_of`."""
     prelude: str = ""
-    """Python that is run before the program."""
+    """Python code that runs before the program."""
     codecs: Codecs = field(default_factory=dict)
-    """Classes of the problem whose objects travel, with the names of their attributes."""
     signature: Signature | None = None
-    """The types of the function, as the suite states them."""
+    """The types of the function that the suite states, or None."""
     in_place: int = -1
-    """The argument whose change is the result; -1 where that is what the function returns."""
+    """The index of the argument that the function changes into the result; -1: the returned value is the result."""
     plain_args: bool = field(default=False, compare=False)
     """Whether all arguments are known to be plain data (`inside/wire/json_lines.py`)."""
     plain_expected: bool = field(default=False, compare=False)
@@ -96,7 +96,7 @@ class Calls:
 
     @property
     def returned_argument(self) -> int:
-        """The argument whose change is the result, also where the signature says that nothing is returned."""
+        """`in_place`, or 0 if the signature says that the function returns nothing."""
         returns_nothing = self.signature is not None and self.signature.returns == VOID
         return 0 if self.in_place < 0 and returns_nothing else self.in_place
 
@@ -105,18 +105,17 @@ class Calls:
 class _CodeTests:
     code: str
     entry_point: str | None = None
-    """The function or class under test, where the row names it."""
+    """The function or class under test, or None if the row does not name it."""
     prelude: str = ""
-    """Python that is run before the program."""
+    """Python code that runs before the program."""
     stub: str = ""
-    """The part of the program that a completion-style problem gives."""
+    """The beginning of the program that a completion-style problem provides."""
     codecs: Codecs = field(default_factory=dict)
-    """Classes of the problem whose objects travel, with the names of their attributes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asserts(_CodeTests):
-    """Python code that raises where the solution is wrong."""
+    """Python code that raises an exception if the solution is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +125,7 @@ class UnitTest(_CodeTests):
 
 @dataclass(frozen=True, slots=True)
 class Inserted:
-    """A test program in any language, into which the solution is put."""
+    """A test program in any language with a marker that the solution replaces."""
 
     code: str
     marker: str = "#<INSERT>"
@@ -143,33 +142,33 @@ class Suite:
 
 
 MAX_CASES, MAX_CODECS, MAX_NAMED = 20_000, 64, 4
-"""Cases of a suite, classes that travel, and tests that a message names. Stops a row whose tests take hours."""
+"""The most cases of a suite, classes in `codecs`, and tests that an error names."""
 
 MAX_SUITE_CHARS, MAX_CODE_CHARS = 128 * 2**20, 4 * 2**20
-"""Characters of all inputs and outputs, and of a test's code, a prelude or a stub. Stops a row that fills the memory of
-every process that judges it."""
+"""The most characters of all inputs and outputs together, and of test code, a prelude or a stub."""
 
 SUITE_OPTIONS = (
     *("type", "cases", "code", "language", "limits", "checker", "interactor", "files", "entry_point", "prelude"),
     *("stub", "starter_code", "codecs", "signature", "in_place", "marker", "metadata"),
 )
-"""Keys that may stand in `info` for the tests of all rows, or next to `tests`."""
+"""Keys of `info` that are options of the tests."""
 
 _USUAL_LIMITS = Limits()
 _ENTRY_POINT = re.compile(r"[^\W\d]\w{0,200}(?:\(\))?(?:\.[^\W\d]\w{0,200}(?:\(\))?){0,8}")
+"""`add`, `Solution().twoSum`."""
 _LANGUAGE = re.compile(r"[a-z][a-z0-9+#._-]{0,30}")
 _IDENTIFIER = re.compile(r"[^\W\d]\w{0,200}")
 
 
 def read_suite(info: Mapping[str, Json]) -> Suite:
-    """Return the suite that a row's `info` holds. Raises `BadSuite`, which names the field and the case."""
+    """Return the suite in a row's `info`. Raises `BadSuite`, which names the field and the case."""
     tests, path_prefix = normal_form(info)
     options = {**info, **tests}
     return Suite(_READERS[tests["type"]](options, path_prefix), _language(options), _limits(options))
 
 
 def check_options(options: Mapping[str, Json]) -> None:
-    """Raise `BadSuite` for what `info` says of every suite, apart from its tests."""
+    """Raise `BadSuite` for an invalid option that does not depend on the tests."""
     _language(options)
     _limits(options)
     _codecs(options, "")
@@ -225,7 +224,7 @@ def _signature(options: Mapping[str, Json], entry_point: str, path_prefix: str) 
 
 
 def _in_place(options: Mapping[str, Json], cases: Sequence[CallCase], path_prefix: str) -> int:
-    """Return the argument whose change is the result, -1 for none."""
+    """Return the index of the argument that is the result, or -1 if the returned value is the result."""
     in_place = options.get("in_place")
     if in_place is None or in_place is False:
         return -1
@@ -237,10 +236,10 @@ def _in_place(options: Mapping[str, Json], cases: Sequence[CallCase], path_prefi
 
 
 def _plain_arguments(cases: Json) -> list[tuple[Json, ...]] | None:
-    """Return the arguments of usual cases, read together, or None if one may have to be decoded or complained of."""
+    """Return the arguments of all cases in one fast step, or None if a case is invalid or has to be decoded."""
     if not isinstance(cases, list) or not 0 < len(cases) <= MAX_CASES or set(map(type, cases)) != {dict}:
         return None
-    # The cases of a suite share their keys, so that there are one or two combinations of them.
+    # Cases of a suite usually have the same keys, so that this set has one or two entries.
     combinations = set(map(tuple, cases))
     unusual = any("expected" not in keys or "weight" in keys for keys in combinations)
     if unusual or any(case.get("kwargs") for case in cases):
@@ -283,7 +282,7 @@ def _code_tests(options: Mapping[str, Json], path_prefix: str) -> dict[str, Json
         code, entry_point = with_calls_of_check(code, entry_point), None
     if unrun := unrun_tests(code, entry_point):
         more = f" (and {len(unrun) - MAX_NAMED} more)" if len(unrun) > MAX_NAMED else ""
-        raise BadSuite(f"{path_prefix}code has tests that are not run here: {'; '.join(unrun[:MAX_NAMED])}{more}")
+        raise BadSuite(f"{path_prefix}code has tests that would never run: {'; '.join(unrun[:MAX_NAMED])}{more}")
     return {
         "code": code,
         "entry_point": entry_point,
@@ -296,13 +295,13 @@ def _code_tests(options: Mapping[str, Json], path_prefix: str) -> dict[str, Json
 def _inserted(options: Mapping[str, Json], path_prefix: str) -> Inserted | Asserts:
     code, marker = _code(options, "code", path_prefix) or "", options.get("marker") or "#<INSERT>"
     if not isinstance(marker, str) or marker not in code:
-        raise BadSuite(f"{path_prefix}code has no place for the solution, marked {shown(marker)}")
+        raise BadSuite(f"{path_prefix}code must contain the marker {shown(marker)}, which the solution replaces")
     if _language(options) != PYTHON:
         return Inserted(code, marker)
     before, _, tests = code.partition(marker)
     if before.rpartition("\n")[2]:
-        raise BadSuite(f"{path_prefix}code has its marker within a line: a solution in Python begins a module")
-    # Code before the solution is available to it too, unless it is a test.
+        raise BadSuite(f"{path_prefix}code must have its marker at the start of a line for a solution in Python")
+    # Code before the marker becomes the prelude of the solution, unless it contains tests.
     parts = {"code": tests, "prelude": before} if "assert" not in before else {"code": f"{before}\n{tests}"}
     return _asserts({**options, **parts}, path_prefix)
 
@@ -321,7 +320,7 @@ _READERS: Mapping[str, _Reader] = {
 def _cases(
     options: Mapping[str, Json], path_prefix: str, required: Sequence[str]
 ) -> Iterator[tuple[str, Mapping[str, Json]]]:
-    """Yield each case with its path, as messages name it."""
+    """Yield each case with its path for error messages: `tests.cases[3]`."""
     cases: Json = options.get("cases")
     require(isinstance(cases, list | tuple), f"{path_prefix}cases", "a list", cases)
     if not 0 < len(cases) <= MAX_CASES:
@@ -352,7 +351,7 @@ def _weight(case: Mapping[str, Json], path: str) -> float:
 
 
 def _value(encoded: Json, path: str) -> Json:
-    """Decode a value out of JSON."""
+    """Return the value for an argument or expected value in JSON. Raises `BadSuite` if it cannot be decoded."""
     if type(encoded) in (int, str, bool, type(None)):
         return encoded
     if type(encoded) is float and math.isfinite(encoded):
@@ -418,7 +417,7 @@ _PYTHON = re.compile(r"^(?:import|from|def|class) ", re.MULTILINE)
 
 
 def read_checker(options: Mapping[str, Json], path_prefix: str) -> str | Mapping[str, Json]:
-    """Return the checker of a suite of printed outputs; a program with its language and files. Raises `BadSuite`."""
+    """Return the checker of a suite; a program is completed by its language and files. Raises `BadSuite`."""
     spec = options.get("checker") or "tokens"
     if isinstance(spec, str) and is_source(spec):
         spec = {"type": "program", "code": spec}
@@ -427,11 +426,11 @@ def read_checker(options: Mapping[str, Json], path_prefix: str) -> str | Mapping
 
 
 def read_interactor(options: Mapping[str, Json], path_prefix: str) -> Mapping[str, Json] | None:
-    """Return the interactor of a suite, where it has one. Raises `BadSuite`."""
+    """Return the interactor of a suite, or None if it has none. Raises `BadSuite`."""
     spec = options.get("interactor")
     if spec is None or spec == "":
         if options.get("type") == "interactive":
-            raise BadSuite(f"{path_prefix}interactor is missing: a program that talks to the solution")
+            raise BadSuite(f"{path_prefix}interactor is missing: a program that exchanges messages with the solution")
         return None
     spec = {"code": spec} if isinstance(spec, str) else spec
     require(isinstance(spec, Mapping), f"{path_prefix}interactor", "a program or an object with its code", spec)
@@ -449,5 +448,5 @@ def _complete(spec: Json, options: Mapping[str, Json], path_prefix: str) -> dict
 
 
 def is_source(text: str) -> bool:
-    """Return whether a text is a program rather than the name of a checker."""
+    """Return whether the text of a checker is a program instead of a checker's name."""
     return "\n" in text.strip() and (_CPP.search(text) is not None or _PYTHON.search(text) is not None)

@@ -1,18 +1,18 @@
-r"""Makes the arguments of the verifier `code` out of the tests that a record holds.
+r"""Makes the arguments of the verifier `code` from the tests of a record.
 
     {"inputs": ["1 2\n"], "outputs": ["3\n"]}                     type stdio,
                                                                   cases [{"input": "1 2\n", "output": "3\n"}]
     {"fn_name": "add", "inputs": [[1, 2]], "outputs": [3]}        type calls, entry_point add,
                                                                   cases [{"args": [1, 2], "expected": 3}]
     {"functional": "def check(candidate): ...\ncheck(add)"}       type asserts, entry_point add, code "def check(..."
-    {"type": "asserts", "code": "assert add(1, 2) == 3"}          as it is
+    {"type": "asserts", "code": "assert add(1, 2) == 3"}          unchanged
 
-The verifier defines which shapes there are and what they mean (`suite.shapes`). Beyond that:
+The shapes of tests are those of `suite.shapes`. In addition:
 
-- The entry point is what a `check(...)` in the last line tests.
-- A method of `class Solution` gets the names that LeetCode's solutions take for granted (`leetcode_prelude.txt`).
-- Integers beyond 64 bits, for which a row's JSON has no room, are written as `{"$": "int", "v": "0x..."}`.
-- Expected values that all are lists of one value may be wrapped ones, as in APPS: either reading is accepted.
+- If the last line is a call `check(f)`, f is the entry point.
+- For a method of `class Solution`, the names that LeetCode predefines become the prelude (`leetcode_prelude.txt`).
+- Integers beyond 64 bits are written as `{"$": "int", "v": "0x..."}`, since a row's JSON cannot hold them.
+- If all expected values are lists of one entry, APPS may have wrapped them; `[3]` and `3` are then both accepted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from truegold.verifiers.strict_json import parse_json, parse_structure
 
 
 class Unusable(Exception):
-    """One record cannot become a row. It is caught where records become rows, and written down as a reject."""
+    """Raised for a record that cannot become a row; callers report it as a reject, by `reason` and `detail`."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(reason, detail)
@@ -40,25 +40,24 @@ class Unusable(Exception):
 Arguments = dict[str, Any]
 
 LEETCODE_PRELUDE = files(__package__).joinpath("leetcode_prelude.txt").read_text(encoding="utf-8")
-"""Code that LeetCode loads before a solution runs (`List`, `ListNode`), and that its data sets build arguments with."""
+"""Code that LeetCode runs before a solution (`List`, `ListNode`), and that its data sets build arguments with."""
 INT64 = 2**63
-"""The first integer that does not fit into 64 bits with a sign."""
+"""The smallest positive integer beyond signed 64 bits."""
 SETUP = ("test_imports", "test_setup_code")
-"""Columns of code that stands before the tests of a list."""
+"""Columns of code that runs before a list of tests."""
 MAX_NESTED = 50
-"""Tests whose lists nest deeper are not read: values a little deeper still are cut when the row is written, which would
-make other tests of them."""
+"""The deepest nesting of lists in tests. Deeper tests are refused, since writing a row cuts values at depth 64."""
 
 _CHECK_CALL = re.compile(r"\ncheck\(\s*([\w.()]+)\s*\)\s*$")
 _KEPT = ("type", "entry_point", "code", "checker", "interactor", "files", "prelude", "stub", "codecs")
-"""The verifier's arguments that are taken from tests in normal form as they are; cases are rewritten."""
+"""Keys of tests in normal form that become the verifier's arguments unchanged; cases are rewritten."""
 
 
 def read_tests(value: Any, column: str, name: str | None = None, hints: Iterable[str | None] = ()) -> Arguments:
     """Return the verifier's arguments for the tests in a column.
 
-    `name` is that of the function, where the tests do not name it; `hints` are texts that show whether it is a method
-    of `class Solution`. Raises Unusable if there are no tests, or none that can be read.
+    name: the function under test, if the tests do not name it. hints: programs or stubs, which show whether it is a
+    method of `class Solution`. Raises Unusable if there are no tests or they cannot be read.
     """
     if not (tests := parse_tests(value, column)):
         raise _missing(column)
@@ -89,7 +88,7 @@ def _arguments(normal_tests: Mapping[str, Any], tests: Any, column: str) -> Argu
 
 
 def parse_tests(value: Any, column: str) -> Any:
-    """Return the content of a column, read as JSON where it is a text. Raises Unusable if a text is not JSON."""
+    """Return the content of a column; a text is parsed as JSON. Raises Unusable for a text that is not JSON."""
     if not isinstance(value, str):
         return value
     if not value.strip():
@@ -97,7 +96,7 @@ def parse_tests(value: Any, column: str) -> Any:
     try:
         return parse_json(value)
     except ValueError as error:
-        raise _unreadable(column, f"no JSON: {error}") from None
+        raise _unreadable(column, f"not JSON: {error}") from None
 
 
 def _code_arguments(arguments: Arguments) -> Arguments:
@@ -117,7 +116,7 @@ def _stdio_case(case: Mapping[str, Any], column: str, position: int) -> Argument
 
 
 def _stdio_text(value: Any, name: str, column: str) -> str:
-    """Return a text, a number or a list of lines as one text; `name` names it in errors."""
+    """Return a text, a number or a list of lines as one text. name: the name of the value in errors."""
     lines = value if isinstance(value, list) else [value]
     if all(isinstance(line, str | int | float) and not isinstance(line, bool) for line in lines):
         return "\n".join(map(str, lines))
@@ -126,9 +125,9 @@ def _stdio_text(value: Any, name: str, column: str) -> str:
 
 def _call_arguments(arguments: Arguments, calls: list[Arguments], tests: Any, column: str) -> Arguments:
     if "entry_point" not in arguments:
-        raise _unreadable(column, "calls of a function that is not named")
+        raise _unreadable(column, "the function to call is not named")
     cases = [{key: _exact(value, column) for key, value in case.items() if key != "kwargs" or value} for case in calls]
-    # A list of cases holds those of APPS, written otherwise. A value that is given as text is never wrapped.
+    # A list of cases may be APPS in another shape, with wrapped values. A value that is written as text is not wrapped.
     listed_cases = tests if isinstance(tests, list) else []
     if len({case.get("fn_name") for case in listed_cases}) > 1:
         raise _unreadable(column, "calls of several functions")
@@ -142,7 +141,7 @@ def _call_arguments(arguments: Arguments, calls: list[Arguments], tests: Any, co
 
 
 def _exact(value: Any, column: str, depth: int = 0) -> Any:
-    """Return a value in the form that the verifier reads without loss."""
+    """Return a value with integers beyond 64 bits as tagged objects. Raises Unusable for values nested too deeply."""
     if depth > MAX_NESTED:
         raise _unreadable(column, f"values nested more than {MAX_NESTED} deep")
     if isinstance(value, int) and not isinstance(value, bool) and not -INT64 <= value < INT64:
@@ -165,9 +164,10 @@ def _unreadable(column: str, reason: str) -> Unusable:
 def read_tests_value(
     values: Mapping[str, Any], value: Any, column: str, name: str | None, solution: str | None = None
 ) -> dict[str, Any]:
-    """Return the verifier's arguments for tests of a column, a text of assertions among them.
+    """Return the verifier's arguments for the tests in a column, which may also be a text or list of assertions.
 
-    `name` is that of the function that they call, if it is known. Raises Unusable if they cannot be read.
+    name: the function that the tests call, if known. solution: a program, which shows whether the function is a method
+    of `class Solution`. Raises Unusable if the tests cannot be read.
     """
     structure = parse_structure(value)
     if isinstance(structure, list) and len(structure) == 1:
@@ -185,7 +185,7 @@ def read_tests_value(
 
 
 def function_name(values: Mapping[str, Any]) -> str | None:
-    """Return the name of the function that tests call, which LiveCodeBench has in its metadata."""
+    """Return the name of the function under test in the column `metadata`, as in LiveCodeBench, or None."""
     metadata = values.get("metadata")
     if isinstance(metadata, str):
         metadata = parse_tests(metadata, "metadata") if metadata.lstrip().startswith("{") else None

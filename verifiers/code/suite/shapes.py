@@ -1,4 +1,4 @@
-"""Brings the shapes in which data sets keep tests into the forms that `reading` knows.
+"""Converts tests from the shapes of many data sets into the forms that `reading` reads.
 
     [{"input": "1 2\\n", "output": "3\\n"}, ...]                    stdio (Codeforces, DeepCoder, rLLM)
     {"inputs": ["1 2\\n"], "outputs": ["3\\n"]}                     stdio (APPS, TACO, verl); also "input", "output"
@@ -7,8 +7,8 @@
       "testtype": "functional"}, ...]                               in `metadata`, `fn_name` or `entry_point`
     [{"type": "function_call", "fn_name": "f",                      calls (SYNTHETIC-1)
       "input": [3], "output": 4}]
-    [{"input": "nums = [2, 7], target = 9", "output": "[0, 1]"}]    calls where there is an `entry_point` (LeetCode)
-    [{"args": [3], "expected": 4}]                                  calls where there is an `entry_point`
+    [{"input": "nums = [2, 7], target = 9", "output": "[0, 1]"}]    calls if there is an `entry_point` (LeetCode)
+    [{"args": [3], "expected": 4}]                                  calls if there is an `entry_point`
     ["assert add(1, 2) == 3", ...]                                  asserts (MBPP, AceCode)
     {"test_list": [...], "test_setup_code": "import math"}          asserts (MBPP)
     {"functional": "def check(candidate): ...\\n\\ncheck(f)"}       asserts (rLLM's LeetCode)
@@ -16,14 +16,14 @@
     "from solution import f\\n\\ndef test_f(): assert f(3) == 4"    asserts (KodCode)
     {"public_tests": {"input": [...], "output": [...]}, ...}        stdio (CodeContests): all its lists together
     {"public_test_cases": "[...]", "private_test_cases": "[...]"}   as LiveCodeBench, both lists together
-    {"language": "python", "test_cases": [...]}                     what stands inside (open-r1)
+    {"language": "python", "test_cases": [...]}                     the tests inside (open-r1)
 
-Every shape may come as JSON text. A list of lines is joined into one text.
+Every shape may be JSON text. A list of lines is joined into one text.
 
-Arguments of calls are a list, an object that holds them by name, or a text; then the expected value is text too. APPS
-wraps expected values in a list of one, and not everywhere: where every `outputs` entry of a problem is such a list,
-`[3]` and `3` are both accepted, as APPS itself does. Its objects whose keys are all integers, `{"1": "a"}`, mean
-`{1: "a"}`. Texts hold JSON or Python literals, and become the JSON that `inside.wire` decodes:
+The arguments of a call are a list, an object by names, or a text; with a text the expected value is a text too. APPS
+wraps some expected values in a list of one entry. If every entry of `outputs` is such a list, `[3]` and `3` are both
+accepted, as in APPS' own evaluation. In APPS, an object with only integers as keys, `{"1": "a"}`, means `{1: "a"}`.
+Texts hold JSON or Python literals, and become the JSON that `inside.wire` decodes:
 
     read_arguments("[2, 7, 11]\\n9")             ([[2, 7, 11], 9], {})
     read_arguments("nums = [2, 7], target = 9")  ([], {"nums": [2, 7], "target": 9})
@@ -45,21 +45,26 @@ from truegold.verifiers.code.python_source import parse
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
 
 MAX_JSON_CHARS, MAX_WRAPPED = 256 * 2**20, 4
-"""Characters of JSON text, and shapes within shapes. Stops gigabytes, and `{"test_cases": {"test_cases": ...`"""
+"""The most characters of JSON text, and the deepest nesting of shapes: `{"test_cases": {"test_cases": ...`"""
 
 _EXAMPLE = re.compile(r"^\s*>>> ", re.MULTILINE)
+"""An example of a doctest."""
 FORMS = ("stdio", "interactive", "calls", "asserts", "unittest", "inserted")
+"""Values of `type`."""
 
 _NormalForm = dict[str, Json]
-"""Tests with their `type`, as `suite` reads them."""
+"""Tests with a `type` of `FORMS`, which `reading` reads."""
 
 _WRAPPERS = ("test_cases", "unit_tests", "official_tests", "input_output", "verification_info", "ground_truth")
+"""Keys of objects that contain the tests."""
 _NAMES = ("entry_point", "fn_name", "func_name", "function_name")
+"""Keys with the name of the function under test."""
 _FUNCTIONAL = ("functional", "function_call", "call_based")
+"""Types of cases in data sets that are calls."""
 
 
 def normal_form(info: Mapping[str, Json]) -> tuple[dict[str, Json], str]:
-    """Return the tests with their `type`, and the text before a field's name in messages. Raises `BadSuite`."""
+    """Return the tests in normal form, and the prefix of field names in errors ("tests." or ""). Raises `BadSuite`."""
     has_tests = info.get("tests") is not None
     tests = _normal(info["tests"] if has_tests else info, info, MAX_WRAPPED)
     return tests, "tests." if has_tests else ""
@@ -119,7 +124,7 @@ def _list(tests: Sequence[Json], info: Mapping[str, Json]) -> _NormalForm:
         require(isinstance(test, Mapping), f"tests[{index}]", "an object", test)
     kinds = {_kind(test, info) for test in tests}
     if len(kinds) > 1:
-        raise BadSuite("tests must be all of one type, got tests for stdin and tests for a function")
+        raise BadSuite("tests must all have one type, got tests for stdin and tests for a function")
     if kinds == {"stdio"}:
         return {"type": "stdio", "cases": [_stdio_case(test, index) for index, test in enumerate(tests)]}
     return _calls(tests, {**info, **tests[0]})
@@ -155,7 +160,7 @@ def _calls(tests: Sequence[Mapping[str, Json]], options: Mapping[str, Json]) -> 
 
 
 def _columns(tests: Mapping[str, Json], info: Mapping[str, Json], inputs: str, outputs: str) -> _NormalForm:
-    """Pair inputs that stand in one list with outputs that stand in another."""
+    """Return the tests for a list of inputs and a list of outputs."""
     pairs = _pairs(tests[inputs], tests[outputs], inputs, outputs)
     options = {**info, **tests}
     if _function(options) is None:
@@ -192,7 +197,7 @@ def _integer_keys(value: Json) -> Json:
 
 
 def _function(options: Mapping[str, Json]) -> str | None:
-    """Return the name of the function under test; `Solution().name` where the stub has it in a class Solution."""
+    """Return the name of the function under test, `Solution().name` if the stub has a class Solution, or None."""
     metadata = options.get("metadata")
     if isinstance(metadata, str):
         metadata = _parse_text(metadata)
@@ -207,7 +212,7 @@ def _function(options: Mapping[str, Json]) -> str | None:
 
 
 def _part(part: Json, name: str) -> list[Json]:
-    """Return one of several lists of tests that belong together."""
+    """Return the tests of one part, such as `public_tests`, as a list."""
     if isinstance(part, str):
         parsed = _parse_text(part)
         if parsed is None and part.strip():
@@ -251,9 +256,9 @@ _RUNS_DOCTESTS = frozenset({"testmod", "DocTestSuite", "run_docstring_examples"}
 
 
 def with_doctests(code: str) -> str:
-    """Return test code with a test for each docstring that has examples (`>>> add(1, 2)`), where it means to run them.
+    """Return test code with a test function added for each docstring with examples (`>>> add(1, 2)`).
 
-    It does where it is nothing but text, or calls `doctest.testmod()` or its like for its own module.
+    Code is unchanged unless it consists of text only, or runs its own doctests, for example by `doctest.testmod()`.
     """
     if ">>>" not in code:
         return code
@@ -287,7 +292,7 @@ def with_doctests(code: str) -> str:
 
 
 def _before_end(code: str, tree: ast.Module, added: Iterable[str]) -> str:
-    """Return test code with more of it at its end, or before a last line that may leave."""
+    """Return test code with lines added at its end, or before a last statement that may exit."""
     last, lines = tree.body[-1], code.splitlines(keepends=True)
     leaves = isinstance(last, ast.Expr | ast.Raise) and last.col_offset == 0
     end = last.lineno - 1 if leaves else len(lines)
@@ -299,7 +304,7 @@ def _is_of_doctest(function: ast.expr) -> bool:
 
 
 def _has_examples(text: str) -> bool:
-    """Return whether a docstring has an example that is not skipped; one that cannot be read has, and fails."""
+    """Return whether a docstring has an example that is not skipped; True also for one that cannot be parsed."""
     try:
         examples = doctest.DocTestParser().get_examples(text)
     except ValueError:
@@ -308,7 +313,7 @@ def _has_examples(text: str) -> bool:
 
 
 def with_calls_of_tests(code: str) -> str:
-    """Add calls of the functions `test_...()` that the code defines and does not call, save where it has fixtures."""
+    """Return test code with calls of its uncalled functions `test...()` added; code with fixtures is unchanged."""
     if "def test" not in code or "pytest.fixture" in code:
         return code
     tree = parse(code)
@@ -331,7 +336,7 @@ def _listed(value: Json) -> list[Json]:
 
 
 def _parse_text(text: str) -> Json:
-    """Return what JSON text (or a Python literal) stands for, or None if the text is neither."""
+    """Return the object or list in a text of JSON or Python, or None for any other text."""
     if len(text) > MAX_JSON_CHARS:
         raise BadSuite(f"tests hold {len(text)} characters of text, the limit is {MAX_JSON_CHARS}")
     if text.lstrip()[:1] not in ("{", "["):
@@ -344,14 +349,15 @@ def _parse_text(text: str) -> Json:
 
 _INTEGER = re.compile(r"-?[0-9]{1,19}")
 _NAMED = re.compile(r"\s*[^\W\d]\w{0,200}\s*=(?!=)")
+"""The beginning of named arguments: `nums =`."""
 
 
 class UnreadableText(ValueError):
-    """The text is neither JSON nor a Python literal."""
+    """Raised for a text that is neither JSON nor a Python literal."""
 
 
 def read_arguments(arguments: Json) -> tuple[list[Json], dict[str, Json]]:
-    """Return positional and named arguments. Raises `UnreadableText`."""
+    """Return the positional and the named arguments of a call. Raises `UnreadableText`."""
     if isinstance(arguments, list | tuple):
         return list(arguments), {}
     if isinstance(arguments, Mapping):
@@ -363,12 +369,12 @@ def read_arguments(arguments: Json) -> tuple[list[Json], dict[str, Json]]:
     try:
         return [read_value(line) for line in arguments.split("\n") if line.strip()], {}
     except UnreadableText:
-        # The text may be one value on several lines.
+        # One value may take several lines.
         return [read_value(arguments)], {}
 
 
 def read_value(text: str) -> Json:
-    """Return the value that a text stands for. Raises `UnreadableText`."""
+    """Return the JSON for a text of JSON or a Python literal. Raises `UnreadableText`."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -380,7 +386,7 @@ def read_value(text: str) -> Json:
 
 
 def _read_named(text: str) -> dict[str, Json]:
-    """Read `a = 1, b = 2`, which is what a call's brackets would hold."""
+    """Read named arguments as a call has them in its brackets: `a = 1, b = 2`."""
     match parse(f"f({text})"):
         case ast.Module(body=[ast.Expr(value=ast.Call(func=ast.Name(), args=[], keywords=keywords))]):
             return {keyword.arg: _literal(keyword.value, text) for keyword in keywords if keyword.arg}
@@ -388,7 +394,7 @@ def _read_named(text: str) -> dict[str, Json]:
 
 
 def _literal(node: ast.expr, text: str) -> Json:
-    # Texts that mix both languages hold JSON's `true`, `false` and `null`.
+    # Some texts mix Python literals with JSON's `true`, `false` and `null`.
     for part in ast.walk(node):
         match part:
             case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts) | ast.Dict(values=parts):
@@ -405,7 +411,7 @@ def _json_word(node: ast.expr) -> ast.expr:
 
 
 def _as_json(value: Json) -> Json:
-    """Return the JSON that stands for a literal's value."""
+    """Return the JSON for a value of Python, with tagged objects for types that JSON lacks."""
     match value:
         case list():
             return [_as_json(item) for item in value]

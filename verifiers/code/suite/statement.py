@@ -1,4 +1,4 @@
-"""Reads what a problem's text says about how answers are judged, in English or Chinese.
+"""Finds sentences in a problem's text about how answers are judged, in English or Chinese.
 
     "If there are several answers, print any of them."          several_answers
     "You can print each letter in any case."                    any_case
@@ -8,8 +8,8 @@
     "Tags: constructive algorithms", "construct a tree"         constructs
     "如果有多组解，输出任意一组即可。"                                several_answers
 
-The text is searched for fixed phrases, sentence by sentence. Texts that leave it to the reader, such as "print a
-spanning tree", are not covered. `constructs` alone says little: it serves problems whose worked solution fails.
+The text is searched for fixed phrases, sentence by sentence. Not covered: texts that only imply it, such as "print a
+spanning tree". `constructs` alone is weak evidence; it is used for problems whose worked solution fails.
 """
 
 from __future__ import annotations
@@ -22,37 +22,40 @@ from functools import cache, lru_cache
 from importlib.resources import files
 
 MAX_CHARS, MAX_SENTENCE = 200_000, 600
-"""The parts of a text and of a sentence that are read. Stops patterns with gaps on text without full stops."""
+"""The characters of a text, and of a sentence, that are read. Patterns with gaps are slow on long sentences."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n\s*\n")
 _NEGATED = re.compile(r"(?:\bnot|n't|\bnever|\bwithout|\bcannot)\W+(?:\w+\W+){0,2}$")
+"""A negation before a phrase."""
 _WORD = re.compile("@([a-z_]+)@")
+"""A placeholder in `statement.toml` for an entry of its table `words`."""
 _SMALL_NUMBER = re.compile(
     r"\b10\s*(?:\^|\*\*|<sup>)?\s*\{?\s*[-−–]\s*\{?\s*(?P<power>\d{1,2})\b"
     r"|\b1(?:\.0)?[eE][-−–](?P<exponent>\d{1,2})\b|\b0\.(?P<zeros>0{0,12})1\b"
 )
+"""A negative power of ten: `10^{-4}`, `1e-4`, `0.0001`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """The statements of a problem's text; each field is the first sentence that makes the statement, or None."""
+    """The statements of a problem's text. A field of text is the first sentence with this statement, or None."""
 
     several_answers: str | None = None
     any_order: str | None = None
     order_of_output: str | None = None
-    """The sentence of `any_order` where it is about what is printed or returned."""
+    """The first sentence of `any_order` that is about the output instead of the input."""
     any_case: str | None = None
     interactive: str | None = None
     constructs: str | None = None
     tolerance: float | None = None
-    """The error that an answer may have."""
+    """The allowed error of an answer."""
     tolerance_is_relative: bool = False
-    """Whether a relative error of that size will do."""
+    """Whether a relative error of this size is allowed too."""
 
 
 @cache
 def _patterns() -> dict[str, tuple[re.Pattern[str], ...]]:
-    """Return the patterns of `statement.toml` by their names, with their words filled in."""
+    """Return the patterns of `statement.toml` by name, with the placeholders filled in."""
     phrases = tomllib.loads(files(__package__).joinpath("statement.toml").read_text(encoding="utf-8"))
     words: dict[str, str] = {}
     for name, text in phrases["words"].items():
@@ -68,7 +71,7 @@ def _says(topic: str, sentence: str) -> bool:
 
 
 def read_statement(text: str | None) -> Statement:
-    """Read a problem's text, which may be missing."""
+    """Return the statements of a problem's text; all fields are None without a text."""
     sentences: dict[str, str] = {}
     tolerance: float | None = None
     is_relative = False
@@ -90,7 +93,7 @@ def read_statement(text: str | None) -> Statement:
 
 @lru_cache(maxsize=64)
 def allowed_error(text: str) -> tuple[float, bool] | None:
-    """Return the error that a problem's text allows, and whether it may be relative, or None if it names none."""
+    """Return the error that a problem's text allows, and whether it may be relative; None without such a sentence."""
     statement = read_statement(text)
     return None if statement.tolerance is None else (statement.tolerance, statement.tolerance_is_relative)
 

@@ -1,21 +1,20 @@
-"""Finds tests that the test runner never runs, and assertions that cannot fail. A suite of such tests accepts every
-program.
+"""Finds tests that never run and assertions that cannot fail, since a suite of these accepts every program.
 
     class Sums:
-        def test_one(self): ...                    Sums is a class that no runner takes
+        def test_one(self): ...                    Sums is a class that no runner collects
     def main(): assert add(1, 2) == 3              nothing calls main
     def check(candidate): assert candidate(1)      (nothing)
     if False: assert add(1, 2) == 3                line 1 is never reached
     assert (add(1, 2) == 3, "wrong sum")           line 1 is always true
-    map(check, [1, 2])                             line 1 does not come to its assertion
+    map(check, [1, 2])                             line 1 never runs its assertion
     try: assert add(1, 2) == 3
     except Exception: pass                         line 1 silences its failure
 
-Only the test code is read, so the result is the same for every program. An assertion is reached if it runs when the
-module is imported, if the runner calls its function (`inside/test_code`), or if reached code names its function.
+Only the test code is read, so that the result is the same for every program. An assertion is reached if it runs on
+import of the module, if the test runner calls its function (`inside/test_code`), or if reached code names its function.
 
-Not covered: code of more than 400,000 characters or nested too deeply to be walked; assertions that a run skips because
-of its values. (A test without any assertion that held has not passed, `inside/test_code/report.py`.)
+Not covered: code of more than 400,000 characters or with very deep nesting, and assertions that are skipped because of
+values at run time. (A test that ran no assertion does not pass, see `inside/test_code/report.py`.)
 """
 
 from __future__ import annotations
@@ -42,20 +41,20 @@ _Scope = _Function | ast.ClassDef
 _CASE_METHODS = HOOKS | frozenset(
     "setUp tearDown setUpClass tearDownClass asyncSetUp asyncTearDown runTest id shortDescription".split()
 )
-"""Methods that the runner calls in a class of tests."""
+"""Methods of a test class that the test runner calls, in addition to tests."""
 
 _MODULE_HOOKS = HOOKS | {"setUpModule", "tearDownModule"}
-"""Functions that the runner calls in a module."""
+"""Functions of a module that the test runner calls, in addition to tests."""
 
 _DYNAMIC = frozenset({"globals", "locals", "vars", "dir", "getmembers", "eval", "exec"})
-"""Functions that list the names of a module. Code that uses one may call any function, as in `for name in dir():
-globals()[name]()`, so no function is reported as uncalled."""
+"""Functions by which code may call any function: `for name in dir(): globals()[name]()`. If code uses one, no function
+is reported as uncalled."""
 
 _NEVER = frozenset({"False", "0", "None", "[]", "()", "''", "{}", "range(0)"})
 """Conditions that are always false, and empty literals."""
 
 _CATCHING = frozenset({"Exception", "BaseException", "AssertionError"})
-"""Handlers that catch a failed assertion."""
+"""Exceptions whose handlers catch a failed assertion."""
 
 
 @dataclass(slots=True)
@@ -64,20 +63,21 @@ class _Definition:
 
     node: _Function
     owner: ast.ClassDef | None
-    """The class, if it is a method."""
+    """The class of a method, else None."""
     outer: _Definition | None
-    """The function around it."""
+    """The function around a nested function, else None."""
     is_run: bool = False
     """Whether the test runner calls it."""
     names: set[str] = field(default_factory=set)
-    """The names in its body, except in functions that are defined there."""
+    """The names in its body, without those in nested functions."""
 
 
 @lru_cache(maxsize=CACHED_SUITES)
 def unrun_tests(code: str, entry_point: str | None = None) -> tuple[str, ...]:
-    """Return a phrase for each part of test code that is not run, which says why. Empty for code that does not parse.
+    """Return a phrase with the reason for each part of test code that never runs or cannot fail.
 
-    entry_point: the function or class under test. Code that defines it tests itself.
+    entry_point: the function or class under test; test code must not define it. Code that does not parse gives an empty
+    result.
     """
     try:
         return tuple(_Reader(parse_tests(code)).read(code, entry_point))
@@ -101,10 +101,10 @@ class _Reader:
             definition.names = _names(definition.node.body)
 
     def read(self, code: str, entry_point: str | None) -> Iterator[str]:
-        """Yield one phrase for each part of the code that is not run."""
+        """Yield one phrase for each part of the code that never runs or cannot fail."""
         is_run = "def test_doctest_0()" in code
         if ">>>" in code and not is_run and any(word in code for word in ("__test__", "doctest.", "testmod(")):
-            yield "its doctests are not run here"
+            yield "its doctests are never run"
         if any(isinstance(node, _Function | ast.ClassDef) and node.name == entry_point for node in self._tree.body):
             yield f"the tests define {entry_point} themselves"
         reached = self._reached_names()
@@ -114,11 +114,11 @@ class _Reader:
             node = definition.node
             is_test = (self._is_test(definition) or node is self._check) and node.name not in reached
             if is_test and not _asserts_in(node, self._asserting) and any(map(_returns_verdict, node.body)):
-                yield f"{node.name} returns what it does not assert"
+                yield f"{node.name} returns a comparison instead of asserting it"
         inner = (self._classes.keys() & self._cases) - set(_taken_classes(self._tree.body)) - reached
-        yield from (f"{name} is not at the level of the module" for name in sorted(inner))
+        yield from (f"{name} is not at module level" for name in sorted(inner))
         if not is_run and any(isinstance(node, _Function) and node.name == "load_tests" for node in self._statements):
-            yield "load_tests is not called here"
+            yield "load_tests is never called"
         yield from _idle_assertions(self._tree, self._asserting)
 
     def _uncalled(self, reached: set[str]) -> Iterator[str]:
@@ -134,16 +134,16 @@ class _Reader:
             if outer is not None and not outer.is_run and outer.node.name not in reached:
                 continue
             if not self._is_looked_at(owner):
-                # A method of a class without tests is a helper, unless pytest would run it as a test.
+                # A method of another class is a helper, unless it is named like a test.
                 if owner is not None and node.name.startswith("test"):
                     pytest_classes[owner.name] = None
             elif not _has_parameters(definition) or node.name.startswith(("test", "check")):
                 # An uncalled helper with parameters has no test cases.
                 yield f"nothing calls {node.name}"
-        yield from (f"{name} is a class that no runner takes" for name in pytest_classes)
+        yield from (f"{name} is a class that no runner collects" for name in pytest_classes)
 
     def _reached_names(self) -> set[str]:
-        """Return the names in code that runs."""
+        """Return all names in code that runs."""
         statements = [node for node in self._statements if not isinstance(node, _Function | ast.ClassDef)]
         reached = _names(statements) | _names(_heads(self._definitions, self._classes.values()))
         left = self._definitions
@@ -158,18 +158,18 @@ class _Reader:
         return node is self._check or node.name.startswith("__") or is_hook or self._is_test(definition)
 
     def _is_looked_at(self, owner: ast.ClassDef | None) -> bool:
-        """Tell whether a runner looks for tests in a class. None stands for the module."""
+        """Say whether the test runner searches a class for tests. None stands for the module."""
         return owner is None or owner.name in self._cases
 
     def _is_test(self, definition: _Definition) -> bool:
-        """Tell whether a test runner would run the function as a test, by its name and place."""
+        """Say whether the test runner runs a function as a test, by its name and place."""
         is_fixture = any("fixture" in ast.unparse(each) for each in definition.node.decorator_list)
         is_named = definition.outer is None and definition.node.name.startswith("test")
         return is_named and not is_fixture and self._is_looked_at(definition.owner)
 
     def _case_names(self) -> set[str]:
-        """Return the classes whose test methods are run: those of unittest, those that pytest finds by name, and their
-        bases."""
+        """Return the classes whose test methods run: classes of unittest, classes `Test...` of pytest, their bases and
+        their subclasses."""
         bases = {name: set(map(ast.unparse, node.bases)) for name, node in self._classes.items()}
         cases = {name for name in bases if any(base.endswith("TestCase") for base in bases[name])}
         cases |= {name for name, node in self._classes.items() if name.startswith("Test") and not _is_constructed(node)}
@@ -182,8 +182,7 @@ class _Reader:
 
 
 def _taken_classes(body: Sequence[ast.stmt], is_module: bool = True) -> Iterator[str]:
-    """Yield the classes in which runners look for tests: all classes of a module, and inner classes that pytest
-    finds."""
+    """Yield the classes that runners search for tests: those at module level, and inner classes `Test...`."""
     for node in body:
         if isinstance(node, ast.ClassDef):
             by_name = node.name.startswith("Test") and not node.bases and not _is_constructed(node)
@@ -192,7 +191,7 @@ def _taken_classes(body: Sequence[ast.stmt], is_module: bool = True) -> Iterator
 
 
 def _is_constructed(node: ast.ClassDef) -> bool:
-    """Tell whether a class has its own constructor. pytest does not collect such classes."""
+    """Say whether a class has its own constructor; pytest does not collect such classes."""
     return any(isinstance(each, _Function) and each.name in ("__init__", "__new__") for each in node.body)
 
 
@@ -205,7 +204,7 @@ def _has_parameters(definition: _Definition) -> bool:
 def _definitions(
     body: Iterable[ast.AST], owner: ast.ClassDef | None, outer: _Definition | None
 ) -> Iterator[_Definition]:
-    """Yield the functions defined in statements, however deep. owner, outer: the class and the function around them."""
+    """Yield the functions defined in statements, at any depth. owner, outer: the class and function around them."""
     for node in body:
         if isinstance(node, _Function):
             definition = _Definition(node, owner, outer)
@@ -218,8 +217,7 @@ def _definitions(
 
 
 def _heads(definitions: Sequence[_Definition], classes: Iterable[ast.ClassDef]) -> Iterator[ast.AST]:
-    """Yield the code that runs when functions and classes are defined: decorators, defaults, bases, statements of
-    classes."""
+    """Yield the code that runs when functions and classes are defined, such as decorators, defaults and bases."""
     for definition in definitions:
         yield from definition.node.decorator_list
         yield definition.node.args
@@ -229,7 +227,7 @@ def _heads(definitions: Sequence[_Definition], classes: Iterable[ast.ClassDef]) 
 
 
 def _names(nodes: Iterable[ast.AST]) -> set[str]:
-    """Return the names, attributes and texts in nodes, except in functions and classes that are defined there."""
+    """Return the names, attributes and texts in nodes, without those inside functions and classes."""
     names: set[str] = set()
     for node in nodes_in_scope(nodes):
         match node:
@@ -239,12 +237,12 @@ def _names(nodes: Iterable[ast.AST]) -> set[str]:
 
 
 def _asserts_in(node: _Function, asserting: set[str]) -> bool:
-    """Tell whether a function asserts something."""
+    """Say whether a function asserts something."""
     return any(asserts(below, asserting - {node.name}) for below in node.body if not isinstance(below, _Function))
 
 
 def _returns_verdict(node: ast.stmt) -> bool:
-    """Tell whether a function returns a comparison instead of asserting it: `return add(1, 2) == 3`."""
+    """Say whether a statement returns a comparison instead of asserting it: `return add(1, 2) == 3`."""
     value = node.value if isinstance(node, ast.Return) else None
     if isinstance(value, ast.BoolOp):
         return any(isinstance(each, ast.Compare) for each in value.values)
@@ -263,7 +261,7 @@ def _idle_assertions(tree: ast.Module, asserting: set[str]) -> Iterator[str]:
         if isinstance(node, ast.Assert) and _is_always_true(node.test):
             yield f"line {node.lineno} is always true"
         if isinstance(node, ast.Expr | ast.Call) and _never_comes(node, asserting, runs_nothing_when_called):
-            yield f"line {node.lineno} does not come to its assertion"
+            yield f"line {node.lineno} never runs its assertion"
         if isinstance(node, _Scope | ast.Module):
             yield from _replaced_tests(node)
         if isinstance(node, _Function | ast.Module) and (silenced := _silenced_line(node, asserting)):
@@ -271,19 +269,19 @@ def _idle_assertions(tree: ast.Module, asserting: set[str]) -> Iterator[str]:
 
 
 def _is_generator(node: _Function) -> bool:
-    """Tell whether a function is a generator, so that a call runs nothing of its body."""
+    """Say whether a function is a generator, whose body does not run when it is called."""
     return any(isinstance(below, ast.Yield | ast.YieldFrom) for below in nodes_in_scope(node.body))
 
 
 def _unreached(node: ast.AST, asserting: set[str]) -> Iterator[str]:
-    """Yield the assertions below a node that no run reaches."""
+    """Yield a phrase for each assertion in the blocks of a node that is never reached."""
     for block in (getattr(node, name, None) for name in ("body", "orelse", "finalbody")):
         if isinstance(block, list) and (line := _line_behind_end(block, asserting)):
             yield f"line {line} is never reached"
     if isinstance(node, ast.If | ast.While | ast.For) and any(_asserts_below(each, asserting) for each in node.body):
         chosen = node.iter if isinstance(node, ast.For) else node.test
         if ast.unparse(chosen) in _NEVER:
-            yield f"what stands in line {node.lineno} is never reached"
+            yield f"the block of line {node.lineno} is never reached"
 
 
 def _line_behind_end(block: Sequence[ast.stmt], asserting: set[str]) -> int | None:
@@ -293,19 +291,19 @@ def _line_behind_end(block: Sequence[ast.stmt], asserting: set[str]) -> int | No
 
 
 def _ends(node: ast.stmt) -> bool:
-    """Tell whether a statement ends its block, so that the lines after it do not run."""
+    """Say whether a statement ends its block, so that the lines after it do not run."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         return ast.unparse(node.value.func) in {"sys.exit", "exit", "quit", "os._exit"}
     return isinstance(node, ast.Return | ast.Raise | ast.Continue | ast.Break)
 
 
 def _asserts_below(node: ast.AST, asserting: set[str]) -> bool:
-    """Tell whether a statement asserts something, or defines a function that does."""
+    """Say whether a statement asserts something, or defines a function that does."""
     return any(isinstance(below, ast.stmt) and asserts(below, asserting, raises=False) for below in ast.walk(node))
 
 
 def _is_always_true(test: ast.expr) -> bool:
-    """Tell whether a condition is true for all values: `(f(1) == 2, "wrong")`, `f(1) or 2`, `(f(n) for n in cases)`."""
+    """Say whether a condition is always true: `(f(1) == 2, "wrong")`, `f(1) or 2`, `(f(n) for n in cases)`."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
         return any(isinstance(value, ast.Constant) and bool(value.value) for value in test.values)
     if isinstance(test, ast.Tuple | ast.List | ast.Set):
@@ -314,14 +312,14 @@ def _is_always_true(test: ast.expr) -> bool:
 
 
 def _never_comes(node: ast.Expr | ast.Call, asserting: set[str], runs_nothing_when_called: set[str]) -> bool:
-    """Tell whether a statement was meant to assert something, but can never fail.
+    """Say whether a statement was meant to assert something, but can never fail.
 
-    map(check, [1, 2])                  its values are not used
+    map(check, [1, 2])                  the iterator is never consumed
     add(1, 2) == 3                      `assert` is missing
-    self.assertEqual                    it is not called
-    check_async()                       a coroutine that is not awaited
-    Thread(target=check).start()        the thread fails, and the test goes on
-    atexit.register(check)              it is called when the test has passed
+    self.assertEqual                    the method is not called
+    check_async()                       the coroutine is not awaited
+    Thread(target=check).start()        only the thread fails, not the test
+    atexit.register(check)              it runs after the test has passed
     """
     if isinstance(node, ast.Call):
         called_elsewhere = [each.value for each in node.keywords if each.arg == "target"]
@@ -340,9 +338,10 @@ def _never_comes(node: ast.Expr | ast.Call, asserting: set[str], runs_nothing_wh
 
 
 def _silenced_line(scope: _Function | ast.Module, asserting: set[str]) -> int | None:
-    """Return the line of a `try` or `with` that hides failed assertions from the runner. If it catches AssertionError
-    by name, it always counts. If it catches any exception, it counts only if all assertions of the scope are inside
-    such blocks.
+    """Return the line of a `try` or `with` that hides failed assertions from the test runner, or None.
+
+    A block that catches AssertionError by name always counts. A block that catches all exceptions counts only if every
+    assertion of the scope is inside such a block.
     """
     nodes = list(nodes_in_scope(scope.body))
     silencing = [node for node in nodes if isinstance(node, ast.Try | ast.With) and _silences(node, asserting)]
@@ -357,11 +356,11 @@ def _silenced_line(scope: _Function | ast.Module, asserting: set[str]) -> int | 
 
 
 def _silences(node: ast.Try | ast.With, asserting: set[str]) -> bool:
-    """Tell whether a failed assertion in the node's body is hidden."""
+    """Say whether a `try` or `with` hides a failed assertion in its body."""
     if not any(_may_fail(below, asserting) for below in node.body):
         return False
     if any(isinstance(below, ast.AugAssign) for each in node.body for below in ast.walk(each)):
-        return False  # The handler counts failures, for a later check.
+        return False  # Failures are counted for a later check.
     if isinstance(node, ast.With):
         entered = [each.context_expr for each in node.items if isinstance(each.context_expr, ast.Call)]
         return any("suppress" in ast.unparse(call.func) and _catches(call.args) for call in entered)
@@ -370,19 +369,19 @@ def _silences(node: ast.Try | ast.With, asserting: set[str]) -> bool:
 
 
 def _may_fail(node: ast.stmt, asserting: set[str]) -> bool:
-    """Tell whether a node checks a value. `assert False` does not: it only says that no exception was raised before."""
+    """Say whether a statement asserts something about a value. `assert False` only marks a missing exception."""
     is_constant = isinstance(node, ast.Assert) and isinstance(node.test, ast.Constant)
     return not is_constant and "fail(" not in ast.unparse(node) and asserts(node, asserting, raises=False)
 
 
 def _catches(kinds: Sequence[ast.expr | None]) -> bool:
-    """Tell whether a handler catches a failed assertion. None stands for a bare `except:`."""
+    """Say whether a handler catches a failed assertion. None stands for a bare `except:`."""
     named = [each for kind in kinds for each in (kind.elts if isinstance(kind, ast.Tuple) else [kind])]
     return any(kind is None or ast.unparse(kind) in _CATCHING for kind in named)
 
 
 def _is_silent(node: ast.stmt) -> bool:
-    """Tell whether a statement of a handler hides the failure: `pass`, `print("failed")`, `return None`."""
+    """Say whether a statement of a handler hides the failure: `pass`, `print("failed")`, `return None`."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         return ast.unparse(node.value.func) in {"print", "traceback.print_exc"}
     if isinstance(node, ast.Return | ast.Expr):
@@ -391,7 +390,7 @@ def _is_silent(node: ast.stmt) -> bool:
 
 
 def _replaced_tests(scope: _Scope | ast.Module) -> Iterator[str]:
-    """Yield tests that a later statement of the same scope replaces or deletes before they run."""
+    """Yield a phrase for each test that a later statement of the scope replaces or deletes."""
     tests: set[str] = set()
     classes: set[str] = set()
     for node in scope.body:

@@ -1,9 +1,8 @@
-"""Compares two trees: is the answer the same as gold?
+"""Compares the tree of an answer with the tree of gold.
 
-`dispatch` finds out which shape the two sides have, and the other modules compare the shapes: `lists` (tuples and
-matrices too), `sets`, `relations` (equations, labels), `single_values` (values, units, words). What either side leaves
-open (a bracket that may be a pair or an interval, a label, a unit), the other side decides; where a policy says so,
-gold's form decides.
+`dispatch` chooses the module for the shapes of the two sides: `lists` (also tuples and matrices), `sets`, `relations`
+(equations and labels), or `single_values` (values, units, words). If one side is ambiguous, such as a bracket that may
+be a pair or an interval, the other side decides. Where the policy requires it, gold decides.
 """
 
 from truegold.verifiers.math.comparison.dispatch import compare

@@ -1,14 +1,14 @@
-r"""Works out vectors and matrices: sums, products, transposes and determinants.
+r"""Computes vectors and matrices: sums, products, transposes, determinants, traces and ranks.
 
     2\begin{pmatrix}1\\2\end{pmatrix}       the vector (2, 4)
     (1,2) + t(3,4)                          the vector (1+3t, 2+4t)
-    2\mathbf{i}-3\mathbf{j}                 (2,-3), where the other side is a vector
-    [[1,2],[3,4]]                           a matrix, where the other side is one
-    \begin{vmatrix}1&2\\3&4\end{vmatrix}    -2, where the other side is a value
-    \|(3,4)\|, (1,2)\cdot(2,1.5)           5; \det, \operatorname{tr}, \operatorname{rank} too
-    3I_2, \operatorname{diag}(3,3)         a matrix, where the other side is one
+    \|(3,4)\|, (1,2)\cdot(2,1.5)            5
+    2\mathbf{i}-3\mathbf{j}                 (2,-3), if the other side is a vector
+    [[1,2],[3,4]]                           a matrix, if the other side is a matrix
+    3I_2, \operatorname{diag}(3,3)          a matrix, if the other side is a matrix
+    \begin{vmatrix}1&2\\3&4\end{vmatrix}    -2, if the other side is a value
 
-Sums and products whose shapes do not fit stay as they are.
+Sums and products of arrays whose shapes do not fit are not changed.
 """
 
 from __future__ import annotations
@@ -22,17 +22,19 @@ from truegold.verifiers.math.exact import rational
 from truegold.verifiers.math.identity import same_value
 
 MAX_CELLS = 100
-"""The most cells of a matrix that is worked out. Stops products of large matrices."""
+"""The most cells of a matrix that is computed with. Stops products of large matrices."""
 MAX_DETERMINANT_ROWS = 4
+"""The most rows of a determinant that is computed."""
 _LITTLE = mpq(1, 1 << 150)
-"""A smaller number is a zero that was rounded."""
+"""Smaller numbers are rounding errors of zero."""
 _UNIT_VECTORS = ("i", "j", "k")
 _TUPLE_OPENINGS = frozenset("(<[")
 _Rows = tuple[tuple[tree.Node, ...], ...]
+"""The cells of a matrix, row by row."""
 
 
 def worked_out(node: tree.Node) -> tree.Node:
-    """Return the vector, matrix or value that a sum, a product or a function of arrays is; any other node as it is."""
+    """Return the result of a sum, product or function of arrays. Other nodes are returned unchanged."""
     if isinstance(node, tree.Add):
         return _added(node, list(map(worked_out, node.terms)))
     if isinstance(node, tree.Mul):
@@ -80,7 +82,7 @@ def _diagonal(values: list[tree.Node]) -> tree.Matrix:
 
 
 def vector(node: tree.Node) -> tuple[tree.Node, ...] | None:
-    """Return the coordinates of a tuple, a row or a column."""
+    """Return the coordinates of a tuple, a row or a column, or None for other nodes."""
     rows = _cells(node)
     if rows is None or not (len(rows) == 1 or set(map(len, rows)) == {1}):
         return None
@@ -88,7 +90,7 @@ def vector(node: tree.Node) -> tuple[tree.Node, ...] | None:
 
 
 def rank(rows: list[list[mpq]]) -> int:
-    """Return the rank of a matrix, by elimination; what is left by rounding is 0."""
+    """Return the rank of a matrix by elimination. Numbers below `_LITTLE` count as 0."""
     pivots, left = 0, [row for row in rows if row]
     for column in range(len(rows[0])):
         pivot = max(left, key=lambda row: abs(row[column]), default=[])
@@ -101,7 +103,7 @@ def rank(rows: list[list[mpq]]) -> int:
 
 
 def as_array_beside(node: tree.Node, other: tree.Node) -> tree.Node:
-    """Return a node as a vector, matrix or value, as the other side requires."""
+    """Return a node as a vector, a matrix or a value, if the other side is one."""
     if isinstance(other, tree.Matrix) and isinstance(node, tree.Group) and (rows := _rows_of(node)) is not None:
         return tree.Matrix(rows)
     if isinstance(node, tree.Matrix) and node.bars and isinstance(other, tree.VALUES):
@@ -116,8 +118,7 @@ def as_array_beside(node: tree.Node, other: tree.Node) -> tree.Node:
 
 
 def _with_unit_matrices(node: tree.Node, size: int) -> tree.Node:
-    """Return the matrix that 3I_2 is when compared with a matrix of two rows. The letter I alone is the unit matrix of
-    that size."""
+    """Return 3I_2 as a matrix. I without a number is the unit matrix of `size` rows."""
     names = {name for name in tree.symbols(node) if name in ("I", "E", f"I_{size}", f"E_{size}")}
     if not names or size**2 > MAX_CELLS:
         return node
@@ -125,14 +126,14 @@ def _with_unit_matrices(node: tree.Node, size: int) -> tree.Node:
 
 
 def _is_array(node: tree.Node) -> bool:
-    """Tell whether a node is a matrix or a tuple; a determinant is a value."""
+    """Tell whether a node is a matrix or a tuple. A determinant is a value."""
     if isinstance(node, tree.Matrix):
         return not node.bars
     return isinstance(node, tree.Group) and node.opening in _TUPLE_OPENINGS and len(node.elements) > 1
 
 
 def _added(node: tree.Add, terms: list[tree.Node]) -> tree.Node:
-    """Return the sum cell by cell; the node itself where a term is not an array or has another shape."""
+    """Return the sum of arrays cell by cell. If not all terms are arrays of one shape, return the node unchanged."""
     arrays = [rows for term in terms if (rows := _cells(term)) is not None]
     if not arrays:
         return tree.Add(tuple(terms))
@@ -144,7 +145,7 @@ def _added(node: tree.Add, terms: list[tree.Node]) -> tree.Node:
 
 
 def _product_of_vectors(name: str, a: tuple[tree.Node, ...], b: tuple[tree.Node, ...]) -> tree.Node | None:
-    """Return the scalar product of two vectors, or the vector product of two in space."""
+    """Return the scalar product of two vectors, or the cross product of two vectors with three coordinates."""
     if len(a) != len(b):
         return None
     if name == "dot":
@@ -155,7 +156,7 @@ def _product_of_vectors(name: str, a: tuple[tree.Node, ...], b: tuple[tree.Node,
 
 
 def _multiplied(node: tree.Mul, factors: list[tree.Node]) -> tree.Node:
-    """Return the product of matrices, or of values and one array; A(2, 3) names a point and stays as it is."""
+    """Return the product of matrices, or of values and one array. The point A(2, 3) is returned unchanged."""
     arrays = [factor for factor in factors if _is_array(factor)]
     scalars = [factor for factor in factors if not _is_array(factor)]
     if not arrays:
@@ -182,7 +183,7 @@ def _dot(row: tuple[tree.Node, ...], column: tuple[tree.Node, ...]) -> tree.Node
 
 
 def _cells(node: tree.Node) -> _Rows | None:
-    """Return the rows of a matrix; a tuple is one row."""
+    """Return the rows of a matrix. A tuple is one row. Return None for other nodes and for large matrices."""
     if isinstance(node, tree.Group) and _is_array(node):
         return (node.elements,) if len(node.elements) <= MAX_CELLS else None
     if isinstance(node, tree.Matrix) and not node.bars and sum(map(len, node.rows)) <= MAX_CELLS:
@@ -191,18 +192,18 @@ def _cells(node: tree.Node) -> _Rows | None:
 
 
 def _in_shape_of(shape: tree.Node, rows: _Rows) -> tree.Node:
-    """Return the rows as a tuple with the brackets of `shape`, or as a matrix where `shape` is one."""
+    """Return the rows as a tuple with the brackets of `shape`, or as a matrix if `shape` is a matrix."""
     return tree.Group(shape.opening, shape.closing, rows[0]) if isinstance(shape, tree.Group) else tree.Matrix(rows)
 
 
 def _rows_of(node: tree.Group) -> _Rows | None:
-    """Return the rows of a matrix that is written as a tuple of tuples."""
+    """Return the rows of a matrix that is written as a tuple of tuples, or None for other tuples."""
     rows = [part.elements for part in node.elements if isinstance(part, tree.Group) and part.opening in _TUPLE_OPENINGS]
     return tuple(rows) if rows and len(rows) == len(node.elements) and len({len(row) for row in rows}) == 1 else None
 
 
 def _size_of_vector(node: tree.Node) -> int:
-    """Return how many coordinates a tuple, a row or a column has; 0 for anything else."""
+    """Return the number of coordinates of a tuple, a row or a column, or 0 for other nodes."""
     if isinstance(node, tree.Group):
         return len(node.elements) if node.opening in "(<" else 0
     if not isinstance(node, tree.Matrix) or node.bars:
@@ -213,7 +214,7 @@ def _size_of_vector(node: tree.Node) -> int:
 
 
 def _coordinates(node: tree.Node, size: int) -> tuple[tree.Node, ...] | None:
-    """Return (2, -3) for 2i-3j; None for an expression that is not a combination of the unit vectors."""
+    """Return (2, -3) for 2i-3j, or None if an expression is not a linear combination of unit vectors."""
     names = {name for part in tree.walk(node) if (name := _unit_vector_name(part)) is not None}
     if not names or not names <= set(_UNIT_VECTORS[:size]):
         return None
@@ -236,7 +237,7 @@ def _unit_vector_name(node: tree.Node) -> str | None:
 
 
 def _with_unit_vectors_as(values: tuple[tree.Node, ...], node: tree.Node) -> tree.Node:
-    """Return 2*5 - 3*7 for 2i-3j and the values 5 and 7."""
+    """Return the tree with `values` for the unit vectors: 2*5 - 3*7 for 2i-3j and the values 5 and 7."""
 
     def replaced(part: tree.Node) -> tree.Node:
         name = _unit_vector_name(part)
@@ -246,6 +247,7 @@ def _with_unit_vectors_as(values: tuple[tree.Node, ...], node: tree.Node) -> tre
 
 
 def _determinant(node: tree.Matrix) -> tree.Node | None:
+    """Return the determinant by the Leibniz formula, or None if the matrix is not square or too large."""
     size = len(node.rows)
     if size > MAX_DETERMINANT_ROWS or any(len(row) != size for row in node.rows):
         return None

@@ -5,9 +5,9 @@ r"""Compares expressions with arbitrary constants: antiderivatives, and general 
     Ce^{2x}                    e^{2x+C}
     C_1e^x + C_2e^{-x}         A\cosh x + B\sinh x       the same combinations
 
-x^2+2x and (x+1)^2 are different: a constant may be left out only if there is an arbitrary one. Constants that are
-multiplied are named C_1 and c_2: C alone may be a capacitance, and 2C is not C there. Not covered: equations that are
-not solved for the unknown, and constants in denominators.
+x^2+2x and (x+1)^2 are different, because neither has an arbitrary constant. In combinations, the constants must be
+numbered (C_1, c_2), because C alone may be a capacitance. Not covered: equations that are not solved for the unknown,
+and constants in denominators.
 """
 
 from __future__ import annotations
@@ -24,23 +24,28 @@ from truegold.verifiers.math.exact import rational, unit_interval
 from truegold.verifiers.math.identity import same_value
 
 ARBITRARY = re.compile(r"[CKABDck](?:_\d)?")
-"""C, C_1, A, k."""
+"""Possible names of arbitrary constants: C, C_1, A, k."""
 UNMISTAKABLE = re.compile(r"[CK](?:_\d)?|c_\d")
-"""Names of arbitrary constants that at least one side has to use; A and B may be given by the problem."""
+"""Usual names of arbitrary constants, which at least one side must use. A and B may be given by the problem."""
 _MULTIPLIED = re.compile(r"[ABCDK](?:_\d)?|[ck]_\d")
-"""Small letters without a number are given where they multiply."""
+"""Names of constants that are factors. c and k as factors are usually given by the problem."""
 _LATER = re.compile(r"[A-Za-z]_[2-9]")
+"""The second and later constants: C_2."""
 _ADDED = re.compile(r"[CcKk](?:_\d)?")
+"""Names of constants that are added."""
 _NUMBERED = re.compile(r"[CcK]_\d")
+"""Numbered constants: C_1."""
 _VARIABLES = frozenset({"x", "y", "z", "t", "u", "v", "w", "s", "r", "theta", "phi", "n"})
-"""Letters over which one integrates; the others of an antiderivative are given."""
+"""Letters of variables of integration. Other letters are given by the problem."""
 MAX_CONSTANTS = 3
+"""The most arbitrary constants of a combination."""
 _HALF = mpq(1, 2)
 _LITTLE = mpq(1, 1 << 150)
+"""Smaller numbers are rounding errors of zero."""
 
 
 def arbitrary_names(names: frozenset[str]) -> set[str]:
-    """Return the names that arbitrary constants may have: C, and C_2 next to C_1, but not the C_2 of C_2v alone."""
+    """Return the names that may be arbitrary constants: C, and C_2 next to C_1, but not C_2 alone."""
     return {
         name
         for name in names
@@ -50,10 +55,10 @@ def arbitrary_names(names: frozenset[str]) -> set[str]:
 
 
 def may_be_arbitrary(node: tree.Node, names: frozenset[str], other_names: frozenset[str]) -> bool:
-    r"""Tell whether letters of a node are constants that the other side may call otherwise: the C of Ce^{2x}.
+    r"""Tell whether the letters `names` of a node may be arbitrary constants, such as the C of Ce^{2x}.
 
-    RC, \\frac12Cv^2, kx, Q/C    are given: other letters next to them, numbers before them, a small letter, a divisor
-    Ce^{-kt}                     a function shows a solution, so that k may be given
+    RC, \frac12Cv^2, kx, Q/C     no: the C or k is given by the problem
+    Ce^{-kt}                     yes: a function of t shows a general solution
     """
     if isinstance(node, (tree.BareList, tree.Group)):
         return all(
@@ -88,7 +93,7 @@ def _is_added(node: tree.Node, name: str) -> bool:
 
 
 def _is_multiple_of(node: tree.Node, name: str) -> bool:
-    """Tell whether a letter stands in a node, or in terms of it, as a factor without a number."""
+    """Tell whether a letter is a factor of a node or of one term, without a number as another factor."""
     if isinstance(node, tree.Sym):
         return node.name == name
     if not isinstance(node, (tree.Add, tree.Mul)):
@@ -101,7 +106,10 @@ def _is_multiple_of(node: tree.Node, name: str) -> bool:
 
 
 def same_but_constants(gold: tree.Node, answer: tree.Node, *, optional: bool = False) -> bool:
-    """Tell whether two sides are the same for some values of their arbitrary constants; `optional`: `+ C` may lack."""
+    """Tell whether two sides are the same except for their arbitrary constants.
+
+    optional: the answer may omit the `+ C` of gold.
+    """
     gold_value, answer_value = _value(gold), _value(answer)
     if gold_value is None or answer_value is None:
         return False
@@ -110,7 +118,7 @@ def same_but_constants(gold: tree.Node, answer: tree.Node, *, optional: bool = F
     gold_value, answer_value = _with_bare_constants(gold_value), _with_bare_constants(answer_value)
     if (name := added_constant(gold_value)) is not None:
         if not UNMISTAKABLE.fullmatch(name) and not _may_be_integral(tree.substituted(gold_value, {name: tree.ZERO})):
-            return False  # x^2+bx-c, whose sign counts
+            return False  # In x^2+bx-c the c is given, and its sign matters.
         return _same_antiderivatives(gold_value, name, answer_value, optional)
     return _same_combinations(gold_value, answer_value)
 
@@ -121,7 +129,7 @@ def _value(node: tree.Node) -> tree.Node | None:
 
 
 def added_constant(node: tree.Node) -> str | None:
-    """Return the C of x^2 + C."""
+    """Return the C of x^2 + C, or None if no constant is added."""
     if not isinstance(node, tree.Add):
         return None
     names = [term.name for term in node.terms if isinstance(term, tree.Sym) and _ADDED.fullmatch(term.name)]
@@ -133,7 +141,7 @@ def _count(node: tree.Node, name: str) -> int:
 
 
 def _same_antiderivatives(gold: tree.Node, gold_name: str, answer: tree.Node, optional: bool) -> bool:
-    """Tell whether two antiderivatives differ by a constant: their difference has to be the same at other points."""
+    """Tell whether two antiderivatives differ by a constant: their difference must not depend on the variables."""
     answer_name = added_constant(answer)
     if answer_name is None and not optional:
         return False
@@ -151,8 +159,7 @@ def _same_antiderivatives(gold: tree.Node, gold_name: str, answer: tree.Node, op
 
 
 def _may_be_integral(node: tree.Node) -> bool:
-    """Tell whether c and k added to this are constants of integration; x^2+bx+c and (x-h)^2+k have them as
-    parameters."""
+    """Tell whether c or k added to a node is a constant of integration. In x^2+bx+c and (x-h)^2+k it is a parameter."""
     has_function = any(isinstance(part, tree.FunctionCall) and tree.symbols(part) for part in tree.walk(node))
     return (
         has_function
@@ -163,7 +170,7 @@ def _may_be_integral(node: tree.Node) -> bool:
 
 
 def _with_bare_constants(node: tree.Node) -> tree.Node:
-    """Return C for 2C, -C and \\ln C in sums, C + \\ln u for \\ln(Cu), and Ce^u for e^{u+C}."""
+    """Return the tree with C for 2C, -C and \\ln C in sums, C + \\ln u for \\ln(Cu), and Ce^u for e^{u+C}."""
     for name in filter(ARBITRARY.fullmatch, tree.symbols(node)):
         if _count(node, name) == 1:
             node = tree.mapped(node, partial(_with_bare_constant, constant=tree.Sym(name)))
@@ -171,6 +178,7 @@ def _with_bare_constants(node: tree.Node) -> tree.Node:
 
 
 def _with_bare_constant(part: tree.Node, constant: tree.Sym) -> tree.Node:
+    """Return one node with the constant bare, as `_with_bare_constants` describes."""
     if isinstance(part, tree.Add):
         terms = tuple(constant if _is_of_constant(term, constant.name) else term for term in part.terms)
         return tree.Add(terms)
@@ -193,13 +201,13 @@ def _with_bare_constant(part: tree.Node, constant: tree.Sym) -> tree.Node:
 
 
 def _without(parts: tuple[tree.Node, ...], name: str) -> list[tree.Node] | None:
-    """Return the other parts, or None if none of them is the constant, bare or with its sign."""
+    """Return the parts without the constant and its multiples, or None if not exactly one part is removed."""
     rest = [part for part in parts if not _is_of_constant(part, name)]
     return rest if 0 < len(rest) == len(parts) - 1 else None
 
 
 def _is_of_constant(node: tree.Node, name: str) -> bool:
-    """Tell whether a node is C, |C|, \\ln C, or a multiple of one of them by a number."""
+    """Tell whether a node is C, |C|, \\ln C, or one of these times a number."""
     if isinstance(node, tree.Sym):
         return node.name == name
     if isinstance(node, tree.FunctionCall) and node.name in ("ln", "abs") and len(node.args) == 1:
@@ -211,8 +219,7 @@ def _is_of_constant(node: tree.Node, name: str) -> bool:
 
 
 def _same_combinations(gold: tree.Node, answer: tree.Node) -> bool:
-    """Tell whether two sides combine functions that span the same space, with the same number of arbitrary
-    constants."""
+    """Tell whether two sides are the linear combinations of functions that span the same space."""
     gold_names = sorted(name for name in tree.symbols(gold) if UNMISTAKABLE.fullmatch(name))
     others = tree.symbols(gold) - set(gold_names)
     answer_names = sorted(tree.symbols(answer) - others)
@@ -233,14 +240,14 @@ def _same_combinations(gold: tree.Node, answer: tree.Node) -> bool:
         return False
     gold_part, answer_part = [row[:count] for row in values], [row[count + 2 : -2] for row in values]
     alone = [[row[count] - row[-2]] for row in values]
-    # The last of each row is 0 where a side is a sum of multiples of its constants.
+    # The last number of each row is 0 if a side is linear in its constants.
     is_linear = all(abs(row[count + 1]) < _LITTLE and abs(row[-1]) < _LITTLE for row in values)
     together = [[*g, *a, *rest] for g, a, rest in zip(gold_part, answer_part, alone, strict=True)]
     return is_linear and rank(gold_part) == rank(answer_part) == rank(together) == count
 
 
 def _row(node: tree.Node, names: list[str], others: frozenset[str], index: int) -> list[mpq | None]:
-    """Return at one point what each constant is multiplied with, what stands alone, and how far off that is a sum."""
+    """Return the coefficient of each constant at one point, the rest, and the deviation from a linear combination."""
     point = {name: tree.Num(mpq(unit_interval(name, index if name in _VARIABLES else 0)) + _HALF) for name in others}
 
     def value(constants: dict[str, int]) -> mpq | None:

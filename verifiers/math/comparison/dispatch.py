@@ -77,16 +77,18 @@ from truegold.verifiers.math.tree import (
 )
 
 _PAIR_STEPS = 2
-"""The steps that it takes to find out the shapes of two sides."""
+"""The steps of finding the shapes of two sides."""
 _MAY_HOLD_RELATIONS = frozenset({Chain, BareList, Group})
-"""Only these hold relations that give a letter its value."""
+"""Types of nodes with relations that may give a letter its value."""
 _AMOUNT_TYPES = VALUE_TYPES | {Measure}
+"""Types of values and quantities."""
 _ARRAY_TYPES = frozenset({Matrix, Group})
 _COMPOSED_TYPES = frozenset({Add, Mul, Pow, FunctionCall})
+"""Types of values that may contain arrays."""
 
 
 def compare(gold: Node, answer: Node, policy: Policy) -> Sameness:
-    """Compare two trees. Raises TooLarge if a value is beyond the budgets."""
+    """Compare two trees. Raises TooLarge if a value exceeds a limit."""
     if type(gold) is Num and type(answer) is Num and gold.value == answer.value:
         return SAME_NUMBER
     comparison = _TreeComparison(policy)
@@ -113,7 +115,10 @@ def compare(gold: Node, answer: Node, policy: Policy) -> Sameness:
 
 
 def _same_families(whole_gold: Node, whole_answer: Node, gold: Node, answer: Node, policy: Policy) -> Sameness | None:
-    """Compare nodes for many values: periodic solutions, growth, lines, arbitrary constants."""
+    """Compare trees with many equal forms: periodic solutions, growth, lines, arbitrary constants.
+
+    Return None if no form is the same.
+    """
     letters = symbols(gold)
     if letters and policy.parameters == "rename" and symbols(answer):
         may_repeat = type(whole_gold) is Family or not letters.isdisjoint(INTEGER_LETTERS)
@@ -127,7 +132,7 @@ def _same_families(whole_gold: Node, whole_answer: Node, gold: Node, answer: Nod
 
 
 def _compare_signs(comparison: _TreeComparison, gold: Node, answer: Node) -> Sameness:
-    """Compare two trees. With ±, compare all readings."""
+    """Compare two trees. If they have ±, compare all readings of the signs."""
     if not (_has_signs(gold) or _has_signs(answer)):
         return comparison.same(gold, answer)
     undecided = OTHER_STRUCTURE
@@ -142,14 +147,15 @@ def _compare_signs(comparison: _TreeComparison, gold: Node, answer: Node) -> Sam
 
 
 def _may_name_variable(node: Node) -> bool:
-    """Tell whether the node may define a letter constant, as in `e = 5`."""
+    """Tell whether the node may use e or i as a variable, as in `e = 5`."""
     return type(node) in _MAY_HOLD_RELATIONS and facts(node).has_letter_constant
 
 
 def _without_repetition(gold: Chain, policy: Policy) -> Node:
-    """Return the exact form of `\\sqrt3/3 \\approx 0.577`, the first of `{1, 2} = {2, 1}`, the value of `10/2 = 5`.
+    """Return one form of a gold that states its value twice.
 
-    Another gold is returned as it is.
+    It is the exact form of `\\sqrt3/3 \\approx 0.577`, the first list of `{1, 2} = {2, 1}`, and the 5 of `10/2 = 5`.
+    Other golds are returned unchanged.
     """
     *parts, last = gold.parts
     if set(gold.operators) == {"="} and not symbols(gold) and all(compare(part, last, policy).same for part in parts):
@@ -167,7 +173,7 @@ def _has_signs(node: Node) -> bool:
 
 
 class _TreeComparison:
-    """Compares two trees under one policy. The modules of the shapes know it as `lists.Comparison`."""
+    """Compares two trees under one policy. Implements the protocol `lists.Comparison`."""
 
     __slots__ = ("policy",)
 
@@ -175,7 +181,7 @@ class _TreeComparison:
         self.policy = policy
 
     def same(self, gold: Node, answer: Node) -> Sameness:
-        """Compare values, quantities and words; other shapes go on to `_same_shape`. Raises TooLarge."""
+        """Compare values, quantities and words here, and other shapes by `_same_shape`. Raises TooLarge."""
         charge(_PAIR_STEPS)
         if type(gold) is Num and type(answer) is Num and gold.value == answer.value:
             return SAME_NUMBER
@@ -196,6 +202,7 @@ class _TreeComparison:
         return self._same_shape(gold, answer, kinds)
 
     def _same_shape(self, gold: Node, answer: Node, kinds: set[type[Node]]) -> Sameness:  # noqa: PLR0911, one a shape
+        """Compare lists, sets, relations and other shapes, with the module for the shape."""
         if Family in kinds:
             return self._same_pieces(gold, answer)
         if Residues in kinds:
@@ -223,13 +230,13 @@ class _TreeComparison:
         return same_names(gold, answer) if Named in kinds else OTHER_STRUCTURE
 
     def _same_pieces(self, gold: Node, answer: Node) -> Sameness:
-        """Compare two items of a list with what each says of its letters."""
+        """Compare two items of a list with their conditions."""
         if not conditions_agree(self, gold, answer):
             return OTHER_STRUCTURE
         return self.same(*(side.body if isinstance(side, Family) else side for side in (gold, answer)))
 
     def _same_as_one(self, gold: Node, answer: Node) -> Sameness | None:
-        """Compare a value with a list that says one value in several forms, or None if neither side does."""
+        """Compare a value with a list of several forms of one value. Return None if neither side is such a list."""
         if isinstance(answer, BareList) and not is_list(gold) and self._says_once(answer):
             outcomes = [self.same(gold, part) for part in answer.elements]
         elif isinstance(gold, BareList) and not is_list(answer) and self._is_said_again(gold):
@@ -274,8 +281,7 @@ def _holds_array(node: Node) -> bool:
 
 
 def _in_usual_shape(node: Node) -> Node:
-    """Return the usual form of a node: the point (2, 3) for A(2, 3), 11 for a printed [11], one congruence for
-    several."""
+    """Return the usual form of a node: the point (2, 3) for A(2, 3), 11 for [11], one congruence for several."""
     if isinstance(node, Chain):
         return _with_vector_worked_out(with_given_value(node))
     if isinstance(node, Group):
@@ -295,8 +301,10 @@ def _with_vector_worked_out(node: Chain) -> Chain:
 
 
 def _without_idle_brackets(node: Group) -> Node:
-    """Return a node without superfluous brackets: 11 for [11], a list for [x=1, y=2]. [n/2] may be the whole part of
-    n/2."""
+    """Return a node without superfluous brackets: 11 for [11], a list for [x=1, y=2].
+
+    [n/2] keeps its brackets, because it may be the whole part of n/2.
+    """
     lone = node.elements[0] if len(node.elements) == 1 and (node.opening, node.closing) == ("[", "]") else None
     if lone is not None and not (isinstance(lone, VALUES) and symbols(lone)):
         return lone

@@ -5,7 +5,7 @@ r"""Compares formulas of sets and of statements by their truth tables.
     \neg(p \land q)           \neg p \lor \neg q            the same
     p \implies q              q \implies p                  different
 
-Letters, and predicates such as P(x), are what a formula is made of; nothing is known of them.
+Letters, and predicates such as P(x), are the variables of a formula.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from truegold.verifiers.math import tree
 from truegold.verifiers.math.policy import Sameness, charge
 
 MAX_ATOMS = 8
-"""A truth table has two to the power of this many rows."""
+"""The most variables of a formula. Its truth table has 2^8 rows."""
 _JOINS = {"cup": or_, "or": or_, "cap": and_, "and": and_, "xor": xor}
+"""Maps an operator to the operation on truth tables."""
 _OF_SETS, _OF_STATEMENTS = frozenset({"cup", "cap", "minus"}), frozenset({"and", "or", "xor"})
 
 
 class _NoFormulaError(Exception):
-    """A side is more than letters and connectives."""
+    """A side has more than variables and connectives."""
 
 
 def same_formulas(gold: tree.Node, answer: tree.Node) -> Sameness | None:
-    """Compare two formulas, or None if a side is not a formula, or if one is about sets and the other about
-    statements."""
+    """Compare two formulas. Return None if a side is not a formula, or if sets and statements are mixed."""
     atoms: dict[str, int] = {}
     try:
         for side in (gold, answer):
@@ -54,7 +54,7 @@ def _gather(node: tree.Node, atoms: dict[str, int]) -> None:
 
 
 def _table(node: tree.Node, atoms: dict[str, int]) -> int:
-    """Return the truth table as the bits of a number: bit i says what holds where the bits of i are the atoms'."""
+    """Return the truth table as a number: bit i is the formula's value if the bits of i are the variables' values."""
     full = (1 << (1 << len(atoms))) - 1
     if isinstance(node, tree.SetOps):
         tables = [_table(part, atoms) for part in node.parts]

@@ -1,12 +1,12 @@
-r"""Gives gold's names to the letters that an answer was free to choose.
+r"""Renames the letters of an answer whose names are arbitrary, so that they are the same as in gold:
 
-    k\pi, k \in \mathbb{Z}        n\pi                  an integer: declared on a side, or a multiple of pi
+    k\pi, k \in \mathbb{Z}        n\pi                  an integer, if declared or a factor of pi
     (1, 2) + t(3, 4)              (1+3s, 2+4s)          the parameter of a line
     C_1 e^x + C_2 e^{-x}          Ae^x + Be^{-x}        arbitrary constants
     f(x) = ax + b                 f(x) = mx + c         the parameters of a family of functions
-    e = 5                                               a variable, where e is else a constant
 
-2x + 1 and 2y + 1 are different: the problem gave x its name. Not covered: C for -C, and k+1 for k.
+2x + 1 and 2y + 1 are different, because the problem chose the name x. The module also reads e and i as variables if a
+side gives them a value (`e = 5`), and compares the conditions on letters. Not covered: C for -C, and k+1 for k.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from truegold.verifiers.math.tree import (
 )
 
 MAX_RENAMED = 3
-"""The most letters that are called otherwise. Stops trying the orders of many."""
+"""The most letters that are renamed. Stops trying the permutations of many letters."""
 
 
 def with_constants_as_variables(gold: Node, answer: Node) -> tuple[Node, Node]:
-    """Return both trees with e and i as variables where one side says what they are worth: `e = 5`."""
+    """Return both trees with e or i as a variable if a side gives it a value: `e = 5`."""
     if not (names := _valued_constants(gold) | _valued_constants(answer)):
         return gold, answer
 
@@ -53,7 +53,7 @@ def with_constants_as_variables(gold: Node, answer: Node) -> tuple[Node, Node]:
 
 
 def _valued_constants(node: Node) -> set[str]:
-    """Return e for `e = 5` and for `(d, e) = (4, 5)`."""
+    """Return the letter constants that a node gives a value: e for `e = 5` and for `(d, e) = (4, 5)`."""
     elements = node.elements if isinstance(node, (BareList, Group)) else (node,)
     names: set[str] = set()
     for element in elements:
@@ -67,20 +67,20 @@ def _valued_constants(node: Node) -> set[str]:
 
 
 def conditions_agree(comparer: Comparison, gold: Node, answer: Node) -> bool:
-    """Compare what both sides say of their letters; what only one side says is understood."""
+    """Tell whether the conditions of both sides agree. A condition that only one side has is ignored."""
     if not isinstance(gold, Family) or not isinstance(answer, Family):
         return True
     return all(_is_agreed(comparer, condition, answer.conditions) for condition in gold.conditions)
 
 
 def _is_agreed(comparer: Comparison, condition: Node, others: tuple[Node, ...]) -> bool:
-    """Tell whether one of the other side's conditions on the same letters may be this one, or whether it has none."""
+    """Tell whether the other side has the same condition, or has no condition on the same letters."""
     rivals = [other for other in others if symbols(other) == symbols(condition)]
     return not rivals or any(comparer.same(condition, rival).same is not False for rival in rivals)
 
 
 def without_parameters(gold: Node, answer: Node, *, rename: bool) -> tuple[Node, Node]:
-    """Return the bodies of both sides; with `rename`, their integer parameters get the same names."""
+    """Return both sides without their conditions. rename: give their integer parameters the same names."""
     gold_names: frozenset[str] = frozenset()
     answer_names: frozenset[str] = frozenset()
     if isinstance(gold, Family):
@@ -97,7 +97,7 @@ def without_parameters(gold: Node, answer: Node, *, rename: bool) -> tuple[Node,
 
 
 def renamings(gold: Node, answer: Node) -> Iterator[Node]:
-    """Yield the answer with gold's names for the letters that it was free to choose."""
+    """Yield the answer with its free letters renamed to gold's, once for each order of gold's letters."""
     if symbols(gold) == symbols(answer):
         return
     gold_symbols, answer_symbols = symbols(gold) - _labels(gold), symbols(answer) - _labels(answer)
@@ -112,14 +112,14 @@ def renamings(gold: Node, answer: Node) -> Iterator[Node]:
 
 
 def _labels(node: Node) -> set[str]:
-    """Return the letters that only say what a value is, as the x of `x = k\\pi`."""
+    """Return the labels of a node, such as the x of `x = k\\pi`."""
     elements = node.elements if isinstance(node, BareList) else (node,)
     names = {label_of(element) for element in elements}
     return {name for name in names if name is not None}
 
 
 def _may_be_renamed(gold: Node, answer: Node, letters: frozenset[str]) -> bool:
-    """Tell whether the letters are arbitrary constants, integers, parameters of a line, or of a family of functions."""
+    """Tell whether letters are arbitrary constants, integers, or parameters of a line or a family of functions."""
     if letters <= arbitrary_names(symbols(gold)) | arbitrary_names(symbols(answer)):
         sides = (letters & symbols(gold), letters & symbols(answer))
         if any(all(map(UNMISTAKABLE.fullmatch, side)) for side in sides) and may_be_arbitrary(gold, *sides):
@@ -136,7 +136,7 @@ def _has_pi(node: Node) -> bool:
 
 
 def _is_function(node: Node) -> bool:
-    """Tell whether a node is f(x) = ..., whose letters besides x are parameters."""
+    """Tell whether a node defines a function, as in f(x) = ax + b. Its letters other than x are then parameters."""
     if not isinstance(node, Chain) or label_of(node) is None or argument_of(node) is None:
         return False
     return isinstance(node.parts[0], FunctionCall) and node.parts[0].applied

@@ -1,9 +1,9 @@
-"""Pairs the labels of two lists of named values: gold's on the left, the answer's on the right.
+"""Pairs the labels of two lists of named values. The examples show the labels of gold, and those of an answer:
 
-v_rel, E                  relative speed, total energy     v is the first letter of a word, rel the beginning of one
-Ms. Wane, Ms. Watson      Watson, Susan Wane               by the words that differ within each list
-nominal rate, real rate   part 1, part 2                   no pairs by name: they are paired in their order
-Tom, Bob                  Ann, Jim                         no pairs by name: they may be other persons
+v_rel, E                  relative speed, total energy     paired: `rel` and E begin words of the labels
+Ms. Wane, Ms. Watson      Watson, Susan Wane               paired by the words that differ within each list
+nominal rate, real rate   part 1, part 2                   not paired by name, but by order
+Tom, Bob                  Ann, Jim                         not paired: they may be different people
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from truegold.verifiers.math import tree
 from truegold.verifiers.math.vocabulary import EXCLUSIVE, GREEK_NAMES
 
 _MIN_WORD = 3
-"""The fewest letters of a word. Two different words are two different things."""
+"""The fewest letters of a word. Shorter labels are symbols."""
 _MIN_INDEX = 3
-"""The fewest letters of an index that is the beginning of a word, as in v_rel."""
+"""The fewest letters of a subscript that may begin a word, as in v_rel."""
 
 
 def contradict(gold: tree.Node, answer: tree.Node) -> bool:
     r"""Tell whether two labels must mean different things. Different names alone do not prove it.
 
-    F_x, F_y; v_{\text{in}}, v_{\text{out}}; k_+, k_-    opposite indices
+    F_x, F_y; v_{\text{in}}, v_{\text{out}}; k_+, k_-    subscripts that exclude each other
     [x, p], [p, x]                                       commutators in the other order
     \frac{dy}{dx}, y(x)                                   a function and its derivative
     """
     if isinstance(gold, tree.Pow) != isinstance(answer, tree.Pow):
-        # |\\psi|^2, \\psi
+        # A density and its amplitude: |\\psi|^2 and \\psi.
         return not tree.symbols(gold).isdisjoint(tree.symbols(answer))
     if isinstance(gold, tree.Group) and isinstance(answer, tree.Group):
         names, others = ([tree.show(part).rstrip(tree.HAT) for part in side.elements] for side in (gold, answer))
@@ -40,7 +40,7 @@ def contradict(gold: tree.Node, answer: tree.Node) -> bool:
 
 
 def _are_exclusive(name: str, other_name: str) -> bool:
-    """Tell whether two names are different probabilities, such as P(A|B) and P(B|A), or have opposite indices."""
+    """Tell whether two names are different probabilities, such as P(A|B) and P(B|A), or have exclusive subscripts."""
     if name.startswith("P(") and other_name.startswith("P("):
         return name != other_name
     (stem, _, index), (other_stem, _, other_index) = name.partition("_"), other_name.partition("_")
@@ -52,8 +52,10 @@ def _are_exclusive(name: str, other_name: str) -> bool:
 
 
 def _is_other_than_derivative(derivative: tuple[str, str], other: tree.Node) -> bool:
-    r"""Tell whether a label differs from the derivative \\frac{dx}{dt}, as x, x(t), \\frac{dy}{dt} and
-    \\frac{d^2x}{dt^2} do."""
+    r"""Tell whether a label must mean something other than a derivative.
+
+    x, x(t), \frac{dy}{dt} and \frac{d^2x}{dt^2} are other than \frac{dx}{dt}.
+    """
     derived, variable = derivative
     if (second := tree.derivative_of(other)) is not None:
         return variable != second[1] if derived == second[0] else {derived, second[0]} <= tree.COORDINATES
@@ -62,8 +64,10 @@ def _is_other_than_derivative(derivative: tuple[str, str], other: tree.Node) -> 
 
 
 def along_axis(label: tree.Node, value: tree.Node, other: tree.Node) -> tree.Node | None:
-    r"""Return the component of a vector: mg for F = mg\hat z and the other label F_z. None if the label is not a
-    component of F."""
+    r"""Return the component of a vector: mg for F = mg\hat z and the other label F_z.
+
+    Return None if the other label is not the component along the unit vector.
+    """
     stem, _, axis = _name_of(other).partition("_")
     units = {name for name in tree.symbols(value) if name.endswith(tree.HAT) or name.startswith("e_")}
     if not axis or stem != _name_of(label) or len(units) != 1 or not units <= {f"{axis}{tree.HAT}", f"e_{axis}"}:
@@ -76,7 +80,7 @@ def _name_of(label: tree.Node) -> str:
 
 
 def is_word(label: str | None) -> bool:
-    """Tell whether a label consists of words rather than of a symbol."""
+    """Tell whether a label consists of words rather than a symbol."""
     if label is None or len(label) < _MIN_WORD or label in GREEK_NAMES:
         return False
     return label.replace(" ", "").isalpha()
@@ -88,7 +92,7 @@ def numbers_parts(labels: Sequence[str | None]) -> bool:
 
 
 def matched_labels(gold: Sequence[str | None], answer: Sequence[str | None]) -> list[int] | None:
-    """Return for each label of gold the index of the answer's label, or None if the names do not show it."""
+    """Return the index of the answer's label for each label of gold, or None if the names do not show the pairs."""
     golds, answers = [str(label) for label in gold], [str(label) for label in answer]
     if sorted(golds) == sorted(answers):
         return [answers.index(label) for label in golds]
@@ -109,8 +113,7 @@ def matched_labels(gold: Sequence[str | None], answer: Sequence[str | None]) -> 
 
 
 def _telling_words(labels: list[str]) -> list[list[str]]:
-    """Return the words of each label that distinguish it from the others: `initial` and `final` of two speeds, i and f
-    of v_i and v_f."""
+    """Return the words of each label that not all labels have: `initial` and `final`, or i and f of v_i and v_f."""
     words = [label.split("_") if label.count("_") == 1 and " " not in label else label.split() for label in labels]
     if len({each[0] for each in words}) > 1:
         words = [label.split() for label in labels]
@@ -119,7 +122,7 @@ def _telling_words(labels: list[str]) -> list[list[str]]:
 
 
 def _may_name_the_same(words: list[str], others: list[str]) -> bool:
-    """Tell whether two labels have a word in common, or one of them is a symbol for a word of the other."""
+    """Tell whether two labels have a common word, or one label is a symbol for a word of the other."""
     if set(words) & set(others):
         return True
     return _is_symbol_of(words, others) or _is_symbol_of(others, words)

@@ -1,11 +1,11 @@
-r"""Compares lines that are given by a parameter or by equal ratios: one point and one direction stand for many.
+r"""Compares lines, which may be given by any of their points and any multiple of their direction.
 
     (1,2) + t(3,4)          (4,6) + s(6,8)
     x = 1+2t, y = 3-t       x = 3-2s, y = 2+s
     (1,0,2) + t(2,1,1)      \frac{x-1}{2} = \frac{y}{1} = \frac{z-2}{1}
 
-In the plane, gold has to be written with vectors: x = 2t, y = 3t may be where something is at the time t.
-Not covered: irrational coordinates, and planes with two parameters.
+In the plane, gold must be written with vectors, because x = 2t, y = 3t may be a position at the time t. Not covered:
+irrational coordinates, and planes with two parameters.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from truegold.verifiers.math.comparison.arrays import rank, vector, worked_out
 from truegold.verifiers.math.exact import rational
 
 LINE_LETTERS = frozenset({"s", "t", "r", "u", "k", "lambda", "mu"})
+"""Letters that may be the parameter of a line."""
 _AXES = ["x", "y", "z"]
 _PLANE = _AXES[:2]
 
@@ -43,7 +44,7 @@ def _holds_vector(node: tree.Add) -> bool:
 
 
 def _line(node: tree.Node) -> tuple[list[mpq], list[mpq]] | None:
-    """Return a point and the direction of a line."""
+    """Return a point and the direction of a line, or None if the node is not a line."""
     coordinates = _coordinates(node)
     letters = tree.symbols_of(coordinates)
     if len(coordinates) < 2 or len(letters) != 1 or not letters <= LINE_LETTERS:
@@ -62,7 +63,7 @@ def _line(node: tree.Node) -> tuple[list[mpq], list[mpq]] | None:
 
 
 def _coordinates(node: tree.Node) -> tuple[tree.Node, ...]:
-    """Return the coordinates as terms of one parameter; nothing where a node has none."""
+    """Return the coordinates of a line, each an expression of the parameter. Empty if the node is not a line."""
     if isinstance(node, tree.Chain):
         if len(node.parts) > 2 and set(node.operators) == {"="}:
             return _from_ratios(node)

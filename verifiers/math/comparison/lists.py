@@ -1,10 +1,10 @@
-r"""Compares lists, finite sets, tuples, vectors and matrices: the number of parts, their order, and their labels.
+r"""Compares lists, finite sets, tuples, vectors and matrices. Elements are paired by their labels or their order:
 
-    a=1, b=2        b=2, a=1           by their labels
-    (3, -4)         y=-4, x=3          a tuple names its elements in the order of the alphabet
-    1, 3            min: 1, max: 3     in their written order
+    a=1, b=2        b=2, a=1           by label
+    (3, -4)         y=-4, x=3          a tuple has its labels in alphabetical order
+    3, 1            min: 1, max: 3     the larger value is the maximum
 
-Without labels and brackets, the policy says whether the order counts.
+For lists without labels and brackets, the policy decides whether the order matters.
 """
 
 from __future__ import annotations
@@ -20,44 +20,48 @@ from truegold.verifiers.math.comparison.measured import real_value
 from truegold.verifiers.math.policy import OPEN, OTHER_STRUCTURE, SAME_STRUCTURE, Policy, Sameness
 
 _LABEL_STEM = re.compile(r"[^_(]*")
+"""The start of a label: the x of x_1, the P of P(A)."""
 _EXTREMES = {"max", "min"}
+"""Labels of two values that are paired by size."""
 TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
-"""Each relation of numbers, read from right to left."""
+"""Maps a relation of numbers to the relation read from right to left."""
 MIRRORED = TURNED | {
     "subset": "supset", "supset": "subset", "subseteq": "supseteq", "supseteq": "subseteq", "in": "ni", "ni": "in",
     **{operator: operator for operator in ("~", "sim", "cong", "perp", "||", "==", "<=>")},
 }  # fmt: skip
-"""Each relation, of numbers or of others, read from right to left."""
+"""Maps any relation to the relation read from right to left."""
 _CONDITIONS = frozenset({"<", ">", "<=", ">=", "!=", "in"})
+"""Relations of conditions, which describe sets."""
 _SHOWN_TERMS = 3
 """The fewest terms before the dots of a sequence."""
 _CHOICE_LETTERS = "ABCDEFGH"
+"""Letters of options."""
 
 
 class Comparison(Protocol):
-    """Compares two trees under one policy. Shapes hold shapes, so their parts come back to `same`."""
+    """Compares two trees under one policy. The modules of the shapes call `same` for the parts of a shape."""
 
     @property
     def policy(self) -> Policy:
         """The policy of the comparison."""
 
     def same(self, gold: tree.Node, answer: tree.Node) -> Sameness:
-        """Compare two trees. Raises TooLarge if a value is beyond the budgets."""
+        """Compare two trees. Raises TooLarge if a value exceeds a limit."""
 
 
 class Alignment(NamedTuple):
-    """The elements of both sides, in matching order."""
+    """The elements of both sides in matching order."""
 
     gold: list[tree.Node]
     answer: list[tree.Node]
     ordered: bool = False
-    """The order counts."""
+    """Whether the order matters."""
     surely: bool = True
-    """The order follows from the labels; else another one may be meant."""
+    """Whether the labels determine the order. If not, another order may be meant."""
 
 
 def aligned(gold_elements: list[tree.Node], answer_elements: list[tree.Node]) -> Alignment:
-    """Put b=2, a=1 into the order of gold's a=1, b=2, and y=-4, x=3 into the order of the pair (3, -4)."""
+    """Return the elements in matching order: b=2, a=1 in the order a=1, b=2, and y=-4, x=3 in that of (3, -4)."""
     gold_labels, answer_labels = labels_of(gold_elements), labels_of(answer_elements)
     if _are_names(gold_labels) and _are_names(answer_labels):
         if (order := matched_labels(gold_labels, answer_labels)) is not None:
@@ -68,7 +72,7 @@ def aligned(gold_elements: list[tree.Node], answer_elements: list[tree.Node]) ->
     elif (
         _are_names(answer_labels) and set(answer_labels) == _EXTREMES and (pair := _by_size(gold_elements)) is not None
     ):
-        # The larger one is the maximum, however gold lists them.
+        # The larger value is the maximum, whether gold lists it first or last.
         return Alignment(pair, _sorted_by_label(answer_elements, answer_labels), ordered=True)
     elif _are_names(answer_labels) and None in gold_labels and _follow_the_alphabet(answer_labels):
         return Alignment(gold_elements, _sorted_by_label(answer_elements, answer_labels), len(answer_labels) > 1)
@@ -78,7 +82,7 @@ def aligned(gold_elements: list[tree.Node], answer_elements: list[tree.Node]) ->
 
 
 def _by_size(elements: list[tree.Node]) -> list[tree.Node] | None:
-    """Return two values with the larger one first; None for others."""
+    """Return two values with the larger one first, or None if there are not two real values."""
     parts = [element.value if isinstance(element, tree.Measure) else element for element in elements]
     known = [size for part in parts if isinstance(part, tree.VALUES) and (size := real_value(part)) is not None]
     if not len(known) == len(elements) == len(_EXTREMES):
@@ -87,16 +91,19 @@ def _by_size(elements: list[tree.Node]) -> list[tree.Node] | None:
 
 
 def labels_of(elements: list[tree.Node]) -> list[str | None]:
-    """Return the label of each element: a name, or the noun of `3 apples` where other labels are words."""
+    """Return the label of each element: the x of `x = 3`, the noun of `3 apples`, or None."""
     labels = [_label_of(element) for element in elements]
     if len(set(labels)) < len(labels) and None not in labels:
-        # P(A) and P(B) have one name.
+        # P(A) and P(B) have the same name, so the whole left side is the label.
         labels = [tree.show(part.parts[0]) if isinstance(part, tree.Chain) else None for part in elements]
     return labels
 
 
 def named_elements(node: tree.Chain) -> list[tree.Node] | None:
-    """Return elements with names: x=2 and y=5 for (x, y) = (2, 5), and x=1, y=1 for x = y = 1."""
+    """Return an equation for each name: x=2 and y=5 for (x, y) = (2, 5), and x=1 and y=1 for x = y = 1.
+
+    Return None for other relations.
+    """
     first, value = node.parts[0], node.parts[-1]
     names = node.parts[:-1]
     if set(node.operators) == {"="} and len(names) > 1 and all(isinstance(name, tree.Sym) for name in names):
@@ -113,7 +120,7 @@ def _label_of(element: tree.Node) -> str | None:
     if isinstance(element, tree.Measure):
         return (element.unit.label or None) if element.unit.is_label else None
     if (label := tree.label_of(element)) is None and isinstance(element, tree.Chain) and element.operators[0] == "=":
-        # A product of letters, as in AB = 3, is a name here.
+        # In AB = 3 the product AB is a label.
         return tree.show(element.parts[0]) if tree.labelled(element)[0] == tree.ANY_LABEL else None
     return label
 
@@ -136,8 +143,7 @@ def _sorted_by_label(elements: list[tree.Node], labels: list[str | None]) -> lis
 
 
 def _labels_differ(gold_labels: list[str | None], answer_labels: list[str | None]) -> bool:
-    """Tell whether the labels are different names, such as a and b, so that their order counts. x_1 and x_2 may
-    swap."""
+    """Tell whether labels are different names, such as a and b, whose order matters. x_1 and x_2 may be swapped."""
     sides = [labels for labels in (gold_labels, answer_labels) if None not in labels]
     return bool(sides) and all(
         len({match.group() for label in labels if (match := _LABEL_STEM.match(str(label)))}) > 1 for labels in sides
@@ -145,7 +151,7 @@ def _labels_differ(gold_labels: list[str | None], answer_labels: list[str | None
 
 
 def same_lists(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sameness | None:  # noqa: PLR0911, one a kind
-    """Compare lists and finite sets, or None if a side is a set of numbers rather than a list."""
+    """Compare lists and finite sets. Return None if a side is another set of numbers, such as an interval."""
     if _holds_conditions(gold) or _holds_conditions(answer):
         return None
     gold_elements, answer_elements = _elements_of(gold), _elements_of(answer)
@@ -155,7 +161,7 @@ def same_lists(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Same
         gold_elements, answer_elements = _choices(gold) or gold_elements, _choices(answer) or answer_elements
     if len(gold_elements) == len(answer_elements) == 1 and _is_set(gold) != _is_set(answer):
         outcome = comparer.same(gold_elements[0], answer_elements[0])
-        # \\{x\\} may be what x has after the point; a set of one number is the number.
+        # \\{x\\} may be the fractional part of x. A set of one number equals the number.
         is_open = outcome.same and _is_letter(gold_elements[0]) and not isinstance(gold, tree.Chain)
         if is_open and not isinstance(answer, tree.Chain):
             return OPEN if _is_set(gold) else OTHER_STRUCTURE
@@ -177,13 +183,15 @@ def same_lists(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Same
         order = "ordered" if ordered or _is_tuple(gold) or _is_tuple(answer) else "unordered"
     join = elementwise if order == "ordered" else matched
     outcome = join(comparer, gold_elements, answer_elements)
-    # Tom: 4, Ann: 6 may be the values of other people.
+    # Tom: 4, Ann: 6 and Bob: 4, Eve: 6 may be about different people.
     return OPEN if outcome.same and not surely else outcome
 
 
 def says_other_connective(gold: tree.Node, answer: tree.Node) -> bool:
-    """Tell whether one side says `and`, as in `x = 1 and y = 2`, and the other `or`. For values of one thing both words
-    are used."""
+    """Tell whether one side joins with `and`, as in `x = 1 and y = 2`, and the other with `or`.
+
+    Values of a single unknown may be joined by either word.
+    """
     if not (isinstance(gold, tree.BareList) and isinstance(answer, tree.BareList)):
         return False
     if {gold.joined, answer.joined} != {"and", "or"}:
@@ -202,7 +210,7 @@ def _is_constant(node: tree.Node) -> bool:
 
 
 def _same_beginnings(comparer: Comparison, gold: list[tree.Node], answer: list[tree.Node]) -> Sameness:
-    """Compare 1, 3, 5, ... with 1, 3, 5, 7, .... Further terms of a side must continue evenly."""
+    """Compare 1, 3, 5, ... with 1, 3, 5, 7, .... If a side has more terms, its steps or ratios must be equal."""
     shown = min(len(gold), len(answer))
     for a, b, c in zip(longer := max(gold, answer, key=len), longer[1:], longer[2:], strict=False):
         is_even = (
@@ -217,7 +225,7 @@ def _same_beginnings(comparer: Comparison, gold: list[tree.Node], answer: list[t
 def _same_set_and_tuple(
     comparer: Comparison, gold_elements: list[tree.Node], answer_elements: list[tree.Node]
 ) -> Sameness:
-    """Compare a set with a tuple: nothing is concluded where they list the same in the same order."""
+    """Compare a set with a tuple. If both have the same elements in the same order, the result is open."""
     if len(gold_elements) != len(answer_elements):
         return OTHER_STRUCTURE
     outcome = elementwise(comparer, gold_elements, answer_elements)
@@ -225,7 +233,7 @@ def _same_set_and_tuple(
 
 
 def elementwise(comparer: Comparison, gold_parts: Sequence[tree.Node], answer_parts: Sequence[tree.Node]) -> Sameness:
-    """Compare part by part. Both sides have the same number of parts."""
+    """Compare part by part. Both sides must have the same number of parts."""
     rung = "structure"
     for gold_part, answer_part in zip(gold_parts, answer_parts, strict=True):
         outcome = comparer.same(gold_part, answer_part)
@@ -249,7 +257,7 @@ def matched(comparer: Comparison, gold_parts: Sequence[tree.Node], answer_parts:
         else:
             return Sameness(None if undecided else False, "structure")
     if comparer.policy.rounding == "measured" and _says_twice(answer_parts) and not _says_twice(gold_parts):
-        # 2.51 is near enough to both 2.50 and 2.51.
+        # The answer 2.51, 2.51 must not match 2.50, 2.51, although each value is close enough.
         return OTHER_STRUCTURE
     return SAME_STRUCTURE
 
@@ -277,7 +285,7 @@ def same_ordered(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sa
 
 
 def _are_pieces(node: tree.Matrix) -> bool:
-    """Tell whether each row is a value with its condition. Their order does not count then."""
+    """Tell whether each row is a value with its condition, so that the order of the rows does not matter."""
     return all(len(row) == 2 and isinstance(row[1], (tree.Chain, tree.Text)) for row in node.rows)
 
 
@@ -292,7 +300,7 @@ def _is_set(node: tree.Node) -> bool:
 
 
 def _elements_of(node: tree.Node) -> list[tree.Node] | None:
-    """Return the elements of a list. A bare value is a list of one. None for a set without a list of its elements."""
+    """Return the elements of a list, or a bare value as the only element. Return None for sets without a list."""
     if isinstance(node, tree.BareList):
         lone = node.elements[0] if len(node.elements) == 1 else None
         return list(lone.elements if isinstance(lone, tree.BareList) and node.joined != ";" else node.elements)
@@ -308,7 +316,7 @@ def _elements_of(node: tree.Node) -> list[tree.Node] | None:
 
 
 def _elements_of_chain(node: tree.Chain) -> list[tree.Node] | None:
-    """Return the elements in `S = {1, 2}` and `x \\in {1, 2}`."""
+    """Return the elements of `S = {1, 2}` and `x \\in {1, 2}`. Other relations are their only element."""
     if named := named_elements(node):
         return named
     label, value = tree.labelled(node)
@@ -326,7 +334,7 @@ def _is_tuple(node: tree.Node) -> bool:
 
 
 def _choices(node: tree.Node) -> list[tree.Node] | None:
-    """Return ABD as the letters of three choices."""
+    """Return the letters of ABD if they may be three options, or else None."""
     if isinstance(node, tree.Mul) and all(isinstance(f, tree.Sym) and f.name in _CHOICE_LETTERS for f in node.factors):
         return list(node.factors)
     return None
@@ -341,7 +349,7 @@ def _distinct(comparer: Comparison, elements: list[tree.Node]) -> list[tree.Node
 
 
 def _holds_conditions(node: tree.Node) -> bool:
-    """Tell whether elements are conditions of one set, such as `x > 1 and x < 3`, and not a list."""
+    """Tell whether a node describes one set by conditions or intervals, such as `x > 1 and x < 3`."""
     if isinstance(node, (tree.BareList, tree.Group)):
         if any(isinstance(element, (tree.Chain, tree.SetOps)) and looks_like_set(element) for element in node.elements):
             return True
@@ -361,7 +369,7 @@ def _as_vector(node: tree.Node) -> list[tree.Node] | None:
 
 
 def is_repeated_list(node: tree.Chain) -> bool:
-    """Tell whether a relation repeats a list, as {1, 2} = {2, 1} does."""
+    """Tell whether a relation repeats a list, as in {1, 2} = {2, 1}."""
     parts = node.parts
     lists = set(node.operators) == {"="} and all(
         isinstance(part, (tree.BareList, tree.Group, tree.Matrix)) for part in parts
@@ -370,7 +378,7 @@ def is_repeated_list(node: tree.Chain) -> bool:
 
 
 def looks_like_set(node: tree.Node) -> bool:
-    """Tell whether a node is a set or a condition, and not a value, a list or a tuple."""
+    """Tell whether a node is a set or a condition rather than a value, a list or a tuple."""
     if isinstance(node, tree.Chain):
         return node.operators[0] in _CONDITIONS
     if isinstance(node, tree.Group):

@@ -1,12 +1,12 @@
-r"""Compares products whose factors do not commute, by putting matrices of random numbers for the letters.
+r"""Compares products whose factors do not commute. Letters are replaced by matrices of pseudorandom numbers.
 
     A^{-1}B^{-1}    (BA)^{-1}       the same
     P^{-1}AP        PAP^{-1}        different
     AB - BA         -(BA - AB)      the same
-    |0\rangle|1\rangle              not |1\rangle|0\rangle
+    |0\rangle|1\rangle    |1\rangle|0\rangle        different
 
-Capital letters are matrices where an inverse, a transpose or the problem says so; operators (`\hat{A}`) and kets always
-do not commute. Other letters are numbers.
+Operators (`\hat{A}`) and kets never commute. Capital letters are matrices if a side has an inverse or a transpose, or
+if the problem is about matrices. Other letters are numbers.
 """
 
 from __future__ import annotations
@@ -36,18 +36,22 @@ from truegold.verifiers.math.tree import (
 from truegold.verifiers.math.vocabulary import GREEK
 
 TRANSPOSED = "^T"
+"""The end of the name of a transposed matrix."""
 _MATRIX_STEPS = 20
+"""The steps of evaluating one node."""
 _MAX_POWER = 20
+"""The highest power of a matrix."""
 _TOLERANCE = 1e-9
+"""The largest relative difference of equal cells."""
 _DIMENSIONS = frozenset("MLT")
-"""MLT^{-2} is a force, and its letters commute."""
+"""Letters of physical dimensions, which commute: MLT^{-2} is a force."""
 _Matrix: TypeAlias = tuple[mpc, mpc, mpc, mpc]
-"""Two rows."""
+"""A matrix of two rows and two columns, row by row."""
 _IDENTITY: _Matrix = (mpc(1), mpc(0), mpc(0), mpc(1))
 
 
 class _NoMatrixError(Exception):
-    """The expression is more than sums, products, whole powers and transposes, or is not defined."""
+    """The expression does not consist of sums, products, whole powers and transposes, or is undefined."""
 
 
 def is_spelled_alike(gold: Node, answer: Node) -> bool:
@@ -57,10 +61,11 @@ def is_spelled_alike(gold: Node, answer: Node) -> bool:
 
 
 def same_in_matrices(gold: Node, answer: Node, *, all_capitals: bool) -> bool | None:
-    """Compare two expressions with matrices in them, or None if there are none.
+    """Tell whether two expressions with matrices are equal. Return None if they have no matrices.
 
-    `all_capitals` tells that the problem speaks of matrices, so that all capital letters are some. What is more than
-    matrices can do here has to be spelled alike.
+    Expressions that cannot be evaluated with matrices are compared as text.
+
+    all_capitals: all capital letters are matrices, because the problem is about matrices.
     """
     names = {name.removesuffix(TRANSPOSED) for name in symbols(gold) | symbols(answer)}
     matrices = {name for name in names if HAT in name or name[0] in "|⟨" or "†" in name or f"{name}†" in names}
@@ -81,7 +86,7 @@ def _stem(name: str) -> str:
 
 
 def _show_matrices(*sides: Node) -> bool:
-    """Tell whether a capital letter has the exponent -1 or T, and none is divided by."""
+    """Tell whether a capital letter has the exponent -1 or T, and no capital letter is a divisor."""
     marked = {name[0] for side in sides for name in symbols(side) if name.endswith(TRANSPOSED)}
     for part in chain.from_iterable(map(walk, sides)):
         if isinstance(part, Pow) and isinstance(part.base, Sym) and part.base.name[0].isupper():
@@ -93,6 +98,7 @@ def _show_matrices(*sides: Node) -> bool:
 
 
 def _value(node: Node, matrices: set[str]) -> _Matrix:
+    """Return the matrix of an expression. A number is a multiple of the unit matrix."""
     charge(_MATRIX_STEPS)
     if isinstance(node, Sym) and node.name.endswith(TRANSPOSED):
         a, b, c, d = _value(Sym(node.name.removesuffix(TRANSPOSED)), matrices)
@@ -110,6 +116,7 @@ def _value(node: Node, matrices: set[str]) -> _Matrix:
 
 
 def _composed_value(node: Node, matrices: set[str]) -> _Matrix:
+    """Return the matrix of a sum, a product or a power."""
     if isinstance(node, Add):
         a, b, c, d = map(sum, zip(*(_value(term, matrices) for term in node.terms), strict=True))
         return a, b, c, d
@@ -133,6 +140,7 @@ def _times(a: _Matrix, b: _Matrix) -> _Matrix:
 
 
 def _power(base: _Matrix, exponent: Node) -> _Matrix:
+    """Return a whole power of a matrix."""
     power = rational(exponent)
     if power is None or power.denominator != 1 or abs(power) > _MAX_POWER:
         raise _NoMatrixError

@@ -1,12 +1,12 @@
-r"""Tells whether two measured numbers agree, as `rounding: measured` asks: within a hundredth, in enough figures.
+r"""Compares measured numbers for the option `rounding: measured`: within 1 %, with enough significant digits.
 
 gold 0.85, answer 0.849                      same
 gold 6.0\times 10^{24}, answer 5.99e24       same
 gold 0.506\lambda/a, answer 0.5067\lambda/a  same: coefficients are compared
-gold 138, answer 138.2                       same: it rounds to gold
+gold 138, answer 138.2                       same: the answer rounds to gold
 gold 138, answer 137                         different: gold has neither point nor unit, and may be a count
-gold 5.02, answer 5                          different: one figure says too little
-gold 0.995, answer 1.00                      different: a power of ten hides how far from it gold is
+gold 5.02, answer 5                          different: one digit is not precise enough
+gold 0.995, answer 1.00                      different: a power of ten may be a guess
 """
 
 from __future__ import annotations
@@ -23,37 +23,40 @@ from truegold.verifiers.math.identity import approximate, same_value
 from truegold.verifiers.math.tree import PLUS_ONE, Add, Mul, Node, Num, Pow, symbols
 
 NEAR, NEARER = mpq(1, 100), mpq(1, 400)
-"""Measured numbers may differ by this share of gold. The smaller share counts for golds of many figures, and for whole
-golds with a unit, where a whole answer has to be equal."""
+"""The largest relative difference of measured numbers, and the largest one for precise golds.
+
+Golds are precise if they have `MANY_FIGURES`, or are whole numbers with a unit."""
 EXACT = 100
-"""An answer is exact if its last figure counts this many times less than gold's: 0.1429c for 0.14c."""
+"""An answer is exact if its last digit has at most a hundredth of the value of gold's last digit: 0.1429c for 0.14c."""
 MANY_FIGURES = 6
+"""The significant digits of a precise gold."""
 MIN_FIGURES = 2
-"""An answer needs this many figures, and gold where an answer with more of them only rounds to it."""
+"""The fewest significant digits of an answer, and of a measured gold to which a more precise answer rounds."""
 MIN_WHOLE_FIGURES = 3
-"""A whole number without a unit counts as rounded from this many figures on; so does a decimal answer to a fraction."""
+"""The fewest significant digits of a whole gold to which an answer may round, and of a decimal answer to a fraction."""
 MAX_TERMS = 4
+"""The most terms of a sum whose coefficients are compared."""
 
 
 class Spelled(NamedTuple):
-    """A number with what its spelling says of how exact it is."""
+    """A number with the precision that its spelling shows."""
 
     value: mpq
     last: mpq
-    """The value of one in its last figure; 0 for an exact value, such as a fraction or a root."""
+    """The value of 1 in the place of the last digit: 0.01 for 0.85. 0 for an exact value, such as a fraction."""
     whole: bool
-    """It is written without a point and without a power of ten."""
+    """Whether the number is written without a point and without a power of ten."""
     measured: bool
-    """It has a point, a power of ten or a unit."""
+    """Whether the number has a point, a power of ten or a unit."""
 
     @property
     def figures(self) -> int:
-        """The significant figures; those of a whole number end before its zeros, unless a unit stands after it."""
+        """The number of significant digits. Final zeros of a whole number count only before a unit."""
         return len(str(int(abs(self.value) / self.last)))
 
 
 def agree_as_measured(gold: Node, answer: Node) -> bool:
-    """Tell whether two values that are not equal agree; of sums and products of letters, their coefficients do."""
+    """Tell whether two unequal values agree as measured numbers. For sums of letters, their coefficients must agree."""
     gold_terms, answer_terms = _terms(gold), _terms(answer)
     if len(gold_terms) != len(answer_terms) or len(gold_terms) > MAX_TERMS:
         return False
@@ -64,7 +67,7 @@ def agree_as_measured(gold: Node, answer: Node) -> bool:
 
 
 def real_value(node: Node) -> mpq | None:
-    """Return the value of a real constant, exact or to many digits; None for what has none."""
+    """Return the value of a real constant, exact or to many digits, or None for other expressions."""
     if (exact := rational(node)) is not None:
         return exact
     approximation = approximate(node)
@@ -86,7 +89,7 @@ def _agree_in_term(gold: Node, answer: Node) -> bool:
 
 
 def _coefficient(term: Node) -> tuple[Node, Node | None]:
-    """Return 0.506 and \\lambda/a for their product."""
+    """Return the number and the letters of a product: 0.506 and \\lambda/a of 0.506\\lambda/a."""
     if not symbols(term):
         return term, None
     factors = list(_factors(term))
@@ -96,7 +99,7 @@ def _coefficient(term: Node) -> tuple[Node, Node | None]:
 
 
 def _factors(node: Node) -> Iterator[Node]:
-    """Yield what a product is made of, in brackets and below its fraction line too."""
+    """Yield the factors of a product, including those of nested products and of a divisor."""
     if isinstance(node, Mul):
         for factor in node.factors:
             yield from _factors(factor)
@@ -107,7 +110,7 @@ def _factors(node: Node) -> Iterator[Node]:
 
 
 def written(node: Node) -> Spelled | None:
-    """Return a number with its last figure; None for what has no value, and for 0."""
+    """Return a number with its precision, or None for 0 and for expressions without a value."""
     if (value := real_value(node)) is None or not value:
         return None
     factors = list(_factors(node))
@@ -118,7 +121,7 @@ def written(node: Node) -> Spelled | None:
         power = spelled.last_power if spelled.last_power is not None else -(spelled.decimals or 0)
         last = mpq(10) ** power * abs(value / spelled.value)
         return Spelled(value, last, whole=spelled.decimals == 0, measured=True)
-    # The last one was written where a conversion of units stands in front.
+    # The last number is the written one, because a factor of a conversion stands before it.
     is_whole = bool(plain) and plain[-1].value.denominator == 1
     if is_whole and not pointed and all(isinstance(part, Num) or _scales(part) for part in factors):
         digits = str(abs(plain[-1].value.numerator))
@@ -135,7 +138,7 @@ def _scales(node: Node) -> bool:
 
 
 def _agree(gold: Spelled, answer: Spelled) -> bool:
-    """Tell whether an answer is near enough to gold, and has figures enough to be no guess."""
+    """Tell whether an answer is close enough to gold, and has enough significant digits."""
     distance = abs(gold.value - answer.value)
     if not gold.last:
         is_rounded = answer.measured and not answer.whole and answer.figures >= MIN_WHOLE_FIGURES
@@ -149,7 +152,7 @@ def _agree(gold: Spelled, answer: Spelled) -> bool:
 
 
 def _is_near(gold: Spelled, answer: Spelled, *, rounds: bool) -> bool:
-    """Compare two measured numbers; `rounds` says whether the answer rounds to gold."""
+    """Tell whether two measured numbers are close. `rounds`: the answer rounds to gold."""
     distance = abs(gold.value - answer.value)
     if answer.figures < MIN_FIGURES or _is_power_of_ten(answer.value):
         return False

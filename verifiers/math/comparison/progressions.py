@@ -1,13 +1,13 @@
-r"""Compares solutions that repeat: one value for each integer.
+r"""Compares periodic solutions, which have one value for each integer.
 
     \frac{\pi}{4}+k\pi                     \frac{5\pi}{4}+n\pi, n \in \mathbb{Z}
     \frac{\pi}{2}+k\pi                     \pm\frac{\pi}{2}+2k\pi
     \frac{\pi}{6}+2k\pi, \frac{5\pi}{6}+2k\pi     k\pi+(-1)^k\frac{\pi}{6}
     \{n\pi : n \in \mathbb{Z}\}            x = n\pi
 
-Each side becomes its values within one period. Gold has to say that its letter is any integer, or be an equation of an
-unknown with a multiple of pi: `(n-2)\pi` alone is the sum of some angles. Not covered: natural numbers, whose first one
-counts, and several letters.
+Each side is reduced to its values within one period. Gold must declare that its letter is an integer, or be an equation
+of an unknown with a multiple of pi, because `(n-2)\pi` alone may be a sum of angles. Not covered: natural numbers, and
+several letters.
 """
 
 from __future__ import annotations
@@ -25,32 +25,38 @@ from truegold.verifiers.math.comparison.signs import sign_readings
 from truegold.verifiers.math.reading.wording import integers_of_node
 
 INTEGER_LETTERS = frozenset("klmnj")
+"""Letters that may be integers without a declaration."""
 _UNKNOWNS = frozenset({"x", "y", "z", "t", "theta", "alpha", "phi", "beta", "u"})
+"""Letters of unknowns."""
 MAX_PARTS = 12
-"""The most repeating values of one side."""
+"""The most expressions of one side."""
 MAX_VALUES = 64
-"""The most values within one period. Stops steps that have only a tiny common part."""
+"""The most values within one period. Stops steps whose common multiple is large."""
 _MAX_DENOMINATOR = 1_000
+"""The largest denominator of the ratio of two steps."""
 _GRAIN = 1 << 150
-"""Two values are the same within a period where they agree to this many parts of it."""
+"""The number of parts into which a period is divided. Values in the same part are equal."""
 
 
 class _Repeating(NamedTuple):
-    """A value for each integer, and whether the text says that it is one."""
+    """An expression that has a value for each integer."""
 
     value: tree.Node
     declared: frozenset[str]
+    """The letters that are declared to be integers."""
     label: str | None
-    """The unknown that the progression is for: x = 2k, y = 3k are not two values of one unknown."""
+    """The unknown of the solutions. x = 2k, y = 3k are solutions for different unknowns."""
 
 
 class _Progression(NamedTuple):
+    """The numbers start, start + step, start + 2 step, ... in both directions."""
+
     start: mpq
     step: mpq
 
 
 def same_progressions(gold: tree.Node, answer: tree.Node) -> bool:
-    """Tell whether two sides are the same numbers for all integers that their letters stand for."""
+    """Tell whether two sides have the same values if their letters run through all integers."""
     gold_parts, answer_parts = list(_parts(gold)), list(_parts(answer))
     labels = {part.label for part in gold_parts}, {part.label for part in answer_parts}
     are_few = max(len(gold_parts), len(answer_parts)) <= MAX_PARTS
@@ -69,7 +75,7 @@ def same_progressions(gold: tree.Node, answer: tree.Node) -> bool:
 
 
 def _parts(node: tree.Node, declared: frozenset[str] = frozenset(), label: str | None = None) -> Iterator[_Repeating]:
-    """Yield the values that are listed; 0, which never repeats, for an element that is not a value."""
+    """Yield each expression of a side. For an element that is not a value, yield 0, which is never a progression."""
     inner: tuple[tree.Node, ...] = ()
     if isinstance(node, tree.Family) and tree.NATURALS_ONLY not in node.parameters and not node.conditions:
         inner, declared = (node.body,), declared | node.parameters
@@ -94,13 +100,13 @@ def _parts(node: tree.Node, declared: frozenset[str] = frozenset(), label: str |
 
 
 def _says_integers(part: _Repeating) -> bool:
-    """Tell whether gold's letter is surely any integer."""
+    """Tell whether the letter of gold must be an integer."""
     if tree.symbols(part.value) & part.declared:
         return True
     has_angle = any(_is_angle(node) for node in tree.walk(part.value))
     if part.label in _UNKNOWNS or not has_angle:
         return has_angle
-    # k\\pi may be an area; \\pi/4 + k\\pi may not.
+    # k\\pi may be an area, but \\pi/4 + k\\pi must be an angle.
     start, step = next(iter(_progressions(part)), _Progression(mpq(0), mpq(0)))
     return (
         tree.symbols(part.value) == {"k"}
@@ -116,7 +122,7 @@ def _is_angle(node: tree.Node) -> bool:
 
 
 def _progressions(part: _Repeating) -> list[_Progression]:
-    """Return the values for even integers and those for odd ones; nothing where they do not grow evenly."""
+    """Return the progressions of the even and the odd integers, or an empty list if the values are not arithmetic."""
     letters = tree.symbols(part.value)
     if len(letters) != 1 or not letters <= (part.declared or INTEGER_LETTERS):
         return []
@@ -131,13 +137,13 @@ def _progressions(part: _Repeating) -> list[_Progression]:
 
 
 def _fraction(ratio: mpq) -> Fraction:
-    """Return the ratio of two steps, or 0 where they have no common multiple that is near."""
+    """Return the ratio of two steps as a fraction, or 0 if its denominator is too large."""
     near = Fraction(int(ratio.numerator), int(ratio.denominator)).limit_denominator(_MAX_DENOMINATOR)
     return near if abs(mpq(near.numerator, near.denominator) - ratio) * _GRAIN < ratio else Fraction(0)
 
 
 def _within(side: list[list[_Progression]], period: mpq) -> set[int]:
-    """Return the values between 0 and one period, in grains."""
+    """Return the values from 0 to one period, as numbers of parts of the period (`_GRAIN`)."""
     return {
         round((p.start + turn * p.step) / period * _GRAIN) % _GRAIN
         for part in side

@@ -1,13 +1,13 @@
 """Compares relations: labelled values, equations, inequalities, chains of equal values.
 
-    x = 5 and 5                  the same: the label is understood
-    x = 5 and y = 5              different: of coordinates, the label says which line is meant
-    f(n) = n^2 and f(x) = x^2    the same function
-    2x = 4y and x - 2y = 0       the same equation
-    xy = 12 and 12/x             the same: the letter that the answer leaves out is understood
-    6*7 = 42 and 42              the same: one answer said twice
+    x = 5          5             the same: a label may be left out
+    x = 5          y = 5         different: these are two lines
+    f(n) = n^2     f(x) = x^2    the same function
+    2x = 4y        x - 2y = 0    the same equation
+    xy = 12        12/x          the same: the answer is solved for y
+    6*7 = 42       42            the same: both sides of the equation are 42
 
-6 = 5 is two answers, even where one of them is right.
+6 = 5 is two answers, even if one of them is right.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ from truegold.verifiers.math.identity import proportional, same_value, sign_of_r
 from truegold.verifiers.math.policy import OTHER_STRUCTURE, Sameness
 
 _UPWARD = {">": "<", ">=": "<="}
+"""Maps a relation to the one that holds after both sides are negated."""
 _NO_DERIVATIVE = str.maketrans("", "", "'\u0307\u0308")
-"""Takes off the primes and dots by which y'' and y' differ."""
+"""Removes the primes and dots of derivatives."""
 _EXPRESSIONS_WITH_VALUE = (tree.Mul, tree.Ratio, tree.Sym, tree.FunctionCall, tree.Pow)
+"""Types of the left side of an equation that states a value, as in `AB = 3`."""
 
 
 def same_relations(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sameness:
-    """Compare two sides of which at least one is a relation. Raises TooLarge."""
+    """Compare two sides, at least one of which is a relation. Raises TooLarge."""
     if (named := _same_named(comparer, gold, answer)) is not None:
         return named
     if isinstance(gold, tree.Chain) and isinstance(answer, tree.Chain):
@@ -40,10 +42,10 @@ def same_relations(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> 
 
 
 def _same_named(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sameness | None:
-    """Compare several named values at once, or None if neither side names several.
+    """Compare several named values at once. Return None if neither side names several values.
 
-    (x, y) = (2, 5) and (y, x) = (5, 2)    each name with its value
-    x = y = z = 1 and (1, 1, 1)            names in their order with a tuple
+    (x, y) = (2, 5) and (y, x) = (5, 2)    the values are compared by name
+    x = y = z = 1 and (1, 1, 1)            the values are compared in order
     """
     gold_parts, answer_parts = _named(gold), _named(answer)
     if gold_parts is None and answer_parts is None:
@@ -60,7 +62,7 @@ def _named(node: tree.Node) -> list[tree.Node] | None:
 
 
 def _same_two_relations(comparer: Comparison, gold: tree.Chain, answer: tree.Chain) -> Sameness:
-    """Compare the values of `A = 5` and `B = 5`; other relations as the statements that they are."""
+    """Compare the values of two equations such as `A = 5` and `B = 5`, or two other relations as statements."""
     (gold_label, gold_value), (answer_label, answer_value) = tree.labelled(gold), tree.labelled(answer)
     are_of_sets = type(gold.parts[0]) is type(answer.parts[0]) and isinstance(gold.parts[0], (tree.SetOps, tree.Add))
     if gold_value is None or answer_value is None or are_of_sets or _are_different_lines(gold_label, answer_label):
@@ -84,7 +86,7 @@ def _same_two_relations(comparer: Comparison, gold: tree.Chain, answer: tree.Cha
 
 
 def _are_different_lines(gold_label: str | None, answer_label: str | None) -> bool:
-    """Tell whether two labels are different coordinates, or the vectors AB and BA: x = 5 and y = 5 are lines."""
+    """Tell whether two labels must not be ignored: coordinates (x = 5, y = 5), derivatives, the vectors AB and BA."""
     if gold_label == answer_label or gold_label is None or answer_label is None:
         return False
     is_turned = tree.VECTOR_MARK in gold_label and sorted(gold_label) == sorted(answer_label)
@@ -94,7 +96,7 @@ def _are_different_lines(gold_label: str | None, answer_label: str | None) -> bo
 
 
 def _with_argument_of_gold(gold: tree.Chain, answer: tree.Chain, answer_value: tree.Node) -> tree.Node:
-    """Return n^2 for the value of f(x)=x^2 where gold is f(n)=n^2."""
+    """Return the value of the answer with gold's argument: n^2 for f(x) = x^2, if gold is f(n) = n^2."""
     gold_argument, answer_argument = tree.argument_of(gold), tree.argument_of(answer)
     if gold_argument is None or answer_argument is None or gold_argument in tree.symbols(answer_value):
         return answer_value
@@ -114,18 +116,18 @@ def _same_relation_and_value(comparer: Comparison, gold: tree.Chain, answer: tre
         if _is_solution(gold, answer):
             return Sameness(True, "sampled")
         return OTHER_STRUCTURE if tree.symbols(right) else comparer.same(right, answer)
-    # A ratio is not one value, and so no label: `AB : CD = 2 : 3` against `2 : 3`. An integral is what was asked for.
+    # The left side of `AB : CD = 2 : 3` may be left out although it is not a label, and so may an integral.
     return comparer.same(right, answer) if isinstance(left, (tree.Ratio, tree.Big)) else OTHER_STRUCTURE
 
 
 def _has_one_constant_side(left: tree.Node, right: tree.Node) -> bool:
-    r"""Tell whether one side has no variables, as in `AB \cdot CD = 3`. On the left a sum does not count: x + y = 3."""
+    r"""Tell whether an equation states a value, as `AB \cdot CD = 3` does, but not x + y = 3."""
     constant_sides = [side for side in (left, right) if not isinstance(side, tree.VALUES) or not tree.symbols(side)]
     return len(constant_sides) == 1 and isinstance(left, _EXPRESSIONS_WITH_VALUE)
 
 
 def _is_solution(gold: tree.Chain, answer: tree.Node) -> bool:
-    """Tell whether `12/x` is what `xy = 12` says of the letter that the answer leaves out."""
+    """Tell whether the answer, such as 12/x, is the value of the only letter of gold (`xy = 12`) that it lacks."""
     if not all(isinstance(side, tree.VALUES) for side in (*gold.parts, answer)):
         return False
     gold_names, answer_names = tree.symbols(gold), tree.symbols(answer)
@@ -136,7 +138,7 @@ def _is_solution(gold: tree.Chain, answer: tree.Node) -> bool:
 
 
 def _same_value_and_relation(comparer: Comparison, gold: tree.Node, answer: tree.Chain) -> Sameness:
-    """Compare 5 with `x = 5` and `m + n = 5`, and 42 with `6*7 = 42`."""
+    """Compare a value with a relation: 5 with `x = 5` and `m + n = 5`, and 42 with `6*7 = 42`."""
     if (answer_value := tree.labelled(answer)[1]) is not None:
         return comparer.same(gold, answer_value)
     if _names_value(answer) and not tree.symbols(gold):
@@ -146,10 +148,10 @@ def _same_value_and_relation(comparer: Comparison, gold: tree.Node, answer: tree
 
 
 def _names_value(answer: tree.Chain) -> bool:
-    """Tell whether the text left of the first `=` only names a value: `xy`, `m + n`, `[ABC]`, `2x`.
+    """Tell whether the left side of an equation only names a value: `xy`, `m + n`, `[ABC]`, `2x`.
 
-    x + 5 = 5, x^2 - 5x + 6 = 0    not solved: a number is added on the left, or 0 stands on the right
-    -x = 5                         says that x is -5
+    x + 5 = 5, x^2 - 5x + 6 = 0    no: the equations are not solved
+    -x = 5                         no: the value of x is -5
     """
     label, value = answer.parts[0], answer.parts[1]
     if set(answer.operators) != {"="} or not tree.symbols(label) or tree.symbols_of(answer.parts[1:]):
@@ -160,7 +162,7 @@ def _names_value(answer: tree.Chain) -> bool:
 
 
 def _factors(node: tree.Node) -> tuple[tree.Node, ...]:
-    """Return the factors of a product, of its first factor too: -1, A and B of -AB."""
+    """Return the factors of a product, including those of its first factor: -1, A and B of -AB."""
     if not isinstance(node, tree.Mul):
         return (node,)
     first, *rest = node.factors
@@ -181,11 +183,11 @@ def same_throughout(comparer: Comparison, gold: tree.Node, answer: tree.Chain) -
 
 
 def _same_before_approximation(comparer: Comparison, gold: tree.Node, answer: tree.Chain) -> Sameness:
-    r"""Compare a gold with what the answer has before the first ~.
+    r"""Compare a gold with the exact part of an answer, before its first \approx.
 
-    2*50\pi = 100\pi \approx 314    2*50\pi = 100\pi
-    x \approx 314                   314: a letter alone is a label
-    5 \approx 6                     no value: it says two things
+    2*50\pi = 100\pi \approx 314    the exact part is 2*50\pi = 100\pi
+    x \approx 314                   x is a label, so 314 is compared
+    5 \approx 6                     wrong, because the two values differ
     """
     exact_count = answer.operators.index("~") + 1
     exact, approximations = answer.parts[:exact_count], answer.parts[exact_count:]
@@ -199,9 +201,9 @@ def _same_before_approximation(comparer: Comparison, gold: tree.Node, answer: tr
 def _same_statements(comparer: Comparison, gold: tree.Chain, answer: tree.Chain) -> Sameness:
     """Compare two equations, two inequalities, or two chains such as 1 < x < 2.
 
-    2x = 4y and x - 2y = 0     the same: one is a multiple of the other
-    x > 2 and 2 < x            the same
-    cos(0) = 1 and sin(0) = 0  different: without variables, part is compared with part
+    2x = 4y        x - 2y = 0     the same: one is a multiple of the other
+    x > 2          2 < x          the same
+    cos(0) = 1     sin(0) = 0     different: equations without variables are compared part by part
     """
     sides = (*gold.parts, *answer.parts)
     are_numeric = {*gold.operators, *answer.operators} <= TURNED.keys() and tree.symbols_of(sides)
@@ -222,7 +224,7 @@ def _difference(chain: tree.Chain) -> tree.Node:
 
 
 def _same_inequality(gold: tree.Node, gold_operator: str, answer: tree.Node, answer_operator: str) -> Sameness:
-    """Compare how two differences relate to 0: one must be a positive multiple of the other."""
+    """Compare two inequalities `difference < 0`: one difference must be a positive multiple of the other."""
     if gold_operator in _UPWARD:
         gold, gold_operator = tree.Mul((tree.MINUS_ONE, gold)), _UPWARD[gold_operator]
     if answer_operator in _UPWARD:
@@ -236,26 +238,26 @@ def _same_inequality(gold: tree.Node, gold_operator: str, answer: tree.Node, ans
 
 
 def _solves(solved: tree.Chain, difference: tree.Node) -> bool:
-    """Tell whether y = f(x) makes the sides of the other equation equal, and that one is linear in y."""
+    """Tell whether an equation y = f(x) solves the other equation, `difference` = 0, which must be linear in y."""
     label, value = tree.labelled(solved)
     if label is None or not isinstance(value, tree.VALUES) or label in tree.symbols(value):
         return False
     if label not in tree.symbols(difference):
         return False
     is_solved = same_value(tree.substituted(difference, {label: value}), tree.ZERO).same is True
-    # y = y holds for every y, and so solves nothing.
+    # Any y solves y = y.
     is_solved = is_solved and not same_value(difference, tree.ZERO).same
     return is_solved and all(_is_straight(difference, label, start, step) for start, step in ((0, 1), (-7, 7)))
 
 
 def _is_straight(expression: tree.Node, name: str, start: int, step: int) -> bool:
-    """Tell whether an expression is linear in a variable, by three points of equal distance."""
+    """Tell whether an expression is linear in a variable at three equidistant points."""
     low, middle, high = (tree.substituted(expression, {name: tree.Num(mpq(start + i * step))}) for i in range(3))
     return same_value(tree.Add((low, tree.Mul((tree.Num(mpq(-2)), middle)), high)), tree.ZERO).same is True
 
 
 def _same_chain(comparer: Comparison, gold: tree.Chain, answer: tree.Chain) -> Sameness:
-    """Compare 1 < x < 2 as it is written, or from right to left; of AB = CD and CD = AB, either is right."""
+    """Compare two chains such as 1 < x < 2 part by part, as written or from right to left."""
     if not tree.ARROWS.isdisjoint(gold.operators) and (outcome := same_formulas(gold, answer)) is not None:
         return outcome
     outcome = OTHER_STRUCTURE
@@ -267,7 +269,10 @@ def _same_chain(comparer: Comparison, gold: tree.Chain, answer: tree.Chain) -> S
 
 
 def _corners_in_order(parts: tuple[tree.Node, ...]) -> tuple[tree.Node, ...]:
-    """Return the triangles ABC and DEF for BCA and EFD: each corner of one belongs to a corner of the other."""
+    """Return similar triangles with their corners in alphabetical order: ABC and DEF for BCA and EFD.
+
+    Corresponding corners stay in the same place.
+    """
     names = [part.name if isinstance(part, tree.Sym) else "" for part in parts]
     if not all(name.startswith("triangle ") and len(name) == len(names[0]) for name in names):
         return parts

@@ -1,11 +1,11 @@
-r"""Compares sets of real numbers: intervals, inequalities, unions and what is left out of them, in one normal form.
+r"""Compares sets of real numbers: intervals, inequalities, unions, intersections and differences, in one normal form.
 
     x \ge 1,   [1, \infty),   \{x : 1 \le x\}          one piece, closed at 1
     \mathbb{R}\setminus\{0\},   x \ne 0                two pieces
 
-A set is a sorted list of pieces that do not touch. Its ends are constants; with parameters in them (`(a, \infty)`) they
-have no order, and only unions can be compared, piece by piece. Inequalities are solved as far as roots of the second
-degree and absolute values go, with rational coefficients: `2x > 6`, `x^2 < 4`, `|2x - 1| <= 3`.
+The normal form is a sorted list of pieces that do not touch. If ends contain parameters (`(a, \infty)`), the pieces
+cannot be sorted, and only unions can be compared. Inequalities are solved if they are linear or quadratic, or have one
+absolute value, with rational coefficients: `2x > 6`, `x^2 < 4`, `|2x - 1| <= 3`.
 """
 
 from __future__ import annotations
@@ -36,15 +36,18 @@ from truegold.verifiers.math.identity import approximate, infinity_sign
 from truegold.verifiers.math.policy import OTHER_STRUCTURE, UNDECIDED, Sameness, charge
 
 _PIECE_STEPS = 4
-"""The steps that it takes to intersect two pieces."""
+"""The steps of intersecting two pieces."""
 
 MINUS_INFINITY = tree.negated(tree.INFINITY)
 
 MAX_EXPONENT = 2
+"""The highest degree of an inequality that is solved."""
 _STRICT = frozenset({"<", ">", "!="})
+"""Relations that exclude the bound."""
 _REVERSED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
+"""Maps a relation to the relation with the sides swapped."""
 MAX_PIECES = 64
-"""The most pieces of one set. Stops a union of thousands."""
+"""The most pieces of a set. Stops unions of thousands of pieces."""
 
 
 @dataclass(slots=True)
@@ -53,9 +56,9 @@ class PieceEnd:
 
     node: tree.Node
     closed: bool
-    """The end belongs to the piece."""
+    """Whether the end belongs to the piece."""
     position: mpfr | None
-    """The position of the end, which may be infinite, or None if a parameter leaves it open."""
+    """The position of the end, which may be infinite. None if it depends on a parameter."""
 
 
 @dataclass(slots=True)
@@ -67,14 +70,14 @@ class Piece:
 
 
 class NoSet(Exception):
-    """The node is not a set of real numbers, or it needs solving."""
+    """The node is not a set of real numbers, or is an inequality that is not solved here."""
 
 
 SameEnd: TypeAlias = Callable[[tree.Node, tree.Node], bool]
 
 
 def same_pieces(gold: list[Piece], answer: list[Piece], same_end: SameEnd) -> bool:
-    """Compare piece by piece, in any order; `same_end` compares the ends."""
+    """Tell whether two sets have the same pieces, in any order. `same_end` compares the ends."""
     if len(gold) != len(answer):
         return False
     unmatched = list(answer)
@@ -107,24 +110,25 @@ def _position(node: tree.Node) -> mpfr | None:
 
 
 def is_ordered(pieces: list[Piece]) -> bool:
-    """Tell whether no parameter leaves open which end comes first."""
+    """Tell whether the positions of all ends are known."""
     return all(end.position is not None for piece in pieces for end in (piece.low, piece.high))
 
 
 def union(a: list[Piece], b: list[Piece]) -> list[Piece]:
-    """Return the pieces of both sets, which may overlap until they are `merged`."""
+    """Return the pieces of both sets, which may overlap. (`merged` joins them.)"""
     charge(len(a) + len(b))
     return [*a, *b]
 
 
 def common(a: list[Piece], b: list[Piece]) -> list[Piece]:
-    """Return what lies in both. Raises NoSet if that depends on parameters."""
+    """Return the intersection of two sets. Raises NoSet if it depends on parameters."""
     if len(a) == 1 and _is_all(a[0]):
         return b
     return _common_ordered(a, b) if is_ordered(a) and is_ordered(b) else _common_unordered(a, b)
 
 
 def _common_ordered(a: list[Piece], b: list[Piece]) -> list[Piece]:
+    """Return the intersection of two sets whose ends have known positions."""
     charge(_PIECE_STEPS * len(a) * len(b))
     shared = []
     for p, q in itertools.product(a, b):
@@ -137,7 +141,7 @@ def _common_ordered(a: list[Piece], b: list[Piece]) -> list[Piece]:
 
 
 def _common_unordered(a: list[Piece], b: list[Piece]) -> list[Piece]:
-    """Return the numbers that a < x and x < b have in common, for any a and b."""
+    """Return the intersection of two pieces whose ends are not ordered, such as a < x and x < b. Raises NoSet."""
     if len(a) == 1 and len(b) == 1:
         lows = [p.low for p in (a[0], b[0]) if not is_infinite(p.low.node)]
         highs = [p.high for p in (a[0], b[0]) if not is_infinite(p.high.node)]
@@ -147,7 +151,7 @@ def _common_unordered(a: list[Piece], b: list[Piece]) -> list[Piece]:
 
 
 def without(a: list[Piece], b: list[Piece]) -> list[Piece]:
-    """Return what lies in `a` alone. Raises NoSet if that depends on parameters."""
+    """Return the difference of two sets. Raises NoSet if it depends on parameters."""
     if not (is_ordered(a) and is_ordered(b)):
         raise NoSet
     for piece in b:
@@ -163,7 +167,7 @@ def _is_all(piece: Piece) -> bool:
 
 
 def merged(pieces: list[Piece]) -> list[Piece]:
-    """Return the pieces in order, those that touch joined."""
+    """Return the pieces in order, with touching pieces joined."""
     pieces = sorted(pieces, key=lambda piece: (piece.low.position, not piece.low.closed))
     joined: list[Piece] = []
     for piece in pieces:
@@ -182,7 +186,7 @@ def merged(pieces: list[Piece]) -> list[Piece]:
 
 
 def solved(chain: tree.Chain) -> list[Piece]:
-    """Return the numbers that fulfil all relations of a chain. Raises NoSet if that takes more than this."""
+    """Return the numbers that fulfil all relations of a chain. Raises NoSet for relations that are not solved here."""
     names = tree.symbols(chain)
     if len(names) != 1 or any(operator not in _REVERSED for operator in chain.operators):
         raise NoSet
@@ -211,7 +215,7 @@ def _solved_absolute(inside: tree.Node, operator: str, bound: tree.Node, name: s
 
 
 def _coefficients(node: tree.Node, name: str) -> tuple[mpq, mpq, mpq]:
-    """Return c, b and a of ax^2 + bx + c. Raises NoSet for a node that is not such a polynomial."""
+    """Return c, b and a of a polynomial ax^2 + bx + c. Raises NoSet for other nodes."""
     for part in tree.walk(node):
         exponent = rational(part.exponent) if isinstance(part, tree.Pow) else None
         is_whole_power = exponent is not None and (exponent in range(MAX_EXPONENT + 1) or not tree.symbols(part))
@@ -233,12 +237,12 @@ def _coefficients(node: tree.Node, name: str) -> tuple[mpq, mpq, mpq]:
 
 
 def _where(coefficients: tuple[mpq, mpq, mpq], operator: str) -> list[Piece]:
-    """Return where ax^2 + bx + c relates to 0 as the operator says."""
+    """Return the solutions of ax^2 + bx + c < 0, or of the same with another relation."""
     c, b, a = coefficients
     roots = _roots(c, b, a)
     closed = operator not in _STRICT
     ends: list[tree.Node] = [MINUS_INFINITY, *roots, tree.INFINITY]
-    # Right of its last root the polynomial has the sign of its first coefficient, and each simple root changes it.
+    # To the right of its last root, the polynomial has the sign of its leading coefficient. Simple roots change it.
     sign = next((1 if value > 0 else -1 for value in (a, b, c) if value), 0)
     if sign == 0:
         return [piece_of(MINUS_INFINITY, False, tree.INFINITY, False)] if closed else []
@@ -254,6 +258,7 @@ def _where(coefficients: tuple[mpq, mpq, mpq], operator: str) -> list[Piece]:
 
 
 def _roots(c: mpq, b: mpq, a: mpq) -> list[tree.Node]:
+    """Return the real roots of ax^2 + bx + c in ascending order."""
     if a == 0:
         return [tree.Num(-c / b)] if b else []
     discriminant = b * b - 4 * a * c
@@ -279,6 +284,7 @@ def pieces_of(node: tree.Node) -> list[Piece]:
 
 
 def _pieces(node: tree.Node) -> list[Piece]:
+    """Return the pieces of a set, which may overlap. Raises NoSet."""
     if isinstance(node, tree.Named):
         return _pieces_of_name(node.name)
     if isinstance(node, tree.Group):
@@ -303,6 +309,7 @@ def _pieces_of_name(name: str) -> list[Piece]:
 
 
 def _pieces_of_group(node: tree.Group) -> list[Piece]:
+    """Return the pieces of an interval or of a finite set. Raises NoSet."""
     if node.opening == "{":
         if not all(isinstance(element, tree.VALUES) for element in node.elements):
             raise NoSet
@@ -317,6 +324,7 @@ def _pieces_of_group(node: tree.Group) -> list[Piece]:
 
 
 def _pieces_of_chain(node: tree.Chain) -> list[Piece]:
+    """Return the pieces of a condition such as `1 < x <= 2`. Raises NoSet."""
     if node.operators == ("in",):
         return _pieces(node.parts[1])
     if any(operator not in TURNED for operator in node.operators):
@@ -336,7 +344,7 @@ def _pieces_of_chain(node: tree.Chain) -> list[Piece]:
 
 
 def _subject_index(node: tree.Chain) -> int:
-    """Return the index of the part that is bounded: the only one that is not a constant, or the only name."""
+    """Return the index of the part that is bounded: the only part that is not a constant, or the only name."""
     variables = [i for i, part in enumerate(node.parts) if _is_variable(part)]
     names = [i for i in variables if isinstance(node.parts[i], (tree.Sym, tree.FunctionCall))]
     if len(variables) == 1:
@@ -346,7 +354,7 @@ def _subject_index(node: tree.Chain) -> int:
         raise NoSet
     if len(node.parts) == 3 and 1 in names:
         return 1
-    # In x > a, the first name is bounded.
+    # In x > a, the first name is the bounded one.
     if len(names) == 1 or (len(node.parts) == 2 and names == [0, 1]):
         return names[0]
     raise NoSet
@@ -359,6 +367,7 @@ def _is_variable(part: tree.Node) -> bool:
 
 
 def _half_line(operator: str, bound: tree.Node) -> list[Piece]:
+    """Return the numbers with a relation to a bound. Raises NoSet."""
     if isinstance(bound, tree.BareList) and operator == "!=":
         return functools.reduce(common, [_half_line("!=", element) for element in bound.elements])
     if not isinstance(bound, tree.VALUES):
@@ -383,11 +392,13 @@ def _pieces_of_builder(node: tree.SetOf) -> list[Piece]:
 
 
 def _pieces_of_conditions(node: tree.BareList) -> list[Piece]:
-    """Join conditions on one variable by `or`, intersect them by `and`. A comma intersects them, or joins them where
-    they have nothing in common."""
+    """Return the set of several conditions on one variable.
+
+    `or` makes a union, `and` an intersection. A comma makes an intersection, or a union if the intersection is empty.
+    """
     letters = [tree.symbols(element) for element in node.elements if isinstance(element, tree.Chain)]
     if len(letters) > 1 and all(letters) and not frozenset.intersection(*letters):
-        raise NoSet  # Conditions on a and on b are not a set of numbers.
+        raise NoSet  # Conditions on different letters are not a set of numbers.
     parts = list(map(_pieces, node.elements))
     if node.joined == "or":
         return functools.reduce(union, parts)
@@ -399,7 +410,7 @@ _OPERATIONS = {"cup": union, "cap": common, "minus": without}
 
 
 def same_sets(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sameness:
-    """Compare two sides of which at least one is a set of numbers or a condition. Raises TooLarge."""
+    """Compare two sides, at least one of which is a set of numbers or a condition. Raises TooLarge."""
     answer_set = tree.Group("{", "}", (answer,)) if isinstance(answer, tree.VALUES) else answer
     try:
         gold_pieces, answer_pieces = pieces_of(gold), pieces_of(answer_set)
@@ -413,7 +424,7 @@ def same_sets(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Samen
 
 
 def _subjects_agree(gold: tree.Node, answer: tree.Node) -> bool:
-    """Tell whether two conditions are about the same letter; x > 3 is not y > 3."""
+    """Tell whether two conditions are about the same coordinate: x > 3 is not y > 3."""
     gold_coordinate, answer_coordinate = _coordinate(gold), _coordinate(answer)
     return gold_coordinate is None or answer_coordinate is None or gold_coordinate == answer_coordinate
 
@@ -426,6 +437,7 @@ def _coordinate(node: tree.Node) -> str | None:
 
 
 def _same_as_written(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sameness:  # noqa: PLR0911, one for each shape
+    """Compare sets that have no normal form, part by part."""
     if isinstance(gold, tree.SetOps) and isinstance(answer, tree.SetOps) and gold.operator == answer.operator:
         if len(gold.parts) != len(answer.parts):
             return UNDECIDED
@@ -449,7 +461,7 @@ def _same_as_written(comparer: Comparison, gold: tree.Node, answer: tree.Node) -
 
 
 def _same_conditions(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sameness:
-    """Compare relations; of `x \\in S` against a set, compare the S."""
+    """Compare two conditions, or the S of `x \\in S` with a set."""
     if not (isinstance(gold, tree.Chain) and isinstance(answer, tree.Chain)):
         if isinstance(gold, tree.Chain) and gold.operators == ("in",):
             return comparer.same(gold.parts[1], answer)

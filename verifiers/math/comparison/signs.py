@@ -1,10 +1,10 @@
-r"""Writes out the signs ± and ∓: a tree that holds them stands for several values.
+r"""Expands the signs ± and ∓ of a tree to lists of values.
 
     1\pm\sqrt2        1+\sqrt2, 1-\sqrt2
-    \pm a, \mp b      a, -a, -b, b: each sign for itself
-    \pm 1 \pm 2       3, -3, where the signs go together; 3, -1, 1, -3, where each goes for itself
+    \pm a, \mp b      a, -a, -b, b: the signs of different items are independent
+    \pm 1 \pm 2       3, -3 if both signs are the same; 3, -1, 1, -3 if they are independent
 
-Where the text leaves open whether the signs go together, there are two readings, and the other side decides.
+If one value has several signs, there are both readings, and the other side decides.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 from truegold.verifiers.math.tree import MINUS_ONE, PLUS_ONE, BareList, Chain, Group, Node, Sign, facts, mapped
 
 MAX_SIGNS = 4
-"""The most free signs in one answer. Stops 2^20 combinations."""
+"""The most signs in an answer. Stops 2^20 combinations."""
 
 
 def sign_readings(node: Node) -> list[Node]:
-    """Return the tree without signs: one list of values for each reading of how the signs go together."""
+    """Return a list of values for each reading of the tree: all signs the same, and all signs independent."""
     if not (count := facts(node).sign_count):
         return [node]
     if count > MAX_SIGNS:
@@ -31,7 +31,7 @@ def sign_readings(node: Node) -> list[Node]:
 
 
 def _expanded(node: Node, choices: Sequence[tuple[bool, ...]]) -> Node:
-    """Return the values that the tree has under all choices of its signs, as a list or as a set."""
+    """Return the values of the tree for all `choices` of its signs, as a list or as a set."""
     if isinstance(node, Chain) and any(isinstance(part, (BareList, Group)) for part in node.parts):
         return Chain(tuple(_expanded(part, choices) for part in node.parts), node.operators)
     if isinstance(node, (BareList, Group)) and (isinstance(node, BareList) or node.opening == "{"):
@@ -45,7 +45,7 @@ def _expanded(node: Node, choices: Sequence[tuple[bool, ...]]) -> Node:
 
 
 def _with_signs_chosen(node: Node, plus: Iterator[bool]) -> Node:
-    """Return the tree with the next choice as the factor of each sign: 1 for a plus, -1 for a minus."""
+    """Return the tree with 1 or -1 for each sign, as the next item of `plus` says."""
 
     def chosen(part: Node) -> Node:
         if isinstance(part, Sign):

@@ -1,15 +1,14 @@
-r"""Compares two single things: values, quantities, ratios, times, congruences or words.
+r"""Compares single values, quantities, ratios, times, congruences and words.
 
-Values (`same_values`) may be equal, equal when rounded, or equal apart from `+ C`. For quantities (`same_amounts`), the
-policy decides about missing and convertible units, percent signs and angles. It also decides when a decimal counts as
-the same as another value:
+Values (`same_values`) are equal, or equal after rounding. For quantities (`same_amounts`), the policy decides about
+missing and convertible units, percent signs and angles. It also decides about rounding:
 
-    gold 21.93, answer 21\frac{13}{14} = 21.9285...    same: it rounds to gold
-    gold 6.01, answer 6\frac{1}{64} = 6.0156...        same: it is cut to gold
-    gold 326.5, answer 326.53                          different: the answer may be no more exact than gold
+    gold 21.93, answer 21\frac{13}{14} = 21.9285...    same: the answer rounds to gold
+    gold 6.01, answer 6\frac{1}{64} = 6.0156...        same: the answer is truncated to gold
+    gold 326.5, answer 326.53                          different: the answer needs two places more than gold
     gold 1/3, answer 0.333                             different: gold is exact
 
-Each other kind has a function:
+Each other kind has a function. The examples are gold and a right answer:
 
     `same_ratios`      2:3                    4:6, 2/3
     `same_numerals`    101_2                  101 (unless the policy says 5)
@@ -71,48 +70,53 @@ from truegold.verifiers.math.tree import (
 from truegold.verifiers.math.vocabulary import NAMED_WORDS, STOP_WORDS
 
 MAX_APPROXIMATION = 5
-"""An approximation differs by less than one part in this many."""
+"""An approximation differs from the exact value by at most a fifth."""
 
 MIN_DECIMALS = 2
 MIN_DIGITS = 3
-"""A gold with fewer decimals and fewer digits is not a rounded value."""
+"""A gold is a rounded value if it has this many decimals, or this many digits and a point."""
 
 EXTRA_DECIMALS = 2
-"""A decimal answer counts as an exact value only if it has this many more decimals than gold."""
+"""The number of decimals by which a decimal answer must exceed gold to count as more precise."""
 
 MONEY_TOLERANCE = 0.0005
-"""Measured amounts with cents may differ by this share. Other amounts must be equal."""
+"""The largest relative difference of measured amounts with cents. Other amounts of money must be equal."""
 
 CENTS = 2
-"""Final amounts of money have two decimals or none."""
+"""The decimals of an amount of money with cents."""
 
 _SCALES_AND_LETTERS = frozenset((unit_of(f"°{letter}"), unit_of(letter)) for letter in "CF")
-"""For 20 °C one may write 20 C, which alone would be an electric charge."""
+"""Pairs of a temperature scale and its letter. 20 C may mean 20 °C, although C alone is an electric charge."""
 OTHER_VALUE = Sameness(False, "exact")
 _PRODUCTS = frozenset({Mul, Add, Pow})
+"""Types of values with factors that may not commute."""
 OTHER_UNIT = Sameness(False, "units")
 UNKNOWN_UNIT = Sameness(None, "units")
 
 _HALF_DAY = 12 * 60
-"""Minutes."""
+"""Half a day in minutes."""
 _LAST_HOUR = 24
+"""The largest hour of a time."""
 _ResidueClasses = tuple[int, frozenset[int]]
 """A modulus and the remainders."""
 _QUANTIFIERS = frozenset({"all", "any", "every", "each", "for", "must"})
-"""Words that add nothing to one letter and one word: `all odd n`, `n must be odd`, `odd n`."""
+"""Words that are ignored in statements such as `all odd n` and `n must be odd`."""
 _VERBS = frozenset({"converges", "diverges", "exists", "oscillates", "increases", "decreases", "vanishes"})
-"""A gold that is one of these verbs may be answered with a subject: `the series diverges`."""
+"""Verbs that may be a whole gold. An answer may add a subject: `the series diverges`."""
 _SUBJECTS = frozenset({"series", "sequence", "integral", "limit", "function", "sum", "product", "it", "this", "that"})
+"""Subjects that an answer may add to such a verb."""
 _COPULAS = ("is", "are", "was", "were")
+"""Verbs between a subject and its predicate."""
 _SHORT_WORD = 4
+"""The most letters of a word whose plural is not recognised."""
 MAX_INVERTED_WORDS = 2
-"""Words of a statement that may come in the other order; with more, the order says who does what."""
+"""The most words of a statement whose order does not matter. In longer statements it shows the subject."""
 MAX_PHRASE_WORDS = 4
-"""Longer texts are sentences, which may be worded differently, so they cannot be compared."""
+"""The most words of a text that can be compared. Longer texts are sentences, which may be worded differently."""
 
 
 def agrees_when_rounded(gold: Node, answer: Node, policy: Policy) -> bool:
-    """Tell whether two values that are not equal count as the same under the policy."""
+    """Tell whether two unequal values are the same by the rounding that the policy allows."""
     if policy.decimals is not None or policy.tolerance is not None:
         return _is_near(gold, answer, policy)
     if policy.answer_digits is not None and _has_enough_digits(gold, answer, policy.answer_digits):
@@ -123,8 +127,9 @@ def agrees_when_rounded(gold: Node, answer: Node, policy: Policy) -> bool:
 
 
 def is_approximately(exact: Node, written: Node) -> bool | None:
-    """Tell whether `exact \\approx written` holds to the last written digit, or None if a side has no value. 314 is
-    about 100\\pi. A whole number approximates another one only if it ends in zeros: 300 is about 314.
+    """Tell whether `exact \\approx written` is true to the last digit of `written`: 314 is about 100\\pi.
+
+    Final zeros of a whole number are not digits: 300 is about 314. Return None if a side has no value.
     """
     if isinstance(exact, Measure) and isinstance(written, Measure):
         if exact.unit == written.unit:
@@ -165,6 +170,7 @@ def _has_enough_digits(gold: Node, answer: Node, digits: int) -> bool:
 
 
 def _rounds_to(gold: Node, answer: Node) -> bool:
+    """Tell whether gold is a rounded value and the answer rounds to it."""
     if (decimal := _as_number(gold)) is None or decimal.decimals is None:
         return False
     digits = len(str(abs(int(decimal.value * 10**decimal.decimals))))
@@ -173,14 +179,13 @@ def _rounds_to(gold: Node, answer: Node) -> bool:
     if (answer_number := _as_number(answer)) is None:
         return _fits(decimal, answer, cut=True)
     if answer_number.decimals is None:
-        # A whole number is not more exact than gold.
+        # A whole number is not more precise than gold.
         return answer_number.value.denominator != 1 and _fits(decimal, answer, cut=True)
     return answer_number.decimals >= decimal.decimals + EXTRA_DECIMALS and _fits(decimal, answer)
 
 
 def _fits(decimal: Num, value: Node, *, cut: bool = False) -> bool:
-    """Tell whether `value` rounds to `decimal`, at the digits of `decimal`. cut: it may also be cut off instead
-    of rounded."""
+    """Tell whether `value`, rounded to the decimals of `decimal`, equals `decimal`. cut: or truncated to them."""
     if (exact := real_value(value)) is None or decimal.decimals is None:
         return False
     unit = mpq(1, 10**decimal.decimals)
@@ -211,7 +216,7 @@ def same_values(gold: Node, answer: Node, policy: Policy) -> Sameness:
 
 
 def same_amounts(gold: Node, answer: Node, policy: Policy) -> Sameness:  # noqa: PLR0911, one for each kind of unit
-    """Compare two values of which at least one has a unit. Raises TooLarge."""
+    """Compare two values, at least one of which has a unit. Raises TooLarge."""
     gold_value, gold_unit = (gold.value, gold.unit) if isinstance(gold, Measure) else (gold, None)
     answer_value, answer_unit = (answer.value, answer.unit) if isinstance(answer, Measure) else (answer, None)
     if policy.rounding == "measured":
@@ -238,29 +243,29 @@ def same_amounts(gold: Node, answer: Node, policy: Policy) -> Sameness:  # noqa:
         return outcome
     if gold_unit.is_label or answer_unit.is_label:
         outcome = same_values(gold_value, answer_value, policy)
-        # The units are unknown words, so whether they mean the same is open.
+        # The labels are unknown words, which may mean the same.
         return outcome if may_count_the_same(gold_unit, answer_unit) or not outcome.same else UNKNOWN_UNIT
     return _same_converted(gold_value, gold_unit, answer_value, answer_unit, policy)
 
 
 def _same_share(gold: Node, answer: Node, answer_unit: Unit, policy: Policy) -> Sameness | None:
-    """Compare 0.0025 with `25 basis points`; None for other units."""
+    """Compare 0.0025 with `25 basis points`. Return None for other units."""
     if answer_unit.dimension != PERCENT.dimension:
         return None
     return same_values(gold, Mul((Num(answer_unit.factor / 100), answer)), policy)
 
 
 def _same_converted(gold: Node, gold_unit: Unit, answer: Node, answer_unit: Unit, policy: Policy) -> Sameness:
-    """Compare values of two units. Raises TooLarge."""
+    """Compare two values with different units. Raises TooLarge."""
     has_scale = bool(gold_unit.zero or answer_unit.zero)
     is_named = DEGREE in (gold_unit, answer_unit) or (gold_unit, answer_unit) in _SCALES_AND_LETTERS
     if has_scale and is_named and policy.units != "strict":
-        # The scale of `20 degrees` is understood, as a unit is.
+        # `20 degrees` may omit its scale.
         return same_values(gold, answer, policy)
     if (ratio := conversion(gold_unit, answer_unit)) is None:
         is_same_money = gold_unit.currency is not None and gold_unit.currency == answer_unit.currency
         is_named = is_same_money and any(unit.is_money and not unit.per for unit in (gold_unit, answer_unit))
-        # That `$5` is per hour is understood; `5 pounds` are money where the other side is.
+        # `$5` may omit `per hour`, and `5 pounds` are money if the other side is.
         is_named = is_named or {gold_unit, answer_unit} == {POUND, STERLING}
         return same_values(gold, answer, policy) if is_named else OTHER_UNIT
     if ratio == (1, 0) and gold_unit.zero == answer_unit.zero:
@@ -269,11 +274,11 @@ def _same_converted(gold: Node, gold_unit: Unit, answer: Node, answer_unit: Unit
     if outcome.same or not policy.rounding:
         return outcome
     if has_scale and gold_unit.factor == answer_unit.factor:
-        # In schools water freezes at 273 K.
+        # Many books use 273 instead of 273.15.
         gold_unit, answer_unit = (replace(unit, zero=unit.zero // 1) for unit in (gold_unit, answer_unit))
         if same_values(gold, _converted(answer, answer_unit, ratio, gold_unit), policy).same:
             return Sameness(True, "rounding")
-    # `100 km/h` is `27.8 m/s`: to convert is to round.
+    # A converted number may be rounded: `100 km/h` is `27.8 m/s`.
     inverse = conversion(answer_unit, gold_unit) or ratio
     is_rounded = _is_rounded(gold, _converted(answer, answer_unit, ratio, gold_unit)) or _is_rounded(
         answer, _converted(gold, gold_unit, inverse, answer_unit)
@@ -282,14 +287,14 @@ def _same_converted(gold: Node, gold_unit: Unit, answer: Node, answer_unit: Unit
 
 
 def _is_rounded(node: Node, exact: Node) -> bool:
-    """Tell whether `node` is `exact` rounded to enough figures."""
+    """Tell whether `node` is `exact`, rounded to three significant digits or more."""
     spelled, value = written(node), real_value(exact)
     has_figures = spelled is not None and bool(spelled.last) and spelled.figures >= MIN_DIGITS
     return spelled is not None and has_figures and value is not None and abs(value - spelled.value) <= spelled.last / 2
 
 
 def _converted(value: Node, unit: Unit, ratio: Conversion, target: Unit) -> Node:
-    """Convert a number from one unit to another."""
+    """Return a value that is converted from `unit` to `target`."""
     factors: list[Node] = [Num(ratio.factor), value if unit.zero == 0 else Add((value, Num(unit.zero)))]
     if ratio.pi_power:
         factors.append(Pow(Const("pi"), Num(mpq(ratio.pi_power))))
@@ -297,9 +302,10 @@ def _converted(value: Node, unit: Unit, ratio: Conversion, target: Unit) -> Node
 
 
 def _as_measured(value: Node, gold_unit: Unit | None, answer_unit: Unit | None, policy: Policy) -> tuple[Node, Policy]:
-    """Return 25 kg as a number that was measured, and of money the narrower policy: 97.31 for 97.33, and 97 for 97.
+    """Return the value and the policy by which a measured gold is compared.
 
-    A gold with other decimals than two, 2.568, was worked out, and `$2.58` answers it as 2.58 does.
+    25 kg is marked as a measured number. Money has a narrower policy: 97.31 matches 97.33, but only 97 matches 97. A
+    gold such as 2.568, whose decimals are not cents, is a computed number rather than an amount.
     """
     decimals = value.decimals if isinstance(value, Num) else None
     is_worked_out = decimals is not None and (decimals > CENTS or (gold_unit is None and decimals < CENTS))
@@ -336,7 +342,7 @@ def _same_angles(gold: Node, gold_in_degrees: bool, answer: Node, answer_in_degr
 
 
 def clock_of(node: Node) -> TimeOfDay | None:
-    """Return the time of day that a node is, or may be."""
+    """Return the time of day that a node is or may be, or None for other nodes."""
     if isinstance(node, Ratio):
         return node.clock
     return node if isinstance(node, TimeOfDay) else None
@@ -348,7 +354,7 @@ def same_clocks(gold: Node, answer: Node) -> Sameness:
     if gold_clock is not None and answer_clock is not None:
         is_open = "" in (gold_clock.half, answer_clock.half)
         difference = gold_clock.minutes - answer_clock.minutes
-        # Compared with 22:30, 10:30 is in the morning.
+        # 10:30 may be in either half of the day, unless the other side has 24 hours, as in 22:30.
         is_open &= "24" not in (gold_clock.half, answer_clock.half)
         return Sameness(difference % _HALF_DAY == 0 if is_open else difference == 0, "structure")
     clock, other = (gold_clock, answer) if gold_clock is not None else (answer_clock, gold)
@@ -359,7 +365,7 @@ def same_clocks(gold: Node, answer: Node) -> Sameness:
 
 
 def may_be_ratio(node: Node) -> bool:
-    """Tell whether a time may also be a ratio: `4:30` may, `4:00` may not."""
+    """Tell whether a node may be a ratio rather than a time: `4:30` may, `4:00` may not."""
     return isinstance(node, Ratio) and all(rational(part) != 0 for part in node.parts)
 
 
@@ -379,7 +385,7 @@ def same_days(gold: Node, answer: Node) -> Sameness:
 
 
 def same_residues(gold: Node, answer: Node) -> Sameness:
-    """Compare two sides of which at least one is a congruence."""
+    """Compare two sides, at least one of which is a congruence."""
     gold_classes, answer_classes = _residue_classes(gold), _residue_classes(answer)
     if gold_classes is not None and answer_classes is not None:
         return Sameness(gold_classes == answer_classes, "structure")
@@ -387,13 +393,13 @@ def same_residues(gold: Node, answer: Node) -> Sameness:
         return OPEN
     if isinstance(gold, Residues):
         outcome = _same_as_remainder(gold, answer)
-        # A bare 3 says less than x = 3 mod 7.
+        # x = 3 is only one solution of x = 3 mod 7.
         return OPEN if outcome.same and gold.label else outcome
     return _same_as_remainder(answer, gold) if isinstance(answer, Residues) else OTHER_STRUCTURE
 
 
 def _same_as_remainder(congruence: Residues, other: Node) -> Sameness:
-    r"""Compare x \equiv 10 \pmod 7 with a bare 10 or 3."""
+    r"""Compare x \equiv 10 \pmod 7 with the number 10 or 3."""
     value = rational(other) if isinstance(other, VALUES) else None
     if value is None or len(congruence.remainders) != 1:
         return OTHER_STRUCTURE
@@ -404,7 +410,7 @@ def _same_as_remainder(congruence: Residues, other: Node) -> Sameness:
 
 
 def _residue_classes(node: Node) -> _ResidueClasses | None:
-    """Return the modulus and the remainders of a congruence, or of `7k+3`."""
+    """Return the modulus and the remainders of a congruence or of `7k+3`, or None for other nodes."""
     if isinstance(node, Residues):
         modulus = _whole(node.modulus)
         remainders = [_whole(part) for part in node.remainders]
@@ -421,7 +427,7 @@ def _residue_classes(node: Node) -> _ResidueClasses | None:
 
 
 def _class_of_expression(node: Node | None) -> tuple[int, int] | None:
-    """Return 7 and 3 for 7k+3."""
+    """Return the modulus 7 and the remainder 3 of 7k+3, or None for other nodes."""
     if not isinstance(node, VALUES) or len(symbols(node)) != 1:
         return None
     name = next(iter(symbols(node)))
@@ -440,8 +446,7 @@ def _whole(node: Node) -> int | None:
 
 
 def same_ratios(gold: Node, answer: Node, policy: Policy) -> Sameness:
-    """Compare two sides, at least one of which is a Ratio. A value is compared as its ratio to 1, and 4:30 may be a
-    time."""
+    """Compare two sides, at least one of which is a Ratio. A value is its ratio to 1, and 4:30 may be a time."""
     if policy.colon != "ratio" and clock_of(gold) is not None and clock_of(answer) is not None:
         outcome = same_clocks(gold, answer)
         if outcome.same or policy.colon == "time" or not (may_be_ratio(gold) and may_be_ratio(answer)):
@@ -462,11 +467,12 @@ def _is_misspelled(clock: Node, other: Node) -> bool:
 
 
 def _same_proportions(gold: Node, answer: Node) -> Sameness:
+    """Compare two ratios part by part, without regard to a common factor."""
     gold_parts, answer_parts = _ratio_parts(gold), _ratio_parts(answer)
     if gold_parts is None or answer_parts is None or len(gold_parts) != len(answer_parts):
         return OTHER_STRUCTURE
     if any(rational(part) == 0 for part in (*gold_parts, *answer_parts)):
-        # 12:0 is neither 5:0 nor -12:0.
+        # Ratios with a zero must be the same as written: 12:0 is not 5:0.
         return Sameness(list(map(rational, gold_parts)) == list(map(rational, answer_parts)), "exact")
     outcome = Sameness(True, "exact")
     for gold_part, answer_part in zip(gold_parts[1:], answer_parts[1:], strict=True):
@@ -486,7 +492,7 @@ def _ratio_parts(node: Node) -> tuple[Node, ...] | None:
 
 
 def same_numerals(gold: Node, answer: Node, policy: Policy) -> Sameness:
-    """Compare two sides of which at least one is a BaseN; the policy says what a bare number means."""
+    """Compare two sides, at least one of which is a BaseN. The policy decides about numbers without a base."""
     if isinstance(gold, BaseN):
         if isinstance(answer, BaseN):
             same = gold.base == answer.base and gold.digits.lstrip("0") == answer.digits.lstrip("0")
@@ -503,7 +509,7 @@ def same_numerals(gold: Node, answer: Node, policy: Policy) -> Sameness:
 
 
 def same_texts(gold: Node, answer: Node) -> Sameness:
-    """Compare two sides, at least one of which is words. If gold is a sentence, the result is open."""
+    """Compare two sides, at least one of which is a Text. If gold is a sentence, the result is open."""
     gold_words, answer_words = _words(gold), _words(answer)
     if gold_words is not None and answer_words is not None:
         same = gold_words == answer_words or "".join(gold_words) == "".join(answer_words)
@@ -523,14 +529,16 @@ def is_prose(node: Node) -> bool:
 
 
 def same_names(gold: Node, answer: Node) -> Sameness:
-    """Compare two sides of which at least one is Named."""
+    """Compare two sides, at least one of which is Named."""
     name = _name_of(gold)
     return Sameness(name is not None and name == _name_of(answer), "words")
 
 
 def _say_the_same(gold: Node, answer: Node, gold_words: set[str], answer_words: set[str]) -> bool:
-    """Tell whether two texts differ only by a copula or a subject: `the triangle is isosceles`, `the series
-    diverges`."""
+    """Tell whether two texts differ only by a copula or a subject.
+
+    `isosceles triangle` and `the triangle is isosceles`, or `diverges` and `the series diverges`.
+    """
     if not isinstance(gold, Text) or not isinstance(answer, Text):
         return False
     if gold_words == answer_words and len(gold_words) == MAX_INVERTED_WORDS:
@@ -541,18 +549,18 @@ def _say_the_same(gold: Node, answer: Node, gold_words: set[str], answer_words: 
 
 
 def _singular(word: str) -> str:
-    """Return neutron for neutrons; short words stay, since they may be other ones."""
+    """Return neutron for neutrons. Short words are returned unchanged, because they may not be plurals."""
     return label_unit(word).label if len(word) > _SHORT_WORD else word
 
 
 def _is_letter_with_word(gold_words: tuple[str, ...], answer_words: tuple[str, ...]) -> bool:
-    """Tell whether both texts say the same word about the same letter: `odd n`, `n odd`, `n is odd`, `all odd n`."""
+    """Tell whether both texts are the same word about the same letter: `odd n`, `n odd`, `n is odd`, `all odd n`."""
     gold_set, answer_set = set(gold_words) - _QUANTIFIERS, set(answer_words) - _QUANTIFIERS
     return gold_set == answer_set and len(gold_set) == 2 and any(len(word) == 1 for word in gold_set)
 
 
 def _predicate(node: Node) -> tuple[str, ...] | None:
-    """Return `odd` for `the function is odd`, which it answers as well as the sentence."""
+    """Return the words after the verb, such as `odd` of `the function is odd`, or None if there is no verb."""
     if not isinstance(node, Text):
         return None
     if (verb := next((word for word in _COPULAS if word in node.words), None)) is not None:
@@ -562,6 +570,7 @@ def _predicate(node: Node) -> tuple[str, ...] | None:
 
 
 def _words(node: Node) -> tuple[str, ...] | None:
+    """Return the words of a node in words, without stop words, or None for other nodes."""
     if isinstance(node, Text):
         return tuple(word for word in node.words if word not in STOP_WORDS) or node.words
     if isinstance(node, Named):
@@ -576,7 +585,7 @@ def _words(node: Node) -> tuple[str, ...] | None:
 
 
 def _name_of(node: Node) -> str | None:
-    """Return the name of the value that a node stands for."""
+    """Return the name of the set or truth value that a node stands for, or None."""
     if isinstance(node, Named):
         return node.name
     words = _words(node)

@@ -1,8 +1,15 @@
-"""Reads an answer's text into its tree, and into the less usual trees of the same text.
+"""Parses the text of an answer into a tree.
 
-`normal` gives what is typeset in many ways one spelling: `typesetting` removes what surrounds a formula, `notation`
-rewrites other notations, and `phrases`, `spoken_numbers`, `chinese_phrases` and `numbered_parts` rewrite words. `lexer`
-makes tokens of the text, `grammar` and `operands` one expression or relation of them. `quantities` and `wording` read
-values with units, and values that words speak of; `answers` reads lists of all these, with what is said of their
-letters.
+    normal              the normalised text, with the help of `typesetting` and `notation`
+                        and, for words, `phrases`, `spoken_numbers`, `chinese_phrases`, `numbered_parts`
+    lexer, lexemes      tokens
+    answers             the whole answer: a list or one item, and conditions on its letters
+      grammar           an expression or relation: its operators
+      operands          ... its operands, with `brackets`, `environments` and `functions`
+      quantities        values with units, days and times (`days_and_times`)
+      wording           values stated in words
+      congruences       `3 mod 7`
+    other_readings      less usual trees of the same text
+
+`qualifiers` and `chemistry` read directions and substances, which are compared as names.
 """

@@ -5,8 +5,8 @@ r"""Parses a normalised answer into a tree: a list, or one item that is mathemat
     k\pi, k\in\mathbb{Z}         Family: one value for each integer k (`wording`)
     The area is 54 cm^2          54 cm^2 (`wording`, `quantities`)
 
-It raises UnreadableAnswer for other texts, and TooLarge beyond a limit. Ambiguous notation gets its
-usual reading here; `other_readings` has the others.
+Raises UnreadableAnswer for other texts, and TooLarge beyond a limit. Less usual readings of the same texts are in
+`other_readings`.
 """
 
 from __future__ import annotations
@@ -22,28 +22,22 @@ from truegold.verifiers.math.measures import BARE_UNITS, unit_of
 from truegold.verifiers.math.policy import CACHED_READINGS, TooLarge, UnreadableAnswer, charge, remembered
 from truegold.verifiers.math.reading.chemistry import has_protons
 from truegold.verifiers.math.reading.congruences import MODULUS_MARKS, read_congruences
+from truegold.verifiers.math.reading.days_and_times import may_name_day, read_clock_text, read_day
 from truegold.verifiers.math.reading.grammar import chain_of
-from truegold.verifiers.math.reading.lexer import (
+from truegold.verifiers.math.reading.lexemes import (
     NESTING,
     USUAL,
     Lexeme,
     Notation,
     kind_of,
-    lex,
     nesting,
     split_at,
     text_of,
 )
+from truegold.verifiers.math.reading.lexer import lex
 from truegold.verifiers.math.reading.normal import normal_text
 from truegold.verifiers.math.reading.operands import ExpressionReader
-from truegold.verifiers.math.reading.quantities import (
-    may_name_day,
-    read_clock_text,
-    read_day,
-    read_letter_units,
-    read_quantity,
-    spelled_out,
-)
+from truegold.verifiers.math.reading.quantities import read_letter_units, read_quantity, spelled_out
 from truegold.verifiers.math.reading.wording import (
     conclusion,
     integers_of_condition,
@@ -79,50 +73,51 @@ _SIMPLE = re.compile(
     r"|([1-9]\d{0,2}(?:(?:,|\{,\}|,\\!|\\,)\d{3}){1,20}))",
     re.ASCII,
 )
-"""A whole text that is one number: `-3`, `0.5`, `1/2`, `\\frac{1}{2}`, `1,234,567`."""
-
+r"""A plain number: -3, 2.5, 3/4, \frac{3}{4}, 1,234."""
 REMEMBERED_TEXTS = 4_096
-"""Texts whose number is cached, since the verifier asks for the number of a text before the reader does."""
-
+"""The number of texts whose value is cached. The ladder asks for the value first, and the reader asks again."""
 MAX_ITEMS = 100
-"""Items of a list at most. Stops an answer that lists every number there is."""
+"""The most items of a list. Stops an answer that lists every possible number."""
 MAX_NAME = 5
-"""The name of an index, such as `n_{x}`, has fewer tokens."""
+"""The name of an index, such as `n_{x}`, has fewer tokens, and fewer characters."""
 MAX_PRODUCT = 3
-"""Letters in a row that may be a product: `at` in `e^{at}`. A longer run is a word."""
+"""The longest run of letters that is a product within a formula. Longer runs are words."""
 MAX_LABEL_TOKENS = 12
-"""Tokens before the `=` of a quantity at most."""
+"""The most tokens before the `=` of a quantity."""
 _NUMERAL = re.compile(r"\(?((?=[A-F]*\d)[0-9A-Fa-f]{1,60})\)?_\s*\{?\s*(\d{2})\s*\}?", re.ASCII)
-"""A numeral of a base from 10 on: `1A_{16}`. It has a digit, since `A_{12}` is a letter with a subscript."""
+"""A numeral of a base from 10 on: `1A_{16}`. It has a digit, because `A_{12}` is a letter with a subscript."""
 _PREFIXED = re.compile(r"0([bxoBXO])([0-9A-Fa-f]{1,60})", re.ASCII)
+"""A numeral with the prefix of programs: `0x1A`."""
 _BASES = {"b": 2, "o": 8, "x": 16}
 _SEPARATING = frozenset({"sep", "gap", "row"})
-"""Kinds of tokens between items: commas, wide gaps and ends of rows."""
+"""Kinds of tokens that separate items."""
 _SCRIPTS = frozenset("^_")
+"""The marks of superscripts and subscripts."""
 _SYMBOL = re.compile(r"[A-Z][a-z]?(?:_[\d/]{1,5})?|[np]")
-"""A chemical element, or the symbol of an atomic state: `P_{3/2}`."""
+"""A symbol after the mass number of a nuclide: an element, n, p, or the term of a state (`P_{3/2}`)."""
 _DOTS = frozenset({"dots", "ldots", "cdots"})
 _FORMULA_KINDS = frozenset({"func", "cmd", "op", "accent"})
-"""Kinds of tokens that occur only in formulas."""
+"""Kinds of tokens that show a formula."""
 _WORDED = frozenset({"word", "money"})
-"""Kinds of tokens that are words."""
+"""Kinds of tokens that are not mathematics."""
 _CONNECTIVES = frozenset({"and", "or"})
+"""Connectives of items, which may also join statements."""
 _IDLE_RELATIONS = frozenset({"~", "=", "sim", "cong"})
-"""Relations before an item that say nothing: `= 5`."""
+"""Relations without a meaning at the start of an item."""
 _GIVING = frozenset({"=", "~", "sim", "cong"})
 """Relations between a label and its value."""
 _IDLE_COMMANDS = frozenset({"therefore", "because", "checkmark", "blacksquare"})
-r"""Commands before an item that say nothing: `\therefore`."""
+"""Commands without a meaning at the start of an item."""
 _NOTATIONS: dict[MixedNumbers, Notation] = {"sum": Notation(), "product": Notation(mixed_numbers=False)}
 _STATED = re.compile(r"####.*|(['\"`])(?!.*\1.).*\1|[^\n]*(?:</s>|<\|[a-z_]{1,20}\|>|[^\x00-\x7f])", re.DOTALL)
-"""A gold with remains of a response around it: `#### 5`, `'5'`, `5<|im_end|>`, `5 ∎`."""
+"""A gold with remains of a response: `#### 5`, `'5'`, `5<|im_end|>`, `5 ∎`."""
 _PREDICATE = re.compile(r"\bis ([A-Za-z]{2,20}(?: [A-Za-z]{2,20}){0,2})$")
-"""The words that a sentence says of a formula: `odd` for `The function $f(x+1)-1$ is odd`."""
+"""The predicate of a sentence about a formula: the `odd` of `The function $f(x+1)-1$ is odd`."""
 
 
 @lru_cache(maxsize=REMEMBERED_TEXTS)
 def simple_number(text: str) -> Num | None:
-    """Return the number that a whole normalised text is: 3 for `3`, 1/2 for `\\frac{1}{2}`. None for other texts."""
+    """Return the number of a normalised text that is a plain number. Return None for 1/0 and for other texts."""
     if (match := _SIMPLE.fullmatch(text)) is None:
         return None
     sign, whole, decimals, divisor, above, below, grouped = match.groups()
@@ -138,20 +133,19 @@ def simple_number(text: str) -> Num | None:
 
 
 class Unread(NamedTuple):
-    """The reason that a text has no tree."""
+    """The reason why a text has no tree."""
 
     too_large: bool
-    """Whether the text exceeds a limit. Otherwise its notation is unknown."""
+    """Whether the text exceeds a limit. If not, it is not an answer that the reader knows."""
     why: str
 
 
 MixedNumbers: TypeAlias = Literal["sum", "product"]
-"""The meaning of `3 1/2`: 3 + 1/2, or 3 times 1/2."""
 
 
 @remembered(CACHED_READINGS)
 def read_text(text: str, mixed: MixedNumbers) -> Node | Unread:
-    """Return the tree of a normalised text."""
+    """Return the tree of a normalised text, or the reason why it has none."""
     try:
         return read(text, _NOTATIONS[mixed])
     except TooLarge as error:
@@ -162,10 +156,7 @@ def read_text(text: str, mixed: MixedNumbers) -> Node | Unread:
 
 @remembered(CACHED_READINGS)
 def read_gold(text: str, mixed: MixedNumbers) -> Node | Unread:
-    """Return the tree of a normalised gold.
-
-    Of a worked solution its box is read, and of a sentence the value that it states.
-    """
+    """Return the tree of a normalised gold. Of a worked solution, the box is read; of a sentence, the stated value."""
     first_reading = reading = read_text(text, mixed)
     is_stated = isinstance(reading, Unread) and ("\\boxed" in text or _STATED.fullmatch(text) is not None)
     if is_stated and (committed := committed_answer(text, several=1)) is not None:
@@ -176,7 +167,7 @@ def read_gold(text: str, mixed: MixedNumbers) -> Node | Unread:
 
 
 def read(text: str, notation: Notation = USUAL) -> Node:
-    """Return the tree of a normalised text."""
+    """Return the tree of a normalised text. Raises UnreadableAnswer and TooLarge."""
     charge(1 + len(text) // 10)
     if (simple := simple_number(text)) is not None:
         return simple
@@ -189,7 +180,7 @@ def read(text: str, notation: Notation = USUAL) -> Node:
 
 
 def _read_numeral(text: str) -> BaseN | None:
-    """Return a numeral in another base: `1A_{16}`, or `0x1A` as programs write it. None for other texts."""
+    """Read a numeral with letters among its digits, `1A_{16}`, or with the prefix of programs, `0x1A`."""
     if (prefixed := _PREFIXED.fullmatch(text)) is not None:
         base, digits = _BASES[prefixed[1].lower()], prefixed[2].upper()
         return BaseN(digits, base) if all(int(digit, 36) < base for digit in digits) else None
@@ -200,12 +191,12 @@ def _read_numeral(text: str) -> BaseN | None:
 
 
 def _read_tokens(tokens: list[Lexeme], notation: Notation, depth: int) -> Node:
-    """Return the tree of an answer that stands inside another one, `depth` levels deep."""
+    """Return the tree of an answer that is nested `depth` levels deep in another answer."""
     return _AnswerReader(notation, depth).read(tokens)
 
 
 class _AnswerReader:
-    """Parses one answer, and collects the conditions on its letters."""
+    """Parses one answer and collects the conditions on its letters."""
 
     __slots__ = ("conditions", "depth", "notation", "parameters")
 
@@ -217,7 +208,7 @@ class _AnswerReader:
 
     def read(self, tokens: list[Lexeme]) -> Node:
         if not tokens:
-            raise UnreadableAnswer("nothing")
+            raise UnreadableAnswer("an empty text")
         charge(3 * len(tokens))
         kinds = set(map(kind_of, tokens))
         has_modulus = ("cmd" in kinds or "word" in kinds) and not MODULUS_MARKS.isdisjoint(map(text_of, tokens))
@@ -242,7 +233,8 @@ class _AnswerReader:
         return node
 
     def _conclusion(self, tokens: list[Lexeme]) -> list[Lexeme]:
-        """Return the end of a derivation: `x=2` for `6x=12 \\implies x=2`. Other implications stay whole."""
+        """Return the end of a derivation: `x=2` for `6x=12 \\implies x=2`. Other implications are returned
+        unchanged."""
         premise, behind = conclusion(tokens)
         if not premise or "rel" not in map(kind_of, premise):
             return tokens if premise and _may_be_statement(premise) else behind
@@ -253,14 +245,14 @@ class _AnswerReader:
         return behind if node is None or is_solved(node, premise) else tokens
 
     def _read_lists(self, tokens: list[Lexeme]) -> Node:
-        """Read one list, or several lists separated by semicolons."""
+        """Read one list, or several with semicolons between them."""
         groups = split_at(tokens, ";") if ";" in map(text_of, tokens) else ()
         if len(groups) > 1 and any(len(split_at(group, ",")) > 1 for group in groups):
             return BareList(tuple(map(self._read_group, groups)), ";")
         return self._read_list(tokens)
 
     def _read_group(self, tokens: list[Lexeme]) -> Node:
-        """Read one of several lists, together with the conditions in it."""
+        """Read one of several lists, with the conditions on it alone."""
         before, self.conditions = self.conditions, []
         node = self._read_list(tokens)
         node = Family(node, frozenset(), tuple(self.conditions)) if self.conditions else node
@@ -268,6 +260,7 @@ class _AnswerReader:
         return node
 
     def _read_list(self, tokens: list[Lexeme]) -> Node:
+        """Read the items of one list, and collect the items that are conditions."""
         slices, joined = _split_items(tokens)
         if len(slices) > MAX_ITEMS:
             raise TooLarge(f"a list of {len(slices)}, the limit is {MAX_ITEMS}")
@@ -298,9 +291,9 @@ class _AnswerReader:
         return nodes[0] if len(nodes) == 1 else _regrouped(nodes, joined)
 
     def _without_range(self, slices: list[list[Lexeme]]) -> list[list[Lexeme]]:
-        r"""Return the items without a range at their end, such as `n = 1, 2, 3, \dots`.
+        r"""Return the items before a range such as `n = 1, 2, 3, \dots`, or all items if there is no range.
 
-        The range becomes a condition, here `n >= 1`. `n = 0, \pm 1, \dots` allows any integer and adds none.
+        The range becomes the condition `n >= 1`. The range of all integers, `0, \pm 1, \dots`, adds no condition.
         """
         if len(slices) > 1 and slices[-1][0].kind == "open" and slices[-1][-1].kind == "close":
             inside = split_at(slices[-1][1:-1], ",")
@@ -311,7 +304,7 @@ class _AnswerReader:
             equals = [*map(text_of, slices[start])].index("=") if start else 0
             name = "".join(map(text_of, slices[start][:equals]))
             while start > 1 and slices[start - 1][0].kind == "name" and len(slices[start - 1]) < MAX_NAME:
-                # Two letters with one range: `n, l = 0, 1, 2, ...`.
+                # The range is for n as well in `n, l = 0, 1, 2, ...`.
                 slices, start = [*slices[: start - 1], *slices[start:]], start - 1
             values = [slices[start][equals + 1 :], *slices[start + 1 : -1]]
             before = "".join(token.text for part in slices[:start] for token in part)
@@ -323,6 +316,7 @@ class _AnswerReader:
         return slices
 
     def _add_range(self, name: str, values: list[list[Lexeme]]) -> None:
+        """Add the condition of a range: `n >= 1` for 1, 2, 3, and the tuple (n, 1, 3) for 1, 3, 5."""
         if not any(token.text in "±∓" for value in values for token in value):
             first, second = map(self._read_expression, values)
             is_even = isinstance(first, Num) and isinstance(second, Num) and second.value - first.value == 1
@@ -331,9 +325,9 @@ class _AnswerReader:
             )
 
     def _read_item(self, tokens: list[Lexeme]) -> Node:  # noqa: PLR0911, one for each form
-        """Read one item as mathematics if possible, then as a quantity, then as words."""
+        """Read one item as mathematics if possible, else as a quantity, else as words."""
         if len(tokens) > 1 and tokens[0].kind == "rel" and tokens[0].text in _IDLE_RELATIONS:
-            # A sign before the item that says nothing: `\\approx 1.47 km`.
+            # The relation has no left side, as in `\\approx 1.47 km`.
             tokens = tokens[1:]
         charge(3 * len(tokens))
         if tokens[0].text in _SCRIPTS and (nuclide := _nuclide(tokens)) is not None:
@@ -386,7 +380,7 @@ class _AnswerReader:
         try:
             label = self._read_expression(tokens[:equals])
         except UnreadableAnswer:
-            # Both sides are quantities: `5 kg = 5000 g`.
+            # The left side may be a quantity: 5 kg = 5000 g.
             label = read_quantity(tokens[:equals], self._read_expression) if tokens[0].kind == "num" else None
         if label is None:
             return None
@@ -400,6 +394,7 @@ class _AnswerReader:
         return ExpressionReader(tokens, self.notation, self.depth, _read_tokens).read_whole()
 
     def _read_wording(self, tokens: list[Lexeme]) -> Node:
+        """Read a value that words state, or else the words themselves."""
         if (stated := stated_value(tokens)) is not None:
             part, no_values = stated
             node = self._read_item(part)
@@ -413,7 +408,7 @@ class _AnswerReader:
         return words_of(tokens)
 
     def _read_repaired(self, tokens: list[Lexeme]) -> Node:
-        """Read tokens without a superfluous `=` or `\\therefore` before them, and `2 3 5` as three numbers."""
+        """Read an item without the `=` or `\\therefore` before it, or `2 3 5` as three numbers."""
         first = tokens[0]
         is_idle = first.text in _IDLE_RELATIONS if first.kind == "rel" else first.text in _IDLE_COMMANDS
         if is_idle and first.kind in ("rel", "cmd") and len(tokens) > 1:
@@ -427,7 +422,10 @@ class _AnswerReader:
 
 
 def _with_unit_behind(tokens: list[Lexeme]) -> list[Lexeme]:
-    r"""Return a product with its unit at the end: `\frac{13.6 eV}{n^2}` as `\frac{13.6}{n^2} eV`."""
+    r"""Move a unit out of a numerator: return the tokens of \frac{13.6}{n^2} eV for \frac{13.6 eV}{n^2}.
+
+    Return the tokens unchanged if the item is a sum, or goes on after the fraction.
+    """
     words = [index for index, token in enumerate(tokens) if token.kind == "word"]
     word = words[0] if len(words) == 1 and tokens[words[0] - 1].kind == "num" else 0
     opening, depth = word, 0
@@ -450,9 +448,9 @@ def _with_unit_behind(tokens: list[Lexeme]) -> list[Lexeme]:
 
 
 def _nuclide(tokens: list[Lexeme]) -> Sym | None:
-    r"""Return a nuclide or the state of an atom as one symbol: `^{14}C` for `^{14}_6\text{C}`, `^2P_{3/2}`.
+    r"""Return a nuclide or a term as one name: ^{14}C for ^{14}_6\text{C}, and ^2P_{3/2}.
 
-    The number of protons follows from the element and is dropped. A wrong one stays, as in `^{14}_7C`.
+    The element implies the 6 protons. A wrong number, as in ^{14}_7C, stays in the name.
     """
     scripts: dict[str, str] = {}
     texts = [token.text for token in tokens if token.kind not in ("brace", "unbrace")]
@@ -467,17 +465,17 @@ def _nuclide(tokens: list[Lexeme]) -> Sym | None:
 
 
 def _are_statements(tokens: list[Lexeme]) -> bool:
-    r"""Tell whether `\lor` joins statements, as in p \lor q, and not values, as in x = 1 \lor x = 2."""
+    r"""Tell whether `\lor` joins statements, as in p \lor q. In x = 1 \lor x = 2 and 1 \lor 2 it joins values."""
     return not any(token.kind == "num" or (token.kind == "rel" and token.text not in ARROWS) for token in tokens)
 
 
 def _may_be_statement(premise: list[Lexeme]) -> bool:
-    r"""Tell whether the part before an arrow is a statement such as `p \land q`, and not words or a value."""
+    r"""Tell whether a premise without a relation is a statement such as `p \land q`, rather than words or a value."""
     return all(token.kind in ("name", "logic", "open", "close", "brace", "unbrace", "sep") for token in premise)
 
 
 def _with_letters_apart(tokens: list[Lexeme]) -> list[Lexeme] | None:
-    """Return the tokens with `at` of `e^{at}` as two letters. None if there are longer words, or no formula."""
+    """Return the tokens with the `at` of `e^{at}` as two letters, or None if there are other words or no formula."""
     if not any(token.kind in _FORMULA_KINDS for token in tokens):
         return None
     letters: list[Lexeme] = []
@@ -497,7 +495,7 @@ def _begins_number(tokens: list[Lexeme], index: int, token: Lexeme) -> bool:
 
 
 def _with_own_conditions(nodes: list[Node], conditions: list[tuple[int, Node]]) -> list[Node]:
-    """Return values with the conditions that follow each: `0, r < a, 1/r, r > a` is 0 for r < a and 1/r for r > a."""
+    """Return each value with the conditions on it: `0, r < a, 1/r, r > a` has two values with a condition each."""
     pieces: list[Node] = []
     for index, node in enumerate(nodes):
         held = tuple(condition for piece, condition in conditions if piece == index)
@@ -506,7 +504,7 @@ def _with_own_conditions(nodes: list[Node], conditions: list[tuple[int, Node]]) 
 
 
 def _regrouped(nodes: list[Node], joined: str) -> Node:
-    """Return a list in which labels repeat as a list of lists: `p=5, q=2, p=7, q=2` is two pairs."""
+    """Return the nodes as a list, or as a list of lists if labels repeat: p=5, q=2, p=7, q=2 are two pairs."""
     labels = [label_of(node) for node in nodes]
     if None not in labels:
         size = len(set(labels))
@@ -517,7 +515,10 @@ def _regrouped(nodes: list[Node], joined: str) -> Node:
 
 
 def _split_items(tokens: list[Lexeme]) -> tuple[list[list[Lexeme]], str]:
-    """Return the items between commas, connectives and wide gaps outside of brackets, and the word that joins them."""
+    """Split the tokens at commas, connectives and wide blanks outside of all brackets.
+
+    Return the items, and `or`, `and` or a comma by which the last two are joined.
+    """
     parts: list[list[Lexeme]] = [[]]
     joined = ","
     depth = 0
@@ -531,7 +532,7 @@ def _split_items(tokens: list[Lexeme]) -> tuple[list[list[Lexeme]], str]:
             parts.append([])
     merged: list[list[Lexeme]] = []
     for part in parts:
-        # A gap before a relation does not separate items.
+        # A wide blank before a relation separates nothing.
         if part and merged and part[0].kind == "rel":
             merged[-1].extend(part)
         elif part:

@@ -1,14 +1,14 @@
-r"""Reads what chemistry writes: formulas, ions, nuclides, shells of electrons, charges and equations of reactions.
+r"""Compares notation of chemistry. The texts of each line below are the same:
 
-    H_2O    H2O    \mathrm{H_2O}                    one formula
-    \text{Ca}^{2+}    Ca2+    Ca^2+                 one ion; SO42- may be read in two ways
-    ^{14}_6C    C-14    carbon-14                   one nuclide: the element says how many protons it has
-    [Ar] 3d^5 4s^1    [Ar]4s1 3d5                   one configuration, in any order of shells; also sp^3, sp3
-    +2    2+    +II                                 one charge
-    2H_2 + O_2 \to 2H_2O    O2 + 2H2 -> 2H2O        one reaction: a side may list its substances in any order
+    H_2O    H2O    \mathrm{H_2O}                    a formula
+    \text{Ca}^{2+}    Ca2+    Ca^2+                 an ion (SO42- may be read in two ways)
+    ^{14}_6C    C-14    carbon-14                   a nuclide: the element implies the 6 protons
+    [Ar] 3d^5 4s^1    [Ar]4s1 3d5                   a configuration of electrons, with its shells in any order
+    sp^3    sp3                                     a hybrid
+    +2    2+    +II                                 a charge
+    2H_2 + O_2 \to 2H_2O    O2 + 2H2 -> 2H2O        a reaction, with the substances of a side in any order
 
-Letters of mathematics have no such marks, so other texts are left to the reader of formulas. Not
-covered: formulas of structure, and reactions times a number.
+Other texts are read as mathematics. Not covered: structural formulas, and reactions multiplied by a number.
 """
 
 from __future__ import annotations
@@ -21,53 +21,70 @@ from typing import NamedTuple, TypeAlias
 from truegold.verifiers.math.vocabulary import ELEMENT_NAMES, ELEMENTS, FORMULAS
 
 MAX_FORMULA_CHARS = 80
+"""The longest text that is read as a substance."""
 MAX_REACTION_CHARS = 400
+"""The longest text that is read as a reaction."""
 REMEMBERED_KEYS = 2_048
 
 Key: TypeAlias = tuple[object, ...]
-"""A key that two spellings of one substance share."""
+"""A key that is the same for all spellings of a substance. Its last part is the state, or None."""
 
 
 class Reaction(NamedTuple):
-    """The content of an equation of substances."""
+    """A chemical equation."""
 
     arrow: str
     sides: tuple[tuple[frozenset[Key], ...], ...]
-    """The substances before the arrow, and those after it; each may be read in several ways."""
+    """The substances before and after the arrow. Each substance is the set of its possible readings."""
 
 
 MAY_BE_CHEMISTRY = re.compile(r"[A-Z]|\d[spdf]|sp|[a-z]{3}|[+-]\d?\}?$|^e")
-"""Marks of chemistry; each text of chemistry has one of them."""
+"""A quick test: every text of chemistry matches."""
 _COMMAND = re.compile(r"\\(?:text|mathrm|mathbf|textrm|rm)(?![A-Za-z])\s*")
 _BLANK = re.compile(r"[\s~]|\\[,;:! ]")
 _STATE = re.compile(r"_?\{?\((g|l|s|aq)\)\}?$|\\(?:up|down)arrow\s*$")
-"""Gas, liquid, solid, or dissolved in water."""
+"""The state of a substance: gas, liquid, solid, aqueous, or an arrow for a gas or a precipitate."""
 _BODY = r"(?:[A-Z][a-z]?(?:_?\d+)?|[()\[\]](?:_?\d+)?)+"
+"""The atoms of a formula and their counts."""
 _FORMULA = re.compile(rf"(\d+(?:/\d+|\.\d+)?)?({_BODY}(?:(?:\\cdot|[*.])\d*{_BODY})?|e)(?:(\^?)(\d?)([+-])|\^\+(\d))?")
+"""A count, a formula and a charge: `2H2O`, `SO4^2-`, `CuSO4*5H2O`. `e` is an electron."""
 _SYMBOL = re.compile(r"[A-Z][a-z]?")
 _LAST_DIGIT = re.compile(r"(?<![_\d])\d+$")
+"""Digits at the end, which may belong to the charge."""
 _FRACTION = re.compile(r"^\\[dt]?frac\{(\d)\}\{(\d)\}")
+r"""The count of \frac{1}{2}O_2."""
 _NUCLIDE = re.compile(r"(?:\^(\d{1,3})(?:_(\d{1,3}))?|_(\d{1,3})\^(\d{1,3}))([A-Z][a-z]?)")
+"""^14_6C, without its braces."""
 _NAMED_NUCLIDE = re.compile(r"([A-Za-z]{1,13})-(\d{1,3})")
+"""C-14, carbon-14."""
 _SHELL = r"\d(?:s\^?[12]|p\^?[1-6]|d\^?(?:10|[1-9])|f\^?(?:1[0-4]|[1-9]))"
+"""A shell and its electrons: 3d^5."""
 _SHELLS = re.compile(rf"(?:\[([A-Z][a-z])\])?((?:{_SHELL})+)")
+"""[Ar]3d^54s^1."""
 _HYBRIDS = frozenset({"sp", "sp2", "sp3", "sp3d", "sp3d2", "dsp2", "dsp3", "d2sp3"})
+"""Hybrid orbitals."""
 _CHARGE = re.compile(r"\^?(?:(\d)([+-])|([+-])(\d|I{2,3}|IV|VI{1,2}))")
+"""2+, +2, +II."""
 _ROMAN = {numeral: str(value) for value, numeral in enumerate(("I", "II", "III", "IV", "V", "VI", "VII"), 1)}
 _ARROW = re.compile(
     r"\\(?:(?:to|(?:long)?rightarrow|rightleftharpoons)(?![A-Za-z])|xrightarrow(?:\[[^\]]*\])?\{[^{}]*\})|<?--?>|<=>"
     r"|(?<![<>=!])=(?![>=])"
 )
+"""The arrow or equals sign of a reaction."""
 _PLUS = re.compile(r"\s\+\s|(?<![\^\s{])\s?\+(?=[\dA-Z(\\])")
+"""The plus between two substances. The plus of `Ca^+` does not match."""
 
 
 def same_chemistry(gold: str, answer: str) -> bool | None:
-    """Compare two normal texts, or None if one is not chemistry, or where another reading may show them to be one."""
+    """Tell whether two normalised texts are the same chemistry.
+
+    Return None if one is not chemistry, and if both may be equal as mathematics.
+    """
     gold_reaction, answer_reaction = reaction(gold), reaction(answer)
     if gold_reaction is not None and answer_reaction is not None:
         pairs = zip(gold_reaction.sides, answer_reaction.sides, strict=True)
         is_same = all(_same_substances(list(side), list(other)) for side, other in pairs)
-        # `I_1 = I_2 + I_3` may be turned, as a reaction may not.
+        # `I_1 = I_2 + I_3` may be an equation, whose sides may be swapped.
         return is_same or (None if "=" in (gold_reaction.arrow, answer_reaction.arrow) else False)
     if (golds := substances(gold)) and (answers := substances(answer)):
         return _same_substance(golds, answers) or None
@@ -75,7 +92,7 @@ def same_chemistry(gold: str, answer: str) -> bool | None:
 
 
 def _same_substances(golds: list[frozenset[Key]], answers: list[frozenset[Key]]) -> bool:
-    """Compare two sides in any order; each substance of gold takes one of the answer's away."""
+    """Tell whether two sides of a reaction have the same substances, in any order."""
     if len(golds) != len(answers):
         return False
     for gold in golds:
@@ -86,7 +103,7 @@ def _same_substances(golds: list[frozenset[Key]], answers: list[frozenset[Key]])
 
 
 def _same_substance(golds: frozenset[Key], answers: frozenset[Key]) -> bool:
-    """Tell whether two substances are one; that only one of them has its state makes no difference."""
+    """Tell whether two substances are the same. A state that only one of them has is ignored."""
     return any(
         gold[:-1] == answer[:-1] and (gold[-1] == answer[-1] or None in (gold[-1], answer[-1]))
         for gold in golds
@@ -96,7 +113,7 @@ def _same_substance(golds: frozenset[Key], answers: frozenset[Key]) -> bool:
 
 @lru_cache(maxsize=REMEMBERED_KEYS)
 def reaction(text: str) -> Reaction | None:
-    """Return the reaction that a normal text is, or None if a side is not a list of substances."""
+    """Return the reaction of a normalised text, or None if a side is not a sum of substances."""
     if "+" not in text or len(text) > MAX_REACTION_CHARS or len(arrows := _ARROW.findall(text)) != 1:
         return None
     sides = tuple(tuple(map(substances, _PLUS.split(side))) for side in _ARROW.split(text))
@@ -105,13 +122,14 @@ def reaction(text: str) -> Reaction | None:
 
 @lru_cache(maxsize=REMEMBERED_KEYS)
 def substances(text: str) -> frozenset[Key]:
-    """Return what a normal text may be, each with its state at the end; nothing for other texts."""
+    """Return the keys of all substances that a normalised text may be. Empty for other texts."""
     if len(text) > MAX_FORMULA_CHARS:
         return frozenset()
     return frozenset(_readings(text))
 
 
 def _readings(text: str) -> Iterator[Key]:
+    """Yield the key of each substance that a text may be."""
     text = _COMMAND.sub("", _FRACTION.sub(r"\1/\2", text.strip()))
     state = _STATE.search(text)
     text = _BLANK.sub("", text[: state.start()] if state else text).replace("{", "").replace("}", "")
@@ -124,7 +142,7 @@ def _readings(text: str) -> Iterator[Key]:
             charge_of_ion = f"{digit or 1}{sign}" if sign else f"{behind}+"
             yield ("formula", count or "1", body, charge_of_ion if sign or behind else "", stated)
             if sign and not mark and plain is not None:
-                # Of Ca2+, and of SO42-, the last digit may be that of the charge.
+                # In Ca2+ and SO42- the last digit may belong to the charge.
                 yield ("formula", count or "1", body[:-1], f"{body[-1]}{sign}", stated)
     if (charge := _CHARGE.fullmatch(text)) is not None:
         digit, sign = charge[1] or charge[4], charge[2] or charge[3]
@@ -142,7 +160,7 @@ def _readings(text: str) -> Iterator[Key]:
 
 
 def _is_symbol(symbol: str) -> bool:
-    """Tell whether letters are an element, or one letter of a scheme such as A + B -> C."""
+    """Tell whether letters are an element, or a single letter, as in the scheme A + B -> C."""
     return symbol in ELEMENTS or len(symbol) == 1
 
 
@@ -157,5 +175,5 @@ def _nuclide(text: str) -> Key | None:
 
 
 def has_protons(symbol: str, protons: str | None) -> bool:
-    """Tell whether the number of protons is right for the element, if it is written."""
+    """Tell whether a symbol is an element with this number of protons. None stands for a number that is not written."""
     return symbol in ELEMENTS and protons in (None, str(ELEMENTS[symbol]))

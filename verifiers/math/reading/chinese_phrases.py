@@ -1,4 +1,4 @@
-r"""Rewrites numbers and phrases in Chinese as formulas and quantities.
+r"""Rewrites Chinese numbers and phrases as formulas and quantities.
 
     一万二千    三点一四    负七               12000   3.14   -7
     三十元      第七                           30元   7
@@ -9,8 +9,7 @@ r"""Rewrites numbers and phrases in Chinese as formulas and quantities.
     3个半小时   2小时30分   每小时60千米       3.5小时   2小时30分钟   60千米/小时
     零下5度     方程无解                       -5度   无解
 
-A numeral alone is read only if nothing but a measure word follows it: 三维 stays as it is. Not covered: numerals inside
-of sentences.
+A numeral may be followed only by a unit or a measure word: 三维 is not changed. Not covered: numerals within sentences.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from truegold.verifiers.math.vocabulary import WORDS
 from truegold.verifiers.written_numbers import CHINESE_DIGITS, CHINESE_SCALES, chinese_integer, chinese_places
 
 _DIGIT_SIGNS = "".join(CHINESE_DIGITS)
-"""The signs of the digits: 一, 二, 三."""
+"""The characters of digits: 一, 二, 三."""
 _NUMERAL_SIGNS = "".join((*CHINESE_DIGITS, *CHINESE_SCALES))
-"""The signs of the digits and of 十, 百, 万."""
+"""The characters of numerals: digits, 十, 百, 万."""
 _NUMERAL = rf"[{_NUMERAL_SIGNS}\d.]{{1,30}}(?:点[{_NUMERAL_SIGNS}]{{1,20}})?"
 """三十二, 三点五, 32, 3.5."""
 _MAY_HOLD_PHRASE = re.compile(rf"[{_NUMERAL_SIGNS}分根负比余的半每时又成折下]|无.*解")
-"""Marks of texts that are rewritten; each of them has one."""
+"""A quick test: only texts that match are rewritten."""
 
 _REMAINDER = re.compile(rf"([A-Za-z])?\s*除以\s*({_NUMERAL})\s*[，,]?\s*余(?:数[是为]?)?\s*({_NUMERAL})")
 """x除以7余3, 除以7，余数是3."""
@@ -47,12 +46,14 @@ _SPEED = re.compile(
 _SHORT_DIVISOR = re.compile(r"(?<=[一-鿿a-z])\s?/\s?(时|分)$")
 """The /时 of 60千米/时."""
 _LONG_TIME_UNITS = {"时": "小时", "分": "分钟", "秒钟": "秒"}
+"""Maps a unit of time in a speed to its usual name."""
 _NO_SOLUTION = re.compile(r"(?:原|该|此|这个)?(?:方程|方程组|不等式|不等式组)无(?:实数)?解")
 """原方程无解, 不等式组无解."""
 
 _MIXED_NUMBER = re.compile(rf"({_NUMERAL})又\s?(?:({_NUMERAL})分之({_NUMERAL})|(\d{{1,9}})/(\d{{1,9}}))")
 """三又二分之一, 3又1/2."""
 _PERCENT = re.compile(rf"百分之\s?({_NUMERAL})")
+"""百分之二十五."""
 _ROOT_OR_NUMERAL = rf"(?:{_NUMERAL})?\s?(?:倍)?(?:的)?根号(?:下)?\s?(?:{_NUMERAL})|{_NUMERAL}|π|\\pi|[A-Za-z]"
 _FRACTION = re.compile(rf"({_NUMERAL})分之\s?({_ROOT_OR_NUMERAL})")
 """三分之一, 2分之根号3, 4分之π. The divisor comes first."""
@@ -60,24 +61,25 @@ _HALF = re.compile(r"一半|二分之一")
 _ROOT = re.compile(rf"({_NUMERAL})?\s?(?:倍)?(?:的)?(立方根|三次根号|根号)(?:下)?\s?({_NUMERAL}|[A-Za-z])")
 """2根号5, 3倍的根号下2, 三次根号7."""
 _POWER = re.compile(rf"({_NUMERAL}|[A-Za-z])的(?:({_NUMERAL})次(?:方|幂)|(平方|立方)(?![根米厘分千毫]))")
-"""2的3次方, x的平方; 平方米 is a unit, and 平方根 a root."""
+"""2的3次方, x的平方. The units 平方米 and the roots 平方根 do not match."""
 _RATIO = re.compile(rf"({_NUMERAL})\s?比\s?({_NUMERAL})(?:\s?比\s?({_NUMERAL}))?")
 """1比2, 1比2比3."""
 _CLOCK = re.compile(rf"[{_NUMERAL_SIGNS}\d]{{1,3}}点(?:[{_NUMERAL_SIGNS}\d]{{1,3}}分|半|整)")
-"""三点十分, which is not 3.10."""
+"""三点十分: a time of day, and not 3.10."""
 _DECIMAL = re.compile(rf"([{_NUMERAL_SIGNS}]{{1,20}})点([{_NUMERAL_SIGNS}]{{1,20}})(?![分钟时])")
-"""三点一四; the 三点十 of 下午三点十分 is a time of day."""
+"""三点一四. The 三点十 of 下午三点十分 does not match, because it is a time of day."""
 _MINUS = re.compile(rf"负\s?(?={_NUMERAL})")
+"""The 负 of 负七."""
 
 _MEASURE_WORD = rf"(?:[{''.join(sorted(WORDS['chinese_measures']))}][一-鿿]{{0,5}})?"
 _LONE_NUMERAL = re.compile(rf"(?:(?:一共|总共|大约|等于|共有|共|约|是|为|有|第)\s?)?(负)?({_NUMERAL})({_MEASURE_WORD})")
 """一共三十元, 第七, 负五度."""
 _UNITS_OF_NUMERAL_SIGNS = frozenset(word for word in HAN_UNITS if word[0] in _NUMERAL_SIGNS)
-"""千米 and 千克 begin with the sign of a thousand."""
+"""Units that begin like a numeral: the 千 of 千米 also means a thousand."""
 
 
 def with_chinese_numbers(text: str) -> str:
-    """Return the text with the numbers and phrases that it writes in Chinese as formulas."""
+    """Return the text with its Chinese numbers and phrases as formulas."""
     if _MAY_HOLD_PHRASE.search(text) is None or ("点" in text and _CLOCK.fullmatch(text) is not None):
         return text
     if "余" in text:
@@ -134,7 +136,7 @@ def _mixed_number(match: re.Match[str]) -> str:
 
 
 def _arabic(numeral: str) -> str:
-    """Return a numeral in Arabic digits; one that mixes both scripts stays as it is."""
+    """Return a Chinese numeral in Arabic digits. Other texts are returned unchanged."""
     whole, point, decimals = numeral.partition("点")
     if (whole_number := chinese_integer(whole)) is None:
         return numeral
@@ -142,7 +144,7 @@ def _arabic(numeral: str) -> str:
 
 
 def _with_roots_or_arabic(text: str) -> str:
-    """Return a text with its roots as formulas; a text without roots that is one numeral, in Arabic digits."""
+    """Return the text with its roots as formulas. If it has no root but is a numeral, return it in Arabic digits."""
     return _ROOT.sub(_root, text) if "根" in text else _arabic(text)
 
 
@@ -157,7 +159,7 @@ def _power(match: re.Match[str]) -> str:
 
 
 def _with_measure_word(numeral: str, measure_word: str) -> str:
-    """Return 30元 for 三十元, and 3千克 for 三千克, where the last sign of the numeral begins the unit."""
+    """Return 30元 for 三十元. Return 3千克 for 三千克, where 千 is part of the unit rather than of the numeral."""
     text = numeral + measure_word
     for unit in _UNITS_OF_NUMERAL_SIGNS:
         if text.endswith(unit) and len(text) > len(unit) > len(measure_word):

@@ -1,4 +1,4 @@
-"""Reads answers that consist of congruences: `x \\equiv 1, 3 \\pmod{7}` leaves the remainders 1 and 3."""
+r"""Parses congruences: `x \equiv 3 \pmod 7`, `3 mod 7`, `x \equiv 1, 5 \pmod 6`."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeAlias
 
-from truegold.verifiers.math.reading.lexer import NESTING, Lexeme, split_at
+from truegold.verifiers.math.reading.lexemes import NESTING, Lexeme, split_at
 from truegold.verifiers.math.tree import MINUS_ONE, PLUS_ONE, BareList, Node, Residues, Sign, facts, mapped
 
-"""Words and commands before a modulus."""
 MODULUS_MARKS = frozenset({"mod", "Mod", "bmod", "pmod", "modulo", "modulus"})
-"""Kinds of tokens that open or close a bracket."""
+"""Words and commands before a modulus."""
 _BRACKETS = frozenset({"open", "close", "brace", "unbrace"})
 
+
 ReadExpression: TypeAlias = Callable[[list[Lexeme]], Node]
-"""Returns the tree of tokens that are one expression."""
+"""Reads tokens as one expression."""
 
 
 def read_congruences(tokens: list[Lexeme], read_expression: ReadExpression) -> Node | None:
@@ -44,7 +44,7 @@ def read_congruences(tokens: list[Lexeme], read_expression: ReadExpression) -> N
 
 
 def _end_of_modulus(tokens: list[Lexeme], index: int) -> int:
-    """Return the index of the token after the modulus whose mark is at `index`. A bracket around the mark is passed."""
+    """Return the end of the modulus after the `mod` at `index`, including the closing bracket of `(mod 7)`."""
     depth, end = 0, index + 1
     while end < len(tokens):
         if depth == 0 and tokens[end].kind in ("sep", "gap"):
@@ -55,7 +55,7 @@ def _end_of_modulus(tokens: list[Lexeme], index: int) -> int:
 
 
 def _read_one(before: list[Lexeme], behind: list[Lexeme], read_expression: ReadExpression) -> Residues | None:
-    """Return the congruence whose tokens stand before the mark of a modulus, `x \\equiv 3 (`, and behind it, `7 )`."""
+    """Read one congruence from the tokens before its `mod` (`x \\equiv 3 (`) and the tokens after it (`7 )`)."""
     while before and before[-1].kind in ("open", "brace", "gap"):
         before = before[:-1]
     modulus = [token for token in behind if token.kind not in _BRACKETS]
@@ -75,7 +75,7 @@ def _read_one(before: list[Lexeme], behind: list[Lexeme], read_expression: ReadE
 
 
 def _both_signs(node: Node) -> list[Node]:
-    r"""Return the values of a remainder: 1 and -1 for `\pm 1`, else the remainder alone."""
+    r"""Return 1 and -1 for `\pm 1`, and any other value alone."""
     if facts(node).sign_count != 1:
         return [node]
     return [mapped(node, partial(_with_sign, sign)) for sign in (PLUS_ONE, MINUS_ONE)]

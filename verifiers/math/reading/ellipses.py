@@ -1,12 +1,13 @@
-r"""Works out sums and products with dots where the rule of their terms is plain.
+r"""Computes sums and products with dots whose terms follow an obvious rule.
 
-    1 + 2 + \cdots + n              the sum of k from 1 to n: the last term gives the first ones for 1 and 2
+    1 + 2 + \cdots + n              the sum of k from 1 to n: the last term, with 1 and 2 for n, gives the first terms
     1 + 2 + 4 + \cdots + 2^n        the sum of 2^k from 0 to n
     1 \cdot 2 \cdots n              the product of k from 1 to n
-    1 + 2 + 3 + \cdots + 100        5050: even steps; with three terms also powers, 1 + 2 + 4 + \cdots + 1024
-    1 + \frac12 + \frac14 + \cdots  2: powers that become smaller, without an end
+    1 + 2 + 3 + \cdots + 100        5050: an arithmetic progression
+    1 + 2 + 4 + \cdots + 1024       2047: a geometric progression, of which at least three terms are needed
+    1 + \frac12 + \frac14 + \cdots  2: an infinite geometric series
 
-Other sums with dots raise UnreadableAnswer. Lists with dots are left as they are.
+Other sums with dots raise UnreadableAnswer. Lists with dots are not changed.
 """
 
 from __future__ import annotations
@@ -21,16 +22,17 @@ from truegold.verifiers.math.identity import same_value
 from truegold.verifiers.math.policy import UnreadableAnswer
 
 _STARTS = (1, 0, 2)
+"""Values of the index for the first term, in the order in which they are tried."""
 _MAX_TERMS = 200
-"""The most terms of a product, or of a sum of powers, that are worked out."""
+"""The most terms of a product or of a geometric progression."""
 
 
 def worked_out(parts: list[tree.Node], *, is_sum: bool) -> tree.Node:
-    """Return the sum or the product of parts of which some is the dots. Raises UnreadableAnswer."""
+    """Return the sum or the product of parts, one of which is dots. Raises UnreadableAnswer if no rule fits."""
     dots = next(index for index, part in enumerate(parts) if tree.is_dots(part))
     first, last = parts[:dots], parts[dots + 1 :]
     if len(first) < 2 or len(last) > 1 or any(map(tree.is_dots, last)):
-        raise UnreadableAnswer("dots whose rule is not plain")
+        raise UnreadableAnswer("dots whose terms follow no obvious rule")
     node = _by_last_term(first, last[0], is_sum) if last and tree.symbols(last[0]) else None
     if node is None:
         values = [value for part in first if (value := rational(part)) is not None]
@@ -38,12 +40,12 @@ def worked_out(parts: list[tree.Node], *, is_sum: bool) -> tree.Node:
         if len(values) == len(first) and (end is not None or (is_sum and not last)):
             node = _of_numbers(values, end, is_sum)
     if node is None:
-        raise UnreadableAnswer("dots whose rule is not plain")
+        raise UnreadableAnswer("dots whose terms follow no obvious rule")
     return node
 
 
 def _by_last_term(first: list[tree.Node], last: tree.Node, is_sum: bool) -> tree.Node | None:
-    """Return the sum over the letter for which the last term becomes each of the first ones."""
+    """Return the sum or product whose general term is `last`, or None if it does not begin with the terms `first`."""
     for letter in sorted(tree.symbols(last) - tree.symbols_of(first)):
         for start in _STARTS:
             terms = [tree.substituted(last, {letter: tree.Num(mpq(start + i))}) for i in range(len(first))]
@@ -56,6 +58,7 @@ def _by_last_term(first: list[tree.Node], last: tree.Node, is_sum: bool) -> tree
 
 
 def _of_numbers(first: list[mpq], end: mpq | None, is_sum: bool) -> tree.Node | None:
+    """Return the sum or product of a progression of numbers, or None if they are not a progression."""
     step, ratio = first[1] - first[0], first[1] / first[0] if first[0] else mpq(0)
     steps_evenly = step and all(b - a == step for a, b in itertools.pairwise(first))
     has_ratio = len(first) > 2 and ratio not in (0, 1) and all(b == a * ratio for a, b in itertools.pairwise(first))

@@ -1,4 +1,4 @@
-"""Reads operators, from relations down to powers: a precedence climber, one method for each level.
+"""Parses the operators of an expression, from relations down to powers, with one method for each level of precedence.
 
 This is the hottest code of a comparison. Each level looks at the kind of the next token once, and returns at once if it
 is not an operator.
@@ -12,7 +12,8 @@ from typing import ClassVar, TypeAlias
 from truegold.verifiers.math.measures import PERCENT
 from truegold.verifiers.math.policy import TooLarge, UnreadableAnswer, charge
 from truegold.verifiers.math.reading import ellipses
-from truegold.verifiers.math.reading.lexer import MAX_DEPTH, Lexeme, Notation
+from truegold.verifiers.math.reading.lexemes import Lexeme, Notation
+from truegold.verifiers.math.reading.lexer import MAX_DEPTH
 from truegold.verifiers.math.tree import (
     MAX_SHOWN_CHARS,
     MINUS_ONE,
@@ -43,30 +44,37 @@ from truegold.verifiers.math.tree import (
 )
 
 ReadAnswer: TypeAlias = Callable[[list[Lexeme], Notation, int], Node]
-"""Reads tokens as an answer, which may be a list, at a depth within another answer."""
+"""Reads tokens as an answer, which may be a list. The number is the depth at which the answer is nested."""
 
 _STEPS_A_TOKEN = 4
-"""The steps of reading a token, whether or not the reading succeeds."""
+"""The steps that are charged for each token, whether or not it can be read."""
 
 END = Lexeme("stop", "", False)
+"""The token after the last one."""
 _PADDING = (END,) * 5
-"""Tokens after the last one, by which the grammar looks ahead without a bound."""
+"""Tokens after the last one. They let the grammar look ahead without checking for the end."""
 
 _OPERAND_STARTS = frozenset({"num", "name", "const", "func", "cmd", "accent", "open", "brace", "big", "begin"})
+"""Kinds of tokens that begin an operand."""
 _ITEM_ENDS = frozenset({"sep", "close", "unbrace", "stop", "cell", "row"})
+"""Kinds of tokens after the last token of an item."""
 _SET_OPERATORS = frozenset({"cup", "cap", "minus"})
 _DERIVED = frozenset("fghyuFGHY")
-"""Letters whose exponent in brackets counts derivatives."""
+"""Letters of functions, whose exponent in brackets is the order of a derivative: y^{(3)}."""
 _ORDERS = frozenset("1234")
+"""Orders of derivatives that are written as primes."""
 _LOGIC_LEVELS = ("and", "xor", "or")
+"""Connectives of statements, the one that binds most tightly first."""
 _LIKENESSES = frozenset({"sim", "cong"})
+"""Relations that may mean `\\approx`."""
 _ARRAY_TYPES = frozenset({Group, Matrix})
 _SIGNS = frozenset("+-±∓")
 _ORDINALS = frozenset({"st", "nd", "rd", "th"})
+"""The endings of `1st` and `20th`."""
 
 
 class Cursor:
-    """Reads off a list of tokens, from `position` on."""
+    """A position in a list of tokens."""
 
     __slots__ = ("bars", "depth", "in_brackets", "in_set", "notation", "position", "read_answer", "tokens")
 
@@ -78,18 +86,18 @@ class Cursor:
         self.depth = depth
         self.read_answer = read_answer
         self.bars = 0
-        """How many bars are open: where one is, the next bar closes it."""
+        """The number of open bars. If one is open, the next bar closes it."""
         self.in_brackets = 0
-        """How many brackets are open."""
+        """The number of open brackets."""
         self.in_set = False
-        """The element of a set is read, and a colon separates it from its condition."""
+        """Whether the element of a set is being read. A colon then separates it from its condition."""
 
     def peek(self, ahead: int = 0) -> Lexeme:
-        """Return the next token, or one after it."""
+        """Return the next token, or the token that is `ahead` tokens further on."""
         return self.tokens[self.position + ahead]
 
     def take(self) -> Lexeme:
-        """Return the next token and go on; at the end, the end stays."""
+        """Return the next token and advance. After the last token, return `END` each time."""
         if (token := self.tokens[self.position]) is not END:
             self.position += 1
         return token
@@ -100,7 +108,7 @@ class Cursor:
         return token[0] == kind and (text is None or token[1] == text)
 
     def take_if(self, kind: str, text: str | None = None) -> bool:
-        """Take the next token if it is of this kind and text; tell whether it was."""
+        """Take the next token if it is of this kind and text, and return whether it was taken."""
         token = self.tokens[self.position]
         if token[0] != kind or (text is not None and token[1] != text):
             return False
@@ -108,21 +116,21 @@ class Cursor:
         return True
 
     def expect(self, kind: str, text: str | None = None) -> None:
-        """Take the next token. Raises UnreadableAnswer if it is another one."""
+        """Take the next token. Raises UnreadableAnswer if it is not of this kind and text."""
         if not self.take_if(kind, text):
             raise UnreadableAnswer(f"expected {text or kind}, found {self.peek().text or self.peek().kind!r}")
 
     def enter(self) -> None:
-        """Go one level deeper; the caller takes the level off again. Raises TooLarge."""
+        """Add one to the depth of nesting, which the caller subtracts again. Raises TooLarge."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise TooLarge(f"nested more than {MAX_DEPTH} deep")
 
 
 class Grammar(Cursor):
-    """The levels of the grammar. Each reads as much as belongs to it; all raise UnreadableAnswer and TooLarge.
+    """The levels of the grammar, one method for each. All methods raise UnreadableAnswer and TooLarge.
 
-    An atom may hold a relation, and a relation ends in atoms: the functions that read an atom are handed the grammar.
+    The functions in `atoms` get the grammar as their first argument, because brackets may contain relations.
     """
 
     __slots__ = ()
@@ -130,14 +138,14 @@ class Grammar(Cursor):
     """Maps the kind of an atom's first token to the function that reads it."""
 
     def read_whole(self) -> Node:
-        """Read one relation, set or expression that takes up all tokens. Raises UnreadableAnswer and TooLarge."""
+        """Read all tokens as one relation, set or expression. Raises UnreadableAnswer and TooLarge."""
         node = self.read_relation()
         if self.peek() is not END:
-            raise UnreadableAnswer(f"cannot read on at {self.peek().text or self.peek().kind!r}")
+            raise UnreadableAnswer(f"unexpected {self.peek().text or self.peek().kind!r}")
         return node
 
     def read_separately(self, tokens: list[Lexeme], depth: int) -> Node:
-        """Read other tokens as one relation, with nothing left over."""
+        """Read a different list of tokens as one relation."""
         return type(self)(tokens, self.notation, depth, self.read_answer).read_whole()
 
     def read_relation(self) -> Node:
@@ -154,7 +162,7 @@ class Grammar(Cursor):
         return chain_of(parts, operators)
 
     def _read_formula(self) -> Node:
-        """Read statements joined by `and`, by `xor`, by `or`, the tightest first; most are not joined."""
+        """Read statements joined by `and`, `xor` or `or`, of which `and` binds most tightly."""
         first = self._read_statement()
         if self.tokens[self.position][0] != "logic":
             return first
@@ -168,7 +176,7 @@ class Grammar(Cursor):
                 parts[index : index + 2] = [SetOps(level, (parts[index], parts[index + 1]))]
                 del operators[index]
         if operators:
-            raise UnreadableAnswer("a negation behind a statement")
+            raise UnreadableAnswer("a negation after a statement")
         return parts[0]
 
     def _read_statement(self) -> Node:
@@ -180,7 +188,7 @@ class Grammar(Cursor):
         return negated_statement
 
     def _read_lone_number(self) -> Num | None:
-        """Read a number that is a whole item, as most are, without the way down through all levels."""
+        """Read a number that is the whole item, as most are. This avoids the way down through all levels."""
         position, minus = self.position, False
         token = self.tokens[position]
         if token[0] == "op" and token[1] == "-":
@@ -192,7 +200,7 @@ class Grammar(Cursor):
         return Num(-token.value if minus else token.value, token.decimals, token.last_power)
 
     def read_set_expression(self) -> Node:
-        """Read sums with operators of sets between them."""
+        """Read sums with operators of sets between them: unions, intersections, differences."""
         left = self.read_sum()
         depth = self.depth
         while self.tokens[self.position][0] == "op" and self.peek().text in _SET_OPERATORS:
@@ -206,7 +214,7 @@ class Grammar(Cursor):
         return left
 
     def read_sum(self) -> Node:
-        """Read products with signs between them; one set minus another is a difference of sets."""
+        """Read products with signs between them. A set minus a set is a difference of sets."""
         first = self.read_product()
         if self.tokens[self.position][0] != "op":
             return first
@@ -224,7 +232,7 @@ class Grammar(Cursor):
         return self._read_below(total) if self.next_is("op") else total
 
     def _read_below(self, above: Node) -> Node:
-        """Read the text after `\\over` and `\\choose`, which take all of their group."""
+        """Read the part below `\\over` or `\\choose`. The part above is everything before it in the group."""
         if self.take_if("op", "over"):
             self.enter()
             node: Node = Mul((above, Pow(self.read_sum(), MINUS_ONE)))
@@ -237,7 +245,7 @@ class Grammar(Cursor):
         return node
 
     def read_product(self) -> Node:
-        """Read factors side by side or with marks between them; outside of brackets, colons make a ratio."""
+        """Read factors, side by side or with operators between them. Outside of brackets, colons make a ratio."""
         factors = [self.read_signed()]
         ratio: list[Node] = []
         while True:
@@ -276,7 +284,7 @@ class Grammar(Cursor):
         return Ratio((*ratio, product)) if ratio else product
 
     def _read_crossed(self) -> Node:
-        """Read the 3b of 2a x 3b."""
+        """Read the right side of a cross product: the 3b of 2a x 3b."""
         factors = [self.read_signed()]
         while not _is_vector(factors[-1]) and self.operand_follows():
             factors.append(self.read_power())
@@ -290,7 +298,7 @@ class Grammar(Cursor):
         return product_of(factors)
 
     def operand_follows(self) -> bool:
-        """Tell whether an atom may begin here; a bar does if none is open."""
+        """Tell whether an operand may begin here. A bar begins an operand if no bar is open."""
         kind = self.tokens[self.position][0]
         return kind in _OPERAND_STARTS or (kind == "bar" and self.bars == 0)
 
@@ -312,7 +320,7 @@ class Grammar(Cursor):
             return base
         depth = self.depth
         while isinstance(base, Sym) and self.next_is("op", "∘") and self.peek(1).kind == "name":
-            # f \\circ g; in 30^\\circ nothing follows.
+            # The composition f \\circ g. (After the \\circ of 30^\\circ there is no name.)
             self.position += 1
             following = self.read_atom()
             base = Sym(f"{base.name}∘{following.name}") if isinstance(following, Sym) else product_of([base, following])
@@ -324,7 +332,7 @@ class Grammar(Cursor):
         return base
 
     def _take_power(self) -> bool:
-        """Take `^`, or `**` as programs write it; tell whether there was one."""
+        """Take `^`, or the `**` of programs, and return whether it was taken."""
         if self.take_if("op", "^"):
             return True
         if self.next_is("op", "*") and self.peek(1).text == "*" and not self.peek(1).spaced:
@@ -333,8 +341,9 @@ class Grammar(Cursor):
         return False
 
     def _read_exponent(self, base: Node) -> Node:
+        """Read the exponent after `^`, and return the power."""
         if self.next_is("num") and self.peek(1)[:2] == ("op", "_") and isinstance(base, Sym):
-            # v^2_0 is v_0^2, and no numeral.
+            # v^2_0 is v_0^2: its 2_0 is not a number with a base.
             power = self.take()
             self.take()
             digit = self.take()
@@ -355,7 +364,7 @@ class Grammar(Cursor):
         return Pow(without_group(base), exponent)
 
     def _read_special_exponent(self, base: Node) -> Node | None:  # noqa: PLR0911, one for each form
-        """Read a mark in place of an exponent, as in 30^\\circ, f^{\\prime}, 20^{th} and f^*; None for an exponent."""
+        """Read a mark in place of an exponent: 30^\\circ, f^{\\prime}, 20^{th}, f^*. Return None for an exponent."""
         braced = self.next_is("brace")
         inner = self.peek(1) if braced else self.peek()
         if braced and inner.kind == "open" and isinstance(base, Sym):
@@ -387,7 +396,7 @@ class Grammar(Cursor):
         return None
 
     def _read_charge(self, name: str, sign: str, past: int) -> Sym | None:
-        """Read the charge of e^+ and of \\pi^-, after which nothing stands that it would be the sign of."""
+        """Read the charge of e^+ or \\pi^-. Return None if the item goes on, as in e^+2, where the + is a sign."""
         if self.tokens[past][0] not in _ITEM_ENDS:
             return None
         self.position = past
@@ -404,7 +413,7 @@ class Grammar(Cursor):
         return Sym(base.name + "'" * count)
 
     def _read_derivative(self, base: Sym) -> Sym | None:
-        """Read the exponent of y^{(3)}, which is y''', of f^{(n)}, and the order of E_0^{(1)}."""
+        """Read an order in brackets: y^{(3)} is y''', while f^{(n)} and E_0^{(1)} are names."""
         order, closing, end = self.peek(2), self.peek(3), self.peek(4)
         if order.kind not in ("num", "name") or closing.kind != "close" or end.kind != "unbrace":
             return None
@@ -415,7 +424,7 @@ class Grammar(Cursor):
         return Sym(f"{base.name}{index}{primes}")
 
     def read_script(self) -> Node:
-        """Read an exponent or an index after ^ or _: a group in braces, or one atom with its sign."""
+        """Read an exponent or a subscript after ^ or _: a group in braces, or one atom with its sign."""
         token = self.tokens[self.position]
         if token[0] == "op" and token[1] in _SIGNS:
             self.position += 1
@@ -426,7 +435,7 @@ class Grammar(Cursor):
         return self.read_atom()
 
     def _read_marks(self, node: Node) -> Node:
-        """Read marks after an operand; each nests it once more, and `read_power` takes these levels off again."""
+        """Read the marks after an operand: `!`, `!!`, `%`, `°`. Each adds to the depth, which `read_power` resets."""
         while True:
             token = self.tokens[self.position]
             if token[0] != "op":
@@ -448,29 +457,29 @@ class Grammar(Cursor):
 
     def read_atom(self) -> Node:
         """Read a number, a name, a command or a group in brackets."""
-        # Every number and name passes here, so this does what `enter` does without calling it.
+        # This repeats `enter` rather than calling it, because every number and name passes here.
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise TooLarge(f"nested more than {MAX_DEPTH} deep")
         token = self.take()
         if (read := self.atoms.get(token[0])) is None:
-            raise UnreadableAnswer(f"no operand at {token.text or token.kind!r}")
+            raise UnreadableAnswer(f"expected an operand, found {token.text or token.kind!r}")
         node = read(self, token)
         self.depth -= 1
         return node
 
 
 def chain_of(parts: list[Node], operators: list[str]) -> Chain:
-    r"""Return relations in a row; where a part is a number, `\sim` and `\cong` are an `\approx`."""
+    r"""Return a chain of relations. If a part has no letters, `\sim` and `\cong` mean `\approx`."""
     if not _LIKENESSES.isdisjoint(operators) and any(type(part) is Num or not symbols(part) for part in parts):
         operators = ["~" if operator in _LIKENESSES else operator for operator in operators]
     return Chain(tuple(parts), tuple(operators))
 
 
 def without_group(node: Node) -> Node:
-    r"""Return the sum in the square brackets or braces of 2[a + b(c + d)]; [n/2] alone may be the whole part of n/2.
+    r"""Return the sum in square brackets or braces, such as a + b(c + d) in 2[a + b(c + d)]. Other nodes are unchanged.
 
-    The sum of numbers in \frac12[\ln 2 - 1] is one with a function; 2[3.5 + 1] stays as it is.
+    [n/2] may be the whole part of n/2. A sum of numbers needs a function, as in \frac12[\ln 2 - 1], but not 2[3.5 + 1].
     """
     if type(node) is Group and len(node.elements) == 1 and node.opening in "[{" and type(node.elements[0]) is Add:
         is_sum = symbols(node) or (node.opening == "[" and any(type(part) is FunctionCall for part in walk(node)))
@@ -479,7 +488,10 @@ def without_group(node: Node) -> Node:
 
 
 def cross_product(left: Node, right: Node) -> list[Node]:
-    r"""Return \vec a \times \vec b, and -1 times that for \vec b \times \vec a; a number is a factor like others."""
+    r"""Return the factors of a cross product, with its vectors in alphabetical order.
+
+    \vec b \times \vec a is -1 times \vec a \times \vec b. If a side is a number, both sides are ordinary factors.
+    """
     if _are_arrays(left, right):
         return [FunctionCall("cross", (left, right))]
     if not (_is_vector(left) and _is_vector(right)):
@@ -503,7 +515,7 @@ def _scalar_product(left: Node, right: Node) -> tuple[Node, ...]:
 
 
 def _are_arrays(left: Node, right: Node) -> bool:
-    """Tell whether two sides are tuples, or columns."""
+    """Tell whether both sides are tuples, or both are columns."""
     if isinstance(left, Group) and isinstance(right, Group):
         return left.opening in "(<" and right.opening in "(<"
     columns = isinstance(left, Matrix) and isinstance(right, Matrix) and (*left.rows, *right.rows)

@@ -15,17 +15,20 @@ Number literals are `1,234`, `12 345`, `0.1\overline{6}`, `0.1666...` and `1.5e1
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
-from operator import itemgetter
-from typing import NamedTuple, TypeAlias
-
-from gmpy2 import mpq
+from typing import TypeAlias
 
 from truegold.verifiers.currencies import LONE_SIGNS
 from truegold.verifiers.math.measures import BARE_UNITS, MULTIPLIERS, unit_of
 from truegold.verifiers.math.policy import TooLarge, UnreadableAnswer
+from truegold.verifiers.math.reading.lexemes import (
+    Lexeme,
+    integer_token,
+    kind_of,
+    number_token,
+    plain_token,
+    repeating_token,
+    text_of,
+)
 from truegold.verifiers.math.reading.normal import DOLLAR, MONEY_MARKS
 from truegold.verifiers.math.reading.typesetting import matching_brace
 from truegold.verifiers.math.vocabulary import (
@@ -49,21 +52,8 @@ from truegold.verifiers.written_numbers import BELOW_HUNDRED
 
 MAX_DEPTH = 40
 """The deepest nesting of brackets and commands. Stops `((((...`, which would overflow the stack."""
-
-OPENING = frozenset({"open", "brace", "begin"})
-CLOSING = frozenset({"close", "unbrace", "end"})
-"""The kinds of tokens that nest."""
-
-kind_of: Callable[[Lexeme], str] = itemgetter(0)
-text_of: Callable[[Lexeme], str] = itemgetter(1)
-"""Used with `map` over tokens, which is much faster than a comprehension."""
-NESTING = {**dict.fromkeys(OPENING, 1), **dict.fromkeys(CLOSING, -1)}
-"""The change that a kind of token makes to the depth of the tokens after it; other kinds change nothing."""
-MAX_DIGITS = 1_000
-"""The longest number. Stops arithmetic on numbers as long as the text allows."""
-MAX_SCIENTIFIC = 3_000
-"""The largest power of ten that a literal such as 1e10 may have. Stops `1e999999999`."""
 _SMALL_SPACE = r",|\{,\}|,\s?\\!\s?|\\!\s?,|\\[,;: ]\s?|~|\u2009|\\thinspace\s?"
+r"""A mark between groups of digits: a comma, `{,}`, or a small space such as `\,`."""
 _GROUPED = (
     rf"(?!0,)\d{{1,3}}(?:(?:{_SMALL_SPACE})\d{{3}})+(?!\d)|\d{{1,3}}(?: \d{{3}})+(?![\d.])"
     r"|\d{1,2}(?:,\d{2})+,\d{3}(?!\d)"
@@ -78,36 +68,39 @@ NUMERAL = (
     rf"(?P<number>(?:{_GROUPED}|\d+)(?:\.\d+|\.(?![\d.]))?|\.\d+)"
     r"(?P<exponent>[eE](?:[+-]?\d{1,9}|\{[+-]?\d{1,9}\})(?![\d.A-Za-z]))?"
 )
-"""Patterns for the lexer; the groups `number` and `exponent` are read by `number_token`."""
+"""A number, for `number_token`: the groups are `number` (`1,234.5`) and `exponent` (`e10`)."""
 INTEGER = re.compile(r"\d+(?![\d.~\u2009]|,\d|,\s?\\!|\\[!,;: t]|\{,| \d|[eE][-+\d{])")
-"""An integer that nothing after it can make longer, which most numbers are."""
-_DIGITS = re.compile(r"\d+")
+"""An integer that does not continue with a point, a group of digits or an exponent. Most numbers are of this kind."""
 MAX_VARIABLES_IN_A_RUN = 3
-"""`xyz` is a product; longer runs of letters that no list knows are words."""
+"""The longest run of letters that is a product: `xyz`. Longer runs that are in no list are words."""
 MAX_FUNCTION_LETTERS = 6
+"""The longest name of a function that is split from a variable: `arctan` in `arctanx`."""
 _COUNTS = re.compile(r":?\s+\d")
-"""The blank and the figure after the verb of `Es sind 24` and `They cost 24`, which are neither a sine nor a
-cosine."""
+"""A blank and a digit. After them, the `sin` of `Es sind 24` and the `cos` of `They cost 24` are not functions."""
 _CONNECTIVES = {"or": "or", "and": "and", "oder": "or", "und": "and"}
+"""Maps a connective to its English form."""
 FOREIGN_CONNECTIVES = {
     **dict.fromkeys(("или", "또는", "または", "أو", "या"), ("sep", "or")), "и": ("sep", "and"),
 }  # fmt: skip
+"""Maps a connective in another script to the kind and text of its token."""
 _TEXT_SYMBOLS = {"pi": ("const", "pi"), "infty": ("const", "inf"), "circ": ("op", "∘")}
-"""Remains of `\\pi` and `\\circ` where a program took them for words."""
+"""Symbols that programs write as words: `\\text{pi}`."""
 _CONSTANT_WORDS = frozenset({"constant", "const"})
 """Words that are the constant of integration after a plus."""
 _WORDS = WORDS["common"] | BELOW_HUNDRED.keys() | MULTIPLIERS.keys() | STOP_WORDS
+"""Short words that are not products of variables."""
 _CURRENCIES = frozenset({"USD", "EUR", "GBP", "CNY", "RMB", "INR"})
-"""Codes that are never a product of letters."""
+"""Codes of currencies, which are never products of variables."""
 _VALUE_ENDS = frozenset({"num", "close", "unbrace"})
+"""Kinds of tokens that end a value."""
 MAX_CHARS = 4_000
-"""Longer texts are not read. Stops answers of a megabyte, which would take seconds to read."""
+"""The most characters of a text. Stops answers of a megabyte, which would take seconds to read."""
 MAX_TOKENS = 1_500
-"""The most tokens of a text. Stops `1+1+1+...`, which takes a step for each token to compare."""
+"""The most tokens of a text. Stops `1+1+1+...`, whose comparison takes a step for each token."""
 _LATIN = "\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1ea0-\u1ef9"
 """Letters with accents, which belong to the word around them."""
 _MARKS_OF_LETTERS = "\u0300-\u036f\u064b-\u065f\u0900-\u0963\u0971-\u09e5\u0a01-\u0dff\u0e31-\u0e4e"
-"""Vowel signs of Arabic, Indic scripts and Thai, which are not letters on their own."""
+"""Vowel signs of Arabic, Indic scripts and Thai, which do not begin a word."""
 _TOKEN = re.compile(
     rf"(?P<letters>[A-Za-z]+(?![A-Za-z{_LATIN}]))|\\(?P<command>[A-Za-z]+)|(?P<space>\s+)|{REPEATING}|{NUMERAL}|\\(?P<escape>.)"
     rf"|(?P<foreign>[A-Za-z]*[{_LATIN}][A-Za-z{_LATIN}]*|[^\x00-\x7f\W\d_](?:[^\x00-\x7f\W\d_]|[{_MARKS_OF_LETTERS}])*)"
@@ -117,145 +110,60 @@ _TOKEN = re.compile(
 _CROSS = re.compile(r"(\)|matrix\})\s*\\times\s*((?:\\left\s*)?(?:\(|\\begin))")
 r"""The \times of (1,2,3)\times(4,5,6)."""
 _TIMES_TEN = re.compile(r"(?<=[\d.])\s*[xX]\s*(?=10\s*\^)")
+"""The x of 3 x 10^5."""
 _NABLA = re.compile(r"\\nabla\s*(?:\^\s*\{?\s*(2)\s*\}?|\\(cdot|times)(?![A-Za-z]))?")
+r"""\nabla, \nabla^2, \nabla\cdot and \nabla\times."""
 _NABLAS = {"2": "laplacian", "cdot": "divergence", "times": "curl", None: "gradient"}
+"""Maps the mark after a nabla to the name of the operator."""
 _PART = r"\{?((?:[^{}/+-]|\{[^{}]{1,20}\}){1,40})\}"
 _ORDER = r"\s*(?:\^\s*\{?(\d)\}?)?"
 _PARTIAL = re.compile(
     rf"\\[dt]?frac\s*\{{\s*\\partial{_ORDER}{_PART}\s*\{{\s*\\partial{_PART}"
     rf"|\\partial\s*{_ORDER}\s*(\\?[A-Za-z]+)\s*/\s*\\partial\s*(\\?[A-Za-z]+(?:\^\{{?\d\}}?)?)"
 )
-_SLASHED_DERIVATIVE = re.compile(r"(?<![A-Za-z\\])d([A-Za-z])/d([a-z])(?![A-Za-z])")
 r"""\frac{\partial^2 u}{\partial x^2} and \partial u/\partial x."""
+_SLASHED_DERIVATIVE = re.compile(r"(?<![A-Za-z\\])d([A-Za-z])/d([a-z])(?![A-Za-z])")
+"""dy/dx."""
 _ENVIRONMENT = re.compile(r"\s*\{\s*([A-Za-z]{1,20}\*?)\s*\}")
+r"""The {pmatrix} after \begin."""
 _CONNECTING = frozenset({"sep", "gap", "rel", "op", "row", "cell", "logic"})
+"""Kinds of tokens that separate or connect, so that a wide blank next to them has no meaning."""
 _NO_OPERAND = frozenset({"start", "rel", "sep", "gap", "row", "cell", "logic"})
+"""Kinds of tokens that may precede an opening bracket or follow a closing one. `start` is the start of the text."""
 _BEFORE_NEGATION = frozenset({"rel", "sep", "gap", "logic", "open"})
+"""Kinds of tokens after which a tilde may mean `not`."""
 _LETTER_FOLLOWS = re.compile(r"\s*\(?[A-Za-z]")
 _VECTOR = re.compile(r"\\(?:mathbf|boldsymbol|bm|pmb|bf)\s*(?:\{\s*(\\?[A-Za-z]{1,10})\s*\}|([A-Za-z])(?![A-Za-z]))")
-r"""\mathbf{F}, which is a vector if there is a cross."""
+r"""\mathbf{F}, which is a vector if the text has a cross product."""
 _OPERAND_ENDS = frozenset({"num", "name", "const", "close", "unbrace"})
+"""Kinds of tokens that end an operand."""
 _NAMED = frozenset({"name", "const", "unbrace"})
+"""Kinds of tokens before the `_` of a subscript."""
 _BRACES = frozenset({"brace", "unbrace"})
 _SUBSCRIPT_KINDS = frozenset({"word", "name", "num", "op", "rel"})
+"""Kinds of tokens in a subscript that is part of a name."""
 _SUBSCRIPT_MARKS = frozenset({"+", "-", "±", "∓", "perp", "||"})
+"""Marks that are a subscript without braces, as in `\\rho_+`."""
 _SUBSCRIPT_TEXTS = {"=>": "to"}
+"""Maps the text of a token to its text in a name."""
 _MAX_SUBSCRIPT = 12
-"""A subscript has no more tokens."""
+"""The most tokens of a subscript that is part of a name."""
 _COLUMNS = re.compile(r"\s*\[[a-zA-Z|\s]{0,20}\]")
-"""The alignment of a matrix, `[t]` or `[rr]`, or the columns of an array, in braces."""
+"""The alignment of a matrix: `[t]`, `[rr]`."""
 _MONEY = {**{sign: sign for sign in LONE_SIGNS}, **{mark: sign for sign, mark in MONEY_MARKS.items()}}
+"""Maps a character before an amount to the sign or code of its currency."""
 _DIGIT = frozenset("0123456789")
 _ESCAPES = {
     "%": ("op", "%"), "|": ("bar", "||"), "\\": ("row", ""), "$": ("op", DOLLAR), "#": ("op", "#"), "&": ("op", "&"),
     "_": ("op", "_"),
 }  # fmt: skip
+"""Maps the character after a backslash to the kind and text of its token."""
 _NEGATED = {"=": "!=", "in": "notin"}
+"""Maps a relation to the relation after `\\not`."""
 _NEGATION = ("logic", "not")
+"""The kind and text of the token `not`."""
 _IDLE_ESCAPES = frozenset(",;:! /@()[]")
-"""Characters that after a backslash are small spaces or delimiters of a formula."""
-
-
-class Lexeme(NamedTuple):
-    """One sign of the text, or several that belong together."""
-
-    kind: str
-    """The kind: num, name, const, func, cmd, accent, big, word, money, op, logic, rel, sep, gap, cell, row, bar, or a
-    bracket."""
-    text: str
-    spaced: bool
-    """Whether there is a blank before the token."""
-    value: mpq = mpq(0)
-    """The value of a number; 0 for any other token."""
-    decimals: int | None = None
-    """How many digits stood after the point of a number."""
-    last_power: int | None = None
-    """The power of ten that the last digit of `5.99e24` counts."""
-
-
-plain_token: Callable[[str, str, bool], Lexeme] = lru_cache(maxsize=4_096)(Lexeme)
-"""Return the token with this kind, text and blank before it. Equal tokens are the same object."""
-
-
-def nesting(token: Lexeme) -> int:
-    """Return 1 where a bracket opens, -1 where one closes, and 0 for any other token."""
-    return NESTING.get(token[0], 0)
-
-
-def split_at(tokens: list[Lexeme], mark: str) -> list[list[Lexeme]]:
-    """Return the non-empty parts between the separators `mark` that are outside of all brackets."""
-    parts: list[list[Lexeme]] = [[]]
-    depth = 0
-    for token in tokens:
-        depth += NESTING.get(token[0], 0)
-        if depth <= 0 and token[0] == "sep" and token[1] == mark:
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    return [part for part in parts if part]
-
-
-@dataclass(frozen=True, slots=True)
-class Notation:
-    """One reading of all that is ambiguous; the defaults are the usual one."""
-
-    group_digits: bool = True
-    """`1,234` is one number rather than a list of two."""
-    tight_products: bool = False
-    """`1/2x` is 1/(2x) rather than x/2."""
-    letter_units: bool = False
-    """`5m` is five metres rather than a product."""
-    mixed_numbers: bool = True
-    """`2\\frac13` is two and a third rather than two thirds."""
-
-
-USUAL = Notation()
-
-
-@lru_cache(maxsize=2_048)
-def integer_token(digits: str, spaced: bool) -> Lexeme:
-    """Return the token of a whole number; the small ones recur. Raises TooLarge."""
-    if len(digits) > MAX_DIGITS:
-        raise TooLarge(f"a number of {len(digits)} digits, the limit is {MAX_DIGITS}")
-    return Lexeme("num", digits, spaced, mpq(int(digits)))
-
-
-def number_token(match: re.Match[str], spaced: bool, separates: bool) -> tuple[Lexeme, int]:
-    """Return the token and where it ends, which with `separates` is before its first comma. Raises TooLarge."""
-    text, end = match.group("number"), match.end()
-    if (exponent := match.group("exponent")) is None and text.isdigit():
-        return integer_token(text, spaced), end
-    is_grouped = ("," in text or " " in text) and "{,}" not in text and "\\!" not in text
-    if separates and is_grouped and (head := _DIGITS.match(text)) is not None and head.end() < len(text):
-        return Lexeme("num", head.group(), spaced, mpq(int(head.group()))), match.start() + head.end()
-    digits = "".join(c for c in text if c in ".0123456789")
-    if len(digits) > MAX_DIGITS:
-        raise TooLarge(f"a number of {len(digits)} digits, the limit is {MAX_DIGITS}")
-    whole, _, fraction = digits.partition(".")
-    value = mpq(int(whole + fraction or "0"), 10 ** len(fraction))
-    if exponent is None:
-        return Lexeme("num", digits, spaced, value, len(fraction) or None), end
-    power = int(exponent[1:].strip("{}"))
-    if abs(power) > MAX_SCIENTIFIC:
-        raise TooLarge(f"the power of ten {power}, the limit is {MAX_SCIENTIFIC}")
-    return Lexeme("num", digits, spaced, value * mpq(10) ** power, last_power=power - len(fraction)), end
-
-
-def repeating_token(text: str, spaced: bool) -> Lexeme:
-    r"""Return 1/6 for 0.1\overline{6} and 0.1666...; two digits with dots bound the block. Raises TooLarge."""
-    whole, _, rest = text.partition(".")
-    if "\\" in rest and not rest.rstrip("\\ldotsc").isdigit():
-        fixed, _, block = rest.partition("\\")
-        block = "".join(_DIGITS.findall(block))
-    else:
-        digits = "".join(_DIGITS.findall(rest))
-        block = digits[-1]
-        fixed = digits.rstrip(block)
-    if len(whole) + len(fixed) + len(block) > MAX_DIGITS:
-        raise TooLarge(f"a repeating decimal of more than {MAX_DIGITS} digits")
-    scale = 10 ** len(fixed)
-    value = mpq(int(whole + fixed or "0"), scale) + mpq(int(block), scale * (10 ** len(block) - 1))
-    return Lexeme("num", text, spaced, value)
+"""Characters that make a small space or a delimiter of a formula after a backslash: `\\,`, `\\(`."""
 
 
 def add_letters(run: str, spaced: bool, tokens: list[Lexeme]) -> None:
@@ -267,7 +175,7 @@ def add_letters(run: str, spaced: bool, tokens: list[Lexeme]) -> None:
     if lower in _CONSTANT_WORDS and tokens and tokens[-1][:2] == ("op", "+"):
         tokens.append(plain_token("name", "C", spaced))
     elif lower == "et" and spaced and tokens and tokens[-1].kind in _VALUE_ENDS:
-        tokens.append(plain_token("sep", "and", spaced))  # Otherwise it is e times t.
+        tokens.append(plain_token("sep", "and", spaced))  # French for `and`. Elsewhere it is e times t.
     elif lower in _CONNECTIVES:
         tokens.append(plain_token("sep", _CONNECTIVES[lower], spaced))
     elif run == "choose" and tokens:
@@ -296,7 +204,7 @@ def add_word(run: str, spaced: bool, tokens: list[Lexeme]) -> None:
 
 
 def _is_word(run: str, lower: str) -> bool:
-    """Tell whether letters are a word like `cm` and `hours`. ABC are points, and IN is a product."""
+    """Tell whether a run of letters is a word, such as `cm` or `hours`. ABC are points, and IN is a product."""
     if len(run) == MAX_VARIABLES_IN_A_RUN and run.istitle() and run[1] in "aeiou" and lower not in FUNCTIONS:
         return True  # A name, as Ben and Tom are.
     if run.isupper() and len(run) <= MAX_VARIABLES_IN_A_RUN:
@@ -309,7 +217,7 @@ def _is_word(run: str, lower: str) -> bool:
 
 
 def _add_parts(run: str, spaced: bool, tokens: list[Lexeme]) -> bool:
-    """Add the parts of `sinx`, `piR`, `xyz` or the `orx` after a value; return False for any other run."""
+    """Add the parts of `sinx`, `piR` or `xyz`, or of `orx` after a value. Return False for any other run."""
     head, last = run[:-1], run[-1]
     if head == "pi" or (2 <= len(head) <= MAX_FUNCTION_LETTERS and head in FUNCTIONS):
         known = plain_token("const", "pi", spaced) if head == "pi" else plain_token("func", FUNCTIONS[head], spaced)
@@ -326,7 +234,7 @@ def _add_parts(run: str, spaced: bool, tokens: list[Lexeme]) -> bool:
 
 
 TokenPair: TypeAlias = tuple[Lexeme, Lexeme]
-"""A token without and with a blank before it."""
+"""The token without a blank before it, and the token with one."""
 
 
 def _pairs(kind: str, marks: str) -> dict[str, TokenPair]:
@@ -339,14 +247,14 @@ _MARKS = {
     **_pairs("bar", "|"),
     "&": (Lexeme("cell", "", False), Lexeme("cell", "", True)),
 }
-"""Characters that are always a token of their own."""
+"""Maps a character that is always a token to its tokens."""
 
 _OPENERS = _pairs("brace", "{") | _pairs("open", "([")
 _CLOSERS = _pairs("unbrace", "}") | _pairs("close", ")]")
 
 
 def lex(text: str, *, group_digits: bool = True) -> list[Lexeme]:
-    """Return the tokens of a normal text. Raises TooLarge, and UnreadableAnswer for a strange character."""
+    """Return the tokens of a normalised text. Raises TooLarge, and UnreadableAnswer for an unknown character."""
     if len(text) > MAX_CHARS:
         raise TooLarge(f"{len(text)} characters, the limit is {MAX_CHARS}")
     if "x" in text or "X" in text:
@@ -375,13 +283,15 @@ def lex(text: str, *, group_digits: bool = True) -> list[Lexeme]:
 
 
 def with_bold_vectors(text: str) -> str:
-    r"""Return \vec{F} for \mathbf{F}."""
+    r"""Return the text with \vec{F} for \mathbf{F}."""
     return _VECTOR.sub(lambda match: rf"\vec{{{match[1] or match[2]}}}", text)
 
 
 def _with_subscripts_named(tokens: list[Lexeme]) -> list[Lexeme]:
-    r"""Return the tokens, with one name for a letter and its subscript if this is not an expression: \rho_+,
-    E_{\text{in}}, E_{j=3}, p_\perp."""
+    r"""Return the tokens, with each subscript that is not an expression as one token.
+
+    Such subscripts are those of \rho_+, E_{\text{in}}, E_{j=3} and p_\perp.
+    """
     named: list[Lexeme] = []
     skipped_to = 0
     for index, token in enumerate(tokens):
@@ -398,7 +308,7 @@ def _with_subscripts_named(tokens: list[Lexeme]) -> list[Lexeme]:
 
 
 def _end_of_subscript(tokens: list[Lexeme], start: int) -> int:
-    """Return the end of a subscript that is not an expression, or 0 for one that is."""
+    """Return the end of the subscript that begins at `start`, or 0 if it is an expression."""
     first = tokens[start]
     if first.kind != "brace":
         behind = tokens[start + 1].kind if start + 1 < len(tokens) else "stop"
@@ -412,7 +322,7 @@ def _end_of_subscript(tokens: list[Lexeme], start: int) -> int:
 
 
 def _with_negated_relations(tokens: list[Lexeme]) -> list[Lexeme]:
-    r"""Return one relation for each `\not` before one: `!=` for \not=, `notin` for \not\in."""
+    r"""Return the tokens with `\not` and the relation after it as one: `!=` for \not=, `notin` for \not\in."""
     joined: list[Lexeme] = []
     for token in tokens:
         if token.kind == "rel" and joined and joined[-1][:2] == ("cmd", "not"):
@@ -423,8 +333,10 @@ def _with_negated_relations(tokens: list[Lexeme]) -> list[Lexeme]:
 
 
 def _with_reversed_brackets(tokens: list[Lexeme]) -> list[Lexeme]:
-    """Return the tokens with the reversed brackets of `]0,1[` as opening and closing ones. The tokens around them show
-    which is which."""
+    """Return the tokens with the brackets of `]0,1[` as an opening and a closing one.
+
+    The tokens next to a bracket show which of the two it is.
+    """
     turned = tokens.copy()
     for index, token in enumerate(tokens):
         before = tokens[index - 1].kind if index else "start"
@@ -445,7 +357,7 @@ def _joins_sets(token: Lexeme) -> bool:
 
 
 def _without_idle_gaps(tokens: list[Lexeme]) -> list[Lexeme]:
-    """Leave out wide blanks next to a token that separates or connects anyway; the other blanks separate."""
+    """Return the tokens without wide blanks next to a token that separates or connects. Other wide blanks separate."""
     kept: list[Lexeme] = []
     for token, following in zip(tokens, [*tokens[1:], Lexeme("close", "", False)], strict=True):
         before = kept[-1].kind if kept else "open"
@@ -456,7 +368,10 @@ def _without_idle_gaps(tokens: list[Lexeme]) -> list[Lexeme]:
 
 
 class _Scanner:
-    """Adds the tokens of one text to a list; at a `level` above 0 the text is the content of a text command."""
+    """Adds the tokens of one text to a list.
+
+    level: 0 for a whole text, and the number of nested text commands for the content of a text command.
+    """
 
     __slots__ = ("brackets", "group_digits", "level", "text", "tokens")
 
@@ -468,7 +383,7 @@ class _Scanner:
         self.brackets: list[str] = []
 
     def run(self) -> None:
-        """Add the tokens; most characters are a mark or a digit, which need no pattern."""
+        """Add all tokens. Most characters are marks and digits, which are added without the pattern `_TOKEN`."""
         text, add, brackets = self.text, self.tokens.append, self.brackets
         spaced = self.level > 0
         position, end = 0, len(text)
@@ -499,7 +414,7 @@ class _Scanner:
             spaced = False
 
     def _add_match(self, position: int, spaced: bool) -> tuple[int, bool]:
-        """Add the tokens of a match. Return the position after it, and whether there is a blank before it."""
+        """Add the tokens that begin at `position`. Return the next position, and whether a blank precedes it."""
         match = _TOKEN.match(self.text, position)
         assert match is not None
         kind, text, position = match.lastgroup, match.group(), match.end()
@@ -535,13 +450,13 @@ class _Scanner:
         elif run[:-1] in FUNCTIONS and _COUNTS.match(self.text, end) is not None:
             self.tokens.append(plain_token("word", run, spaced))
         elif self.text.startswith("^", end) and run.lower() in STOP_WORDS:
-            # The `be` of `be^{2x}` is not a word.
+            # The `be` of `be^{2x}` is a product.
             self.tokens.extend(plain_token("name", c, spaced and not i) for i, c in enumerate(run))
         else:
             add_letters(run, spaced, self.tokens)
 
     def _add_command(self, name: str, position: int, spaced: bool) -> int:
-        """Add the tokens of a command. Return the position after it."""
+        """Add the tokens of a command. Return the position after the command."""
         if (known := COMMAND_TOKENS.get(name)) is not None:
             known = _NEGATION if name == "sim" and self._may_negate(position) else known
             self.tokens.append(plain_token(*known, spaced))
@@ -568,12 +483,13 @@ class _Scanner:
         return may_begin and _LETTER_FOLLOWS.match(self.text, position) is not None
 
     def _close_unseen(self, spaced: bool) -> None:
-        """Close the bracket of `\\left\\{`, as `\\right.` does."""
+        """Add the closing bracket that `\\right.` stands for. It closes the last bracket that was opened."""
         opened = next((token.text for token in reversed(self.tokens) if token.kind == "open"), None)
         if opened is not None:
             self.tokens.append(plain_token("close", opened, spaced))
 
     def _add_text(self, name: str, position: int, spaced: bool) -> int:
+        """Add the tokens of a text command. Return the position after it."""
         text, tokens = self.text, self.tokens
         while text[position : position + 1].isspace():
             position += 1
@@ -595,6 +511,7 @@ class _Scanner:
         return end + 1
 
     def _add_environment(self, name: str, position: int, spaced: bool) -> int:
+        """Add the token of `\\begin` or `\\end`. Return the position after its arguments."""
         if (match := _ENVIRONMENT.match(self.text, position)) is None:
             raise UnreadableAnswer(f"\\{name} without the name of an environment")
         environment, position = match.group(1).rstrip("*"), match.end()
@@ -609,6 +526,7 @@ class _Scanner:
         return position
 
     def _add_escape(self, mark: str, spaced: bool) -> None:
+        """Add the token of a backslash and a character that is not a letter."""
         if mark == "{":
             self.brackets.append("\\{")
             self.tokens.append(plain_token("open", "{", spaced))
@@ -619,7 +537,7 @@ class _Scanner:
         elif mark in _ESCAPES:
             self.tokens.append(plain_token(*_ESCAPES[mark], spaced))
         elif mark not in _IDLE_ESCAPES:
-            raise UnreadableAnswer(f"\\{mark}")
+            raise UnreadableAnswer(f"the unknown command \\{mark}")
 
     def _add_other(self, mark: str, spaced: bool) -> None:
         if mark in ".!":
@@ -629,11 +547,11 @@ class _Scanner:
         elif unit_of(mark) is not None:
             self.tokens.append(plain_token("word", mark, spaced))
         elif mark not in '~"':
-            raise UnreadableAnswer(f"the character {mark!r}")
+            raise UnreadableAnswer(f"the unknown character {mark!r}")
 
 
 def _known_start(name: str) -> str | None:
-    """Return the known command at the start of a name like `\\quadx` or `\\pir`, to which letters are stuck."""
+    """Return the known command at the start of a longer name: `quad` for `\\quadx`, `pi` for `\\pir`."""
     if name in COMMANDS:
         return None
     return next((name[:-cut] for cut in (1, 2) if name[:-cut] in COMMANDS and len(name) - cut > 1), None)

@@ -1,13 +1,13 @@
-r"""Gives what is typeset in many ways one spelling: the first step for gold and answer alike.
+r"""Normalises texts: different ways to write the same formula become one. The first step for gold and for answers.
 
-    ２π√３，（１，２）      2\pi \usqrt 3,(1,2)        full-width forms, Unicode mathematics, every script's digits
-    <tab>imes, \\frac      \times , \frac             escapes that a program has damaged on the way
-    $\dfrac{1}{2}$.        \dfrac{1}{2}               what only says that here is a formula
-    **5**, \boxed{5}       5
-    12.345,67              12345.67                   other countries' notation: `notation`
-    three fourths          \frac{3}{4}                words that are a value: `phrases` and its neighbours
+    ２π√３，（１，２）      2\pi \usqrt 3,(1,2)        full-width forms, Unicode mathematics, digits of other scripts
+    <tab>imes, \\frac      \times , \frac             damaged escapes
+    $\dfrac{1}{2}$.        \dfrac{1}{2}               marks around a formula
+    **5**, \boxed{5}       5                          marks around an answer
+    12.345,67              12345.67                   notation of other countries (`notation`)
+    three fourths          \frac{3}{4}                values in words (`phrases`, `spoken_numbers`, `chinese_phrases`)
 
-The outcome is text again: nothing here knows about values. Not covered: macros.
+The result is text, not a value. Not covered: LaTeX macros.
 """
 
 from __future__ import annotations
@@ -37,29 +37,34 @@ from truegold.verifiers.math.tree import HAT
 from truegold.verifiers.math.vocabulary import COMMANDS, DAMAGED, HTML, MARKS_OF_TRUTH, SIGNS
 
 MAX_BOXES = 4
-"""Boxes around each other that are taken off. Stops two thousand of them, each searched for its end."""
+"""The most nested boxes that are removed. Stops thousands of them, each of which is searched for its end."""
 MAX_ENDING_CHARS = 64
-"""Characters at the end that are taken off. Stops pages of full stops, each tried as the beginning of the end."""
+"""The most characters of punctuation that are removed at the end. Stops pages of full stops."""
 MAX_RESPELLED_CHARS = 4_000
-"""A longer text is not read as it stands, so its spelling is left alone. Stops patterns from being run over pages."""
+"""The longest text whose notation is rewritten. Longer texts are not read as a whole."""
 DOLLAR = "\ue001"
-"""An amount's dollar sign, once the dollar signs around formulas are gone."""
+"""The character for the dollar sign of an amount, after the dollar signs around formulas were removed."""
 MONEY_MARKS = {"$": DOLLAR} | {
     sign: chr(0xE020 + index) for index, sign in enumerate(sorted(MONEY_SIGNS.keys() - {"$"}))
 }
-"""A character for each sign and code of a currency before an amount: `CHF`, `R$`."""
+"""Maps the sign or code of a currency before an amount, such as `CHF` or `R$`, to one character."""
 _AMOUNT = rf"[{DOLLAR}{LONE_SIGNS[1:]}\ue020-\ue0ff]-?\d[\d,.]{{0,40}}"
+"""The sign of a currency and a number."""
 _MAY_HOLD_CURRENCY = re.compile(rf"R[MsPp]|[A-Z]{{3}}|[A-Z] ?{DOLLAR}|/-$|S\.? dol|{_AMOUNT} ?[kKmMbBt]")
+"""A quick test: `_with_currencies_marked` changes only texts that match."""
 _SHORT_SCALE = re.compile(rf"({_AMOUNT})(?:([kKmMB])| ?(mn|bn|tn))(?![A-Za-z\d^_])")
 """$5k, £5m, $5 bn."""
 _SHORT_SCALES = {"k": "thousand", "m": "million", "mn": "million", "b": "billion", "bn": "billion", "tn": "trillion"}
+"""Maps an abbreviation after an amount to its word."""
 _CURRENCY = re.compile(
     rf"(?<![A-Za-z\\])(?:\\(?:text|mathrm)\s?\{{\s?)?(?:({PREFIXED}){DOLLAR}|({CODES}))(?:\s?\}})?(?:[~\s]|\\[ ,;])?"
     r"(?=[-+]?\.?\d)"
 )
+"""The `CHF` of CHF 5, the `US$` of US$5."""
 _CODE_BEHIND = re.compile(rf"(?<=[\dnd])([~\s]?)({CODES})(?![A-Za-z])")
 """5 CHF, 5 million CHF."""
 _OF_AMERICA = re.compile(r"\bU\.?S\.? (?=dollars?\b)")
+"""The `US` of US dollars."""
 _SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿⁱ⁽⁾ˣ"
 _SUBSCRIPT = "₀₁₂₃₄₅₆₇₈₉₊₋ₙᵢ₍₎ₓ"
 _PLAIN_SCRIPT = "0123456789+-ni()x"
@@ -68,77 +73,84 @@ _FROM_SUBSCRIPT = str.maketrans(_SUBSCRIPT, _PLAIN_SCRIPT)
 _SUPERSCRIPTS = re.compile(f"[{_SUPERSCRIPT}]+")
 _SUBSCRIPTS = re.compile(f"[{_SUBSCRIPT}]+")
 _SIGN_COMMANDS = str.maketrans(SIGNS)
+"""Replaces a character by its command: ≤ by `\\le`."""
 _VULGAR_FRACTION = re.compile("[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒]")
+"""A fraction that is one character."""
 _MARKED_LETTER = re.compile("(?<![^\\W\\d_])(?:[A-Za-zα-ω][\u0302\u20d7]|[ĉĝĥîĵŝŵŷẑ])(?![^\\W\\d_])")
-"""A lone letter with a hat or an arrow, rather than one of a word."""
+"""A single letter with a hat or an arrow. Letters of words do not match."""
 _GREEK_WITH_INDEX = re.compile(r"(?<=[α-ορ-ωΑ-Ω])(\d{1,2})(?![\d.,])")
-"""The index of ε0 and ω12; in 2π3 the 3 is not an index."""
+"""The subscript of ε0 and ω12. The 3 of 2π3 is not a subscript."""
 _CIRCLED_NUMBERS = re.compile("[①-⑳][①-⑳,、 ]*")
 """①③, ①、③."""
 _CHINESE_CONNECTIVE = re.compile("或者|或|以及|和|与|與|及|且")
 _DAMAGED = [(re.compile(pattern), rf"\\{letter}") for letter, pattern in DAMAGED.items()]
-"""A tab before `imes` was the start of `\\times`."""
+"""Damaged escapes and their repairs: a tab before `imes` was the start of `\\times`."""
 _DOUBLED = re.compile(r"(?<!\\)\\\\(?=([A-Za-z]{2,20}))")
+r"""The doubled backslash of \\frac."""
 _HTML = [(re.compile(pattern, re.IGNORECASE), plain) for pattern, plain in HTML.items()]
 _DELIMITERS = re.compile(r"(?<!\\)\\[()\[\]]|\$\$")
 r"""The marks around a formula: \(, \), \[, \], $$."""
 _ENDING = re.compile(r"(?:\\[,;:! ](?![A-Za-z])|\s|(?<!\\right)(?<!\\left)(?<!\\)(?<!\.)[.,;:?]|(?<!\\)\\\\)+$")
-r"""Blanks, spacing commands, marks and line breaks at the end; `\right.` and an ellipsis stay."""
+r"""Blanks, spacing commands, punctuation and line breaks at the end, except `\right.` and an ellipsis."""
 _STARTING = re.compile(r"^(?:\\[,;:! ](?![A-Za-z])|\s|[,;:.](?!\d))+")
-"""Blanks, spacing commands and marks at the start, where a point before a digit stays."""
+"""Blanks, spacing commands and punctuation at the start, except a point before a digit."""
 _SIMPLE = re.compile(r"-?(?:\d+(?:\.\d+)?|\d+/\d+|\\frac\{\d+\}\{\d+\}|[A-Za-z])", re.ASCII)
-r"""-3, 2.5, 3/4, \frac{3}{4}, x: the commonest answers, which have only one spelling."""
+r"""The commonest answers, which need no normalising: -3, 2.5, 3/4, \frac{3}{4}, x."""
 _ENDING_MARKS = frozenset(".,;:?\\!")
 _STARTING_MARKS = frozenset("\\,;:.")
 _LONG_BLANK = re.compile(r"\s{3,}")
-"""Every pattern that begins with blanks would try each of them as its beginning."""
+"""A run of blanks. It is shortened, because a pattern that begins with blanks would start a match at each of them."""
 _LOOKS = (
     (r"\left(", "("), (r"\right)", ")"), (r"\left[", "["), (r"\right]", "]"), (r"\left\{", r"\{"),
     (r"\right\}", r"\}"), (r"\dfrac", r"\frac"),
 )  # fmt: skip
+"""Commands that only change sizes, and their plain forms."""
 _SYMBOL = re.compile(r"[A-Z]\w{0,20}\d\w{0,20}", re.ASCII)
+"""A symbol without its `_`: CO2, C2v."""
 _SUBSCRIPT_MARKS = re.compile(r"_\{(\w+)\}|_")
+"""The `_` of a subscript, with its braces."""
 _DIVIDING_BLANK = re.compile(r"[\w.] +[\w.]|\n")
-"""The blank of `2 3`, which are two numbers."""
+"""A blank with a meaning: `2 3` are two numbers."""
 REMEMBERED_LOOKS = 2_048
 _WORD_LETTERS = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2}")
-"""Two letters that are not a command, which all phrases have except the `h` of `3h20`."""
+"""Two letters that are not part of a command. All phrases have them, except `3h20`."""
 _INDEX_IN_LETTERS = re.compile(r"(?<![A-Za-z\\])([A-Za-z])_([A-Za-z]{3,})(?=\s*=)")
 """The v_rel of `v_rel = 0.14c`."""
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*\{")
 _CHARS_A_STEP = 10
-"""How many characters are brought into normal form in one step."""
+"""The number of characters that are normalised for one step of the budget."""
 
 
 _GROUPED = re.compile(r"\{\s*-?\d{1,3}(?:,\d{3})+(?:\.\d+)?\s*\}")
+"""A number in braces: {1,000}."""
 _NAMED_SET = re.compile(r"([^={}]{1,40}=\s*)\{([^{}]{1,200}[,;][^{}]{1,200})\}")
-r"""A \cap B = {2, 3}, a set that somebody wrote without backslashes."""
+r"""A \cap B = {2, 3}: a set whose braces lack their backslashes."""
 _LAYOUT = re.compile(r"\\(?:noindent|newline)(?![A-Za-z])|(?<![\\&])(?:\\\\\s*)+(?:\\noindent\s*)?$")
-r"""Commands that only set the page: \noindent, line breaks at the end."""
+r"""Commands that only affect the layout: \noindent, line breaks at the end."""
 
 
 def normal_text(text: str) -> str:
-    """Return the normal text of an answer, whose price is charged."""
+    """Return an answer normalised, and charge the steps for it."""
     charge(len(text) // _CHARS_A_STEP)
     return normal(text)
 
 
 @remembered(CACHED_READINGS)
 def normal_gold(gold: str) -> str:
-    """Return the normal text of a gold, which is remembered: golds repeat, once for each completion of a group."""
+    """Return a gold normalised. The result is cached, because all completions of a group have the same gold."""
     text = normal_text(without_reference(gold))
     return f"\\{{{text[1:-1]}\\}}" if _lists_in_braces(text) else text
 
 
 def _lists_in_braces(text: str) -> bool:
-    """Tell whether a text is a list in braces, {2, 3}, which a gold means as a set; {1,000} is a number."""
+    """Tell whether a text is a list in braces, such as {2, 3}, which is a set as gold. {1,000} is a number."""
     if not text.startswith("{") or ("," not in text and ";" not in text) or _GROUPED.fullmatch(text):
         return False
     return matching_brace(text, 0) == len(text) - 1
 
 
 def normal(text: str) -> str:
-    """Return `text` in ASCII LaTeX as far as it is mathematics, without what surrounds a formula."""
+    """Return the text with its mathematics as ASCII LaTeX, and without the marks around formulas."""
     if _SIMPLE.fullmatch(text) is not None or text.rstrip("\ufe0f") in MARKS_OF_TRUTH:
         return MARKS_OF_TRUTH.get(text.rstrip("\ufe0f"), text)
     if "{" in text and ":" in text and (stated := answer_in_json(text.strip())) is not None:
@@ -154,7 +166,7 @@ def normal(text: str) -> str:
             text = pattern.sub(repaired, text)
         text = "".join(c if c.isprintable() or c.isspace() else " " for c in text)
     if "\\\\" in text:
-        # `\\frac` was escaped twice; `\\x` may begin a row.
+        # `\\frac` was escaped twice. In `\\x` the `\\` may end a row.
         text = _DOUBLED.sub(lambda m: "\\" if m[1] in COMMANDS else m[0], text)
     if "<" in text:
         for pattern, plain in _HTML:
@@ -168,7 +180,7 @@ def normal(text: str) -> str:
 
 
 def _with_currencies_marked(text: str) -> str:
-    """Return the text with one character for each code before an amount, and the codes after amounts as words."""
+    """Return the text with one character for each currency before an amount, and with codes behind amounts as words."""
     if _MAY_HOLD_CURRENCY.search(text) is None:
         return text
     text = _CURRENCY.sub(lambda m: MONEY_MARKS[m[2] or f"{m[1].strip()}$"], text)
@@ -177,7 +189,7 @@ def _with_currencies_marked(text: str) -> str:
 
 
 def _as_formula(text: str, is_ascii: bool) -> str:
-    """Return the text with the spellings that the reader does not know rewritten."""
+    """Return the text in the notation that the reader knows."""
     if "_" in text:
         text = _INDEX_IN_LETTERS.sub(r"\1_{\2}", text)
     if "\\" in text or "}" in text or "^" in text:
@@ -207,7 +219,7 @@ def _as_formula(text: str, is_ascii: bool) -> str:
 
 
 def _with_set_marked(text: str) -> str:
-    """Return the text with the backslashes of a set that somebody wrote without: {x | x > 2}, A = {2, 3}."""
+    r"""Return the text with `\{` for the bare braces of a set: {x | x > 2}, A = {2, 3}."""
     if (named := _NAMED_SET.fullmatch(text)) is not None:
         return rf"{named[1]}\{{{named[2]}\}}"
     if text.startswith("{") and ("|" in text or "\\mid" in text) and matching_brace(text, 0) == len(text) - 1:
@@ -216,7 +228,7 @@ def _with_set_marked(text: str) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """Return `text` without formula delimiters, boxes around everything, emphasis and final punctuation."""
+    """Return the text without delimiters of formulas, emphasis, final punctuation, and boxes around the whole text."""
     if "noindent" in text or "newline" in text or text.endswith("\\\\"):
         text = _LAYOUT.sub(" ", text).strip()
     text = _strip(text)
@@ -244,14 +256,14 @@ def _unwrapped(text: str) -> str:
 
 
 def key_of(text: str) -> str:
-    """Return a key that two normal texts share when they differ only in blanks that mean nothing."""
+    """Return a key that is the same for normalised texts that differ only in the number of blanks."""
     return " ".join(text.split()) if " " in text or not text.isprintable() else text
 
 
 def same_but_for_looks(text: str, other: str) -> bool:
-    """Tell whether two normal texts differ only in the size of brackets and fractions, and in blanks next to marks.
+    """Tell whether two normalised texts differ only in looks: sizes of brackets and fractions, blanks next to marks.
 
-    A formula of chemistry, a point group or a term may be written without its subscripts: C_{2v} is C2v.
+    A symbol with a digit may lack the marks of its subscripts: C_{2v} is C2v, and CO_2 is CO2.
     """
     if ("_" in text) != ("_" in other) and (plain := _SYMBOL.fullmatch(other if "_" in text else text)) is not None:
         return plain[0] == _SUBSCRIPT_MARKS.sub(r"\1", text if "_" in text else other)
@@ -278,6 +290,7 @@ def _strip(text: str) -> str:
 
 
 def _in_ascii(text: str) -> str:
+    """Return the text with Unicode mathematics as LaTeX commands."""
     text = _MARKED_LETTER.sub(_with_accent_command, _GREEK_WITH_INDEX.sub(r"_{\1}", text))
     text = _SUPERSCRIPTS.sub(lambda m: "^{" + m.group().translate(_FROM_SUPERSCRIPT) + "}", text)
     text = _SUBSCRIPTS.sub(lambda m: "_{" + m.group().translate(_FROM_SUBSCRIPT) + "}", text)

@@ -1,4 +1,4 @@
-r"""Rewrites notation of other countries and authors in the notation of the lexer.
+r"""Rewrites notation of different countries and authors in the notation that the lexer reads.
 
 Marks (`with_usual_marks`):
 
@@ -6,7 +6,7 @@ Marks (`with_usual_marks`):
     ,5   0.636363...                       0.5   0.\overline{63}
     20^\circ\text{C}                       20\text{ celsius}
     \frac{1}{3} (approximately 0.333)      \frac{1}{3} \approx 0.333
-    (1, 2                                  (1, 2)     if the text is one unclosed bracket
+    (1, 2                                  (1, 2)     only the last bracket may be missing
 
 Sets, signs and units (`with_usual_signs`):
 
@@ -25,7 +25,7 @@ Binomial coefficients and number bases (`with_usual_counts`):
     101 base 2   101 in binary             101_{2}
     777 (base 8)   231_{\text{five}}       777_{8}   231_{5}
 
-Not covered: notation with two meanings, such as `3,5`, `1,234`, `12C5` and `C(12, 5)` (`answers.other_readings`).
+Not covered: notation with two meanings, such as `3,5`, `1,234`, `12C5` and `C(12, 5)` (`other_readings`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ import re
 from truegold.verifiers.written_numbers import BELOW_HUNDRED
 
 _THOUSANDS_AND_COMMA = re.compile(r"^([+-]?\d{1,3}(?:\.\d{3})+),(\d{1,9})(?![\d,])")
-"""12.345,67, only at the start of the text, because in brackets the comma separates."""
+"""12.345,67. Only at the start of the text, because the comma may separate items in brackets."""
 _THOUSANDS = re.compile(r"^([+-]?\d{1,3}(?:\.\d{3}){2,})(?![\d.])")
 """1.000.000. A number with one point, 1.000, is a decimal."""
 _LEADING_COMMA = re.compile(r"^,(?=\d{1,9}$)")
@@ -49,8 +49,9 @@ _THREE_POINTS = re.compile(r"(?<=[+,*])\s?\.\.\.(?=\s?(?:[+,*]|$))")
 _TEMPERATURE = re.compile(r"\^\s*\{?\s*\\circ\s*\}?\s*(?:\\(?:text|mathrm)\s*\{\s*([CF])\s*\}|([CF])(?![A-Za-z]))")
 r"""The ^\circ\text{C} of 20^\circ\text{C}, and ^\circ C."""
 _SCALES = {"C": r"\text{ celsius}", "F": r"\text{ fahrenheit}"}
+"""Maps a letter after a degree sign to the name of its scale."""
 MAX_APPROXIMATION_CHARS = 120
-"""The characters at the end of a text that are searched for an approximation."""
+"""The number of characters at the end of a text that are searched for an approximation."""
 _APPROXIMATION = re.compile(
     r"(?<=[\w})])\s*[,;]?\s*(?:\\q?quad\s*)?(?:\\text\s*\{\s*)?\(?\s*(?:or\s+)?(?:approximately|approx\.?|about)\s*\}?\s*"
     r"(-?\d[\d,]{0,20}(?:\.\d{1,40})?)\s*(?:\\text\s*\{\s*)?\)?\s*\}?$"
@@ -61,14 +62,15 @@ _OTHER_FORM = re.compile(r"(?<=[\w%})])\s*\(\s*(?:or|i\.?e\.?,?|equivalently,?|t
 """The same value in another form: `0.144 (or 14.4%)`."""
 
 MAY_HOLD_SIGNS = re.compile(r"[U|'\"\\]|divi|multiple|inf|oo|deg|\b(?:per cent|por c|yüz)|/-|sq\.|cu\.")
-"""A quick test: texts without one of these marks are not changed by `with_usual_signs`."""
+"""A quick test: `with_usual_signs` changes only texts with one of these marks."""
 _PERCENT_IN_WORDS = re.compile(r"\bpor cien(?:to)?\b|\bpor cento\b|\byüzde\s+(\d[\d.,]{0,20})")
 """37 por ciento, yüzde 37."""
 _UNION = re.compile(r"(?<=[)\]}])\s*(?:U|\\text\s*\{\s*U\s*\})\s*(?=[(\[{\]]|\\left|\\\{)")
 """The U of (-oo, 1) U (2, oo)."""
 _UNION_IN_WORDS = re.compile(r"(?<=[)\]])\s*(?:\\text\s*\{\s*(?:and|or)\s*\}|and|or)\s*(?=[(\[]|\\left)")
-"""The `or` of (-oo, 1) or (2, oo). The infinity shows that the brackets are intervals and not points."""
+"""The `or` of (-oo, 1) or (2, oo)."""
 _UNBOUNDED = re.compile(r"\\infty|\binf(?:inity|ty)?\b|\boo\b")
+"""An infinity, which shows that brackets are intervals rather than points."""
 _VALUE = r"(-?(?:\d{1,6}(?:\.\d{1,6})?|\\frac\{\d{1,4}\}\{\d{1,4}\}))"
 _UNEQUAL = re.compile(
     rf"([a-z])\s*\\neq?\s*{_VALUE}\s*(?:,|\\text\s*\{{\s*(?:and|,)\s*\}}|and)\s*(?:\1\s*\\neq?\s*)?{_VALUE}"
@@ -82,19 +84,23 @@ _DIVISIBLE = re.compile(
 )
 r"""3 \mid n, 3 divides n, n is divisible by 3."""
 _RELATION = re.compile(r"[<>=]|\\(?:le|ge|ne|in)q?(?![A-Za-z])")
+"""A relation in the condition of a set."""
 _BOLD_SET = re.compile(r"(\\in\s*)\\(?:mathbf|boldsymbol|mathrm|bf)\s*\{\s*([RZNQC])\s*\}")
 r"""x \in \mathbf{R}."""
 _QUOTIENT = re.compile(r"\\mathbb\s*\{?Z\}?\s*/\s*(\d{1,6}|[a-z])\s*\\mathbb\s*\{?Z\}?")
-r"""\mathbb{Z}/2\mathbb{Z}, which is \mathbb{Z}_2."""
+r"""\mathbb{Z}/2\mathbb{Z}, which becomes \mathbb{Z}_2."""
 _APOSTROPHES = re.compile(r"[+-]?\d{1,3}(?:'\d{3})+(?:\.\d+)?", re.ASCII)
 """1'234'567."""
 _INCH_MARK = re.compile(r"(\d)\s*\"$")
+"""The quotation mark of 7'4" for inches."""
 _UPRIGHT_CONSTANT = re.compile(r"\\mathrm\s*\{\s*([ie])\s*\}")
+r"""The constants \mathrm{i} and \mathrm{e}."""
 _DEGREES_OF_SCALE = re.compile(r"\bdeg(?:rees?)?\s+(?=(?:celsius|fahrenheit|kelvin)\b)", re.IGNORECASE)
 """The word `degrees` in 98 degrees Fahrenheit."""
 _DEGREES_OF_LETTER = re.compile(r"\bdeg(?:rees?)?\s+([CF])\b")
 """The words `degrees C` in 20 degrees C."""
 _POWERS = {"sq": "square", "cu": "cubic"}
+"""Maps an abbreviation to its word before a unit."""
 _SHORT_UNIT = re.compile(r"\b(sq|cu)\.(?=\s*[a-z])")
 """The `sq.` in 25 sq. cm."""
 _UNIT_IN_FRACTION = r"\s*\{\s*(\\(?:text|mathrm)\s*\{\s*[A-Za-z]{1,12}\s*\}(?:\s*\^\s*(?:\d|\{\s*\d\s*\}))?)\s*\}"
@@ -102,13 +108,15 @@ _FRACTION_OF_UNITS = re.compile(rf"\\[dt]?frac{_UNIT_IN_FRACTION}{_UNIT_IN_FRACT
 r"""\frac{\text{m}}{\text{s}^2}."""
 
 MAY_HOLD_COUNTS = re.compile(r"_|choose|ase|BASE|binary|decimal|octal")
-"""A quick test: texts without one of these marks are not changed by `with_usual_counts`."""
+"""A quick test: `with_usual_counts` changes only texts with one of these marks."""
 _INDEX = r"(?:\{\s*(\w{1,8})\s*\}|(\w))"
+"""The number of a subscript or superscript."""
 _COUNT_LETTER = r"(?:\\(?:mathrm|text|rm|mathbf)\s*)?\{?\s*([CP])\s*\}?"
+"""The C of a binomial coefficient, or the P of permutations."""
 _PRESCRIPT = re.compile(rf"(?:\{{\s*\}}|\\,|(?<![\w)}}\s]))\s*[_^]\s*{_INDEX}\s*{_COUNT_LETTER}\s*_\s*{_INDEX}")
 """{}_{12}C_5 and ^{12}C_5."""
 _SWAPPED = re.compile(r"(?<![A-Za-z\\])([CAP])\s*\^\s*(?:\{\s*(\d{1,4})\s*\}|(\d))\s*_\s*(?:\{\s*(\d{1,4})\s*\}|(\d))")
-"""C^3_{12}, which the lexer knows as C_{12}^{3}."""
+"""C^3_{12}, which becomes C_{12}^{3}."""
 _BRACED_CHOOSE = re.compile(r"\{([^{}]{1,40})\\choose([^{}]{1,40})\}")
 r"""{n \choose k}."""
 _CHOOSE = re.compile(
@@ -122,8 +130,10 @@ _COUNT_CALL = re.compile(
 _BETA = re.compile(r"(?:(?<![A-Za-z\\])B|\\mathrm\{\s*B\s*\})\s*(?:\\left\s*)?\((?=[^()]{1,40},[^()]{1,40}\))")
 """Euler's beta function, B(2, 3)."""
 _BASE_NAMES = {"binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16}
+"""Maps the name of a number system to its base."""
 _BASE_WORDS = "|".join(word for word, value in BELOW_HUNDRED.items() if 2 <= value <= 20)
 _NUMERAL = r"\(?([0-9][0-9A-Fa-f]{0,60})\)?"
+"""The digits of a numeral with a base."""
 _WORDED_BASE = re.compile(
     rf"{_NUMERAL}\s*\(?(?:\\text\s*\{{\s*\(?)?\s*(?:(?:in|to)\s+)?"
     rf"(?:(?:the\s+)?base[-\s]*\}}?\s*(?:(\d{{1,2}})|({_BASE_WORDS}))|({'|'.join(_BASE_NAMES)}))\s*\)?\s*\}}?\s*\)?",
@@ -164,14 +174,16 @@ def with_usual_marks(text: str) -> str:
 
 
 def _with_period_marked(match: re.Match[str]) -> str:
-    """Return 0.\\overline{63} for 0.636363... The digits after the last whole period must be the beginning of a
-    period."""
+    """Return 0.\\overline{63} for 0.636363...
+
+    The digits after the last whole period must begin another one, as in 0.63636...
+    """
     head, block, _, tail = match.groups()
     return rf"{head}\overline{{{block}}}" if block.startswith(tail) and len(set(block)) > 1 else match[0]
 
 
 def _with_usual_statements(text: str) -> str:
-    """Return `x \ne 1, 2`, `3 | n` or `x | 1 < x < 4` in the usual notation, if it is the whole text."""
+    r"""Return `x \ne 1, 2`, `3 | n` or `x | 1 < x < 4` in the usual notation, if it is the whole text."""
     if "\\ne" in text and (unequal := _UNEQUAL.fullmatch(text)) is not None:
         return rf"\mathbb{{R}} \setminus \{{{unequal[2]}, {unequal[3]}\}}"
     if (divisible := _DIVISIBLE.fullmatch(text)) is not None:
@@ -232,7 +244,7 @@ def with_usual_counts(text: str) -> str:
 
 
 def with_calls_as_counts(text: str) -> str:
-    """Return `12C5` and `C(12, 5)` as binomial coefficients, `B(2, 3)` as the beta function."""
+    """Return the text with `12C5` and `C(12, 5)` as binomial coefficients, and `B(2, 3)` as the beta function."""
     text = _BETA.sub(" betafunction(", text) if "B" in text else text
     return _COUNT_CALL.sub(lambda m: _count(m[1] or m[5], m[2] or m[4], m[3] or m[6]), text)
 

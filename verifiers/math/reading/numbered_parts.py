@@ -1,8 +1,8 @@
-r"""Rewrites answers with numbered parts as a labelled list, so that each part is compared with its own gold.
+r"""Rewrites answers with numbered parts as a labelled list, so that each part is compared with the same part of gold.
 
-    (1) 5; (2) 7        (a) 5 (b) 7        i) 5 ii) 7        Part A: 5 Part B: 7        1. 5 and 2. 7, a line each
+    (1) 5; (2) 7        (a) 5 (b) 7        i) 5 ii) 7        Part A: 5 Part B: 7        1. 5 <line break> 2. 7
 
-Each of these becomes `\text{part 1}: 5; \text{part 2}: 7`. A lone `(ii) 5` becomes 5. Not covered: lists whose first
+Each of these becomes `\text{part 1}: 5; \text{part 2}: 7`. `(ii) 5` alone becomes 5. Not covered: lists whose first
 part is missing.
 """
 
@@ -20,10 +20,11 @@ _MARK = re.compile(rf"(?:\b[Pp]art\s+\(?({_NAMES})[):.]{{1,2}}|(?<![\w^_])\(?({_
 _POINTED_LINE = re.compile(rf"^({_NAMES})\.[ \t]+(?=\S)", re.MULTILINE)
 """A mark at the start of a line: `1. 5`, `a. 5`."""
 _LONE_MARK = re.compile(r"\A\(i{1,3}v?\)\s+(?=[\\\w])")
-r"""`(ii) \frac{1}{2}`, one part of a problem with several; a product would be written i(1 + i)."""
+r"""The mark of a single part: `(ii) \frac{1}{2}`. (A product would be i(1 + i).)"""
 _LINES = re.compile(r"\\begin\{(array|align|aligned|gathered|split)\*?\}(?:\{[lcr| ]*\})?(.*)\\end\{\1\*?\}", re.DOTALL)
-"""Several lines with such marks."""
+"""An environment of lines, which may be numbered."""
 _SEQUENCES = (tuple("123456789"), tuple("abcde"), ("i", "ii", "iii", "iv", "v"))
+"""The names of parts, in order."""
 
 
 def with_numbered_parts(text: str) -> str:

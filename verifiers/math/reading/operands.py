@@ -1,4 +1,6 @@
-r"""Parses the operands of an expression; `grammar` parses the operators between them, which bind in this order:
+r"""Parses the operands of an expression: numbers, names, commands and letters with accents.
+
+`grammar` parses the operators between operands. They bind in this order, the weakest first:
 
     relation < union, difference < sum, ± < product, quotient, side by side < sign < power, !, %, ° < atom
 
@@ -10,62 +12,50 @@ without brackets and words are read in `answers`.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from gmpy2 import mpq
 
 from truegold.verifiers.math import tree
-from truegold.verifiers.math.named_functions import NAMED
 from truegold.verifiers.math.policy import UnreadableAnswer, charge
+from truegold.verifiers.math.reading.brackets import read_arguments, read_bars, read_braces, read_brackets, read_given
+from truegold.verifiers.math.reading.environments import read_environment
+from truegold.verifiers.math.reading.functions import read_big_operator, read_function
 from truegold.verifiers.math.reading.grammar import END, Grammar, without_group
-from truegold.verifiers.math.reading.lexer import Lexeme, Notation, split_at
-from truegold.verifiers.math.vocabulary import INVERSES, LINE_ENVIRONMENTS, MATRIX_ENVIRONMENTS
+from truegold.verifiers.math.reading.lexemes import Lexeme
 
 APPLIED = frozenset("fghFGH")
-"""Letters that are functions where a bracket follows."""
-
+"""Letters that are functions before a bracket: f(x)."""
 NAMED_FUNCTIONS = frozenset({"Gamma", "zeta", "phi", "sigma", "tau"})
-"""Greek letters that are functions where a bracket follows, unless the other side uses them as variables."""
-_BOUNDING = frozenset({"<", ">", "<=", ">="})
+"""Greek letters that are functions before a bracket, unless the other side uses them as variables."""
 _GIVING = frozenset({"=", "~", "sim", "cong", "propto"})
-_IF = frozenset({"if", "when", "for", "where"})
-_OTHERWISE = frozenset({"otherwise", "else", "elsewhere"})
+"""Relations that define a function: `W(x) = x^2`."""
 _LEAST_ARGUMENT = _LEAST_TOTAL = 3
+"""The smallest n for which \\phi(n) is read as a function, and C_n^k as a binomial coefficient."""
 _OF_VACUUM = frozenset({"epsilon", "mu"})
-"""The o below these is the zero of \\epsilon_0."""
+"""Letters with a zero for the subscript o: \\epsilon_o is \\epsilon_0."""
 _COUNTS = {"C_": "binom", "A_": "perm", "P_": "perm"}
+"""The functions that C_5^2, A_5^2 and P_5^2 stand for."""
 _MAX_SUBSCRIPT_DIGITS = 2
-
-_CLOSING = {"(": ")", "[": "]", "]": "[", "{": "}", "<": ">"}
+"""The most digits of a subscript without a `_`, as in `x12`."""
 _NUMBER_SETS = {"R": "reals", "Z": "integers", "N": "naturals", "Q": "rationals", "C": "complexes"}
-_MAX_ARGUMENTS = 100
+"""Maps the letter of `\\mathbb` to the name of its set."""
 _CONDITIONAL = frozenset("PEpf")
+"""Letters of probabilities and densities, whose brackets may hold a condition: P(A|B)."""
 _COMPLEX = frozenset("zw")
-"""A bar over these letters is a conjugate, if no other letter has a bar."""
+"""Letters of complex numbers. A bar over them is a conjugate, if no other letter has a bar."""
 _OF_UNITS = frozenset({tree.HAT, tree.VECTOR_MARK})
-_MAX_KET_TOKENS = 24
+"""Marks of the unit vectors i, j and k."""
 _OF_FIELDS = {"gradient": "∇", "divergence": "∇·", "curl": "∇×", "laplacian": "∇²"}
-"""Operators on fields. The result is a name, because they do not commute with factors."""
+"""Operators on fields. With its operand an operator is read as one name, because it does not commute with factors."""
 _CORNERS = 3
-"""The number of points of an angle and a triangle."""
-_ARITIES = {
-    **dict.fromkeys(("beta", "binom", "comb", "perm"), (2, 2)),
-    **dict.fromkeys(("diag", "gcd", "lcm", "max", "min"), (1, _MAX_ARGUMENTS)),
-    "log": (1, 2),
-    **dict.fromkeys(NAMED, (1, 2)),
-}
-"""The fewest and the most arguments of functions that do not have one."""
-_NO_ITEM = frozenset({"op", "rel", "sep", "stop"})
-"""Kinds of tokens that begin a line which goes on with the one above."""
-_NO_ARGUMENT = frozenset({"op", "logic", "rel", "sep", "gap", "row", "cell", "close", "unbrace", "end", "stop"})
-_CLOSING_OF_CALL = {"(": ")", "[": "]"}
+"""The number of points of an angle and of a triangle."""
 __all__ = ["ExpressionReader"]
 
 
 def read_number(reader: Grammar, token: Lexeme) -> tree.Node:
-    """Read a number and what may follow it: the fraction of a mixed number, or a base."""
+    """Read a number, and the fraction of a mixed number or the base that may follow it."""
     if reader.next_is("op", "_"):
         return read_numeral(reader, token)
     if token.decimals is None and token.text.isdigit() and (part := _read_fraction_part(reader)) is not None:
@@ -74,7 +64,7 @@ def read_number(reader: Grammar, token: Lexeme) -> tree.Node:
 
 
 def read_numeral(reader: Grammar, token: Lexeme) -> tree.Node:
-    """Read the base after the digits in `token`."""
+    """Read the base after the digits in `token`: the 2 of 101_2."""
     reader.take()
     base = reader.read_script()
     whole = isinstance(base, tree.Num) and base.value.denominator == 1 and token.decimals is None
@@ -84,7 +74,10 @@ def read_numeral(reader: Grammar, token: Lexeme) -> tree.Node:
 
 
 def read_argument(reader: Grammar, *, split_digits: bool = True) -> tree.Node:
-    """Read a command's argument: a group in braces, or one character; without `split_digits`, also a whole number."""
+    """Read a command's argument: a group in braces, or one character.
+
+    split_digits: of several digits, read only the first, as LaTeX does in `\\frac12`.
+    """
     token = reader.peek()
     if token.kind != "num":
         return reader.read_atom()
@@ -97,7 +90,10 @@ def read_argument(reader: Grammar, *, split_digits: bool = True) -> tree.Node:
 
 
 def _read_fraction_part(reader: Grammar) -> mpq | None:
-    """Read the fraction of a mixed number where one follows: `\\frac12` if the notation says so, or ` 1/2`."""
+    """Read the fraction of a mixed number, or return None if none follows.
+
+    The fraction is ` 1/2`, or `\\frac12` if the notation has mixed numbers.
+    """
     if reader.next_is("cmd", "frac"):
         return _read_fraction_command(reader) if reader.notation.mixed_numbers else None
     if reader.next_is("num") and reader.peek().spaced and reader.peek(1).text == "/" and reader.peek(2).kind == "num":
@@ -109,9 +105,10 @@ def _read_fraction_part(reader: Grammar) -> mpq | None:
 
 
 def _read_fraction_command(reader: Grammar) -> mpq | None:
+    """Return the fraction of a mixed number `2\\frac13`, or None if the command is another factor."""
     start, tokens = reader.position, reader.tokens
     charge(len(tokens) // 50)
-    # Reading `\frac12` splits a token, which may have to be undone.
+    # Reading `\frac12` splits a token. With a copy of the tokens, this can be undone.
     reader.tokens = tokens.copy()
     reader.take()
     above, below = read_argument(reader), read_argument(reader)
@@ -140,7 +137,7 @@ def read_name(reader: Grammar, token: Lexeme) -> tree.Node:
     if name in NAMED_FUNCTIONS and _applies_to_number(reader, name):
         reader.take()
         return tree.FunctionCall(name, read_arguments(reader, ")"), applied=True)
-    if reader.next_is("open", "(") and name in _CONDITIONAL and (condition := _read_given(reader)) is not None:
+    if reader.next_is("open", "(") and name in _CONDITIONAL and (condition := read_given(reader)) is not None:
         return tree.Sym(f"{name}({condition})")
     if reader.next_is("open", "(") and not reader.peek().spaced and (name[0] in APPLIED or _defines_function(reader)):
         reader.take()
@@ -157,26 +154,8 @@ def _may_count(reader: Grammar, total: int, chosen: mpq) -> bool:
     return total >= _LEAST_TOTAL or names <= {"C", "A", "P"}
 
 
-def _read_given(reader: Grammar) -> str | None:
-    """Read the brackets of P(A|B) and P(x>2), whose parts are not values. None for other brackets."""
-    texts: list[str] = []
-    has_relation = False
-    for index, token in enumerate(reader.tokens[reader.position + 1 : reader.position + _MAX_KET_TOKENS]):
-        if token.kind == "close":
-            is_condition = texts.count("|") == 1 or (reader.tokens[reader.position - 1].text == "P" and has_relation)
-            if not is_condition or token.text != ")":
-                return None
-            reader.position += index + 2
-            return "".join(texts)
-        if token.kind in ("open", "stop", "sep"):
-            return None
-        has_relation |= token.kind == "rel"
-        texts.append(token.text)
-    return None
-
-
 def _read_name_with_marks(reader: Grammar, token: Lexeme) -> str:
-    """Read a name with its primes and subscript."""
+    """Return a name with its primes and subscript."""
     name = token.text + _read_primes(reader)
     following = reader.peek()
     if reader.take_if("op", "_"):
@@ -188,7 +167,7 @@ def _read_name_with_marks(reader: Grammar, token: Lexeme) -> str:
 
 
 def _read_worded_subscript(reader: Grammar) -> str | None:
-    """Read the subscript of x_{\\text{max}} and x_{min}, or None if it is not a word."""
+    """Return the subscript of x_{\\text{max}} and x_{min}, or None if it is not a word."""
     braced = reader.next_is("brace")
     word = reader.peek(1) if braced else reader.peek()
     if word.kind not in ("func", "word") or (braced and reader.peek(2).kind != "unbrace"):
@@ -209,8 +188,10 @@ def _read_primes(reader: Grammar) -> str:
 
 
 def _applies_to_number(reader: Grammar, name: str) -> bool:
-    """Tell whether a Greek letter is a function here: Gamma and zeta of anything, phi, sigma and tau of a number from 3
-    on. (\\phi(1) may be a density, and \\sigma(x) a product.)
+    """Tell whether a Greek letter is a function here.
+
+    Gamma and zeta are functions before any bracket, but phi, sigma and tau only before a whole number from 3 on:
+    \\phi(1) may be a density, and \\sigma(x) a product.
     """
     if not reader.next_is("open", "("):
         return False
@@ -226,21 +207,8 @@ def _defines_function(reader: Grammar) -> bool:
     return is_given and inner.kind in ("name", "num") and closing.kind == "close"
 
 
-def read_arguments(reader: Grammar, closing: str) -> tuple[tree.Node, ...]:
-    """Read the arguments between the brackets of an application."""
-    reader.in_brackets += 1
-    bars, reader.bars = reader.bars, 0
-    args = [reader.read_relation()]
-    while reader.take_if("sep", ",") or reader.take_if("sep", ";"):
-        args.append(reader.read_relation())
-    reader.expect("close", closing)
-    reader.bars = bars
-    reader.in_brackets -= 1
-    return tuple(args)
-
-
 def subscript_name(node: tree.Node) -> str:
-    """Return a subscript as text. Raises UnreadableAnswer."""
+    """Return a subscript as text. Raises UnreadableAnswer for one that cannot be part of a name."""
     if isinstance(node, tree.Num):
         return str(node.value)
     if isinstance(node, (tree.Sym, tree.Const)):
@@ -254,120 +222,8 @@ def subscript_name(node: tree.Node) -> str:
     raise UnreadableAnswer("a subscript that is not a name")
 
 
-def read_brackets(reader: Grammar, opening: str) -> tree.Node:
-    """Read the contents of a bracket, including the closing one."""
-    if opening == "<" and (bracket := _read_ket(reader, "⟨")) is not None:
-        return bracket
-    if opening in ("floor", "ceil"):
-        inner = reader.read_sum()
-        reader.expect("close", opening)
-        return tree.FunctionCall(opening, (inner,))
-    reader.in_brackets += 1
-    bars, reader.bars = reader.bars, 0
-    in_set, reader.in_set = reader.in_set, opening == "{"
-    if opening == "{":
-        # A bar inside of braces separates an element from its condition.
-        reader.bars = 1
-    node = _read_inside(reader, opening)
-    reader.bars, reader.in_set = bars, in_set
-    reader.in_brackets -= 1
-    return node
-
-
-def _read_inside(reader: Grammar, opening: str) -> tree.Node:
-    if reader.take_if("close"):
-        return tree.Named("empty") if opening == "{" else tree.Group(opening, _CLOSING[opening], ())
-    elements = [reader.read_relation()]
-    is_continued_fraction = opening == "[" and reader.next_is("sep", ";")
-    if opening == "{" and (reader.take_if("bar") or reader.take_if("op", ":")):
-        reader.bars, reader.in_set = 0, False
-        condition = _read_condition(reader)
-        reader.expect("close")
-        return tree.SetOf(elements[0], condition)
-    while reader.take_if("sep") or reader.take_if("gap"):
-        while reader.take_if("sep"):
-            pass
-        elements.append(reader.read_relation())
-    if not reader.next_is("close"):
-        raise UnreadableAnswer(f"a bracket that is not closed at {reader.peek().text or reader.peek().kind!r}")
-    closing = reader.take().text
-    # The lexer writes `\}` as a closing `{`.
-    closing = "}" if closing == "{" else closing
-    if is_continued_fraction and closing == "]" and len(elements) > 2 and all(map(_is_whole, elements)):
-        return functools.reduce(
-            lambda below, part: tree.Add((part, tree.Pow(below, tree.MINUS_ONE))), reversed(elements)
-        )
-    if len(elements) == 1 and ((opening == "(" and closing == ")") or isinstance(elements[0], tree.Matrix)):
-        return elements[0]
-    return tree.Group(opening, closing, tuple(elements))
-
-
-def _is_whole(node: tree.Node) -> bool:
-    return isinstance(node, tree.Num) and node.decimals is None and node.value.denominator == 1
-
-
-def _read_condition(reader: Grammar) -> tree.Node:
-    parts = [reader.read_relation()]
-    joined = "cap"
-    while reader.next_is("sep") or reader.next_is("gap"):
-        joined = "cup" if reader.take().text == "or" else joined
-        while reader.next_is("sep"):
-            joined = "cup" if reader.take().text == "or" else joined
-        parts.append(reader.read_relation())
-    return parts[0] if len(parts) == 1 else tree.SetOps(joined, tuple(parts))
-
-
-def read_braces(reader: Grammar) -> tree.Node:
-    """Read the contents of braces, including the closing one: a LaTeX group, or a set written without `\\`."""
-    bars, reader.bars = reader.bars, 0
-    if reader.next_is("unbrace"):
-        raise UnreadableAnswer("an empty group")
-    elements = [reader.read_relation()]
-    while reader.take_if("sep"):
-        elements.append(reader.read_relation())
-    reader.expect("unbrace")
-    reader.bars = bars
-    return elements[0] if len(elements) == 1 else tree.BareList(tuple(elements))
-
-
-def read_bars(reader: Grammar, mark: str) -> tree.Node:
-    """Read an absolute value or a determinant, with the closing bar; or a ket."""
-    if (ket := _read_ket(reader, "|")) is not None:
-        return ket
-    reader.bars += 1
-    inner = reader.read_sum()
-    reader.expect("bar", mark)
-    reader.bars -= 1
-    is_determinant = isinstance(inner, tree.Matrix) and len(inner.rows) == len(inner.rows[0]) and mark == "|"
-    if isinstance(inner, tree.Matrix) and is_determinant:
-        return tree.Matrix(inner.rows, bars=True)
-    return tree.FunctionCall("abs", (inner,))
-
-
-def _read_ket(reader: Grammar, opening: str) -> tree.Node | None:
-    r"""Read the rest of |0\rangle, \langle 0|, \langle x\rangle as one name; None for a value or a vector."""
-    text, index, bars = opening, reader.position, 0
-    for token in reader.tokens[index : index + _MAX_KET_TOKENS]:
-        index += 1
-        is_end = token.kind == "close" and token.text == ">"
-        if token.kind in ("open", "sep", "stop", "rel") or (token.kind == "close" and not is_end):
-            break
-        text += "⟩" if is_end else token.text
-        if is_end:
-            reader.position = index
-            return tree.Sym(text)
-        if token.kind == "bar":
-            bars, end, bra = bars + 1, index, text
-            if opening == "|":
-                break
-    if opening == "|" or not bars:
-        return None
-    reader.position = end
-    return tree.Sym(bra)
-
-
 def read_command(reader: Grammar, name: str) -> tree.Node:
-    """Read the operand that begins with a command. Raises UnreadableAnswer for a command that no answer has."""
+    """Read the operand that begins with a command. Raises UnreadableAnswer for an unknown command."""
     if name == "frac":
         above, below = without_group(read_argument(reader)), without_group(read_argument(reader))
         return _derivative(reader, above, below) or tree.Mul((above, tree.Pow(below, tree.MINUS_ONE)))
@@ -381,7 +237,7 @@ def read_command(reader: Grammar, name: str) -> tree.Node:
 
 
 def _read_operator(reader: Grammar, name: str) -> tree.Sym:
-    """Read the operand of a nabla, or the operands of a partial derivative."""
+    """Read a nabla with its operand, or a partial derivative, as one name."""
     if name in _OF_FIELDS:
         return tree.Sym(f"{_OF_FIELDS[name]}{_opaque(reader.read_atom())}")
     derived, variable, order = (_opaque(read_argument(reader)) for _ in range(3))
@@ -389,13 +245,15 @@ def _read_operator(reader: Grammar, name: str) -> tree.Sym:
 
 
 def _opaque(node: tree.Node) -> str:
-    """Return the name of an operator's operand, with or without a vector mark."""
+    """Return the operand of an operator as text, without vector marks."""
     return tree.show(node).replace(tree.VECTOR_MARK, "")
 
 
 def _derivative(reader: Grammar, above: tree.Node, below: tree.Node) -> tree.Sym | None:
-    r"""Return y' for \frac{dy}{dx}, y'' for \frac{d^2}{dx^2}y, and a name for \frac{dN}{dt}, so that it is not read as
-    N/t."""
+    r"""Return a derivative as a name, or None for other fractions.
+
+    \frac{dy}{dx} is y', \frac{d^2}{dx^2}y is y'', and \frac{dN}{dt} is dN/dt, which must not be read as N/t.
+    """
     sides = (side.factors if isinstance(side, tree.Mul) else (side,) for side in (above, below))
     (mark, *derived), (divisor, *variables) = sides
     order = tree.show(mark).removeprefix("d")
@@ -412,6 +270,7 @@ def _derivative(reader: Grammar, above: tree.Node, below: tree.Node) -> tree.Sym
 
 
 def _read_symbol(reader: Grammar, name: str) -> tree.Node:
+    """Read a command that stands for a set, an operator, dots or a geometric figure."""
     if name == "mathbb":
         return _read_number_set(reader)
     if name in _OF_FIELDS or name == "partialof":
@@ -427,12 +286,13 @@ def _read_symbol(reader: Grammar, name: str) -> tree.Node:
         return tree.Sym(_angle(points) if name == "angle" else f"triangle {points}")
     if name in ("mod", "bmod", "pmod"):
         raise UnreadableAnswer("a modulus outside of a congruence")
-    raise UnreadableAnswer(f"\\{name}")
+    raise UnreadableAnswer(f"the unknown command \\{name}")
 
 
 def read_accent(reader: Grammar, mark: str) -> tree.Node:
-    r"""Read an operand with a mark over it: \vec{AB} and \bar z are names, \overline{3-2i} is a conjugate. The mark is
-    ignored for a unit vector \hat{\imath}, a segment \overline{AB} and a residue \bar{3}.
+    r"""Read an operand with a mark over it: \vec{AB} and \bar x are names, \bar z and \overline{3-2i} are conjugates.
+
+    The mark is ignored for a unit vector \hat{\imath}, a segment \overline{AB} and a residue \bar{3}.
     """
     inner = read_argument(reader, split_digits=False)
     is_unit = isinstance(inner, (tree.Const, tree.Sym)) and inner.name in ("i", "j", "k") and mark in _OF_UNITS
@@ -453,7 +313,7 @@ def read_accent(reader: Grammar, mark: str) -> tree.Node:
 
 
 def _barred_letters(tokens: list[Lexeme]) -> set[str]:
-    """Return the letters that have a bar each: if there are any, a bar over AB is not a segment either."""
+    """Return the letters that have a bar of their own. If there are any, \\overline{AB} is not a segment."""
     letters = set()
     for index, token in enumerate(tokens):
         if token.kind == "accent" and token.text == tree.BAR:
@@ -471,7 +331,7 @@ def _with_subscript(reader: Grammar, inner: tree.Node) -> tree.Node:
 
 
 def _read_accented(reader: Grammar, inner: tree.Node, mark: str) -> tree.Node:
-    """Return the name with its mark, and read its subscript, its primes and its arguments."""
+    """Return the operand with its mark as a name, and read its subscript, primes and arguments."""
     if not isinstance(inner, tree.VALUES):
         return tree.SetOps("not", (inner,)) if mark == tree.BAR else inner
     name = inner.name if isinstance(inner, (tree.Sym, tree.Const)) else tree.show(inner).replace("*", "")
@@ -486,7 +346,7 @@ def _read_accented(reader: Grammar, inner: tree.Node, mark: str) -> tree.Node:
 
 
 def _angle(points: str) -> str:
-    """Return one name for the angle ABC and the angle CBA."""
+    """Return the name of an angle, which is the same for ABC and CBA."""
     reads_back = len(points) == _CORNERS and points[0] > points[-1]
     return f"angle {points[::-1] if reads_back else points}"
 
@@ -514,7 +374,7 @@ def _read_number_set(reader: Grammar) -> tree.Node:
 
 
 def _read_mark(reader: Grammar) -> str:
-    """Return the text of one token or of a group."""
+    """Read one token or a group as text."""
     if not reader.take_if("brace"):
         return reader.take().text
     text = ""
@@ -532,186 +392,6 @@ def _name_with_marks(name: str, marks: list[str]) -> str:
     if name == "naturals":
         return "positive integers" if mark in ("+", "*", ">0", "1") else "naturals"
     return " ".join([name, *marks])
-
-
-def read_environment(reader: Grammar, name: str) -> tree.Node:
-    """Read an environment after `\\begin{name}`, including its end."""
-    start, depth = reader.position, 1
-    while depth:
-        if (token := reader.take()) is END:
-            raise UnreadableAnswer(f"\\begin{{{name}}} is never ended")
-        depth += (token.kind == "begin") - (token.kind == "end")
-    inside = reader.tokens[start : reader.position - 1]
-    if name in LINE_ENVIRONMENTS and name not in ("cases", "dcases"):
-        return _read_lines(reader, inside, ("cell", "row"))
-    if name not in MATRIX_ENVIRONMENTS and name not in LINE_ENVIRONMENTS:
-        raise UnreadableAnswer(f"the environment {name}")
-    return _read_matrix(reader, inside, name)
-
-
-def _read_matrix(reader: Grammar, inside: list[Lexeme], name: str) -> tree.Node:
-    rows, scattered = _split_rows(inside)
-    lone_operator = any(len(row) == 1 and all(token.kind == "op" for token in row[0]) for row in rows)
-    if name in ("matrix", "array", "tabular") and (scattered or lone_operator):
-        # The program that wrote this broke up one formula.
-        return _read_lines(reader, inside, ("row", "cell", "gap"))
-    if not rows:
-        raise UnreadableAnswer("an empty matrix")
-    if name in ("cases", "dcases", "rcases"):
-        rows = list(map(_with_condition_apart, rows))
-    cells = tuple(tuple(_read_cell(reader, cell) for cell in row) for row in rows)
-    if name in ("cases", "dcases") and all(len(row) == 1 and isinstance(row[0], tree.Chain) for row in cells):
-        return tree.BareList(tuple(row[0] for row in cells))
-    return tree.Matrix(cells, bars=name in ("vmatrix", "Vmatrix"))
-
-
-def _with_condition_apart(row: list[list[Lexeme]]) -> list[list[Lexeme]]:
-    """Return two cells for `x, x > 0`, and `x > 0` for `if x > 0`."""
-    if len(row) == 1 and len(parts := split_at(row[0], ",")) == 2 and any(t.text in _BOUNDING for t in parts[1]):
-        row = parts
-    if len(row) == 2 and len(row[1]) > 1 and row[1][0].kind == "word" and row[1][0].text.lower() in _IF:
-        row = [row[0], row[1][1:]]
-    return row
-
-
-def _split_rows(inside: list[Lexeme]) -> tuple[list[list[list[Lexeme]]], bool]:
-    """Return the rows that are not empty, and whether a row ends within a group."""
-    rows: list[list[list[Lexeme]]] = [[[]]]
-    depth = 0
-    scattered = False
-    for token in inside:
-        depth += (token.kind in ("brace", "begin")) - (token.kind in ("unbrace", "end"))
-        if token.kind == "row" and depth == 0:
-            rows.append([[]])
-        elif token.kind == "cell" and depth == 0:
-            rows[-1].append([])
-        else:
-            scattered |= token.kind == "row"
-            if token.kind != "gap":
-                rows[-1][-1].append(token)
-    return [row for row in rows if any(row)], scattered
-
-
-def _read_cell(reader: Grammar, tokens: list[Lexeme]) -> tree.Node:
-    tokens = tokens[:-1] if len(tokens) > 1 and tokens[-1].kind == "sep" else tokens
-    if len(tokens) == 1 and tokens[0].text.lower() in _OTHERWISE:
-        return tree.Text(("otherwise",))
-    if all(token.kind == "word" for token in tokens):
-        return tree.Text(tuple(token.text.lower() for token in tokens))
-    return reader.read_separately(tokens, reader.depth + 1)
-
-
-def _read_lines(reader: Grammar, tokens: list[Lexeme], breaks: tuple[str, ...]) -> tree.Node:
-    """Read lines as one answer, without the tokens that break it up; several equations are items of a list."""
-    usual = Notation(tight_products=reader.notation.tight_products, mixed_numbers=reader.notation.mixed_numbers)
-    kept: list[Lexeme] = []
-    for index, token in enumerate(tokens):
-        if token.kind not in breaks:
-            kept.append(token)
-            continue
-        following = next((part for part in tokens[index:] if part.kind not in breaks), END)
-        is_line = token.kind == "row" and "gap" not in breaks and following.kind not in _NO_ITEM
-        if is_line and "rel" in {part.kind for part in kept}:
-            kept = kept[:-1] if kept[-1].text in (".", ",") else kept
-            kept.append(Lexeme("sep", ",", False))
-    kept = kept[:-1] if kept and kept[-1].text == "." else kept
-    return reader.read_answer(kept, usual, reader.depth)
-
-
-def read_function(reader: Grammar, name: str) -> tree.Node:
-    """Read a function after its name: its exponent, base and arguments."""
-    exponent: tree.Node | None = None
-    base: tree.Node | None = None
-    for _ in range(2):
-        if reader.take_if("op", "^"):
-            exponent = reader.read_script()
-        elif reader.take_if("op", "_"):
-            base = reader.read_script()
-    if name in ("max", "min") and reader.next_is("rel"):
-        return tree.Sym(name)
-    if isinstance(exponent, tree.Num) and exponent.value == -1 and name in INVERSES:
-        name, exponent = INVERSES[name], None
-    call = _apply(name, base, _read_function_arguments(reader))
-    return call if exponent is None else tree.Pow(call, exponent)
-
-
-def _apply(name: str, base: tree.Node | None, args: tuple[tree.Node, ...]) -> tree.Node:  # noqa: PLR0911, one for each function
-    fewest, most = _ARITIES.get(name, (1, 1))
-    if not fewest <= len(args) <= most:
-        raise UnreadableAnswer(f"{name} of {len(args)} arguments")
-    if len(args) == 1 and isinstance(args[0], tree.Group) and args[0].opening == "{":
-        # \\max\\{1, 2\\}, \\exp\\{x\\}
-        args = args[0].elements if name in ("max", "min") or len(args[0].elements) == 1 else args
-    if name == "sinc":
-        return tree.Mul((tree.FunctionCall("sin", args), tree.Pow(args[0], tree.MINUS_ONE)))
-    if name == "sqrt":
-        return tree.Pow(args[0], tree.HALF)
-    if name == "exp":
-        return tree.Pow(tree.Const("e"), args[0])
-    if name == "cis":
-        return tree.Pow(tree.Const("e"), tree.product_of([tree.Const("i"), args[0]]))
-    if name == "cbrt":
-        return tree.FunctionCall("root", (args[0], tree.Num(mpq(3))))
-    if name == "lg":
-        return tree.FunctionCall("log", (args[0], tree.Num(mpq(10))))
-    if name == "log" and base is not None:
-        return tree.FunctionCall("log", (args[0], base))
-    return tree.FunctionCall("binom" if name == "comb" else name, args)
-
-
-def _read_function_arguments(reader: Grammar) -> tuple[tree.Node, ...]:
-    token = reader.peek()
-    if token.kind == "open" and token.text in _CLOSING_OF_CALL:
-        reader.take()
-        return read_arguments(reader, _CLOSING_OF_CALL[token.text])
-    if reader.take_if("brace"):
-        inner = read_braces(reader)
-        return inner.elements if isinstance(inner, tree.BareList) else (inner,)
-    if token.kind in _NO_ARGUMENT and not (token.kind == "op" and token.text in "+-±"):
-        raise UnreadableAnswer("a function without an argument")
-    factors = [reader.read_signed()]
-    while reader.operand_follows() and reader.peek().kind not in ("func", "bar"):
-        if reader.next_is("open") and not isinstance(factors[-1], (tree.Num, tree.Const)):
-            break
-        if tree.symbols_of(factors) and reader.peek().text == "e" and reader.peek(1).text == "^":
-            # \\sin\\frac{x}{L} e^{-t}
-            break
-        factors.append(reader.read_power())
-    return (tree.product_of(factors),)
-
-
-def read_big_operator(reader: Grammar, kind: str) -> tree.Node:
-    """Read a sum, product, limit or integral after its sign: bounds, variable and body."""
-    low = high = None
-    variable = ""
-    for _ in range(2):
-        if reader.take_if("op", "_"):
-            low = reader.read_script()
-            if isinstance(low, tree.Chain) and low.operators[0] in ("=", "to") and isinstance(low.parts[0], tree.Sym):
-                variable, low = low.parts[0].name, low.parts[1]
-        elif reader.take_if("op", "^"):
-            high = reader.read_script()
-    if kind == "int":
-        return _read_integral(reader, low, high)
-    if not variable or kind not in ("sum", "prod", "lim"):
-        raise UnreadableAnswer(f"a {kind} whose variable is not given")
-    return tree.Big(kind, variable, low, high, reader.read_product())
-
-
-def _read_integral(reader: Grammar, low: tree.Node | None, high: tree.Node | None) -> tree.Node:
-    """Read the body of an integral. It ends before the first `d` with a variable, outside of all brackets."""
-    depth, start, index = 0, reader.position, reader.position
-    while (token := reader.tokens[index]) is not END:
-        depth += (token.kind in ("open", "brace")) - (token.kind in ("close", "unbrace"))
-        if depth < 0:
-            break
-        variable = reader.tokens[index + 1]
-        if depth == 0 and token.kind == variable.kind == "name" and token.text == "d":
-            body = reader.read_separately(reader.tokens[start:index], reader.depth) if index > start else tree.PLUS_ONE
-            reader.position = index + 2
-            return tree.Big("int", variable.text, low, high, body)
-        index += 1
-    raise UnreadableAnswer("an integral without its differential")
 
 
 def _read_opening(reader: Grammar, token: Lexeme) -> tree.Node:
@@ -735,11 +415,11 @@ def _read_group(reader: Grammar, _: Lexeme) -> tree.Node:
 def _read_one_letter(reader: Grammar, token: Lexeme) -> tree.Node:
     if len(token.text) == 1 and token.text.isascii():
         return read_name(reader, token)
-    raise UnreadableAnswer(f"no operand at {token.text!r}")
+    raise UnreadableAnswer(f"expected an operand, found {token.text!r}")
 
 
 class ExpressionReader(Grammar):
-    """Reads the expression that its tokens are."""
+    """Reads tokens as one expression."""
 
     __slots__ = ()
     atoms: ClassVar[Mapping[str, Callable[[Grammar, Lexeme], tree.Node]]] = {

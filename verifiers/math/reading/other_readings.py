@@ -1,18 +1,14 @@
-r"""Less usual readings of ambiguous notation.
+r"""Reads ambiguous notation in less usual ways, which are tried if the usual readings of two sides do not match.
 
-`other_readings` yields them, for a gold and an answer that differ in their usual readings:
-
-    1,234      a list of two, where the other side is a list
-    1,5        one and a half, where the other side is one number
-    5m         five metres, where the other side has no letter m
-    1/2x       1/(2x)
-    2e+3       2 times e plus 3, where the other side has an e
-    0.1(6)     a repeating decimal
-    12C5       a binomial coefficient, as is C(12, 5), where the other side is a value
-    h(a+b)     a product, where the other side uses h as a variable
-    log 2      to the base ten
-
-"The other side" is the answer for a gold, and the gold for an answer.
+1,234      a list of two, if the other side is a list
+1,5        one and a half, if the other side is one number
+5m         five metres, if the other side has no variable m
+1/2x       1/(2x)
+2e+3       twice e and three, if the other side has the constant e
+0.1(6)     a repeating decimal
+12C5       a binomial coefficient, and so is C(12, 5), if the other side is a value
+h(a+b)     a product, if the other side uses h as a variable
+log 2      the logarithm to the base ten
 """
 
 from __future__ import annotations
@@ -28,9 +24,10 @@ from truegold.verifiers.math.exact import rational
 from truegold.verifiers.math.measures import TIME, unit_of
 from truegold.verifiers.math.policy import Policy, TooLarge, UnreadableAnswer
 from truegold.verifiers.math.reading.answers import read
-from truegold.verifiers.math.reading.lexer import USUAL, Notation, with_bold_vectors
+from truegold.verifiers.math.reading.days_and_times import read_clock_text
+from truegold.verifiers.math.reading.lexemes import USUAL, Notation
+from truegold.verifiers.math.reading.lexer import with_bold_vectors
 from truegold.verifiers.math.reading.notation import with_calls_as_counts
-from truegold.verifiers.math.reading.quantities import read_clock_text
 from truegold.verifiers.math.tree import (
     BAR,
     DOT,
@@ -66,51 +63,53 @@ from truegold.verifiers.math.tree import (
 )
 
 _STEM = re.compile(r"[_'].*")
-"""The index or prime of a letter."""
+"""The subscript and the primes of a name."""
 _SIGNED = frozenset(
     {"x", "y", "z", "t", "s", "u", "q", "Q", "n", "theta", "phi", "psi", "chi", "alpha", "beta", "delta"}
 )
-"""Letters that usually stand for coordinates, times, charges or angles, which may be negative."""
+"""Letters of coordinates, times, charges, angles and integers, which may be negative."""
 _POINTS = re.compile(rf"([A-Z][_\d']{{0,4}})([A-Z][_\d']{{0,4}}){VECTOR_MARK}")
-r"""A vector between two points: `\vec{AB}`."""
+"""The name of the vector from A to B."""
 _DECIMAL_COMMA = re.compile(r"([+-]?)(\d{1,3}(?: \d{3}){1,3}|\d{1,9}),(\d{1,9})(?![\d,])")
-"""A number with a decimal comma: `1,5`, `12 345,6`."""
+"""1,5 and 1 234,5."""
 _SLASH_NEIGHBOUR = re.compile(r"/\s*\(?[\dA-Za-z\\]")
+"""A slash and the start of its divisor."""
 _SCIENTIFIC = re.compile(r"(\d)e([+-])")
-"""A number in scientific notation: `2e+3`."""
+"""The 2e+ of 2e+3."""
 _REPEATING_BLOCK = re.compile(r"(-?\d{0,20}\.\d{0,20})\((\d{1,20})\)")
-"""A decimal whose digits in brackets repeat: `0.1(6)`."""
+"""0.1(6)."""
 _AXIS = "([xyzrnts]|theta|phi|rho)"
 _UNIT_VECTOR = re.compile(rf"e[{HAT}{VECTOR_MARK}]?_{_AXIS}|{_AXIS}{HAT}")
-"""A unit vector: e_x or a letter with a hat."""
+r"""The names of \hat x and \hat{e}_x in a tree."""
 _MARKED_LETTER = re.compile(r"\\(?:w?i?d?e?hat|vec|mathbf|boldsymbol|bm|bf)(?![A-Za-z])")
-"""A command that marks a letter as a vector."""
+"""A command that marks a vector."""
 _OF_AXES = {"x": "i", "y": "j", "z": "k"}
-"""The usual unit vector of each axis."""
+"""Maps an axis to its unit vector."""
 _LOST_CARET = re.compile(r"(?<![\d.])([1-9](?:\.\d{1,20})?\s?(?:\\times|\\cdot|[x*])\s?10)\s?-\s?(\d{1,2})(?!\d)")
-"""A power of ten without the caret, lost when it was copied: `1.6 x 10-19`."""
+"""1.6 x 10-19, a power whose `^` was lost in copying."""
 _MINUTES_AND_SECONDS = re.compile(r"(\d{1,4})'\s?(?:(\d{1,2}(?:\.\d{1,6})?)'')?")
+"""5'30''."""
 _DOTS_OF_TIME = {"t": DOT, "t^(2)": "\u0308"}
-"""The dots over a letter for its first and second derivative by time."""
+r"""Maps the variable of a derivative to the marks of \dot x and \ddot x."""
 _HARMONIC = re.compile(r"H_(\d{1,3}|[nmkN])")
-"""A harmonic number: `H_n`, `H_{10}`."""
+"""The name of a harmonic number: H_4, H_n."""
 _LETTERS_APART = re.compile(r"[\d)}](?:\s|~|\\[,;: ]|\u2009)+\\?[A-Za-z]")
-"""A blank between a number and a letter: `5 T` may be 5 tesla, `5T` is usually a product."""
+"""A blank before letters, as in `5 T`, where T may be a unit. `5T` is a product unless the other side has a unit."""
 _USUAL_UNIT = re.compile(r"(?<![A-Za-z\\])(?:[mgshLlNJWVA]|[A-Za-z]{2,3})(?:\^?\W?\d\W?)?$|/")
-"""A letter or letters at the end that are common units: `5m`, `5mW`. The c of `5c` is not one."""
+"""A slash or a common unit at the end, as in `5m` and `5mW`. The c of `5c` is not a common unit."""
 _MAY_HOLD_UNIT = re.compile(
     rf"(?<![A-Za-z\\])(?:[A-Za-z]{{2}}|[{''.join(filter(unit_of, ascii_letters))}](?![A-Za-z]))|[^\x00-\x7f]"
     r"|\\(?!(?:[dt]?frac|sqrt|left|right|cdot|times|pi|infty|cup|cap|in|ln|log|sin|cos|tan)(?![A-Za-z]))[A-Za-z]"
 )
-"""A quick test: each text with a unit matches. It finds a letter that may be a unit, two letters, or a command."""
+"""A quick test. Every text with a unit has the letter of a unit, two letters in a row, or a command that may be one."""
 _GROUPING = re.compile(r"\d,\d{3}(?!\d)")
-"""A comma that may group digits: `1,234`."""
+"""A comma that may group digits: 1,234."""
 
 
 def other_readings(
     gold: Node, answer: Node, gold_text: str, answer_text: str, policy: Policy
 ) -> Iterator[tuple[Node, Node]]:
-    """Yield pairs of trees for gold and answer in which at least one side has another reading."""
+    """Yield pairs of trees for gold and answer. In each pair, at least one side is read in a less usual way."""
     if type(gold) is Num and type(answer) is Num:
         return
     mixed_numbers = policy.mixed == "sum"
@@ -141,7 +140,7 @@ def other_readings(
 
 
 def _readings_of_marks(gold: tuple[Node, str], answer: tuple[Node, str]) -> Iterator[tuple[Node, Node]]:
-    """Yield pairs with brackets read as whole parts, `[n/2]`, or with marked letters read as vectors."""
+    """Yield readings with brackets as whole parts, and with marked letters as vectors."""
     (gold_tree, gold_text), (answer_tree, answer_text) = gold, answer
     if "floor" in gold_text + answer_text and ("[" in gold_text or "[" in answer_text):
         yield mapped(gold_tree, _as_whole_part), mapped(answer_tree, _as_whole_part)
@@ -157,9 +156,9 @@ def _readings_of_marks(gold: tuple[Node, str], answer: tuple[Node, str]) -> Iter
 
 
 def _with_names_spelled_out(node: Node, other_names: frozenset[str]) -> Node:
-    r"""Return a tree with names spelled out where the other side lacks them.
+    r"""Return the tree with h/2\pi for \hbar, l for \ell, and 1 + 1/2 + ... + 1/n for H_n.
 
-    h/2\pi for \hbar, l for \ell, and 1 + 1/2 + ... + 1/n for the harmonic number H_n.
+    Only names that the other side does not use are replaced.
     """
     names = symbols(node)
     values: dict[str, Node] = {}
@@ -178,14 +177,14 @@ def _with_names_spelled_out(node: Node, other_names: frozenset[str]) -> Node:
 
 
 def _with_positive(node: Node, names: set[str]) -> Node:
-    """Return the tree with |m| for each letter m of `names`, except for a letter that labels a value."""
+    """Return the tree with |m| for each letter m in `names`, except where the letter is a label."""
     if isinstance(node, BareList):
         return BareList(tuple(_with_positive(part, names) for part in node.elements), node.joined)
     if isinstance(node, Chain):
         first, *rest = node.parts[0], *(_with_positive(part, names) for part in node.parts[1:])
         is_power = isinstance(first, Pow) and isinstance(first.base, Sym) and first.base.name in names
         if is_power and isinstance(first, Pow) and len(rest) == 1 and rational(first.exponent):
-            # \\omega^2 = k/m
+            # Solve \\omega^2 = k/m for \\omega.
             return Chain((first.base, Pow(rest[0], Pow(first.exponent, MINUS_ONE))), node.operators)
         return Chain((first, *rest), node.operators)
     sizes: dict[str, Node] = {name: FunctionCall("abs", (Sym(name),)) for name in names}
@@ -193,13 +192,13 @@ def _with_positive(node: Node, names: set[str]) -> Node:
 
 
 def _letters_of_sizes(node: Node) -> frozenset[str]:
-    """Return the letters of absolute values: q for |q|. Taking q as positive would make |q| and q the same."""
+    """Return the letters in absolute values, such as the q of |q|. The bars show that q may be negative."""
     sizes = [part for part in walk(node) if isinstance(part, FunctionCall) and part.name == "abs"]
     return frozenset().union(*map(symbols, sizes))
 
 
 def _other_trees(text: str, tree: Node, other_side: Node, mixed_numbers: bool) -> Iterator[Node]:
-    """Yield the other trees of one side's text: its commas, units, exponents and slashes read in less usual ways."""
+    """Yield less usual trees of one text, which depend on the tree of the other side."""
     if _GROUPING.search(text) and isinstance(other_side, (BareList, Group, Chain)):
         yield from _try_reading(text, Notation(mixed_numbers=mixed_numbers, group_digits=False))
     is_pair = isinstance(tree, BareList) and len(tree.elements) == 2
@@ -228,7 +227,7 @@ def _other_trees(text: str, tree: Node, other_side: Node, mixed_numbers: bool) -
 
 
 def _readings_in_units(gold: tuple[Node, str], answer: tuple[Node, str], policy: Policy) -> Iterator[tuple[Node, Node]]:
-    """Yield pairs with letters read as units: `5 N` matches `5 kg m/s^2`. A gold of `5T` does not match 5."""
+    """Yield readings with letters as units: `5 N` against `5 kg m/s^2`, but not a gold of `5T` against 5."""
     (gold_tree, gold_text), (answer_tree, answer_text) = gold, answer
     notation = Notation(mixed_numbers=policy.mixed == "sum", letter_units=True)
     answers = _in_letter_units(answer_text, answer_tree, notation)
@@ -241,7 +240,7 @@ def _readings_in_units(gold: tuple[Node, str], answer: tuple[Node, str], policy:
             yield gold_tree, other_answer
         yield from ((other_gold, other_answer) for other_gold in golds)
     if may_be_gold:
-        # The unit of `(9+a) t` is not tried: it is a product.
+        # In `(9+a) t` the t is a variable.
         yield from ((other, answer_tree) for other in golds if _has_unit(answer_tree) or not symbols(other))
 
 
@@ -266,7 +265,7 @@ def _may_mark_complement(text: str) -> bool:
 
 
 def _with_complements(node: Node) -> Node:
-    r"""Return the tree with a complement of A for each A^c, A' and \overline{A}."""
+    r"""Return the tree with the complement of A for A^c, A' and \overline{A}."""
 
     def complement(part: Node) -> Node:
         if isinstance(part, Sym) and len(part.name) > 1 and part.name[0].isupper():
@@ -279,7 +278,7 @@ def _with_complements(node: Node) -> Node:
 
 
 def _with_points(node: Node) -> Node:
-    """Return the tree with B - A for each vector AB between two points."""
+    """Return the tree with B - A for the vector AB."""
 
     def as_difference(part: Node) -> Node:
         ends = _POINTS.fullmatch(part.name) if isinstance(part, Sym) else None
@@ -291,15 +290,15 @@ def _with_points(node: Node) -> Node:
 
 
 def _as_whole_part(part: Node) -> Node:
-    """Return the whole part (floor) of n/2 for [n/2]."""
+    """Return the whole part of n/2 for [n/2]. Other nodes are returned unchanged."""
     is_lone = isinstance(part, Group) and (part.opening, part.closing, len(part.elements)) == ("[", "]", 1)
     return FunctionCall("floor", part.elements) if is_lone and isinstance(part, Group) else part
 
 
 def _may_be_vector(node: Node, text: str) -> bool:
-    r"""Tell whether a side may be a vector: a tuple, or a sum with marked letters.
+    r"""Tell whether a side may be a vector: an array, or a text with marked letters such as `2\hat x + 3\hat y`.
 
-    `-gk` has no marked letter, and the product of two operators \hat x \hat p has two.
+    `-gk` is not a vector, because it has no marked letter. The product \hat x \hat p is one of operators.
     """
     if isinstance(node, (Group, Matrix)):
         return True
@@ -313,10 +312,7 @@ def _is_marked(node: Node) -> bool:
 
 
 def _as_unit_vector(part: Node) -> Node:
-    r"""Return a unit vector in its usual notation.
-
-    i, j, k for \hat x, \mathbf{e}_y, \hat{e}_z, and \hat r for \mathbf{e}_r.
-    """
+    r"""Return i, j, k for the unit vectors \hat x, \mathbf{e}_y and \hat{e}_z, and \hat r for \mathbf{e}_r."""
     if not isinstance(part, Sym) or (match := _UNIT_VECTOR.fullmatch(part.name)) is None:
         return part
     axis = match[1] or match[2]
@@ -325,7 +321,7 @@ def _as_unit_vector(part: Node) -> Node:
 
 
 def _with_products(node: Node) -> Node:
-    """Return the tree with a product for each h(a+b) whose h was read as an unknown function."""
+    """Return the tree with the product h*(a+b) for h(a+b)."""
 
     def as_product(part: Node) -> Node:
         if isinstance(part, FunctionCall) and part.applied and len(part.args) == 1:

@@ -1,4 +1,4 @@
-r"""Rewrites English phrases that stand for one value, where they are the whole answer.
+r"""Rewrites English phrases that are the whole answer and stand for one value.
 
     3 hours and 20 minutes    3h20min        3 hours 20 minutes
     a dozen    half a million                12   500000
@@ -11,7 +11,7 @@ r"""Rewrites English phrases that stand for one value, where they are the whole 
     yes, it is                               yes
     one hundred and ten                      one hundred ten
 
-Not covered: such phrases inside of a sentence.
+Not covered: such phrases within a sentence.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from truegold.verifiers.math.vocabulary import ANY_OF
 from truegold.verifiers.written_numbers import BELOW_HUNDRED
 
 MAX_PHRASE_CHARS = 120
-"""Longer texts are sentences."""
+"""The longest phrase. Longer texts are sentences."""
 NUMERAL = r"-?\d[\d,]*(?:\.\d+)?"
 """12, -3.5, 1,200."""
 TEXT_COMMAND = r"\\(?:text|mathrm|textrm|mbox)\s*\{([^{}]*)\}"
-"""Words in a text command; the group is what the braces hold."""
+"""A text command, whose words are in the group."""
 
 MAY_HOLD_PHRASE = re.compile(ANY_OF["phrase_marks"], re.IGNORECASE)
-"""Marks of phrases; each text that `with_usual_phrases` rewrites has one of them."""
+"""A quick test: `with_usual_phrases` changes only texts that match."""
 _WRAPPED = re.compile(TEXT_COMMAND)
 _HOURS_AND_MINUTES = re.compile(r"(\d+) ?(?:h|hrs?) ?(\d+) ?(?:m|mins?)(?: ?(\d+) ?(?:s|secs?))?", re.IGNORECASE)
 """3h20min, 3 hrs 20 mins, 1h 2m 3s."""
@@ -39,12 +39,15 @@ _MINUTES_AND_SECONDS = re.compile(r"(\d+) ?(?:m|mins?) ?(\d+(?:\.\d+)?) ?(?:s|se
 _TWO_MEASURES = re.compile(rf"({NUMERAL}) ?([a-z]{{1,10}}) and ({NUMERAL}) ?([a-z]{{1,10}})", re.IGNORECASE)
 """3 hours and 20 minutes."""
 _ADDITIVE_DIMENSIONS = frozenset({"s", "dollar", "sterling", "month", "kg", "degree"})
-"""The dimensions in which a second, smaller unit adds to the first. (Of lengths, only feet and inches do.)"""
+"""Dimensions of which a second, smaller unit adds to the first: 3 hours and 20 minutes. (Of lengths, only feet do.)"""
 _MULTIPLE = re.compile(r"(half )?(?:an?|one) (dozen|hundred|thousand|million|billion)(?: [a-z]{1,20})?", re.IGNORECASE)
 """a dozen eggs, half a million."""
 _HALF_OF_UNIT = re.compile(r"half an? ([a-z]{1,12})", re.IGNORECASE)
+"""half a litre."""
 _BETWEEN = re.compile(r"(?:x is )?between (-?\d+) and (-?\d+),? \(?inclusive\)?", re.IGNORECASE)
+"""between 1 and 3, inclusive."""
 _OVER = re.compile(rf"({NUMERAL}) over ({NUMERAL})", re.IGNORECASE)
+"""5 over 8."""
 _EXCEPT = re.compile(
     r"(?:x (?:is |can be ))?(?:all|any|every|the) (?:real )?(?:numbers?|reals?|values?)(?: of x| x)?,?"
     r" (?:except|other than|but)(?: for| not)?(?: x ?=)? ([^a-zA-Z]{1,40}(?:(?:and|or) [^a-zA-Z]{1,20})?)",
@@ -54,6 +57,7 @@ _EXCEPT = re.compile(
 _ROOT = re.compile(rf"(?:({NUMERAL}) (?:times )?)?(?:the )?(?:(square|cube) )?root (?:of )?(\d+)", re.IGNORECASE)
 """2 root 3, 5 times the square root of 2, the cube root of 5."""
 _TIMES = re.compile(rf"({NUMERAL}) times")
+"""4 times."""
 _AFFIRMED = re.compile(r"(yes|no)[,.;:] ?((?:[a-z']+,? ?){1,8})\.?", re.IGNORECASE)
 """yes, it is."""
 _OPPOSING = re.compile(r"\b(?:yes|no|not|but|however|unless|except|wrong|false|true|cannot|n't)\b|n't\b", re.IGNORECASE)
@@ -67,13 +71,13 @@ _INSTEAD = re.compile(
 _HUNDRED_AND = re.compile(
     rf"\b(hundred|thousand) and (?=(?:{'|'.join(BELOW_HUNDRED)})\b)(?!\w+ (?:hundred|thousand)\b)", re.IGNORECASE
 )
-"""The `hundred and` of one hundred and ten; one thousand and two hundred is left alone."""
+"""The `hundred and` of one hundred and ten. One thousand and two hundred does not match."""
 _EITHER = re.compile(r"\beither (?=\S{1,20} or \S{1,20}$)", re.IGNORECASE)
 """The `either` of either 2 or -5."""
 
 
 def with_usual_phrases(text: str) -> str:  # noqa: PLR0911, PLR0912, one for each form
-    """Return a whole answer in words as a formula or a quantity; any other text as it is."""
+    """Return an answer in words as a formula or a quantity. Other texts are returned unchanged."""
     if len(text) > MAX_PHRASE_CHARS:
         return text
     phrase = " ".join(_WRAPPED.sub(r" \1 ", text).replace("~", " ").split())
@@ -109,7 +113,7 @@ def with_usual_phrases(text: str) -> str:  # noqa: PLR0911, PLR0912, one for eac
 
 
 def _add_up(larger: str, smaller: str) -> bool:
-    """Tell whether a second quantity adds to the first, as inches do to feet; two lengths in metres are two lengths."""
+    """Tell whether a quantity in the second unit adds to one in the first: feet and inches, but not two metres."""
     first, second = unit_of(larger), unit_of(smaller)
     if first is None or second is None or first.dimension != second.dimension or first.factor <= second.factor:
         return False

@@ -1,10 +1,11 @@
-r"""Splits a quantity from what is named with it: where it points, and what it is a quantity of.
+r"""Splits a quantity from its direction or its substance.
 
-    10 N to the left    10 \text{ N, leftward}    left      the direction left; of the last, no quantity
-    5 m/s, 30° north of east    60° east of north           one direction, as an angle from the east
-    146 g HCl    146 g of hydrochloric acid                 one substance (`chemistry`)
+    10 N to the left            10 N          the direction left
+    5 m/s, 30° north of east    5 m/s         the direction 30: degrees counterclockwise from east
+    60° east of north           no quantity   the direction 30
+    146 g HCl                   146 g         the substance HCl; `hydrochloric acid` is the same (`chemistry`)
 
-Not covered: directions by unit vectors, which are values, and sentences around them.
+Not covered: unit vectors, which are values, and directions within a sentence.
 """
 
 from __future__ import annotations
@@ -20,43 +21,52 @@ from truegold.verifiers.math.reading.typesetting import with_balanced_braces
 from truegold.verifiers.math.vocabulary import ANY_OF, BEARINGS, DIRECTIONS
 
 MAX_CHARS = 120
-"""Longer texts are sentences."""
+"""The longest text that is split. Longer texts are sentences."""
 REMEMBERED_TEXTS = 2_048
 _QUARTER, _TURN = 90, 360
 
 MAY_BE_DIRECTED = re.compile(ANY_OF["direction_marks"], re.IGNORECASE)
-"""Marks of directions; each text with a direction has one of them."""
+"""A quick test: every text with a direction matches."""
 _SIDE = "|".join(sorted((*DIRECTIONS, *BEARINGS), key=len, reverse=True))
+"""Any word for a direction."""
 _BEARING = "|".join(BEARINGS)
+"""Any direction of the compass."""
 _LINK = r"(?:(?:to(?:wards?)?|in|directed|pointing|vertically|horizontally|due|at|and|an?|angle|of|the)\s+)*"
+"""Words before a direction: `directed to the`."""
 _DEGREES = r"(\d{1,3}(?:\.\d{1,6})?)\s*(?:\^\s*\{?\s*\\circ\s*\}?|degrees?|deg)\s*"
+"""An angle before a direction."""
 _DIRECTION = re.compile(
     rf"(?:^|(?<=[\s{{,;(~]))[,;(]?\s*{_LINK}(?:{_DEGREES})?(?:({_BEARING}) of (?:due )?({_BEARING})"
     rf"|(above|below) the (?:horizontal|(?:positive )?x-axis)|({_SIDE}))(?: direction)?\)?$",
     re.IGNORECASE,
 )
+"""A direction at the end: `to the left`, `30° north of east`, `20 degrees below the horizontal`."""
 _FIRST = re.compile(rf"({_SIDE})(?:\s*[,:]\s*|\s+(?=[\d\\]))", re.IGNORECASE)
+"""A direction at the start: `left, 10 N`."""
 _OPENED = re.compile(r"(?:[\s,;~(]|\\[a-z]{1,7}\s*\{\s*$|\\[,;: ]|\band$)+$")
-"""The remains before a direction that was cut off."""
+"""Punctuation between a quantity and the direction behind it."""
 _SUBSTANCE = re.compile(r"(-?\d\S*(?:\s[^,;=&]*?[A-Za-z}]|\s*\\\w+\{\s*[A-Za-z/]+|\s?[A-Za-z]+))\s+(of\s+)?(\S{2,20})")
+"""A quantity and its substance: `146 g HCl`, `5 kg of iron`."""
 
 
 _LAST_WORD = re.compile(r"([a-z]{4,})\s*$")
+"""The last word of a quantity, which must be a unit."""
 
 
 class Qualified(NamedTuple):
-    """A quantity with what is named with it."""
+    """A quantity with its direction or its substance."""
 
     quantity: str
-    """A normal text, which is empty where only the direction is given."""
+    """The quantity as a normalised text. Empty if the text is only a direction."""
     direction: Fraction | str | None
-    """An angle from the east, which is 0 for the east itself, or a word, or None if there is none."""
+    """Degrees counterclockwise from east, or a word such as `left`. None if there is no direction."""
     substance: frozenset[Key]
+    """The readings of the substance. Empty if there is no substance."""
 
 
 @lru_cache(maxsize=REMEMBERED_TEXTS)
 def qualified(text: str) -> Qualified | None:
-    """Split a normal text, or None if nothing is named with a quantity."""
+    """Split a normalised text. Return None if it has neither a direction nor a substance."""
     if len(text) > MAX_CHARS:
         return None
     bare = text.rstrip(" }.")
@@ -74,14 +84,14 @@ def qualified(text: str) -> Qualified | None:
 
 
 def _directed(quantity: str, direction: Fraction | str) -> Qualified | None:
-    """Return a quantity with its direction; None for `10 N opposite to the left` and for several, as `2 left, 3 up`."""
+    """Return a quantity with its direction, or None for more text: `10 N opposite to the left`, `2 left, 3 up`."""
     is_value = any(map(str.isdigit, quantity)) and MAY_BE_DIRECTED.search(quantity) is None
     is_value &= (word := _LAST_WORD.search(quantity)) is None or unit_of(word[1]) is not None
     return Qualified(with_balanced_braces(quantity), direction, frozenset()) if is_value or not quantity else None
 
 
 def _direction(match: re.Match[str]) -> Fraction | str | None:
-    """Return the direction of a match, or None if an angle stands before a word that has no angles."""
+    """Return the direction of a match, or None for an angle with a word that takes none: `30° left`."""
     degrees, side, base, slope, word = match.groups()
     if slope is not None:
         return f"{degrees or 0} {slope.lower()}"

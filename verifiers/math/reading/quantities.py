@@ -1,21 +1,10 @@
-r"""Reads a quantity from tokens: a value with its unit, an amount of money, a time of day, a number in words.
+r"""Parses quantities: values with their units, amounts of money, numbers in words, days and times of day.
 
-    5 cm^2        5 miles per hour        5 feet 6 inches        60^\circ 42'        $3 million        4:30 p.m.
-    12元          5 apples (a label)      twenty-one
+    5 cm^2        5 miles per hour        5 feet 6 inches        60^\circ 42'        $3 million
+    12元          5 apples (a label)      twenty-one             4 h 30 min          4:30 p.m. (`days_and_times`)
 
-Not covered: values within a sentence (`wording`).
-
-Units: `cm^2`, `miles per hour`, `square feet`, `kg/m^3`, `apples` (a label).
-
-A word that may change the value (`not`, `more`, `or`) is never read as a unit.
-
-Times of day: `4:30 p.m.`, `16:30`, `4 o'clock`, noon, 下午4点30分.
-
-`4:30` alone may be a time or a ratio: the comparison with the other side decides. `4 h 30 min` is a quantity.
-
-Days: `June 20`, `20th of June`, `March 3, 2021`, `2021-03-03`, `6月20日`, `Tuesday`, 星期二.
-
-A month or a weekday alone is a day too. Not covered: `3/4/2021`, which may be in March or April.
+A word that may change the value (`not`, `more`, `or`) is never read as a unit. Not covered: values within a sentence
+(`wording`).
 """
 
 from __future__ import annotations
@@ -49,174 +38,58 @@ from truegold.verifiers.math.measures import (
     without_accents,
 )
 from truegold.verifiers.math.policy import UnreadableAnswer
-from truegold.verifiers.math.reading.lexer import Lexeme, kind_of, text_of
-from truegold.verifiers.math.tree import VALUES, Chain, Day, Measure, Node, Num, Sym, TimeOfDay, as_measure, scaled
-from truegold.verifiers.math.vocabulary import HALVES_OF_CLOCK, HALVES_OF_DAY, MONTHS, WEEKDAYS, WORDS
-from truegold.verifiers.written_numbers import BELOW_HUNDRED, ORDINALS, chinese_integer, number_in_words
+from truegold.verifiers.math.reading.days_and_times import read_clock_text, read_day
+from truegold.verifiers.math.reading.lexemes import Lexeme, kind_of, text_of
+from truegold.verifiers.math.tree import VALUES, Chain, Measure, Node, Num, Sym, as_measure, scaled
+from truegold.verifiers.math.vocabulary import WORDS
+from truegold.verifiers.written_numbers import BELOW_HUNDRED, ORDINALS, number_in_words
 
-_MONTH_NUMBERS = {name: i for i, name in enumerate(MONTHS, 1)} | {name[:3]: i for i, name in enumerate(MONTHS, 1)}
-_MONTH_NUMBERS["sept"] = 9
-_WEEKDAY_NUMBERS = {name: i for i, name in enumerate(WEEKDAYS)} | {name[:3]: i for i, name in enumerate(WEEKDAYS)}
-_WEEKDAY_NUMBERS |= {"tues": 1, "wednes": 2, "thur": 3, "thurs": 3}
-_HAN_WEEKDAYS = {c: i for i, c in enumerate("一二三四五六日")} | {"天": 6} | {str(i + 1): i for i in range(6)}
-
-_DATE_WRAPPING = re.compile(r"\\(?:text|mathrm|textrm|mbox)\s*\{|[{}~]|\\[ ,;:!]|\\(?=[ ,])")
-_SHORT = "|".join(sorted((*_MONTH_NUMBERS,), key=len, reverse=True))
-_DAYS = "|".join(sorted((*_WEEKDAY_NUMBERS,), key=len, reverse=True))
-_ENGLISH = re.compile(
-    rf"(?:on |in )?(?:({_DAYS})\.?)?,? ?"
-    rf"(?:({_SHORT})\.?(?: (?:the )?(\d{{1,2}})(?:\^? ?(?:st|nd|rd|th))?)?|"
-    rf"(?:the )?(\d{{1,2}})(?:\^? ?(?:st|nd|rd|th))?(?: day)?(?: of)? ({_SHORT})\.?)?(?:,? (\d{{4}}))?"
-)
-_ISO = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
-_HAN_NUMBER = r"(?:\d{1,2}|[一二三四五六七八九十]{1,3})"
-_HAN_DATE = re.compile(
-    rf"(?:(\d{{4}}|[零〇一二三四五六七八九]{{4}})年)?(?:({_HAN_NUMBER})月)?(?:({_HAN_NUMBER})[日号])?\s?(?:[(（]?(?:星期|周|礼拜)([一二三四五六日天\d])[)）]?)?"
-)
-_HAN_MARK = re.compile(r"月.{1,3}[日号]|年.{1,3}月|星期.|周[一二三四五六日]|礼拜.")
-_SHORT_NAMES = [name[:3] for name in (*MONTHS, *WEEKDAYS)]
-_MAY_NAME = re.compile(rf"\d{{4}}-\d\d-\d\d|[月期周拜]|\b(?:{'|'.join(_SHORT_NAMES)})", re.IGNORECASE)
-_BEGINNINGS = frozenset({*_SHORT_NAMES, "on ", "in ", "the"})
-MAX_DATE_CHARS = 60
-"""Longer texts are not read as a day."""
-
-_TEXT = r"\\(?:text|mathrm|textrm|mbox)\s*\{"
-_CLOCK_WRAPPING = re.compile(rf"{_TEXT}|[{{}}~]|\\[ ,;:!]")
-_CLOCK = re.compile(
-    r"(?:(?:at|exactly|approximately|about)\s+)?(\d{1,2})\s*(?::\s*(\d{2}))?\s*(?::\s*(\d{2}))?"
-    r"\s*(?:hours|hrs|h|o'clock|o' clock)?"
-    r"\s*([ap]\.?\s?m\.?|in the (?:morning|afternoon|evening)|at night|noon|midnight)?\s*\.?",
-    re.IGNORECASE,
-)
-_CLOCK_MARK = re.compile(r":|[ap]\.?\s?m\.?|o'\s?clock|in the|at night|noon|midnight", re.IGNORECASE)
-_HAN_CLOCK = re.compile(
-    r"(凌晨|早上|早晨|上午|中午|下午|傍晚|晚上|夜里)?\s*(\d{1,2}|[零一二三四五六七八九十]{1,3})\s*"
-    r"(?::\s*(\d{2})|[时点]\s*(?:(\d{1,2}|[零一二三四五六七八九十]{1,3}|半)\s*分?)?(?:钟|整)?)"
-)
-_NAMED_TIMES = {"noon": 12 * 60, "midnight": 0, "正午": 12 * 60, "中午": 12 * 60, "午夜": 0}
-_TIME_LIKE = re.compile(r"[:时点午]|[ap]\.?\s?m|clock|noon|midnight", re.IGNORECASE)
-MAX_CLOCK_CHARS = 60
-"""Longer texts are not read as a time of day."""
 MAX_LABEL_WORDS = 6
+"""The most words of a label. Longer texts are sentences."""
 MAX_LABEL_LETTERS = 24
-"""Longer labels are sentences, which may say anything."""
+"""The most letters of a word in a label."""
 MAX_STUCK_LETTERS = 12
-"""A noun that follows its number without a blank is not longer: `1251Ihopeitiscorrect` is not 1251 of anything."""
+"""The most letters of a noun without a blank before it. In `1251Ihopeitiscorrect` the letters are not a noun."""
 _CHANGING_WORDS = WORDS["changing"]
 """Words that may change the meaning of the number before them."""
 _ARTICLES = frozenset({"a", "an"})
-"""Articles, which divide after a unit: `60 miles an hour`."""
+"""Articles, which mean `per` after a unit: `60 miles an hour`."""
 _SIGNS_OF_UNITS = {"mu": "u", "Omega": "Ω", "AA": "Å", "ell": "l"}
-"""Commands in symbols of units."""
+"""Maps a command to its sign in symbols of units."""
 _DIGITS = "\0"
-"""A placeholder for a number of one or two digits in the form of an exponent. No token has this character."""
+"""A placeholder for a number of one or two digits. Texts do not contain this character."""
 _EXPONENT = re.compile(rf"\^\{{-?{_DIGITS}\}}|(?:\^|\*\*)?-?{_DIGITS}")
+"""The `^{-2}` of `s^{-2}`, `^2`, `**2`, or the `2` of `m2`, with the placeholder for the digits."""
 MAX_SYMBOLS_LETTERS = 6
-"""A longer word is not a row of symbols such as `kgms`."""
+"""The most letters of symbols side by side, such as `kgms`."""
 MAX_UNIT_TOKENS = 60
-"""The longest unit. Stops pages of letters, at each of which a unit could begin."""
+"""The most tokens of a unit. Stops pages of letters, each of which could begin a unit."""
 MAX_PHRASE_TOKENS = 5
+"""The most tokens of a unit of several words, such as `light years`."""
 _SECONDS_OF_HOUR = 3600
 _OPENING_KINDS = frozenset({"open", "brace"})
 _CLOSING_KINDS = frozenset({"close", "unbrace"})
 _PARTS_OF_UNITS = frozenset({"name", "word", *_OPENING_KINDS, *_CLOSING_KINDS})
+"""Kinds of tokens that a unit may have."""
 _MARKS_OF_UNITS = frozenset({"^", "/", "*", "frac", "AA"})
+"""Texts of other tokens that a unit may have."""
 _GENERIC = frozenset({"unit", "units"})
+"""General nouns, which count nothing in particular."""
 _SPELLING = frozenset({"word", "name", "money", "func"})
+"""Kinds of tokens that may spell a unit. `min` is a `func`."""
 _JOINING = frozenset({"/", "*", ".", "-"})
+"""Operators between units."""
 MAX_ADDED_TOKENS = 30
-"""Quantities that add up, as 5 feet 6 inches do, are not longer. Stops thousands, each read within the one before."""
+"""The most tokens after the first of several quantities that add up (5 feet 6 inches). Each adds a level of nesting."""
 _CARDINAL_WORDS = frozenset({*BELOW_HUNDRED, *MULTIPLIERS, "and"})
-
-
-def may_name_day(text: str) -> bool:
-    """Tell by its first letters whether a text may be a day."""
-    if not text.isascii() or text.startswith(("\\text", "\\mathrm", "\\mbox")):
-        return True
-    if text[:1].isdigit():
-        return " " in text or text.count("-") == 2
-    return text[:3].lower() in _BEGINNINGS
-
-
-def read_day(text: str) -> Day | None:
-    """Return the day that a normal text names as a whole."""
-    if len(text) > MAX_DATE_CHARS or _MAY_NAME.search(text) is None:
-        return None
-    text = " ".join(_DATE_WRAPPING.sub(" ", text).split()).lower().replace(" ,", ",")
-    if (iso := _ISO.fullmatch(text)) is not None:
-        return _day(int(iso[1]), int(iso[2]), int(iso[3]), None)
-    if _HAN_MARK.search(text) is not None and (han := _HAN_DATE.fullmatch(text)) is not None:
-        year, month, day = (_han_number(part) for part in han.group(1, 2, 3))
-        return _day(year, month, day, _HAN_WEEKDAYS.get(han[4] or ""))
-    if (match := _ENGLISH.fullmatch(text)) is None or not (match[1] or match[2] or match[5]):
-        return None
-    month = _MONTH_NUMBERS.get(match[2] or match[5] or "")
-    day_digits = match[3] or match[4]
-    weekday = _WEEKDAY_NUMBERS[match[1]] if match[1] else None
-    return _day(int(match[6]) if match[6] else None, month, int(day_digits) if day_digits else None, weekday)
-
-
-def _han_number(text: str | None) -> int | None:
-    if text is None:
-        return None
-    return int(text) if text.isdigit() else chinese_integer(text)
-
-
-def _day(year: int | None, month: int | None, day: int | None, weekday: int | None) -> Day | None:
-    if (month is not None and not 1 <= month <= 12) or (day is not None and not 1 <= day <= 31):
-        return None
-    return Day(year, month, day, weekday)
-
-
-def read_clock_text(text: str) -> TimeOfDay | None:
-    """Return the time of day that a normal text is as a whole."""
-    if len(text) > MAX_CLOCK_CHARS or _TIME_LIKE.search(text) is None:
-        return None
-    text = " ".join(_CLOCK_WRAPPING.sub(" ", text.replace("\\colon", ":")).split())
-    text = text.replace(" :", ":").replace(": ", ":")
-    if (named := _NAMED_TIMES.get(text.lower())) is not None:
-        return TimeOfDay(named, "24")
-    if (han := _HAN_CLOCK.fullmatch(text)) is not None and (han[1] or han[3] is None):
-        return _read_han(han)
-    if (match := _CLOCK.fullmatch(text)) is None or _CLOCK_MARK.search(text) is None:
-        return None
-    hour, minute = int(match[1]), int(match[2] or 0)
-    half = HALVES_OF_CLOCK.get("".join(c for c in (match[4] or "").lower() if c.isalpha()), "")
-    if int(match[3] or 0) != 0:
-        return None
-    return _clock(hour, minute, half, written_with_zero=match[1].startswith("0"))
-
-
-def _read_han(match: re.Match[str]) -> TimeOfDay | None:
-    half = HALVES_OF_DAY.get(match[1] or "", "")
-    hour = _han_number(match[2])
-    minute = 30 if match[4] == "半" else _han_number(match[3] or match[4] or "0")
-    if hour is None or minute is None:
-        return None
-    if match[1] == "中午" and hour == 11:
-        half = "am"
-    if hour > 12 and half == "pm":
-        half = ""
-    return _clock(hour, minute, half, written_with_zero=False)
-
-
-def _clock(hour: int, minute: int, half: str, *, written_with_zero: bool) -> TimeOfDay | None:
-    if minute > 59 or hour > 24 or (hour == 24 and minute):
-        return None
-    if half in ("noon", "midnight"):
-        minutes = 12 * 60 if half == "noon" else 0
-        return TimeOfDay(minutes, "24") if (hour, minute) == (12, 0) else None
-    if half:
-        if not 1 <= hour <= 12:
-            return TimeOfDay(hour % 24 * 60 + minute, "24") if hour > 12 and half == "pm" else None
-        return TimeOfDay((hour % 12 + 12 * (half == "pm")) * 60 + minute, half)
-    # Only the hours from 1 to 12 leave open which half of the day is meant.
-    open_half = 1 <= hour <= 12 and not written_with_zero
-    return TimeOfDay(hour % 24 * 60 + minute, "" if open_half else "24")
+"""Words of a cardinal number: `one hundred and ten`."""
 
 
 def spelled_unit(tokens: list[Lexeme], *, labels: bool = True) -> Unit | None:
-    """Return the unit that `tokens` spell, or None if they may be something else. labels: nouns are units too."""
+    """Return the unit that all `tokens` together spell, or None if they may be something else.
+
+    labels: accept a noun that is not a unit as a label.
+    """
     if len(tokens) > MAX_UNIT_TOKENS:
         return None
     reader = _UnitReader(_with_symbols_whole(tokens), labels)
@@ -227,7 +100,7 @@ def spelled_unit(tokens: list[Lexeme], *, labels: bool = True) -> Unit | None:
 
 
 def _with_symbols_whole(tokens: list[Lexeme]) -> list[Lexeme]:
-    """Return the tokens with each symbol as one word: `mW` for two letters, `m` and `s` for `ms^{-1}`."""
+    """Return the tokens with each symbol as one token: one for `mW`, and two for the `m` and `s` of `ms^{-1}`."""
     whole: list[Lexeme] = []
     index = 0
     while index < len(tokens):
@@ -249,7 +122,7 @@ def _with_symbols_whole(tokens: list[Lexeme]) -> list[Lexeme]:
         is_raised = index < len(tokens) and tokens[index].text == "^"
         symbols: tuple[str, ...] = (text,)
         if text == "ms" and is_raised and "-" in map(text_of, tokens[index + 1 : index + 3]):
-            # `20 ms^{-1}` is a speed: it means metres a second, where the standard says kilohertz.
+            # `20 ms^{-1}` means metres per second, although by the SI it is per millisecond.
             symbols = ("m", "s")
         elif (
             unit_of(text) is None
@@ -263,7 +136,7 @@ def _with_symbols_whole(tokens: list[Lexeme]) -> list[Lexeme]:
 
 
 def _continues_symbol(first: Lexeme, text: str, token: Lexeme) -> bool:
-    """Tell whether a token continues the symbol `text`, as in `\\mu m` and kΩ."""
+    """Tell whether a token continues the symbol `text`: the m of `\\mu m`, the Ω of kΩ."""
     if token.kind not in ("name", "word") or token.text == "mu":
         return False
     is_pair = token.kind == first.kind == "name" or token.text == "Omega"
@@ -271,7 +144,7 @@ def _continues_symbol(first: Lexeme, text: str, token: Lexeme) -> bool:
 
 
 def _ends_of_fraction(tokens: list[Lexeme], start: int) -> tuple[int, int] | None:
-    """Return where the two groups in braces after `\\frac` end."""
+    """Return the ends of the two groups in braces after `\\frac`, or None if there are not two groups."""
     ends: list[int] = []
     depth = 0
     for index in range(start, len(tokens)):
@@ -284,7 +157,7 @@ def _ends_of_fraction(tokens: list[Lexeme], start: int) -> tuple[int, int] | Non
 
 
 class _UnitReader:
-    """Reads a product of units. All units after a slash or `per` divide, as kg and K in `J/kg K`."""
+    """Reads a product of units. All units after a slash or `per` are divisors: kg and K in `J/kg K`."""
 
     __slots__ = ("label_words", "labels", "position", "tokens")
 
@@ -293,10 +166,10 @@ class _UnitReader:
         self.labels = labels
         self.position = 0
         self.label_words = 0
-        """The number of words that are not part of a unit."""
+        """The number of words read so far that are labels."""
 
     def read(self, sign: int) -> Unit | None:
-        """Read up to the end, or to a closing bracket; the position stays before a token that is not part of a unit."""
+        """Read up to the end or a closing bracket. Return None if a token is not part of a unit."""
         unit: Unit | None = None
         prefix = 1
         while self.position < len(self.tokens):
@@ -316,7 +189,7 @@ class _UnitReader:
                 if (factor := self._read_factor(sign * prefix, is_measure)) is None:
                     return None
                 if not (is_aside and factor == unit):
-                    # `5 J (joules)` says its unit twice.
+                    # `5 J (joules)` gives its unit twice.
                     unit = factor if unit is None else multiply_units(unit, factor)
                     if sign < 0 and factor.is_label:
                         unit = replace(unit, per=factor.label)
@@ -326,7 +199,7 @@ class _UnitReader:
         return None if self.tokens and self.tokens[-1].text == "/" else unit
 
     def _read_factor(self, power: int, follows_unit: bool) -> Unit | None:
-        """Read one unit or a product in brackets, with its exponent."""
+        """Read one unit or a product in brackets with its exponent, and raise it to `power`."""
         if self.tokens[self.position].kind in _OPENING_KINDS:
             self.position += 1
             factor = self.read(sign=1)
@@ -341,7 +214,7 @@ class _UnitReader:
         return None if factor is None else raise_unit(factor, power * exponent)
 
     def _read_phrase(self) -> str | None:
-        """Read a unit of several words, such as `light years`. The position stays if there is none."""
+        """Read the longest unit of several words that begins here, such as `light years`, or return None."""
         if self.tokens[self.position].text.lower() not in PHRASE_BEGINNINGS:
             return None
         phrase, end, longest = "", self.position, None
@@ -357,7 +230,10 @@ class _UnitReader:
         return longest[0]
 
     def _read_word(self, follows_unit: bool) -> Unit | None:
-        """Read `newton`, or with labels a noun; a letter in a formula is one only if it is common (m, but not x)."""
+        """Read a unit such as `newton`, or else a label.
+
+        With labels, a letter is a unit only if it is a common one: m, but not x.
+        """
         token = self.tokens[self.position]
         lower = token.text.lower()
         longest = MAX_LABEL_LETTERS if token.spaced or self.position else MAX_STUCK_LETTERS
@@ -374,7 +250,7 @@ class _UnitReader:
 
 
 def _is_inch(tokens: list[Lexeme], index: int, unit: Unit | None) -> bool:
-    """Tell whether the `in` before `index` is a unit: `5 in`, but not `5 apples in total`."""
+    """Tell whether the `in` before `index` means inches: `5 in`, but not `5 apples in total`."""
     follows_word = index < len(tokens) and tokens[index].kind in ("word", "name", "num")
     return not follows_word and (unit is None or not unit.is_label)
 
@@ -397,7 +273,7 @@ ReadExpression: TypeAlias = Callable[[list[Lexeme]], Node]
 
 
 def read_quantity(tokens: list[Lexeme], read_expression: ReadExpression) -> Node | None:
-    """Return the quantity that `tokens` are as a whole, or None."""
+    """Return the quantity that all `tokens` together are, or None."""
     text = spelled_out(tokens)
     special = read_clock_text(text) or read_day(text) or _read_twice_said(tokens, read_expression)
     if special is not None:
@@ -411,7 +287,7 @@ def read_quantity(tokens: list[Lexeme], read_expression: ReadExpression) -> Node
         return _read_count_in_words(tokens)
     letters = _start_of_letters(tokens, start) if start < len(tokens) else start
     if 0 < letters < start and spelled_unit(tokens[letters:], labels=False) is not None:
-        # `J/(g` before `°C`.
+        # The unit began before its first word: `J/(g` before `°C`.
         start = letters
     if start == len(tokens):
         return _read_degrees_and_minutes(tokens) or _read_feet_and_inches(tokens)
@@ -419,7 +295,7 @@ def read_quantity(tokens: list[Lexeme], read_expression: ReadExpression) -> Node
 
 
 def _read_twice_said(tokens: list[Lexeme], read_expression: ReadExpression) -> Chain | None:
-    """Read `25.3 km/h (7.03 m/s)` as an approximation, which the comparison checks."""
+    """Read `25.3 km/h (7.03 m/s)` as two values that are about equal, which the comparison checks."""
     start = next((i for i, token in enumerate(tokens) if token[:2] == ("open", "(") and token.spaced), 0)
     if not start or tokens[-1].kind != "close":
         return None
@@ -435,7 +311,7 @@ def _read_twice_said(tokens: list[Lexeme], read_expression: ReadExpression) -> C
 
 
 def read_letter_units(tokens: list[Lexeme], read_expression: ReadExpression) -> Measure | None:
-    """Return the reading of `5m` in which the letters at the end are a unit."""
+    """Return the quantity whose unit is the letters at the end, as in `5m`, or None."""
     for start in range(max(1, _start_of_letters(tokens, len(tokens)), len(tokens) - MAX_UNIT_TOKENS), len(tokens)):
         token = tokens[start]
         if token.kind not in ("name", "word") and token.text not in ("frac", "AA"):
@@ -449,7 +325,7 @@ def read_letter_units(tokens: list[Lexeme], read_expression: ReadExpression) -> 
 
 
 def _start_of_letters(tokens: list[Lexeme], end: int) -> int:
-    """Return where the letters before `end` begin that may be units with their exponents: `m s^{-2}`, `N/`."""
+    """Return the start of the tokens before `end` that may be a unit with its exponents: `m s^{-2}`, `N/`."""
     start = end
     while start > 0 and (
         tokens[start - 1].kind in _PARTS_OF_UNITS
@@ -469,7 +345,7 @@ def _read_count_in_words(tokens: list[Lexeme]) -> Node | None:
     if (count := _read_number_in_words(tokens)) is not None:
         return Num(mpq(count))
     count = _read_number_in_words(tokens[:end]) if end else None
-    # `One of them` and `three quarters` count nothing.
+    # `One of them` and `three quarters` are not quantities: their nouns are not counted.
     unit = spelled_unit(tokens[end:]) if count is not None and tokens[end].kind == "word" else None
     if count is None or unit is None or (unit.is_label and not unit.label):
         return None
@@ -486,6 +362,7 @@ def _read_number_in_words(tokens: list[Lexeme]) -> int | None:
 
 
 def _read_money(tokens: list[Lexeme], read_expression: ReadExpression) -> Measure | None:
+    """Read an amount after the sign of its currency: `$3 million`, `$5 per hour`."""
     unit = unit_of(tokens[0].text)
     rest = tokens[1:]
     if unit is None or not rest:
@@ -503,14 +380,17 @@ def _read_money(tokens: list[Lexeme], read_expression: ReadExpression) -> Measur
 
 
 def _money_with(money: Unit, sign: str, behind: Unit | None) -> Unit | None:
-    """Return the unit of `$5 CAD` and `$5 per hour`. `$5 per share` is plain dollars, and `€5 USD` has no unit."""
+    """Return the unit of an amount with a unit after it: Canadian dollars for `$5 CAD`, dollars per hour for `$5/h`.
+
+    `$5 per share` is plain dollars. Return None for two currencies, as in `€5 USD`.
+    """
     if behind is None or not behind.is_money:
         return None if behind is None else replace(multiply_units(money, behind), per=behind.per)
     return behind if behind == money or (sign == "$" and behind.currency in DOLLARS) else None
 
 
 def _read_with_units(tokens: list[Lexeme], start: int, read_expression: ReadExpression) -> Node | None:
-    """Read a value with its unit, or several that add up."""
+    """Read a value with its unit, or several quantities that add up."""
     if (value := _read_value(tokens[:start], read_expression)) is None:
         return None
     numbers = (i for i in range(start, len(tokens)) if tokens[i].kind == "num" and not _in_exponent(tokens, i))
@@ -526,7 +406,7 @@ def _read_with_units(tokens: list[Lexeme], start: int, read_expression: ReadExpr
 
 def _with_unit(value: Node, unit: Unit | None) -> Node | None:
     if isinstance(value, Measure):
-        # The label of `50% of the people` changes nothing.
+        # In `50% of the people` the label is ignored.
         return value if unit is not None and unit.is_label else None
     # `A good guess` is not a quantity of guesses.
     is_sentence = isinstance(value, Sym) and unit is not None and unit.is_label and bool(unit.label)
@@ -543,7 +423,7 @@ def _in_exponent(tokens: list[Lexeme], index: int) -> bool:
         and tokens[before].kind in ("word", "name")
         and not (tokens[index].spaced or tokens[before + 1].spaced)
     ):
-        # m/s2, s-1
+        # The exponents of m/s2 and s-1 have one digit.
         return len(tokens[index].text) == 1
     return tokens[before].text == "^" or (tokens[before].kind == "brace" and tokens[before - 1].text == "^")
 
@@ -557,11 +437,11 @@ def _read_value(tokens: list[Lexeme], read_expression: ReadExpression) -> Node |
 
 
 def _added(value: Node, unit: Unit, rest: Node | None) -> Measure | None:
-    """Return 5 feet 6 inches in feet."""
+    """Return the sum of two quantities in the unit of the first: 5 feet 6 inches are 5.5 feet."""
     if not (isinstance(value, Num) and isinstance(rest, Measure) and isinstance(rest.value, Num)):
         return None
     if unit == DEGREE and rest.unit.dimension == TIME:
-        # 5 degrees 30 minutes
+        # In `5 degrees 30 minutes` the minutes are parts of a degree.
         return Measure(Num(value.value + rest.value.value * rest.unit.factor / _SECONDS_OF_HOUR), DEGREE)
     if rest.unit.dimension != unit.dimension or unit.is_label:
         return None
@@ -569,7 +449,7 @@ def _added(value: Node, unit: Unit, rest: Node | None) -> Measure | None:
 
 
 def _with_multipliers(value: Node, words: list[Lexeme]) -> tuple[Node, list[Lexeme]]:
-    """Return the value times its multipliers (`3 million dollars`, `2万元`), and the words that are left."""
+    """Return the value times its multipliers (`3 million dollars`, `2万元`), and the remaining words."""
     while words:
         text = words[0].text
         factor = MULTIPLIERS.get(text) or MULTIPLIERS.get(text.lower())
@@ -585,7 +465,7 @@ def _with_multipliers(value: Node, words: list[Lexeme]) -> tuple[Node, list[Lexe
 
 
 def spelled_out(tokens: list[Lexeme]) -> str:
-    """Return the text of tokens, with blanks where they had some."""
+    """Return the text of tokens, with their blanks."""
     return "".join(f" {token.text}" if token.spaced else token.text for token in tokens).strip()
 
 
@@ -611,7 +491,7 @@ def _read_feet_and_inches(tokens: list[Lexeme]) -> Measure | None:
 
 
 def _read_degrees_and_minutes(tokens: list[Lexeme]) -> Measure | None:
-    """Read `60^\\circ 42' 30''`, also with primes in exponents."""
+    """Read `60^\\circ 42' 30''`, with primes or with `^{\\prime}`."""
     flat = [t for t in tokens if t.kind not in ("brace", "unbrace")]
     sign = -1 if flat and flat[0].text == "-" else 1
     numbers = [token.value for token in flat if token.kind == "num"]

@@ -8,7 +8,7 @@ r"""Rewrites answers in words as formulas: ratios, fractions, numbers and bounds
     all nonnegative real numbers                       t \ge 0
     x is at least 3    greater than 3    大于3         x \ge 3   t > 3   t > 3
 
-A bound without a letter gets the letter t. Not covered: such words inside of a sentence.
+A bound without a letter gets the letter t. Not covered: such words within a sentence.
 """
 
 from __future__ import annotations
@@ -21,24 +21,25 @@ from truegold.verifiers.math.vocabulary import BOUNDS
 from truegold.verifiers.written_numbers import BELOW_HUNDRED, ORDINALS, PARTS, TENS, number_in_words
 
 _WRAPPING = re.compile(rf"{TEXT_COMMAND}|\\[ ,;:!](?![A-Za-z])|~")
+"""Typesetting around words."""
 _NUMBER_WORD = "|".join(sorted(BELOW_HUNDRED, key=len, reverse=True))
 _COUNT = rf"(?:{NUMERAL}|(?:{'|'.join(TENS)})[- ](?:{_NUMBER_WORD})|{_NUMBER_WORD})"
 """12, -3.5, twelve, twenty-five."""
 _DIVISORS = PARTS | ORDINALS
-"""The divisor of each word: 2 for half and halves, 4 for fourth and fourths."""
+"""Maps the word of a part to its divisor: half and halves to 2, fourth and fourths to 4."""
 _PART = "|".join(sorted(_DIVISORS, key=len, reverse=True))
 _MAY_HOLD = re.compile(
     rf"\b(?:to|out of|in|of|half|halves|(?:non-?)?(?:negative|positive)|minus|point|quarters?|{_PART})\b"
     r"|\b(?:than|least|most)\b|[大小多少]于|[至最][少多]|不[大小超]",
     re.IGNORECASE,
 )
-"""A quick test: texts without one of these marks are not rewritten."""
+"""A quick test: only texts that match are rewritten."""
 _RATIO = re.compile(
     rf"(?:(?:the |a )?ratio (?:of |is )?)?({_COUNT}) (?:is )?to ({_COUNT})(?: (?:is )?to ({_COUNT}))?", re.IGNORECASE
 )
 """3 to 2, the ratio is 3 to 2, 1 to 2 to 3."""
 _SHARE = re.compile(rf"({_COUNT}) (?:out of|in|of) (?:every )?({_COUNT})(?: [a-z]{{1,20}})?", re.IGNORECASE)
-"""7 out of 12, 1 in every 6 people. (`5 of 8` matches too, but is not rewritten.)"""
+"""7 out of 12, 1 in every 6 people. (`5 of 8` also matches, but is not rewritten.)"""
 _FRACTION = re.compile(
     rf"(?:(?:({_COUNT}) and )?(an?|{_COUNT})[- ])({_PART})(?: of [a-z ]{{1,30}}| ([a-z]{{1,12}}))?", re.IGNORECASE
 )
@@ -47,6 +48,7 @@ _DIGIT_WORD = "|".join(word for word, value in BELOW_HUNDRED.items() if value < 
 _DECIMAL = re.compile(rf"({_COUNT}) point ((?:(?:{_DIGIT_WORD})\s?){{1,9}})", re.IGNORECASE)
 """two point five, zero point zero three."""
 _NEGATIVE = re.compile(rf"(?:negative|minus) ({_COUNT})", re.IGNORECASE)
+"""negative five."""
 _SIGNED_REALS = re.compile(
     r"(?:the set of )?(?:all |any )?(?:the )?(non-?negative|non-?positive|positive|negative) "
     r"(?:real numbers?|reals|real values?)(?: of [a-z])?",
@@ -54,8 +56,9 @@ _SIGNED_REALS = re.compile(
 )
 """all nonnegative real numbers, positive reals, negative real values of x."""
 _SIDES_OF_ZERO = {"nonnegative": r"\ge", "nonpositive": r"\le", "positive": ">", "negative": "<"}
+"""Maps a word for a sign to the relation to 0."""
 _OF_THE_NUMBERS = re.compile(r"(?<=\d)的(?:所有|一切)?(?:实数|数)$")
-"""The 的所有实数 of 大于3的所有实数, all real numbers greater than 3."""
+"""The 的所有实数 (`all real numbers`) of 大于3的所有实数."""
 _BOUND = re.compile(
     r"(?:(?:all|any) (?:real )?(?:numbers?|values?|reals|x)(?: of ([a-z]))?(?: that are| which are)?"
     r"|([a-z])(?: is| must be)?)? ?"

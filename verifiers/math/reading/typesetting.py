@@ -1,4 +1,4 @@
-r"""Removes typesetting without meaning (colours, invisible boxes, tags), and repairs lost braces and matrices.
+r"""Removes typesetting without meaning, such as colours and tags, and repairs braces and matrices.
 
     \color{red}{5}   {\color{blue}5}   \textcolor{red}{5}   \bbox[yellow]{5}       5
     1\phantom{0}2   \hspace{2em}12   12 \tag{3}   \cancel{7}12                     12
@@ -26,37 +26,50 @@ MAX_LOST_BRACES = 3
 """The most lost braces that are repaired. A text with more is not LaTeX."""
 
 _BRACE = re.compile(r"\\.|([{}])", re.DOTALL)
+"""A brace in the group, or an escaped character."""
 
 MAX_MATRIX_CHARS = 1_000
-"""Longer texts are not searched for matrices."""
+"""The longest text that is searched for matrices."""
 _ROW_GAP = re.compile(r"\\\\\s*\[\s*-?[\d.]{1,6}\s*(?:pt|em|ex|cm|mm|in)\s*\]")
+r"""The end of a row with a gap: \\[4pt]."""
 _BODY = re.compile(r"(\\begin\{[a-zA-Z]{0,6}matrix\})((?:[^\\]|\\(?!end|\\)){1,800})(\\end)")
+r"""A matrix in which no row ends with \\."""
 _LOST_ROW = re.compile(r"\\(?=[\s\d-])")
+"""The end of a row that has lost one of its backslashes."""
 _PLAIN_TEX = re.compile(r"\\([pbvBV]?)matrix\s*\{([^{}]{1,400}(?:\{[^{}]*\}[^{}]{0,400}){0,40})\}")
+r"""\pmatrix{1 & 2 \cr 3 & 4}."""
 _SEMICOLONS = re.compile(r"\[\s*(-?[\d./]+(?:\s+-?[\d./]+)*(?:\s*;\s*-?[\d./]+(?:\s+-?[\d./]+)*)+)\s*\]")
+"""[1 2; 3 4]."""
 _CONSTRUCTOR = re.compile(r"(?:np\.|sp\.|sympy\.)?(?:Matrix|array|matrix)\s*\((\[.*\])\)", re.DOTALL)
+"""Matrix([[1, 2], [3, 4]])."""
 _HIDDEN, _SHAPES = WORDS["hidden"], WORDS["shapes"]
-"""Commands whose argument is not part of the answer, and commands that only shape what follows."""
+"""Commands whose argument is not part of the answer, and commands that only change the font."""
 _BRACKET = re.compile(r"\s*\[[^\[\]{}]{0,40}\]")
+"""An optional argument in square brackets."""
 _GROUP = re.compile(r"\s*\{")
 _LOST_DEGREE = re.compile(r"(?<=\d)\s*\^\s*$")
-"""The rest of `60^\\circ` after a program has removed the command."""
+"""The `^` of `60^\\circ` whose command was lost."""
 _EMPTY_TEXT = re.compile(r"\\text\{[\s.,;]*\}")
+"""A text command without words."""
 _LOST_BACKSLASH = re.compile(r"(?<![\\A-Za-z])([dt]?frac)(?=\{)")
+"""The frac of frac{1}{2}."""
 _NUMBER_MACRO = re.compile(
     r"\\(?:(si|unit)|num|SI|qty)\s*(?:\[[^\]]{0,60}\])?\{([^{}]{1,60})\}(?:\s*\{([^{}]{1,80})\})?"
 )
-"""Numbers, units and quantities of the package siunitx. (The package physics also has a `\\qty`, with one argument.)"""
+"""A number, unit or quantity of the package siunitx: `\\SI{5}{\\metre}`. (The `\\qty` of the package physics has one
+argument.)"""
 _BRACKET_MACRO = re.compile(r"\\(ket|bra|braket)\s*\{([^{}]{1,60}(?:\{[^{}]{0,30}\}[^{}]{0,60}){0,4})\}")
+"""\\ket{0}, \\bra{0}, \\braket{0}."""
 _BRACKETS_OF_STATES = {
     "ket": r"\left|{}\right\rangle ", "bra": r"\left\langle {}\right|", "braket": r"\left\langle {}\right\rangle ",
 }  # fmt: skip
-"""Macros of the package physics."""
+"""Maps a macro of the package physics to its formula."""
 _MACROS_OF_UNITS = ("\\num", "\\SI", "\\si", "\\qty", "\\unit", "\\rm", "\\ce")
+"""A quick test for macros of units and of chemistry."""
 _PREFIX_COMMAND = re.compile(r"\\(kilo|milli|micro|nano|pico|centi|deci|mega|giga|tera|hecto|femto)\s*\\")
 r"""The \kilo of \kilo\metre."""
 _UNIT_COMMAND = re.compile(r"\\(?!(?:Omega|mu|AA)(?![a-z]))")
-r"""The backslash of \metre; \Omega stays a command."""
+r"""The backslash of \metre, but not that of \Omega."""
 _ROMAN = re.compile(r"\{\s*\\rm(?![A-Za-z])\s*|\\rm\s*\{")
 r"""{\rm m} and \rm{m}."""
 _CHEMISTRY = re.compile(r"\\ce\s*\{((?:[^{}]|\{[^{}]{0,20}\}){1,200})\}")
@@ -64,12 +77,15 @@ r"""\ce{2H2 + O2 -> 2H2O} of the package mhchem."""
 _COUNT_OF_ATOMS = re.compile(r"(?<=[A-Za-z)\]])(\d{1,3})")
 _CHARGE = re.compile(r"\^(\d?[+-])")
 _LONE_BAR = re.compile(r"\\left\s*\|\s*\\right\s*\.|\\left\s*\.\s*\\right\s*\|")
+r"""\left| \right., a single bar."""
 _ESCAPED = re.compile(r"\\u(00[A-Fa-f][0-9A-Fa-f]|2[0-9A-Fa-f]{3}|0[34][0-9A-Fa-f]{2})")
+r"""The \u00B0 of JSON."""
 _ORDINAL = re.compile(r"(?<=\d)\s*\^\s*\{?\s*(?:\\(?:text|mathrm|rm|textrm)\s*\{?\s*)?(?:st|nd|rd|th)\b\s*\}{0,2}")
+r"""The ending of 20^{\text{th}}."""
 
 
 def braces(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
-    """Yield the index and the character of each brace from `start` on. `\\{` is not a brace."""
+    """Yield the index and the character of each brace from `start` on, except escaped braces (`\\{`)."""
     for match in _BRACE.finditer(text, start):
         if match[1] is not None:
             yield match.start(), match[1]
@@ -86,7 +102,7 @@ def matching_brace(text: str, opening: int) -> int:
 
 
 def with_balanced_braces(text: str) -> str:
-    """Return the text with balanced braces: superfluous ones are removed, and missing ones are added at the end."""
+    """Return the text with balanced braces. Superfluous braces are removed, and missing ones are added at the end."""
     if text.count("{") == text.count("}"):
         return text
     depth = lost = start = 0
@@ -124,7 +140,7 @@ def _from_plain_tex(match: re.Match[str]) -> str:
 
 
 def _by_first_letter(names: Iterable[str]) -> str:
-    """Return a pattern for names, grouped by their first letters. For most commands it fails after one letter."""
+    """Return a pattern for names, grouped by first letter, so that it fails after one letter for most commands."""
     tails: dict[str, list[str]] = defaultdict(list)
     for name in sorted(names, key=len, reverse=True):
         tails[name[0]].append(name[1:])
@@ -132,16 +148,17 @@ def _by_first_letter(names: Iterable[str]) -> str:
 
 
 _DRESSED = re.compile(rf"\\({_by_first_letter(_HIDDEN | HIDDEN_ARGUMENTS.keys() | _SHAPES)})(?![A-Za-z])\*?\s*")
+"""A command that only changes the appearance, or whose argument is not part of the answer."""
 
 
 def _without_chemistry(match: re.Match[str]) -> str:
-    """Return the formula without the package mhchem: counts become subscripts, charges exponents."""
+    """Return the formula of a `\\ce` of mhchem as plain LaTeX: counts become subscripts, charges become exponents."""
     formula = _CHARGE.sub(r"^{\1}", _COUNT_OF_ATOMS.sub(r"_{\1}", match[1]))
     return formula.replace("<=>", r"\rightleftharpoons ").replace("->", r"\to ")
 
 
 def without_dress(text: str) -> str:
-    """Return the text without commands that only change its looks."""
+    """Return the text without commands that only change its appearance."""
     if "^" in text and ("th" in text or "nd" in text or "st" in text or "rd" in text):
         text = _ORDINAL.sub("", text)
     if text.endswith("^"):
@@ -175,7 +192,7 @@ def without_dress(text: str) -> str:
 
 
 def _without_idle_groups(text: str) -> str:
-    r"""Return ^{14}C for {}^{14}C, \sqrt2 for \sqrt[]2, and the bars and brackets of \ket{0}."""
+    r"""Return the text with ^{14}C for {}^{14}C, \sqrt2 for \sqrt[]2, and \left|0\right\rangle for \ket{0}."""
     text = text.replace("{}^", "^").replace("{}_", "_").replace("\\sqrt[]", "\\sqrt")
     return _BRACKET_MACRO.sub(lambda match: _BRACKETS_OF_STATES[match[1]].format(match[2]), text)
 

@@ -1,15 +1,15 @@
-r"""Reads answers that have words in them: words around a value, words that are a value, and words without a value.
+r"""Parses answers with words: words around a value, words that are a value, and words without a value.
 
-    The area is 54; approximately 3; 5 (since it is odd); the width = 3       a value that words state
-    no solution; minus infinity; yes                                          a value
-    June 20                                                                   Text
+    The area is 54; approximately 3; 5 (since it is odd); the width = 3       a stated value
+    no solution; minus infinity; yes                                          a named value
+    blue whale                                                                Text
 
-Derivations and conditions are cut off before the answer itself is read:
+Derivations and conditions are removed before the answer itself is read:
 
-    x^2=4 \Rightarrow x=2                 what stands after the last arrow
-    k\pi (k \in \mathbb{Z})               a remark in brackets at the end: k is an integer
-    f(x)=1 \text{ for all } x             a condition that only says where the answer holds
-    k\pi, k\in\mathbb{Z};  x^2, x > 0     items of a list that are no answers: a parameter, a condition
+    x^2=4 \Rightarrow x=2                 the part up to the last arrow
+    k\pi (k \in \mathbb{Z})               a condition in brackets at the end: k is an integer
+    f(x)=1 \text{ for all } x             a condition after `for all` or `where`
+    k\pi, k\in\mathbb{Z};  x^2, x > 0     items of a list that are conditions
 
 The items of a list may have labels in words: `Minimum: 1, Maximum: 3`, `mean = 5, median = 4`. Each item becomes an
 equation, `minimum = 1`, so that two answers are compared label by label. Different spellings of a label (`min`,
@@ -24,7 +24,7 @@ from typing import NamedTuple, TypeAlias
 
 from truegold.verifiers.math.measures import label_unit
 from truegold.verifiers.math.policy import UnreadableAnswer
-from truegold.verifiers.math.reading.lexer import Lexeme, nesting, text_of
+from truegold.verifiers.math.reading.lexemes import Lexeme, nesting, text_of
 from truegold.verifiers.math.tree import (
     INFINITY,
     NATURALS_ONLY,
@@ -43,31 +43,42 @@ from truegold.verifiers.math.vocabulary import LABELS, NAMED_WORDS, WORDS
 _PLAIN_TOKENS = 3
 """The number of tokens of a plain equation, `x = 2`."""
 _CONDITION_OPERATORS = ("<", ">", "<=", ">=", "!=", "in")
+"""Relations of conditions."""
 _QUALIFYING = frozenset({"for", "where", "with"})
+"""Words before a condition on all values: `for all x`, `with k \\in \\mathbb{Z}`."""
 _BOUNDING = frozenset({"for", "if", "when", "where"})
+"""Words before a condition on one value: `for r > b`."""
 _BEGINNING = _QUALIFYING | _BOUNDING | {"forall"}
+"""Words that may begin a condition."""
 _NO_REMARK_AFTER = frozenset({"op", "rel", "sep", "func", "big", "cmd"})
-"""Kinds of tokens whose brackets belong to them: `f(x > 0)` has no remark."""
+"""Kinds of tokens after which brackets are not a remark: in `\\max(x > 0)` they hold an argument."""
 
 _INTEGER_SETS = ("integers", "naturals", "positive integers", "nonnegative integers")
-"""Maps the parser's name of a set of integers to the set."""
+"""The names of sets of integers in a tree."""
 _INTEGER_WORDS = frozenset({"integer", "integers"})
 _NATURAL_WORDS = frozenset({"natural", "positive", "nonnegative", "negative", "non"})
+"""Words that restrict integers to some of them."""
 _WORDS_OF_CONDITION = _INTEGER_WORDS | {"integral", "natural"}
-"""Words by which a condition declares integers. `natural n` does so in a condition, but not as an item of a list."""
+"""Words of a condition that declares integers. In a list, `natural n` is not such a condition."""
 _WORDS_OF_ITEM = _INTEGER_WORDS | {"is", "are", "an", "a", "any", "all", "every", "some", "arbitrary", "being"}
-"""An item of a list that consists of these words declares an integer: `n an integer`, `k is any integer`."""
+"""The words of an item of a list that declares an integer: `n an integer`, `k is any integer`."""
 
 MAX_LABEL_TOKENS = 8
+"""The most tokens of a label."""
 MAX_WORD_LETTERS = 20
+"""The most letters of a word in a label."""
 MAX_SYMBOL_LETTERS = 2
+"""The most letters of a symbol, whose case matters: CO is not Co."""
 _LABEL_FUNCTIONS = frozenset({"max", "min"})
-"""Functions that can be labels: `max 3, min 1`. Others cannot: `\\ln 3, \\ln 5` are two values."""
+"""Functions that can be labels, as in `max 3, min 1`. In `\\ln 3, \\ln 5` the functions are not labels."""
 _WORDLIKE = frozenset({"word", "name", "func", "const", "num"})
 """Kinds of tokens in words and labels: `AB` is two names, `max` is a function, `team 2` ends with a number."""
 _BEFORE_LABEL = ("of", "for")
+"""Words between a value and its label: `3 for Tom`."""
 _DENIALS = frozenset({"not", "never", "neither", "nor"})
+"""Words before which an item has no label."""
 _IDLE_IN_LABELS = frozenset({"the", "of", "value", "values", "a", "an"})
+"""Words of a label that do not count when labels are compared."""
 
 _NOTHING = re.compile(
     r"(?:(?:the|this) (?:equation|system|inequality|problem) has |there (?:is|are) |it has )?"
@@ -78,8 +89,7 @@ _NOTHING = re.compile(
 ReadItem: TypeAlias = Callable[[list[Lexeme]], Node]
 
 StatedValue: TypeAlias = tuple[list[Lexeme], tuple[type[Node], ...]]
-"""The tokens of a value that a text states, and types of nodes that are not accepted: if the tokens are read as one of
-these types, the text stated no value."""
+"""The tokens of a stated value, and types of nodes that are not accepted as its tree."""
 
 
 class _LabelEnd(NamedTuple):
@@ -102,8 +112,8 @@ def is_solved(node: Node, premise: list[Lexeme]) -> bool:
     """Tell whether the node after an arrow is a solution of the premise before it.
 
     6x = 12 => x = 2       x is the unknown of the premise
-    x = 2 => x^2 = 4       no value comes out
-    x > 0 => y > 0         the premise says something else: this is a statement
+    x = 2 => x^2 = 4       not solved: the right side gives no letter a value
+    x > 0 => y > 0         not solved: a statement about two letters
     """
     if not isinstance(node, Chain):
         return True
@@ -117,7 +127,7 @@ def is_solved(node: Node, premise: list[Lexeme]) -> bool:
 
 
 def without_remark(tokens: list[Lexeme]) -> tuple[list[Lexeme], list[Lexeme]]:
-    """Return the answer, and the condition in brackets at its end."""
+    """Return the answer without the condition in brackets at its end, and the condition."""
     if len(tokens) < 5 or tokens[-1].kind != "close" or tokens[-1].text != ")":
         return tokens, []
     depth, start = 0, len(tokens)
@@ -134,9 +144,9 @@ def without_remark(tokens: list[Lexeme]) -> tuple[list[Lexeme], list[Lexeme]]:
 
 
 def without_conditions(tokens: list[Lexeme]) -> tuple[list[Lexeme], set[str]]:
-    """Cut off `for all x in R` and `where k is an integer`. Return the other tokens, and the letters that are integers.
+    """Remove `for all x in R` and `where k is an integer`. Return the other tokens, and the letters that are integers.
 
-    Raises UnreadableAnswer for a statement that begins with its condition.
+    Raises UnreadableAnswer for a statement that begins with `\\forall`.
     """
     if _BEGINNING.isdisjoint(map(str.lower, map(text_of, tokens))):
         return tokens, set()
@@ -147,7 +157,7 @@ def without_conditions(tokens: list[Lexeme]) -> tuple[list[Lexeme], set[str]]:
         token = tokens[index]
         is_forall = token.kind == "cmd" and token.text == "forall"
         if kept and _bounds_value(tokens, index) and not sum(map(nesting, kept)):
-            # In `X \\text{ for } r > b` the condition becomes an item of its own.
+            # In `X \\text{ for } r > b` the condition becomes an item after X.
             kept.append(Lexeme("sep", ",", token.spaced))
             index += 1
             continue
@@ -166,7 +176,7 @@ def without_conditions(tokens: list[Lexeme]) -> tuple[list[Lexeme], set[str]]:
 
 
 def _begins_condition(tokens: list[Lexeme], index: int) -> bool:
-    """Tell whether a condition begins here. `for all` and `with k \\in` begin one, `for 5 dollars` does not."""
+    """Tell whether a condition begins at `index`: `for all` and `with k \\in` do, `for 5 dollars` does not."""
     token = tokens[index]
     if token.kind != "word" or token.text.lower() not in _QUALIFYING:
         return False
@@ -177,7 +187,7 @@ def _begins_condition(tokens: list[Lexeme], index: int) -> bool:
 
 
 def _bounds_value(tokens: list[Lexeme], index: int) -> bool:
-    """Tell whether a condition like `for r > b` begins here: no words up to the next separator."""
+    """Tell whether a condition like `for r > b` begins at `index`. It has a relation and no more words."""
     token = tokens[index]
     if token.kind != "word" or token.text.lower() not in _BOUNDING:
         return False
@@ -189,8 +199,7 @@ def _bounds_value(tokens: list[Lexeme], index: int) -> bool:
 
 
 def _end_of_condition(tokens: list[Lexeme], start: int) -> int:
-    """Return the end of a condition: before the next item of the list that states a value with `=`, or the end of the
-    text."""
+    """Return the end of a condition: the next separator if an equation follows, else the end of the text."""
     last_equals = max((i for i, token in enumerate(tokens) if token.kind == "rel" and token.text == "="), default=0)
     depth = 0
     for index in range(start, len(tokens)):
@@ -202,7 +211,7 @@ def _end_of_condition(tokens: list[Lexeme], start: int) -> int:
 
 
 def integers_of_condition(tokens: list[Lexeme]) -> set[str]:
-    """Return the letters that a condition calls integers: `k \\in \\mathbb{Z}`, `where k is an integer`."""
+    """Return the letters that a condition declares to be integers: `k \\in \\mathbb{Z}`, `where k is an integer`."""
     words = {token.text.lower() for token in tokens if token.kind == "word"}
     names = {token.text for token in tokens if token.kind == "name"}
     has_word = bool(words & _WORDS_OF_CONDITION)
@@ -228,7 +237,7 @@ def is_condition(node: Node) -> bool:
 
 
 def integers_of_node(node: Node) -> set[str]:
-    """Return the letters that the node of an item declares to be integers: `k \\in \\mathbb{Z}`."""
+    """Return the letters that a tree such as `k \\in \\mathbb{Z}` declares to be integers."""
     if not isinstance(node, Chain) or node.operators != ("in",):
         return set()
     first, container = node.parts
@@ -241,7 +250,7 @@ def integers_of_node(node: Node) -> set[str]:
 
 
 def read_labelled(slices: list[list[Lexeme]], read_item: ReadItem) -> list[Node] | None:
-    """Return each item as an equation of its label and its value, or None if an item has no label in words."""
+    """Return each item as an equation `label = value`, or None if an item has no label in words."""
     if len(slices) < 2:
         return None
     if any(map(_begins_label, slices[0])):
@@ -267,14 +276,14 @@ def _begins_label(token: Lexeme) -> bool:
 
 
 def _split_behind_label(tokens: list[Lexeme]) -> tuple[list[Lexeme], list[Lexeme]] | None:
-    """Return the label and the value of `Maximum: 3`."""
+    """Return the label and the value of `Maximum: 3` or `3 for Tom`, or None if there is no label."""
     if (label_end := _label_end(tokens)) is None:
         return _split_before_label(tokens)
     return tokens[: label_end.end], tokens[label_end.value_start :]
 
 
 def _split_before_label(tokens: list[Lexeme]) -> tuple[list[Lexeme], list[Lexeme]] | None:
-    """Return the label and the value of `25 liters of oil` and `3 for Tom`."""
+    """Return the label and the value of `25 liters of oil` or `3 for Tom`, or None if there is no label."""
     start = next((i for i, token in enumerate(tokens) if token.text in _BEFORE_LABEL and token.kind == "word"), 0)
     label = _with_words_whole(tokens[start + 1 :])
     if not start or not 0 < len(label) <= MAX_LABEL_TOKENS or tokens[0].kind != "num" or label[0].kind == "num":
@@ -283,7 +292,7 @@ def _split_before_label(tokens: list[Lexeme]) -> tuple[list[Lexeme], list[Lexeme
 
 
 def _with_words_whole(tokens: list[Lexeme]) -> list[Lexeme]:
-    """Return the tokens with the letters of `Tom`, `Ms.` and `CO_2` joined to one word each."""
+    """Return the tokens of a label with the letters of `Tom`, `Ms.` and `CO_2` joined to one token each."""
     whole: list[Lexeme] = []
     for index, token in enumerate(tokens):
         is_index = token.text == "_" or (bool(whole) and whole[-1].text.endswith("_") and token.kind == "num")
@@ -332,7 +341,7 @@ def _label_end(tokens: list[Lexeme]) -> _LabelEnd | None:
 
 
 def _label_name(tokens: list[Lexeme]) -> str:
-    # Short symbols keep their case: CO is not Co, m is not M. The A of `speed of A` is not an article.
+    # Symbols keep their case: CO is not Co, m is not M, and the A of `speed of A` is not an article.
     words = [token.text for token in tokens if token.kind in _WORDLIKE]
     words = [word if len(word) <= MAX_SYMBOL_LETTERS or "_" in word else word.lower() for word in words]
     words = [word for word in words if word not in _IDLE_IN_LABELS] or words
@@ -366,7 +375,7 @@ def stated_value(tokens: list[Lexeme]) -> StatedValue | None:
 
 
 def _is_idle(remark: list[Lexeme]) -> bool:
-    """Tell whether a remark leaves the value as it is: it has no number and no word of doubt."""
+    """Tell whether a remark does not change the value: it has no number and no word of doubt."""
     return not any(token.kind == "num" or token.text.lower() in WORDS["unsure"] for token in remark)
 
 
@@ -401,7 +410,7 @@ def named_value(tokens: list[Lexeme]) -> Node | None:
 
 
 def words_of(tokens: list[Lexeme]) -> Text:
-    """Return an answer that consists of words. Raises UnreadableAnswer if there is mathematics in it."""
+    """Return an answer of words as Text. Raises UnreadableAnswer if there is mathematics in it."""
     words: list[str] = []
     for index, token in enumerate(tokens):
         if token.kind in _WORDLIKE:
