@@ -103,7 +103,7 @@ def golds_in(value: Any) -> list[str]:
         raise BadGold(f"gold must be a text, a number or a list of these; this is {type(value).__name__} {value!r:.60}")
     entries = [golds_in(entry) for entry in value]
     if len(entries) > 1 and any(len(golds) > 1 for golds in entries):
-        raise BadGold(f"gold is a list of accepted golds; this is a list of lists {value!r:.60}")
+        raise BadGold(f"gold must be a list of accepted golds; this is a list of lists {value!r:.60}")
     return list(dict.fromkeys(gold for golds in entries for gold in golds if gold.strip()))
 
 
