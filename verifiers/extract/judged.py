@@ -14,9 +14,9 @@ import re
 import unicodedata
 
 MAX_JUDGED_CHARS = 8_000
-"""Characters at the end of a text that are searched for verdicts."""
+"""Maximum number of characters at the end of a text that are searched for verdicts."""
 MIN_JUDGED, MIN_ALIKE = 2, 3
-"""Options that have to be judged, with and without the problem."""
+"""Minimum numbers of judged options, if the problem is known and if it is not."""
 
 _WRONG = (
     r"(?:not|n['’]t|never) (?:correct|true|right|valid|accurate)|incorrect|false|wrong|untrue|invalid|inaccurate"

@@ -73,8 +73,8 @@ class Policy:
     exact answer matches if it rounds to gold or is truncated to it. A decimal answer matches if it rounds to gold and
     has two places more. A gold that is an integer, a fraction or a radical is exact. measured: a gold with a point, a
     power of ten or a unit is a measured number. An answer of two significant digits or more may differ from it by 1 %.
-    A whole gold of three digits is answered by a decimal that rounds to it, and a fraction or a root by a decimal of
-    three digits. false: no gold is rounded."""
+    A decimal matches a whole gold of three digits if it rounds to gold. A decimal of three digits matches a fraction or
+    a root. false: no gold is rounded."""
     decimals: int | None = None
     """Numbers must agree only to this many decimals."""
     tolerance: float | None = None
@@ -266,7 +266,7 @@ def remembered(maxsize: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
 
 
 class Sameness(NamedTuple):
-    """The outcome of a comparison: whether two sides are the same, and the rung that decided it."""
+    """The outcome of a comparison: whether two sides are the same, and the rung (kind of comparison) that decided."""
 
     same: bool | None
     """None if the rung could not decide."""
