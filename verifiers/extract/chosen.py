@@ -65,7 +65,7 @@ _ENDING = re.compile(r"(?:ent|ence|es|ed|ing|s|e)$")
 """Endings that are ignored if every option is a single word: `diverges` names the option `divergent`."""
 
 _X, _IN_BRACKETS, _BY_TEXT = "\ue000", "\ue001", "\ue002"
-"""Marks of an option in a text: before its letter, and after a letter in brackets or one found by its text."""
+"""Marks in a text: before an option's letter, after a letter in brackets, and after a letter that replaces a text."""
 _OPTION = rf"(?:{_X}.|{_X}.{_IN_BRACKETS}|{_X}.{_BY_TEXT})"
 """A marked option."""
 _MARKED = re.compile(rf"{_X}(.)")
@@ -268,7 +268,7 @@ def letters_in(text: str, count: int = LETTERS, *, announced: bool = False) -> f
 def committed_choice(
     response: str, options: Sequence[str] = (), *, several: bool = False, problem: str | None = None
 ) -> Committed | None:
-    """Return the announced answer of a response, or else the option that it chooses. Gold has to be an option.
+    """Return the announced answer of a response, or else the option that it chooses. For a gold that is an option.
 
     several: whether gold has several options. problem: if it asks for the wrong option, the option that is called
     wrong is the answer.
@@ -410,7 +410,7 @@ def _announced_by_colon(text: str, letter: str, count: int) -> frozenset[str]:
 
 
 def _same_text(text: str, options: Sequence[str]) -> frozenset[str]:
-    """Return the letter of the option with this text. In `(C) Paris` it may differ from the letter before the text."""
+    """Return the letter of the option with this text. For `(C) Paris` the returned letter may be other than C."""
     key = plain(text).casefold()
     return frozenset(chr(ord("A") + index) for index, option in enumerate(options) if plain(option).casefold() == key)
 

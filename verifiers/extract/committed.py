@@ -664,7 +664,7 @@ def _in_json(part: str) -> Committed | None:
 def _in_numbered_lines(part: str, several: int) -> str | None:
     """Return the last lines if they number as many parts as gold has values.
 
-    The lines stand alone or below an announcement (`The values that fail are:` is not one):
+    The lines stand alone or below an announcement, such as this one. (`The values that fail are:` announces nothing.)
 
     The answers are:
     (a) 900

@@ -92,7 +92,7 @@ _CLAUSE_START = re.compile(
 """The beginning of a clause with its value still to come: `so x = `."""
 _NEXT_SENTENCE = re.compile(r"[\s$*)\]}\\]{0,6}[.!]\s")
 _FRAMES: dict[str, list[re.Pattern[str]]] = {}
-"""Patterns of sentences that mention a value (`§`), by a word that each sentence has (`*` for any)."""
+"""Maps a word, or `*` for any word, to patterns of sentences that have the word and mention a value (`§`)."""
 for _cues, _, _frame in (frame.partition(" :: ") for frame in PATTERNS["frames"]):
     for _cue in _cues.split():
         _FRAMES.setdefault(_cue, []).append(re.compile(_frame, re.IGNORECASE))
@@ -398,7 +398,7 @@ def is_mere_subject(sentence: str, value: str) -> bool:
 def is_denied(sentence: str, value: str, *, first: bool = False) -> bool:
     """Return whether the words next to a value deny or doubt it, or make it a bound.
 
-    first: whether the first occurrence of the value is examined, as after an announcement, and not the last one.
+    first: examine the first occurrence of the value, as after an announcement, instead of the last one.
     """
     # The value may end with words that are not its unit: `4 does`.
     figures = _UP_TO_FIGURES.match(value)

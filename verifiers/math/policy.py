@@ -86,7 +86,7 @@ class Policy:
     has a unit, the answer needs one. ignore: only the numbers are compared."""
     letters: Literal["auto", "units", "variables"] = "auto"
     """The meaning of the letter in a gold of `5T`. auto: a unit after a blank (`5 T`) or if the answer has a unit, else
-    a variable. units: always a unit, so that 5 is right. variables: always a variable."""
+    a variable. units: always a unit, so that 5 matches. variables: always a variable."""
     percent: Literal["value", "either"] = "value"
     """value: 50% is 0.5, so that 50% does not match a gold of 50. A gold of 50% matches 50. either: N% also matches
     N."""
