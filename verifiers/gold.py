@@ -23,10 +23,10 @@ A verdict on a placeholder has no score: 0 would punish right answers, and 1 wou
     code,  no gold, solution "print(1)"         ->  the solution in a code block
     exact, no gold                              ->  None
 
-A verifier class defines it by a method `gold_response(gold, solution) -> str | None`, a plain function by
-`@verifier(gold_response="\\boxed{{{gold}}}")`. Otherwise gold itself is the response. A verifier with
-`judges_solutions = True` also judges rows without gold, such as programs with tests; its `gold_response` then gets
-None for gold.
+A verifier class defines its right response by a method `gold_response(gold, solution) -> str | None`, a plain function
+by `@verifier(gold_response="\\boxed{{{gold}}}")`. Without such a definition gold itself is the right response. A
+verifier with `judges_solutions = True` also judges rows without gold, such as programs with tests; for these rows its
+`gold_response` gets None as gold.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from truegold.verifiers.verdict import Reason, Verdict, Verifier
 OTHER_GOLDS = "other_golds"
 """The argument of every verifier that lists the accepted golds after the first."""
 MAX_GOLDS = 64
-"""The most golds of a row, which bounds the time that one row takes."""
+"""Maximum number of golds of a row."""
 
 OF_VALUES = ("math", "math_verify", "numeric", "choice")
 """Verifiers whose golds are numbers, formulas or letters, never quoted texts."""
@@ -56,7 +56,7 @@ _QUOTED = re.compile(r"\"((?:[^\"\\]|\\.){1,200})\"|'((?:[^'\\]|\\.){1,200})'", 
 _QUOTED_LIST = re.compile(rf"\s*\[\s*(?:{_QUOTED.pattern})(?:[\s,]\s*,?\s*(?:{_QUOTED.pattern}))*\s*\]\s*", re.DOTALL)
 
 MAX_PLACEHOLDER_CHARS = 2_000
-"""The longest gold that may be a placeholder."""
+"""Maximum length of a placeholder, in characters."""
 _PATTERNS = tomllib.loads(files(__package__).joinpath("placeholder_golds.toml").read_text(encoding="utf-8"))
 _ELSEWHERE, _NOTHING = (re.compile("|".join(_PATTERNS[name]), re.IGNORECASE) for name in ("elsewhere", "nothing"))
 _REFERS = re.compile(
