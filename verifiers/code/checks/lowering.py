@@ -16,8 +16,8 @@ of which nearly all tests of HumanEval, MBPP and LeetCode consist:
     - `check(candidate)`, and calls of the tests' own functions as statements
     - unused imports, and `from solution import f`
 
-For any other test code `lower` returns the reason, and the tests run in a separate process. They also run there if data
-is not enough: if the same list would be passed to the solution twice, or if a result is an object that cannot be sent
+For any other test code `lower` returns the reason, and the tests run in a separate process. Two kinds of tests run there
+too: tests that pass the same list to the solution twice, and tests whose result is an object that cannot be sent
 (`holds` returns None).
 
 A name that the test code does not define is a function of the solution, unless it is a builtin, a well-known library
@@ -44,13 +44,13 @@ from truegold.verifiers.sandbox.inside.test_code.library_functions import (
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Array, Instance, Iterated, Opaque, Value
 
 MAX_CALLS, MAX_STATEMENTS, MAX_NESTED = 20_000, 100_000, 8
-"""The most calls of the solution, statements, and nested calls of the tests' functions, which may be recursive."""
+"""Maximum numbers of calls of the solution, of statements, and of nested calls of the tests' own functions."""
 
 MAX_BITS, MAX_ITEMS = 100_000, 1_000_000
-"""The most bits of a computed constant, and items of a repeated list: `10 ** 10 ** 10` is refused."""
+"""Maximum numbers of bits of a computed constant and of items of a repeated list: `10 ** 10 ** 10` is refused."""
 
 MAX_TEXT_CHARS = 200
-"""Characters of an assertion that the evidence shows."""
+"""Maximum number of characters of an assertion that the evidence shows."""
 
 CACHED_SUITES = 256
 
