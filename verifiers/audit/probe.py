@@ -81,7 +81,7 @@ class Observed:
 
     @property
     def paid(self) -> bool:
-        """Whether it earned the full score."""
+        """Whether the response earned the full score."""
         return self.score == 1.0
 
 

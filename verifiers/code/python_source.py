@@ -35,8 +35,8 @@ from functools import cached_property, lru_cache
 from truegold.verifiers.sandbox.inside.test_code.library_functions import defined_names, loaded_names
 
 MAX_PROGRAM_CHARS = 100_000
-"""Maximum length of a source in a response that is parsed and repaired, in characters. In longer sources definitions are
-found line by line."""
+"""Maximum length of a source in a response that is parsed and repaired, in characters. In longer sources, definitions
+are found line by line."""
 
 MAX_SOURCE_CHARS = 400_000
 """Maximum length of a source that `parse` reads, in characters, since syntax trees take much memory."""

@@ -16,8 +16,8 @@ of which nearly all tests of HumanEval, MBPP and LeetCode consist:
     - `check(candidate)`, and calls of the tests' own functions as statements
     - unused imports, and `from solution import f`
 
-For any other test code `lower` returns the reason, and the tests run in a separate process. Two kinds of tests run there
-too: tests that pass the same list to the solution twice, and tests whose result is an object that cannot be sent
+For any other test code `lower` returns the reason, and the tests run in a separate process. So do two further kinds of
+tests: tests that pass the same list to the solution twice, and tests whose result is an object that cannot be sent
 (`holds` returns None).
 
 A name that the test code does not define is a function of the solution, unless it is a builtin, a well-known library
@@ -161,7 +161,7 @@ class _Helper:
 
 @dataclass(slots=True)
 class _Constant:
-    """A value that a name stands for."""
+    """A constant that a name of the test code stands for."""
 
     value: Value
     used: bool = False

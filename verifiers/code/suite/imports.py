@@ -7,8 +7,8 @@ missing_package("def f(): import numpy_typo\n")   None: only a call of f imports
 
 imports_for("... re.findall('a', s)", "import re, os")         "try:\n    import re\nexcept Exception: pass\n"
 
-The module under test is the one with a usual name (`from solution import add`). If there is none, and the test code does
-not use undefined names, the module under test is the one that is neither installed nor part of Python.
+The module under test is the one with a usual name (`from solution import add`). If there is none, and the test code
+does not use undefined names, the module under test is the one that is neither installed nor part of Python.
 
 A solution may rely on imports of the tests, as if solution and tests were one file. In the solution's process, these
 imports run before the solution, whose own definitions replace imported names.

@@ -88,7 +88,7 @@ class Calls:
     signature: Signature | None = None
     """The types of the function that the suite states, or None."""
     in_place: int = -1
-    """The index of the argument that the function changes into the result, or -1 if the returned value is the result."""
+    """The index of the argument that the function changes into the result; -1 if the result is the returned value."""
     plain_args: bool = field(default=False, compare=False)
     """Whether all arguments are known to be plain data (`inside/wire/json_lines.py`)."""
     plain_expected: bool = field(default=False, compare=False)

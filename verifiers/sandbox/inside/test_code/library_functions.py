@@ -35,7 +35,7 @@ SOLUTION_MODULES = frozenset("solution main submission candidate answer program 
 """Names under which test code imports the module that it tests."""
 
 SOLUTION_FOLDERS = frozenset({"src", "app", "solutions", "submissions"})
-"""Names of packages from which test code imports that module."""
+"""Names of packages from which test code imports the module under test."""
 
 _NUMPY_NAMES = [name for name, module in LIBRARY_OF.items() if module.startswith("numpy")]
 _VARIABLES = (ast.Name, ast.Attribute)

@@ -15,11 +15,11 @@ _SKIPS_OF_PYTEST = frozenset({"Skipped", "XFailed"})
 
 
 class RunEnded(BaseException):
-    """The run ends early: a test failed and no more are wanted, or no test can be run any more."""
+    """Raised to end a run early: a test failed and the run stops at a failure, or no test can be run any more."""
 
 
 class SolutionWatch:
-    """The state of the solution during a run of tests. In the tests' own process it cannot be watched."""
+    """The state of the solution during a run of tests. If tests and solution share a process, it stays unknown."""
 
     broken_reason: str | None = None
     """The reason that no further test can pass, or None."""
