@@ -8,9 +8,8 @@ A zygote is a process that has loaded all modules and forks a copy of itself for
 for input, gives its core to a job in another zygote. If the sandbox of a job fails, the job is tried once more in a new
 sandbox. If the new sandbox fails too, SandboxError is raised, and there is no verdict on the program.
 
-A tier is a strength of confinement (`execution.Tier`). Tiers without mount namespaces have working folders on the disk.
-A process holds a lock on each of its folders, so that a folder without a lock belongs to a killed process. The next
-process removes such folders.
+Tiers (`execution.Tier`) without mount namespaces have working folders on the disk. A process locks each of its folders.
+A folder without a lock thus belongs to a killed process, and the next process removes it.
 """
 
 from __future__ import annotations
