@@ -358,7 +358,7 @@ def _are_asking(name: str, samples: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _wordiest(name: str, columns: Iterable[str], samples: Sequence[Mapping[str, Any]]) -> str:
-    """Return the column with most words among those whose names differ from `name` only in case and joints."""
+    """Return the column with most words among columns whose names differ from `name` only in case and joints."""
     alike = [column for column in columns if _folded(column) == _folded(name)]
     if name not in alike or len(alike) == 1:
         return name

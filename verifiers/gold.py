@@ -4,8 +4,8 @@ r"""Golds of a row: several accepted golds, placeholders for a missing gold, and
     gold ["1/2", "0.5"]       the same row as gold "1/2" with other_golds ["0.5"]        (`golds_in`)
 
 The first gold is the row's gold; the other golds are the verifier's argument `other_golds`. `judge_any` tries each gold
-until one gives the full score, and `evidence["gold"]` names that gold. Otherwise the best score is used, or None if one
-of the golds could not be judged.
+until one gives the full score, and `evidence["gold"]` names that gold. If none does, the best score is used, or None if
+one of the golds could not be judged.
 
 In a call, an `Item`, a trainer's column or a request, gold may be a list. A text is one gold, even if it looks like a
 list. One exception: `"['72', '73']"` in a column of data is a list that was written to CSV (`quoted_list`). For

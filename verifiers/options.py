@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
 
 SHOWN_CHARS = 60
-"""Characters of a bad value that an error shows, since `info` may be large."""
+"""Maximum number of characters of a bad value that an error shows, since `info` may be large."""
 
 
 class BadOption(ValueError):

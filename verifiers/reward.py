@@ -8,8 +8,8 @@
     format 0, correct 1, length 1      ->   0 + 0 + 0 = 0, since both gates are shut
 
 A term adds `weight * (score + offset)`. A term with a `gate` adds this only if the gate is open: the term of that name
-has score 1, and its own gate is open too. Otherwise the term adds 0, and its score is ignored. A term of weight 0 is
-measured and adds nothing.
+has score 1, and its own gate is open too. A term with a shut gate adds 0, and its score is ignored. A term of weight 0
+is measured and adds nothing.
 
 If a term with a weight, or one of its gates, has the score None and counts, the whole reward is None, since a partial
 sum would be misleading.

@@ -262,7 +262,7 @@ def _room_below(group: int) -> int:
 def chinese_integer(text: str, *, positional: bool = True) -> int | None:
     """Return the value of a Chinese numeral, 一万二千零三十四 -> 12034, or None for any other text.
 
-    positional: digits without a scale are places, 二〇二一 -> 2021; otherwise only the last one counts, 七八 -> 8.
+    positional: whether digits without a scale are places, 二〇二一 -> 2021; else only the last one counts, 七八 -> 8.
     """
     if not text or any(char not in CHINESE_DIGITS and char not in CHINESE_SCALES for char in text):
         return None

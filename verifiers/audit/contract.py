@@ -37,7 +37,7 @@ from truegold.verifiers.running.batch import Item
 from truegold.verifiers.verdict import Reason, Verifier
 
 STANDARD_GOLDS = ("42", "-7", "3.5", "\\frac{1}{2}", "(1,2)", "x^2+1", "B", "\\text{even}", "Paris")
-"""Golds for a caller that passes none; those that the verifier does not judge are ignored."""
+"""Golds for a caller that passes none; golds that the verifier does not judge are ignored."""
 
 MAX_LOST = 3
 """Number of lost processes after which a check ends, since each may have taken a whole deadline."""

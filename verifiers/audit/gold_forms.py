@@ -501,7 +501,7 @@ def _extra_entry(form: Collection) -> Fraction:
 
 
 def _disjoint_interval(form: Interval) -> str:
-    """Return an interval that is disjoint from this one, so that a response with both intervals is wrong too."""
+    """Return an interval that is disjoint from gold, so that a response with both intervals is wrong too."""
     if form.high is None:
         return f"(-\\infty,{move(form.low, -1)})" if form.low else "\\emptyset"
     end = "\\infty" if form.low is None else move(form.high, 2)

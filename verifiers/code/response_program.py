@@ -86,7 +86,7 @@ _FIRST_WORD = re.compile(
 """The language in the text after a fence: `python title="a.py"`, `{.python}`, `[python]`, `add.py`, `Python代码`."""
 
 _SENTENCE_END = " \t.,;:!?)。．，、；：！？）」』】*_"
-"""Characters after a closing fence that are ignored."""
+"""The characters that are ignored after a closing fence."""
 
 _MEANT = {
     **dict.fromkeys(("text", "txt", "plaintext", "plain", "code", "diff", "patch", "tool_code"), ""),

@@ -12,7 +12,7 @@ not equal a list, and an object of an unknown class does not equal any value.
 
     values       Compares as described above.
     strict       Types must be the same: 1, 1.0 and True differ, and so do [1] and (1,).
-    unordered    The items of the outermost list may be in any order, also in a set.
+    unordered    The items of the outermost list may be in any order. The program may return a set of them.
 
 Further options: `abs_tol`, `rel_tol`, `unordered_inner` (like `unordered`, for every list), and `any_of` (the expected
 value is a list of accepted answers). Not covered: unordered items with floats so close to each other that rounding

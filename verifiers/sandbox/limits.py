@@ -47,7 +47,7 @@ class Limits:
     """The limits of one run. Raises ValueError if one is out of its bounds."""
 
     cpu_s: float = 10.0
-    """CPU seconds. This is the main limit, rather than wall time, so that a busy machine gives the same verdicts."""
+    """Maximum CPU time, in seconds. It is the main limit, since wall time would change verdicts on a busy machine."""
     memory_mb: int = 1024
     """Maximum resident memory of all processes of the program, in MiB."""
     output_mb: float = 16.0

@@ -142,11 +142,11 @@ class Local:
         return self._prepare(program, limits, reads_stdin_file=names_stdin)
 
     def prepare_script(self, program: Program, limits: Limits, arguments: Sequence[str]) -> Ready:
-        """Make a program of the tests ready. It gets arguments, and files at each run. Its binary is cached."""
+        """Make a program of the tests ready, which gets arguments, and files at each run. The binary is cached."""
         return self._prepare(program, limits, arguments)
 
     def prepare_partner(self, program: Program, limits: Limits) -> Ready:
-        """Make a program ready for `Ready.converse`. It cannot open its stdin by a path."""
+        """Make a program ready for `Ready.converse`. The program cannot open its stdin by a path."""
         return self._prepare(program, limits)
 
     def _prepare(
@@ -215,7 +215,7 @@ class Ready:
     def converse(
         self, script: Ready, files: Mapping[str, bytes], collect: Sequence[str]
     ) -> tuple[Execution, Execution, Mapping[str, bytes]]:
-        """Run the program and a script at the same time. Each reads what the other prints; both end with the script.
+        """Run the program and a script at the same time, each of which reads the other's output, until the script ends.
 
         files: files of the script in addition to its own. collect: names of the files that a native script returns; the
         third part of the result has them.

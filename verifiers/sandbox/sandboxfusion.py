@@ -64,7 +64,7 @@ WALL_FACTOR, WALL_EXTRA_S = 3.0, 2.0
 """The wall time of a program: a multiple of its CPU limit, and seconds more."""
 
 CHECK_S = 0.1
-"""Seconds that a program runs when it is only meant to be compiled."""
+"""Maximum time of a run that only serves to compile a program, in seconds."""
 
 QUEUE_S = 60.0
 """Maximum time for a request in addition to compiling and running, in seconds, mostly for the service's queue."""

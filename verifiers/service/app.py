@@ -382,7 +382,7 @@ async def _results(futures: Sequence[Future[T]], seconds: float) -> list[T | Non
     finally:
         for future in waited:
             if not future.cancel() and not future.cancelled():
-                future.exception()  # Otherwise asyncio logs that the exception was never retrieved.
+                future.exception()  # This keeps asyncio from logging that the exception was never retrieved.
 
 
 class Metrics:

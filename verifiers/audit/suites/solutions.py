@@ -60,9 +60,9 @@ of the available time runs only once."""
 SHUFFLES = 2
 """Maximum number of runs with the calls in another order."""
 SHOWN_CASES = 20
-"""The most indexes of cases in the evidence."""
+"""Maximum number of indexes of cases in the evidence."""
 EXPLAINED_CASES = 5
-"""The most cases that the evidence describes."""
+"""Maximum number of cases that the evidence describes."""
 
 _NO_MODULE = re.compile(r"No module named '([\w.]{1,100})'")
 _READS = re.compile(r"\binput\(|stdin|readline|\bread\(|\bnext\(|\.split\(|\bopen\(0")

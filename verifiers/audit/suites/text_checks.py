@@ -32,7 +32,7 @@ from truegold.verifiers.audit.suites.vet_state import Severity, VetReason, VetSt
 from truegold.verifiers.code.suite.reading import Calls, Stdio
 
 SHOWN_CASES = 20
-"""The most indexes of cases in the evidence."""
+"""Maximum number of indexes of cases in the evidence."""
 
 _ADD_CASES = "add cases that the problem's text does not show"
 _CHECK_TEST_CODE = "check whether the test code accepts every right answer"

@@ -158,7 +158,7 @@ class VetOptions:
     min_cases: int = 2
     """Minimum number of cases of a repaired suite."""
     min_case_share: float = 0.5
-    """The smallest share of its cases that a repaired suite must keep."""
+    """Minimum share of the cases that a repaired suite must keep."""
     min_kill_rate: float = 0.8
     """The kill rate below which tests are called weak."""
     max_guess_chance: float = 0.05

@@ -16,9 +16,9 @@ of which nearly all tests of HumanEval, MBPP and LeetCode consist:
     - `check(candidate)`, and calls of the tests' own functions as statements
     - unused imports, and `from solution import f`
 
-For any other test code `lower` returns the reason, and the tests run in a separate process. So do two further kinds of
-tests: tests that pass the same list to the solution twice, and tests whose result is an object that cannot be sent
-(`holds` returns None).
+For any other test code `lower` returns the reason, and the tests run in a separate process. Two further kinds of tests
+run there: tests that pass the same list to the solution twice, and tests with a result that is an object and cannot be
+sent (`holds` returns None).
 
 A name that the test code does not define is a function of the solution, unless it is a builtin, a well-known library
 function, or defined in prelude or stub. The name of a builtin is the solution's only if it is the entry point, or if
@@ -432,7 +432,7 @@ def functions_under_test(code: str) -> tuple[str, ...]:
 
 
 def _tested_builtins(tree: ast.Module, entry_point: str | None) -> Iterator[str]:
-    """Yield the builtin names that the solution defines: those asserted, if assertions call nothing but builtins."""
+    """Yield the builtins that the solution defines: the builtins that assertions call, if they call nothing else."""
     if entry_point is not None or set(_called_in_assertions(tree)) - _BUILTINS:
         return
     for node in ast.walk(tree):

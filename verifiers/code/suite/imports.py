@@ -106,7 +106,7 @@ def _imported_modules(node: ast.AST) -> list[str]:
 
 
 def _unknown_modules(tree: ast.Module) -> set[str]:
-    """Return imported modules that are not installed: those outside of `try` statements, else those inside."""
+    """Return imported modules that are not installed: modules outside of `try` statements, else modules inside."""
     caught = {
         id(below) for node in ast.walk(tree) if isinstance(node, ast.Try) and node.handlers for below in ast.walk(node)
     }

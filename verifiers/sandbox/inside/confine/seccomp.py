@@ -30,7 +30,7 @@ _IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 _FCNTLS_DENIED = (8, 10, 15, 1024, 1025, 1026, 1036, 1038)
 """Commands that signal any process of the user (SETOWN, SETSIG), lease or watch files, or write to inodes (RW_HINT)."""
 _FCNTL_LOCKS = (5, 6, 7, 36, 37, 38)
-"""GETLK, SETLK and their variants. They succeed and do nothing, since other jobs would see a lock on a shared file."""
+"""GETLK, SETLK and variants, which succeed and do nothing, since other jobs would see a lock on a shared file."""
 _PRCTLS = (3, 15, 16, 21, 23, 38, 39, 40, 41, 42, 0x53564D41)
 """Allowed: options that query, name a thread or memory, set no_new_privs (already set), or choose huge pages."""
 
@@ -117,7 +117,7 @@ def assemble(pid: int, native: bool = False, alone: bool = False, truncate: bool
 
     native: whether the program may start other programs. alone: whether namespaces hide all other processes and files.
     Native programs may then signal all processes they see, and all programs may change modes, owners and times.
-    truncate: whether Landlock guards `truncate`, which is denied otherwise.
+    truncate: whether Landlock guards `truncate`; without Landlock's guard the filter denies it.
     """
     signals = [_PERMITTED] if native and alone else _allow_one_of(0, (pid,))
     conditional: dict[str, list[Instruction]] = {

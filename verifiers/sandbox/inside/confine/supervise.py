@@ -73,7 +73,7 @@ class Watched:
         self.pid = pid
         self.limits = limits
         self.native = native
-        """Whether it starts further processes. They all count towards its limits."""
+        """Whether the process starts further processes, which count towards its limits."""
         self.handle = -1
         self.started = self.looked = time.monotonic()
         """`started` is the time of the start, `looked` the time of the last check of the limits."""

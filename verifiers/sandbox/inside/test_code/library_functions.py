@@ -55,7 +55,7 @@ def is_solution_module(name: str) -> bool:
 
 
 class SolutionFinder(MetaPathFinder, Loader):
-    """Finds the solution under the names by which test code imports it. It comes last, after installed modules.
+    """Finds the solution under the names by which test code imports it. This finder comes after installed modules.
 
     from solution import add            a usual name
     from two_sum import two_sum         the name of the entry point
