@@ -1,4 +1,4 @@
-"""Plans the stages of a run from its configuration. Nothing is run here.
+"""Plans the stages of a run from its configuration. Nothing is run here. On the right are the phases that runs end at.
 
 curation (`truegold.pipeline.curation.plan`)
 -> model -> sft -> profile                                                          profile
@@ -126,9 +126,9 @@ def _plan_cold_start(config: RunConfig) -> list[Stage]:
 
 
 def _trains_on_all_rows(section: GrpoConfig, config: RunConfig) -> bool:
-    """Return whether the training has no profile before it.
+    """Return whether the training uses all rows, because no profile precedes it.
 
-    A profile of single answers says little about dialogues, and `profile: null` turns it off.
+    A training on dialogues has no profile, since profiles are of single answers. `profile: null` also turns it off.
     """
     return section.turns is not None or config.profile is None
 
