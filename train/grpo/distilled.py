@@ -7,8 +7,8 @@ Example: a group of 8 sampled completions, all wrong, and one distilled positive
 
 Mean and standard deviation are those of the sampled members alone (LUFFY, arXiv 2504.14945). If they included the
 positive, the samples of a group that is all wrong would get negative advantages, although the policy did not sample the
-positive. The factor lambda falls to 0 as the row's expected pass rate rises to `zero_at`, because a policy that passes
-by itself can learn from its own samples.
+positive. The factor (lambda) falls to 0 as the row's expected pass rate rises to `zero_at`, because a policy that
+passes by itself can learn from its own samples.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ from truegold.verifiers.columns import text_of
 LABELS = ("source", "domain")
 """The columns by whose values pass rates are also reported separately."""
 MOST_LABELS = 32
-"""The largest number of values of a column with a separate pass rate, the most frequent ones."""
+"""Maximum number of values of a column that get separate pass rates: the most frequent values."""
 
 
 def read_set(path: Path) -> tuple[list[Row], int]:

@@ -63,7 +63,7 @@ class PosteriorSampler:
                     yield from [draw.index] * self._group_size
 
     def observe(self, ids: Sequence[str], rewards: Sequence[float | None]) -> None:
-        """Update the posteriors from a batch. rewards: those of the completions, None or NaN if not judged."""
+        """Update the posteriors from a batch. rewards: the completions' rewards, None or NaN if not judged."""
         groups: dict[int, list[float]] = {}
         for identity, reward in zip(ids, rewards, strict=True):
             judged = groups.setdefault(self._index_of[identity], [])
@@ -82,7 +82,7 @@ class PosteriorSampler:
 def drawn_by_posterior(trainer: type[Any], reward: str = "truegold", passed: float = PASSED) -> type[Any]:
     """Return a subclass of TRL's `GRPOTrainer` or `RLOOTrainer` that draws prompts by their posteriors.
 
-    reward: the name of the reward function that measures correctness. passed: its lowest reward of a right completion.
+    reward: the name of the reward function that measures correctness. passed: its lowest value for a right completion.
     """
 
     class DrawnByPosterior(trainer):  # type: ignore[misc]

@@ -44,7 +44,7 @@ RARE_REGULARITY = 0.001
 def _scale(log: RunLog) -> Iterator[LogFault]:
     """Yield a fault for a changed scale of the reward.
 
-    Its mean, and its maximum or its deviation, change by the same factor at one step.
+    The reward's mean, and its maximum or its deviation, change by the same factor at one step.
     """
     pairs = [("reward", "reward_max"), ("reward", "reward_std")]
     names = {name for _, metrics in log.lines for name in metrics}

@@ -1,4 +1,4 @@
-"""Reader of the metrics of a run of truegold or another trainer. It translates their names to those of the guards.
+"""Reader of the metrics of a run of truegold or another trainer, under the names that the guards use.
 
     log = read_log(Path("trl-run"))
     log.trainer                 TRL
@@ -64,7 +64,7 @@ GENERIC = {"reward", "loss", "grad_norm", "learning_rate", "lr", "kl", "entropy"
 FEWEST_NAMES = 3
 """The smallest number of columns with known metrics in a log without steps."""
 FILLED = 4
-"""The smallest number of columns at which a row of NaN is taken for one that a tracker filled up, and left out."""
+"""The smallest number of NaN columns in a row that counts as filled up by a tracker. Such rows are left out."""
 MOST_REPEATS = 4
 """The largest number of lines of one step. A log with more has a line for each rollout, not for each step."""
 

@@ -79,7 +79,7 @@ def asked_for(folder: Path) -> set[int]:
 def put_in_place(folder: Path, step: int, kept: Collection[int], *, counts: bool, keeps_optimizer: bool) -> None:
     """Rename a checkpoint that was written into the temporary folder, and remove older ones.
 
-    Removed are checkpoints that are not in `kept`, and the optimizer states of the remaining ones, unless
+    Checkpoints that are not in `kept` are removed, and so are the optimizer states of the remaining ones unless
     `keeps_optimizer`. counts: whether a killed run continues from this checkpoint, or still from the one before.
     """
     taken = step_folder(folder, step)

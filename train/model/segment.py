@@ -242,8 +242,8 @@ def _cut_groups(segments: Sequence[Segment], tokens: int) -> list[list[int]]:
 def cut_group(lengths: Sequence[int], prompt_length: int, max_tokens: int) -> list[tuple[int, int]]:
     """Return the split of a group into parts of at most `max_tokens` tokens that needs the fewest tokens.
 
-    The result has (start, end) of each part. A part needs the tokens of the prompt and, for each completion, those of
-    its longest one. lengths: the numbers of tokens of the completions, in descending order.
+    The result has (start, end) of each part. A part needs the tokens of the prompt and, for each completion, as many as
+    its longest completion has. lengths: the numbers of tokens of the completions, in descending order.
     """
     # For the first n completions: the smallest number of tokens, and the start of the last part.
     cheapest: list[tuple[int, int]] = [(0, 0)]
@@ -310,7 +310,8 @@ class DistilledPositive:
 
     Its segment has the bare prompt and the sampled ids. Its rollout log-probabilities are those of the sampling engine
     with the context in the prompt, so they are not used as the old policy. The old policy is computed by the training
-    engine on the bare prompt. The ratio of both is the weight of a token (`objective.weights.distillation_weights`).
+    engine on the bare prompt. The ratio of the two policies is the weight of a token
+    (`objective.weights.distillation_weights`).
     """
 
     key: RowKey
