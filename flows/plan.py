@@ -1,4 +1,5 @@
-"""Plans the stages of a run from its configuration. Nothing is run here. On the right are the phases that runs end at.
+"""Plans the stages of a run from its configuration. Nothing is run here. On the right are phases, up to which a run can
+go.
 
 curation (`truegold.pipeline.curation.plan`)
 -> model -> sft -> profile                                                          profile

@@ -9,7 +9,7 @@
     "Okay, let me re-read the problem."                nothing: models often begin like this
 
 Words of the problem do not count as a mention. Talk of a correction ("this time", "not forgetting the 5") counts only
-before the first step of the derivation. Later it may be about such a step. The patterns are in `mentions.toml`.
+before the first step of the derivation. Later words may be about such a step. The patterns are in `mentions.toml`.
 Patterns that a policy matches without any context are excluded by `habits.py`.
 """
 

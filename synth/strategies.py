@@ -48,7 +48,7 @@ class Strategy:
             if templates and set(templates) != set(LANGUAGES):
                 raise ConfigError(f"strategy {self.name}: `{kind}` needs a template for {' and '.join(LANGUAGES)}.")
         if self.reflection and not self.answer:
-            raise ConfigError(f"strategy {self.name}: `reflection` has no prompt to stand in: set `answer`.")
+            raise ConfigError(f"strategy {self.name}: no prompt shows its reflection to the model: set `answer`.")
         if "gold" in self.placeholders and not self.uses_gold:
             raise ConfigError(f"strategy {self.name} shows the gold: set uses_gold=True.")
 

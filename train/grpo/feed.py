@@ -336,7 +336,7 @@ class Posteriors:
     is all wrong makes it more probable that the problem is hopeless, most if it was expected to pass.
 
     Teaching ratio: training drives pass rates towards 0 and 1. Beta distributions after much forgetting are too broad
-    then, and predict too many teaching groups. So predictions are multiplied by the ratio of observed to predicted
+    and predict too many teaching groups. So predictions are multiplied by the ratio of observed to predicted
     teaching groups.
     """
 

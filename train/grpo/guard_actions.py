@@ -311,9 +311,9 @@ class Responder:
         if not came_back_at_once or not self._was_healthy(target, alarm) or is_off:
             return alarm
         causes = (
-            f"not the policy: the weights of step {target} had {self._sampled[target][metric]:.3g} before, and have a "
-            "value as wrong as the later weights had since the roll-back; golds, prompts, the verifier, the sampling "
-            "engine or the order of completions have changed"
+            f"not the policy: the weights of step {target} had {self._sampled[target][metric]:.3g} before, but after "
+            "the roll-back to this step the value is as wrong as before the roll-back; golds, prompts, the verifier, "
+            "the sampling engine or the order of completions have changed"
         )
         remedy = (
             "Compare prompt, gold, completion and verdict in completions/ of these steps with those of earlier steps."
