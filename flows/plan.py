@@ -1,5 +1,4 @@
-"""Plans the stages of a run from its configuration. Nothing is run here. On the right are phases, up to which a run can
-go.
+"""Plans the stages of a run from its configuration, and runs none. A run can end at each phase on the right.
 
 curation (`truegold.pipeline.curation.plan`)
 -> model -> sft -> profile                                                          profile
@@ -112,7 +111,7 @@ def _plan_cold_start(config: RunConfig) -> list[Stage]:
         section = config.sft
         turns = config.train.turns if config.train is not None else None
         if turns is not None:
-            # Examples are learned in the same contexts as those of rollouts.
+            # Examples are learned in the contexts that rollouts have.
             explicit = {name: getattr(section.dialogues, name) for name in section.dialogues.model_fields_set}
             section = section.model_copy(update={"dialogues": dialogues_of(turns).model_copy(update=explicit)})
         inputs: dict[str, Path | Output] = {"model": base}

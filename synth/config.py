@@ -69,7 +69,7 @@ class SynthConfig(VerdictConfig):
     attempt_chars: int = Field(default=2000, ge=1)
     """Maximum number of characters, from the end of an earlier attempt, that the prompt shows."""
     language: Language | None = None
-    """The language of the prompts. Left out: that of each row, Chinese or English."""
+    """The language of the prompts. Left out: each row's own language, Chinese or English."""
     round_rows: int = Field(default=256, ge=1)
     """Maximum number of attempts in a round. Their results decide about the next round."""
     guards: LeakConfig = LeakConfig()

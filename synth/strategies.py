@@ -41,7 +41,7 @@ class Strategy:
     hot: bool = False
     """Whether it samples at `hot_temperature`."""
     trust: float = 1.0
-    """The weight of its positives in training compared with others, at most 1."""
+    """The weight of its positives in training compared with other positives, at most 1."""
 
     def __post_init__(self) -> None:
         for kind, templates in (("answer", self.answer), ("reflection", self.reflection)):

@@ -140,7 +140,7 @@ def _gone_if_empty(folder: Path) -> Iterator[None]:
 def _print_outcome(
     data: Path, out: Path, tables: tuple[str, ...], title: str, line: str, counts: Mapping[str, int]
 ) -> None:
-    """Write the summary, and print its path and those of the tables, the kept and the dropped records."""
+    """Write the summary, and print the paths of the summary, the tables, and the kept and dropped records."""
     from truegold.pipeline.sources.data_files import split_names
 
     report = write_summary(out, title, [line], {"Counts": (("what", "rows"), list(counts.items()))})

@@ -12,7 +12,7 @@ would run, and the expected time:
     clean          to run    2 s for 8 rows
     expected  about 3 s for 4 of 5 stages; no time is known of: profile
 
-Times are those of the last run of the same stages in this folder. Stages of curation that never ran there are measured
+Times come from the last run of the same stages in this folder. Stages of curation that never ran there are measured
 on some rows if there are thousands. `--json` prints the whole resolved configuration.
 
     pip install 'truegold[run]'         truegold demo --quick    only curation, in under a minute, on any machine
@@ -418,7 +418,7 @@ def _overrides(
     decisions: list[Path] | None,
     runner: str | None,
 ) -> list[str]:
-    """Return the options as overrides of settings, after those of `--set`."""
+    """Return the options as overrides of settings, after the overrides of `--set`."""
     paths = json.dumps(list(map(str, decisions))) if decisions else None
     options = {"max_rejected": max_rejected, "max_held": max_held, "decisions": paths, "run.runner": runner}
     return [*(set_ or ()), *(f"{name}={value}" for name, value in options.items() if value is not None)]

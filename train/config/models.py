@@ -175,7 +175,7 @@ class SftConfig(StageConfig):
     chat: ChatConfig = ChatConfig()
     """The format of prompts. By default the run's `chat`."""
     dialogues: DialoguesConfig = DialoguesConfig()
-    """Additions to the prompts of dialogues. By default those of `train.turns`."""
+    """Additions to the prompts of dialogues. By default the additions of `train.turns`."""
     epochs: int = Field(default=1, ge=1)
     """How often each example is trained on."""
     batch_size: int = Field(default=64, ge=1)

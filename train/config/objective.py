@@ -205,7 +205,7 @@ class ObjectiveConfig(StageConfig):
     """The k of the pass@k advantages."""
     loss: Loss = "auto"
     """auto: GSPO for mixture-of-experts models, because routing changes their token ratios, and PPO's clip for
-    others."""
+    other models."""
     relative_to: Literal["sampled", "teaching"] = "sampled"
     """The number of groups that the loss is divided by. sampled: all `prompts_per_step` groups, so that a step is
     smaller if few groups have advantages. teaching: the groups with advantages, so that all steps are equally large."""

@@ -247,7 +247,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def mean_metrics(metrics: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the mean of each metric over the dictionaries that have it, for example those of a batch's updates."""
+    """Return the mean of each metric over the dictionaries that have it, for example of a batch's updates."""
     names = {name for values in metrics for name in values}
     return {name: fmean(values[name] for values in metrics if name in values) for name in sorted(names)}
 

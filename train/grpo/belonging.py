@@ -86,7 +86,7 @@ class StoredVerdict:
     trained: bool
     """Whether the completion entered the training batch."""
     is_row_kept: bool
-    """Whether the stored prompt and gold are equal to those of the row."""
+    """Whether the stored prompt and gold are equal to the row's."""
     is_score_kept: bool
     """Whether the stored score is equal to the stored score of the correctness term."""
 

@@ -257,7 +257,7 @@ class Feed:
         self.unlearn(state)
 
     def unlearn(self, state: Mapping[str, Any]) -> None:
-        """Reset the pass rates to those of an earlier state, without moving the stream back."""
+        """Reset the pass rates to an earlier state, without moving the stream back."""
         saved = state["feed"]
         self._unjudged = dict(saved["unjudged"])
         self._posteriors.restore(saved["posteriors"])
@@ -316,7 +316,7 @@ def read_known(posteriors: Sequence[Sequence[Component] | None]) -> list[Mixture
 
 
 class Posteriors:
-    """The posteriors of pass rates under the current policy: those of the profile, updated by every rollout.
+    """The posteriors of pass rates under the current policy: the profile's posteriors, updated by every rollout.
 
         profile: the problem passed 2 of 8 times                   Beta(3.7, 10.5)
         20 steps later, other problems pass far more often         Beta(3.1, 1.2): shifted with them, less certain
@@ -514,7 +514,7 @@ class _Track:
         self._drift_variance *= 1 - gain * slope
 
     def _follow_moments(self, passed: Floats, seen: Floats, weights: Floats) -> None:
-        """Move mean and variance of all pass rates towards those of the step's groups."""
+        """Move mean and variance of all pass rates towards the values in the step's groups."""
         weights = weights / weights.mean()
         share = len(passed) / (len(passed) + RECENT_GROUPS)
         self._center += share * (float(np.average(passed / seen, weights=weights)) - self._center)

@@ -238,7 +238,7 @@ class Responder:
 
     @property
     def may_save(self) -> bool:
-        """Whether the weights are those of the last finished step."""
+        """Whether no update has changed the weights of the last finished step."""
         return self._finished is not None and self._updates == self._trainer.updater.steps
 
     def save_finished(self, first_step: int) -> int:

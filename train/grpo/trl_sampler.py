@@ -4,7 +4,7 @@
     trainer = drawn_by_posterior(GRPOTrainer)(model, reward_funcs=[TruegoldReward()], train_dataset=..., args=...)
 
 It uses the feed of truegold's own training (`feed`, order `signal`): a prompt is drawn more often, the more likely its
-group has both right and wrong completions. The posteriors start from those of the profile, in the column `posterior` of
+group has both right and wrong completions. They start from the profile's posteriors, in the column `posterior` of
 an exported set, and are updated by every sampled group. Without this column nothing is known at first.
 
 Draws have the layout of TRL's `RepeatSampler`: each prompt `num_generations` times, and each batch once for every pass

@@ -21,7 +21,7 @@ from truegold.train.guards.table import LogFault
 from truegold.train.guards.trends import ERRORS, Floats, change_point, fall_from_peak, gradual_fall, measure_move, noise
 
 SHORT = 5
-"""The smallest number of steps for a level of a metric, and of dead steps in a run whose reward never differs."""
+"""The smallest number of steps for a metric's level, and of dead steps for a fault if rewards never differ."""
 STRETCH = 10
 """The smallest number of consecutive dead steps in other runs, if they are unlikely by chance."""
 SOLVED = 0.9

@@ -209,7 +209,7 @@ def _repeats(translated: Iterable[tuple[int, Entry]]) -> dict[tuple[int, str], i
 def _without_blanks(entries: Sequence[tuple[int, Entry]]) -> Iterator[tuple[int, Entry]]:
     """Yield the entries without rows that a tracker filled up with NaN, for example the row of an evaluation.
 
-    A row of NaN counts as filled up if it has a held-out metric, or if rows with numbers follow. Otherwise the NaN are
+    A row of NaN counts as filled up if it has a held-out metric, or if rows with numbers follow. Other rows of NaN are
     the metrics of a training that diverged. Of filled rows, only held-out metrics are kept.
     """
     is_blank = []

@@ -127,7 +127,7 @@ PROBE = "probe"
 """The name, in `guards.off` and alarms, of the comparison of the two engines after each sync, which may stop a run."""
 
 PROMPTS = "prompts"
-"""The name, in `guards.off` and alarms, of the comparison of prompts with those of the profile, which may stop a run
+"""The name, in `guards.off` and alarms, of the comparison of prompts with the profile's prompts, which may stop a run
 before its first step."""
 
 BLIND = 0.1

@@ -114,7 +114,8 @@ class TrainingEngine:
     shared = False
     """Whether completions of one prompt share the computation of the prompt (`shared_batches`)."""
     may_end = False
-    """Whether a signal may interrupt a computation. True while the weights are those of the last finished step."""
+    """Whether a signal may interrupt a computation. True while no update has changed the weights of the last finished
+    step."""
     rate_factor = 1.0
     """The factor of the scheduled learning rate, which guards lower."""
     make_room: Callable[[], None] = staticmethod(lambda: None)
@@ -469,7 +470,7 @@ class TrainingEngine:
         disk is full, and removes the partial checkpoint.
         """
         client = {"state": dict(state), "random": gathered(random_states or generator_states())}
-        # The weights of step 0 are those of the model, and adapters are small.
+        # At step 0 the weights are still in the model's folder. Adapters are always written, because they are small.
         is_trained, has_adapters = step > 0, self._config.lora is not None
         with_optimizer = has_adapters or (optimizer and is_trained)
         with_weights = self.tokenizer is not None and is_trained and (card is not None or not has_adapters)

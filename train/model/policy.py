@@ -12,7 +12,7 @@ different ways:
 
 A path is a way from hidden states to logits. `PlainPath` is the head alone. `OwnPath` works for all families: it runs
 the model's own forward pass with a decoder that returns a given chunk of hidden states. Before training begins,
-`choose_path` compares the resulting log-probabilities with those of the whole model.
+`choose_path` compares the resulting log-probabilities with the whole model's.
 """
 
 from __future__ import annotations

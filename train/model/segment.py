@@ -33,7 +33,7 @@ class Segment:
     prompt_ids: tuple[int, ...]
     """The token ids of the prompt."""
     output_ids: tuple[int, ...]
-    """The token ids of the completion. In a dialogue, also those of text between the model's turns."""
+    """The token ids of the completion. In a dialogue, text between the model's turns is included."""
     rollout_logprobs: tuple[float, ...] = ()
     """The log-probability (nats) of each output token under the policy that sampled it, at `temperature`. 0 for tokens
     that were not sampled; empty for text that no policy sampled."""
@@ -102,7 +102,7 @@ class SegmentBatch:
     """Segments in right-padded rows, with one or several (packed) segments per row.
 
     With a prefix, prompts are only in the prefix, and each row has the output tokens of one segment. Then
-    attention_mask begins with the columns of the prompt, and position_ids continue those of the prompt.
+    attention_mask begins with the columns of the prompt, and position_ids continue after the prompt.
     """
 
     input_ids: Int[Tensor, "rows length"]
@@ -308,7 +308,7 @@ def collate_shared(segments: Sequence[Segment], pad_id: int) -> SegmentBatch:
 class DistilledPositive:
     """A right completion that was sampled with an added context, from the table of synthesis (`synth.records`).
 
-    Its segment has the bare prompt and the sampled ids. Its rollout log-probabilities are those of the sampling engine
+    Its segment has the bare prompt and the sampled ids. Its rollout log-probabilities come from the sampling engine
     with the context in the prompt, so they are not used as the old policy. The old policy is computed by the training
     engine on the bare prompt. The ratio of the two policies is the weight of a token
     (`objective.weights.distillation_weights`).

@@ -207,8 +207,8 @@ CAUSES = tomllib.loads(files("truegold.train.rollout").joinpath("probe_causes.to
 class Probe:
     """A comparison of the sampling engine with the training engine after each weight sync.
 
-    The sampling engine continues a few fixed prompts. Its log-probabilities are compared with those of the training
-    engine for the same tokens. If they differ by more than rounding, known causes are tested one after another, and the
+    The sampling engine continues a few fixed prompts. Its log-probabilities of these tokens are compared with the
+    training engine's. If they differ by more than rounding, known causes are tested one after another, and the
     error names the cause.
     """
 

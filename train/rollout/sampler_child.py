@@ -72,7 +72,7 @@ class SamplerSetup:
     turns: TurnsConfig | None = None
     """The settings of episodes, or None if the sampler plays none."""
     devices: str | None = None
-    """The GPUs that the sampler may use, as in CUDA_VISIBLE_DEVICES, or None for those of the trainer."""
+    """The GPUs that the sampler may use, as in CUDA_VISIBLE_DEVICES, or None for the trainer's GPUs."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class Outbox:
 
 @dataclass
 class _Stream:
-    """The state of a running stream. Times are those of the monotonic clock, in seconds."""
+    """The state of a running stream. Times are in seconds, by the monotonic clock."""
 
     in_flight: bool
     """Whether weights are loaded in the middle of completions."""

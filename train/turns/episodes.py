@@ -301,7 +301,7 @@ class OpenEpisodes:
         self._ended.append((key, episode))
         assert episode.environment is not None
         episode.step_counts = episode.environment.step_counts
-        # The key is a tuple, unlike those of the episode's other calls.
+        # The key is a tuple, unlike the keys of the episode's other calls.
         self._calls.start((episode.row["id"], key), episode.environment.close)
 
 
