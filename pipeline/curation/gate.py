@@ -87,11 +87,12 @@ INNOCENT_EDITS = ("unicode", "whitespace", "stray_dollar", "boilerplate", "multi
 UNREAD = "unread"
 """The name of the failure for a set that cannot be read, which is not a check."""
 SHOWN = 50
-"""The most rows that a failing test of the JUnit file lists."""
+"""The maximum number of rows that a failing test of the JUnit file lists."""
 SARIF_RESULTS = 5_000
-"""The most violations in a SARIF file. Code hosts refuse much larger files."""
+"""The maximum number of violations in a SARIF file. Code hosts refuse much larger files."""
 FINDINGS_A_ROW = 3
-"""The most violations that are reported for a row, since a verifier may accept all forty gaming responses."""
+"""The maximum number of violations that are reported for a row, since a verifier may accept all forty gaming
+responses."""
 
 
 @dataclass(frozen=True)

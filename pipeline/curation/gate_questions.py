@@ -30,7 +30,7 @@ NOTHING = ("", "I do not know.", "\\boxed{}")
 NO_PROGRAM = ("", "```python\npass\n```")
 """Responses without a program."""
 MESSAGE_CHARS = 300
-"""The most characters of a violation's message."""
+"""The maximum number of characters of a violation's message."""
 
 
 class Check(StrEnum):

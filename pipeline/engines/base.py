@@ -90,7 +90,7 @@ class Engine(Protocol):
 
     @property
     def max_model_len(self) -> int:
-        """The most tokens of a prompt and its completion together."""
+        """The maximum number of tokens of a prompt and its completion together."""
 
     def generate(
         self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seeds: Sequence[int]

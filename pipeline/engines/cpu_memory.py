@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 LARGE = 2**20
-"""The least size of a tensor whose pages are returned, in bytes."""
+"""The minimum size of a tensor whose pages are returned, in bytes."""
 WORTH_TRIMMING = 2**24
 """The growth of the process since the last trim from which `trim` acts, in bytes."""
 

@@ -32,7 +32,8 @@ CONNECT_S = 10.0
 RETRY_STATUSES = (408, 425, 429)
 """The statuses, in addition to 5xx, after which a retry may succeed."""
 QUOTED_CHARS = 200
-"""The most characters of a server's value that are quoted in a message. A faulty server may send megabytes."""
+"""The maximum number of characters of a server's value that are quoted in a message. A faulty server may send
+megabytes."""
 EXCERPT_BYTES = 80
 """The most bytes of a reply that are quoted in a message."""
 

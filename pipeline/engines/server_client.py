@@ -34,7 +34,7 @@ FIRST_IN_FLIGHT = 8
 DURATIONS = 64
 """The number of recent requests from which the server's response time is estimated."""
 ENOUGH_DURATIONS = 3
-"""The fewest requests from which the server's response time is estimated."""
+"""The minimum number of requests from which the server's response time is estimated."""
 HEALTH_S = 10.0
 """The timeout of a health check, in seconds."""
 PROBE_S = 60.0
@@ -42,7 +42,7 @@ PROBE_S = 60.0
 LEAST_MODEL_LEN, LONGEST_MODEL_LEN = 16, 2**31 - 1
 """The allowed range of a server's `max_model_len`. A smaller one leaves no room for a question."""
 LONGEST_NAME = 4096
-"""The most characters of a model's name, which may be a path."""
+"""The maximum number of characters of a model's name, which may be a path."""
 State = Literal["starting", "up", "down", "out", "gone"]
 """The state of a server. One that is `up` takes requests, one that is `down` or `out` is checked again later, and one
 that is `gone` is no longer on the list."""

@@ -20,7 +20,7 @@ from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.engines.endpoint import Failure, Unsound, quoted, read_json
 
 LIKE_ENOUGH = 0.8
-"""The least similarity of the server's text and the text of its tokens.
+"""The minimum similarity of the server's text and the text of its tokens.
 
 Both may differ in invalid bytes, because the server decodes token by token and the tokenizer all tokens at once.
 """

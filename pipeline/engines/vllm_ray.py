@@ -94,7 +94,7 @@ class RayEngine:
         self._ray: Any = ray
         self.max_model_len = config.max_model_len
         self._most_requests = QUEUED_PER_SEQUENCE * config.max_num_seqs
-        """The most requests of one engine at a time."""
+        """The maximum number of requests of one engine at a time."""
         self._next_index = 0
         """The number of the next request."""
         options = resources(ray.cluster_resources(), config)

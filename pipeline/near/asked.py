@@ -28,19 +28,19 @@ from truegold.pipeline.text.prose import asks, points_elsewhere
 from truegold.verifiers.extract.listed_options import option_texts
 
 CONTEXT_CHARS = 300
-"""The least number of characters in a shared context: the common beginning and end of two texts."""
+"""The minimum number of characters in a shared context: the common beginning and end of two texts."""
 CONTEXT_SHARE = 0.8
-"""The least share of the longer text that a shared context covers."""
+"""The minimum share of the longer text that a shared context covers."""
 CONTEXT_LINES = 4
 """The number of equal lines that also make a shared context. Only the last line differs: "the team before algeria"."""
 OPTION_CHARS = 15
-"""The least length of options that are compared as texts. Shorter ones are numbers and names."""
+"""The minimum length of options that are compared as texts. Shorter ones are numbers and names."""
 SAME_OPTION = 0.8
-"""The least similarity of two options with one meaning: "within three months", "within 3 months"."""
+"""The minimum similarity of two options with one meaning: "within three months", "within 3 months"."""
 SAME_WORD = 0.5
-"""The least similarity of two words that may replace each other: "starts" and "started", not "quartz" and "glass"."""
+"""The minimum similarity of two words that may replace each other: "starts" and "started", not "quartz" and "glass"."""
 CONTENT_CHARS = 4
-"""The least length of a word that carries meaning. Shorter words are articles and the like."""
+"""The minimum length of a word that carries meaning. Shorter words are articles and the like."""
 
 _QUESTION = re.compile(r"[^.!?。！？]*[?？]|[^.!?。！？]+[.。]?\s*$")
 """A sentence that ends in a question mark, or the last sentence of a text: "Find the area."."""

@@ -73,7 +73,8 @@ from truegold.verifiers.sandbox.child_process import usable_cores
 GROUP_PAIRS = 2_000
 """The approximate number of pairs in a group. Pairs with a common text stay together, so a group may be larger."""
 FEWEST_GROUPS = 8
-"""The fewest groups for which worker processes are started; for fewer, starting them costs more than it saves."""
+"""The minimum number of groups for which worker processes are started; for fewer, starting them costs more than it
+saves."""
 SAME_GOLD = np.float32(1.0)
 """The log-odds that equal golds add. In one of five pairs of sibling problems golds agree by accident."""
 CHINESE_CONFLICT = np.float32(-1.6)
@@ -81,13 +82,13 @@ CHINESE_CONFLICT = np.float32(-1.6)
 BATCH = 2_000
 """The number of pairs that are scored at a time."""
 STORY_WORDS = 20
-"""The fewest words of a story."""
+"""The minimum number of words of a story."""
 COPY_SCORE = np.float32(4)
 """The log-odds of near copies that are the same problem."""
 OTHER_SCORE = np.float32(-6)
 """The log-odds of different problems: near copies with other sentences, and opposed questions or measures."""
 EXCUSED_WORDS = 2
-"""The most words that may differ between near copies with equal golds: one word and its replacement."""
+"""The maximum number of words that may differ between near copies with equal golds: one word and its replacement."""
 
 MOST_COUNTED: dict[str, int] = FITTED["most_counted"]
 """The cap of each count in `Differences`; higher counts are cut to it."""

@@ -26,9 +26,10 @@ CHARACTERS_PER_WORD = 3
 TEMPLATE_TOKENS = 20
 """The length of a common run of words that shows a template. None of 426 rewordings shares one with its original."""
 SIBLING_WORDS = 3
-"""The fewest words by which instances of one template differ."""
+"""The minimum number of words by which instances of one template differ."""
 MOST_CLAUSES = 4
-"""The most clauses of a sentence whose order does not matter. It does in "push 4, push 7, pop, push 2, pop"."""
+"""The maximum number of clauses of a sentence whose order does not matter. It does in "push 4, push 7, pop, push 2,
+pop"."""
 _ASKABLE = (ReadKind.SYMBOL, ReadKind.TERM, ReadKind.WORD, ReadKind.HAN)
 _NONE: set[str] = set()
 _MEANINGFUL = (ReadKind.WORD, ReadKind.HAN)

@@ -15,9 +15,9 @@ import re
 from functools import lru_cache
 
 MAX_DISTANCE = 30
-"""The most characters between a verb and its amount: "sells each of them 4"."""
+"""The maximum number of characters between a verb and its amount: "sells each of them 4"."""
 LONGEST_VERB = 20
-"""The most characters of a verb."""
+"""The maximum number of characters of a verb."""
 _IN = (
     r"gets?|got|gotten|buys?|buying|bought|finds?|finding|found|receives?|receiving|received|earns?|earning|earned|wins?"
     r"|winning|won|gains?|gaining|gained|collects?|collecting|collected|acquires?|acquired|purchases?|purchased"

@@ -37,9 +37,9 @@ BATCH = 1_000
 Encoder = Callable[[Sequence[str]], Floats]
 """Returns a vector of norm 1 for each text."""
 MIN_COMMON_NUMBERS = 2
-"""The fewest common numbers of a translation. One number may agree by accident."""
+"""The minimum number of common numbers of a translation. One number may agree by accident."""
 MAX_ONE_SIDED = 1
-"""The most numbers that only one text has; the other may write them as words: `half`, 一半."""
+"""The maximum number of numbers that only one text has; the other may write them as words: `half`, 一半."""
 
 
 @dataclass(frozen=True)

@@ -29,12 +29,12 @@ from truegold.verifiers import Verdict, equivalent
 from truegold.verifiers.gold import is_placeholder
 
 MAX_GOLDS = 8
-"""The most distinct golds of a problem that are compared. Further golds count as undecided."""
+"""The maximum number of distinct golds of a problem that are compared. Further golds count as undecided."""
 MAX_PAIRS = 64
-"""The most pairs of golds that are compared for two rows with several accepted golds. With more pairs, only equal
-golds are found."""
+"""The maximum number of pairs of golds that are compared for two rows with several accepted golds. With more pairs,
+only equal golds are found."""
 MAX_WORDS = 3
-"""The most words of a verbal answer that is compared: "odd" and "even", "on Monday"."""
+"""The maximum number of words of a verbal answer that is compared: "odd" and "even", "on Monday"."""
 DECIDING_RUNGS = frozenset(["exact", "numeric", "sampled", "symbolic", "structure"])
 """Steps of the math verifier that are reached only if it has read both sides as mathematics."""
 

@@ -68,21 +68,21 @@ REPLACED = 0.6
 """The weight of quantities that only one text has, on both sides, above which quantities count as replaced. A number in
 words weighs more."""
 FEW_CHANGED = 6
-"""The most meaningful words that may differ between near copies."""
+"""The maximum number of meaningful words that may differ between near copies."""
 SAME_NUMBERS = 0.3
 """The most weight of quantities that only one near copy may have: "one", "first"."""
 RELATED = 0.5
-"""The least overlap of all words of two different problems that are related."""
+"""The minimum overlap of all words of two different problems that are related."""
 RELATED_WORDS = 0.6
-"""The least cosine of the words of two different problems that are related."""
+"""The minimum cosine of the words of two different problems that are related."""
 ROUNDING = 0.01
 """A bound on the rounding error of a score."""
 Agreement = npt.NDArray[np.int8]
 """For each pair 1 if both golds are known and equal, -1 if they differ, and 0 otherwise."""
 MAX_SHOWN = 8
-"""The most quantities that the evidence lists for each text."""
+"""The maximum number of quantities that the evidence lists for each text."""
 MAX_CHARS = 40
-"""The most characters shown of a quantity. A formula may have thousands."""
+"""The maximum number of characters shown of a quantity. A formula may have thousands."""
 
 
 @dataclass(frozen=True)

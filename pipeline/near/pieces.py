@@ -20,7 +20,7 @@ from truegold.pipeline.text.quantities import chinese_quantities, digits_quantit
 from truegold.verifiers.written_numbers import PYTHON_RUN
 
 KNOWN_CHARS = 24
-"""The most characters of a piece that is cached. Longer pieces are mostly whole sentences in Chinese."""
+"""The maximum number of characters of a piece that is cached. Longer pieces are mostly whole sentences in Chinese."""
 _NUMERAL = f"[{CHINESE_NUMERALS}]+"
 _PARTS = re.compile(
     "|".join(

@@ -67,7 +67,7 @@ CHINESE_UNITS = (("千克", "公斤"), ("千米", "公里"), ("千瓦", "kw"))
 FORMULA_SIGNS = r"\$[^$]+\$|\\[\[(]"
 """A quick test: matches every text that has a formula."""
 FORMULA_CHARS = 300
-"""The most characters of a formula in dollar signs."""
+"""The maximum number of characters of a formula in dollar signs."""
 ANY_FORMULAS = r"\$\$[^$]+\$\$|\$[^$\n]+\$|\\\[.+?\\\]|\\\(.+?\\\)"
 """Matches a LaTeX formula of any length. `formula_form` rejects prose between two dollar signs."""
 FORMULAS = ANY_FORMULAS.replace("+", f"{{1,{FORMULA_CHARS}}}")
@@ -88,7 +88,7 @@ r"""The signs around a formula: `$`, `$$`, `\[ \]` or `\( \)`."""
 _OPERATOR = re.compile(r"[=+*/^<>≤≥_|-]|\\[a-z]")
 """A sign of operation, or a LaTeX command. A formula has at least one."""
 MAX_WORD = 40
-"""The most characters of a word. Longer words are cut."""
+"""The maximum number of characters of a word. Longer words are cut."""
 
 
 @dataclass(frozen=True)

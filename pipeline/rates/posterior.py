@@ -68,19 +68,19 @@ DEVIATION = 0.25
 FIRST_PROBLEMS = 8.0
 """The weight of a uniform distribution of pass rates in the prior, in problems, for data sets of few rows."""
 GROUP_ROWS = 200
-"""The fewest problems of a source or domain with its own prior."""
+"""The minimum number of problems of a source or domain with its own prior."""
 GROUP_PROBLEMS = 20.0
 """The weight of the prior of all problems in the prior of a group, in problems."""
 MOST_ROUNDS = 2000
-"""The most rounds of expectation maximisation."""
+"""The maximum number of rounds of expectation maximisation."""
 SETTLED = 1e-7
 """The change of weights below which expectation maximisation ends."""
 KEPT_WEIGHT = 1e-3
-"""The least weight of a component that is stored in tables."""
+"""The minimum weight of a component that is stored in tables."""
 NEAR_AN_END = 0.01
 """The distance from 0 or 1 within which the end of an interval is extended to it."""
 NEGLIGIBLE = 1e-4
-"""The least weight of a component that is used for intervals."""
+"""The minimum weight of a component that is used for intervals."""
 FINENESS = 500
 """The number of grid steps between 0 and 1 on which the ends of intervals are searched."""
 

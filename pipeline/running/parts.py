@@ -47,7 +47,8 @@ from truegold.verifiers.sandbox.child_process import usable_cores
 DONE = "done"
 """The folder of markers in a stage's scratch folder."""
 FEWEST_ROWS = 4_000
-"""The fewest rows for which workers are started. For fewer rows, starting them takes longer than it saves."""
+"""The minimum number of rows for which workers are started. For fewer rows, starting them takes longer than it
+saves."""
 FOLLOW_EVERY_S = 0.5
 """The interval between reports of the workers' progress, in seconds."""
 WORKERS = "workers"

@@ -303,7 +303,7 @@ SHOWN_DEPTH = 3
 """The depth of nested structs that an error lists."""
 
 SHOWN_NAMES = 40
-"""The most columns that an error lists."""
+"""The maximum number of columns that an error lists."""
 
 
 def gold_spec(name: str, samples: Sequence[Mapping[str, Any]]) -> ColumnSpec:

@@ -364,7 +364,7 @@ _ASKS = re.compile(
 """The beginning of an instruction."""
 _WORDS = re.compile(r"[^\W\d_]+")
 MESSAGE_WORDS = 5
-"""The fewest words of a message. Shorter texts are names."""
+"""The minimum number of words of a message. Shorter texts are names."""
 
 
 def _is_unread_history(value: Any) -> bool:

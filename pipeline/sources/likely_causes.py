@@ -38,7 +38,8 @@ MOST = 0.8
 ASKED = ("choice", "math", "exact")
 """The verifiers that are tried, the strictest first. `numeric` is left out, since `math` reads all its golds."""
 SHORT_WORDS = 6
-"""The most words of a gold that can be compared as text. A longer one is a sentence, which right answers do not repeat.
+"""The maximum number of words of a gold that can be compared as text. A longer one is a sentence, which right answers
+do not repeat.
 """
 DEADLINE_S = 5.0
 """The timeout of a verdict, in seconds."""

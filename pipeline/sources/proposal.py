@@ -54,9 +54,9 @@ BLOCK = 2**20
 OTHER_ENCODING = 0.1
 """The share of records with invalid UTF-8 above which a file has another encoding."""
 RISING_ROWS = 5
-"""The fewest rising numbers that count as a numbering. Fewer may rise by chance."""
+"""The minimum number of rising numbers that count as a numbering. Fewer may rise by chance."""
 PROBLEM_WORDS = 3
-"""The fewest words of a problem."""
+"""The minimum number of words of a problem."""
 QUESTION_MARKS = ("?", "？", "؟")
 _ANSWERS = (
     *(name for name in ANSWER_NAMES if name not in ("label", "target")),

@@ -26,7 +26,7 @@ import orjson
 from truegold.verifiers import InputError
 
 EXCERPT_CHARS = 200
-"""The most characters of a record that a reject quotes."""
+"""The maximum number of characters of a record that a reject quotes."""
 
 LOOK_AHEAD = 100
 """The number of first records by which the roles of columns are found. Some of them may lack columns."""
@@ -170,7 +170,7 @@ REJECTS_FILE = "rejects.jsonl"
 REJECT = "reject:"
 """The prefix of a reject's reason in the counts of `ingest`."""
 DETAIL_CHARS = 300
-"""The most characters of a detail that are shown."""
+"""The maximum number of characters of a detail that are shown."""
 
 
 def first_rejects(paths: Iterable[Path]) -> list[dict[str, Any]]:

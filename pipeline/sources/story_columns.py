@@ -40,7 +40,7 @@ POINTS = re.compile(
 SECTIONS = {"input_format": "Input", "output_format": "Output"}
 """Columns of contest problems that follow the statement, with their headings."""
 STORY_WORDS = 4
-"""The fewest words of a story. A shorter text is a name or a number."""
+"""The minimum number of words of a story. A shorter text is a name or a number."""
 NOTHING = ("", "n/a", "na", "none", "null", "-", "<noinput>")
 """The texts of an empty `input`."""
 

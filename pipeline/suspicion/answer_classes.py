@@ -26,13 +26,14 @@ from truegold.verifiers.running.batch import verify_one
 _ONE_OF_A_FEW = re.compile(r"\s*(?:\(?[A-Za-z]\)?[.:]?|yes|no|true|false|是|否|对|错)\s*", re.IGNORECASE)
 """A closed answer: a letter such as "(B)", or a truth value."""
 MAX_CHARS = 200
-"""The most characters of a final answer. Longer texts are compared by their beginning and their length."""
+"""The maximum number of characters of a final answer. Longer texts are compared by their beginning and their length."""
 _DIGIT_RUN = re.compile(r"\d{1,3}(?:,\d{3})+|\d+")
 """A run of digits in a gold: "1,234" and "56" in "1,234.56"."""
 _WHOLE_AMOUNT = re.compile(r"[-+−]?\$?(\d[\d,]*)(?:\.0*)?")
 """A whole number, possibly cut short by extraction: "$1,", "18.0"."""
 MAX_COMPARISONS = 200
-"""The most pairs of forms that the verifier compares for a problem. A form that was not compared is a separate class.
+"""The maximum number of pairs of forms that the verifier compares for a problem. A form that was not compared is a
+separate class.
 
 Without a limit, a thousand distinct texts would take half a million comparisons.
 """

@@ -79,9 +79,9 @@ SAME_SOURCE = -1
 SHRINKAGES = (3.0, 10.0, 30.0, 100.0, 300.0)
 """The weights of the file's mean rate that are tried, in numbers of neighbours."""
 MIN_GAIN = 4.0
-"""The least gain in log likelihood for which neighbours are used: twice Akaike's penalty for the two parameters."""
+"""The minimum gain in log likelihood for which neighbours are used: twice Akaike's penalty for the two parameters."""
 FLOOR = 1e-6
-"""The least distance of a suspicion from 0 and 1, to keep its odds finite."""
+"""The minimum distance of a suspicion from 0 and 1, to keep its odds finite."""
 GROUPS = ("weak", "middle", "strong")
 """Thirds of the systems by ability. With fewer than three systems, all are in the last third."""
 STRONG_RATE = 0.9

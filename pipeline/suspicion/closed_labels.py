@@ -23,7 +23,7 @@ from truegold.pipeline.suspicion.answer_classes import LABEL_CLASS
 from truegold.pipeline.suspicion.votes import Votes
 
 MIN_MODELS = 3
-"""The fewest models of a question that is counted."""
+"""The minimum number of models of a question that is counted."""
 
 
 def unanimously_denied(votes: Votes) -> tuple[NDArray[np.bool_], float]:

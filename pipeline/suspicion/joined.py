@@ -53,7 +53,7 @@ PRIOR = 0.05
 PRIOR_ROWS = 20.0
 """The weight in rows of three priors: of PRIOR, of the file's share for each source, and of known problems."""
 ROUNDS = 50
-"""The rounds of expectation-maximisation."""
+"""The number of rounds of expectation-maximisation."""
 FURTHER = 2 / 3
 """The factor of a source if there is a stronger one in the same direction."""
 UNMEASURED_FINDS = (0.5, 0.1)
@@ -61,12 +61,12 @@ UNMEASURED_FINDS = (0.5, 0.1)
 SOUND = "sound"
 """The outcome of a model that finds no fault."""
 LEAST_SOUND = (1.0 - UNMEASURED_FINDS[0]) / (1.0 - UNMEASURED_FINDS[1])
-"""The least likelihood ratio of the outcome SOUND. A model may miss more faults in a file than in known problems, whose
-faults were planted."""
+"""The minimum likelihood ratio of the outcome SOUND. A model may miss more faults in a file than in known problems,
+whose faults were planted."""
 UNKNOWN_MODEL = AskedModel(PRIOR, {}, {})
 """An unmeasured model."""
 FLOOR = 1e-12
-"""The least distance of a share from 0 and 1, to keep its odds finite."""
+"""The minimum distance of a share from 0 and 1, to keep its odds finite."""
 
 DROP_AT = 0.95
 """The probability of a fault from which a row is dropped without strong systems, or by a measured model."""
@@ -80,9 +80,9 @@ PRIOR_VOTES = 4
 """The number of added votes for the share of the label, half of them for the label (Agresti and Coull 1998). So a label
 with one of four votes is not denied, but one with nine of 28 is."""
 MIN_WITNESSES = 3
-"""The fewest systems whose votes can drop a row, because two systems may share an error."""
+"""The minimum number of systems whose votes can drop a row, because two systems may share an error."""
 MIN_INDEPENDENT = 2.0
-"""The least total weight of systems whose votes can drop a row (`independent_weights`)."""
+"""The minimum total weight of systems whose votes can drop a row (`independent_weights`)."""
 REVIEW_AT = 0.15
 """The suspicion from which a row goes to review. If strong systems answered, two of three such rows are at fault, else
 one of three."""

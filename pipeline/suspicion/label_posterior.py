@@ -60,7 +60,7 @@ BLOCK = 4096
 POOLED_SHARES = (0.5, 0.25)
 """The shares of ablest systems whose estimates are pooled with the estimate from all systems."""
 MIN_POOLED_SYSTEMS = 12
-"""The fewest systems of a share that is pooled."""
+"""The minimum number of systems of a share that is pooled."""
 SINGLE, HARMLESS, WRONG = 0, 1, 2
 """The groups of hypotheses: a single reading; a second reading of fewer than half of the strong systems; a second
 reading of at least half of them, so that the label is at fault."""
@@ -70,7 +70,7 @@ DEFAULT_CONCENTRATIONS = (10.0, 1 / 3)
 UNDECIDED = (0.5, 0.25, 0.25)
 """The prior of the groups of hypotheses before the file is known."""
 FLOOR = 1e-7
-"""The least distance of a probability from 0 and 1, to keep its log odds finite."""
+"""The minimum distance of a probability from 0 and 1, to keep its log odds finite."""
 
 _WEAK, _STRONG = (grid.ravel() for grid in np.meshgrid(WEAK_SHARES, STRONG_SHARES, indexing="ij"))
 LABEL_SHARE: Array = np.concatenate([[1.0], np.tile(_STRONG, CANDIDATES)])

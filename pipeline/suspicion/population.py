@@ -44,15 +44,15 @@ from truegold.verifiers.rates import wilson_interval
 Array = NDArray[np.float64]
 
 ROUNDS = 3
-"""The rounds of the fit. A fourth round changes the share of wrong labels by less than 1 %."""
+"""The number of rounds of the fit. A fourth round changes the share of wrong labels by less than 1 %."""
 PRIOR_ROUNDS = 8
-"""The steps of expectation-maximisation for the prior of the groups of hypotheses, within a round."""
+"""The number of steps of expectation-maximisation for the prior of the groups of hypotheses, within a round."""
 PRIOR_ITEMS = (2.0, 1.0, 0.2)
 """The prior weight of each group of hypotheses, in items."""
 LOWEST_PRIOR, PRIOR_HALVINGS = 60.0, 30
 """The most by which the log prior of wrong labels is lowered, and the steps of the bisection for it."""
 MIN_SYSTEMS = 2
-"""The fewest systems from which anything is learnt."""
+"""The minimum number of systems from which anything is learnt."""
 COINCIDENCE_ITEMS = 3.0
 """The weight of the default concentrations, in items."""
 RANGE = (0.05, 50.0)
@@ -63,11 +63,11 @@ SHRINKAGE = 10.0
 MAX_BASE = 0.4
 """The largest share of common errors that is considered normal. On MMLU, unrelated systems share a third."""
 MIN_CORRELATION = 0.2
-"""The least correlation that counts. Among a hundred pairs, some are higher than others by chance."""
+"""The minimum correlation that counts. Among a hundred pairs, some are higher than others by chance."""
 COPY = 0.995
 """The share of equal answers, among those against the label, from which two systems are copies of each other."""
 MIN_COPY_ERRORS = 30
-"""The fewest answers against the label by which copies are recognised."""
+"""The minimum number of answers against the label by which copies are recognised."""
 MAX_CLASSES = 32
 """The number of most frequent answer classes that are compared."""
 

@@ -33,12 +33,12 @@ system is hardly evidence."""
 GRID: Array = np.linspace(-7.0, 7.0, 57)
 """The grid of difficulties, in logits."""
 MAX_ITEMS = 20_000
-"""The most items that are fitted, evenly spread over the data. They determine abilities to a hundredth of a logit, and
-bound memory."""
+"""The maximum number of items that are fitted, evenly spread over the data. They determine abilities to a hundredth of
+a logit, and bound memory."""
 ROUNDS = 30
-"""The rounds of the fit without text features."""
+"""The number of rounds of the fit without text features."""
 TEXT_ROUNDS = 12
-"""The further rounds of the fit, with text features."""
+"""The number of further rounds of the fit, with text features."""
 RIDGE = 20.0
 """The strength of the ridge on the weights of standardised text features, in items."""
 ABILITY_SD = 3.0
@@ -48,9 +48,9 @@ SPREAD = 2.0
 SPREAD_ITEMS = 20.0
 """The weight of SPREAD, in items."""
 MIN_SPREAD = 0.5
-"""The least standard deviation of difficulties."""
+"""The minimum standard deviation of difficulties."""
 MIN_SYSTEMS_FOR_SPREAD = 4
-"""The fewest systems by which the standard deviation of difficulties is fitted."""
+"""The minimum number of systems by which the standard deviation of difficulties is fitted."""
 MAX_CHARS = 20_000
 """The number of characters of a text from which features are made, to bound the time for texts of megabytes."""
 

@@ -34,9 +34,10 @@ MIN_PRECISION = 0.6
 CORPUS_ROWS = 5
 """The number of rows read from which a corpus has full weight."""
 MIN_BLIND = 5
-"""The fewest rows read by two readers for a rule whose flags hold rows back."""
+"""The minimum number of rows read by two readers for a rule whose flags hold rows back."""
 MIN_CORPORA = 3
-"""The fewest corpora for a rule whose flags hold rows back. On fewer, one corpus may decide the precision."""
+"""The minimum number of corpora for a rule whose flags hold rows back. On fewer, one corpus may decide the
+precision."""
 BLOCKING_PRECISION = 0.9
 """The precision above which flags hold rows back."""
 

@@ -62,7 +62,7 @@ RowKey = tuple[str, str, int]
 TableRow = TypeVar("TableRow")
 
 BATCH_ROWS = 1024
-"""The most rows that readers and writers hold in memory at a time."""
+"""The maximum number of rows that readers and writers hold in memory at a time."""
 
 BATCH_BYTES = 32 * 2**20
 """The most text that a writer holds in memory, in case that rows are huge."""

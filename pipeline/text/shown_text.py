@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 SHOWN_CHARS = 4_000
-"""The most characters shown of a text, so that a page stays small even if prompts have megabytes."""
+"""The maximum number of characters shown of a text, so that a page stays small even if prompts have megabytes."""
 
 MATHS_PATTERN = (
     r"\$\$[\s\S]+?\$\$"
