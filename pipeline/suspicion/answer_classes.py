@@ -92,7 +92,7 @@ class Sample:
 
 
 def has_open_answer(item: LabelledProblem) -> bool:
-    """Return whether the answer is open: not one of a few options, on which independent errors agree by chance."""
+    """Return whether the answer is open, that is, not one of a few options such as letters or truth values."""
     return item.verifier != "choice" and item.gold is not None and not _ONE_OF_A_FEW.fullmatch(item.gold)
 
 
@@ -180,8 +180,7 @@ def key_of(text: str) -> str:
 
 
 def differ_for_certain(left: str, right: str) -> bool:
-    """Return whether two texts are whole numbers, or letters of options, that differ: no verifier has to compare
-    them."""
+    """Return whether two texts are certainly different, as whole numbers or as letters of options."""
     left, right = key_of(left), key_of(right)
     if left == right:
         return False
@@ -224,7 +223,7 @@ class _Comparer:
             verdict = verify_one(Item(text if response is None else response, gold, self._name, self._arguments))
         except GuardError:
             raise
-        except Exception:  # A user's verifier may raise any exception on an odd answer; this is not evidence.
+        except Exception:  # A user's verifier may raise any exception on an odd answer. Such an answer is unjudged.
             return None
         return None if verdict.score is None else verdict.score == 1.0
 

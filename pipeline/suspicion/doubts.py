@@ -30,10 +30,10 @@ from truegold.pipeline.suspicion.answer_classes import Sample
 from truegold.pipeline.suspicion.votes import SAME_SYSTEM, NumberedNames
 
 MOST_EACH = 10.0
-"""The most by which a further doubt multiplies the odds.
+"""The maximum factor by which each doubt after the first multiplies the odds.
 
-On problems whose figure was not shown, 26 % of the responses had a doubt, on others .6 %: a factor of 45. The factor
-for ill-posed problems was not measured.
+On problems whose figure was not shown, 26 % of the responses had a doubt, and on other problems .6 %: a factor of 45.
+The factor for ill-posed problems was not measured.
 """
 MAX_CHARS = 20_000
 """The number of characters at the end of a response that are searched."""

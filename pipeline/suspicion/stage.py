@@ -135,7 +135,8 @@ def score_rows(
     """Write suspicion.parquet and answers.parquet for a table of rows.
 
     Returns the number of rows by tier, and the facts for a report. `by_source_id` is true if samples may refer to rows
-    by their ids in the source. Samples that truegold drew do not, because rows of several sources may share these ids.
+    by their ids in the source. Samples that truegold drew refer to rows only by truegold's ids, because rows of several
+    sources may share source ids.
     """
     keys = RowKeys(rows, by_source_id=by_source_id)
     others: dict[str, OtherEvidence] = {}
@@ -172,7 +173,7 @@ def _read_problems(
 
 
 Findings = tuple[Assessment, list[AnswerVotes]]
-"""A problem with its flags, and the answers to it."""
+"""The assessment of a problem, and the classes of answers to this problem."""
 
 
 def _with_answers(assessments: Iterable[Assessment], answers: Iterator[AnswerVotes]) -> Iterator[Findings]:
@@ -288,7 +289,7 @@ def _facts(fit: Fit, totals: _Totals, systems: list[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class SampleFile:
-    """A file of samples, with the system and the step of samples that have none."""
+    """A file of samples, with the system and the step for samples without their own."""
 
     path: Path
     system: str | None = None
@@ -355,7 +356,7 @@ def read_samples(file: SampleFile, counts: Counter[str]) -> Iterator[Sample]:
 
 
 def _step(value: Any, of_file: int | None) -> int | None:
-    """Return the step of a sample, or that of its file if the sample has no valid step."""
+    """Return the step of a sample, or the step of its file if the sample has no valid step."""
     is_step = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_STEP
     return value if is_step else of_file
 

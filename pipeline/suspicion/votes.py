@@ -158,7 +158,7 @@ class Votes:
     def plurality(self) -> NDArray[np.int32]:
         """Return each system's most frequent class for each item (n, m), -1 without samples.
 
-        In a tie, the lower wins.
+        In a tie, the lower class wins.
         """
         answers = np.full((self.n_items, len(self.systems)), -1, dtype=np.int32)
         order = np.lexsort((-self.answer_class, self.samples))
