@@ -367,8 +367,9 @@ def deduplicate(
 ) -> Deduplicated:
     """Drop exact copies and rewordings of the same problem; the best row of each problem and gold stays.
 
-    `prompt`, `gold` and `id` name columns, which are guessed by default; gold is optional. `template_cap` is the most
-    instances of one template to keep. Raises InputError if there are no rows or no prompt column.
+    `prompt`, `gold` and `id` name columns, which are guessed by default; gold is optional. `template_cap` is the
+    maximum number of problems to keep that differ only in their quantities. Raises InputError if there are no rows or
+    no prompt column.
     """
     if template_cap is not None and (not isinstance(template_cap, int) or template_cap < 1):
         raise ConfigError(f"template_cap is {template_cap!r}.", "It is a whole number from 1, or None.")

@@ -26,7 +26,7 @@ from truegold.pipeline.engines.base import Completion
 from truegold.verifiers import ConfigError
 
 MAX_REPLY_BYTES = 2**26
-"""The most bytes of a reply. A longer reply is rejected."""
+"""The maximum number of bytes of a reply. A longer reply is rejected."""
 CONNECT_S = 10.0
 """The timeout for a connection, in seconds."""
 RETRY_STATUSES = (408, 425, 429)
@@ -35,7 +35,7 @@ QUOTED_CHARS = 200
 """The maximum number of characters of a server's value that are quoted in a message. A faulty server may send
 megabytes."""
 EXCERPT_BYTES = 80
-"""The most bytes of a reply that are quoted in a message."""
+"""The maximum number of bytes of a reply that are quoted in a message."""
 
 
 class Unsound(Exception):
@@ -156,7 +156,7 @@ def read_json(content: bytes) -> dict[str, Any]:
     try:
         reply = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise Unsound(f"its reply is no JSON: {content[:EXCERPT_BYTES]!r}") from error
+        raise Unsound(f"its reply is not JSON: {content[:EXCERPT_BYTES]!r}") from error
     if not isinstance(reply, dict):
         raise Unsound(f"its reply is not an object: {content[:EXCERPT_BYTES]!r}")
     if reply.get("error") is not None or reply.get("object") == "error":

@@ -22,7 +22,8 @@ from truegold.pipeline.engines.endpoint import Failure, Unsound, quoted, read_js
 LIKE_ENOUGH = 0.8
 """The minimum similarity of the server's text and the text of its tokens.
 
-Both may differ in invalid bytes, because the server decodes token by token and the tokenizer all tokens at once.
+The two texts may differ in invalid bytes, because the server decodes token by token and the tokenizer all tokens at
+once.
 """
 COMPARED_CHARS = 1000
 """The number of characters of both texts that are compared."""
@@ -148,7 +149,7 @@ class StreamedReply:
     def read_begun(self, request: CompletionRequest, encoder: PromptEncoder | None) -> Completion | None:
         """Return the beginning of a completion whose reply broke off, or None if the beginning is faulty.
 
-        It has all tokens that arrived except the last one, which may have been the end of the completion.
+        The beginning has all tokens that arrived except the last one, which may have been the end of the completion.
         """
         begun = dict(self._choice, token_ids=self._choice["token_ids"][:-1], finish_reason="length")
         begun["logprobs"] = {"token_logprobs": self._choice["logprobs"]["token_logprobs"][:-1]}
@@ -214,7 +215,7 @@ def _check_end(reply: dict[str, Any], choice: dict[str, Any], token_ids: Sequenc
         raise Unsound(f"its reply ends for the reason {quoted(reason)}")
     if len(token_ids) > max_tokens or (reason == "length" and len(token_ids) < max_tokens):
         raise Unsound(
-            f"its reply ends for the reason {reason!r} after {len(token_ids)} tokens; asked were {max_tokens}"
+            f"its reply ends for the reason {reason!r} after {len(token_ids)} tokens; {max_tokens} were requested"
         )
     if tokens is not None and tokens != len(token_ids):
         raise Unsound(f"it counts {tokens} tokens and returns {len(token_ids)}")

@@ -118,7 +118,7 @@ class VllmEngine:
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             if config.tensor_parallel_size > 1:
                 raise SetupError(
-                    "Several ranks sample with an engine each, which cannot be spread over GPUs.",
+                    "With several ranks, each rank has its own engine, which cannot use several GPUs.",
                     "Set engine.tensor_parallel_size: 1, or sample from a vLLM server.",
                 )
             # Each rank has an engine, within the existing process group.
@@ -251,7 +251,7 @@ class VllmEngine:
             self._wake_part(WEIGHTS)
         self.llm.collective_rpc("reload_weights", kwargs={"weights_iterator": named_tensors})
         self._version = version
-        # The cache takes its memory only after the weights, since loading them takes GPU memory on both sides.
+        # The cache takes its memory after the weights, since loading them takes GPU memory in trainer and engine.
         if was_asleep:
             self._wake_part(CACHE)
         self._asleep = ""

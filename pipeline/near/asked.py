@@ -12,8 +12,8 @@ question counts, and so does each option (`ask_otherwise`):
 
     "<table> ... What is owed to members of Peel?"   "<table> ... What is owed by members of Peel?"   another problem
 
-If a problem points to a text elsewhere ("See question 30 for the passage."), each of its words counts, too: the text
-itself cannot be compared.
+If a problem points to a text elsewhere ("See question 30 for the passage."), each word of the problem counts, too,
+because the text cannot be compared.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ CONTEXT_CHARS = 300
 CONTEXT_SHARE = 0.8
 """The minimum share of the longer text that a shared context covers."""
 CONTEXT_LINES = 4
-"""The number of equal lines that also make a shared context. Only the last line differs: "the team before algeria"."""
+"""The minimum number of equal lines that make a shared context before a different last line: "the team before
+algeria"."""
 OPTION_CHARS = 15
 """The minimum length of options that are compared as texts. Shorter ones are numbers and names."""
 SAME_OPTION = 0.8
@@ -76,7 +77,7 @@ def asked_quantities(text: str, *tables: str) -> frozenset[str]:
 def are_opposed(left: str, right: str) -> bool:
     """Return whether each of two questions asks for a quantity that the other one does not ask for.
 
-    So do two questions of which one asks what stays ("are left") and the other what goes ("did he sell").
+    Two questions are also opposed if one asks what stays ("are left") and the other what goes ("did he sell").
     """
     here, there = (asked_quantities(text, "decisive", "further") for text in (left, right))
     if here - there and there - here:

@@ -9,9 +9,9 @@
     unknown      `Cuts.drop`                                  one row is dropped
     different    `Cuts.conflict`                              both rows stay, flagged for review
 
-Different golds say little about the texts, because one of the golds may be wrong: such labels are to be found. But in a
-corpus with many similar problems, a pair with different golds needs a higher probability. Chinese school books, for
-example, ask many questions about one story (CHINESE_CONFLICT).
+Different golds say little about the texts, because one of the golds may be wrong, and truegold looks for wrong golds.
+But in a corpus with many similar problems, a pair with different golds needs a higher probability. Chinese school
+books, for example, ask many questions about one story (CHINESE_CONFLICT).
 
 0. Texts that differ only in mathematical signs are different problems, such as `⌊x⌋` and `⌈x⌉` (`squashed`). So are
    different questions about one passage or table (`asked`).
@@ -25,7 +25,7 @@ The weights were fitted by logistic regression (L2, signs fixed) on the developm
 language models, rewordings of competition problems, pairs that people read, edited and renumbered variants, and pairs
 of one corpus whose golds differ (`docs/explain/duplicates.md`). The weight of `directions_differ` was set by hand.
 
-Reading a text takes a tenth of a millisecond. Only pairs that a cluster depends on are read:
+Reading a text takes a tenth of a millisecond. Only pairs with the best text of a cluster, its founder, are read:
 
     links           founders   read                          not read
     a-b, a-c, b-c   a          a-b, a-c: both are the same   b-c: b and c are both dropped in favour of a
@@ -76,7 +76,8 @@ FEWEST_GROUPS = 8
 """The minimum number of groups for which worker processes are started; for fewer, starting them costs more than it
 saves."""
 SAME_GOLD = np.float32(1.0)
-"""The log-odds that equal golds add. In one of five pairs of sibling problems golds agree by accident."""
+"""The log-odds that equal golds add. In one of five pairs of problems that differ only in quantities, golds agree by
+accident."""
 CHINESE_CONFLICT = np.float32(-1.6)
 """The log-odds that different golds add for Chinese texts."""
 BATCH = 2_000
@@ -118,7 +119,7 @@ DEFAULT_CUTS = Cuts()
 def confirm_links(
     links: Links, corpus: Corpus, comparer: Comparer, texts: int | None = None, cuts: Cuts = DEFAULT_CUTS
 ) -> Links:
-    """Return the links after a close reading. Links of "same problem" that fail it get another relation.
+    """Return the links after a close reading. Links of "same problem" that fail the reading get another relation.
 
     `texts` is the number of texts that the pairs come from (`measures.relate`), by default the whole corpus.
     """

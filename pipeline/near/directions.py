@@ -4,9 +4,9 @@
     "A shop has 16 eggs. It gets 10 more and buys 4 more."     10 in, 4 in       another problem
     "Zoe has 9 pens. She buys 11 more."                         9 held, 11 in
 
-An amount takes the direction of the verb before it, if that is at most MAX_DISTANCE characters away. A rewording may
-say "gets" for "buys", but hardly ever "sells". Three kinds of verbs are not read: verbs without a clear direction, such
-as "takes"; "gives", which a rewording exchanges for "receives"; and payments, since money moves the other way.
+An amount takes the direction of the verb before it, if the verb is at most MAX_DISTANCE characters away. A rewording
+may say "gets" for "buys", but hardly ever "sells". Three kinds of verbs are not read: verbs without a clear direction,
+such as "takes"; "gives", which a rewording exchanges for "receives"; and payments, since money moves the other way.
 """
 
 from __future__ import annotations

@@ -401,7 +401,8 @@ def mark_questions(traits: Traits, row: arrays.Codes, starts: arrays.Ints) -> ar
 
 
 def _question_ends(traits: Traits, row: arrays.Codes, starts: arrays.Ints) -> arrays.Ints:
-    """Return the position of each text's last question mark (3 in "3. x?"), or else of its last token but for marks.
+    """Return the position of each text's last question mark (3 in "3. x?"), or else of its last token that is not a
+    mark.
 
     For a text of other marks only, the position returned lies before its first token.
     """

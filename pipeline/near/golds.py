@@ -86,7 +86,8 @@ def _is_decided(verdict: Verdict) -> bool:
 
 
 def _are_comparable(left: str, right: str) -> bool:
-    """Return whether two unequal golds are of one kind: two choices, two answers of a few words, or two of neither."""
+    """Return whether two unequal golds are of one kind: two choices, two answers of a few words, or two golds of
+    neither kind."""
     if is_placeholder(left.strip()) or is_placeholder(right.strip()) or _name_other_parameters(left, right):
         return False
     if bool(_CHOICE.fullmatch(left.strip())) != bool(_CHOICE.fullmatch(right.strip())):

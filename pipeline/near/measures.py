@@ -61,12 +61,13 @@ FEW_WORDS = 0.35
 MUCH_SURFACE = 0.55
 """The overlap of all words above which the score falls (column `much_surface`): texts this close are edits."""
 FITTED_TEXTS = (1_000, 100_000)
-"""The range of numbers of texts that the weights were fitted for. Other numbers are clipped to it."""
+"""The range of numbers of texts that the weights were fitted for. Other numbers of texts are clipped to this range."""
 LEAST_SCORE = -0.5
-"""The lowest log-odds at which a pair may be the same problem. A close reading cannot confirm a lower one."""
+"""The lowest log-odds at which a pair may be the same problem. A close reading cannot confirm a pair with a lower
+score."""
 REPLACED = 0.6
-"""The weight of quantities that only one text has, on both sides, above which quantities count as replaced. A number in
-words weighs more."""
+"""Quantities count as replaced if each text has quantities of more than this weight that the other lacks. A single
+number in words weighs more."""
 FEW_CHANGED = 6
 """The maximum number of meaningful words that may differ between near copies."""
 SAME_NUMBERS = 0.3

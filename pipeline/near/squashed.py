@@ -49,7 +49,7 @@ PAIRED_IN_FULL = 32
 """The maximum number of texts of one key whose pairs are all returned. In a larger group, each text is paired with the
 first."""
 FILTER_BITS = 18
-"""The prefilter has 2**FILTER_BITS slots. Few windows pass it that are not in an item."""
+"""The prefilter has 2**FILTER_BITS slots. Few windows that are not in an item pass the prefilter."""
 
 _SIGNS = {
     **dict.fromkeys("‐‑‒–—―−", "-"),

@@ -5,7 +5,8 @@
     "the smallest odd integer" ->  least · odd · integer        another problem
 
 The words stand in `english_terms.toml`, `chinese_terms.toml` and `korean_terms.toml`. Each line of a table has the
-words of one term, the term itself first. Neighbouring lines are a family of contrasting terms; an empty line ends it.
+words of one term, the term itself first. Neighbouring lines are a family of contrasting terms; an empty line ends a
+family.
 
 Words that are not terms are in any of four sets:
 
@@ -42,7 +43,8 @@ _ENGLISH, _CHINESE, _KOREAN = (
 TERMS = _first_by_word(_ENGLISH["terms"]) | _first_by_word(_KOREAN["terms"])
 """The term of each English or Korean word of a term: `largest` -> `greatest`."""
 EVERYDAY_TERMS = _first_by_word(_ENGLISH["everyday_terms"])
-"""The term of each word of stories. It decides less, because a rewording may leave the word out or replace it."""
+"""The term of each word of stories. Such a term decides less, because a rewording may leave the word out or replace
+it."""
 SYNONYMS = _first_by_word(_ENGLISH["synonyms"])
 """The word that replaces each synonym before texts are compared."""
 UNITS = _word_to_unit(_ENGLISH["units"])

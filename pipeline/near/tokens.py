@@ -80,7 +80,7 @@ CODE = r"```|(?-u:\b)def \w+\(|(?-u:\b)class solution(?-u:\b)|#include\s*<|(?-u:
 """Matches a lower-case text that asks for a program or shows one."""
 _NUMBER_WORDS = frozenset(NUMBER_WORDS)
 _PLAIN_WORD = re.compile(r"(?<![\\a-z])[a-z]{3,}")
-"""A word of prose, but not the name of a LaTeX command. A formula has none."""
+"""A word of prose, but not the name of a LaTeX command. A formula has no such word."""
 _FORMULA_NOISE = re.compile(r"\\(?:left|right|displaystyle|,|;|!|:|quad|dfrac|tfrac)|[$\s{}\[\]()]")
 """Layout within a formula."""
 _FORMULA_ENDS = re.compile(r"^(?:\$+|\\[\[(])|(?:\$+|\\[\])])$")

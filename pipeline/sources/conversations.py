@@ -6,7 +6,7 @@
     [user "I have 3 apples.", assistant "Yes?", user "And now?"]                       context: the first two messages
     {"prompt": "2+2?", "system_prompt": "In miles."}                                   context: a system message
     {"problem": "2+2?", "messages": [{"role": "system", "content": "In miles."}, ...]}  the same
-    {"prompt": "And now?", "history": [["I have 3 apples.", "Yes?"]]}                  context: both as messages
+    {"prompt": "And now?", "history": [["I have 3 apples.", "Yes?"]]}                  context: two messages
 
 A row cannot keep pictures, media and tools:
 

@@ -147,7 +147,7 @@ def _describes_data(file: Path, files: list[Path]) -> bool:
 
 
 NOTE_BYTES = 2**22
-"""The most bytes of a file that describes data."""
+"""The maximum number of bytes of a file that describes data."""
 _TEXTS = (".md", ".txt", ".html", ".yaml", ".yml", ".toml", ".py", ".sh", ".lock", ".log")
 """The suffixes of files that are not data, which a wide pattern may match."""
 
@@ -250,7 +250,7 @@ def _suffix_of(path: Path) -> str:
 def is_named_as_data(path: Path) -> bool:
     """Return whether a file's name shows that it has rows.
 
-    A name in .json does not, since the file may have settings.
+    A name in .json does not show this, since the file may have settings.
     """
     return _suffix_of(path) in SUFFIXES.keys() - {".json"}
 
@@ -405,7 +405,8 @@ def _next_outcome(
 BATCH_TEXT = 16 * 2**20
 """The approximate size of a batch in bytes, by the average row of the row group with the largest rows."""
 PAGE_BUFFER = 2**20
-"""The number of bytes in which column chunks are streamed. Otherwise memory would hold a row group, or the whole file.
+"""The number of bytes in which column chunks are streamed. Without streaming, memory would hold a row group or the
+whole file.
 """
 
 

@@ -148,7 +148,7 @@ def _set_column(role: str, name: str) -> str:
 
 
 def meant_verifier(golds: Sequence[str], judged_by: Iterable[str]) -> Cause | None:
-    """Return as cause the verifier that reads most of these golds, or None if it judges them already or none does."""
+    """Return as cause a verifier that reads most of these golds and does not judge them yet, or None."""
     golds = [gold for gold in golds if not is_placeholder(gold)]
     if not golds:
         return None

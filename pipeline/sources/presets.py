@@ -242,7 +242,7 @@ def _verl(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 PROMPTS = ("goal", "sentence", "stem", "ctx")
-"""Columns of questions in records with options. In other records they may have any content."""
+"""Columns of questions in records with options. In records without options these columns may have any content."""
 
 
 def choices(columns: Set[str], samples: Samples) -> Layout | None:

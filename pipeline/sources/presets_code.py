@@ -190,7 +190,7 @@ def holds_tests(tests: str, values: Values) -> bool:
 
 
 def has_assertions(tests: str, values: Values) -> bool:
-    """Return whether the tests of a record are assertions, which are never in another column by chance."""
+    """Return whether the tests of a record are assertions."""
     return is_test_code(Column(tests)(values))
 
 
@@ -235,8 +235,8 @@ def program_layout(prompt: str, tests: str, stories: StoryColumns) -> Layout:
 _PROBLEMS = ("problem_description", "question_content", "problem", "question", "description", "content")
 _TEST_PARTS = ("public_tests", "private_tests", "generated_tests")
 _USED_WITH_TESTS = ("solution", "starter_code", "checker", "interactor")
-"""Columns that are not stored in `meta`. Columns of several solutions, of which one is used, and of time limits, which
-may be unreadable, are stored."""
+"""Columns that are used completely, and are therefore not stored in `meta`. Columns with several solutions or with time
+limits are stored, because they may be used only in part."""
 
 
 def _layout(prompt: ColumnSpec, derive: Callable[[Values], Derived], uses: Iterable[str]) -> Layout:

@@ -3,9 +3,9 @@ r"""Provenance of rows: their origin and licence, which are stored when rows are
     data: {path: train.jsonl, license: mit, origin: "https://example.org/sets/1"}    for all rows of the source
     {"question": ..., "license": "cc-by-4.0", "data_source": "openai/gsm8k"}          for one row, by its columns
 
-The columns of a row take precedence over the configuration of its source. Without both, the licence is unknown, and the
-origin is the name of the source. Both are stored in `meta`, which every stage preserves. So of several copies, the kept
-row has its own licence and origin.
+The columns of a row take precedence over the configuration of its source. Without columns and configuration, the
+licence is unknown, and the origin is the name of the source. Licence and origin are stored in `meta`, which every stage
+preserves. So of several copies, the kept row has its own licence and origin.
 
 An exported record carries its whole row in an additional column, so that the row can be restored:
 
@@ -103,7 +103,7 @@ def carry(row: Row, provenance: Provenance, flags: Sequence[str] = (), user: str
 
 
 def _problem_in(message: str, carried: Mapping[str, Any]) -> str:
-    """Return the carried prompt if the user message is still its template filled with it, else the message."""
+    """Return the carried prompt if the user message is still the template filled with this prompt, else the message."""
     user, prompt = carried.get("user"), carried.get("prompt")
     is_made = (
         isinstance(user, str)

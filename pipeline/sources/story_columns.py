@@ -49,7 +49,7 @@ _UNWRAPPED = re.compile(
     r"\s*<[|｜](?:im_start\|>)?user(?:[|｜]>)?(?P<text>.*?)(?:<\|im_end\|>\s*)?<[|｜](?:im_start\|>)?assistant(?:[|｜]>)?\s*",
     re.IGNORECASE | re.DOTALL,
 )
-"""A question in the tokens of a chat template. They are removed, since the model's template adds them."""
+"""A question in the tokens of a chat template. The tokens are removed, since the model's own template adds them."""
 
 
 @dataclass(frozen=True, slots=True)

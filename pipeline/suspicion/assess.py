@@ -29,9 +29,9 @@ The tier is a recommendation: `drop`, `review` or `keep`.
     one model answers "A" eight times, gold "C"                           ->  review: the model may be wrong
     ten of twelve answers are "1", gold "1,800"                           ->  review: extraction may have cut them short
 
-Votes drop a row in two cases. If at least three strong systems have answered, the suspicion must be high, and few of
-their samples may give the label. With fewer strong systems, the learnt probability that the label is wrong must be
-high. A pass rate of 0 alone does not drop a row.
+Votes drop a row with an open question in two cases. If at least three strong systems have answered, the suspicion must
+be high, and few of their samples may give the label. With fewer strong systems, the learnt probability that the label
+is wrong must be high. A pass rate of 0 alone does not drop a row.
 
 The evidence is for a reviewer: the systems that gave the label, the systems that gave the alternative, and the log odds
 of each source of evidence.

@@ -66,7 +66,7 @@ MAX_STEP = 2**31 - 1
 SAMPLE_SUFFIXES = (".parquet", ".jsonl", ".csv")
 RESPONSE_COLUMNS = ("response", "completion", "text")
 MAX_ROW_BYTES = 64 * 2**20
-"""The most bytes of a line. A longer line is rejected without being read into memory."""
+"""The maximum number of bytes of a line. A longer line is rejected without being read into memory."""
 NO_SYSTEM = "-"
 """The system of samples without a system."""
 NOT_ASKED = "not asked"

@@ -4,7 +4,7 @@
 
 Two readers read the flagged rows of 53 corpora (`tests/data/flag_readings.jsonl`). They saw the row and a question, but
 not the rule or its tier. A flag is right if both readers say so. Rows labelled by one reader are added
-(`rule_labels.jsonl`). All rows count that were flagged when the rule first ran on their corpus, even if a later version
+(`rule_labels.jsonl`). All rows that were flagged when the rule first ran on their corpus count, even if a later version
 of the rule no longer flags them.
 
 A wrong rule is mostly wrong on a whole corpus: `proof` was right on four corpora, and wrong on all 25 rows of a fifth.
@@ -32,7 +32,7 @@ from truegold.pipeline.tables.rows import RowReference
 MIN_PRECISION = 0.6
 """The precision below which a rule is off by default."""
 CORPUS_ROWS = 5
-"""The number of rows read from which a corpus has full weight."""
+"""The maximum weight of a corpus. A corpus with fewer rows read has their number as weight."""
 MIN_BLIND = 5
 """The minimum number of rows read by two readers for a rule whose flags hold rows back."""
 MIN_CORPORA = 3

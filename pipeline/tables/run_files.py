@@ -37,7 +37,7 @@ AFTER_TRAINING = "profile_after"
 Fields = dict[str, Any]
 """Some columns of a row."""
 
-MADE_ANEW = "The command that made the run makes it anew: truegold run."
+MADE_ANEW = "Run the command that made the run again: truegold run."
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ _ADDRESS_OR_CODE = re.compile(r"https?://\S+|www\.\S+|[\w./-]*[./][\w-]+\?[\w.&%
 _RARE_HAN = re.compile("[鈥鈭鈮鈫锛銆鐨鏄鍦湁涓绗搴闂璁嗙瓟娓鎬庢牱锟鈻虏掳脳]")
 """Characters that begin the bytes of common punctuation, signs and words when UTF-8 is read as GBK."""
 MIN_RARE = 3
-"""The minimum number of such characters of misread text."""
+"""The minimum number of characters of `_RARE_HAN` in misread text."""
 _LATIN_REMAINS = re.compile(
     "(?<=[A-Za-z])[\u00e2\u00c2](?=(?:s|t|re|ll|ve)?[\\s.,])|\u00e2\u20ac|\u00c3[\u0080-\u00bf]|\u00c2[\u00a0-\u00bf]|\u00d0[\u00b0-\u00bf]"
 )

@@ -1,7 +1,7 @@
 """Reads a prompt as prose: its sentences, its questions, its language, and its text without formulas and drawings.
 
 `"Let $x=2.5$. What is $x^2$?"` becomes the sentences `["Let ⟦⟧.", "What is ⟦⟧?"]`. A formula is a single opaque word,
-so that its dots, commas and words do not count as those of the sentence.
+so that its dots, commas and words do not count as parts of the sentence.
 
 The language of a prompt is decided by its script if possible, else by py3langid on its words without formulas.
 
@@ -193,7 +193,7 @@ def is_said_twice(text: str) -> bool:
     """Return whether a text is given in two languages.
 
     Both halves then have the same numbers. If both halves ask a question, half of the numbers suffice, because one half
-    may spell numbers out, and a heading may have further ones.
+    may spell numbers out, and a heading may have further numbers.
     """
     text = _GROUPING_COMMA.sub("", _OPTIONS.split(text[:MAX_TWICE_CHARS], maxsplit=1)[0])
     for boundary in islice(_HALF_END.finditer(text), MAX_HALVES):

@@ -45,7 +45,7 @@ def visible(text: str) -> str:
 
 
 def cut(text: str, limit: int = SHOWN_CHARS) -> str:
-    """Return the first `limit` characters of `text`, with a note on the number of missing ones."""
+    """Return the first `limit` characters of `text`, with a note on the number of missing characters."""
     return text if len(text) <= limit else f"{text[:limit]} … ({len(text) - limit:,} more characters)"
 
 
