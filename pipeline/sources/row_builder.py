@@ -218,7 +218,7 @@ def _mistake_in(name: str, trusted: bool) -> str | None:
         near = did_you_mean(name[:CACHED_BYTES], _known())
         return f"there is no verifier {name!r:.60}; known are {', '.join(_known())}{f'. {near}' if near else ''}"
     if not trusted:
-        return f"{name!r:.60} is code; rows may name code only if columns.verifier names their column"
+        return f"{name!r:.60} names code, which rows may do only if columns.verifier is set"
     try:
         resolve(name)
     except ConfigError as error:
