@@ -100,7 +100,7 @@ def golds_in(value: Any) -> list[str]:
         scalar = value[()]
         return golds_in(scalar if isinstance(scalar, Number) else value.item())
     if isinstance(value, Mapping | bytes | bytearray) or not (hasattr(value, "__len__") and hasattr(value, "__iter__")):
-        raise BadGold(f"gold is a text, a number or a list of these; this is {type(value).__name__} {value!r:.60}")
+        raise BadGold(f"gold must be a text, a number or a list of these; this is {type(value).__name__} {value!r:.60}")
     entries = [golds_in(entry) for entry in value]
     if len(entries) > 1 and any(len(golds) > 1 for golds in entries):
         raise BadGold(f"gold is a list of accepted golds; this is a list of lists {value!r:.60}")

@@ -150,7 +150,7 @@ def _require_text(response: object) -> None:
             hint = "Pass an empty text for a missing response."
         elif isinstance(response, list | tuple | Mapping):
             hint = "Pass the text only; for messages, the text of the last one: response=messages[-1]['content']."
-        raise ConfigError(f"response is a text; this is {type(response).__name__} {response!r:.60}.", hint)
+        raise ConfigError(f"response must be a text; this is {type(response).__name__} {response!r:.60}.", hint)
 
 
 def find_option_mistakes(verifier: str | Verifier, info: Mapping[str, Any], *, complete: bool = True) -> list[str]:
