@@ -8,7 +8,7 @@
 Rows may be frames of polars or pandas, a `datasets.Dataset`, a list of dicts or a path. Columns are guessed by their
 names, or named in the same way for every function: `prompt="Body", gold="label"`. Results are polars frames with a
 column `row`, the number of the row from 1. Functions work in a temporary folder, which is deleted with the result. With
-`work_dir`, they work in that folder, where unchanged stages are cached. They do not write to any other folder.
+`work_dir`, they work in that folder, where unchanged stages are cached. No function writes to any other folder.
 
 Rows in any form are written to a file for the stages, and kept rows are returned in the form of the input:
 

@@ -24,7 +24,7 @@ WORTH_TRIMMING = 2**24
 
 
 def discard(address: int, size: int) -> None:
-    """Return the whole pages within [address, address + size) to the system. They read as zeros afterwards.
+    """Return the whole pages within [address, address + size) to the system. Afterwards these pages read as zeros.
 
     The pages must be anonymous memory that is no longer needed.
     """

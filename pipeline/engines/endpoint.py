@@ -6,8 +6,8 @@
         Refusal    HTTP 400 or 401: a retry will not succeed
         Unsound    a reply that is too long, or cannot be decompressed
 
-The key comes from the environment and is sent in one header. It is removed from all text of a server, since some
-servers repeat it in their errors.
+The key comes from the environment and is sent in one header. The key is removed from all text of a server, since some
+servers repeat keys in their errors.
 """
 
 from __future__ import annotations

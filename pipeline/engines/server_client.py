@@ -44,8 +44,8 @@ LEAST_MODEL_LEN, LONGEST_MODEL_LEN = 16, 2**31 - 1
 LONGEST_NAME = 4096
 """The maximum number of characters of a model's name, which may be a path."""
 State = Literal["starting", "up", "down", "out", "gone"]
-"""The state of a server. One that is `up` takes requests, one that is `down` or `out` is checked again later, and one
-that is `gone` is no longer on the list."""
+"""The state of a server. A server that is `up` takes requests, a server that is `down` or `out` is checked again later,
+and a server that is `gone` is no longer on the list."""
 
 
 class Server(Endpoint):

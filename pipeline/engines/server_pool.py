@@ -362,7 +362,7 @@ class Pool:
             raise Unsound(f"its max_model_len is {server.max_model_len}, and was {self.max_model_len} at the start")
 
     async def _admit(self, server: Server) -> None:
-        """Set a server to `up` if it is healthy and its weights agree with those of the others."""
+        """Set a server to `up` if it is healthy and has the same weights as the other servers."""
         await self._check(server)
         if self._encoder is not None:
             self._probe = self._probe or make_probe(self._encoder, server.max_model_len)

@@ -70,7 +70,7 @@ class CompletionRequest:
     def after(self, begun: Completion) -> CompletionRequest:
         """Return the request for the rest of a completion that has begun.
 
-        It has a new seed. The original seed would draw the same random numbers as for the beginning.
+        The new request has a new seed. The original seed would draw the same random numbers as for the beginning.
         """
         seed = sample_seed(self.settings["seed"], len(begun.token_ids))
         return replace(
@@ -226,8 +226,8 @@ def _check_stop_token(
 ) -> None:
     """Raise Unsound if a completion has the reason `stop`, but its last token is not a stop token: it was cut off.
 
-    Three kinds of tokens are stop tokens: those of the request; one of the server's settings, which the server then
-    reports as the stop reason; and the end token of the model, which decodes to an empty text.
+    Three kinds of tokens are stop tokens: the stop tokens of the request; a stop token of the server's settings, which
+    the server then reports as the stop reason; and the end token of the model, which decodes to an empty text.
     """
     is_named = type(choice.get("stop_reason")) is int and choice["stop_reason"] == token
     if token not in stop_token_ids and not is_named and encoder.decode((token,)):

@@ -4,9 +4,9 @@
                         ->  engine on node A, GPU 1   ->
                         ->  engine on node B, GPU 0   ->
 
-vLLM refuses data parallelism in one process. So every engine is an actor that Ray places. It ends with this process,
-even if the process is killed. The requests of a lost engine go to the others. The engine is restarted as soon as Ray
-has room for it, also on a node that joins later, and takes requests again once the model is loaded.
+vLLM refuses data parallelism in one process. So every engine is an actor that Ray places. The actors end with this
+process, even if this process is killed. The requests of a lost engine go to the others. The engine is restarted as soon
+as Ray has room for it, also on a node that joins later, and takes requests again once the model is loaded.
 """
 
 from __future__ import annotations

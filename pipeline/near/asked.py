@@ -59,9 +59,9 @@ _ORDERING_WORDS = frozenset(
 
 
 def asked_quantities(text: str, *tables: str) -> frozenset[str]:
-    """Return the quantities that the last question of a text asks for, among those of the named tables.
+    """Return the quantities that the last question of a text asks for, among the quantities of the named tables.
 
-    The tables are those of `asked_quantities.toml`: "What is its area?" asks for `area`, of table `decisive`.
+    The tables are in `asked_quantities.toml`: "What is its area?" asks for `area`, of table `decisive`.
     """
     sentences = _QUESTION.findall(text)
     # Only the last clause asks. An earlier one may state a comparison: 米娅比艾玛小 (Mia is younger than Emma).

@@ -13,10 +13,10 @@ Different golds say little about the texts, because one of the golds may be wron
 But in a corpus with many similar problems, a pair with different golds needs a higher probability. Chinese school
 books, for example, ask many questions about one story (CHINESE_CONFLICT).
 
-0. Texts that differ only in mathematical signs are different problems, such as `⌊x⌋` and `⌈x⌉` (`squashed`). So are
-   different questions about one passage or table (`asked`).
-1. Near copies share most of their words. They are the same problem if they have the same sentences with the same
-   clauses. Sentences may change their order, steps may not. With equal golds, one word may be replaced by another.
+0. Texts that differ only in mathematical signs are different problems, such as `⌊x⌋` and `⌈x⌉` (`squashed`). Different
+   questions about one passage or table are different problems, too (`asked`).
+1. Near copies share most of their words. Two near copies are the same problem if they have the same sentences with the
+   same clauses. Sentences may change their order, steps may not. With equal golds, one word may be replaced by another.
 2. Other texts get a logistic score. WEIGHTS (CONFLICT_WEIGHTS if golds differ) are the log-odds of each column of
    `columns`. Terms weigh more in short exercises than in stories: the column `exercise` falls from 1 for a text
    without words to 0 for a text of STORY_WORDS words.

@@ -60,7 +60,7 @@ def read_directions(text: str) -> dict[str, int]:
 
 
 def directions_differ(left: dict[str, int], right: dict[str, int]) -> bool:
-    """Return whether an amount comes in by one text and goes out by the other, or two amounts changed places.
+    """Return whether an amount comes in by one text and goes out by the other text, or two amounts changed places.
 
     Two amounts changed places if each text starts with an amount that moves in the other text:
 

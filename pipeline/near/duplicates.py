@@ -110,7 +110,7 @@ def find_duplicates(corpus: Corpus, links: Links, template_cap: int | None = Non
 
 
 def _mark_copies_in_conflict(corpus: Corpus, text: Ints, cluster_row: Ints, conflict: Marks) -> Marks:
-    """Mark the rows whose gold contradicts that of a copy: a row of the same text, or in another layout or order.
+    """Mark the rows whose gold contradicts the gold of a copy: a row of the same text, or in another layout or order.
 
     Rewordings are left out. Nearly all rewordings with different golds are different problems that read alike.
     """

@@ -149,7 +149,7 @@ def _nearest(queries: Floats, vectors: Floats) -> tuple[Ints, Ints]:
 
 
 def is_translation(left: ReadText, right: ReadText, left_text: str, right_text: str) -> bool | None:
-    """Return whether one text translates the other, or None if their numbers agree and their questions do not."""
+    """Return whether one text translates the other, or None if the numbers agree but the questions do not."""
     if left.is_chinese == right.is_chinese:
         return False
     here, there = left.forms.get(ReadKind.QUANTITY, set()), right.forms.get(ReadKind.QUANTITY, set())

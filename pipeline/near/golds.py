@@ -58,7 +58,7 @@ class GoldComparison(IntEnum):
 def compare_golds(left: str, right: str) -> GoldComparison:
     """Compare the accepted golds of two rows, each joined by `gold_keys.accepted_text`.
 
-    The golds are the same if both rows accept one gold. They differ if every pair of golds differs.
+    The golds are the same if both rows accept one gold. The golds differ if every pair of them differs.
     """
     sides = [gold.split(BETWEEN_GOLDS) for gold in (left, right)]
     pairs = islice(product(*sides), MAX_PAIRS + 1)

@@ -5,7 +5,7 @@
     same_template "Tom has 5 red cars and buys 9 more. How many cars has he?"
     edited        "Tom has some red cars and buys 4 more. How many cars has he?"
 
-1. If each text has quantities that the other lacks, they are never the same problem.
+1. If each text has quantities that the other lacks, the texts are never the same problem.
 2. Near copies may be the same problem if no quantity and few words differ.
 3. Other texts may be the same problem if a logistic score is high enough: they share many rare words, the question and
    the quantities. Programming tasks have no such score, because they differ by a few words in long boilerplate and have

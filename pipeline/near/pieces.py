@@ -102,7 +102,7 @@ class ReadKind(StrEnum):
     HAN = "han"
     """A Chinese character that is not part of a term."""
     SMALL = "small"
-    """A word that asks, compares or connects, such as "each". It matters between near copies only."""
+    """A word that asks, compares or connects, such as "each". Such a word matters between near copies only."""
     IDLE = "idle"
     """The number 1, "A" or "I": either an article, or data whose order matters."""
 

@@ -54,7 +54,7 @@ ASKING = frozenset(_ENGLISH["asking"].split())
 IDLE_IN_COPIES = frozenset(_ENGLISH["idle_in_copies"].split())
 """Small words that only ask or introduce. A copy may say "what is the number of" for "how many"."""
 STOPWORDS = frozenset(_ENGLISH["stopwords"].split())
-"""Words that any two problems may share. They count little, and are never the reason to compare two problems."""
+"""Words that any two problems may share. Such words count little, and are never the reason to compare two problems."""
 HARMLESS = frozenset(_ENGLISH["harmless"].split())
 """Function words that can be added or left out without making another problem, unlike "more", "least" and "not"."""
 CHANGEABLE = frozenset((*TERMS, *EVERYDAY_TERMS, *SYNONYMS, *ASKING, "dollar", "dollars"))

@@ -45,7 +45,8 @@ TOKENS = (
 )
 """Matches a token: a number, or else a word, or else a sign.
 
-Word boundaries are those of ASCII, because on other texts Unicode boundaries take ten times as long as all the rest.
+Word boundaries are ASCII boundaries, because Unicode boundaries take ten times as long as the rest of the pattern on
+texts beyond ASCII.
 """
 TOKEN_WITH_SPACE = (
     r"(?:\d(?:st|nd|rd|th)?|[%％]|percent)\s(?:\d|\\?[%％]|percent|dozen|hundred|thousand|million|billion|trillion)"
@@ -73,8 +74,8 @@ ANY_FORMULAS = r"\$\$[^$]+\$\$|\$[^$\n]+\$|\\\[.+?\\\]|\\\(.+?\\\)"
 FORMULAS = ANY_FORMULAS.replace("+", f"{{1,{FORMULA_CHARS}}}")
 """Matches a LaTeX formula of up to FORMULA_CHARS.
 
-It takes ten times as long as ANY_FORMULAS. So it is used only if ANY_FORMULAS found a longer match, in which an
-unpaired dollar sign may have swallowed formulas.
+This pattern takes ten times as long as ANY_FORMULAS. So it is used only if ANY_FORMULAS found a longer match, in which
+an unpaired dollar sign may have swallowed formulas.
 """
 CODE = r"```|(?-u:\b)def \w+\(|(?-u:\b)class solution(?-u:\b)|#include\s*<|(?-u:\b)stdin(?-u:\b)"
 """Matches a lower-case text that asks for a program or shows one."""

@@ -22,9 +22,9 @@ like Beta(10, 10) with equal probability: 49 % of their groups of eight are mixe
 58 %.
 
 The components of the prior are the same for all data sets: a spike at 0 and one at 1, for problems that never or always
-pass, and between them Beta distributions that are evenly spaced in log-odds. Their weights maximise the likelihood of
-all counts (empirical Bayes), by expectation maximisation (Dempster, Laird and Rubin 1977). The number of samples of a
-problem may depend on its earlier samples, since this does not change the likelihood.
+pass, and between them Beta distributions that are evenly spaced in log-odds. The weights of the components maximise the
+likelihood of all counts (empirical Bayes), by expectation maximisation (Dempster, Laird and Rubin 1977). The number of
+samples of a problem may depend on its earlier samples, since this does not change the likelihood.
 
 A source or a domain with at least GROUP_ROWS problems has its own prior (`Priors`), shrunk towards the prior of all
 problems.
@@ -166,7 +166,8 @@ class Mixture:
         """Return the ends of the shortest interval that contains the pass rate with the probability `level`.
 
         If a rate strictly between 0 and 1 has a probability above (1 - level) / 5, the interval also covers `level` of
-        that probability. Otherwise, the interval of a problem without passes would often be the spike at 0 alone.
+        that probability. Without this rule, the interval of a problem without passes would often be the spike at 0
+        alone.
         """
         never, always = (float(self.weights[ends < AT_AN_END].sum()) for ends in (self.a, self.b))
         between = (self.a >= AT_AN_END) & (self.b >= AT_AN_END) & (self.weights >= NEGLIGIBLE)

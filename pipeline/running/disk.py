@@ -54,7 +54,7 @@ SAMPLE = 4 * 2**20
 def cache_folder(name: str) -> Path:
     """Return the cache folder `~/.cache/truegold/NAME`, or `$XDG_CACHE_HOME/truegold/NAME` if that variable is set.
 
-    It holds compiled operators and the databases of Prefect.
+    The folder holds compiled operators and the databases of Prefect.
     """
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "truegold" / name
 

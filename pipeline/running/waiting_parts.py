@@ -76,7 +76,7 @@ def read_waiting(path: Path) -> tuple[Whereabouts, bytes]:
 
 
 def drop_done(work: PartWork, parts: Sequence[Part], progress: Progress) -> list[Part]:
-    """Return the parts that are not done yet, and report the rows of the others."""
+    """Return the parts that are not done yet, and report the rows of the finished parts."""
     # Listing the folder makes a network file system show files of other machines.
     list((parts[0].out_dir / SCRATCH / DONE).glob("*"))
     left = unfinished(work, parts)

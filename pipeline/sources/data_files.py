@@ -60,8 +60,8 @@ MAX_ROW_BYTES = 64 * 2**20
 """The longest line that commands on a file read, in bytes. A run has its own bound (`data.max_row_bytes`)."""
 
 FILE_NAME_CHARS = 255
-"""The maximum number of characters of a file name. It is quoted as an excerpt, since a name may contain bytes that are
-not text."""
+"""The maximum number of characters of a file name. Names are quoted as excerpts, since a name may contain bytes that
+are not text."""
 
 
 def open_file(path: Path, form: str, max_row_bytes: int) -> Source:

@@ -12,9 +12,9 @@ An exported record carries its whole row in an additional column, so that the ro
     {"prompt": [...], "answer": "72", ..., "truegold": "{\"content\": \"9f0c...\", \"gold\": \"72\", \"id\": ...}"}
 
 The column (`extra_info.truegold` for verl, `metadata.truegold` for inspect) is JSON text, because structures vary from
-row to row and tables need a fixed type. It has all fields of the row except for the prompt. `content` is a digest of
-prompt, gold and arguments at the time of export. If it still matches, the row keeps its id. If the file was edited, the
-row gets a new id.
+row to row and tables need a fixed type. The text has all fields of the row except for the prompt. `content` is a digest
+of prompt, gold and arguments at the time of export. If it still matches, the row keeps its id. If the file was edited,
+the row gets a new id.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ The third line of a file, `{"question": "1+1?", "answer": }`, becomes
 
     Reject(row_number=3, reason="invalid_json", detail="Expecting value at character 30", excerpt='{"question": ...')
 
-A reject never stops a run. It is written to `rejects.jsonl`, and commands print the number of rejects and the first one
-of each reason (`describe_rejects`):
+A reject never stops a run. Rejects are written to `rejects.jsonl`, and commands print the number of rejects and the
+first one of each reason (`describe_rejects`):
 
     30 of 31 records rejected: 30 gold_not_text
       train.jsonl:2: gold_not_text: column 'answer' holds an object, not an answer; name a part of it: answer.value

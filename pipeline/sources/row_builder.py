@@ -89,7 +89,7 @@ DOMAINS = {"code": "code", "choice": "choice", "math": "math"}
 MEASURES = ("format", "length")
 """Verifiers that measure the form of a response, and need no gold."""
 CODE_SETTINGS = ("reward", "stop", "limits")
-"""The options of the verifier `code` that are checked here. Its other arguments are tests, which `vet_tests` checks."""
+"""The options of the verifier `code` that are checked here. The other arguments are tests, which `vet_tests` checks."""
 CACHED_BYTES = 1000
 """The maximum number of bytes of arguments whose check is cached. Longer arguments are rarely equal in two rows."""
 

@@ -170,7 +170,7 @@ def classify(problem: LabelledProblem, forms: Sequence[AnswerForm]) -> tuple[lis
 def key_of(text: str) -> str:
     """Return a key that is equal only for texts with certainly the same meaning.
 
-    These are spellings of one whole number, and texts that differ only in runs of spaces.
+    Spellings of one whole number have the same key, and so do texts that differ only in runs of spaces.
     """
     plain = text[:MAX_CHARS].strip().strip("$").strip().rstrip(".")
     if _WHOLE.fullmatch(plain):

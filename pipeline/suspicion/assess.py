@@ -148,7 +148,7 @@ def assess(
     """Return the fitted values, and an assessment for each item, in order.
 
     `others` has the evidence other than votes by item id, `asked_model` the measurement of the asked model. Raises
-    ValueError if the number of items differs from that of the votes.
+    ValueError if the votes are on another number of items.
     """
     if len(problems) != votes.n_items:
         raise ValueError(f"{len(problems)} items, but votes on {votes.n_items}")

@@ -4,8 +4,8 @@ r"""Doubts: responses which say that the problem lacks something, as evidence th
     "Could you please provide the price? Assuming that each costs $2, it is \boxed{8}."        a doubt
     "Let x be the price, and assume x > 0."                                                    a step, not a doubt
 
-A system may doubt every problem. So the doubts about a row are compared with those of the same systems about all rows
-of the file. With k doubts in n responses, the likelihood ratio is
+A system may doubt every problem. So the doubts about a row are compared with the doubts of the same systems about all
+rows of the file. With k doubts in n responses, the likelihood ratio is
 
     ratio = B(k + 1, n - k + 1) / prod over systems s of  b_s^k_s (1 - b_s)^(n_s - k_s)
 

@@ -275,8 +275,8 @@ def _learn(
 
     Returns the rate of each outcome on ill-posed and on sound rows (2, outcomes), and the share of ill-posed rows
     (sources,). `known` (2, outcomes) has counts from known problems. `outcome`, `source` and `evidence` (log odds by
-    votes) have a value for each asked row. The share of a source is at least that of the file, because few findings may
-    mean either few faults or hidden ones.
+    votes) have a value for each asked row. The share of a source is at least the share of the file, because few
+    findings may mean either few faults or hidden faults.
     """
     counts, shares = known, np.full(int(source.max()) + 1, of_file)
     for _ in range(ROUNDS):
@@ -403,8 +403,8 @@ def claim_fault(
     """Return the probability that a row is at fault, from the evidence that may drop a row.
 
     Votes count if enough models have answered. The verdict of the asked model always counts, a fault with the lower end
-    of its ratio. If strong systems have answered, `votes` has the suspicion by samples. Otherwise it has the
-    probability that the label is outvoted, or is None for a closed question.
+    of its ratio. If strong systems have answered, `votes` has the suspicion by samples. Without strong systems, `votes`
+    has the probability that the label is outvoted, or is None for a closed question.
     """
     ratio = 0.0 if asked is None else asked.claimed_log_ratio
     sound, ill_posed, mislabeled = (max(share, FLOOR) for share in votes or (1.0, 0.0, 0.0))

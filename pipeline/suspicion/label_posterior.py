@@ -175,7 +175,7 @@ def _log_mean_exp(log: Array) -> Array:
 def _log_likelihood(block: Votes, population: Population, expected: Array) -> Array:
     """Return the log likelihood of a block's votes under each hypothesis (n, h).
 
-    It is -inf for a hypothesis about an alternative that the item does not have.
+    The log likelihood is -inf for a hypothesis about an alternative that the item does not have.
     """
     theta = population.ability.theta
     p = solve_probability(theta)

@@ -177,7 +177,7 @@ Findings = tuple[Assessment, list[AnswerVotes]]
 
 
 def _with_answers(assessments: Iterable[Assessment], answers: Iterator[AnswerVotes]) -> Iterator[Findings]:
-    """Yield each assessment with the answers to its problem. Both come in the order of problems."""
+    """Yield each assessment with the answers to its problem. Assessments and answers come in the order of problems."""
     ahead = next(answers, None)
     for problem, assessment in enumerate(assessments):
         own_answers: list[AnswerVotes] = []

@@ -39,7 +39,7 @@ from truegold.verifiers import Item, verify_batch
 from truegold.verifiers.running.batch import MAX_TIMEOUTS
 
 MAX_CHECKPOINTS = 4
-"""The maximum number of checkpoints of a model. Its steps are divided into ranges with about equal numbers of
+"""The maximum number of checkpoints of a model. The model's steps are divided into ranges with about equal numbers of
 samples."""
 NO_STEP = -1
 """The step of a sample without a step."""
@@ -145,7 +145,7 @@ class Votes:
         return np.bincount(self.item, minlength=self.n_items) > 0
 
     def starts(self) -> NDArray[np.intp]:
-        """Return the starts of the items' entries (n + 1,): those of item i are `starts[i]` to `starts[i + 1]`."""
+        """Return the starts of the items' entries (n + 1,): item i has the entries `starts[i]` to `starts[i + 1]`."""
         return np.searchsorted(self.item, np.arange(self.n_items + 1))
 
     def table(self, chosen: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:

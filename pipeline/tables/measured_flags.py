@@ -2,8 +2,8 @@
 
     "proof": Measured(right=34, read=59, corpora=5, precision=0.8, blind=(8, 33))   ->   confidence 0.8, advises
 
-Two readers read the flagged rows of 53 corpora (`tests/data/flag_readings.jsonl`). They saw the row and a question, but
-not the rule or its tier. A flag is right if both readers say so. Rows labelled by one reader are added
+Two readers read the flagged rows of 53 corpora (`tests/data/flag_readings.jsonl`). The readers saw the row and a
+question, but not the rule or its tier. A flag is right if both readers say so. Rows labelled by one reader are added
 (`rule_labels.jsonl`). All rows that were flagged when the rule first ran on their corpus count, even if a later version
 of the rule no longer flags them.
 
@@ -13,7 +13,8 @@ CORPUS_ROWS.
 
 A rule below MIN_PRECISION is off unless a configuration names it. The flags of a rule hold rows back if its precision
 is above BLOCKING_PRECISION, on at least MIN_CORPORA corpora and MIN_BLIND rows read by two readers. Other flags advise.
-Reasons without an entry come from other stages. They are facts found by a verifier or a comparison, and hold rows back.
+Reasons without an entry come from other stages. Such flags are facts that a verifier or a comparison found, and hold
+rows back.
 
 `tests/pipeline/test_measured.py` checks the table `measured_flags.json` against the readings.
 """

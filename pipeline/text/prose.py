@@ -192,8 +192,8 @@ def may_be_in(text: str, languages: Collection[str]) -> bool:
 def is_said_twice(text: str) -> bool:
     """Return whether a text is given in two languages.
 
-    Both halves then have the same numbers. If both halves ask a question, half of the numbers suffice, because one half
-    may spell numbers out, and a heading may have further numbers.
+    The two halves of such a text have the same numbers. If both halves ask a question, half of the numbers suffice,
+    because one half may spell numbers out, and a heading may have further numbers.
     """
     text = _GROUPING_COMMA.sub("", _OPTIONS.split(text[:MAX_TWICE_CHARS], maxsplit=1)[0])
     for boundary in islice(_HALF_END.finditer(text), MAX_HALVES):
