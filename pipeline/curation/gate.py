@@ -113,7 +113,9 @@ class GateOptions:
     source: FileSource = field(default_factory=lambda: FileSource(path=""))
     """The settings for reading the file."""
     workers: int = 0
+    """The number of processes; 0 means one per core."""
     deadline_s: float = DEADLINE_S
+    """The timeout of a verdict, in seconds."""
 
 
 @dataclass

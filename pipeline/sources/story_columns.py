@@ -58,8 +58,11 @@ class StoryColumns:
 
     prompt: str
     before: str | None = None
+    """The column with the text before the question, such as a story."""
     behind: str | None = None
+    """The column with the text after the question, such as an `input`."""
     sections: tuple[str, ...] = ()
+    """The columns that follow under a heading (`SECTIONS`)."""
 
     @property
     def names(self) -> tuple[str, ...]:

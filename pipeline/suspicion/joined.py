@@ -180,10 +180,12 @@ NOTHING_ELSE = OtherEvidence()
 
 @dataclass(frozen=True, slots=True)
 class IllPosedShares:
-    """The expected share of ill-posed rows in the whole file, and in each source with its own estimate."""
+    """The expected shares of ill-posed rows."""
 
     of_file: float = PRIOR
+    """The expected share in the whole file."""
     by_source: Mapping[str, float] = field(default_factory=dict)
+    """The expected share in each source with its own estimate; other sources have the share of the file."""
 
     def log_odds(self, source: str) -> float:
         """Return the log odds of a row of this source."""

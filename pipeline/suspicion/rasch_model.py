@@ -67,6 +67,7 @@ class Ability:
     theta: Array
     """(m,), the abilities in logits."""
     mean: float
+    """The mean difficulty of a problem with average features, in logits."""
     weights: Array
     """(k,), the weights of the text features."""
     spread: float

@@ -251,10 +251,13 @@ class _Totals:
 
     tiers: Counter[str] = field(default_factory=Counter)
     known: int = 0
+    """The number of problems with a suspicion."""
     answered: int = 0
+    """The number of problems with answers."""
     measured: int = 0
+    """The number of problems whose suspicion rests on samples or on a measured model."""
     suspicion: float = 0.0
-    """The sum of all suspicions that are not null."""
+    """The sum of the suspicions of these `measured` problems."""
 
     def add(self, assessment: Assessment) -> Assessment:
         """Count an assessment, and return it."""

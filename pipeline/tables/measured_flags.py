@@ -48,7 +48,9 @@ class Measured:
     """The measured precision of a rule's flags."""
 
     right: int
+    """The number of right flags among the rows read."""
     read: int
+    """The number of flagged rows that were read."""
     corpora: int
     """The number of corpora of the rows read."""
     precision: float

@@ -399,6 +399,7 @@ class ProfileRow(RowReference):
     answers: Int32
     """The number of different answers of the samples."""
     majority_answer: str | None
+    """The most frequent answer of the samples."""
     majority_agreement: float
     """The share of all samples with the majority answer."""
 
