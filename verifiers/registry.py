@@ -49,7 +49,7 @@ BUILT_IN: dict[str, type[Verifier]] = {
 
 
 class _ImportedVerifier:
-    """A verifier from a user's code that is pickled as its import string. Other attributes are the user's own."""
+    """A verifier from a user's code that is pickled as its import string. It forwards attributes to that verifier."""
 
     def __init__(self, spelling: str, inner: Verifier) -> None:
         self.spelling = spelling
