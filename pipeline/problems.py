@@ -5,9 +5,8 @@ r"""Reads the problems of any file, to compare or to judge: columns are read lik
 
 Columns are guessed as in a run (`presets.guess_layout`), or named: `prompt="Body"`, `gold="meta.label"`. Turns before
 the question and answer options in a column of their own belong to the problem: the same question with different options
-is a different problem. A record without an id gets its number in the file, counted from 1. Every record gives a
-problem:
-without a readable prompt it has an empty one, which is never compared.
+is a different problem. A record without an id gets its number in the file, counted from 1. A record without a readable
+prompt gives a problem with an empty prompt, which is never compared.
 
     make_item_reader(source, ahead, ProblemColumns(), None).read(record)     an `Item` for `truegold verify`
 """

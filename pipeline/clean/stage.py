@@ -9,7 +9,8 @@ undoing a row's edits from last to first restores the row that came in. The reas
 prompt_too_long, gold_too_long, empty_gold and other_language. A dropped row keeps its original texts and has no edits.
 Lengths are those of the cleaned text. A blank solution becomes null. Ids stay unchanged.
 
-The notes on a row go into `meta.truegold`. They count as an edit only where they replace something else.
+The notes on a row, such as its language, go into `meta.truegold`. They count as an edit only if they replace other
+notes there.
 """
 
 from __future__ import annotations
@@ -163,7 +164,7 @@ class Cleaner:
 def _write_points(row: Row) -> _Changes:
     """Replace the decimal commas of the golds by points, where the row's arguments say that it has decimal commas.
 
-    Afterwards an answer may have either.
+    Afterwards an answer may have a comma or a point.
     """
     if row["verifier"] != "math" or row["gold"] is None or '"decimal"' not in row["verifier_args"]:
         return []

@@ -4,11 +4,11 @@
     train.jsonl:8  "Tom, who owned three red cars, buys 4 more. How many has he now?"  same problem as train.jsonl:3
 
 `compare_rows` takes the outcome of the first half (exact copies) and returns an outcome for all rows. Dropped rows get
-their relation and evidence. Code rows are skipped, since they often differ only in a few words of long boilerplate, and
-in their tests. Choice questions with common options, such as "(A) True, True (B)
-False, False ...", are skipped too.
+their relation to the kept row, with evidence. Code rows are skipped, since they often differ only in a few words of
+long boilerplate, and in their tests. Choice questions with common options, such as "(A) True, True (B) False, False
+...", are skipped too.
 
-If a run has several sources, those listed earlier in the configuration are better:
+If a run has several sources, a source that is listed earlier in the configuration is better:
 
     maths.parquet:3   "What is 6*7?"  gold 42   kept      flag conflicting_labels, for advice
     scraped.jsonl:9   "What is 6*7?"  gold 48   dropped   drop conflict_with_better_source

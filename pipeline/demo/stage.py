@@ -49,7 +49,7 @@ KIND_SHARE = 0.03
 WRONG_GOLD_SHARE = 0.05
 """The rows with a wrong gold, the most harmful defect, as a share of the number of clean problems."""
 CONTAMINATED_SHARE = 0.1
-"""The last share of the SFT file, in which half of the final values are wrong."""
+"""The share of the SFT file, at its end, in which half of the final values are wrong."""
 
 
 @stage_function(version=1)

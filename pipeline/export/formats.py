@@ -136,7 +136,7 @@ class ExportRow:
 
 
 def has_more_than_gold(row: ExportRow) -> bool:
-    """Return True if a single gold does not say all: the row has tests, several golds or options of its verifier."""
+    """Return True if one gold is not enough for a score: the row has tests, several golds or options of its verifier."""
     return row.row["gold"] is None or len(row.golds) > 1 or bool(row.options)
 
 
@@ -435,8 +435,8 @@ def make_openrlhf_record(row: ExportRow, index: int) -> Mapping[str, Any]:
 
 
 OPEN_INSTRUCT_MATH = ("math", "numeric")
-"""Verifiers whose verdicts open-instruct's `math` shares if gold is a plain number. (Its `string_matcher` cannot stand
-in for `exact`: it scores an answer without the tags <answer> and </answer> 0.)"""
+"""Verifiers that agree with open-instruct's `math` if gold is a plain number. (open-instruct's `string_matcher` cannot
+replace `exact`: an answer without the tags <answer> and </answer> gets 0 from it.)"""
 _PLAIN_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?|-?\d{1,9}/\d{1,9}|-?\\frac\{\d{1,9}\}\{\d{1,9}\}")
 """A gold that open-instruct can compare. With gold "$72$", "72 km", "\\text{east}" or "72." it scores the answer
 \\boxed{72} or \\boxed{east} 0."""

@@ -113,7 +113,7 @@ def likelihood_ratio(ill_posed: tuple[float, float], sound: tuple[float, float])
 
 
 def load_measured(path: Path, name: str) -> MeasuredModel:
-    """Read the measurement of the model `name`. Raises ConfigError if it is of another model or other prompts."""
+    """Read the measurement of the model `name`. Raises ConfigError if the file is about another model or prompts."""
     try:
         measured = json.loads(path.read_bytes())
         counts = [

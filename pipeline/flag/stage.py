@@ -6,7 +6,7 @@ The row `{"id": "9f0c...", "prompt": "Prove that 12+8 is even.", ...}` is unchan
      "evidence": "{\\"asks\\": \\"Prove that\\", \\"measured\\": {\\"precision\\": 1.0, \\"rows\\": 14, ...}}", ...}
 
 A built-in rule's confidence is its measured precision (`measured`), which also decides whether its flags hold rows
-back. A user's own rule sets both.
+back. A user's own rule sets the confidence of its flags, and whether they hold rows back.
 
 `flags.parquet` also has the flags of earlier stages, so that `settle` needs only one table; the ledger has only the new
 ones. Flags have the order of the rows, and the flags of one row the order of the stages. Flags of dropped rows are left

@@ -148,7 +148,7 @@ class SourceFact:
         """Return the line that reports the fact."""
         numbers = self.source_rows
         shown = numbers if len(numbers) <= EXAMPLE_CHARS else numbers[:EXAMPLE_CHARS].rpartition(",")[0] + ", …"
-        example = f" such as {self.example!r}" if self.example else ""
+        example = f"; example: {self.example!r}" if self.example else ""
         return f"{self.source}: {self.rows:,} of {self.judged:,} {self.says}{example}; rows {shown}"
 
 

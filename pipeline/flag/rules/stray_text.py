@@ -76,7 +76,7 @@ _REPEATS_WORDS = re.compile(r"[^\W\d_]|\d\W|\W\d")
 MAX_LOOP_CHARS = 4_000
 """The number of characters of a prompt that are searched for loops, which takes forty steps for each character."""
 _MIN_REPEATS = 3
-"""The least number of occurrences of a single repeated sentence. Two sentences suffice that both occur twice."""
+"""The least number of occurrences of a single repeated sentence. Two different sentences need only occur twice each."""
 _MIN_SENTENCE_CHARS = 25
 """The least length of a repeated sentence; short ones may recur."""
 MIN_PAIR_CHARS = 40
