@@ -3,8 +3,8 @@ r"""Cleans one text step by step, so that every change is recorded with its reas
     "How many&nbsp;apples?<br>"  ->  html_entities  ->  html_tags  ->  whitespace  ->  "How many apples?"
 
 The steps run in rounds until the text no longer changes: one step may uncover work for an earlier one. In code only
-CRLF and NUL are changed, since other characters may be part of a program's meaning. The steps for markup and LaTeX are in
-`markup`. The steps here handle characters, and the wrapping that a data set or a chat puts around a problem:
+CRLF and NUL are changed, since other characters may be part of a program's meaning. The steps for markup and LaTeX are
+in `markup`. The steps here handle characters, and the wrapping that a data set or a chat puts around a problem:
     "\ufeffHow  many\u00a0apples?\r\n\r\n\r\n\r\nGive a number. \n"              "How  many apples?\n\nGive a number."
     "Question 3: How many apples?"                                                     "How many apples?"
     "How many аpples?", the first letter of which is Cyrillic                          "How many apples?"
@@ -64,7 +64,7 @@ _JOINS = (
 )
 _STRAY_JOINER = re.compile(f"(?<![{_JOINS}])[\u200c\u200d]|[\u200c\u200d](?![{_JOINS}])")
 MAX_ROUNDS = 6
-"""Maximum number of rounds over one text. Ordinary texts need two; the limit stops texts that are built to need many."""
+"""Maximum number of rounds over one text. Ordinary texts need two; the limit is for texts built to need many."""
 Step = tuple[str, Callable[[str], str]]
 """The reason of an edit, and the function that makes it."""
 CODE: tuple[Step, ...] = (
@@ -183,7 +183,7 @@ PROSE: tuple[Step, ...] = (
     ("stray_dollar", markup.drop_stray_dollar),
 )
 """The steps of a round, in order. Mojibake and damaged LaTeX come first: a later step removes control characters, by
-which these faults are recognized."""
+which these faults are recognised."""
 
 
 @dataclass(frozen=True, slots=True)

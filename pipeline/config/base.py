@@ -120,7 +120,7 @@ class StageConfig(BaseModel):
 
 
 class VerdictConfig(StageConfig):
-    """The time limit of verdicts. A row whose verifier exceeds it gets no score; the run stops if many rows get none."""
+    """The time limit of verdicts. A row whose verifier exceeds it gets no score; the run stops if this is frequent."""
 
     deadline_s: float = Field(default=DEADLINE_S, gt=0)
     """Maximum number of seconds for one verdict. A slower verifier is stopped, and the verdict has the reason

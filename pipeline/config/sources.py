@@ -235,7 +235,7 @@ def source_quotas(data: DataConfig, quotas: Mapping[str, float]) -> dict[str, fl
     """Return `select.quotas`, completed by the shares that the sources set themselves.
 
     Weights divide the part of the selection without quotas by source. A source without quota and weight counts in that
-    part with weight 1, and gets no quota. Raises ValueError if a source has a weight and the quotas already add up to 1.
+    part with weight 1, and gets no quota. Raises ValueError if a source has a weight and the quotas already sum to 1.
     """
     if not isinstance(data, tuple):
         return dict(quotas)

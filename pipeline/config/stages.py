@@ -344,15 +344,15 @@ class ProfileConfig(VerdictConfig):
     samples: int = Field(default=16, ge=1, le=MOST_TOKENS)
     """The largest number of completions per problem."""
     first_samples: int | None = Field(default=4, ge=1, le=MOST_TOKENS)
-    """The number of completions that every problem gets. A problem gets more only if they could change the selection,
+    """The number of completions that every problem gets. A problem gets more only if more could change the selection,
     or if the first ones agree on an answer that is not the gold. If null, each problem gets all `samples`. Held-out
     problems always get all."""
     group_size: int = Field(default=8, ge=2)
     """The number of samples in a training group; by default `train.group_size`."""
     rows_to_select: int | None = Field(default=None, ge=1)
     """The number of rows that selection will take; by default `select.max_rows`. If neither is set, a problem is
-    sampled as long as samples could change a selection of a quarter, or of half, of the rows. A finished profile remains valid if this, `quotas`, `zero_share` or
-    `group_size` changes."""
+    sampled as long as samples could change a selection of a quarter, or of half, of the rows. A finished profile
+    remains valid if this, `quotas`, `zero_share` or `group_size` changes."""
     quotas: dict[str, float] = Field(default_factory=dict)
     """Shares of the selection by `domain:NAME` or `source:NAME`; by default those of `select`."""
     zero_share: float = Field(default=0.1, ge=0, le=1)

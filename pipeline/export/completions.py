@@ -7,8 +7,9 @@
     read_completions(run, CompletionChoice(per_row=1)).right["9f0c..."]   [DrawnCompletion("9+4=13 ...", "profile")]
 
 A right completion has the full score; a wrong one gave an answer and has less. Completions that were cut off, repeat
-themselves or have no score are counted and left out. So are unread answers, since they may be right. For each row, up to `per_row` distinct texts of either kind are chosen: those with the smallest SHA-256 of seed,
-row and text. So the choice is the same each time, in any order of sampling.
+themselves or have no score are counted and left out. So are unread answers, since they may be right. For each row, up
+to `per_row` distinct texts of either kind are chosen: those with the smallest SHA-256 of seed, row and text. So the
+choice is the same each time, in any order of sampling.
 """
 
 from __future__ import annotations

@@ -177,7 +177,7 @@ def convert(
 ) -> Written:
     """Write the rows of `data` into `out_dir`.
 
-    `source` says how to read a file; `source`'s verifier, licence, origin and limit also apply to a run or a set.
+    `source` says how to read a file. The verifier, licence, origin and limit in it also apply to a run or a set.
     `choice` selects completions for a format that needs them. Raises InputError if there are no rows, or more are
     rejected than `bounds` allow. Raises ConfigError if `source` names columns although `data` has truegold's own
     tables.

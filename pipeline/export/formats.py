@@ -136,7 +136,7 @@ class ExportRow:
 
 
 def has_more_than_gold(row: ExportRow) -> bool:
-    """Return True if one gold is not enough for a score: the row has tests, several golds or options of its verifier."""
+    """Return True if one gold is not enough for a score: there are tests, several golds or options of the verifier."""
     return row.row["gold"] is None or len(row.golds) > 1 or bool(row.options)
 
 

@@ -13,7 +13,7 @@ Samples that could not be judged are counted, but are not part of the pass rate.
 
 A pass rate of 0 drops no row. If the samples agree on another answer, the row is flagged `suspect_gold` with that
 answer as the suggestion. `suspicion.parquet` has the evidence about each gold from samples, rules and an asked model,
-weighted as is right for a single model (`suspicion`). Rows are processed in parts of 5,000, of which a few are in
+with the weights for samples of one model (`suspicion`). Rows are processed in parts of 5,000, of which a few are in
 memory at a time (`profiling`). The suspicion also keeps the texts of each row and 16 bytes of each sample in memory.
 `rule.json` records the rule that chose the number of samples of each row.
 """

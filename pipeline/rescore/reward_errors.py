@@ -43,7 +43,7 @@ class Separation:
 
     judge: str
     right: int
-    """The number of right responses that it judged; `paid_right` of them were paid."""
+    """The number of right responses with a verdict of the judge; `paid_right` of them were paid."""
     paid_right: int
     wrong: int
     paid_wrong: int
@@ -144,7 +144,7 @@ def measure_by_decisions(table: pl.DataFrame) -> list[Separation]:
 
 
 def count_decided(table: pl.DataFrame) -> dict[str, int]:
-    """Return the number of rollouts of rows with a reviewer's decision, and of dropped rows also the number paid."""
+    """Return the number of rollouts of decided rows, and for dropped rows also the number of paid rollouts."""
     dropped = table.filter(pl.col("decision") == "drop")
     return {
         "rollouts": table["decision"].count(),

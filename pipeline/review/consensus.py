@@ -122,7 +122,7 @@ class WeighedReview:
     """The combined decisions about the rows of a run."""
 
     standings: Mapping[RowKey, Standing]
-    """The combined decisions of each row with any."""
+    """The combined decisions of each row that has any."""
     conflicts: tuple[tuple[RowKey, ...], ...]
     """The rows of each label conflict that holds them back."""
     settlements: Mapping[RowKey, Settlement]

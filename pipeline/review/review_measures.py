@@ -54,7 +54,7 @@ class Agreement:
     kappa: float | None
     """None if all decisions of both are the same one: chance then explains the agreement."""
     blind: bool
-    """True if the later of the two could not see the other's decision on any row."""
+    """True if the later reviewer could not see the earlier one's decision on any row."""
 
 
 def measure_agreement(decisions: Decisions) -> list[Agreement]:
@@ -130,8 +130,8 @@ def measure_flags(
 ) -> list[FlagPrecision]:
     """Return the precision of each reason on decided rows, in the order of the reasons.
 
-    `conflicts` are the rows of each label conflict. Its flags are right unless all of its rows were kept; this includes
-    the flag of a kept row.
+    `conflicts` are the rows of each label conflict. All flags of a conflict are right, even that of a kept row, unless
+    all of its rows were kept.
     """
     kept = {key for key, agreed in decisions.items() if not agreed.faults_row}
     all_kept = {key for group in conflicts if kept.issuperset(group) for key in group}

@@ -232,7 +232,7 @@ class ReviewedRun:
         return weigh_review(self._read_rows([*decisions, *conflicts]), flags, decisions)
 
     def _read_rows(self, row_ids: Iterable[str]) -> list[Row]:
-        """Return the rows with these ids that `settle` reads, and one of each id whose rows were all dropped before."""
+        """Return the rows with these ids that `settle` reads, and one row for each id that was dropped before it."""
         ids = list(row_ids)
         rows = self.rows.filter(has_id(ids)).sort(KEY[1:]).collect()
         gone = self.files.dropped_before_review(set(ids).difference(rows["id"]))

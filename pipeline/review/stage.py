@@ -106,8 +106,8 @@ def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, prog
     stale = _write_stale(out_dir / STALE_FILE, review, decisions)
     if stale["count"]:
         progress.note(
-            f"{stale['count']} decisions were not applied: {stale['gone']} of rows that are not in the data, "
-            f"or have left it before, {stale['changed']} of rows that have changed since (settle/{STALE_FILE})."
+            f"{stale['count']} decisions were not applied: {stale['gone']} about rows that are not in the data or were "
+            f"dropped before, {stale['changed']} about rows that have changed since (settle/{STALE_FILE})."
         )
     heavy = held.heavy(HELD, total, _describe_row, cause_of_held)
     return sum_reports(

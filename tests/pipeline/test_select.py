@@ -182,7 +182,7 @@ def test_by_default_a_tenth_of_the_selection_may_never_have_passed_and_the_other
     assert Counter(dropped(tmp_path).values()) == {"in_reserve": 4}
     assert report.facts["reserve"] == len(reserve(tmp_path)) == 4
     assert notes.lines == [
-        "4 rows that never passed are more than select.zero_share (0.1) takes: 4 are at the end of the reserve, 0 that "
+        "4 rows that never passed are above the limit select.zero_share (0.1): 4 are at the end of the reserve, 0 that "
         "rules advise against are dropped"
     ]
     ledger = pl.read_parquet(tmp_path / "select" / "ledger.parquet").filter(reason="in_reserve")

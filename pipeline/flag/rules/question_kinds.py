@@ -186,7 +186,7 @@ def spoilt_options(row: Row) -> list[Finding]:
 def _foreign_gold(prompt: str, gold: str, options: Options) -> dict[str, Any] | None:
     """Return evidence that the gold is not one of the options.
 
-    Conditions (A) and (B) of a question are not options. Letters are not options if the gold is a sequence: "A → C → A".
+    Conditions (A) and (B) are not options. Letters are not options if the gold is a sequence: "A → C → A".
     """
     if chosen_letters(options, gold) is not None or options.may_be_parts or prompt.rstrip().endswith(("?", "？")):
         return None
