@@ -223,9 +223,7 @@ def convert(
     if drawn is not None:
         written.completions_left_out = drawn.left_out
         if not drawn.chat.use_template:
-            written.notes.append(
-                "The completions were sampled without a chat template (chat.use_template); TRL will apply one."
-            )
+            written.notes.append("Sampling used no chat template (chat.use_template); TRL will apply one.")
     if (cleaned := data / "clean" / "stage.json").is_file():
         written.notes += cut_phrases(orjson.loads(cleaned.read_bytes()))
     written.notes += [

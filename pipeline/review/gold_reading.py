@@ -151,8 +151,5 @@ def _changes(rejudged: Iterable[tuple[Response, float | None]]) -> tuple[AnswerC
 
 def _message(row: Row, fault: FlagRecord | None, contradiction: FlagRecord | None) -> str | None:
     if fault is not None:
-        return (
-            f"The verifier {row['verifier']} accepts no answer for this gold: {fault['reason']}. "
-            "The row would be held back."
-        )
+        return f"The verifier {row['verifier']} accepts no answer for this gold ({fault['reason']}): the row is held."
     return None if contradiction is None else f"The row's own solution ends in {contradiction['suggestion']}."

@@ -385,7 +385,7 @@ def test_without_max_rows_quotas_decide_how_many_rows_are_selected(tmp_path: Pat
 
 
 def test_a_quota_of_something_that_does_not_exist_names_what_does(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="domain:algebar, of which no row") as caught:
+    with pytest.raises(InputError, match="domain:algebar, but no row of domain:algebar") as caught:
         run_select(tmp_path, [Problem(4, domain="algebra")], quotas={"domain:algebar": 0.25})
     assert "domain:algebra." in str(caught.value.hint)
 
