@@ -310,7 +310,7 @@ def test_a_rejected_record_is_named_with_its_reason_by_the_run_that_rejected_it(
             True,
         )
         assert "Correct the record in the data, and curate again." in told
-    assert "In none of 2 runs is that one row. In the newest: " in truegold("decide", "c", "keep")[1]
+    assert "None of 2 runs has such a row. The newest one: " in truegold("decide", "c", "keep")[1]
 
 
 def test_a_row_that_left_before_flags_comes_back_where_it_is_kept(truegold, project):

@@ -241,7 +241,7 @@ def test_the_completions_of_a_training_are_taken_where_they_are_asked_for(run: P
     ("options", "message"),
     [
         (["--format", "hf", "--per-row", "2"], "no completions to choose"),
-        (["--format", "trl-sft", "--completions", "rollouts"], "No stage 'rollouts' draws completions"),
+        (["--format", "trl-sft", "--completions", "rollouts"], "The stage 'rollouts' has no completions"),
         (["--format", "trl-sft", "--completions", "profile_after"], "has no completions of profile_after"),
         (["--format", "trl-sft", "--split-column", "fold"], "need no split"),
     ],

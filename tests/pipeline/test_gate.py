@@ -105,7 +105,7 @@ def test_each_planted_fault_fails_for_its_own_reason(fault: Check, tmp_path: Pat
 def test_without_a_card_or_a_licence_the_card_fails(tmp_path: Path) -> None:
     for folder, card, reason in (
         ("none", None, "no card"),
-        ("bare", "# x", "no head"),
+        ("bare", "# x", "no YAML header"),
         ("open", "---\na: b\n---\n", "license"),
     ):
         (tmp_path / folder).mkdir()
