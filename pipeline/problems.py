@@ -184,7 +184,7 @@ def describe_reading(path: Path, named: ProblemColumns) -> str:
 
 
 def _make_reader(source: Source, ahead: list[Record | Reject], named: ProblemColumns, clean: bool) -> _Reader:
-    """Return a reader of the named columns, and of those that are guessed from the records `ahead`."""
+    """Return a reader of the named columns, and of columns that are guessed from the records `ahead`."""
     check_readable(source, ahead)
     location, samples = source.location, sample_values(ahead)
     layout = named.resolve(samples, location)
@@ -361,7 +361,7 @@ class ItemReader:
 def make_item_reader(
     source: Source, ahead: list[Record | Reject], named: ProblemColumns, verifier: str | None
 ) -> ItemReader:
-    """Return a reader of the named columns, and of those that are guessed from the records `ahead`.
+    """Return a reader of the named columns, and of columns that are guessed from the records `ahead`.
 
     `verifier` judges the rows that do not name one. If it is None, files with tests get `code` and other files `math`.
     Raises InputError if there is no response column.

@@ -199,7 +199,7 @@ class Edit:
 
 
 def clean_prose(text: str, skip: Collection[str] = (), extra_steps: Iterable[Step] = ()) -> list[Edit]:
-    """Return the edits that clean a text; empty if it is clean. `extra_steps` run after those of PROSE."""
+    """Return the edits that clean a text; empty if it is clean. `extra_steps` run after PROSE."""
     further = [step for step in extra_steps if step[0] not in skip]
     edits: list[Edit] = []
     for _ in range(MAX_ROUNDS):

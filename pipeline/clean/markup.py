@@ -76,7 +76,7 @@ _LAID_OUT = (
 _PAIRED = (
     "html|body|head|code|pre|mark|kbd|samp|var|cite|abbr|label|caption|dl|dt|dd|main|header|footer|figure|figcaption"
 )
-"""Tags that count only together with their closing tags, like those of one letter."""
+"""Tags that count only together with their closing tags, like tags of one letter."""
 _TAG = re.compile(rf"<(?P<close>/?)(?P<name>{_LAID_OUT}|{_PAIRED}|tr|td|th){_ATTRIBUTES}/?>", re.IGNORECASE)
 _CODE = re.compile(r"(```.*?```|`[^`'\n]{1,300}`)", re.DOTALL)
 """Code in Markdown. The text may be about its tags: "What does `<table>` do?"."""

@@ -17,7 +17,7 @@ MOST_TOKENS = 2**31 - 1
 def _check_variable(name: str) -> str:
     """Return the name of an environment variable. An invalid name may be the key itself, so errors never show it."""
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is None:
-        raise PydanticCustomError(SECRET, "must be an environment variable's name; the key itself belongs in it")
+        raise PydanticCustomError(SECRET, "must be an environment variable's name; the key belongs in that variable")
     return name
 
 

@@ -96,7 +96,7 @@ class DedupConfig(StageConfig):
     """Treat the same problem in other words, with the same quantities, as a duplicate. Code rows are compared only for
     exact copies."""
     confidence: float = Field(default=0.7, ge=0.5, lt=1)
-    """The least probability that two rows are the same problem, for one of them to be dropped (`near.confirmation`)."""
+    """The least probability that two rows are the same problem, to drop one of the two (`near.confirmation`)."""
     conflict_confidence: float = Field(default=0.71, ge=0.71, lt=1)
     """The least probability that two rows with different golds are the same problem, for both to be flagged. Both are
     kept."""
@@ -534,7 +534,7 @@ class SelectConfig(StageConfig):
     texts are more frequent among them."""
     target: TargetName | tuple[TargetBand, ...] | None = None
     """The histogram of expected pass rates: a name, or bands. By default `balanced`, as far as there are rows, if
-    `max_rows` requires a choice; otherwise all rows."""
+    `max_rows` requires a choice. Without a choice, all rows are taken."""
     quotas: dict[str, float] = Field(default_factory=dict)
     """Shares of the selection by `domain:NAME` or `source:NAME`. Values without a quota share the rest."""
     max_rows: int | None = Field(default=None, ge=1)

@@ -147,7 +147,7 @@ def _null_unless(condition: Marks, values: pl.Series) -> pl.Series:
 
 
 def _evidence(rows: Ints, records: _Records) -> pl.Series:
-    """Return the evidence of each row: the other record's name and, unless the two are copies, their measures."""
+    """Return the evidence of each row: the compared record's name and, unless the two are copies, their measures."""
     corpus, duplicates = records.corpus, records.duplicates
     other = duplicates.other[rows]
     measured = (other >= 0) & (duplicates.relation[rows] != Relation.EXACT)

@@ -15,7 +15,7 @@ If a run has several sources, a source that is listed earlier in the configurati
 
 The row of the better source is kept (`near.row_quality`), even if copies have different golds (`overrule`). A training
 row that contradicts a held-out row is dropped as `leaked_heldout`. Contradictory copies within one source are held for
-review. Rewordings with different golds are mostly different problems, so both are kept.
+review. Rewordings with different golds are mostly different problems, so they are kept.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class DedupOutcome:
     """The outcome of deduplication, with an entry for each row in every array."""
 
     winner: Ints
-    """The position of the kept row: another one for a duplicate, the row's own otherwise."""
+    """The position of the kept row. A row that is kept itself has its own position."""
     conflict: Ints
     """The number of the row's conflict, or -1."""
     copies_conflict: Marks

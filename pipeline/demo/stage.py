@@ -4,7 +4,7 @@ It writes four files:
 
     raw.jsonl       {"question": "Tom has 12 apples. He buys 9 more and gives away 5. How many apples does
                      Tom have now?", "solution": "12+9=21-5=16 \\boxed{16}", "answer": "16", "planted": null}
-    heldout.jsonl   the same columns, all clean; its calculations occur in neither of the other two files
+    heldout.jsonl   the same columns, all clean; its calculations do not occur in raw.jsonl and sft.jsonl
     sft.jsonl       {"prompt": "Tom has 12 apples. ...", "completion": "12+9=21-5=16 \\boxed{16}"}
     planted.json    the number of planted rows of each kind in raw.jsonl
 

@@ -368,7 +368,7 @@ def make_verl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
          "extra_info": {"split": "train", "index": 0, "id": "9f0c...", "verifier": "math", ..., "truegold": "{...}"}}
 
     `index`, `split` and `ability` are the row's own, from its columns or `extra_info`. Without them rows are numbered,
-    the split is that of the file, and the ability is the row's domain. `data_source` is the origin that a row states (a
+    the split is the file's, and the ability is the row's domain. `data_source` is the origin that a row states (a
     column such as `data_source`), else its file's name. `extra_info` has the same fields in all rows, as tables
     require; values of varying shape are JSON text in it. The ground truth of a program is its verifier's arguments.
     `reward.custom_reward_function.path` must name `compute_score.py` next to the data, because verl scores only its own

@@ -56,7 +56,7 @@ _PART = re.compile(
 )
 """The start of a gold that names its question: `(a)`, `x_1 =`, `y =`, `width: 5`."""
 _SECOND = {"(a)": "(b)", "(1)": "(2)", "(i)": "(ii)"}
-"""Maps the label of a first part to that of the second."""
+"""Maps the label of a first part to the label of the second."""
 _SEVERAL = re.compile(r",|，|;|；|\band\b|\bor\b|\n|和|或")
 """Separators between several answers."""
 

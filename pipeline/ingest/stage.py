@@ -271,7 +271,7 @@ class _Rejects:
         self.here: dict[str, tuple[int, Reject]] = {}
 
     def write(self, source: Source, reject: Reject, values: Values | None = None, source_id: str | None = None) -> None:
-        """Write and count one reject. `values` and `source_id` are those of its record, if it could be read."""
+        """Write and count one reject. `values` and `source_id` are given if the record could be read."""
         count, first = self.here.get(reject.reason, (0, reject))
         self.here[reject.reason] = (count + 1, first)
         self.lost.add(reject.reason, (source.name, reject, values or {}))

@@ -200,7 +200,7 @@ class SampleRow(RowReference):
 
     split: str
     sample: Int32
-    """The index of the sample among those of the row, from 0."""
+    """The index of the sample among the row's samples, from 0."""
     completion: str
     prompt_ids: Int32List
     token_ids: Int32List

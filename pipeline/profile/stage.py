@@ -137,7 +137,7 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
 def _write_tables(
     sampling: ProfileSamples, priors: Priors | None, config: ProfileConfig, out_dir: Path, parts: Iterable[Path]
 ) -> Ledger:
-    """Write the tables of all rows from those of the parts, and return the ledger."""
+    """Write the tables of all rows from the parts' tables, and return the ledger."""
     with (
         Ledger(out_dir, "profile") as ledger,
         pq.ParquetWriter(out_dir / "samples.parquet", SAMPLE_SCHEMA, compression="zstd") as samples,
@@ -185,7 +185,7 @@ def _sampling_facts(schedule: Schedule, cost: SamplingCost, priors: Priors | Non
 
 
 def _read_votes(path: Path, step: int) -> Iterator[Sample]:
-    """Yield the samples of a profile as those of one model at a training step."""
+    """Yield the samples of a profile as samples of one model at a training step."""
     for sample in read_table(path, SampleRow, ["id", "extracted", "score", "completion"]):
         yield Sample(
             sample["id"],

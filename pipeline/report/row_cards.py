@@ -262,7 +262,7 @@ def _link_neighbours(
 ) -> dict[RowKey, list[Fields]]:
     """Return the neighbours of each row: `{"row": index on the page, "relation": "same problem"}`.
 
-    `rows` are those of the page in order, and `linked` ledger records that name the row that was kept instead.
+    `rows` are the page's rows in order, and `linked` are ledger records that name the row that was kept instead.
     """
     keys: list[RowKey] = rows.select(KEY).rows()
     by_name = {f"{source}:{source_row}": index for index, (_, source, source_row) in enumerate(keys)}

@@ -176,7 +176,7 @@ def _entry_relation(entries: list[str], others: list[str]) -> str | None:
 
 
 def _standing(flip: Fields) -> str:
-    """Return where an answer stands in a response, if its text is that of the gold."""
+    """Return where an answer with the text of the gold stands in a response."""
     completion, answer = flip["completion"] or "", flip["extracted_a"].strip()
     if len(_BOX.findall(completion)) > 1:
         return "several boxes"

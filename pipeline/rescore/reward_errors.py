@@ -5,8 +5,8 @@ at least PASSED, and otherwise refused. A rollout on which two judges differ is 
 
 **Advantage.** Advantages are computed with the group's mean and standard deviation (Shao et al. 2024, DeepSeekMath,
 equation 3), so a wrong reward changes every completion of its group. `advantage_logged` uses the logged rewards and
-`advantage_corrected` the scores by A; both are 0 if all values of the group are equal. `cost` is their difference: the
-change in the gradient's weight.
+`advantage_corrected` the scores by A. An advantage is 0 if all values of the group are equal. `cost` is the difference
+of the two advantages: the change in the gradient's weight.
 
     rewards 1 0 0 0, scores by A 1 1 0 0    advantages 1.5 -.5 -.5 -.5  and  .87 .87 -.87 -.87    costs .63 1.37 .37 .37
 

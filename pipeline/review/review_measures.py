@@ -52,7 +52,7 @@ class Agreement:
     """The number of rows that both decided about with the same content."""
     agreed: int
     kappa: float | None
-    """None if all decisions of both are the same one: chance then explains the agreement."""
+    """None if every decision of the two is the same: chance then explains the agreement."""
     blind: bool
     """True if the later reviewer could not see the earlier one's decision on any row."""
 
@@ -87,7 +87,7 @@ def cohen_kappa(
 ) -> float | None:
     """Return Cohen's kappa of two lists of decisions about the same rows, or None if chance explains everything.
 
-    `agreed` is the number of agreeing decisions, if it is smaller than that of equal kinds.
+    `agreed` is the number of agreeing decisions, if it is smaller than the number of equal kinds.
     """
     rows = len(first)
     if agreed is None:

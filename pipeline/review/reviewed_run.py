@@ -323,8 +323,8 @@ def decided_rows(data: Path, path: Path | None = None) -> Decide | None:
         decide(row)     DecidedRow("fix", the row with the reviewer's gold); None without a decision
 
     For a run, a decision must be about the row's current content and agreed (`weigh_review`). The rows of an exported
-    set may have been changed by a fix already, so there the id is enough. The decisions are those of the run, or those
-    at `path`, a file or a folder. Raises InputError if `path` has none, or a file is damaged.
+    set may have been changed by a fix already, so there the id is enough. The decisions come from the run, or from the
+    file or folder `path`. Raises InputError if `path` has none, or a file is damaged.
     """
     run = ReviewedRun.open(data) if (data / "manifest.json").is_file() else None
     if run is not None and path is not None:

@@ -191,7 +191,7 @@ def _bring_back(dropped: Mapping[str, tuple[str, Row]], review: WeighedReview, l
 def _dropped_before(inputs: Mapping[str, Path], decisions: Decisions) -> dict[str, tuple[str, Row]]:
     """Return the rows that earlier stages dropped and reviewers decided about, by id, with (stage: reason).
 
-    There is one row for each id, and none for an id of which a row remains.
+    An id has at most one row, and no row if a row with this id remains.
     """
     if not decisions:
         return {}

@@ -115,7 +115,7 @@ class Choice:
 def choose(candidates: Candidates, config: SelectConfig) -> Choice:
     """Return the choice among the candidates.
 
-    Among candidates with the same demands, those of the greatest worth are selected; flagged ones that never passed
+    Among candidates with the same demands, the ones of the greatest worth are selected. Flagged rows that never passed
     come last. Raises InputError for a quota without rows, and for contradictory shares.
     """
     ordered = _shuffle(candidates, config.seed)

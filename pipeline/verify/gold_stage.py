@@ -434,8 +434,8 @@ def _golds_for_nothing(path: Path) -> tuple[str, ...]:
 
 
 def _repeated_gold(path: Path) -> RepeatedGold | None:
-    """Return the gold of nearly all rows of a table, with the number of its rows and of all rows. None if there is no
-    such gold."""
+    """Return the gold of nearly all rows of a table, the number of rows with it, and the number of all rows. None
+    without such a gold."""
     golds = pl.read_parquet(path, columns=["gold"])["gold"].drop_nulls()
     if len(golds) < MIN_REPEATED_ROWS:
         return None

@@ -209,7 +209,7 @@ def repeated_text(row: Row) -> list[Finding]:
 
 @detector("foreign_instruction", version="2")
 def foreign_instruction(row: Row) -> list[Finding]:
-    """Find an instruction at the start of the text that is of another kind and unrelated to the rest."""
+    """Find an instruction of another kind at the start of the prompt, without a word of the problem after it."""
     if row["domain"] != "math":
         return []
     parts = sentences(without_formulas(row["prompt"][:MAX_TALK_CHARS]))
