@@ -78,7 +78,7 @@ class RunConfig(CurationConfig):
     synth: SynthConfig | None = None
     """Positives for rows that hardly ever pass, before training."""
     distill: SftConfig | None = None
-    """SFT on those positives, before RL. Their tokens are weighted (`distill.weight`)."""
+    """SFT on the positives of `synth`, before RL. Their tokens are weighted (`distill.weight`)."""
     train: GrpoConfig | None = None
     """GRPO."""
     profile_after: bool = True
@@ -277,8 +277,8 @@ def section_config(
 ) -> RunConfig:
     """Return the configuration of a command that needs only some sections of a run.
 
-    sections: the settings of these sections; None means not set. overrides: `--set` options for these sections. One
-    that names no section changes the first. The run's folder is `out/name`.
+    sections: the settings of these sections; None means not set. overrides: `--set` options for these sections. An
+    override that names no section changes the first. The run's folder is `out/name`.
     """
     values = {
         section: {field: value for field, value in settings.items() if value is not None}

@@ -85,7 +85,7 @@ class JobSize:
 def measure(config: RunConfig, limit_s: float | None = None) -> MeasuredCosts:
     """Curate some of the run's rows in a temporary folder, and return the cost of each stage.
 
-    Raises ConfigError for sets on the hub, which would have to be fetched first, and all errors of the stages.
+    Raises ConfigError for sets on the hub, which would have to be fetched first. Errors of the stages are raised too.
     """
     sources = config.data if isinstance(config.data, tuple) else (config.data,)
     if any(isinstance(source, HubSource) for source in sources):

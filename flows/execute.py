@@ -7,7 +7,7 @@ same output. Before the first stage, `check_remote` looks up what later stages w
     decontaminate: {against: [math50]}           is noticed while the run is planned: there is no such set
     model: {path: Qwen/Qwen9}                    model.path: the hub has no model Qwen/Qwen9, and no such folder exists.
 
-Otherwise, such a mistake would appear only after hours of earlier stages.
+Without this check, such a mistake would appear only after hours of earlier stages.
 """
 
 from __future__ import annotations
@@ -142,8 +142,8 @@ def all_cached(stages: Sequence[Stage], run_dir: Path) -> list[StageResult] | No
 def execute(stages: Sequence[Stage], run_dir: Path, call: Call, bounds: LossBounds = NO_BOUNDS) -> list[StageResult]:
     """Call every stage in order and return the results. The manifest is updated after each.
 
-    A run that is stopped still gets a report. So does one that loses all rows, or more than `bounds` allow, which
-    raises InputError.
+    A run that is stopped still gets a report. If all rows are lost, or more than `bounds` allow, InputError is raised
+    after the report is written.
     """
     check_remote(stages, run_dir)
     finished: list[StageResult] = []

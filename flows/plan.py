@@ -1,4 +1,4 @@
-"""Plans the stages of a run from its configuration. Nothing is run here.
+"""Plans the stages of a run from its configuration, and runs none. A run can end at each phase on the right.
 
 curation (`truegold.pipeline.curation.plan`)
 -> model -> sft -> profile                                                          profile
@@ -111,7 +111,7 @@ def _plan_cold_start(config: RunConfig) -> list[Stage]:
         section = config.sft
         turns = config.train.turns if config.train is not None else None
         if turns is not None:
-            # Examples are learned in the same contexts as those of rollouts.
+            # Examples are learned in the contexts that rollouts have.
             explicit = {name: getattr(section.dialogues, name) for name in section.dialogues.model_fields_set}
             section = section.model_copy(update={"dialogues": dialogues_of(turns).model_copy(update=explicit)})
         inputs: dict[str, Path | Output] = {"model": base}
@@ -126,9 +126,9 @@ def _plan_cold_start(config: RunConfig) -> list[Stage]:
 
 
 def _trains_on_all_rows(section: GrpoConfig, config: RunConfig) -> bool:
-    """Return whether the training has no profile before it.
+    """Return whether the training uses all rows, because no profile precedes it.
 
-    A profile of single answers says little about dialogues, and `profile: null` turns it off.
+    A training on dialogues has no profile, since profiles are of single answers. `profile: null` also turns it off.
     """
     return section.turns is not None or config.profile is None
 

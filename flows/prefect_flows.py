@@ -50,10 +50,10 @@ REPORT = f"report/{PAGE}"
 
 
 RUN_NAME = "{config.name}"
-"""The name of a flow run: that of the run."""
+"""The name of a flow run in Prefect: the name of truegold's run."""
 
 LOG_SECONDS = 10
-"""Seconds that a flow run waits at its end until its log is sent."""
+"""Maximum number of seconds that a flow run waits at its end until its log is sent."""
 
 REPORTS_URL = "TRUEGOLD_REPORTS_URL"
 """The environment variable with the address under which `runs_dir` is served, for links to reports."""

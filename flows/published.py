@@ -10,8 +10,8 @@ stages, samples, replies and decisions.
 
 Only files that an index lists count. Before a file changes, it is removed from its index. So a run that is killed at
 any moment leaves whole stages and whole parts, and the same command continues from them on any machine. Files keep
-their modification times, because the marker of a part records those of its input. Only one machine at a time may work
-on a run.
+their modification times, because the marker of a part records the times of its input. Only one machine at a time may
+work on a run.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from truegold.pipeline.sources.places import get_files, open_place, place_errors
 from truegold.verifiers import InputError, TruegoldError
 
 FILES = "_files"
-"""The unit for files that are directly in the run's folder."""
+"""The name of the unit (a group of files with one index) for files directly in the run's folder."""
 PARTIAL = ".partial"
 """The folder of unfinished stages in a run's folder."""
 INDEX = ".index"
@@ -41,7 +41,7 @@ INDEX = ".index"
 FETCHED = ".fetched"
 """The folder in a run's folder for files of a stage that is not fetched completely, and for copies that are sent."""
 STAY = (PARTIAL, FETCHED, ".superseded", "logs")
-"""Folders of a run that are not published, except for finished parts in the first one."""
+"""Folders of a run that are not published, except for finished parts in `.partial`."""
 EVERY_S = 5.0
 """Seconds between two searches for finished work."""
 GROWING_S = 60
@@ -59,8 +59,8 @@ def published(config: RunConfig, tell: Callable[[str], None]) -> Iterator[str | 
     """Fetch a run whose `runs_dir` is a place, and publish it during the block and at its end.
 
     Yields the run's URL, or None for a local run and for one that is published already. tell: gets a line if publishing
-    fails, which is tried again. Raises SetupError or InputError if the place cannot be read or written at the beginning
-    or at the end.
+    fails, and publishing is tried again. Raises SetupError or InputError if the place cannot be read or written at the
+    beginning or at the end.
     """
     run_dir, url = config.run_dir, place_url(config.runs_dir)
     if url is None or run_dir in _published:
@@ -220,8 +220,8 @@ class PublishedRun:
         self._write_index(unit, index)
 
     def _put(self, unit: str, paths: Iterable[str], index: Index) -> None:
-        """Copy files to the place. Files that it already has as parts of unfinished work are copied there. The record
-        comes last."""
+        """Copy files to the place, the record last. Parts of unfinished work that are already at the place are copied
+        within it."""
         works = [work for work in self._indices if work.startswith(f"{PARTIAL}/{unit}-")]
         copied: dict[str, str] = {}
         for path in paths:

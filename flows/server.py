@@ -2,7 +2,7 @@
 
 If PREFECT_API_URL is set, that server is used. Otherwise a server is started as a child process (`python -m
 truegold.flows.server PARENT PORT`). The kernel kills it when this process ends, whereas Prefect's own temporary server
-survives a `kill -9` of its client. Its database is in truegold's cache folder, so that `PREFECT_HOME=... prefect server
+survives a `kill -9` of its client. The database is in truegold's cache folder, so that `PREFECT_HOME=... prefect server
 start` shows past runs. Runs at the same time use different folders.
 """
 
@@ -30,7 +30,7 @@ STARTUP_SECONDS = 180
 """Seconds to wait for a server. A start takes about 20 CPU seconds, and several times that on a loaded machine."""
 
 HOMES = 32
-"""Servers that can run at the same time."""
+"""Maximum number of servers that run at the same time."""
 
 SETTINGS = {
     "DO_NOT_TRACK": "1",

@@ -9,8 +9,8 @@ sum is made for each source:
     scraped    400 records = 400 dropped (390 exact_duplicate by dedup): no row remains
 
 The share of wrong labels in the curated set is estimated with an interval. `suspicion.parquet` has the probability s
-that a row is wrong. The expected share is the mean of s over n rows: those whose s comes from samples or from a
-measured model. Rows with evidence only from a rule are left out. If the faults are independent given s, their number is
+that a row is wrong. The expected share is the mean of s over the n rows whose s comes from samples or from a measured
+model. Rows with evidence only from a rule are left out. If the faults are independent given s, their number is
 Poisson-binomial with variance sum s (1 - s) (Wang 1993, "On the number of successes in independent trials"), and the
 interval is mean +- 1.96 sqrt(sum s (1 - s)) / n, cut at 0 and 1. This assumes that s is calibrated.
 

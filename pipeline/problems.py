@@ -5,9 +5,8 @@ r"""Reads the problems of any file, to compare or to judge: columns are read lik
 
 Columns are guessed as in a run (`presets.guess_layout`), or named: `prompt="Body"`, `gold="meta.label"`. Turns before
 the question and answer options in a column of their own belong to the problem: the same question with different options
-is a different problem. A record without an id gets its number in the file, counted from 1. Every record gives a
-problem:
-without a readable prompt it has an empty one, which is never compared.
+is a different problem. A record without an id gets its number in the file, counted from 1. A record without a readable
+prompt gives a problem with an empty prompt, which is never compared.
 
     make_item_reader(source, ahead, ProblemColumns(), None).read(record)     an `Item` for `truegold verify`
 """
@@ -185,7 +184,7 @@ def describe_reading(path: Path, named: ProblemColumns) -> str:
 
 
 def _make_reader(source: Source, ahead: list[Record | Reject], named: ProblemColumns, clean: bool) -> _Reader:
-    """Return a reader of the named columns, and of those that are guessed from the records `ahead`."""
+    """Return a reader of the named columns, and of columns that are guessed from the records `ahead`."""
     check_readable(source, ahead)
     location, samples = source.location, sample_values(ahead)
     layout = named.resolve(samples, location)
@@ -362,7 +361,7 @@ class ItemReader:
 def make_item_reader(
     source: Source, ahead: list[Record | Reject], named: ProblemColumns, verifier: str | None
 ) -> ItemReader:
-    """Return a reader of the named columns, and of those that are guessed from the records `ahead`.
+    """Return a reader of the named columns, and of columns that are guessed from the records `ahead`.
 
     `verifier` judges the rows that do not name one. If it is None, files with tests get `code` and other files `math`.
     Raises InputError if there is no response column.

@@ -16,7 +16,7 @@ import re
 from truegold.synth.concepts import OPERATION, normal
 
 NEAR = 30
-"""Characters between words such as "the answer is" and the answer, at most."""
+"""Maximum number of characters between words such as "the answer is" and the answer."""
 _STATEMENT = re.compile(
     r"\banswer\b[^.\n]{0,20}?(?:is|:|=|be)|\bresult\b[^.\n]{0,12}?(?:is|:|=)|\\boxed"
     r"|\b(?:comes? (?:out )?(?:to|at)|arrive at|amounts? to|(?:has|have|ought) to (?:be|equal)"
@@ -51,15 +51,15 @@ _DERIVED = re.compile(
 _NEW_SENTENCE = re.compile(r"(?:^|[.!?;:\n。！？；：,，>])\s*$")
 """The end of a sentence, after which another one begins."""
 _WORD_BEHIND = re.compile(r"(?: ?[%°]?,? [a-z]{2,}| ?[\u3400-\u9fff])(?! ?[-+*/=×÷])")
-"""A word right after a number, but no operation."""
+"""A word right after a number, unless an operation follows the word."""
 MIN_DIGITS = 2
-"""A number with fewer digits may begin a sentence, as the number of an item or a count."""
+"""Minimum number of digits of an answer that opens a sentence. A shorter number may be a count or number an item."""
 
 
 def states_answer_first(output: str, problem: str, extracted: str | None) -> bool:
     """Return whether the answer stands before the first step of its derivation.
 
-    extracted: the answer as read by the verifier. A bare number counts only if the problem does not have it.
+    extracted: the answer as read by the verifier. A bare number counts only if the problem does not contain it.
     """
     answer = _plain(extracted)
     if not answer or "\n" in answer:
@@ -84,8 +84,8 @@ def states_answer_first(output: str, problem: str, extracted: str | None) -> boo
 def find_denial(output: str, problem: str, failed: str | None, extracted: str | None) -> str | None:
     """Return the words by which an output denies the failed attempt's answer or opens with it, or None.
 
-    An output that derives this number itself, or whose problem has it, denies nothing. Only numbers count: options,
-    words and formulas are denied by anyone who goes through them.
+    An output denies nothing if it derives this number itself, or if the problem contains the number. Only numbers
+    count, because an output that goes through options, words or formulas denies some of them anyway.
 
     failed, extracted: the answers of the attempt and of the output, as read by the verifier.
     """

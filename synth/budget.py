@@ -2,10 +2,11 @@
 
     score = P(positive) x usefulness / expected tokens
 
-P(positive) of a strategy on a row is the mean of a Beta distribution. Its prior is the row's own posterior from the
-profile, updated by the strategy's results on rows of the same difficulty. The prior is weak (STRENGTH), because rows
-differ. Every failed attempt at the row then lowers it. Usefulness is the probability that the row's label is right,
-times the share of the row's groups that would have no right completion, halved for every positive that the row has.
+P(positive) is the probability that a strategy's attempt at a row is right and kept: the mean of a Beta distribution.
+The prior is the row's own posterior from the profile, updated by the strategy's results on rows of the same difficulty.
+It is weak (STRENGTH), because rows differ. Every failed attempt at the row then lowers P(positive). Usefulness is the
+probability that the row's label is right, times the share of the row's groups that would have no right completion,
+halved for every positive that the row has.
 
 The strategy of a row is drawn with its probability of being the best (Thompson 1933), so that strategies with few
 attempts are tried too. No choice depends on the order in which samples were finished. So a synthesis that was killed
@@ -24,7 +25,7 @@ from truegold.synth.hard_rows import Attempt, HardRow
 from truegold.synth.strategies import Strategy
 
 STRENGTH = 4.0
-"""The number of attempts that the prior counts for."""
+"""The weight of the prior, as a number of attempts."""
 FIRST_TOKENS = 0.5
 """The expected length of a first attempt, as a share of the longest completion."""
 
@@ -58,7 +59,7 @@ class PlannedAttempt:
     hard: HardRow
     strategy: Strategy
     parent: Attempt | None
-    """The failed attempt that it continues."""
+    """The failed attempt that this attempt continues."""
     feedback: str = ""
     reflection: str | None = None
     reflection_tokens: int = 0
@@ -109,7 +110,7 @@ class TokenBudget:
         return chosen
 
     def score(self, action: PlannedAttempt) -> float:
-        """Return the value of an attempt for each of its tokens."""
+        """Return the expected usefulness of an attempt per token."""
         hard = action.hard
         usefulness = (1 - hard.suspicion) * hard.known.dead_share(self.config.group_size) * 0.5**hard.positives
         chance = self.chance(action.strategy, hard)

@@ -1,4 +1,4 @@
-"""Splits a text into sentences and words, and finds the concepts of advice in it.
+"""Splits a text into sentences and words, and finds its concepts: meanings that advice is often about.
 
 "Don't forget to take away the 5 he gave."    sentence; words don't, forget, to, take, away, ...; forget, subtract
 "别忘了减去送出的5个。"                           sentence; words 别 忘 了 减 去 送 出 的 个; forget, subtract
@@ -28,7 +28,7 @@ OPERATION = re.compile(
     r"|=|\\d?frac\b|\\sqrt\b|\bdef \w+\(|\breturn\b|\d\s*(?:等于|乘以?|除以|减去?|加上?)"
     r"|\b\d[\d.,]*\s+(?:plus|minus|times|divided by|multiplied by|more than|less than)\b"
 )
-"""A step of a derivation. After it, an output may refer to its own text."""
+"""A step of a derivation, such as `9+4` or `3 times 4`. Later words like "correct that" may be about such a step."""
 
 
 def normal(text: str) -> str:
@@ -62,7 +62,7 @@ def content_stems(text: str) -> set[str]:
 
 
 def concepts(text: str) -> set[str]:
-    """Return the concepts of advice in a text in normal form, in English or Chinese."""
+    """Return the names of the concepts (`CONCEPTS`) in a text in normal form, in English or Chinese."""
     return {name for name, pattern in _concept_patterns() if pattern.search(text)}
 
 
@@ -78,7 +78,7 @@ _DATA = tomllib.loads(files("truegold.synth").joinpath("concepts.toml").read_tex
 _IDLE = frozenset(_DATA["idle"].split())
 """Words without meaning for a derivation, such as `because` and `answer`."""
 CONCEPTS: Mapping[str, tuple[str, str]] = {name: tuple(words) for name, words in _DATA["concepts"].items()}
-"""The concepts of advice by name, each with its patterns in English and in Chinese."""
+"""The concepts by name, such as `subtract`, each with its patterns in English and in Chinese."""
 
 
 @cache
@@ -88,7 +88,7 @@ def _concept_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 @cache
 def _concept_stems() -> frozenset[str]:
-    """Return the stems of words for concepts, which must not be counted twice."""
+    """Return the stems of the words that stand for concepts. Counted as stems too, they would count twice."""
     plain = re.compile(r"[a-z]{3,}")
     return frozenset(
         _stem(word) for english, _ in CONCEPTS.values() for word in plain.findall(english.replace("\\w", " "))

@@ -20,7 +20,7 @@ from truegold.synth.config import Language
 from truegold.verifiers import Reason
 
 SHOWN_CHARS = 300
-"""Characters of an answer, input or output that are shown."""
+"""Maximum number of characters of an answer, input or output that are shown."""
 
 
 Phrases = Mapping[str, Mapping[str, str]]

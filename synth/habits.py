@@ -1,4 +1,4 @@
-"""The habits of a policy: phrases of its samples on bare prompts, which therefore are not leaks.
+"""The habits of a policy: phrases that it also uses on bare prompts (the problem alone), so they are not leaks.
 
     800 bare samples: "let me" in 610 openings, "the user asks" in 93, "as noted" in none
     "Okay, let me think. The user asks ... 12+9=21"    passes
@@ -32,13 +32,13 @@ MOST_BARE = 0.01
 MOST_BARE_OF_GUARD = 0.05
 """The expected rate in bare samples above which a finding about the whole output is a habit."""
 MOST_BARE_TOGETHER = 0.02
-"""The rate of bare samples in which any pattern may still match. The most frequent patterns are excluded until then."""
+"""The largest rate of bare samples that match any pattern. The most frequent patterns are excluded to reach it."""
 PRIOR = Beta(0.5, 99.5)
 """The assumed rate before the first sample: half a percent, with the weight of 100 samples."""
 FEWEST_SAMPLES = 50
-"""Bare samples below which no habits are learned."""
+"""Minimum number of bare samples from which habits are learned."""
 ROWS, SAMPLES_OF_ROW = 1000, 4
-"""Rows of the sample, and samples of each row."""
+"""Maximum number of rows in the sample, and of samples of each row."""
 _FIGURE = re.compile(r"\d[\d.,]*")
 
 Finding = tuple[str, str]
@@ -65,7 +65,7 @@ class Habits:
     phrases: Mapping[Finding, int] = field(default_factory=dict)
     """The number of samples with each phrase that is a habit."""
     rules: Mapping[str, int] = field(default_factory=dict)
-    """The number of samples in which each pattern or guard that is a habit matched, apart from these phrases."""
+    """The number of samples matched by each pattern or guard that is a habit. Matches of `phrases` do not count."""
 
     def excuse(self, finding: Finding) -> bool:
         """Return whether a finding is a habit of the policy."""

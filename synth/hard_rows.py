@@ -1,7 +1,7 @@
-"""Rows that lack positives, with their failed samples and what the profile knows of them.
+"""Rows that lack positives (right completions to train on), with their failed samples and pass rates.
 
-These are the rows on selection's list (`hard.parquet`) and the selected rows that never passed. Failed samples of a row
-are kept one for each different answer, the most frequent answer first.
+These are the rows on selection's list (`hard.parquet`) and the selected rows that never passed. Of a row's
+failed samples, one is kept for each different answer, the most frequent answer first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from truegold.synth.config import Language, SynthConfig
 from truegold.verifiers import judges_solutions, resolve
 
 FAILURES = 4
-"""Failed samples of a row that attempts may continue."""
+"""Maximum number of a row's failed samples that attempts may continue."""
 MOST_GUESSED = 20
 """The largest whole number that counts as an answer that can be guessed."""
 CHANCE_LEVEL = 0.05
@@ -128,9 +128,8 @@ class HardRow:
     def is_beyond_chance(self, attempt: Attempt) -> bool:
         """Return whether an answer that can be guessed was right more often than guessing explains.
 
-        Other answers always count. An answer that can be guessed needs two right attempts on the bare prompt. And
-        suppose that each attempt were right at the row's pass rate: at least that number of right attempts must then
-        have a probability of at most CHANCE_LEVEL.
+        Other answers always count. An answer that can be guessed needs two right attempts on the bare prompt. As many
+        right attempts or more must also have a probability of at most CHANCE_LEVEL at the row's pass rate.
         """
         if not self.is_guessable:
             return True

@@ -32,18 +32,18 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 """A word, a number, or a single sign. `x+12` has three."""
 _DIGIT = re.compile(r"\d")
 MIN_WORDS = 5
-"""Shorter sentences of guidance cannot be quoted. The language of a shorter problem is not determined."""
+"""Minimum number of words of a guidance sentence that can be quoted, and of a problem whose language is determined."""
 COMPUTING_TIMES = 2
 """A quotation from a guidance sentence that computes something has to be this many times longer, since two derivations
 of the same result are much alike."""
 MIN_STEMS = 3
-"""Meanings of a guidance sentence, not explained by the problem, that have to recur in a retelling."""
+"""Minimum number of a guidance sentence's meanings, without those of the problem, that recur in a retelling."""
 _ENGLISH_RUN = re.compile(r"[A-Za-z'’-]{2,}(?:,? [A-Za-z'’-]+){5,}")
 """Six English words in a row: "subtract the five apples, he says"."""
 FOREIGN_LETTERS = 4
-"""Letters of a script that the problem lacks which count as another language."""
+"""Minimum number of letters of a script that count as another language, if the problem does not use that script."""
 SURE_WORDS = 7
-"""Words that a sentence needs before its language is determined."""
+"""Minimum number of words of a sentence whose language is determined."""
 _LATIN_WORD = re.compile(r"[A-Za-zÀ-ÿ]{2,}")
 _SCRIPTS = {
     "Chinese": HAN,
@@ -120,8 +120,8 @@ def check_output(
 ) -> LeakReport:
     """Return all findings of the guards for an output.
 
-    extracted: its answer, as read by the verifier. Programs (`is_program`) have comments, but no first step and no
-    language.
+    extracted: the output's answer, as read by the verifier. is_program: the comments are searched too, but the language
+    and the first step are not checked.
     """
     mentions = [
         mention

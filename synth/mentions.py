@@ -9,7 +9,7 @@
     "Okay, let me re-read the problem."                nothing: models often begin like this
 
 Words of the problem do not count as a mention. Talk of a correction ("this time", "not forgetting the 5") counts only
-before the first step of the derivation, which it could otherwise be about. The patterns are in `mentions.toml`.
+before the first step of the derivation. Later words may be about such a step. The patterns are in `mentions.toml`.
 Patterns that a policy matches without any context are excluded by `habits.py`.
 """
 
@@ -35,7 +35,7 @@ class Mention(NamedTuple):
     """`attempt` or `advice`."""
     words: str
     rule: str
-    """The pattern that found them."""
+    """The pattern that found the words."""
 
 
 Rule = tuple[str, re.Pattern[str]]
@@ -57,7 +57,7 @@ AT_THE_START = [*_read_patterns("at_the_start"), *_read_patterns("chinese_at_the
 IN_COMMENTS = _read_patterns("in_comments")
 """Patterns of mentions in the comments of a program."""
 START_CHARS = 400
-"""The longest beginning of an output. Beyond it, a derivation in words may have begun."""
+"""Maximum length of an output's beginning in characters. Later, a derivation in words may have begun."""
 NATURAL = [re.compile(pattern) for pattern in _DATA["openings"]["natural"]]
 """Phrases that often open an answer to a bare prompt."""
 _ENDED = re.compile(r"[.!?;:\n。！？；：]\s*$")
@@ -102,7 +102,7 @@ PREAMBLE, PLANS, ABOUT_SOMEBODY = (
 )
 """Words of opening sentences: empty talk, plans for the next step, and statements about a person or the past."""
 FEWEST_WORDS = 3
-"""A sentence with fewer words is not judged."""
+"""Minimum number of words of a sentence that is judged."""
 _DIGIT = re.compile(r"[\d$\\]")
 
 

@@ -44,7 +44,8 @@ class DistilledRow(RowReference):
     sequence_weight: float
     """min(1, p(output | prompt) / p(output | prompt, context))."""
     geometric_weight: float
-    """exp of the mean log ratio, at most 1. All three weights are the engine's, at temperature 1."""
+    """exp of the mean log ratio, at most 1. All three weights use the sampling engine's probabilities at temperature
+    1."""
     strategy: str
     strategy_version: str
     uses_gold: bool

@@ -3,7 +3,8 @@
     sampler.sample([(row, prompt, 0), (row, prompt, 0)], temperature=1.0, max_tokens=512, judged=True)
         samples 0 and 1 of the prompt, with verdicts; the next call begins with sample 2
 
-Samples and scores are kept in files. A synthesis that was killed makes the same choices again and finds them there.
+Samples and scores are kept in files. A synthesis that was killed makes the same choices again and finds
+their samples in the files.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     120 hard rows, 400,000 tokens   ->  distilled.parquet   96 positives of 61 rows
                                         attempts.parquet    all 740 attempts and their outcomes
                                         selected.parquet    the selected rows, and 48 more that became trainable
-                                        reserve.parquet     the reserve without those 48
+                                        reserve.parquet     good rows beyond the selection, without those 48
 
 A row that selection left out as too hard is selected if it has a positive now. Training goes on sampling it on the bare
 prompt, and gets the positive in addition. Held-out rows are never used.
@@ -48,7 +48,7 @@ from truegold.synth.strategies import Strategy, load_strategy
 from truegold.synth.synthesis import Synthesis
 
 EXAMPLES = 5
-"""Positives that the report shows, at most."""
+"""Maximum number of positives that the report shows."""
 EXAMPLE_CHARS = 600
 BECAME_TRAINABLE = "distilled_positive"
 """The ledger's reason for a row that selection left out and that has a positive now."""

@@ -41,14 +41,14 @@ class Strategy:
     hot: bool = False
     """Whether it samples at `hot_temperature`."""
     trust: float = 1.0
-    """The weight of its positives in training compared with others, at most 1."""
+    """The weight of its positives in training compared with other positives, at most 1."""
 
     def __post_init__(self) -> None:
         for kind, templates in (("answer", self.answer), ("reflection", self.reflection)):
             if templates and set(templates) != set(LANGUAGES):
                 raise ConfigError(f"strategy {self.name}: `{kind}` needs a template for {' and '.join(LANGUAGES)}.")
         if self.reflection and not self.answer:
-            raise ConfigError(f"strategy {self.name}: a reflection is of no use to the bare prompt: give `answer`.")
+            raise ConfigError(f"strategy {self.name}: no prompt shows its reflection to the model: set `answer`.")
         if "gold" in self.placeholders and not self.uses_gold:
             raise ConfigError(f"strategy {self.name} shows the gold: set uses_gold=True.")
 

@@ -30,15 +30,15 @@ from truegold.synth.round_sampler import Ask, RoundSampler, SampledAnswer
 from truegold.synth.strategies import fill
 
 FIRST_BARE_SAMPLE = 10_000
-"""The number of the first sample of a bare prompt. The profile counts its samples of the same prompt from 0, and the
-two must not be confused if their settings are the same."""
+"""The number of the first sample of a bare prompt. The profile numbers its own samples of the prompt from 0, and no
+number may stand for two samples with the same settings."""
 LEAST_LOGPROB = math.log(0.1)
 """The least mean log-probability of a bare sample's tokens, if there are too few samples of the policy to compare
 with."""
 RAREST = math.log(0.001)
-"""The log of a factor by which a right sequence may be less probable, since right answers to hard rows are rare."""
+"""The log of the factor by which a right output may be less probable than usual: such answers to hard rows are rare."""
 SCORED_SAMPLES, LOW_SHARE = 200, 0.01
-"""Bare samples that are scored, and the share of them that may be less probable than the least log-probability."""
+"""Maximum number of bare samples that are scored, and the share of them below the least log-probability."""
 
 
 @dataclass
@@ -160,7 +160,7 @@ class Synthesis:
     def _fill_context(self, planned: PlannedAttempt) -> bool:
         """Set an attempt's prompt, and return whether the attempt can be made.
 
-        It cannot if its prompt or that of its reflection leaves the model no tokens for an answer.
+        An attempt cannot be made if its prompt or its reflection's prompt leaves the model no tokens for an answer.
         """
         templates = planned.strategy.answer
         planned.context = fill(templates[planned.hard.language], planned.values) if templates else ""
@@ -248,7 +248,7 @@ class Synthesis:
         attempt.leaks["bare_probability"] = round(math.exp(mean(attempt.bare_logprobs)), 4)
         reasons = list(report.reasons)
         if not attempt.context:
-            # Without a context there is nothing to distill, and no weight tells luck from skill.
+            # Weights compare the prompt with and without a context, so they say nothing about a bare attempt.
             if is_improbable(attempt.bare_logprobs, self.least_logprob):
                 reasons.append(LeakReason.IMPLAUSIBLE)
             if not hard.is_beyond_chance(attempt):
@@ -290,10 +290,10 @@ class Synthesis:
 
 
 def is_improbable(logprobs: Sequence[float], least: float) -> bool:
-    """Return whether an output is less probable than the policy's own samples, by more than its rarity explains.
+    """Return whether an output is less probable than the policy's own samples, by more than a factor of exp(RAREST).
 
     least: the mean log-probability per token of the policy's samples. With RAREST, an output of 10 tokens may be .69
-    per token below it, one of 1,000 tokens .007.
+    per token below `least`, one of 1,000 tokens .007.
     """
     return math.fsum(logprobs) < least * len(logprobs) + RAREST
 

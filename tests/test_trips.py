@@ -18,9 +18,9 @@ STDIO = {"type": "stdio", "cases": [{"input": "1\n", "output": "2\n"}]}
     ("response", "gold", "limit"),
     [
         ("#### 72", "72", 6),
-        (r"\boxed{0.5}", "1/2", 8),
+        (r"\boxed{0.5}", "1/2", 7),
         ("x = 2 or x = -3", r"\{-3, 2\}", 17),
-        ("x <= 3", r"(-\infty, 3]", 17),
+        ("x <= 3", r"(-\infty, 3]", 16),
     ],
 )
 def test_a_verdict_of_maths_is_a_short_trip(response: str, gold: str, limit: int) -> None:

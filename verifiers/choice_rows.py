@@ -56,7 +56,7 @@ ANSWERS = (
 )
 """Columns that say which option is right, the surest first."""
 MIN_LETTERS = 3
-"""The fewest one-letter columns that count as options: two (`a`, `b`) are more often numbers of the problem."""
+"""Minimum number of one-letter columns that count as options: two (`a`, `b`) are more often numbers of the problem."""
 LETTER = re.compile(r"[(\[]?\s*([A-Za-z])\s*[)\].:]?")
 """The letter of an option as a whole answer: `B`, `(b)`, `B.`."""
 _LABELLED = re.compile(r"\(?([A-Z])\s*(?:[):]\s*|\.\s+|\.(?![A-Z]\.))(?=\S)")
@@ -80,8 +80,8 @@ class ChoiceColumns:
     """The columns that hold the options of a source."""
 
     options: tuple[str, ...]
-    """One column with all options, or one column for each option, in order. With `wrong`, the column of the right
-    option."""
+    """One column with all options, or one column for each option, in order. If `wrong` is not empty, this is the column
+    of the right option."""
     wrong: tuple[str, ...] = ()
     """The columns of wrong options."""
     answer: str | None = None
@@ -241,7 +241,7 @@ def _are_letters(answer: str | None, samples: Samples) -> bool:
 
 
 def _points_at_options(answer: str | None, count: int, samples: Samples) -> bool:
-    """Say whether the answer column is not a column of gold, and holds letters, or indices up to `count`."""
+    """Say whether the answer column holds letters, or indices up to `count`, and is not named like a column of gold."""
     if answer is None or answer in NAMES["gold"][: NAMES["gold"].index("target")]:
         return False
     texts = [text.strip() for values in samples if (text := text_of(values.get(answer))) is not None]

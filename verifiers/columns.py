@@ -71,7 +71,7 @@ def _take_step(value: Any, step: str) -> Any:
 
 
 MAX_DEPTH = 64
-"""Levels of a structure that are kept; deeper ones are replaced, since the JSON writer fails on a thousand brackets."""
+"""Maximum depth of a structure. Deeper levels are replaced, since the JSON writer fails on a thousand brackets."""
 EXACT_FLOAT: Final = 2**53
 """Whole floats below this bound are exact integers."""
 
@@ -230,9 +230,9 @@ _NOTE = re.compile(
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 _LONG_WORD = re.compile(r"[^\W\d_]{4,}")
 MAX_NOTES = 4
-"""Marks that are searched, from the end of a text, for one that stands before an answer."""
+"""Maximum number of marks, from the end of a text, whose following text is tried as an answer."""
 MAX_VALUE_CHARS = 30
-"""The longest text that counts as a bare value."""
+"""Maximum length of a bare value, in characters."""
 
 
 def marked_answer(text: str) -> str | None:
@@ -358,7 +358,7 @@ def _are_asking(name: str, samples: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _wordiest(name: str, columns: Iterable[str], samples: Sequence[Mapping[str, Any]]) -> str:
-    """Return the column with most words among those whose names differ from `name` only in case and joints."""
+    """Return the column with most words among columns whose names differ from `name` only in case and joints."""
     alike = [column for column in columns if _folded(column) == _folded(name)]
     if name not in alike or len(alike) == 1:
         return name

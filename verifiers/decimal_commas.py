@@ -24,7 +24,7 @@ COMMA_LANGUAGES = frozenset(
 )
 """Languages whose writers put a comma before decimals."""
 MIN_SIGNS = 3
-"""The fewest golds with a decimal comma from which a column is recognised."""
+"""Minimum number of golds with a decimal comma by which a column is recognised."""
 
 _SPACE = r"(?:[. \u00a0\u202f\u2009'’]|\\,|\{\.\})"
 """A separator of thousands: `1.234`, `1 234`, `1'234`."""
@@ -86,9 +86,9 @@ def may_be_otherwise(gold: str) -> bool:
 def comma_use(golds: Sequence[str], language: str, problems: Sequence[str] = ()) -> CommaUse | None:
     """Say whether the golds of a column use decimal commas, given the language of their problems.
 
-    "decimal": several golds have a comma that cannot separate thousands, or points before thousands as their problems
-    have them; no gold has a list or a decimal point. "unclear": the golds may be read either way, so that a person has
-    to decide. None: they do not use decimal commas.
+    "decimal": several golds have a comma that cannot separate thousands, or a point before thousands where the
+    problems have such points too; no gold has a list or a decimal point. "unclear": the golds may be read either way,
+    so that a person has to decide. None: the golds do not use decimal commas.
     """
     numbers = [match[0] for gold in golds if (match := _WITH_COMMA.search(gold)) and not _PAIR.search(gold)]
     decimal = [text for text in numbers if not _THOUSANDS.fullmatch(text)]

@@ -48,7 +48,7 @@ def check_torch_builds() -> None:
     """Raise SetupError if torch and torchvision are builds for different devices.
 
     A CPU build has "+cpu" in its version. vLLM for CPUs requires torchvision, and a package index without CPU builds
-    installs the CUDA build; transformers then cannot be imported. Neither package is imported here.
+    installs torchvision's CUDA build; transformers then cannot be imported. This function imports none of them.
     """
     try:
         torch, torchvision = version("torch"), version("torchvision")

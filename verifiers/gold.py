@@ -4,8 +4,8 @@ r"""Golds of a row: several accepted golds, placeholders for a missing gold, and
     gold ["1/2", "0.5"]       the same row as gold "1/2" with other_golds ["0.5"]        (`golds_in`)
 
 The first gold is the row's gold; the other golds are the verifier's argument `other_golds`. `judge_any` tries each gold
-until one gives the full score, and `evidence["gold"]` names that gold. Otherwise the best score is used, or None if one
-of the golds could not be judged.
+until one gives the full score, and `evidence["gold"]` names that gold. If none does, the best score is used, or None if
+one of the golds could not be judged.
 
 In a call, an `Item`, a trainer's column or a request, gold may be a list. A text is one gold, even if it looks like a
 list. One exception: `"['72', '73']"` in a column of data is a list that was written to CSV (`quoted_list`). For
@@ -23,10 +23,10 @@ A verdict on a placeholder has no score: 0 would punish right answers, and 1 wou
     code,  no gold, solution "print(1)"         ->  the solution in a code block
     exact, no gold                              ->  None
 
-A verifier class defines it by a method `gold_response(gold, solution) -> str | None`, a plain function by
-`@verifier(gold_response="\\boxed{{{gold}}}")`. Otherwise gold itself is the response. A verifier with
-`judges_solutions = True` also judges rows without gold, such as programs with tests; its `gold_response` then gets
-None for gold.
+A verifier class defines its right response by a method `gold_response(gold, solution) -> str | None`, a plain function
+by `@verifier(gold_response="\\boxed{{{gold}}}")`. Without such a definition gold itself is the right response. A
+verifier with `judges_solutions = True` also judges rows without gold, such as programs with tests; for these rows its
+`gold_response` gets None as gold.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from truegold.verifiers.verdict import Reason, Verdict, Verifier
 OTHER_GOLDS = "other_golds"
 """The argument of every verifier that lists the accepted golds after the first."""
 MAX_GOLDS = 64
-"""The most golds of a row, which bounds the time that one row takes."""
+"""Maximum number of golds of a row."""
 
 OF_VALUES = ("math", "math_verify", "numeric", "choice")
 """Verifiers whose golds are numbers, formulas or letters, never quoted texts."""
@@ -56,7 +56,7 @@ _QUOTED = re.compile(r"\"((?:[^\"\\]|\\.){1,200})\"|'((?:[^'\\]|\\.){1,200})'", 
 _QUOTED_LIST = re.compile(rf"\s*\[\s*(?:{_QUOTED.pattern})(?:[\s,]\s*,?\s*(?:{_QUOTED.pattern}))*\s*\]\s*", re.DOTALL)
 
 MAX_PLACEHOLDER_CHARS = 2_000
-"""The longest gold that may be a placeholder."""
+"""Maximum length of a placeholder, in characters."""
 _PATTERNS = tomllib.loads(files(__package__).joinpath("placeholder_golds.toml").read_text(encoding="utf-8"))
 _ELSEWHERE, _NOTHING = (re.compile("|".join(_PATTERNS[name]), re.IGNORECASE) for name in ("elsewhere", "nothing"))
 _REFERS = re.compile(
@@ -100,10 +100,10 @@ def golds_in(value: Any) -> list[str]:
         scalar = value[()]
         return golds_in(scalar if isinstance(scalar, Number) else value.item())
     if isinstance(value, Mapping | bytes | bytearray) or not (hasattr(value, "__len__") and hasattr(value, "__iter__")):
-        raise BadGold(f"gold is a text, a number or a list of these; this is {type(value).__name__} {value!r:.60}")
+        raise BadGold(f"gold must be a text, a number or a list of these; this is {type(value).__name__} {value!r:.60}")
     entries = [golds_in(entry) for entry in value]
     if len(entries) > 1 and any(len(golds) > 1 for golds in entries):
-        raise BadGold(f"gold is a list of accepted golds; this is a list of lists {value!r:.60}")
+        raise BadGold(f"gold must be a list of accepted golds; this is a list of lists {value!r:.60}")
     return list(dict.fromkeys(gold for golds in entries for gold in golds if gold.strip()))
 
 

@@ -24,20 +24,20 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 MAX_ANSWER_CHARS = 300
-"""Longer answers are not sent, since they may argue with the judge. They are not cut either: a cut could remove a
-second answer."""
+"""Maximum length of an answer that is sent, in characters. Longer answers may argue with the judge. They are not cut,
+since a cut could remove a second answer."""
 
 MAX_PROBLEM_CHARS = 4_000
-"""Characters of the problem that a prompt shows as context."""
+"""Maximum number of characters of the problem that a prompt shows."""
 
 MAX_REPLY_CHARS = 100_000
-"""Characters of a reply that are read, from its end."""
+"""Maximum number of characters that are read from the end of a reply."""
 
 MAX_TAGS = 2
-"""The most tags of chat markup in an answer that is sent. More are taken for an attack."""
+"""Maximum number of tags of chat markup in an answer that is sent. An answer with more is taken for an attack."""
 
 _NONCE_CHARS = 12
-"""Characters of the random-looking word in the marks around each text."""
+"""Length of the nonce, in characters."""
 
 _MARKUP = re.compile(r"<\|[^|<>]{0,60}\|>|</?[A-Za-z_][\w:-]{1,40}/?>|\[/?[A-Z_]{3,30}\]|<<[^<>]{0,40}>>")
 """Chat markup of the usual templates: <|im_start|>, </think>, [INST], <<SYS>>."""

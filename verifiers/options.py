@@ -6,10 +6,9 @@
 Every function here raises `BadOption` for a bad value and returns None, or a default, for an absent option.
 
 `info` comes from data, from a call or from a configuration. A bad value in a row leaves the row unjudged: the verifier
-catches `BadOption` once and returns `bad_option_verdict`. A row may hold options of several verifiers, so that options
-of any built-in verifier are allowed there; any other name leaves the row unjudged (`registry.unknown_option`). Options
-of a call or a configuration are checked before any work against those that the verifier declares
-(`registry.declared`).
+catches `BadOption` once and returns `bad_option_verdict`. A row may hold options of several verifiers, so that it may
+name options of any built-in verifier. A row with another name is left unjudged (`registry.unknown_option`). A call or a
+configuration may name only options that the verifier declares (`registry.declared`), and is checked before any work.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from typing import Any, ClassVar
 from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
 
 SHOWN_CHARS = 60
-"""Characters of a bad value that an error shows, since `info` may be large."""
+"""Maximum number of characters of a bad value that an error shows, since `info` may be large."""
 
 
 class BadOption(ValueError):
@@ -47,7 +46,7 @@ def number_option(info: Mapping[str, Any], key: str) -> float | None:
     if (value := info.get(key)) is None:
         return None
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    # Python's integers have no bound, but floats have.
+    # A Python integer may be too large for a float.
     if is_number and 0 <= value < 1e300 and math.isfinite(value):
         return float(value)
     raise _wrong_option(key, "a number, 0 or more", value)

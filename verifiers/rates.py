@@ -12,7 +12,8 @@ Z_95 = 1.96
 def wilson_interval(successes: int, trials: int, z: float = Z_95) -> tuple[float, float]:
     """Return Wilson's score interval of a share (Wilson 1927, Journal of the ASA 22, p. 209), 95 % by default.
 
-    Without trials it is (0, 1). Its low end is exactly 0 without successes, its high end exactly 1 without failures.
+    Without trials the interval is (0, 1). Without successes its low end is exactly 0; without failures its high end is
+    exactly 1.
     """
     if trials == 0:
         return 0.0, 1.0

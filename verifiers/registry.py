@@ -49,7 +49,7 @@ BUILT_IN: dict[str, type[Verifier]] = {
 
 
 class _ImportedVerifier:
-    """A verifier from a user's code that is pickled as its import string. Other attributes are the user's own."""
+    """A verifier from a user's code that is pickled as its import string. It forwards attributes to that verifier."""
 
     def __init__(self, spelling: str, inner: Verifier) -> None:
         self.spelling = spelling
@@ -150,7 +150,7 @@ def _require_text(response: object) -> None:
             hint = "Pass an empty text for a missing response."
         elif isinstance(response, list | tuple | Mapping):
             hint = "Pass the text only; for messages, the text of the last one: response=messages[-1]['content']."
-        raise ConfigError(f"response is a text; this is {type(response).__name__} {response!r:.60}.", hint)
+        raise ConfigError(f"response must be a text; this is {type(response).__name__} {response!r:.60}.", hint)
 
 
 def find_option_mistakes(verifier: str | Verifier, info: Mapping[str, Any], *, complete: bool = True) -> list[str]:

@@ -29,7 +29,7 @@ OWN_FORM = "gold_response"
 """The name of the form that the verifier's `gold_response` makes."""
 
 ENOUGH_GOLDS, GOLDS_TRIED = 5, 20
-"""A form is taken at once if the first 5 golds pass in it; otherwise the first 20 golds decide."""
+"""A form is taken at once if the first `ENOUGH_GOLDS` golds pass in it. If none is, the first `GOLDS_TRIED` decide."""
 
 Respond = Callable[[str], str]
 """Makes a response from an answer."""

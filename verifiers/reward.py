@@ -8,11 +8,11 @@
     format 0, correct 1, length 1      ->   0 + 0 + 0 = 0, since both gates are shut
 
 A term adds `weight * (score + offset)`. A term with a `gate` adds this only if the gate is open: the term of that name
-has score 1, and its own gate is open too. Otherwise the term adds 0, and its score is ignored. A term of weight 0 is
-measured and adds nothing.
+has score 1, and its own gate is open too. A term with a shut gate adds 0, and its score is ignored. A term of weight 0
+is measured and adds nothing.
 
-If a score that counts is None, in a term with a weight or in its gates, the whole reward is None: it could not be
-judged, and a partial sum would be misleading.
+If a term with a weight, or one of its gates, has the score None and counts, the whole reward is None, since a partial
+sum would be misleading.
 
 Not covered: judging (see `verify_batch`), and rewards that depend on other completions of a group.
 """
@@ -29,7 +29,7 @@ from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.verdict import Verdict
 
 MAX_CHECKED = 256
-"""The most entries of `_CHECKED`."""
+"""Maximum number of entries of `_CHECKED`."""
 
 _CHECKED: set[str] = set()
 """Compositions, as text, in which `find_mistakes` found nothing."""

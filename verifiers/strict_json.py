@@ -66,7 +66,7 @@ def _refuse_lone_surrogates(value: object) -> None:
 
 
 MANY_KEYS = 200
-"""The most keys that are counted one by one in the text; for more keys the parser is faster."""
+"""Maximum number of keys that are counted one by one in the text; for more keys the parser is faster."""
 
 
 def repeated_key(text: str, value: Mapping[str, Any]) -> str | None:
@@ -105,7 +105,7 @@ def parse_structure(value: Any) -> Any:
 
 
 MAX_LITERAL = 100_000
-"""The longest text that is read as a Python literal."""
+"""Maximum length of a text that is read as a Python literal, in characters."""
 _ARRAY = re.compile(r"\barray\((\[.*?\])(?:,\s*dtype=[\w'<>]+)?\)", re.DOTALL)
 """A numpy array within a list or a dict: `array([1, 2], dtype=int64)`."""
 _BETWEEN_DICTS = re.compile(r"\}\s*\n\s*\{")

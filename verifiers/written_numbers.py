@@ -22,7 +22,7 @@ from fractions import Fraction
 from importlib.resources import files
 
 MAX_EXPONENT = 3_000
-"""The largest power of ten that is read: `1e999999999` would be a gigabyte of digits."""
+"""Largest exponent of ten that is read: `1e999999999` would be a gigabyte of digits."""
 
 _WORDS = tomllib.loads(files(__package__).joinpath("number_words.toml").read_text(encoding="utf-8"))
 UNITS: dict[str, int] = dict(zip(_WORDS["units"].split(), range(20), strict=True))
@@ -34,7 +34,7 @@ BELOW_HUNDRED = UNITS | TENS
 SCALES: dict[str, int] = _WORDS["scales"]
 """Words that multiply the number before them: "dozen" is 12, "million" 1,000,000."""
 ORDINALS: dict[str, int] = dict(zip(_WORDS["ordinals"].split(), range(3, 21), strict=True)) | _WORDS["round_ordinals"]
-"""Ordinals: parts after a number, after "a" and before "of" ("two thirds", "a third"), otherwise positions."""
+"""Ordinals. They are parts after a number, after "a" or before "of" ("two thirds", "a third"), else positions."""
 PARTS = {"half": 2, "halves": 2, "quarter": 4, "quarters": 4, **{f"{word}s": value for word, value in ORDINALS.items()}}
 """Words that are always parts, by their divisor: "halves" is 2."""
 MULTIPLES = {word: int(value) for value, words in _WORDS["multiples"].items() for word in words.split()}
@@ -103,7 +103,7 @@ RUN_WITH_SPACE = (
     rf"|{_BOUNDARY}(?:{_any_of(NUMBER_WORDS)})(?:,?\s|-)(?:and\s|point\s)?(?:an?\s)?(?:{_any_of(NUMBER_WORDS)}){_BOUNDARY}"
     rf"|{_BOUNDARY}(?:{_any_of(NUMBER_WORDS)})\s(?:\\?%|％|per\s?cent)"
 )
-"""Finds whether a text has a run of several words; it is simpler than `RUN` and need not match the whole run."""
+"""Matches in a text with a run of several words. The pattern is simpler than `RUN`, and may match a part of a run."""
 
 
 def read_run(text: str) -> list[Reading]:
@@ -262,7 +262,7 @@ def _room_below(group: int) -> int:
 def chinese_integer(text: str, *, positional: bool = True) -> int | None:
     """Return the value of a Chinese numeral, 一万二千零三十四 -> 12034, or None for any other text.
 
-    positional: digits without a scale are places, 二〇二一 -> 2021; otherwise only the last one counts, 七八 -> 8.
+    positional: whether digits without a scale are places, 二〇二一 -> 2021; else only the last one counts, 七八 -> 8.
     """
     if not text or any(char not in CHINESE_DIGITS and char not in CHINESE_SCALES for char in text):
         return None

@@ -94,7 +94,7 @@ RUN, LOOK, FILES, SETUP = "A run", "Look at a run", "Work on one file", "Verifie
 
 INTERRUPTED, PREEMPTED = 130, 143
 RESUMED = ("train", "demo", "flag", "testcases", "part")
-"""Commands that keep finished stages, in addition to those of the phases."""
+"""Commands that keep finished stages, in addition to the commands of the phases."""
 
 COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
     (RUN, (train, push, init, plan, demo, part)),

@@ -42,11 +42,11 @@ STARTER = Path(__file__).parents[1] / "starter.yaml.txt"
 TRAINING = "# ---- training\n"
 """The line of the starter before the sections of training."""
 SHOWN_ROWS, MAX_SHOWN, SUSPECTS = 3, 6, 10
-"""Rows that are shown with their reading, the same if the rows are of many kinds, and the most suspicious rows."""
+"""Maximum numbers of rows: shown with their reading, the same if there are many kinds, and shown as suspicious."""
 CHARS = 160
-"""Characters of a text that are shown."""
+"""Maximum number of characters of a text that are shown."""
 LOOKED_AT = 2_000
-"""Rows that `look` flags without --limit."""
+"""Maximum number of rows that `look` flags without --limit."""
 DEADLINE_S = 10.0
 """Seconds that a verifier may take for the gold of a row that is shown."""
 

@@ -17,8 +17,8 @@ of a training, are given as
     --samples small=runs/a/profile/samples.parquet --samples large=runs/b/profile/samples.parquet
     --samples policy=runs/a/train/completions          a folder; its rows name their steps
 
-With `--model` a language model is asked whether each problem can be answered. Its other settings are those of
-`flag.model`, such as --set flag.model.engine={type: server, url: http://localhost:8000/v1}. `--replies` reads earlier
+With `--model` a language model is asked whether each problem can be answered. `flag.model` has further settings of the
+model, such as --set flag.model.engine={type: server, url: http://localhost:8000/v1}. `--replies` reads earlier
 replies of a model, and `--known` measures the model. The folder `work` is a run: its page has every row, `truegold
 review` opens it, and a second run can use it again.
 
@@ -129,7 +129,7 @@ def decontaminate(
 
 @contextmanager
 def _gone_if_empty(folder: Path) -> Iterator[None]:
-    """Remove the folder at the end if it is empty, because nothing could be read."""
+    """Remove the folder at the end if nothing was written into it."""
     try:
         yield
     finally:
@@ -140,7 +140,7 @@ def _gone_if_empty(folder: Path) -> Iterator[None]:
 def _print_outcome(
     data: Path, out: Path, tables: tuple[str, ...], title: str, line: str, counts: Mapping[str, int]
 ) -> None:
-    """Write the summary, and print its path and those of the tables, the kept and the dropped records."""
+    """Write the summary, and print the paths of the summary, the tables, and the kept and dropped records."""
     from truegold.pipeline.sources.data_files import split_names
 
     report = write_summary(out, title, [line], {"Counts": (("what", "rows"), list(counts.items()))})

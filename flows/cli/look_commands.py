@@ -14,7 +14,7 @@
       .partial       0.2 GB   unfinished work; the same command continues it
     freed 3.4 GB
 
-As long as stages of earlier settings are on disk, going back to these settings needs no new run of them.
+As long as stages of earlier settings are on disk, a run that returns to these settings uses them again.
 """
 
 from __future__ import annotations

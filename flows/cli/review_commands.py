@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 TOKEN = "TRUEGOLD_REVIEW_TOKEN"
-"""The environment variable that sets the token, so that addresses are the same after a restart."""
+"""The environment variable that sets the token of the page's address, which is then the same after a restart."""
 MIN_TOKEN = 16
-"""The shortest token that may be set. Shorter ones can be guessed."""
+"""Minimum number of characters of a token. Shorter ones can be guessed."""
 PORT = 8620
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """Addresses that only this machine can reach."""
@@ -289,7 +289,7 @@ def runs_by_age() -> list[Path]:
 def first_that_has(run_dirs: Sequence[Path], look: Callable[[Path], T]) -> T:
     """Return the result of `look` for the first run that has the row.
 
-    If none has it, raise the error of the run that rejected the row, or else that of the first run.
+    If none has it, raise the error of the run that rejected the row, or else the first run's error.
     """
     from truegold.pipeline.report.explain import RejectedError
 
@@ -302,4 +302,4 @@ def first_that_has(run_dirs: Sequence[Path], look: Callable[[Path], T]) -> T:
     first = next((problem for problem in problems if isinstance(problem, RejectedError)), problems[0])
     if len(problems) == 1 or isinstance(first, RejectedError):
         raise first
-    raise InputError(f"In none of {len(problems)} runs is that one row. In the newest: {first.message}", first.hint)
+    raise InputError(f"None of {len(problems)} runs has such a row. The newest one: {first.message}", first.hint)

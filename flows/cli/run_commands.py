@@ -12,8 +12,8 @@ would run, and the expected time:
     clean          to run    2 s for 8 rows
     expected  about 3 s for 4 of 5 stages; no time is known of: profile
 
-Times are those of the last run of the same stages in this folder. Stages of curation without one are measured on some
-rows if there are thousands. `--json` prints the whole resolved configuration.
+Times come from the last run of the same stages in this folder. Stages of curation that never ran there are measured
+on some rows if there are thousands. `--json` prints the whole resolved configuration.
 
     pip install 'truegold[run]'         truegold demo --quick    only curation, in under a minute, on any machine
     pip install 'truegold[train,cpu]'   truegold demo            also profiling and training, on a CPU
@@ -56,7 +56,8 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show rows, stages 
 AsJson = Annotated[bool, typer.Option("--json", help="With --dry-run: print every setting of every stage as JSON.")]
 
 FEWEST_PROBED = 2_000
-"""Rows from which on a dry run measures stages that have not run. Fewer rows take no longer than the measurement."""
+"""Minimum number of rows with which a dry run measures stages that have not run. Fewer rows take no longer than the
+measurement."""
 
 DEMO = Path(__file__).parents[1] / "demo.yaml"
 """The demo's configuration."""
@@ -101,7 +102,7 @@ EngineOption = Annotated[EngineChoice, typer.Option("--engine", help="Run as Pre
 
 
 def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bool, as_json: bool) -> None:
-    """Run a configuration up to a phase, or show what would run. A run at a place is fetched first, then published."""
+    """Run a configuration up to a phase, or show what would run. A run at a URL is fetched first, then published."""
     from truegold.flows.published import published
 
     with nullcontext() if dry_run else published(config, lambda line: print_line(line, errors)) as url:
@@ -417,7 +418,7 @@ def _overrides(
     decisions: list[Path] | None,
     runner: str | None,
 ) -> list[str]:
-    """Return the options as overrides of settings, after those of `--set`."""
+    """Return the options as overrides of settings, after the overrides of `--set`."""
     paths = json.dumps(list(map(str, decisions))) if decisions else None
     options = {"max_rejected": max_rejected, "max_held": max_held, "decisions": paths, "run.runner": runner}
     return [*(set_ or ()), *(f"{name}={value}" for name, value in options.items() if value is not None)]

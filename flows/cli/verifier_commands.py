@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 BROKEN_CONTRACT = 6
 TOO_MANY_ERRORS = 7
 TELL_AFTER_S, LONG_S = 2.0, 300.0
-"""Seconds after which a measurement shows its expected time, and the time from which on it says what shortens it."""
+"""Seconds after which a measurement shows its remaining time, and the remaining seconds above which it adds a hint."""
 MEASURING_SHARE = 0.7
 """The share of `--seconds` for measuring rates. The rest is for checking the contract."""
 MAX_NAMED = 20
-"""Skipped rows that are listed one by one. Further ones are counted."""
+"""Maximum number of skipped rows that are listed one by one. Further rows are counted."""
 
 verifiers_app = typer.Typer(help="List, show, check and audit verifiers.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -294,7 +294,7 @@ def audit_judge_(
 
 
 class _Verdicts:
-    """Shows the progress of a measurement. After a few seconds it prints the expected time, with a hint if long."""
+    """Shows the progress of a measurement. After a few seconds it prints the remaining time, with a hint if long."""
 
     def __init__(self, terminal: Terminal, label: str, hint: str | None = None) -> None:
         self._terminal, self._label, self._hint = terminal, label, hint

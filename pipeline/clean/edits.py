@@ -3,8 +3,8 @@ r"""Cleans one text step by step, so that every change is recorded with its reas
     "How many&nbsp;apples?<br>"  ->  html_entities  ->  html_tags  ->  whitespace  ->  "How many apples?"
 
 The steps run in rounds until the text no longer changes: one step may uncover work for an earlier one. In code only
-CRLF and NUL are changed, since indentation and strings are part of its meaning. The steps for markup and LaTeX are in
-`markup`. The steps here handle characters, and the wrapping that a data set or a chat puts around a problem:
+CRLF and NUL are changed, since other characters may be part of a program's meaning. The steps for markup and LaTeX are
+in `markup`. The steps here handle characters, and the wrapping that a data set or a chat puts around a problem:
     "\ufeffHow  many\u00a0apples?\r\n\r\n\r\n\r\nGive a number. \n"              "How  many apples?\n\nGive a number."
     "Question 3: How many apples?"                                                     "How many apples?"
     "How many аpples?", the first letter of which is Cyrillic                          "How many apples?"
@@ -31,7 +31,7 @@ from truegold.verifiers import ConfigError
 from truegold.verifiers.entities import decode_entities
 
 END_SPAN = 200
-"""Characters at the end of a text that are searched for boilerplate: a user's pattern could be slow on long texts."""
+"""Number of characters at the end of a text that are searched for boilerplate: a user's pattern may be slow."""
 
 _UNKNOWN_TO_RE2 = re.compile(r"[^\S \t\n\f\r]|[^\D0-9]")
 """Blanks and digits that Python's `\\s` and `\\d` match and RE2's do not."""
@@ -64,7 +64,7 @@ _JOINS = (
 )
 _STRAY_JOINER = re.compile(f"(?<![{_JOINS}])[\u200c\u200d]|[\u200c\u200d](?![{_JOINS}])")
 MAX_ROUNDS = 6
-"""The most rounds over one text. Ordinary texts need two; the limit stops texts that are built to need many."""
+"""Maximum number of rounds over one text. Ordinary texts need two; the limit is for texts built to need many."""
 Step = tuple[str, Callable[[str], str]]
 """The reason of an edit, and the function that makes it."""
 CODE: tuple[Step, ...] = (
@@ -118,7 +118,7 @@ def _compile(pattern: str, field: str, frame: str) -> re.Pattern[str]:
 def _glance(starts: Sequence[str], ends: Sequence[str]) -> re2.Pattern[str] | None:
     """Return one RE2 pattern that matches wherever any of the patterns matches, as a fast first test.
 
-    Lookarounds are removed, so it may match more. None if RE2 might read a pattern differently.
+    Lookarounds are removed, so the RE2 pattern may match more. Returns None if RE2 might read a pattern differently.
     """
     bare = [_LOOKAROUND.sub("", pattern) for pattern in (*starts, *ends)]
     if any("(?" in part.replace("(?:", "") or _UNLIKE_RE2.search(part) for part in bare):
@@ -182,7 +182,8 @@ PROSE: tuple[Step, ...] = (
     ("lost_backslashes", markup.restore_backslashes),
     ("stray_dollar", markup.drop_stray_dollar),
 )
-"""The steps of a round, in order. Mojibake and damaged LaTeX come first, since both leave control characters."""
+"""The steps of a round, in order. Mojibake and damaged LaTeX come first: a later step removes control characters, by
+which these faults are recognised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +199,7 @@ class Edit:
 
 
 def clean_prose(text: str, skip: Collection[str] = (), extra_steps: Iterable[Step] = ()) -> list[Edit]:
-    """Return the edits that clean a text; empty if it is clean. `extra_steps` run after those of PROSE."""
+    """Return the edits that clean a text; empty if it is clean. `extra_steps` run after PROSE."""
     further = [step for step in extra_steps if step[0] not in skip]
     edits: list[Edit] = []
     for _ in range(MAX_ROUNDS):

@@ -23,8 +23,8 @@ from importlib.resources import files
 from truegold.pipeline.text.prose import DELIMITED
 from truegold.verifiers.math.vocabulary import COMMANDS
 
-# Each pattern is the rest of commands whose backslash and first letter became one control character. The list for
-# answers (`verifiers.math.reading.normal`) has more: in prose, "<tab>o" is seldom `\to`.
+# Each pattern is a control character, which was a backslash and a letter, before the rest of the command. The list for
+# answers (`verifiers.math.reading.normal`) is longer: in prose, "<tab>o" is seldom `\to`.
 _DAMAGED = (
     (re.compile("\x0c(?=rac\\b|rac\\d|orall|rom|box|loor|latfrac)"), r"\\f"),
     (re.compile("\x08(?=eta|oxed|egin\\{|inom|ar\\{|mod|ullet|ig[lrgm]|oldsymbol|ecause)"), r"\\b"),
@@ -76,7 +76,7 @@ _LAID_OUT = (
 _PAIRED = (
     "html|body|head|code|pre|mark|kbd|samp|var|cite|abbr|label|caption|dl|dt|dd|main|header|footer|figure|figcaption"
 )
-"""Tags that count only together with their closing tags, like those of one letter."""
+"""Tags that count only together with their closing tags, like tags of one letter."""
 _TAG = re.compile(rf"<(?P<close>/?)(?P<name>{_LAID_OUT}|{_PAIRED}|tr|td|th){_ATTRIBUTES}/?>", re.IGNORECASE)
 _CODE = re.compile(r"(```.*?```|`[^`'\n]{1,300}`)", re.DOTALL)
 """Code in Markdown. The text may be about its tags: "What does `<table>` do?"."""
@@ -106,8 +106,8 @@ def repair_commands(text: str) -> str:
 def halve_backslashes(text: str) -> str:
     r"""Return the text with doubled backslashes halved.
 
-    All are halved if every run of backslashes has an even length and at least one stands before a command. Otherwise
-    only `\\` before a command is halved, and none in a text with an environment (`\begin`), whose rows end in `\\`.
+    All are halved if every run of backslashes has an even length and at least one stands before a command. In other
+    texts only `\\` before a command is halved; with an environment (`\begin`), whose rows end in `\\`, nothing is.
     """
     if "\\\\" not in text or len(text) > MAX_CHARS:
         return text

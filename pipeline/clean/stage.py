@@ -7,9 +7,10 @@ r"""Stage `clean`: cleans texts, drops rows without a usable prompt or gold, and
 Input: `rows`. The reasons of edits are in `edits.EDITS`. The ledger holds the whole text before and after each edit, so
 undoing a row's edits from last to first restores the row that came in. The reasons of drops are prompt_too_short,
 prompt_too_long, gold_too_long, empty_gold and other_language. A dropped row keeps its original texts and has no edits.
-Lengths are those of the cleaned text. A blank solution becomes null. Ids stay unchanged.
+Lengths are measured on the cleaned text. A blank solution becomes null. Ids stay unchanged.
 
-The notes on a row go into `meta.truegold`. They count as an edit only where they replace something else.
+The notes on a row, such as its language, go into `meta.truegold`. They count as an edit only if they replace other
+notes there.
 """
 
 from __future__ import annotations
@@ -141,7 +142,7 @@ class Cleaner:
         self._boilerplate = Boilerplate(self._config)
 
     def edits(self, column: TextColumn, text: str, gold: str | None, domain: str) -> list[Edit]:
-        """Return the edits that clean a text; `gold` and `domain` are those of its row."""
+        """Return the edits that clean a text. `gold` and `domain` belong to the text's row."""
         config = self._config
         if domain == "code":
             return clean_code(text, config.skip)
@@ -163,7 +164,7 @@ class Cleaner:
 def _write_points(row: Row) -> _Changes:
     """Replace the decimal commas of the golds by points, where the row's arguments say that it has decimal commas.
 
-    Afterwards an answer may have either.
+    Afterwards an answer may have a comma or a point.
     """
     if row["verifier"] != "math" or row["gold"] is None or '"decimal"' not in row["verifier_args"]:
         return []

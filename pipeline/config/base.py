@@ -120,10 +120,11 @@ class StageConfig(BaseModel):
 
 
 class VerdictConfig(StageConfig):
-    """The time limit of verdicts. A verifier that hangs costs its rows their score; the run stops if it hangs often."""
+    """The time limit of verdicts. A row whose verifier exceeds it gets no score; the run stops if this is frequent."""
 
     deadline_s: float = Field(default=DEADLINE_S, gt=0)
-    """Seconds for one verdict. A slower one is given up: it has no score, and the reason `timeout`."""
+    """Maximum number of seconds for one verdict. A slower verifier is stopped, and the verdict has the reason
+    `timeout` and no score."""
     max_timeouts: float = Field(default=MAX_TIMEOUTS, gt=0, le=1)
     """The largest share of a verifier's verdicts that may time out before the run stops; 1 allows all."""
 
@@ -134,7 +135,7 @@ class LaunchConfig(StageConfig):
     ranks: int = Field(default=1, ge=1)
     """The number of processes on this machine."""
     hostfile: str | None = None
-    """DeepSpeed's list of machines (`worker-1 slots=8`). If given, its launcher starts the ranks over ssh. Every
+    """DeepSpeed's list of machines (`worker-1 slots=8`). If given, DeepSpeed starts the processes over ssh. Every
     machine needs the run's folder and the same installation, under the same paths."""
     gpu_gb: float | None = Field(default=None, gt=0)
     """The memory of each GPU in GB, for the memory plan; needed if the GPUs are not this machine's."""

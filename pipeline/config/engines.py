@@ -17,7 +17,7 @@ MOST_TOKENS = 2**31 - 1
 def _check_variable(name: str) -> str:
     """Return the name of an environment variable. An invalid name may be the key itself, so errors never show it."""
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is None:
-        raise PydanticCustomError(SECRET, "must be an environment variable's name; the key itself belongs in it")
+        raise PydanticCustomError(SECRET, "must be an environment variable's name; the key belongs in that variable")
     return name
 
 
@@ -48,7 +48,7 @@ class VllmEngineConfig(StageConfig):
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     """The dtype of weights and activations; `auto` takes the checkpoint's."""
     max_model_len: int = Field(default=2048, ge=16, le=MOST_TOKENS)
-    """The longest prompt plus completion, in tokens."""
+    """Maximum length of prompt and completion together, in tokens."""
     max_num_seqs: int = Field(default=256, ge=1)
     """The largest number of completions that are decoded at once."""
     gpu_memory_utilization: float = Field(default=0.5, gt=0, le=1)
@@ -56,18 +56,18 @@ class VllmEngineConfig(StageConfig):
     cpu_kv_cache_gib: int = Field(default=2, ge=1)
     """The size of the KV cache on a CPU, in GiB."""
     cpu_threads: int | None = Field(default=None, ge=1)
-    """The threads of an engine without a GPU. By default OMP_NUM_THREADS, or else one for each core that is free at the
-    start."""
+    """The number of threads of an engine without a GPU. By default OMP_NUM_THREADS, or else the number of cores that
+    are free at the start."""
     enforce_eager: bool | None = None
     """Run without CUDA graphs: vLLM starts sooner and decodes more slowly. By default only on CPUs."""
     sleep: bool | None = None
     """Take turns with the trainer on a shared GPU. vLLM drops weights and cache while the trainer updates; the
-    optimizer's states wait in host memory while vLLM samples. By default on, if both share a GPU."""
+    optimizer's states wait in host memory while vLLM samples. By default on, if vLLM and trainer share a GPU."""
     tensor_parallel_size: int = Field(default=1, ge=1)
     """The number of GPUs that the model is spread over."""
     data_parallel_size: int = Field(default=1, ge=1)
-    """The number of engines in parallel, each with its own GPUs, started through Ray. In training it needs
-    `asynchronous`; otherwise each rank has one engine next to the trainer."""
+    """The number of engines in parallel, each with its own GPUs, started through Ray. In training, several engines need
+    `asynchronous`: without it, each training process has one engine next to it."""
     ray_address: str | None = None
     """The address of the Ray cluster for the engines; `auto` for the cluster of this machine. By default only this
     machine is used."""

@@ -19,7 +19,7 @@ class RayConfig(StageConfig):
     """The cluster's address, such as `head:6379`. By default RAY_ADDRESS, or the cluster that this machine belongs to,
     or a new one for the run."""
     memory_gb: float | None = Field(default=None, gt=0)
-    """The memory in GB that Ray reserves for each task; by default it counts only CPUs."""
+    """The memory in GB that Ray reserves for each task; by default Ray reserves only CPUs."""
 
 
 class SlurmConfig(StageConfig):

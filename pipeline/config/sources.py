@@ -39,7 +39,7 @@ class Columns(StageConfig):
     tests: ColumnSpec | None = None
     """Test cases, for code; goes into `verifier_args.tests`."""
     golds: ColumnSpec | None = None
-    """A column with a list of accepted golds. Without a gold column, the first one is the gold."""
+    """A column with a list of accepted golds. Without a gold column, the first of the list is the gold."""
     verifier: ColumnSpec | None = None
     """A column that names each row's verifier. Rows may name code, which is then loaded."""
     verifier_args: ColumnSpec | None = None
@@ -83,7 +83,7 @@ class SourceConfig(StageConfig):
     heldout: float = Field(default=0.0, ge=0.0, lt=1.0)
     """The share of rows set aside for evaluation, chosen by the hash of their content: never trained on."""
     max_row_bytes: int = Field(default=8 * 2**20, ge=1)
-    """The longest line in bytes. Longer ones are rejected without being read into memory."""
+    """Maximum length of a line in bytes. Longer lines are rejected without being read into memory."""
 
 
 class FileSource(SourceConfig):
@@ -128,7 +128,7 @@ class DemoSource(StageConfig):
 
     type: Literal["demo"] = "demo"
     problems: int = Field(default=1600, ge=60)
-    """The number of clean problems. Planted defects add two for every five of them."""
+    """The number of clean problems. Planted defects add two rows for every five clean problems."""
     heldout_problems: int = Field(default=192, ge=8)
     """The number of further problems, without defects, that are held out for evaluation."""
     sft_examples: int = Field(default=24000, ge=64)
@@ -234,8 +234,8 @@ DataConfig = Annotated[
 def source_quotas(data: DataConfig, quotas: Mapping[str, float]) -> dict[str, float]:
     """Return `select.quotas`, completed by the shares that the sources set themselves.
 
-    Weights divide the part of the selection without quotas by source. A source with neither counts there with weight 1
-    and gets no quota. Raises ValueError if a source has a weight and the quotas already add up to 1.
+    Weights divide the part of the selection without quotas by source. A source without quota and weight counts in that
+    part with weight 1, and gets no quota. Raises ValueError if a source has a weight and the quotas already sum to 1.
     """
     if not isinstance(data, tuple):
         return dict(quotas)

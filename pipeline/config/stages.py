@@ -1,4 +1,4 @@
-"""Settings of every pipeline stage, and of a whole curation.
+"""Settings of every pipeline stage, and of a whole curation. Evaluation sets, for example, have four spellings:
 
 decontaminate:
   against:
@@ -96,13 +96,13 @@ class DedupConfig(StageConfig):
     """Treat the same problem in other words, with the same quantities, as a duplicate. Code rows are compared only for
     exact copies."""
     confidence: float = Field(default=0.7, ge=0.5, lt=1)
-    """The least probability that two rows are the same problem, for one of them to be dropped (`near.confirmation`)."""
+    """The least probability that two rows are the same problem, to drop one of the two (`near.confirmation`)."""
     conflict_confidence: float = Field(default=0.71, ge=0.71, lt=1)
     """The least probability that two rows with different golds are the same problem, for both to be flagged. Both are
     kept."""
     reworded_conflicts: bool = False
-    """Flag rewordings with different golds, for advice only: of 33 read, 2 were right. Exact copies are always
-    flagged."""
+    """Flag rewordings with different golds. These flags only advise, since 2 of 33 that were read are right. Exact
+    copies with different golds are always flagged."""
     template_cap: int | None = Field(default=None, ge=1)
     """The number of problems of one template (same words, other quantities) to keep; null keeps all. Needs
     `reworded`."""
@@ -139,7 +139,7 @@ class AskedModelConfig(StageConfig):
 
 class OpinionConfig(StageConfig):
     """A second verifier or a language model for answers that rules could not read. Its opinion is stored next to the
-    verdict, which does not change. A plain text is the name of a verifier, such as `math_verify`."""
+    verdict, which does not change. A text in place of this section names a verifier, such as `math_verify`."""
 
     verifier: str | None = None
     """A verifier's name or import string."""
@@ -209,7 +209,8 @@ class VetTestsConfig(StageConfig):
     workers: int = Field(default=0, ge=0)
     """The number of suites vetted at a time; 0 means one per core."""
     programs: int = Field(default=3, ge=1, le=100)
-    """The number of a row's worked solutions that are run, and of known wrong programs, if its source has several."""
+    """Maximum number of a row's worked solutions that are run. The same maximum holds for programs that the source
+    lists as wrong."""
     runs: int = Field(default=3, ge=1, le=20)
     """Runs of each worked solution, each with another hash seed. A case that passes only sometimes is flaky."""
     mutants: int = Field(default=30, ge=0, le=1000)
@@ -231,7 +232,8 @@ class VetTestsConfig(StageConfig):
     max_headroom: float = Field(default=0.5, ge=0, le=1)
     """The largest share of the CPU limit that the worked solution may use; if it uses more, the limit is raised."""
     max_repeat_s: float = Field(default=60.0, gt=0)
-    """CPU seconds for each kind of repetition. Slow solutions get fewer runs and fewer planted faults."""
+    """Maximum CPU seconds of a row for each kind of repetition, such as `runs` and `mutants`. Slow solutions get fewer
+    runs and fewer planted faults."""
     python: str | None = None
     """The Python interpreter whose packages programs may use; by default truegold's own."""
 
@@ -260,8 +262,8 @@ class WellPosedConfig(AskedModelConfig):
     kinds: tuple[Fault, ...] = Field(default=tuple(Fault), min_length=1)
     """The kinds of faults to look for, each by the reason of its flag."""
     known: str | None = None
-    """Problems to measure the model with: JSON Lines with `ill_posed` (true or false), which it judges first. Or the
-    `asked_model.json` of an earlier run with the same model and prompts. Without either, flags have no confidence."""
+    """Problems to measure the model with: JSON Lines with `ill_posed` (true or false), which the model judges first. Or
+    the `asked_model.json` of an earlier run with the same model and prompts. By default flags have no confidence."""
     prior: float = Field(default=0.05, gt=0, lt=1)
     """The expected share of ill-posed rows before the model is asked."""
     blocks: tuple[Fault, ...] = ()
@@ -283,7 +285,7 @@ class FlagConfig(StageConfig):
 
 
 class SampleSource(StageConfig):
-    """The system and the step that sampled a file, for rows that do not say."""
+    """The system that sampled a file, and its training step. Rows that name their own are not affected."""
 
     system: str | None = None
     step: int | None = Field(default=None, ge=0, le=2**31 - 1)
@@ -304,7 +306,7 @@ class Tiers(StrEnum):
     """The precision that decides whether a flag holds its row back."""
 
     MEASURED = "measured"
-    """The precision that truegold measured, and `flag.advise_only`."""
+    """The precision that truegold measured. Reasons in `flag.advise_only` hold no row back."""
     DECISIONS = "decisions"
     """The precision in the reviewers' decisions about randomly drawn rows, once there are enough of them."""
 
@@ -342,15 +344,15 @@ class ProfileConfig(VerdictConfig):
     samples: int = Field(default=16, ge=1, le=MOST_TOKENS)
     """The largest number of completions per problem."""
     first_samples: int | None = Field(default=4, ge=1, le=MOST_TOKENS)
-    """The number of completions that every problem gets. It gets more only if they could change the selection, or if
-    the first ones agree on another answer than its gold. If null, each problem gets all `samples`; held-out problems
-    always do."""
+    """The number of completions that every problem gets. A problem gets more only if more could change the selection,
+    or if the first ones agree on an answer that is not the gold. If null, each problem gets all `samples`. Held-out
+    problems always get all."""
     group_size: int = Field(default=8, ge=2)
     """The number of samples in a training group; by default `train.group_size`."""
     rows_to_select: int | None = Field(default=None, ge=1)
-    """The number of rows that selection will take; by default `select.max_rows`. Without either, samples are drawn for
-    selections of a quarter and of half of the rows. A finished profile remains valid if this, `quotas`, `zero_share` or
-    `group_size` changes."""
+    """The number of rows that selection will take; by default `select.max_rows`. If neither is set, a problem is
+    sampled as long as samples could change a selection of a quarter, or of half, of the rows. A finished profile
+    remains valid if this, `quotas`, `zero_share` or `group_size` changes."""
     quotas: dict[str, float] = Field(default_factory=dict)
     """Shares of the selection by `domain:NAME` or `source:NAME`; by default those of `select`."""
     zero_share: float = Field(default=0.1, ge=0, le=1)
@@ -363,7 +365,7 @@ class ProfileConfig(VerdictConfig):
     top_p: float = Field(default=1.0, gt=0, le=1)
     """Nucleus sampling: tokens are drawn from the smallest set with this probability."""
     max_tokens: int = Field(default=512, ge=1, le=MOST_TOKENS)
-    """The longest completion, in tokens."""
+    """Maximum length of a completion, in tokens."""
     stop_loops: bool = True
     """Stop a completion whose last 150 to 190 tokens repeat the same text, and count it as `repeating`. Needs a vLLM
     version that can detect this."""
@@ -375,7 +377,7 @@ class ProfileConfig(VerdictConfig):
     """A problem without a right sample is flagged `suspect_gold` if at least this share of its samples agrees on
     another answer. The flag is for review and drops no row."""
     unread: Literal["wrong", "left_out"] = "wrong"
-    """How completions count whose answer cannot be read: as `wrong`, like in training, or `left_out` of pass rates.
+    """How pass rates count a completion whose answer cannot be read: as `wrong`, like in training, or `left_out`.
     Reports show them as `unread` in both cases."""
     workers: int = Field(default=1, ge=0)
     """The number of processes that verify; 0 means one per core. More than one helps only with slow verifiers."""
@@ -532,7 +534,7 @@ class SelectConfig(StageConfig):
     texts are more frequent among them."""
     target: TargetName | tuple[TargetBand, ...] | None = None
     """The histogram of expected pass rates: a name, or bands. By default `balanced`, as far as there are rows, if
-    `max_rows` requires a choice; otherwise all rows."""
+    `max_rows` requires a choice. Without a choice, all rows are taken."""
     quotas: dict[str, float] = Field(default_factory=dict)
     """Shares of the selection by `domain:NAME` or `source:NAME`. Values without a quota share the rest."""
     max_rows: int | None = Field(default=None, ge=1)

@@ -8,7 +8,7 @@
 Rows may be frames of polars or pandas, a `datasets.Dataset`, a list of dicts or a path. Columns are guessed by their
 names, or named in the same way for every function: `prompt="Body", gold="label"`. Results are polars frames with a
 column `row`, the number of the row from 1. Functions work in a temporary folder, which is deleted with the result. With
-`work_dir`, they work in that folder, where unchanged stages are cached. They do not write to any other folder.
+`work_dir`, they work in that folder, where unchanged stages are cached. No function writes to any other folder.
 
 Rows in any form are written to a file for the stages, and kept rows are returned in the form of the input:
 
@@ -367,8 +367,9 @@ def deduplicate(
 ) -> Deduplicated:
     """Drop exact copies and rewordings of the same problem; the best row of each problem and gold stays.
 
-    `prompt`, `gold` and `id` name columns, which are guessed by default; gold is optional. `template_cap` is the most
-    instances of one template to keep. Raises InputError if there are no rows or no prompt column.
+    `prompt`, `gold` and `id` name columns, which are guessed by default; gold is optional. `template_cap` is the
+    maximum number of problems to keep that differ only in their quantities. Raises InputError if there are no rows or
+    no prompt column.
     """
     if template_cap is not None and (not isinstance(template_cap, int) or template_cap < 1):
         raise ConfigError(f"template_cap is {template_cap!r}.", "It is a whole number from 1, or None.")

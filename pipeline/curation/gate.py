@@ -5,14 +5,15 @@
 The set is curated as by `truegold curate`, in a temporary folder. All rows that curation rejects, edits, drops, flags
 or would hold back are violations. A gate makes further checks (`gate_questions`): it tries empty answers on every row,
 and gaming responses on a fixed sample of rows (`Gated.hacked_rows`). A sample suffices, because a verifier that accepts
-a gaming response does so on most rows. Tests of programs are not checked against planted faults, which takes minutes
-(`testcases vet`).
+a gaming response on one row accepts it on most rows. Tests of programs are not checked against planted faults, which
+takes minutes (`testcases vet`).
 
     truncated_text: {"sign":"ends with a comma or a hyphen", ...}      check flags, kind truncated_text
     exact_duplicate: {"kept":"train.jsonl:3", ...}                     check dropped, kind exact_duplicate
 
-Every violation has a check and a kind, which is curation's reason. Both may have a bound. `junit_xml` and `sarif_log`
-write the outcomes for machines: CI shows JUnit as tests, and code hosts show SARIF at the lines of files.
+Every violation has a check and a kind, which is curation's reason. A check and a kind may each have a bound.
+`junit_xml` and `sarif_log` write the outcomes for machines: CI shows JUnit as tests, and code hosts show SARIF at the
+lines of files.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ from truegold.verifiers.running.batch import DEADLINE_S
 HACKED_ROWS = 300
 """The approximate number of rows on which gaming responses, some forty a row, are tried."""
 BOUNDS: Mapping[str, int | float] = {Check.HELD: 0.05, Check.FLAGS: 0.2, Check.DROPPED: 0.1, Check.EDITED: 0.2}
-"""The default bounds on the rows that violate a check: a number of rows, or a share as a float. For other checks, 0."""
+"""The default bounds on the rows that violate a check: a number of rows, or a share as a float. The bound of other
+checks is 0."""
 VETTING = VetTestsConfig(mutants=0, runs=2, max_leaked=1.0, max_guess_chance=1.0, max_repeat_s=5.0)
 """The settings for fast checks of programs' tests, which find wrong tests, but not weak ones."""
 
@@ -87,11 +89,12 @@ INNOCENT_EDITS = ("unicode", "whitespace", "stray_dollar", "boilerplate", "multi
 UNREAD = "unread"
 """The name of the failure for a set that cannot be read, which is not a check."""
 SHOWN = 50
-"""The most rows that a failing test of the JUnit file lists."""
+"""The maximum number of rows that a failing test of the JUnit file lists."""
 SARIF_RESULTS = 5_000
-"""The most violations in a SARIF file. Code hosts refuse much larger files."""
+"""The maximum number of violations in a SARIF file. Code hosts refuse much larger files."""
 FINDINGS_A_ROW = 3
-"""The most violations that are reported for a row, since a verifier may accept all forty gaming responses."""
+"""The maximum number of violations that are reported for a row, since a verifier may accept all forty gaming
+responses."""
 
 
 @dataclass(frozen=True)
@@ -105,12 +108,14 @@ class GateOptions:
     card: Path | None = None
     """The set's card, by default README.md in the folder of the data."""
     bounds: Mapping[str, int | float] = field(default_factory=dict)
-    """Bounds on the rows that violate a check or have a kind of violation, where they differ from the default: a number
-    of rows, or a share as a float. Violations of a kind with a bound do not count for their check."""
+    """Bounds that replace the default ones, by check or by kind of violation: a number of rows, or a share as a float.
+    Violations of a kind with a bound do not count for their check."""
     source: FileSource = field(default_factory=lambda: FileSource(path=""))
     """The settings for reading the file."""
     workers: int = 0
+    """The number of processes; 0 means one per core."""
     deadline_s: float = DEADLINE_S
+    """The timeout of a verdict, in seconds."""
 
 
 @dataclass
@@ -191,7 +196,7 @@ def parse_bound(text: str) -> tuple[str, int | float]:
     Raises ConfigError for any other text.
     """
     name, _, value = text.partition("=")
-    hint = "A whole number is rows (--max gold=3), a decimal or a percentage a share (--max gold=0.01, --max gold=1%)."
+    hint = "Give a number of rows (--max gold=3), or a share of the rows (--max gold=0.01, --max gold=1%)."
     try:
         if value.isdecimal():
             return name, int(value)
@@ -218,7 +223,7 @@ def why_no_problems(data: Path, source: FileSource) -> str | None:
     try:
         choose_layout(source, opened.location, samples)
     except InputError:
-        return f"none of its columns is one of prompts: {describe_columns(samples)}"
+        return f"it has no column of prompts. Its columns: {describe_columns(samples)}"
     return None
 
 

@@ -24,13 +24,13 @@ from truegold.verifiers.code.suite.reading import Asserts, Calls, Stdio, Suite, 
 from truegold.verifiers.gold import all_golds
 
 EMPTY_PROGRAM = "```python\npass\n```"
-"""A program by which a suite is recognised that cannot judge any program."""
+"""A program that does nothing. A suite that cannot judge it cannot judge any program."""
 NOTHING = ("", "I do not know.", "\\boxed{}")
 """Responses without an answer."""
 NO_PROGRAM = ("", "```python\npass\n```")
 """Responses without a program."""
 MESSAGE_CHARS = 300
-"""The most characters of a violation's message."""
+"""The maximum number of characters of a violation's message."""
 
 
 class Check(StrEnum):
@@ -50,7 +50,7 @@ class Check(StrEnum):
     FLAGS = "flags", "A rule flags the row, whether that holds it back or only advises."
     DROPPED = "dropped", "Curation would drop the row."
     EDITED = "edited", "Curation would repair damage in the row."
-    CARD = "card", "There is no card, or none that states a licence."
+    CARD = "card", "There is no card that states a licence."
 
     def __new__(cls, name: str, description: str) -> Check:
         check = str.__new__(cls, name)

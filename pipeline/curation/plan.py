@@ -12,9 +12,10 @@ Everything that a configuration names is checked before the first stage runs:
 
     flag: {advise_only: [prof]}                   no flag of curation has the reason 'prof'. Did you mean 'proof'?
 
-So such an error appears before a long run. This is the only module that reads data while a run is planned: of a file,
-only the first records, by which `ingest` finds its columns. Sets on the hub are opened before the first stage
-(`check_hub`). With a user's detector, which may flag for any reason, all names of reasons are accepted.
+So a mistake in the configuration is reported before a long run. This is the only module that reads data while a run is
+planned: of a file, it reads only the first records, by which `ingest` finds the columns. Sets on the hub are opened
+before the first stage (`check_hub`). With a user's detector, which may flag for any reason, all names of reasons are
+accepted.
 """
 
 from __future__ import annotations
@@ -273,7 +274,7 @@ def check_reasons(config: stage_settings.FlagConfig) -> None:
         if reason in set(stage_settings.Fault):
             raise ConfigError(
                 f"flag.advise_only: {reason} is a reason of the asked model, whose flags only advise by default.",
-                "flag.model.blocks names those that hold rows back.",
+                "flag.model.blocks names the reasons that hold rows back.",
             )
         if reason not in known and not has_own:
             hint = did_you_mean(reason, known) or f"There are: {', '.join(sorted(known))}."
@@ -347,7 +348,8 @@ def stages_after_ingest(
 def _deduplicate(config: stage_settings.DedupConfig, inputs: dict[str, Path | Output]) -> Stage:
     """Plan deduplication.
 
-    The encoder is an input, or its code an extra version, so that it is part of the cache key.
+    A folder with an encoder is an input, and the code of a user's encoder is an extra version. So the cache key depends
+    on the encoder.
     """
     extra: dict[str, str] = {}
     if config.embedder is not None:

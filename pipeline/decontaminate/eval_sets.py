@@ -71,8 +71,8 @@ def find_local(spec: str) -> Path | None:
 def read_eval_set(spec: str, columns: ProblemColumns) -> Iterator[Batch]:
     """Return the problems of a known set, a file, a folder, or a set of the hub, in batches.
 
-    Columns that are not given are known or guessed. Raises InputError if there is no such set or file, and SetupError
-    if the hub is needed and cannot be reached.
+    Other columns are those known for the set, or guessed. Raises InputError if there is no such set or file, and
+    SetupError if the hub is needed and cannot be reached.
     """
     path = find_local(spec)
     if path is not None and path.is_file():

@@ -7,8 +7,8 @@
        {"id": "d", "question": "Tom has 5 red cars and buys 9 more. How many cars has he?"}                 no match
 
 `matches.parquet` has a row for each matching pair: id, row (the record's number from 1), against, against_id, kind,
-score, evidence. Its schema's metadata has the number of items of every set, also of sets without a match (`against`,
-JSON). A pair has the first kind that applies:
+score, evidence. In its schema's metadata, `against` has the number of items of every set as JSON, even without a match.
+A pair has the first kind that applies:
 
 - `exact`: the same prompt (`near.exact_copies`); the score is 1. Typing slips in a record are first corrected with the
   words of the items (`near.slips`).
@@ -18,11 +18,12 @@ JSON). A pair has the first kind that applies:
   contains the item letter for letter matches too, in any layout and with look-alike letters (`near.squashed`); its
   score is 1.
 - `reworded`: the same problem in other words, with the same quantities (`near.measures`). The score is the probability
-  of that.
-- `translated`, only with an encoder: two scripts, with the same numbers and question (`near.embedding`).
+  that the problem is the same.
+- `translated`, only with an encoder: the texts have different scripts, and the same numbers and question
+  (`near.embedding`).
 
 Items of fewer than five words have no runs; they can match as `exact` or `reworded`. The evidence has both texts, so
-that a person can judge each pair. Features and texts are stored on disk meanwhile, about 600 bytes a text.
+that a person can judge each pair. During the search, features and texts take about 600 bytes of disk for each text.
 """
 
 from __future__ import annotations

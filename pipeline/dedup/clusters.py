@@ -12,9 +12,10 @@ becomes `clusters.parquet` with a row for each record, in the order of the file:
 
 - `row` is the record's number, from 1.
 - `cluster` is the number of one row of the cluster; all records of the same problem share it.
-- `template` is the number of one row of the template; all its instances share it. Null without other instances.
-- `relation` is exact, same_problem, same_template, edited_variant or unrelated. For a dropped record it is the relation
-  to the record that was kept instead, for a kept record that to its closest one. The evidence names the other: `with`.
+- `template` is the number of one row of the template (same words, other quantities). All instances of the template
+  share it. It is null for a record without other instances.
+- `relation` is exact, same_problem, same_template, edited_variant or unrelated. It compares a dropped record with the
+  record that was kept instead, and a kept record with its closest one. `with` in the evidence names the other record.
 - `keep` is true for a kept record; `kept_id` names the record that was kept instead of a dropped one.
 
 Copies with different golds are in `flags.parquet` as `conflicting_labels`. The best record of each gold in a cluster
@@ -146,7 +147,7 @@ def _null_unless(condition: Marks, values: pl.Series) -> pl.Series:
 
 
 def _evidence(rows: Ints, records: _Records) -> pl.Series:
-    """Return the evidence of each row: the other record's name and, unless the two are copies, their measures."""
+    """Return the evidence of each row: the compared record's name and, unless the two are copies, their measures."""
     corpus, duplicates = records.corpus, records.duplicates
     other = duplicates.other[rows]
     measured = (other >= 0) & (duplicates.relation[rows] != Relation.EXACT)

@@ -47,7 +47,7 @@ class ExactCopies:
     """The outcome of exact deduplication for each row."""
 
     winner: Ints
-    """The position of the kept row: another one for a copy, the row's own otherwise."""
+    """The position of the kept row. A row that is kept itself has its own position."""
     conflict: Ints
     """The number of the row's conflict (one prompt with different golds), or -1."""
 

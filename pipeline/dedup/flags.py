@@ -22,20 +22,20 @@ from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, POSSIBLE_TRANSL
 from truegold.pipeline.tables.rows import RowReference
 
 CONFIDENCE = 0.9
-"""The precision of conflicts between copies. Two blind readers find 6 of 6 right, from two corpora. Twelve more, which
-they called wrong, are not flagged any more: both golds were right, in different words."""
+"""The precision of conflicts between copies. Two blind readers found 6 of 6 flags right, from two corpora. They called
+twelve others wrong, since both golds were right in different words; such golds are not flagged now."""
 REWORDED_CONFIDENCE = 0.06
-"""The precision of conflicts between rewordings. Two blind readers find 2 of 33 right, from 14 corpora; the others are
-different problems."""
+"""The precision of conflicts between rewordings. Two blind readers found 2 of 33 flags right, from 14 corpora. In the
+other 31 pairs, the problems are different."""
 MAX_SHOWN = 10
-"""The number of golds and rows in a conflict's evidence; ten thousand copies would otherwise each list ten thousand."""
+"""Maximum number of golds and of rows in a conflict's evidence. Without it, each of 10,000 copies would list 10,000."""
 GOLD_CHARS = 200
 """The number of characters shown of each gold."""
 PROMPT_CHARS = 1_000
 """The number of characters shown of each prompt."""
 TRANSLATED_CONFIDENCE = 0.6
-"""The precision of translations: two blind readers find 6 of 10 right. Where the questions differ it is 3 of 23, so
-these are not flagged."""
+"""The precision of translations: two blind readers found 6 of 10 flags right. Pairs with different questions are not
+flagged, since 3 of 23 were right."""
 _COLUMNS = ["source", "source_row", "prompt", "gold"]
 
 

@@ -4,18 +4,18 @@
     train.jsonl:8  "Tom, who owned three red cars, buys 4 more. How many has he now?"  same problem as train.jsonl:3
 
 `compare_rows` takes the outcome of the first half (exact copies) and returns an outcome for all rows. Dropped rows get
-their relation and evidence. Code rows are skipped, since they often differ only in a few words of long boilerplate, and
-in their tests. Choice questions with common options, such as "(A) True, True (B)
-False, False ...", are skipped too.
+their relation to the kept row, with evidence. Code rows are skipped, since they often differ only in a few words of
+long boilerplate, and in their tests. Choice questions with common options, such as "(A) True, True (B) False, False
+...", are skipped too.
 
-If a run has several sources, those listed earlier in the configuration are better:
+If a run has several sources, a source that is listed earlier in the configuration is better:
 
     maths.parquet:3   "What is 6*7?"  gold 42   kept      flag conflicting_labels, for advice
     scraped.jsonl:9   "What is 6*7?"  gold 48   dropped   drop conflict_with_better_source
 
 The row of the better source is kept (`near.row_quality`), even if copies have different golds (`overrule`). A training
 row that contradicts a held-out row is dropped as `leaked_heldout`. Contradictory copies within one source are held for
-review. Rewordings with different golds are mostly different problems, so both are kept.
+review. Rewordings with different golds are mostly different problems, so they are kept.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class DedupOutcome:
     """The outcome of deduplication, with an entry for each row in every array."""
 
     winner: Ints
-    """The position of the kept row: another one for a duplicate, the row's own otherwise."""
+    """The position of the kept row. A row that is kept itself has its own position."""
     conflict: Ints
     """The number of the row's conflict, or -1."""
     copies_conflict: Marks

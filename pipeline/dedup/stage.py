@@ -10,10 +10,10 @@
 Inputs: `rows`, and `sources` if a run has several (`rewordings`).
 
 1. Exact copies are found first (`near.exact_copies`), then rewordings among the rest (`rewordings`), unless `reworded`
-   is off or case counts.
-2. Held-out rows are kept, and train rows that repeat them are dropped as `leaked_heldout`. Otherwise a row with gold is
-   preferred, then a complete text, then the longer worked solution, then the first row. Golds that cannot be compared
-   are not a conflict (`near.golds`): both rows are kept.
+   is false or `case_sensitive` true.
+2. Held-out rows are kept, and train rows that repeat them are dropped as `leaked_heldout`. Among others, a row with
+   gold is preferred, then a complete text, then the longer worked solution, then the first row. Golds that cannot be
+   compared are not a conflict (`near.golds`): both rows are kept.
 3. A conflict between copies holds its rows back for review, unless a better source settles it. A conflict between
    rewordings only advises.
 4. With `embedder`, possible translations are flagged `possible_translation`, which only advises (`flags`).

@@ -104,7 +104,7 @@ def wrong_gold(item: ToldProblem, rng: random.Random, *, solution_agrees: bool) 
 
 
 def conflicting_pair(item: ToldProblem, rng: random.Random) -> tuple[RawRow, RawRow]:
-    """Return two rows with one prompt and different answers. Both are marked: no rule can know which is right."""
+    """Return two rows with one prompt and different answers. Both are marked: no rule can know the right answer."""
     wrong = wrong_by_a_little(item.problem.answer, rng)
     right = _plant(item, "conflicting_label")
     return right, _plant(item, "conflicting_label", answer=str(wrong), solution=item.problem.working(wrong))

@@ -4,7 +4,7 @@ It writes four files:
 
     raw.jsonl       {"question": "Tom has 12 apples. He buys 9 more and gives away 5. How many apples does
                      Tom have now?", "solution": "12+9=21-5=16 \\boxed{16}", "answer": "16", "planted": null}
-    heldout.jsonl   the same columns, all clean; its calculations occur in neither of the other two files
+    heldout.jsonl   the same columns, all clean; its calculations do not occur in raw.jsonl and sft.jsonl
     sft.jsonl       {"prompt": "Tom has 12 apples. ...", "completion": "12+9=21-5=16 \\boxed{16}"}
     planted.json    the number of planted rows of each kind in raw.jsonl
 
@@ -49,7 +49,7 @@ KIND_SHARE = 0.03
 WRONG_GOLD_SHARE = 0.05
 """The rows with a wrong gold, the most harmful defect, as a share of the number of clean problems."""
 CONTAMINATED_SHARE = 0.1
-"""The last share of the SFT file, in which half of the final values are wrong."""
+"""The share of the SFT file, at its end, in which half of the final values are wrong."""
 
 
 @stage_function(version=1)

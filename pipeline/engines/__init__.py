@@ -25,7 +25,8 @@ __all__ = ["Completion", "Engine", "PromptEncoder", "SamplingParams", "build_enc
 def build_encoder(config: AskedEngineConfig, chat: ChatConfig, model: Path | None) -> PromptEncoder:
     """Return the encoder of the checkpoint in folder `model`.
 
-    Engines of the types scripted, chat and replies need no model. Raises ConfigError if another type has none.
+    Engines of the types scripted, chat and replies need no model. Raises ConfigError if an engine of another type has
+    no model.
     """
     if isinstance(config, ChatEngineConfig | RepliesEngineConfig):
         return MessageEncoder(chat)

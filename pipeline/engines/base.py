@@ -16,8 +16,8 @@ FINISH_REASONS: dict[str | None, FinishReason] = {"stop": "stop", "length": "len
 LOOP = {"min_pattern_size": 49, "max_pattern_size": 64, "min_count": 3}
 """The settings of vLLM's detection of repetition: the last 147 to 192 tokens are three copies of one pattern.
 
-vLLM tries every pattern size after each token, so there are few: 49 to 64. They also cover shorter periods, since every
-period up to 21, and most up to 32, has a multiple in that range.
+vLLM tries every configured pattern size after each token, so only the sizes 49 to 64 are configured. These sizes also
+cover shorter periods, since every period up to 21, and most up to 32, has a multiple in that range.
 """
 
 TakeRequests = Callable[[int], "Sequence[Request] | None"]
@@ -90,7 +90,7 @@ class Engine(Protocol):
 
     @property
     def max_model_len(self) -> int:
-        """The most tokens of a prompt and its completion together."""
+        """The maximum number of tokens of a prompt and its completion together."""
 
     def generate(
         self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seeds: Sequence[int]
@@ -132,7 +132,8 @@ def score(
 
 
 def hand_out(prompts: Sequence[Sequence[int]], seeds: Sequence[int], max_model_len: int) -> TakeRequests:
-    """Return a function that hands out a request for each prompt, in order. Its `sample` is the prompt's number.
+    """Return a function that hands out a request for each prompt, in order. The `sample` of a request is the prompt's
+    number.
 
     Raises ValueError for a prompt that leaves no room for a completion.
     """

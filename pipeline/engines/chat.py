@@ -60,7 +60,8 @@ class ChatEncoder:
     def __init__(
         self, tokenizer: Any, chat: ChatConfig, stop_token_ids: tuple[int, ...], model_tokens: int = 0
     ) -> None:
-        """`model_tokens` is the size of the model's output head, which is often larger than the tokenizer's."""
+        """`model_tokens` is the size of the model's output head, which is often larger than the tokenizer's
+        vocabulary."""
         self.tokenizer = tokenizer
         self.vocabulary = max(len(tokenizer), model_tokens)
         self._decodes_plainly = _decodes_plainly(tokenizer)
@@ -83,10 +84,10 @@ class ChatEncoder:
             text = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         except Exception as error:
             # A template is code of the model's author, so it may raise any exception.
-            behind, change = ("behind", "Leave out") if messages[0]["role"] == SYSTEM else ("without", "Set")
+            preposition, change = ("with", "Leave out") if messages[0]["role"] == SYSTEM else ("without", "Set")
             remedy = "Keep the last user message alone (data.last_turn_only)" if context else f"{change} chat.system"
             raise SetupError(
-                f"The model's chat template refuses a problem {behind} a system message: {error}",
+                f"The model's chat template refuses a problem {preposition} a system message: {error}",
                 f"{remedy}, if the error names that message, or set chat.use_template: false.",
             ) from error
         return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])

@@ -7,8 +7,8 @@ problems.
     report_costs([engine.facts()], progress)                notes "gpt-4o-mini: 120 requests, 30 replies kept ..."
 
 Every reply is stored on disk as soon as it arrives, under a hash of the request, so that a restarted run asks nothing
-twice. With a temperature of 0, equal questions share a reply. Otherwise there is a reply for each seed. The seed is not
-sent, since many servers refuse it.
+twice. With a temperature of 0, equal questions share a reply. With a higher temperature, each seed has its own reply.
+The seed is not sent, since many servers refuse it.
 
     429, 5xx, incomplete reply  retried `retries` times; then the run ends with an error, and its replies are kept
     400, 413, 422               the question stays without answer (content filter, prompt too long); if the first eight
@@ -47,7 +47,7 @@ from truegold.pipeline.running.record_log import RecordLog
 from truegold.verifiers import ConfigError, SetupError
 
 LONGEST_PROMPT = 2**20
-"""The most bytes of a conversation. The limit in tokens is known only to the server."""
+"""The maximum number of bytes of a conversation. The limit in tokens is known only to the server."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 """The first and the longest pause before a request is repeated."""
 BAD_REQUESTS = (400, 413, 422)

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 LARGE = 2**20
-"""The least size of a tensor whose pages are returned, in bytes."""
+"""The minimum size of a tensor whose pages are returned, in bytes."""
 WORTH_TRIMMING = 2**24
 """The growth of the process since the last trim from which `trim` acts, in bytes."""
 
 
 def discard(address: int, size: int) -> None:
-    """Return the whole pages within [address, address + size) to the system. They read as zeros afterwards.
+    """Return the whole pages within [address, address + size) to the system. Afterwards these pages read as zeros.
 
     The pages must be anonymous memory that is no longer needed.
     """

@@ -6,8 +6,8 @@
         Refusal    HTTP 400 or 401: a retry will not succeed
         Unsound    a reply that is too long, or cannot be decompressed
 
-The key comes from the environment and is sent in one header. It is removed from all text of a server, since some
-servers repeat it in their errors.
+The key comes from the environment and is sent in one header. The key is removed from all text of a server, since some
+servers repeat keys in their errors.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ from truegold.pipeline.engines.base import Completion
 from truegold.verifiers import ConfigError
 
 MAX_REPLY_BYTES = 2**26
-"""The most bytes of a reply. A longer reply is rejected."""
+"""The maximum number of bytes of a reply. A longer reply is rejected."""
 CONNECT_S = 10.0
 """The timeout for a connection, in seconds."""
 RETRY_STATUSES = (408, 425, 429)
 """The statuses, in addition to 5xx, after which a retry may succeed."""
 QUOTED_CHARS = 200
-"""The most characters of a server's value that are quoted in a message. A faulty server may send megabytes."""
+"""The maximum number of characters of a server's value that are quoted in a message. A faulty server may send
+megabytes."""
 EXCERPT_BYTES = 80
-"""The most bytes of a reply that are quoted in a message."""
+"""The maximum number of bytes of a reply that are quoted in a message."""
 
 
 class Unsound(Exception):
@@ -155,7 +156,7 @@ def read_json(content: bytes) -> dict[str, Any]:
     try:
         reply = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise Unsound(f"its reply is no JSON: {content[:EXCERPT_BYTES]!r}") from error
+        raise Unsound(f"its reply is not JSON: {content[:EXCERPT_BYTES]!r}") from error
     if not isinstance(reply, dict):
         raise Unsound(f"its reply is not an object: {content[:EXCERPT_BYTES]!r}")
     if reply.get("error") is not None or reply.get("object") == "error":

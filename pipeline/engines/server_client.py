@@ -1,9 +1,9 @@
 """A client for one vLLM server: its requests, the limit of pending requests, its health and its weights.
 
 The limit of pending requests follows TCP's congestion control (RFC 5681). It starts low, and doubles with every
-successful round. When the server reports overload, it is halved; from then on it grows by one each round. A slower
-server gets proportionally fewer requests than the fastest one, so by Little's law all servers have about the same
-response time.
+successful round. When the server reports overload, the limit is halved, and from then on grows by one each round. A
+slower server gets proportionally fewer requests than the fastest one, so by Little's law all servers have about the
+same response time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FIRST_IN_FLIGHT = 8
 DURATIONS = 64
 """The number of recent requests from which the server's response time is estimated."""
 ENOUGH_DURATIONS = 3
-"""The fewest requests from which the server's response time is estimated."""
+"""The minimum number of requests from which the server's response time is estimated."""
 HEALTH_S = 10.0
 """The timeout of a health check, in seconds."""
 PROBE_S = 60.0
@@ -42,10 +42,10 @@ PROBE_S = 60.0
 LEAST_MODEL_LEN, LONGEST_MODEL_LEN = 16, 2**31 - 1
 """The allowed range of a server's `max_model_len`. A smaller one leaves no room for a question."""
 LONGEST_NAME = 4096
-"""The most characters of a model's name, which may be a path."""
+"""The maximum number of characters of a model's name, which may be a path."""
 State = Literal["starting", "up", "down", "out", "gone"]
-"""The state of a server. One that is `up` takes requests, one that is `down` or `out` is checked again later, and one
-that is `gone` is no longer on the list."""
+"""The state of a server. A server that is `up` takes requests, a server that is `down` or `out` is checked again later,
+and a server that is `gone` is no longer on the list."""
 
 
 class Server(Endpoint):
@@ -80,14 +80,14 @@ class Server(Endpoint):
         self.failures: Counter[str] = Counter()
         self._instance: str | None = None
         self._instance_asked = self._instance_seen = 0
-        """The number of the last call of `look_up_instance`, and of the last call that has its answer."""
+        """The number of the last call of `look_up_instance`, and the number of the last call that was answered."""
         self._looking = asyncio.Lock()
         self._sent = 0
         self._window = float(min(FIRST_IN_FLIGHT, config.concurrency))
         """The limit of pending requests by TCP's rule (the congestion window)."""
         self._threshold = float(config.concurrency)
-        """The size up to which the window doubles with every round (TCP's slow-start threshold). Above, it grows by
-        one."""
+        """The size up to which the window doubles with every round (TCP's slow-start threshold). A larger window grows
+        by one."""
         self._shrunk = 0.0
         """The time when the window was last halved."""
         self._durations: deque[float] = deque(maxlen=DURATIONS)

@@ -53,7 +53,7 @@ def _read_urls(path: Path) -> tuple[str, ...]:
     for line_number, url in enumerate(urls, 1):
         if url and not url.startswith(("http://", "https://")):
             raise ConfigError(
-                f"engine.urls_file: line {line_number} of {path} is no URL: {url[:80]!r}.",
-                "Such as http://node-1:8000/v1.",
+                f"engine.urls_file: line {line_number} of {path} is not a URL: {url[:80]!r}.",
+                "Write a URL such as http://node-1:8000/v1.",
             )
     return tuple(dict.fromkeys(url for url in urls if url))

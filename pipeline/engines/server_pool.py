@@ -245,7 +245,7 @@ class Pool:
     ) -> Completion | None:
         """Return the completion of an attempt.
 
-        If it failed, return None, and note that in the server and `failures`.
+        If the attempt failed, return None, and note the failure in the server and in `failures`.
         """
         try:
             completion = task.result()
@@ -362,7 +362,7 @@ class Pool:
             raise Unsound(f"its max_model_len is {server.max_model_len}, and was {self.max_model_len} at the start")
 
     async def _admit(self, server: Server) -> None:
-        """Set a server to `up` if it is healthy and its weights agree with those of the others."""
+        """Set a server to `up` if it is healthy and has the same weights as the other servers."""
         await self._check(server)
         if self._encoder is not None:
             self._probe = self._probe or make_probe(self._encoder, server.max_model_len)
@@ -380,7 +380,8 @@ class Pool:
     def _compare_weights(self) -> None:
         """Trust the weights of the majority of servers, and put servers with other weights out.
 
-        Servers that have not answered yet count for the majority. Without a majority, no server can be trusted.
+        A majority is more than half of all servers, including those that are still starting. Without a majority, no
+        server can be trusted.
         """
         servers = [server for server in self._probe_answers if server.state not in ("out", "gone")]
         if self._trusted is None and servers:

@@ -20,9 +20,10 @@ from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.engines.endpoint import Failure, Unsound, quoted, read_json
 
 LIKE_ENOUGH = 0.8
-"""The least similarity of the server's text and the text of its tokens.
+"""The minimum similarity of the server's text and the text of its tokens.
 
-Both may differ in invalid bytes, because the server decodes token by token and the tokenizer all tokens at once.
+The two texts may differ in invalid bytes, because the server decodes token by token and the tokenizer all tokens at
+once.
 """
 COMPARED_CHARS = 1000
 """The number of characters of both texts that are compared."""
@@ -69,7 +70,7 @@ class CompletionRequest:
     def after(self, begun: Completion) -> CompletionRequest:
         """Return the request for the rest of a completion that has begun.
 
-        It has a new seed. The original seed would draw the same random numbers as for the beginning.
+        The new request has a new seed. The original seed would draw the same random numbers as for the beginning.
         """
         seed = sample_seed(self.settings["seed"], len(begun.token_ids))
         return replace(
@@ -148,7 +149,7 @@ class StreamedReply:
     def read_begun(self, request: CompletionRequest, encoder: PromptEncoder | None) -> Completion | None:
         """Return the beginning of a completion whose reply broke off, or None if the beginning is faulty.
 
-        It has all tokens that arrived except the last one, which may have been the end of the completion.
+        The beginning has all tokens that arrived except the last one, which may have been the end of the completion.
         """
         begun = dict(self._choice, token_ids=self._choice["token_ids"][:-1], finish_reason="length")
         begun["logprobs"] = {"token_logprobs": self._choice["logprobs"]["token_logprobs"][:-1]}
@@ -214,7 +215,7 @@ def _check_end(reply: dict[str, Any], choice: dict[str, Any], token_ids: Sequenc
         raise Unsound(f"its reply ends for the reason {quoted(reason)}")
     if len(token_ids) > max_tokens or (reason == "length" and len(token_ids) < max_tokens):
         raise Unsound(
-            f"its reply ends for the reason {reason!r} after {len(token_ids)} tokens; asked were {max_tokens}"
+            f"its reply ends for the reason {reason!r} after {len(token_ids)} tokens; {max_tokens} were requested"
         )
     if tokens is not None and tokens != len(token_ids):
         raise Unsound(f"it counts {tokens} tokens and returns {len(token_ids)}")
@@ -225,8 +226,8 @@ def _check_stop_token(
 ) -> None:
     """Raise Unsound if a completion has the reason `stop`, but its last token is not a stop token: it was cut off.
 
-    Three kinds of tokens are stop tokens: those of the request; one of the server's settings, which the server then
-    reports as the stop reason; and the end token of the model, which decodes to an empty text.
+    Three kinds of tokens are stop tokens: the stop tokens of the request; a stop token of the server's settings, which
+    the server then reports as the stop reason; and the end token of the model, which decodes to an empty text.
     """
     is_named = type(choice.get("stop_reason")) is int and choice["stop_reason"] == token
     if token not in stop_token_ids and not is_named and encoder.decode((token,)):

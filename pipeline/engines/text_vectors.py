@@ -28,7 +28,8 @@ Vectors = npt.NDArray[np.float32]
 def load_text_encoder(name: str) -> Callable[[Sequence[str]], Vectors]:
     """Load an encoder by its name on the hub, its folder or its import string.
 
-    The vector of a model is the mean of its last hidden states. Raises SetupError and ConfigError.
+    The vector of a model is the mean of its last hidden states. Raises SetupError if the model cannot be loaded, and
+    ConfigError if the object is not a function.
     """
     spelling = split_spelling(name)
     if spelling is not None:

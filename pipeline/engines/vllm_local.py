@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 
 CPU_BATCHED_TOKENS = 8192
-"""The most tokens of a prefill batch on CPU. Chunked prefill is off there, because vLLM would rewind a seeded request's
-generator after a partial prefill, and torch's CPU generator cannot be rewound."""
+"""The maximum number of tokens of a prefill batch on CPU. Chunked prefill is off there, because vLLM would rewind a
+seeded request's generator after a partial prefill, and torch's CPU generator cannot be rewound."""
 
 CPU_BLOCK_TOKENS = 32
 """The tokens of a block of the key-value cache on CPU. Only whole blocks are shared between prompts, and most prompts
@@ -50,7 +50,7 @@ GPU_BLOCK_TOKENS = 64
 QUEUED_PER_SEQUENCE = 2
 """The number of requests in the engine for each sequence that it decodes at once, so that it never runs idle."""
 REASON_CHARS = 300
-"""The most characters of an error of vLLM that are quoted."""
+"""The maximum number of characters of an error of vLLM that are quoted."""
 
 BUSY_READINGS, BUSY_EVERY_S = 10, 0.03
 """The number of readings of the runnable threads, and the interval between readings in seconds."""
@@ -113,12 +113,12 @@ class VllmEngine:
             options["enable_sleep_mode"] = self.takes_turns
         self._threads = _set_threads(config.cpu_threads, beside_trainer) if on_cpu else None
         self.block_tokens = options.get("block_size", GPU_BLOCK_TOKENS)
-        """The most tokens of a block of the prefix cache."""
+        """The maximum number of tokens of a block of the prefix cache."""
         self._asleep: Literal["", "weights wait", "no weights"] = ""
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             if config.tensor_parallel_size > 1:
                 raise SetupError(
-                    "Several ranks sample with an engine each, which cannot be spread over GPUs.",
+                    "With several ranks, each rank has its own engine, which cannot use several GPUs.",
                     "Set engine.tensor_parallel_size: 1, or sample from a vLLM server.",
                 )
             # Each rank has an engine, within the existing process group.
@@ -251,7 +251,7 @@ class VllmEngine:
             self._wake_part(WEIGHTS)
         self.llm.collective_rpc("reload_weights", kwargs={"weights_iterator": named_tensors})
         self._version = version
-        # The cache takes its memory only after the weights, since loading them takes GPU memory on both sides.
+        # The cache takes its memory after the weights, since loading them takes GPU memory in trainer and engine.
         if was_asleep:
             self._wake_part(CACHE)
         self._asleep = ""

@@ -4,9 +4,9 @@
                         ->  engine on node A, GPU 1   ->
                         ->  engine on node B, GPU 0   ->
 
-vLLM refuses data parallelism in one process. So every engine is an actor that Ray places. It ends with this process,
-even if the process is killed. The requests of a lost engine go to the others. The engine is restarted as soon as Ray
-has room for it, also on a node that joins later, and takes requests again once the model is loaded.
+vLLM refuses data parallelism in one process. So every engine is an actor that Ray places. The actors end with this
+process, even if this process is killed. The requests of a lost engine go to the others. The engine is restarted as soon
+as Ray has room for it, also on a node that joins later, and takes requests again once the model is loaded.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class RayEngine:
         self._ray: Any = ray
         self.max_model_len = config.max_model_len
         self._most_requests = QUEUED_PER_SEQUENCE * config.max_num_seqs
-        """The most requests of one engine at a time."""
+        """The maximum number of requests of one engine at a time."""
         self._next_index = 0
         """The number of the next request."""
         options = resources(ray.cluster_resources(), config)

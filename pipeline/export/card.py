@@ -132,11 +132,12 @@ class DataCard:
     by_source: tuple[SourceAccount, ...]
     """The account of each source; empty if there is only one."""
     edits: tuple[tuple[str, str, int], ...]
-    """(stage, reason, edits)."""
+    """(stage, reason, number of edits)."""
     cut: tuple[str, ...]
     """A sentence for each phrase that was cut off many prompts."""
     flags: Mapping[str, int]
-    """The number of flagged rows in the set, by reason. These flags only advise, or a reviewer kept the row."""
+    """The number of flagged rows in the set, by reason. Rows that flags hold back are in it only if a reviewer kept
+    them."""
     counts: Mapping[str, Mapping[str, int]]
     """The number of rows for each value of each property in COUNTED, such as the licence. Verifiers are named with
     their version, imported ones with the digest of their file."""

@@ -1,15 +1,15 @@
 """Chooses right and wrong completions of a run for training examples and preference pairs.
 
     profile/samples.parquet     16 samples of a row: 5 right, 9 wrong, 1 cut off, 1 unreadable
-    synth/distilled.parquet     2 positives of a row that hardly ever passes
+    synth/distilled.parquet     2 right completions of a row that hardly ever passes
     train/completions/          the rollouts of a training, step by step
 
     read_completions(run, CompletionChoice(per_row=1)).right["9f0c..."]   [DrawnCompletion("9+4=13 ...", "profile")]
 
-A right completion has the full score; a wrong one gave an answer and has less. Other completions are counted and left
-out: those that were cut off, repeat themselves, have no score, or could not be read, since they may be right in another
-form. For each row, up to `per_row` distinct texts of either kind are chosen: those with the smallest SHA-256 of seed,
-row and text. So the choice is the same each time, in any order of sampling.
+A right completion has the full score; a wrong one gave an answer and has less. Completions that were cut off, repeat
+themselves or have no score are counted and left out. So are unread answers, since they may be right. For each row, up
+to `per_row` distinct texts of either kind are chosen: those with the smallest SHA-256 of seed, row and text. So the
+choice is the same each time, in any order of sampling.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class DrawnCompletion(NamedTuple):
 
     text: str
     origin: str
-    """The stage that sampled it; for a positive also the strategy: `synth:reflect`."""
+    """The stage that sampled the completion, for synthesis with the strategy: `synth:reflect`."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class RunCompletions:
     """The chosen completions of a run, by row id."""
 
     chat: ChatConfig
-    """The chat prompt with which they were sampled."""
+    """The chat prompt with which the completions were sampled."""
     right: dict[str, list[DrawnCompletion]] = field(default_factory=dict)
     wrong: dict[str, list[DrawnCompletion]] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
@@ -128,7 +128,7 @@ def _keep(
     completion: DrawnCompletion,
     choice: CompletionChoice,
 ) -> None:
-    """Insert a completion into the row's best ones, ordered by digest, if it is among them and not a repetition."""
+    """Insert a completion into the row's chosen ones, the smallest digests in order, unless it repeats one of them."""
     text = f"{choice.seed} {record['id']} {completion.text}"
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     if all(digest != other for other, _ in best):

@@ -105,7 +105,7 @@ class Written:
     replaced: str | None = None
     """The time of the replaced set, or None."""
     moved: int = 0
-    """The number of rows whose own column named another split than their new one."""
+    """The number of rows that are in another split than their source says."""
     verifiers: Counter[str] = field(default_factory=Counter)
     licenses: Counter[str] = field(default_factory=Counter)
     origins: Counter[str] = field(default_factory=Counter)
@@ -147,7 +147,7 @@ class Written:
             left_out = describe_reasons(self.completions_left_out)
             lines.append(f"Completions that are neither right nor wrong: {left_out}.")
         if self.moved:
-            lines.append(f"{self.moved:,} rows named another split in their own column than the one that they are in.")
+            lines.append(f"{self.moved:,} rows are in another split than their source says.")
         lines += self.notes
         if self.needs_reward:
             lines.append(f"{self.needs_reward:,} of {rows:,} rows {form.remark}.")
@@ -177,7 +177,7 @@ def convert(
 ) -> Written:
     """Write the rows of `data` into `out_dir`.
 
-    `source` says how to read a file. Its verifier, licence, origin and limit also apply to a run or an exported set.
+    `source` says how to read a file. The verifier, licence, origin and limit in it also apply to a run or a set.
     `choice` selects completions for a format that needs them. Raises InputError if there are no rows, or more are
     rejected than `bounds` allow. Raises ConfigError if `source` names columns although `data` has truegold's own
     tables.
@@ -223,7 +223,7 @@ def convert(
     if drawn is not None:
         written.completions_left_out = drawn.left_out
         if not drawn.chat.use_template:
-            written.notes.append("They were sampled without a chat template (chat.use_template); TRL will apply one.")
+            written.notes.append("Sampling used no chat template (chat.use_template); TRL will apply one.")
     if (cleaned := data / "clean" / "stage.json").is_file():
         written.notes += cut_phrases(orjson.loads(cleaned.read_bytes()))
     written.notes += [
@@ -242,8 +242,8 @@ def convert(
 
 
 def _refuse_other_set(out_dir: Path, form: Format, data: Path) -> None:
-    """Raise ConfigError if files would be overwritten that are not an earlier export of this format, or are the
-    input."""
+    """Raise ConfigError if the export would overwrite its own input, or files that are not an earlier export of this
+    format."""
     card = out_dir / "README.md"
     text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
     others = [*_splits_in(out_dir), *([card] if text else [])]
@@ -255,7 +255,7 @@ def _refuse_other_set(out_dir: Path, form: Format, data: Path) -> None:
     what = "files that are not an export" if title is None else f"a set for {title}"
     raise ConfigError(
         f"--out {out_dir} has {what}, which would be overwritten: {', '.join(other.name for other in others)}.",
-        f"Write beside it: --out {out_dir}-{form.name}",
+        f"Write to another folder: --out {out_dir}-{form.name}",
     )
 
 

@@ -136,7 +136,7 @@ class ExportRow:
 
 
 def has_more_than_gold(row: ExportRow) -> bool:
-    """Return True if a single gold does not say all: the row has tests, several golds or options of its verifier."""
+    """Return True if one gold is not enough for a score: there are tests, several golds or options of the verifier."""
     return row.row["gold"] is None or len(row.golds) > 1 or bool(row.options)
 
 
@@ -368,7 +368,7 @@ def make_verl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
          "extra_info": {"split": "train", "index": 0, "id": "9f0c...", "verifier": "math", ..., "truegold": "{...}"}}
 
     `index`, `split` and `ability` are the row's own, from its columns or `extra_info`. Without them rows are numbered,
-    the split is that of the file, and the ability is the row's domain. `data_source` is the origin that a row states (a
+    the split is the file's, and the ability is the row's domain. `data_source` is the origin that a row states (a
     column such as `data_source`), else its file's name. `extra_info` has the same fields in all rows, as tables
     require; values of varying shape are JSON text in it. The ground truth of a program is its verifier's arguments.
     `reward.custom_reward_function.path` must name `compute_score.py` next to the data, because verl scores only its own
@@ -435,8 +435,8 @@ def make_openrlhf_record(row: ExportRow, index: int) -> Mapping[str, Any]:
 
 
 OPEN_INSTRUCT_MATH = ("math", "numeric")
-"""Verifiers whose verdicts open-instruct's `math` shares if gold is a plain number. (Its `string_matcher` cannot stand
-in for `exact`: it scores an answer without the tags <answer> and </answer> 0.)"""
+"""Verifiers that agree with open-instruct's `math` if gold is a plain number. (open-instruct's `string_matcher` cannot
+replace `exact`: an answer without the tags <answer> and </answer> gets 0 from it.)"""
 _PLAIN_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?|-?\d{1,9}/\d{1,9}|-?\\frac\{\d{1,9}\}\{\d{1,9}\}")
 """A gold that open-instruct can compare. With gold "$72$", "72 km", "\\text{east}" or "72." it scores the answer
 \\boxed{72} or \\boxed{east} 0."""

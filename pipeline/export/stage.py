@@ -35,7 +35,7 @@ NUMBERS = "card.json"
 DATA_DIR = "data"
 SPLITS = ("train", "heldout")
 FLAGS_FIELD = pa.field("flags", pa.list_(pa.string()))
-"""The reasons of a row's flags. The flags only advise, or a reviewer kept the row."""
+"""The reasons of a row's flags. A row that a flag holds back is exported only if a reviewer kept it."""
 
 PROVENANCE_FIELDS = (pa.field("license", pa.string()), pa.field("origin", pa.string()))
 """Columns with a row's licence and origin; the licence is null if none is stated."""

@@ -7,8 +7,8 @@
     sound                             12             55          .22     this verdict speaks against one
     undecided                          5              2          2.2
 
-Each share has a Beta posterior with Jeffreys' prior (1961, Theory of Probability, chapter 3), and the ratio is that of
-the posterior means. So a verdict that no sound problem had is not taken as certain. If a share of .05 of the rows is
+Each share has a Beta posterior with Jeffreys' prior (1961, Theory of Probability, chapter 3). The ratio divides the two
+posterior means. So a verdict that no sound problem had is not taken as certain. If a share of .05 of the rows is
 expected to be ill-posed, a ratio of 63 gives a confidence of .77. A ratio is valid for one model and one set of
 prompts, as far as the known problems resemble the rows.
 """
@@ -113,7 +113,7 @@ def likelihood_ratio(ill_posed: tuple[float, float], sound: tuple[float, float])
 
 
 def load_measured(path: Path, name: str) -> MeasuredModel:
-    """Read the measurement of the model `name`. Raises ConfigError if it is of another model or other prompts."""
+    """Read the measurement of the model `name`. Raises ConfigError if the file is about another model or prompts."""
     try:
         measured = json.loads(path.read_bytes())
         counts = [

@@ -6,7 +6,7 @@ The row `{"id": "9f0c...", "prompt": "Prove that 12+8 is even.", ...}` is unchan
      "evidence": "{\\"asks\\": \\"Prove that\\", \\"measured\\": {\\"precision\\": 1.0, \\"rows\\": 14, ...}}", ...}
 
 A built-in rule's confidence is its measured precision (`measured`), which also decides whether its flags hold rows
-back. A user's own rule sets both.
+back. A user's own rule sets the confidence of its flags, and whether they hold rows back.
 
 `flags.parquet` also has the flags of earlier stages, so that `settle` needs only one table; the ledger has only the new
 ones. Flags have the order of the rows, and the flags of one row the order of the stages. Flags of dropped rows are left
@@ -61,7 +61,8 @@ def flag(inputs: Mapping[str, Path], config: FlagConfig, out_dir: Path, progress
 
 
 def flag_part(part: Part, config: FlagConfig, shared: Sequence[Sequence[str]], progress: Progress) -> StageReport:
-    """Flag the rows of one part. `shared` has (source, system message) of templates, which rules do not read."""
+    """Flag the rows of one part. `shared` has (source, system message) of messages that many rows share: rules do not
+    read these."""
     detectors = load_detectors(config.detectors)
     earlier = group_by_row(
         chain.from_iterable(read_table(part.inputs[name], FlagRecord) for name in EARLIER_FLAGS if name in part.inputs)

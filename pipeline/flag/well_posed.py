@@ -76,7 +76,7 @@ from truegold.pipeline.tables.rows import (
 )
 
 SHOWN_CHARS = 500
-"""The number of characters at the end of a reply that the evidence keeps; the findings are there."""
+"""Number of characters at the end of a reply that the evidence keeps. The end has the findings."""
 DETECTOR = "well_posed"
 UNANSWERED_FILE = "unanswered_prompts.jsonl"
 """The file with the prompts that have no stored reply."""
@@ -113,7 +113,7 @@ class Asked:
     faults: tuple[QuotedFault, ...] = ()
     """The faults found in the first call."""
     answer: str | None = None
-    """The model's own answer; from the second call, if that one defends the problem."""
+    """The model's own answer, from the second call if that call defends the problem, else from the first."""
     replies: tuple[str, ...] = ()
     """The ends of the model's replies."""
 

@@ -22,7 +22,7 @@ from truegold.verifiers.extract.listed_options import find_options, worded_optio
 from truegold.verifiers.math.measures import unit_of
 
 MAX_RESIDUE = 60
-"""The longest text around a gold that may be only a frame, in characters."""
+"""Maximum number of characters around a gold, such as `x=`. A longer text may derive the gold."""
 MAX_GOLD = 200
 END_CHARS = 80
 """The number of characters at the end of a solution in which its answer is looked for."""
@@ -56,7 +56,7 @@ _PART = re.compile(
 )
 """The start of a gold that names its question: `(a)`, `x_1 =`, `y =`, `width: 5`."""
 _SECOND = {"(a)": "(b)", "(1)": "(2)", "(i)": "(ii)"}
-"""Maps the label of a first part to that of the second."""
+"""Maps the label of a first part to the label of the second."""
 _SEVERAL = re.compile(r",|，|;|；|\band\b|\bor\b|\n|和|或")
 """Separators between several answers."""
 
@@ -141,7 +141,7 @@ def has_measured_quantity(prompt: str) -> bool:
 
 
 def lost_parts(gold: str, prompt: str, solution: str) -> bool:
-    """Return True if the gold names what it answers, and a second thing is asked for or solved that it leaves out."""
+    """Return True if the gold names the thing that it answers, and leaves out a second one that is asked or solved."""
     match = _PART.match(gold)
     if match is None or _SEVERAL.search(re.sub(r"\([^()]*\)", "", gold)):
         return False

@@ -40,17 +40,18 @@ MIN_MARGIN = 15.0
 MIN_GAIN = 0.5
 """The least gain of a block per row, in nats. With less, rows are variants of their neighbours."""
 MAX_SHARE = 0.5
+"""The largest share of a source's rows that a block may have."""
 MAX_RATIO = 3.0
 """The largest gain or loss of one row, in nats."""
 PRIOR_ROWS = 8
-"""The weight, in rows, of the golds of all questions in the golds of each question."""
+"""The weight, in rows, that the frequency by chance has in the estimate of each frequency."""
 MIN_OPENINGS = 5
-"""The least number of questions with an opening; rarer openings are treated as one."""
+"""The least number of questions with the same first words (an opening); rarer openings are treated as one."""
 MAX_NUMBERS = 8
 MAX_DIGITS = 7
 SIGNS = 4
 LEVELS = 32
-"""The bound of a sign's values."""
+"""The number of values of each sign (`_signs`)."""
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]

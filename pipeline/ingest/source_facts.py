@@ -66,7 +66,7 @@ MAX_QUESTIONS = 20_000
 """The largest number of questions that are compared with neighbours' golds; each takes half a millisecond."""
 MIN_HINTS = 5
 UNIT_SHARE = 0.2
-"""The least share of golds with a unit, and of golds that lack one, for a source to have both."""
+"""The least share of golds with a unit, and the least share without one, for the fact `units_stripped`."""
 MIN_UNITS = 5
 MIN_LOST_OPTIONS = 2
 """The least number of options below the usual number that count as lost."""
@@ -126,7 +126,7 @@ _HAN = re.compile("[\u3400-\u9fff]")
 
 
 _Shown = str | Literal[False] | None
-"""An example of the fault that a row shows; None if it shows none, False if it could not show it."""
+"""An example of a row's fault. None means that the row is sound, and False that it could not show the fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class SourceFact:
         """Return the line that reports the fact."""
         numbers = self.source_rows
         shown = numbers if len(numbers) <= EXAMPLE_CHARS else numbers[:EXAMPLE_CHARS].rpartition(",")[0] + ", …"
-        example = f" such as {self.example!r}" if self.example else ""
+        example = f"; example: {self.example!r}" if self.example else ""
         return f"{self.source}: {self.rows:,} of {self.judged:,} {self.says}{example}; rows {shown}"
 
 
@@ -215,7 +215,7 @@ class _Tally:
     examples: dict[str, str] = field(default_factory=dict)
 
     def add(self, fact: str, row: _Sample, example: str | None) -> None:
-        """Count a row that could show a fault; with an `example` it does."""
+        """Count a row that could show a fault. If an `example` is given, the row shows the fault."""
         self.judged[fact] += 1
         if example is not None:
             self.rows[fact].append(row.source_row)

@@ -5,13 +5,13 @@
     {"source": "train.jsonl", "source_row": 2, "reason": "missing_gold", "detail": "column 'answer' is null", ...}
 
 Inputs: `data` (a file source's path; none for a hub source) and optionally `heldout`, a file whose rows are all held
-out. Several sources have `data 0`, `heldout 0`, `data 1` and so on. They are read into one table, in the order of
-`sources.json`, which is that of their priority. Memory does not grow with the source, except for 4 bytes a row if
+out. Several sources have `data 0`, `heldout 0`, `data 1` and so on. The sources are read into one table, in the order
+of `sources.json`, the most trusted first. Memory does not grow with the source, except for 4 bytes a row if
 several sources have held-out shares. `limit` bounds the number of records that are read from each file. Rejects are not
 in the ledger, since they never became rows. `rows_in` counts the records that were read: it equals `rows_out` plus the
 sum of all `reject:*` counts.
 
-A hash of the content decides which rows are held out, so that a reordered file has the same ones. In a single source,
+A hash of the content decides which rows are held out, so that their order has no effect. In a single source,
 rows are held out whose hash is below the share (`is_heldout`), independently of all other rows. Of several sources,
 each has exactly its share: the rows with its smallest hashes, at least one.
 """
@@ -271,7 +271,7 @@ class _Rejects:
         self.here: dict[str, tuple[int, Reject]] = {}
 
     def write(self, source: Source, reject: Reject, values: Values | None = None, source_id: str | None = None) -> None:
-        """Write and count one reject. `values` and `source_id` are those of its record, if it could be read."""
+        """Write and count one reject. `values` and `source_id` are given if the record could be read."""
         count, first = self.here.get(reject.reason, (0, reject))
         self.here[reject.reason] = (count + 1, first)
         self.lost.add(reject.reason, (source.name, reject, values or {}))

@@ -5,8 +5,9 @@
         judge_audit/paid.jsonl    wrong responses that the opinion called right, with the replies
         judge_audit/raised.jsonl  the policy's responses that the opinion called right by their own gold: read them
 
-It is unknown whether an unread response is right. So the judge compares each with the gold of another row, which
-differs from its own gold and does not stand at its end: calling it right is a mistake. If the file has labels (a column
+It is unknown whether an unread response is right. So the judge compares each response with the gold of another row.
+This gold differs from the right one and does not stand at the end of the response: calling the response right is a
+mistake. If the file has labels (a column
 `correct`), the responses that are labelled wrong are used with their own gold. The hostile responses (`attacks.toml`)
 use the same golds: denials, several answers, text to the judge, and requests to be graded as right.
 
@@ -205,7 +206,8 @@ def write_audit(
 def check_audit(config: AuditedOpinionConfig) -> tuple[str, ...]:
     """Return the verifiers whose unread answers this opinion may raise in training.
 
-    Raises ConfigError if its audit is missing, has not passed, or was about another judge, prompt or verifier.
+    Raises ConfigError if the opinion's audit is missing, has not passed, or was about another judge, prompt or
+    verifier.
     """
     path, remedy = Path(config.audit).expanduser(), "Audit it: truegold verifiers audit-judge OPINION --data RESPONSES"
     try:

@@ -149,7 +149,7 @@ class GradedTerms:
             self._graders[name] = load_grader(config, None if folder is None else folder / f"{REPLIES}-{index}")
 
     def add(self, terms: Sequence[Term], asked: Sequence[Item], known: Sequence[dict[str, Verdict]]) -> None:
-        """Add the verdicts of the graded terms to those of each response.
+        """Add the verdicts of the graded terms to the other verdicts on each response.
 
         `asked` has each response with its problem and gold, `known` its verdicts by term.
         """

@@ -1,4 +1,4 @@
-r"""Asks a second opinion on verdicts that rules could not give, or gave on prose: another verifier or a language model.
+r"""Asks another verifier or a language model for a second opinion, if rules gave no verdict or called prose wrong.
 
     rule            second opinion      the verdict after it
     0, unread       right               0, evidence {"second_opinion": {"by": "math_verify@1", "score": 1.0}}

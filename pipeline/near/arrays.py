@@ -27,7 +27,8 @@ Floats = npt.NDArray[np.float32]
 Hashes = npt.NDArray[np.uint64]
 Marks = npt.NDArray[np.bool_]
 Pairs = npt.NDArray[np.int64]
-"""Pairs of numbers below 2**32, each as one number (`pack_pairs`): they sort by the first, then by the second."""
+"""Pairs of numbers below 2**32, each as one number (`pack_pairs`). Sorted pairs are ordered by their first number, then
+by their second."""
 
 Whole = TypeVar("Whole", np.int64, np.uint64)
 T = TypeVar("T")
@@ -150,7 +151,7 @@ def unpack_pairs(pairs: Pairs) -> tuple[Ints, Ints]:
 
 
 def sort_values(values: npt.NDArray[Whole]) -> npt.NDArray[Whole]:
-    """Return the values sorted, by polars: it takes a third of numpy's time and releases Python's lock."""
+    """Return the values sorted by polars, which takes a third of numpy's time and releases Python's lock."""
     return pl.Series(values).sort(multithreaded=False).to_numpy()
 
 

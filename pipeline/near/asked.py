@@ -12,8 +12,8 @@ question counts, and so does each option (`ask_otherwise`):
 
     "<table> ... What is owed to members of Peel?"   "<table> ... What is owed by members of Peel?"   another problem
 
-If a problem points to a text elsewhere ("See question 30 for the passage."), each of its words counts, too: the text
-itself cannot be compared.
+If a problem points to a text elsewhere ("See question 30 for the passage."), each word of the problem counts, too,
+because the text cannot be compared.
 """
 
 from __future__ import annotations
@@ -28,19 +28,20 @@ from truegold.pipeline.text.prose import asks, points_elsewhere
 from truegold.verifiers.extract.listed_options import option_texts
 
 CONTEXT_CHARS = 300
-"""The least number of characters in a shared context: the common beginning and end of two texts."""
+"""The minimum number of characters in a shared context: the common beginning and end of two texts."""
 CONTEXT_SHARE = 0.8
-"""The least share of the longer text that a shared context covers."""
+"""The minimum share of the longer text that a shared context covers."""
 CONTEXT_LINES = 4
-"""The number of equal lines that also make a shared context. Only the last line differs: "the team before algeria"."""
+"""The minimum number of equal lines that make a shared context before a different last line: "the team before
+algeria"."""
 OPTION_CHARS = 15
-"""The least length of options that are compared as texts. Shorter ones are numbers and names."""
+"""The minimum length of options that are compared as texts. Shorter ones are numbers and names."""
 SAME_OPTION = 0.8
-"""The least similarity of two options with one meaning: "within three months", "within 3 months"."""
+"""The minimum similarity of two options with one meaning: "within three months", "within 3 months"."""
 SAME_WORD = 0.5
-"""The least similarity of two words that may replace each other: "starts" and "started", not "quartz" and "glass"."""
+"""The minimum similarity of two words that may replace each other: "starts" and "started", not "quartz" and "glass"."""
 CONTENT_CHARS = 4
-"""The least length of a word that carries meaning. Shorter words are articles and the like."""
+"""The minimum length of a word that carries meaning. Shorter words are articles and the like."""
 
 _QUESTION = re.compile(r"[^.!?。！？]*[?？]|[^.!?。！？]+[.。]?\s*$")
 """A sentence that ends in a question mark, or the last sentence of a text: "Find the area."."""
@@ -58,9 +59,9 @@ _ORDERING_WORDS = frozenset(
 
 
 def asked_quantities(text: str, *tables: str) -> frozenset[str]:
-    """Return the quantities that the last question of a text asks for, among those of the named tables.
+    """Return the quantities that the last question of a text asks for, among the quantities of the named tables.
 
-    The tables are those of `asked_quantities.toml`: "What is its area?" asks for `area`, of table `decisive`.
+    The tables are in `asked_quantities.toml`: "What is its area?" asks for `area`, of table `decisive`.
     """
     sentences = _QUESTION.findall(text)
     # Only the last clause asks. An earlier one may state a comparison: 米娅比艾玛小 (Mia is younger than Emma).
@@ -76,7 +77,7 @@ def asked_quantities(text: str, *tables: str) -> frozenset[str]:
 def are_opposed(left: str, right: str) -> bool:
     """Return whether each of two questions asks for a quantity that the other one does not ask for.
 
-    So do two questions of which one asks what stays ("are left") and the other what goes ("did he sell").
+    Two questions are also opposed if one asks what stays ("are left") and the other what goes ("did he sell").
     """
     here, there = (asked_quantities(text, "decisive", "further") for text in (left, right))
     if here - there and there - here:

@@ -9,14 +9,14 @@
     unknown      `Cuts.drop`                                  one row is dropped
     different    `Cuts.conflict`                              both rows stay, flagged for review
 
-Different golds say little about the texts, because one of the golds may be wrong: such labels are to be found. But in a
-corpus with many similar problems, a pair with different golds needs a higher probability. Chinese school books, for
-example, ask many questions about one story (CHINESE_CONFLICT).
+Different golds say little about the texts, because one of the golds may be wrong, and truegold looks for wrong golds.
+But in a corpus with many similar problems, a pair with different golds needs a higher probability. Chinese school
+books, for example, ask many questions about one story (CHINESE_CONFLICT).
 
-0. Texts that differ only in mathematical signs are different problems, such as `⌊x⌋` and `⌈x⌉` (`squashed`). So are
-   different questions about one passage or table (`asked`).
-1. Near copies share most of their words. They are the same problem if they have the same sentences with the same
-   clauses. Sentences may change their order, steps may not. With equal golds, one word may be replaced by another.
+0. Texts that differ only in mathematical signs are different problems, such as `⌊x⌋` and `⌈x⌉` (`squashed`). Different
+   questions about one passage or table are different problems, too (`asked`).
+1. Near copies share most of their words. Two near copies are the same problem if they have the same sentences with the
+   same clauses. Sentences may change their order, steps may not. With equal golds, one word may be replaced by another.
 2. Other texts get a logistic score. WEIGHTS (CONFLICT_WEIGHTS if golds differ) are the log-odds of each column of
    `columns`. Terms weigh more in short exercises than in stories: the column `exercise` falls from 1 for a text
    without words to 0 for a text of STORY_WORDS words.
@@ -25,7 +25,7 @@ The weights were fitted by logistic regression (L2, signs fixed) on the developm
 language models, rewordings of competition problems, pairs that people read, edited and renumbered variants, and pairs
 of one corpus whose golds differ (`docs/explain/duplicates.md`). The weight of `directions_differ` was set by hand.
 
-Reading a text takes a tenth of a millisecond. Only pairs that a cluster depends on are read:
+Reading a text takes a tenth of a millisecond. Only pairs with the best text of a cluster, its founder, are read:
 
     links           founders   read                          not read
     a-b, a-c, b-c   a          a-b, a-c: both are the same   b-c: b and c are both dropped in favour of a
@@ -73,21 +73,23 @@ from truegold.verifiers.sandbox.child_process import usable_cores
 GROUP_PAIRS = 2_000
 """The approximate number of pairs in a group. Pairs with a common text stay together, so a group may be larger."""
 FEWEST_GROUPS = 8
-"""The fewest groups for which worker processes are started; for fewer, starting them costs more than it saves."""
+"""The minimum number of groups for which worker processes are started; for fewer, starting them costs more than it
+saves."""
 SAME_GOLD = np.float32(1.0)
-"""The log-odds that equal golds add. In one of five pairs of sibling problems golds agree by accident."""
+"""The log-odds that equal golds add. In one of five pairs of problems that differ only in quantities, golds agree by
+accident."""
 CHINESE_CONFLICT = np.float32(-1.6)
 """The log-odds that different golds add for Chinese texts."""
 BATCH = 2_000
 """The number of pairs that are scored at a time."""
 STORY_WORDS = 20
-"""The fewest words of a story."""
+"""The minimum number of words of a story."""
 COPY_SCORE = np.float32(4)
 """The log-odds of near copies that are the same problem."""
 OTHER_SCORE = np.float32(-6)
 """The log-odds of different problems: near copies with other sentences, and opposed questions or measures."""
 EXCUSED_WORDS = 2
-"""The most words that may differ between near copies with equal golds: one word and its replacement."""
+"""The maximum number of words that may differ between near copies with equal golds: one word and its replacement."""
 
 MOST_COUNTED: dict[str, int] = FITTED["most_counted"]
 """The cap of each count in `Differences`; higher counts are cut to it."""
@@ -117,7 +119,7 @@ DEFAULT_CUTS = Cuts()
 def confirm_links(
     links: Links, corpus: Corpus, comparer: Comparer, texts: int | None = None, cuts: Cuts = DEFAULT_CUTS
 ) -> Links:
-    """Return the links after a close reading. Links of "same problem" that fail it get another relation.
+    """Return the links after a close reading. Links of "same problem" that fail the reading get another relation.
 
     `texts` is the number of texts that the pairs come from (`measures.relate`), by default the whole corpus.
     """

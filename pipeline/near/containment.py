@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 RUN_TOKENS = 5
 """The number of tokens in a run."""
 MAX_PAIRS = 200_000
-"""The most pairs of a text and an item for one run. A run with more pairs is boilerplate and is ignored."""
+"""The maximum number of pairs of a text and an item for one run. A run with more pairs is boilerplate and is
+ignored."""
 FILTER_BITS = 4
-"""The prefilter has 2**FILTER_BITS slots for each learnt run: one foreign run in sixteen passes it by chance."""
+"""The prefilter has 2**FILTER_BITS slots for each learnt run: one of sixteen runs that were not learnt passes the
+prefilter by chance."""
 
 
 @dataclass(frozen=True)

@@ -24,11 +24,13 @@ EXTREMES = frozenset(["least", "greatest", "最大", "最小"])
 CHARACTERS_PER_WORD = 3
 """The number of Chinese characters that carry about as much meaning as a word."""
 TEMPLATE_TOKENS = 20
-"""The length of a common run of words that shows a template. None of 426 rewordings shares one with its original."""
+"""The length of a common run of words that shows two instances of one template. None of 426 rewordings shares one with
+its original."""
 SIBLING_WORDS = 3
-"""The fewest words by which instances of one template differ."""
+"""The minimum number of words by which instances of one template differ."""
 MOST_CLAUSES = 4
-"""The most clauses of a sentence whose order does not matter. It does in "push 4, push 7, pop, push 2, pop"."""
+"""The maximum number of clauses of a sentence whose order does not matter. The order matters in "push 4, push 7, pop,
+push 2, pop"."""
 _ASKABLE = (ReadKind.SYMBOL, ReadKind.TERM, ReadKind.WORD, ReadKind.HAN)
 _NONE: set[str] = set()
 _MEANINGFUL = (ReadKind.WORD, ReadKind.HAN)
@@ -54,8 +56,7 @@ _COUNTED = (
 Differences = Mapping[str, int]
 """Counts of the differences of a pair by name, as `compare_texts` returns them.
 
-- `..._exchanged`: forms of a kind that were replaced. If the left text alone has 3 forms and the right one alone 1,
-  this is 1.
+- `..._exchanged`: forms of a kind that were replaced: 1 if the left text alone has 3 and the right text alone 1
 - `..._added`: further forms of a kind that only one text has; in this example 2
 - `terms_contrasted`: families of terms of which each text has a member that the other lacks, such as even and odd
 - `extremes_differ`: 1 if only one text mentions the least, or only one the greatest
@@ -118,8 +119,8 @@ def _count_missing(left: dict[str, set[str]], right: dict[str, set[str]], kind: 
 def count_changed_words(left: ReadText, right: ReadText) -> int:
     """Return how many words only one text has, or has more often; -1 if the texts differ in anything else.
 
-    It is 0 for copies, which have the same tokens in the same order. Sentences, and clauses within a sentence, may
-    change places unless a word marks steps ("then").
+    The result is 0 for copies, which have the same tokens in the same order. Sentences, and clauses within a sentence,
+    may change places unless a word marks steps ("then").
     """
     changed = _changes(left.tokens, right.tokens)
     if (

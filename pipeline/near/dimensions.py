@@ -4,8 +4,8 @@
     "A force of 200 N over 20 m"        200 force, 20 length                another problem
     "A force of 20 lb over 200 m"       20 mass or force, 200 length        may be the same
 
-A length is never a force. Lengths in another unit may still be the same problem (`differences`), unless the story
-changed as well (`units_differ`).
+A length is never a force. Problems with lengths in different units may still be the same problem (`differences`),
+unless the story changed as well (`units_differ`).
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
     "A shop has 16 eggs. It gets 10 more and buys 4 more."     10 in, 4 in       another problem
     "Zoe has 9 pens. She buys 11 more."                         9 held, 11 in
 
-An amount takes the direction of the verb before it, if that is at most MAX_DISTANCE characters away. A rewording may
-say "gets" for "buys", but hardly ever "sells". Three kinds of verbs are not read: verbs without a clear direction, such
-as "takes"; "gives", which a rewording exchanges for "receives"; and payments, since money moves the other way.
+An amount takes the direction of the verb before it, if the verb is at most MAX_DISTANCE characters away. A rewording
+may say "gets" for "buys", but hardly ever "sells". Three kinds of verbs are not read: verbs without a clear direction,
+such as "takes"; "gives", which a rewording exchanges for "receives"; and payments, since money moves the other way.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import re
 from functools import lru_cache
 
 MAX_DISTANCE = 30
-"""The most characters between a verb and its amount: "sells each of them 4"."""
+"""The maximum number of characters between a verb and its amount: "sells each of them 4"."""
 LONGEST_VERB = 20
-"""The most characters of a verb."""
+"""The maximum number of characters of a verb."""
 _IN = (
     r"gets?|got|gotten|buys?|buying|bought|finds?|finding|found|receives?|receiving|received|earns?|earning|earned|wins?"
     r"|winning|won|gains?|gaining|gained|collects?|collecting|collected|acquires?|acquired|purchases?|purchased"
@@ -60,7 +60,7 @@ def read_directions(text: str) -> dict[str, int]:
 
 
 def directions_differ(left: dict[str, int], right: dict[str, int]) -> bool:
-    """Return whether an amount comes in by one text and goes out by the other, or two amounts changed places.
+    """Return whether an amount comes in by one text and goes out by the other text, or two amounts changed places.
 
     Two amounts changed places if each text starts with an amount that moves in the other text:
 

@@ -16,9 +16,10 @@ Clusters have no chains: every dropped text is directly linked to the text that 
     a, b, c             a-b, b-c                  a+b, c        a, c     c is linked to b, but not to a
 
 Texts are processed from best to worst. Each text without a cluster founds one, and takes in the texts that it is
-directly linked to. Merging along chains instead would join problems without evidence that they are the same. Templates
-are built in the same way, from clusters and links of "same template". The cluster with the most links comes first,
-because a large template is compared through a few of its instances (`related_pairs`).
+directly linked to. Merging along chains instead would join problems without evidence that they are the same. Templates,
+whose problems differ in their quantities, are built in the same way, from clusters and links of "same template". The
+cluster with the most links comes first, because a large template is compared through a few of its instances
+(`related_pairs`).
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def find_duplicates(corpus: Corpus, links: Links, template_cap: int | None = Non
 
 
 def _mark_copies_in_conflict(corpus: Corpus, text: Ints, cluster_row: Ints, conflict: Marks) -> Marks:
-    """Mark the rows whose gold contradicts that of a copy: a row of the same text, or in another layout or order.
+    """Mark the rows whose gold contradicts the gold of a copy: a row of the same text, or in another layout or order.
 
     Rewordings are left out. Nearly all rewordings with different golds are different problems that read alike.
     """
@@ -134,7 +135,7 @@ def _tie_rows(
 ) -> tuple[npt.NDArray[np.uint8], Ints, Floats]:
     """Return for each row its relation, the row that it is related to, and the score of the pair.
 
-    That row is the one kept for it, or else the most closely related row.
+    The related row is the row that is kept instead, or else the most closely related row.
     """
     rows = np.arange(len(text))
     relation = clusters.relation[text]

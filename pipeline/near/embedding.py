@@ -37,9 +37,9 @@ BATCH = 1_000
 Encoder = Callable[[Sequence[str]], Floats]
 """Returns a vector of norm 1 for each text."""
 MIN_COMMON_NUMBERS = 2
-"""The fewest common numbers of a translation. One number may agree by accident."""
+"""The minimum number of common numbers of a translation. One number may agree by accident."""
 MAX_ONE_SIDED = 1
-"""The most numbers that only one text has; the other may write them as words: `half`, 一半."""
+"""The maximum number of numbers that only one text has; the other may write them as words: `half`, 一半."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def _nearest(queries: Floats, vectors: Floats) -> tuple[Ints, Ints]:
 
 
 def is_translation(left: ReadText, right: ReadText, left_text: str, right_text: str) -> bool | None:
-    """Return whether one text translates the other, or None if their numbers agree and their questions do not."""
+    """Return whether one text translates the other, or None if the numbers agree but the questions do not."""
     if left.is_chinese == right.is_chinese:
         return False
     here, there = left.forms.get(ReadKind.QUANTITY, set()), right.forms.get(ReadKind.QUANTITY, set())

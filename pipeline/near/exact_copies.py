@@ -100,7 +100,8 @@ def _tidy_all(texts: pl.Series) -> pl.Series:
 
 
 def mark_mega(texts: pl.Series) -> pl.Series:
-    """Return the texts with a mark in place of the M of units such as MW, so that it survives lower-casing.
+    """Return the texts with a mark in place of the M of units such as MW, so that lower-casing does not change the
+    unit.
 
     Texts in capitals throughout stay unchanged, since their M may be either prefix.
     """

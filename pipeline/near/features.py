@@ -79,7 +79,7 @@ STRONG = 0.35
 FORMULA_WEIGHT = 1.0
 """The weight of a formula among the quantities."""
 CONTEXT_REACH = 4
-"""The most tokens between a quantity and a content word next to it."""
+"""The maximum number of tokens between a quantity and a content word next to it."""
 
 Listener = Callable[[arrays.Ints, arrays.Hashes, int], None]
 """A function of a chunk of texts: takes the text of each token (ascending), its hash, and the number of texts."""
@@ -401,7 +401,8 @@ def mark_questions(traits: Traits, row: arrays.Codes, starts: arrays.Ints) -> ar
 
 
 def _question_ends(traits: Traits, row: arrays.Codes, starts: arrays.Ints) -> arrays.Ints:
-    """Return the position of each text's last question mark (3 in "3. x?"), or else of its last token but for marks.
+    """Return the position of each text's last question mark (3 in "3. x?"), or else of its last token that is not a
+    mark.
 
     For a text of other marks only, the position returned lies before its first token.
     """

@@ -29,12 +29,12 @@ from truegold.verifiers import Verdict, equivalent
 from truegold.verifiers.gold import is_placeholder
 
 MAX_GOLDS = 8
-"""The most distinct golds of a problem that are compared. Further golds count as undecided."""
+"""The maximum number of distinct golds of a problem that are compared. Further golds count as undecided."""
 MAX_PAIRS = 64
-"""The most pairs of golds that are compared for two rows with several accepted golds. With more pairs, only equal
-golds are found."""
+"""The maximum number of pairs of golds that are compared for two rows with several accepted golds. With more pairs,
+only equal golds are found."""
 MAX_WORDS = 3
-"""The most words of a verbal answer that is compared: "odd" and "even", "on Monday"."""
+"""The maximum number of words of a verbal answer that is compared: "odd" and "even", "on Monday"."""
 DECIDING_RUNGS = frozenset(["exact", "numeric", "sampled", "symbolic", "structure"])
 """Steps of the math verifier that are reached only if it has read both sides as mathematics."""
 
@@ -58,7 +58,7 @@ class GoldComparison(IntEnum):
 def compare_golds(left: str, right: str) -> GoldComparison:
     """Compare the accepted golds of two rows, each joined by `gold_keys.accepted_text`.
 
-    The golds are the same if both rows accept one gold. They differ if every pair of golds differs.
+    The golds are the same if both rows accept one gold. The golds differ if every pair of them differs.
     """
     sides = [gold.split(BETWEEN_GOLDS) for gold in (left, right)]
     pairs = islice(product(*sides), MAX_PAIRS + 1)
@@ -86,7 +86,8 @@ def _is_decided(verdict: Verdict) -> bool:
 
 
 def _are_comparable(left: str, right: str) -> bool:
-    """Return whether two unequal golds are of one kind: two choices, two answers of a few words, or two of neither."""
+    """Return whether two unequal golds are of one kind: two choices, two answers of a few words, or two golds of
+    neither kind."""
     if is_placeholder(left.strip()) or is_placeholder(right.strip()) or _name_other_parameters(left, right):
         return False
     if bool(_CHOICE.fullmatch(left.strip())) != bool(_CHOICE.fullmatch(right.strip())):

@@ -5,7 +5,7 @@
     same_template "Tom has 5 red cars and buys 9 more. How many cars has he?"
     edited        "Tom has some red cars and buys 4 more. How many cars has he?"
 
-1. If each text has quantities that the other lacks, they are never the same problem.
+1. If each text has quantities that the other lacks, the texts are never the same problem.
 2. Near copies may be the same problem if no quantity and few words differ.
 3. Other texts may be the same problem if a logistic score is high enough: they share many rare words, the question and
    the quantities. Programming tasks have no such score, because they differ by a few words in long boilerplate and have
@@ -61,28 +61,29 @@ FEW_WORDS = 0.35
 MUCH_SURFACE = 0.55
 """The overlap of all words above which the score falls (column `much_surface`): texts this close are edits."""
 FITTED_TEXTS = (1_000, 100_000)
-"""The range of numbers of texts that the weights were fitted for. Other numbers are clipped to it."""
+"""The range of numbers of texts that the weights were fitted for. Other numbers of texts are clipped to this range."""
 LEAST_SCORE = -0.5
-"""The lowest log-odds at which a pair may be the same problem. A close reading cannot confirm a lower one."""
+"""The lowest log-odds at which a pair may be the same problem. A close reading cannot confirm a pair with a lower
+score."""
 REPLACED = 0.6
-"""The weight of quantities that only one text has, on both sides, above which quantities count as replaced. A number in
-words weighs more."""
+"""Quantities count as replaced if each text has quantities of more than this weight that the other lacks. A single
+number in words weighs more."""
 FEW_CHANGED = 6
-"""The most meaningful words that may differ between near copies."""
+"""The maximum number of meaningful words that may differ between near copies."""
 SAME_NUMBERS = 0.3
 """The most weight of quantities that only one near copy may have: "one", "first"."""
 RELATED = 0.5
-"""The least overlap of all words of two different problems that are related."""
+"""The minimum overlap of all words of two different problems that are related."""
 RELATED_WORDS = 0.6
-"""The least cosine of the words of two different problems that are related."""
+"""The minimum cosine of the words of two different problems that are related."""
 ROUNDING = 0.01
 """A bound on the rounding error of a score."""
 Agreement = npt.NDArray[np.int8]
 """For each pair 1 if both golds are known and equal, -1 if they differ, and 0 otherwise."""
 MAX_SHOWN = 8
-"""The most quantities that the evidence lists for each text."""
+"""The maximum number of quantities that the evidence lists for each text."""
 MAX_CHARS = 40
-"""The most characters shown of a quantity. A formula may have thousands."""
+"""The maximum number of characters shown of a quantity. A formula may have thousands."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from truegold.pipeline.text.quantities import chinese_quantities, digits_quantit
 from truegold.verifiers.written_numbers import PYTHON_RUN
 
 KNOWN_CHARS = 24
-"""The most characters of a piece that is cached. Longer pieces are mostly whole sentences in Chinese."""
+"""The maximum number of characters of a piece that is cached. Longer pieces are mostly whole sentences in Chinese."""
 _NUMERAL = f"[{CHINESE_NUMERALS}]+"
 _PARTS = re.compile(
     "|".join(
@@ -102,7 +102,7 @@ class ReadKind(StrEnum):
     HAN = "han"
     """A Chinese character that is not part of a term."""
     SMALL = "small"
-    """A word that asks, compares or connects, such as "each". It matters between near copies only."""
+    """A word that asks, compares or connects, such as "each". Such a word matters between near copies only."""
     IDLE = "idle"
     """The number 1, "A" or "I": either an article, or data whose order matters."""
 

@@ -11,9 +11,9 @@ compared only with its neighbours when sorted by quantities. So the work stays p
 Multiplying the sparse table of rare features with itself would be simpler. But it needs a bound on the number of texts
 with a feature, and then loses a tenth of the related pairs or more (`benchmarks/results/house2.md`).
 
-`find_links` returns the pairs (left < right) that may be the same problem, one template, or edits of each other. It
-takes 60 bytes of memory a text and 13 bytes a link. Candidates (8 bytes each) and features lie on disk. Shards of
-candidates are independent. Threads or other workers (`ShardRunner`) process them, and the links do not depend on the
+`find_links` returns the pairs (left < right) that may be the same problem, one template, or edits of each other. The
+search takes 60 bytes of memory a text and 13 bytes a link. Candidates (8 bytes each) and features lie on disk. Shards
+of candidates are independent. Threads or other workers (`ShardRunner`) process them, and the links do not depend on the
 number of workers.
 """
 

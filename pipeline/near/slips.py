@@ -17,9 +17,9 @@ import numpy as np
 import polars as pl
 
 LEAST_LETTERS = 4
-"""The fewest letters of a word that is corrected. A slip of a shorter word is often another word."""
+"""The minimum number of letters of a word that is corrected. A slip of a shorter word is often another word."""
 MOST_LETTERS = 24
-"""The most letters of a word that is corrected."""
+"""The maximum number of letters of a word that is corrected."""
 _WORDS = rf"[A-Za-z]{{{LEAST_LETTERS},}}"
 _WORD = re.compile(_WORDS)
 _DOUBLED = re.compile(r"(.)\1")

@@ -41,13 +41,15 @@ BATCH = 10_000
 WINDOWS = 8
 """The number of windows of an item from which the rarest one is chosen."""
 LEAST_BYTES = 40
-"""The fewest bytes of a squashed item that is searched for. A longer problem may contain a shorter item by chance."""
+"""The minimum number of bytes of a squashed item that is searched for. A longer problem may contain a shorter item by
+chance."""
 CHUNK_TEXTS = 1_000
 """The number of texts whose windows are hashed at a time."""
 PAIRED_IN_FULL = 32
-"""The most texts of one key whose pairs are all returned. In a larger group, each text is paired with the first."""
+"""The maximum number of texts of one key whose pairs are all returned. In a larger group, each text is paired with the
+first."""
 FILTER_BITS = 18
-"""The prefilter has 2**FILTER_BITS slots. Few windows pass it that are not in an item."""
+"""The prefilter has 2**FILTER_BITS slots. Few windows that are not in an item pass the prefilter."""
 
 _SIGNS = {
     **dict.fromkeys("‐‑‒–—―−", "-"),
@@ -193,7 +195,7 @@ _MAY_BE_GRID = r"(?m)^(?:[^\p{L}\n]|(?-u:\b)[A-Za-z](?-u:\b))*[._*@~](?:[^\p{L}\
 _GRID_LINE = re.compile(r"(?=\s*\S)(?:[\d_]|[^\w\\$=]|[^\W\d_](?![^\W\d_]))+")
 """A line of signs, numbers and single letters: "#..#.", "_ 3 _ _"."""
 CELLS_OF_GRID = 2
-"""The fewest cells in a line of a grid."""
+"""The minimum number of cells in a line of a grid."""
 _CELLS = re.compile(_CELL)
 _CELL_SIGNS = str.maketrans("._*@~", "[]|%^")
 """Signs of cells, each with a sign in its place that squashing does not remove."""

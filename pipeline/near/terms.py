@@ -5,7 +5,8 @@
     "the smallest odd integer" ->  least · odd · integer        another problem
 
 The words stand in `english_terms.toml`, `chinese_terms.toml` and `korean_terms.toml`. Each line of a table has the
-words of one term, the term itself first. Neighbouring lines are a family of contrasting terms; an empty line ends it.
+words of one term, the term itself first. Neighbouring lines are a family of contrasting terms; an empty line ends a
+family.
 
 Words that are not terms are in any of four sets:
 
@@ -42,7 +43,8 @@ _ENGLISH, _CHINESE, _KOREAN = (
 TERMS = _first_by_word(_ENGLISH["terms"]) | _first_by_word(_KOREAN["terms"])
 """The term of each English or Korean word of a term: `largest` -> `greatest`."""
 EVERYDAY_TERMS = _first_by_word(_ENGLISH["everyday_terms"])
-"""The term of each word of stories. It decides less, because a rewording may leave the word out or replace it."""
+"""The term of each word of stories. Such a term decides less, because a rewording may leave the word out or replace
+it."""
 SYNONYMS = _first_by_word(_ENGLISH["synonyms"])
 """The word that replaces each synonym before texts are compared."""
 UNITS = _word_to_unit(_ENGLISH["units"])
@@ -52,7 +54,7 @@ ASKING = frozenset(_ENGLISH["asking"].split())
 IDLE_IN_COPIES = frozenset(_ENGLISH["idle_in_copies"].split())
 """Small words that only ask or introduce. A copy may say "what is the number of" for "how many"."""
 STOPWORDS = frozenset(_ENGLISH["stopwords"].split())
-"""Words that any two problems may share. They count little, and are never the reason to compare two problems."""
+"""Words that any two problems may share. Such words count little, and are never the reason to compare two problems."""
 HARMLESS = frozenset(_ENGLISH["harmless"].split())
 """Function words that can be added or left out without making another problem, unlike "more", "least" and "not"."""
 CHANGEABLE = frozenset((*TERMS, *EVERYDAY_TERMS, *SYNONYMS, *ASKING, "dollar", "dollars"))

@@ -45,7 +45,8 @@ TOKENS = (
 )
 """Matches a token: a number, or else a word, or else a sign.
 
-Word boundaries are those of ASCII, because on other texts Unicode boundaries take ten times as long as all the rest.
+Word boundaries are ASCII boundaries, because Unicode boundaries take ten times as long as the rest of the pattern on
+texts beyond ASCII.
 """
 TOKEN_WITH_SPACE = (
     r"(?:\d(?:st|nd|rd|th)?|[%％]|percent)\s(?:\d|\\?[%％]|percent|dozen|hundred|thousand|million|billion|trillion)"
@@ -67,20 +68,20 @@ CHINESE_UNITS = (("千克", "公斤"), ("千米", "公里"), ("千瓦", "kw"))
 FORMULA_SIGNS = r"\$[^$]+\$|\\[\[(]"
 """A quick test: matches every text that has a formula."""
 FORMULA_CHARS = 300
-"""The most characters of a formula in dollar signs."""
+"""The maximum number of characters of a formula in dollar signs."""
 ANY_FORMULAS = r"\$\$[^$]+\$\$|\$[^$\n]+\$|\\\[.+?\\\]|\\\(.+?\\\)"
 """Matches a LaTeX formula of any length. `formula_form` rejects prose between two dollar signs."""
 FORMULAS = ANY_FORMULAS.replace("+", f"{{1,{FORMULA_CHARS}}}")
 """Matches a LaTeX formula of up to FORMULA_CHARS.
 
-It takes ten times as long as ANY_FORMULAS. So it is used only if ANY_FORMULAS found a longer match, in which an
-unpaired dollar sign may have swallowed formulas.
+This pattern takes ten times as long as ANY_FORMULAS. So it is used only if ANY_FORMULAS found a longer match, in which
+an unpaired dollar sign may have swallowed formulas.
 """
 CODE = r"```|(?-u:\b)def \w+\(|(?-u:\b)class solution(?-u:\b)|#include\s*<|(?-u:\b)stdin(?-u:\b)"
 """Matches a lower-case text that asks for a program or shows one."""
 _NUMBER_WORDS = frozenset(NUMBER_WORDS)
 _PLAIN_WORD = re.compile(r"(?<![\\a-z])[a-z]{3,}")
-"""A word of prose, but not the name of a LaTeX command. A formula has none."""
+"""A word of prose, but not the name of a LaTeX command. A formula has no such word."""
 _FORMULA_NOISE = re.compile(r"\\(?:left|right|displaystyle|,|;|!|:|quad|dfrac|tfrac)|[$\s{}\[\]()]")
 """Layout within a formula."""
 _FORMULA_ENDS = re.compile(r"^(?:\$+|\\[\[(])|(?:\$+|\\[\])])$")
@@ -88,7 +89,7 @@ r"""The signs around a formula: `$`, `$$`, `\[ \]` or `\( \)`."""
 _OPERATOR = re.compile(r"[=+*/^<>≤≥_|-]|\\[a-z]")
 """A sign of operation, or a LaTeX command. A formula has at least one."""
 MAX_WORD = 40
-"""The most characters of a word. Longer words are cut."""
+"""The maximum number of characters of a word. Longer words are cut."""
 
 
 @dataclass(frozen=True)

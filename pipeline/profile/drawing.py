@@ -1,11 +1,11 @@
 """Draws each sample once. Verdicts are made while sampling continues, and a kill loses no finished sample.
 
+A plan decides which samples to draw next, from the verdicts on earlier ones. The profile (`profiling`) and the stage
+`synth` have one plan each. Every sample passes these steps:
+
 plan  ->  engine  ->  store (kept for the run)  ->  judging  ->  plan
     ^                                                         |
     +---------------------------------------------------------+
-
-A plan decides which samples are needed, also by their verdicts. The profile (`profiling`) and the stage `synth` have
-one each.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class SamplingCost:
 
     drawn: int = 0
     kept: int = 0
-    """Samples that existed before."""
+    """The number of samples that were in the store already."""
     finished: int = 0
-    """Samples that were passed on to be judged: drawn here, existing, or shared with a row of the same prompt."""
+    """The number of samples passed on to be judged: drawn, stored before, or shared with a row of the same prompt."""
     tokens: int = 0
     """The number of tokens of the drawn samples."""
     seconds: float = 0.0
@@ -200,7 +200,7 @@ class SampleRow(RowReference):
 
     split: str
     sample: Int32
-    """The index of the sample among those of the row, from 0."""
+    """The index of the sample among the row's samples, from 0."""
     completion: str
     prompt_ids: Int32List
     token_ids: Int32List

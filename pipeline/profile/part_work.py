@@ -5,7 +5,7 @@
                          verdicts/00017/     verdicts on other rows, of an unfinished part
                          parts/00017/        rows, samples and pass rates of a finished part
 
-Only the rows of the pilot and of the few unfinished parts are in memory.
+Only the rows of the pilot (random rows that are sampled first) and of the few unfinished parts are in memory.
 """
 
 from __future__ import annotations

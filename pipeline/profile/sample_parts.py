@@ -1,4 +1,4 @@
-"""Stores finished samples as Parquet files of 65,536, with an index on disk of 24 bytes a sample.
+"""Stores finished samples in Parquet files of 65,536 samples, with an index on disk of 24 bytes a sample.
 
     part-000000.parquet              prompt, sample, token_ids, logprobs, finish_reason, counted; 256 rows a group
     index-000000-000007-8.bin        the keys and locations of the samples in eight parts, sorted by key
@@ -29,7 +29,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 GROUP_ROWS = 256
 GROUP_TOKENS = 2**17
-"""The limits of a row group, which is always read as a whole: its samples, and the tokens after which it ends."""
+"""Maximum number of samples in a row group, and the number of tokens after which it ends. Groups are read whole."""
 GROUPS_KEPT = 128
 FILES_KEPT = 16
 """The numbers of row groups and of open files that are cached in memory."""

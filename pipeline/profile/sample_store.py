@@ -34,7 +34,7 @@ from truegold.pipeline.running.record_log import Position, RecordLog
 
 PART_SAMPLES = 65_536
 PART_BYTES = 256 * 2**20
-"""The number of samples, and of bytes of their lines, from which a part is written."""
+"""A part is written when the lines have this number of samples, or of bytes."""
 
 
 def prompt_key(prompt: Sequence[int]) -> str:
@@ -124,7 +124,7 @@ class CompletionSource:
 
     encoder: PromptEncoder
     max_model_len: int
-    """The longest prompt plus completion, in tokens."""
+    """Maximum length of prompt and completion together, in tokens."""
     start_engine: Callable[[], Engine]
     engine: Engine | None = None
     """The engine if it is already running: servers must report their model before the first sample."""

@@ -24,7 +24,7 @@ from truegold.pipeline.running.disk import write_whole
 Cell = tuple[str, str]
 """The source and the domain of a row."""
 StratumKey = tuple[Group, frozenset[str]]
-"""The group of rows that gives the prior, and the quotas that the row may fill in selection."""
+"""The key of a stratum: the group of rows that gives its prior, and the quotas that its rows may fill in selection."""
 
 NAMES = {True: "pilot", False: "others"}
 """The names in the file of the two allocations: for rows of the pilot and for all other rows."""

@@ -6,7 +6,7 @@
     rows that need more            2 more and their verdicts, repeatedly, until the rule stops or `samples` are reached
     rows with a doubtful gold      more even against the rule: no sample passes, and most agree
 
-The samples of a row depend only on the verdicts of the pilot and on its own, not on the order of arrival. So a killed
+The samples of a row depend only on the pilot's and the row's own verdicts, not on the order of arrival. So a killed
 profile ends with the same samples. Held-out rows measure a model, and get all samples.
 """
 
@@ -28,7 +28,7 @@ WHOLE_SHARE = 1 / 32
 """The share of the pilot's rows that get all samples at once: from four samples alone, the rule could not know how
 often rows with four passes continue to pass."""
 HALFWAY = 2
-"""The number of steps of the pilot by the first rule, which is based on four samples of most rows."""
+"""The number of steps for which the pilot follows the first rule. That rule is based on four samples of most rows."""
 ROUNDS = 2
 """The number of times that the rule is computed."""
 OPEN_ROWS = 4096

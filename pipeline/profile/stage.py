@@ -13,7 +13,7 @@ Samples that could not be judged are counted, but are not part of the pass rate.
 
 A pass rate of 0 drops no row. If the samples agree on another answer, the row is flagged `suspect_gold` with that
 answer as the suggestion. `suspicion.parquet` has the evidence about each gold from samples, rules and an asked model,
-weighted as is right for a single model (`suspicion`). Rows are processed in parts of 5,000, of which a few are in
+with the weights for samples of one model (`suspicion`). Rows are processed in parts of 5,000, of which a few are in
 memory at a time (`profiling`). The suspicion also keeps the texts of each row and 16 bytes of each sample in memory.
 `rule.json` records the rule that chose the number of samples of each row.
 """
@@ -137,7 +137,7 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
 def _write_tables(
     sampling: ProfileSamples, priors: Priors | None, config: ProfileConfig, out_dir: Path, parts: Iterable[Path]
 ) -> Ledger:
-    """Write the tables of all rows from those of the parts, and return the ledger."""
+    """Write the tables of all rows from the parts' tables, and return the ledger."""
     with (
         Ledger(out_dir, "profile") as ledger,
         pq.ParquetWriter(out_dir / "samples.parquet", SAMPLE_SCHEMA, compression="zstd") as samples,
@@ -185,7 +185,7 @@ def _sampling_facts(schedule: Schedule, cost: SamplingCost, priors: Priors | Non
 
 
 def _read_votes(path: Path, step: int) -> Iterator[Sample]:
-    """Yield the samples of a profile as those of one model at a training step."""
+    """Yield the samples of a profile as samples of one model at a training step."""
     for sample in read_table(path, SampleRow, ["id", "extracted", "score", "completion"]):
         yield Sample(
             sample["id"],

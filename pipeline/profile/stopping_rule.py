@@ -3,10 +3,11 @@
     after 4 samples, if half of the rows will be selected:   1 to 3 passes -> enough, the row will be selected
                                                              0 passes      -> two more, since one may pass
 
-Selection takes the rows with the highest share of groups that teach (`Mixture.teaching_share`): a share of all rows (a
-cut), and a share of each quota. A further sample is useful if it may change the selection. The state of a problem is
-its number of judged samples and of passes, and each state has a chance of further samples. These chances minimise the
-number of samples, while the selected rows teach nearly as much as if all problems had all samples:
+Selection takes a share of all rows (the cut), with at most a given share of the cut for each quota. It prefers the rows
+with the highest share of groups that teach (`Mixture.teaching_share`). A further sample is useful if it may change the
+selection. The state of a problem is its number of judged samples and of passes, and each state has a chance of further
+samples. These chances minimise the number of samples, while the selected rows teach nearly as much as if all problems
+had all samples:
 
     minimise    the sum over states s of  going_on[s] * (samples of a step)
     such that   ended[s] + going_on[s] = reached[s], which follows from the problems that continue to s
@@ -40,11 +41,11 @@ FURTHER_SAMPLES = 2
 MOST_STEPS = 6
 """The largest number of steps from the first samples to all; if these are many, a step has more samples."""
 MISSED = 0.07
-"""The share that may be lost of the gain in teaching share that all samples would bring."""
+"""All samples would raise the teaching share; this share of the gain may be lost."""
 LEAST = 0.005
 """The loss of teaching share that is always allowed, for the case that all samples bring little."""
 NEARBY = 1.25
-"""A factor: the rule also serves selections that are larger or smaller by it."""
+"""The rule also serves selections that are larger or smaller by this factor."""
 ANY_CUTS = ((0.2, 0.25, 0.3125), (0.5,))
 """The cuts that the rule serves if the size of the selection is unknown."""
 MOST_STRATA = 12
@@ -139,7 +140,7 @@ def allocate(
 ) -> Allocation:
     """Return the stopping rule for problems that have at least `first` samples and get at most `most`, a larger number.
 
-    `quotas` are the largest shares of the selection by name, and `zero_share` is that of problems without a pass.
+    `quotas` are the largest shares of the selection by name, and `zero_share` is the largest share without a pass.
     `is_fresh`: the rule is for other problems like these, which have only their first samples.
     """
     levels = find_levels(first, most)

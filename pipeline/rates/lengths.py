@@ -20,7 +20,7 @@ MISTAKE_FACTOR = 8
 SHORT = 512
 """The number of tokens up to which every limit is accepted."""
 MIN_COMPLETIONS = 200
-"""The fewest right completions for a reliable quantile. With fewer, every limit is accepted."""
+"""The minimum number of right completions for a reliable quantile. With fewer, every limit is accepted."""
 
 LengthCounts = Mapping[int, int]
 """The number of completions of each length in tokens."""

@@ -22,9 +22,9 @@ like Beta(10, 10) with equal probability: 49 % of their groups of eight are mixe
 58 %.
 
 The components of the prior are the same for all data sets: a spike at 0 and one at 1, for problems that never or always
-pass, and between them Beta distributions that are evenly spaced in log-odds. Their weights maximise the likelihood of
-all counts (empirical Bayes), by expectation maximisation (Dempster, Laird and Rubin 1977). The number of samples of a
-problem may depend on its earlier samples, since this does not change the likelihood.
+pass, and between them Beta distributions that are evenly spaced in log-odds. The weights of the components maximise the
+likelihood of all counts (empirical Bayes), by expectation maximisation (Dempster, Laird and Rubin 1977). The number of
+samples of a problem may depend on its earlier samples, since this does not change the likelihood.
 
 A source or a domain with at least GROUP_ROWS problems has its own prior (`Priors`), shrunk towards the prior of all
 problems.
@@ -66,21 +66,21 @@ SPACING = 0.4
 DEVIATION = 0.25
 """The other components have means between -5 and 5 in log-odds, .4 apart, with standard deviations of .25."""
 FIRST_PROBLEMS = 8.0
-"""The weight of a uniform distribution of pass rates in the prior, in problems, for data sets of few rows."""
+"""The weight of a uniform distribution of pass rates in the prior: as much as eight observed problems."""
 GROUP_ROWS = 200
-"""The fewest problems of a source or domain with its own prior."""
+"""The minimum number of problems of a source or domain with its own prior."""
 GROUP_PROBLEMS = 20.0
 """The weight of the prior of all problems in the prior of a group, in problems."""
 MOST_ROUNDS = 2000
-"""The most rounds of expectation maximisation."""
+"""The maximum number of rounds of expectation maximisation."""
 SETTLED = 1e-7
 """The change of weights below which expectation maximisation ends."""
 KEPT_WEIGHT = 1e-3
-"""The least weight of a component that is stored in tables."""
+"""The minimum weight of a component that is stored in tables."""
 NEAR_AN_END = 0.01
-"""The distance from 0 or 1 within which the end of an interval is extended to it."""
+"""An end of an interval within this distance of 0 or 1 is moved to 0 or 1."""
 NEGLIGIBLE = 1e-4
-"""The least weight of a component that is used for intervals."""
+"""The minimum weight of a component that is used for intervals."""
 FINENESS = 500
 """The number of grid steps between 0 and 1 on which the ends of intervals are searched."""
 
@@ -166,7 +166,8 @@ class Mixture:
         """Return the ends of the shortest interval that contains the pass rate with the probability `level`.
 
         If a rate strictly between 0 and 1 has a probability above (1 - level) / 5, the interval also covers `level` of
-        that probability. Otherwise, the interval of a problem without passes would often be the spike at 0 alone.
+        that probability. Without this rule, the interval of a problem without passes would often be the spike at 0
+        alone.
         """
         never, always = (float(self.weights[ends < AT_AN_END].sum()) for ends in (self.a, self.b))
         between = (self.a >= AT_AN_END) & (self.b >= AT_AN_END) & (self.weights >= NEGLIGIBLE)
@@ -302,7 +303,7 @@ def _any_rate() -> Array:
 def fit_prior(counts: Counts, parent: Mixture | None = None) -> Mixture | None:
     """Return the prior of greatest likelihood, or None without judged samples.
 
-    It is shrunk towards `parent`, the prior of a larger set of problems, if given.
+    The prior is shrunk towards `parent`, the prior of a larger set of problems, if given.
     """
     # Sorted, so that a resumed profile has exactly the same prior.
     cells = sorted((cell, rows) for cell, rows in counts.items() if cell[0])
@@ -342,7 +343,7 @@ class Priors:
         return None, None
 
     def of_group(self, group: Group) -> Mixture:
-        """Return the prior of a group, by default that of all problems."""
+        """Return the prior of a group, by default the prior of all problems."""
         return self.groups.get(group, self.whole)
 
     def after(self, source: str, domain: str, judged: int, passes: int) -> Mixture:
@@ -356,8 +357,8 @@ class Priors:
 def fit_priors(counts: Mapping[tuple[str, str], Counts]) -> Priors | None:
     """Return the priors of problems that are counted by (source, domain), or None without judged samples.
 
-    A source or a domain with GROUP_ROWS judged problems has a prior, shrunk towards the prior of all problems. So has a
-    domain within a source, shrunk towards the prior of the source.
+    A source or a domain with GROUP_ROWS judged problems has a prior, shrunk towards the prior of all problems. A domain
+    within a source also has a prior, shrunk towards the prior of the source.
     """
     sums: dict[Group, Counter[tuple[int, int]]] = {}
     for (source, domain), cells in counts.items():
@@ -368,12 +369,12 @@ def fit_priors(counts: Mapping[tuple[str, str], Counts]) -> Priors | None:
     if whole is None:
         return None
     groups: dict[Group, Mixture] = {}
-    # Sources and domains come before domains within sources, whose priors depend on theirs.
+    # Sources and domains come first, because the prior of a domain within a source depends on them.
     for group in sorted(sums, key=lambda group: (None not in group, str(group))):
         parents: tuple[Group, ...] = ((group[0], None), (None, group[1]))
         above = [parent for parent in parents if parent != group and parent in groups]
         rows = sums[group].total()
-        # A group with the same problems as a larger one uses the prior of that one, such as an only source.
+        # A group with the same problems as a larger group, such as an only source, uses the larger group's prior.
         is_all_of_another = any(rows == sums[parent].total() for parent in ((None, None), *above))
         if rows < GROUP_ROWS or is_all_of_another:
             continue

@@ -98,7 +98,7 @@ def explain(run_dir: Path, row_id: str) -> Story:
 
 
 class RejectedError(InputError):
-    """The name is that of a rejected record, which never became a row."""
+    """The name belongs to a rejected record, which never became a row."""
 
     def __init__(self, name: str, reject: Mapping[str, Any]) -> None:
         why = f"{reject['reason']}: {reject['detail']}"

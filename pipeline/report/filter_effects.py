@@ -71,7 +71,7 @@ def _count_stage_edits(stage: str, ledger: pl.LazyFrame) -> list[EditCount]:
 
 @dataclass(frozen=True)
 class ReasonCount:
-    """The number of rows that are flagged for a reason, and of those that it holds back."""
+    """The number of rows that are flagged for a reason, and the number that it holds back."""
 
     reason: str
     rows: int

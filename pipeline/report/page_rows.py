@@ -49,7 +49,7 @@ NAME_CHARS = 200
 CODED = ("source", "split", "domain", "verifier", "outcome", "stage", "reason", "tier", "fault_by")
 """Columns with few distinct values, which the page stores as indices into `names`."""
 LISTED = ("flags", "verdicts")
-"""Columns with lists of such values."""
+"""Columns with lists of values, which are also stored as indices."""
 
 Codes = dict[str, int]
 """Maps each value of a column to its index."""
@@ -66,7 +66,7 @@ EVIDENCE_SOURCES = ("samples", "model", "rules", "doubts", "wording")
 """The sources of suspicion (`suspicion.joined`)."""
 
 FLAGGING_STAGES = ("well_posed", "flag")
-"""The stages that may precede `settle`; it reads the rows of the first one here that the run has."""
+"""The stages that may precede `settle`, which reads the rows of the first of these that the run has."""
 
 
 @dataclass(frozen=True)
@@ -172,9 +172,9 @@ def _as_end(table: pl.LazyFrame, outcome: pl.Expr, stage: str, reason: pl.Expr) 
 def _rank(ends: pl.LazyFrame, files: RunFiles, *, is_drawn: bool) -> pl.LazyFrame:
     """Return the rows with `fault`, the probability of a fault, the highest first, then flagged rows, then all others.
 
-    The others are in the order of the data, or of their ids, which is random, if not all can be shown. `fault` is the
-    larger of the row's suspicion and the precision of a flag that holds it back. `fault_by` is the reason of that flag,
-    or the strongest evidence of the suspicion.
+    The others are in the order of the data. If not all can be shown, the others are in the order of their ids, which is
+    random. `fault` is the larger of the row's suspicion and the precision of a flag that holds it back. `fault_by` is
+    the reason of that flag, or the strongest evidence of the suspicion.
     """
     ranked = ends.join(_suspicion(files), on=KEY, how="left").join(_blocking(files), on=KEY, how="left")
     suspicion, rule = pl.col("suspicion"), pl.col("rule")
@@ -206,8 +206,8 @@ def _suspicion(files: RunFiles) -> pl.LazyFrame:
 
 
 def _blocking(files: RunFiles) -> pl.LazyFrame:
-    """Return for each flagged row the most precise of the flags that hold it back, and the highest confidence of
-    any."""
+    """Return for each flagged row the most precise of the flags that hold it back, and the highest confidence of any
+    flag."""
     if (flags := files.flags(after_training=True)) is None:
         return pl.LazyFrame(schema={**KEY_TYPES, "rule": pl.Float64, "rule_name": pl.String, "flagged": pl.Float64})
     measured = [

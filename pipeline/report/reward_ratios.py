@@ -42,7 +42,7 @@ class RewardRatio:
     """The share of all samples that could not be judged."""
     ones: float | None
     zeros: float | None
-    """The shares of rewards 0 and 1 among the judged samples."""
+    """The shares of rewards 1 and 0 among the judged samples."""
     dead: float | None
     saturated: float | None
     informative: float | None

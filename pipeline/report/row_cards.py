@@ -45,7 +45,7 @@ MOST_PARTS = 12
 NEIGHBOURS_SHOWN = 6
 """The largest number of neighbours on a card."""
 ROWS_READ = 300
-"""The number of most suspicious rows whose answers are verified for their readings, which may take long."""
+"""The number of most suspicious rows whose answers are verified again for the card, which may take long."""
 ANSWERS_READ = 3
 """The number of answers of such a row that are read."""
 ANSWERS_SHOWN = 8
@@ -83,7 +83,7 @@ CUTS = (
     (2_000, TextCuts(prompt=4_000, completion=2_000, samples=8)),
     (12_000, TextCuts(prompt=2_000, completion=600, samples=4)),
 )
-"""The lengths for pages with up to this number of rows."""
+"""Numbers of rows, each with the lengths for pages of up to that number."""
 FEWEST = TextCuts(prompt=800, completion=300, samples=2)
 """The lengths for larger pages."""
 WHOLE = TextCuts(*[sys.maxsize] * 5)
@@ -262,7 +262,7 @@ def _link_neighbours(
 ) -> dict[RowKey, list[Fields]]:
     """Return the neighbours of each row: `{"row": index on the page, "relation": "same problem"}`.
 
-    `rows` are those of the page in order, and `linked` ledger records that name the row that was kept instead.
+    `rows` are the page's rows in order, and `linked` are ledger records that name the row that was kept instead.
     """
     keys: list[RowKey] = rows.select(KEY).rows()
     by_name = {f"{source}:{source_row}": index for index, (_, source, source_row) in enumerate(keys)}

@@ -73,8 +73,8 @@ class Transition:
     rows: int
     ids: tuple[str, ...]
     because: tuple[Setting, ...]
-    """The differences that explain it: of reviewers' decisions, or of settings of the deciding stage or an earlier
-    one."""
+    """The differences that explain the transition: in reviewers' decisions, or in settings of the deciding stage or an
+    earlier one."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class RateChange:
 
 @dataclass(frozen=True)
 class InputChange:
-    """The numbers of rows in the data of both runs or only one, and of rows that were changed in the data."""
+    """The numbers of rows that both runs read, that only one read, and that were changed between the runs."""
 
     both: int
     only_first: int
@@ -347,8 +347,8 @@ def _reasons(
 ) -> tuple[Setting, ...]:
     """Return the causes of a change of outcome: differences of decisions, or else of settings.
 
-    Differences in the stages where the rows ended come first (`clean` for "clean: other_language"), then those in the
-    nearest earlier stage with any.
+    Differences in the stages where the rows ended come first (`clean` for "clean: other_language"), then differences in
+    the nearest earlier stage that has any.
     """
     left_in = [outcome.partition(":")[0] for outcome in outcomes]
     left_before = _DECIDING_STAGE in stages and set(left_in) & set(stages[: stages.index(_DECIDING_STAGE)])

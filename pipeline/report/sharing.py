@@ -179,7 +179,7 @@ def _copy_stage_files(folder: Path, target: Path, text_filter: TextFilter, redac
     record = orjson.loads((folder / RECORD).read_bytes())
     record["config"] = _filter_config(record.get("config", {}))
     record["report"]["facts"] = _filter_facts(record["report"]["facts"], redact, text_filter)
-    # Files that are not copied are removed from the record, so that none is missing. Digests are those of the run.
+    # Files that are not copied are removed from the record, so that none is missing. The run's digests stay.
     copied = {name: entry for name, entry in record.get("outputs", {}).items() if (target / name).is_file()}
     record["outputs"] = {name: {**entry, "bytes": (target / name).stat().st_size} for name, entry in copied.items()}
     (target / RECORD).write_bytes(orjson.dumps(record))

@@ -1,6 +1,6 @@
 r"""Names the cause of a flip: how the answer differs from the gold, or where it stands in the response.
 
-A flip is a rollout on which two judges differ. It is paid (rewarded) or refused by the log:
+A flip is a rollout on which two judges differ: the log, or the verifiers A and B. The log paid or refused it:
 
     refused, gold 72, answer 72\%               percent sign added
     refused, gold \frac{1}{2}, answer 0.5       fraction -> decimal
@@ -176,7 +176,7 @@ def _entry_relation(entries: list[str], others: list[str]) -> str | None:
 
 
 def _standing(flip: Fields) -> str:
-    """Return where an answer stands in a response, if its text is that of the gold."""
+    """Return where an answer with the text of the gold stands in a response."""
     completion, answer = flip["completion"] or "", flip["extracted_a"].strip()
     if len(_BOX.findall(completion)) > 1:
         return "several boxes"

@@ -9,7 +9,7 @@ r"""Reads the rollouts in the logs of trainers.
     any          (named)                     prompt, completion, score, and gold, answer or solution if there is one
 
 A folder is searched for such files, and a file's columns show its trainer. TRL's logs have no golds, and no log has the
-options of a row's verifier: both come from the data set, if it is given.
+options of a row's verifier. Golds and options come from the data set, if it is given.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Judges stored rollouts again with one or two verifiers, and compares the verdicts with the logged rewards.
+"""Judges stored rollouts again with one or two verifiers (A and B), and compares verdicts with the logged rewards.
 
     rescore([Path("out/completions")], out_dir, data=Path("out"), verifiers=("math", "math_verify"))
 
@@ -44,7 +44,7 @@ PASSED = 0.5
 TEXT_CHARS = 20_000
 """The number of characters at the end of a completion that tables keep; the answer is there."""
 TEXTS = ("completion", "evidence_a", "evidence_b")
-"""The large columns, which only flips are shown with."""
+"""The large columns. They are shown only for flips."""
 ROLLOUT_INDEX = "rollout_index"
 """The name of the column with the index of a rollout in its table."""
 ROW_VERIFIER = "row"
@@ -156,7 +156,7 @@ class KnownRows:
         return Item(rollout.completion, rollout.gold, name or "math", rollout.verifier_args, problem)
 
     def _row_within(self, prompt: str) -> Row | None:
-        """Return the row whose question occurs completely in the prompt; if there are several, that of the longest."""
+        """Return the row whose question occurs completely in the prompt: of several such rows, the longest one."""
         inside: set[str] = set()
         for length in self._ends:
             for start in range(len(prompt) - length + 1):
@@ -205,7 +205,7 @@ def rescore(
     """Judge every rollout again and write `rollouts.parquet`.
 
     `verifiers` are one or two names; `row` is each row's own. `decide` returns the reviewers' decision about a row of
-    `data`, and the row's own verifier compares its rollouts with their gold. A second opinion is stored in the
+    `data`. The row's own verifier compares the rollouts with the reviewers' gold too. A second opinion is stored in the
     evidence. Raises InputError if no rollout can be judged.
     """
     names = [None if name == ROW_VERIFIER else name for name in verifiers]

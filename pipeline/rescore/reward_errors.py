@@ -5,8 +5,8 @@ at least PASSED, and otherwise refused. A rollout on which two judges differ is 
 
 **Advantage.** Advantages are computed with the group's mean and standard deviation (Shao et al. 2024, DeepSeekMath,
 equation 3), so a wrong reward changes every completion of its group. `advantage_logged` uses the logged rewards and
-`advantage_corrected` the scores by A; both are 0 if all values of the group are equal. `cost` is their difference: the
-change in the gradient's weight.
+`advantage_corrected` the scores by A. An advantage is 0 if all values of the group are equal. `cost` is the difference
+of the two advantages: the change in the gradient's weight.
 
     rewards 1 0 0 0, scores by A 1 1 0 0    advantages 1.5 -.5 -.5 -.5  and  .87 .87 -.87 -.87    costs .63 1.37 .37 .37
 
@@ -43,7 +43,7 @@ class Separation:
 
     judge: str
     right: int
-    """The number of right responses that it judged; `paid_right` of them were paid."""
+    """The number of right responses with a verdict of the judge; `paid_right` of them were paid."""
     paid_right: int
     wrong: int
     paid_wrong: int
@@ -144,7 +144,7 @@ def measure_by_decisions(table: pl.DataFrame) -> list[Separation]:
 
 
 def count_decided(table: pl.DataFrame) -> dict[str, int]:
-    """Return the number of rollouts of rows with a reviewer's decision, and of dropped rows also the number paid."""
+    """Return the number of rollouts of decided rows, and for dropped rows also the number of paid rollouts."""
     dropped = table.filter(pl.col("decision") == "drop")
     return {
         "rollouts": table["decision"].count(),

@@ -93,8 +93,8 @@ def describe(summary: dict[str, Any]) -> list[str]:
     decided = summary["decided"]
     if decided["rollouts"]:
         lines.append(
-            f"{decided['rollouts']:,} rollouts are of rows that reviewers decided about. Of those of dropped rows, "
-            f"{decided['of_dropped_rows_paid']:,} of {decided['of_dropped_rows']:,} were paid."
+            f"{decided['rollouts']:,} rollouts are of rows that reviewers decided about. Of the rollouts of dropped "
+            f"rows, {decided['of_dropped_rows_paid']:,} of {decided['of_dropped_rows']:,} were paid."
         )
     for name, separations in (("settled responses", summary["separation"]), ("decisions", decided["separation"])):
         lines += [_describe_judge(name, separation) for separation in separations]

@@ -122,7 +122,7 @@ class ReviewSession:
         others = [decision for decision in all_decisions if decision.reviewer != self.reviewer]
         progress = self._progress(mine)
         # In a blind second look, measures are shown only after the last row. Others' decisions are never shown, since
-        # the # reviewer may go back to a row.
+        # the reviewer may go back to a row.
         sees_measures = not self.queue.blind or progress is None or progress["decided"] == progress["total"]
         agreement = measure_agreement(decisions)
         measured = measure_flags(self.run.decided_flags(decisions), review.agreed, review.conflicts)

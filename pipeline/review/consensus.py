@@ -46,7 +46,7 @@ class AgreedDecision:
     reviewers: tuple[str, ...]
     note: str | None
     is_random: bool
-    """True if the row was drawn at random for one of them."""
+    """True if the row was drawn at random for one of these reviewers."""
 
     @property
     def faults_row(self) -> bool:
@@ -59,7 +59,7 @@ class Standing:
     """All reviewers' decisions about a row, and the agreed one."""
 
     agreed: AgreedDecision | None
-    """The agreed decision, or None if all reviewers are unsure or the others disagree."""
+    """The agreed decision, or None if all reviewers are unsure, or those who are sure disagree."""
     current: tuple[Decision, ...]
     """The decisions about the row's current content."""
     stale: tuple[Decision, ...]
@@ -122,7 +122,7 @@ class WeighedReview:
     """The combined decisions about the rows of a run."""
 
     standings: Mapping[RowKey, Standing]
-    """The combined decisions of each row with any."""
+    """The combined decisions of each row that has any."""
     conflicts: tuple[tuple[RowKey, ...], ...]
     """The rows of each label conflict that holds them back."""
     settlements: Mapping[RowKey, Settlement]

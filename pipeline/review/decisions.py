@@ -65,7 +65,7 @@ class Decision(BaseModel):
     """The row's id."""
     seen: str | None = None
     """The content key of the row that the reviewer saw (`truegold.pipeline.tables.rows.content_key`). The decision is
-    not applied if the row's content has changed. Without it, the id alone identifies the row."""
+    not applied if the row's content has changed. Without a key, the id alone identifies the row."""
     decision: DecisionKind
     """The kind of decision."""
     gold: str | None = Field(default=None, max_length=MAX_GOLD)
@@ -83,7 +83,7 @@ class Decision(BaseModel):
     reviewer: str = Field(min_length=1, max_length=MAX_REVIEWER)
     """The reviewer's name."""
     decided_at: datetime = Field(alias="at")
-    """The time; of a reviewer's decisions about a row the last one counts."""
+    """The time of the decision. A reviewer's last decision about a row counts."""
 
     @field_validator("decided_at")
     @classmethod

@@ -59,7 +59,7 @@ class GoldReading:
     """The effects of a new gold."""
 
     readable: bool | None
-    """True if some answer could match it; None if the verifier uses no golds."""
+    """True if some answer could match the gold; None if the verifier uses no golds."""
     reading: str | None = None
     """The gold in the form in which the verifier reads it."""
     verdict: str | None = None
@@ -151,5 +151,5 @@ def _changes(rejudged: Iterable[tuple[Response, float | None]]) -> tuple[AnswerC
 
 def _message(row: Row, fault: FlagRecord | None, contradiction: FlagRecord | None) -> str | None:
     if fault is not None:
-        return f"The verifier {row['verifier']} accepts no answer for this gold: {fault['reason']}. It would be held."
+        return f"The verifier {row['verifier']} accepts no answer for this gold ({fault['reason']}): the row is held."
     return None if contradiction is None else f"The row's own solution ends in {contradiction['suggestion']}."

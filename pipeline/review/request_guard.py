@@ -29,7 +29,7 @@ TOKEN_HEADER = "x-truegold-token"
 MAX_BODY = 2**20
 """The size of the largest request in bytes."""
 MAX_QUERY_FIELDS = 20
-"""The number of query fields up to which the token is read; the app's own addresses have at most three."""
+"""Maximum number of query fields among which the token is looked for. The app's own addresses have up to three."""
 SAME_SITE = ("same-origin", "none")
 """The values of `Sec-Fetch-Site` for requests of the page itself, and for typed addresses."""
 SAFE_HEADERS: Mapping[str, str] = {

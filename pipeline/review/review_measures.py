@@ -52,9 +52,9 @@ class Agreement:
     """The number of rows that both decided about with the same content."""
     agreed: int
     kappa: float | None
-    """None if all decisions of both are the same one: chance then explains the agreement."""
+    """None if every decision of the two is the same: chance then explains the agreement."""
     blind: bool
-    """True if the later of the two could not see the other's decision on any row."""
+    """True if the later reviewer could not see the earlier one's decision on any row."""
 
 
 def measure_agreement(decisions: Decisions) -> list[Agreement]:
@@ -87,7 +87,7 @@ def cohen_kappa(
 ) -> float | None:
     """Return Cohen's kappa of two lists of decisions about the same rows, or None if chance explains everything.
 
-    `agreed` is the number of agreeing decisions, if it is smaller than that of equal kinds.
+    `agreed` is the number of agreeing decisions, if it is smaller than the number of equal kinds.
     """
     rows = len(first)
     if agreed is None:
@@ -130,8 +130,8 @@ def measure_flags(
 ) -> list[FlagPrecision]:
     """Return the precision of each reason on decided rows, in the order of the reasons.
 
-    `conflicts` are the rows of each label conflict. Its flags are right unless all of its rows were kept; this includes
-    the flag of a kept row.
+    `conflicts` are the rows of each label conflict. All flags of a conflict are right, even that of a kept row, unless
+    all of its rows were kept.
     """
     kept = {key for key, agreed in decisions.items() if not agreed.faults_row}
     all_kept = {key for group in conflicts if kept.issuperset(group) for key in group}

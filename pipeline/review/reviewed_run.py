@@ -232,7 +232,7 @@ class ReviewedRun:
         return weigh_review(self._read_rows([*decisions, *conflicts]), flags, decisions)
 
     def _read_rows(self, row_ids: Iterable[str]) -> list[Row]:
-        """Return the rows with these ids that `settle` reads, and one of each id whose rows were all dropped before."""
+        """Return the rows with these ids that `settle` reads, and one row for each id that was dropped before it."""
         ids = list(row_ids)
         rows = self.rows.filter(has_id(ids)).sort(KEY[1:]).collect()
         gone = self.files.dropped_before_review(set(ids).difference(rows["id"]))
@@ -323,8 +323,8 @@ def decided_rows(data: Path, path: Path | None = None) -> Decide | None:
         decide(row)     DecidedRow("fix", the row with the reviewer's gold); None without a decision
 
     For a run, a decision must be about the row's current content and agreed (`weigh_review`). The rows of an exported
-    set may have been changed by a fix already, so there the id is enough. The decisions are those of the run, or those
-    at `path`, a file or a folder. Raises InputError if `path` has none, or a file is damaged.
+    set may have been changed by a fix already, so there the id is enough. The decisions come from the run, or from the
+    file or folder `path`. Raises InputError if `path` has none, or a file is damaged.
     """
     run = ReviewedRun.open(data) if (data / "manifest.json").is_file() else None
     if run is not None and path is not None:

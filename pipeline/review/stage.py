@@ -106,8 +106,8 @@ def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, prog
     stale = _write_stale(out_dir / STALE_FILE, review, decisions)
     if stale["count"]:
         progress.note(
-            f"{stale['count']} decisions were not applied: {stale['gone']} of rows that are not in the data, "
-            f"or have left it before, {stale['changed']} of rows that have changed since (settle/{STALE_FILE})."
+            f"{stale['count']} decisions were not applied: {stale['gone']} about rows that are not in the data or were "
+            f"dropped before, {stale['changed']} about rows that have changed since (settle/{STALE_FILE})."
         )
     heavy = held.heavy(HELD, total, _describe_row, cause_of_held)
     return sum_reports(
@@ -191,7 +191,7 @@ def _bring_back(dropped: Mapping[str, tuple[str, Row]], review: WeighedReview, l
 def _dropped_before(inputs: Mapping[str, Path], decisions: Decisions) -> dict[str, tuple[str, Row]]:
     """Return the rows that earlier stages dropped and reviewers decided about, by id, with (stage: reason).
 
-    There is one row for each id, and none for an id of which a row remains.
+    An id has at most one row, and no row if a row with this id remains.
     """
     if not decisions:
         return {}

@@ -48,13 +48,13 @@ _REMEDIES = {
 SAMPLED_ABOVE = 512 * 2**20
 """The size in bytes above which only head and tail of a file in a folder are read for its digest."""
 SAMPLE = 4 * 2**20
-"""The number of bytes that are read of the head, and of the tail, of such a file."""
+"""The number of bytes at the head, and again at the tail, that are read of a file above SAMPLED_ABOVE."""
 
 
 def cache_folder(name: str) -> Path:
     """Return the cache folder `~/.cache/truegold/NAME`, or `$XDG_CACHE_HOME/truegold/NAME` if that variable is set.
 
-    It holds compiled operators and the databases of Prefect.
+    The folder holds compiled operators and the databases of Prefect.
     """
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "truegold" / name
 

@@ -101,7 +101,7 @@ def call_isolated(
     """
     if (signum := _Late.signum) is not None:
         _Late.signum = None
-        raise Preempted(f"{ENDINGS[signum]}: what had begun is finished.", GO_ON, signum)
+        raise Preempted(f"{ENDINGS[signum]} after the previous stage had finished.", GO_ON, signum)
     log.parent.mkdir(parents=True, exist_ok=True)
     if launch.hostfile:
         shared.mkdir(exist_ok=True)
@@ -285,7 +285,8 @@ class Ranks:
                 signal.signal(signum, handler)
 
     def watched(self, lines: Iterable[str]) -> Iterator[str]:
-        """Yield the lines of the progress, and note if a step starts after a signal was passed on: saving."""
+        """Yield the lines of the progress, and note if a step starts after a signal was passed on, because it saves
+        work."""
         for line in lines:
             self._is_saving |= self._passed_on is not None and line.startswith('["start"')
             yield line

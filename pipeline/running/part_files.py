@@ -3,8 +3,8 @@
     clean/rows.parquet                       a table of one part
     clean/rows.parquet/part-00000.parquet    the first part of a table of several parts
 
-Polars, pandas and PyArrow read both by the path `clean/rows.parquet`. The names of parts sort in their order, so the
-order of a table's rows does not depend on its division.
+Polars, pandas and PyArrow read either form by the path `clean/rows.parquet`. The names of parts sort in their order, so
+the order of a table's rows does not depend on its division.
 """
 
 from __future__ import annotations

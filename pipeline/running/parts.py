@@ -15,9 +15,9 @@ lost. A marker is valid only for the same function, settings and input files.
 Facts about all rows together are found before the parts are processed, and passed to every part (`PartWork.shared`).
 Decisions that need all parts are made by the stage afterwards. So the tables do not depend on their division.
 
-A runner does the work on parts and returns when all have markers. It gets the work and the parts, both picklable.
-`run_locally` uses processes of this machine. `set_runner` sets another runner for all stages, except for stages with
-their own runner, whose resources cannot be sent to other processes.
+A runner does the work on parts and returns when all have markers. A runner gets the work and the parts, which can be
+pickled. `run_locally` uses processes of this machine. `set_runner` sets another runner for all stages, except for
+stages with their own runner, whose resources cannot be sent to other processes.
 """
 
 from __future__ import annotations
@@ -47,11 +47,12 @@ from truegold.verifiers.sandbox.child_process import usable_cores
 DONE = "done"
 """The folder of markers in a stage's scratch folder."""
 FEWEST_ROWS = 4_000
-"""The fewest rows for which workers are started. For fewer rows, starting them takes longer than it saves."""
+"""The minimum number of rows for which workers are started. For fewer rows, starting them takes longer than it
+saves."""
 FOLLOW_EVERY_S = 0.5
 """The interval between reports of the workers' progress, in seconds."""
 WORKERS = "workers"
-"""The setting of a stage that never affects its output, and is not part of its keys."""
+"""The name of the setting for the number of workers. It is left out of keys, because it never affects the output."""
 
 
 @dataclass(frozen=True)
@@ -222,7 +223,8 @@ def _run_counted(work: PartWork, part: Part) -> None:
 
 
 class _CountingFile(NullProgress):
-    """A progress that writes a byte a row to a file, so that other processes see it by the file's size."""
+    """A progress that writes a byte a row to a file, so that other processes can read the progress from the file's
+    size."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

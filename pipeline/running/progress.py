@@ -13,7 +13,8 @@ from typing import IO, Any, Protocol, TypeVar
 T = TypeVar("T")
 
 REPORT_EVERY_S = 0.1
-"""The least interval between the reports of `paced`, in seconds, because a report takes longer than a streamed row."""
+"""The minimum interval between the reports of `paced`, in seconds, because a report takes longer than a streamed
+row."""
 
 
 class Progress(Protocol):

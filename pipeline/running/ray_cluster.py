@@ -3,8 +3,9 @@
     with ray_runner(RayConfig(address="head:6379"), run_dir) as run_on_ray:
         reports = run_parts(work, parts, progress, "cleaning", run_on_ray)
 
-Tasks read and write files on a file system that all nodes share. Every node is checked for that before the first task.
-Ray retries a task whose process or node is lost. A part that is still without marker gets another task.
+Tasks read and write files on a file system that all nodes share. Before the first task, every node is checked for
+access to these files. Ray retries a task whose process or node is lost. A part that is still without marker gets
+another task.
 """
 
 from __future__ import annotations

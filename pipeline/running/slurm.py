@@ -142,7 +142,8 @@ def _follow(job: str, work: PartWork, parts: Sequence[Part], progress: Progress)
 
 
 def _is_queued(job: str) -> bool:
-    """Return whether the array is in the queue. If Slurm does not answer, assume that it is, and ask again later."""
+    """Return whether the array is in the queue. If Slurm does not answer, assume that the array is queued, and ask
+    again later."""
     done = _call_slurm("squeue", "--noheader", "--jobs", job)
     return done.stdout.strip() != "" or (done.returncode != 0 and "Invalid job id" not in done.stderr)
 

@@ -39,7 +39,7 @@ from truegold.verifiers import ConfigError, fingerprint
 RECORD = "stage.json"
 """The record of a finished stage in its folder. A folder with this file is complete."""
 SCRATCH = "scratch"
-"""The subfolder for files that only a resumed stage needs. It is deleted when the stage is done."""
+"""The subfolder for files that only a resumed stage needs. The subfolder is deleted when the stage is done."""
 
 RESERVE, RESERVED = "reserve", 4 * 2**20
 """The name and size of a file in the scratch folder. Deleting it makes room for alarms and report on a full disk."""
@@ -296,7 +296,8 @@ def table_digest(record: Mapping[str, Any], name: str) -> str | None:
 def run_stage(stage: Stage, run_dir: Path, digests: DigestCache, progress: Progress) -> StageResult:
     """Return the result of a stage, from the cache if its key is unchanged, else by running it.
 
-    Raises the errors of the stage function. Its unfinished folder then stays, so that the next run can resume it.
+    Raises the errors of the stage function. After an error, the unfinished folder stays, so that the next run can
+    resume the stage.
     """
     key = stage_key(stage, run_dir, digests)
     final = run_dir / stage.name

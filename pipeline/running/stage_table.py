@@ -1,7 +1,7 @@
 """The stages of a run: their phases, and the order of the stages that rows pass through.
 
-The version and the way of running of a stage are declared at its function (`stage_function`). Its configuration and
-inputs are set where a run is planned.
+The version of a stage, and whether it runs isolated, are declared at its function (`stage_function`). The configuration
+and the inputs of a stage are set where a run is planned.
 """
 
 from __future__ import annotations

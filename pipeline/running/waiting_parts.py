@@ -2,7 +2,7 @@
 
     run_parts writes     RUN/.partial/clean-KEY/scratch/waiting.pkl, and waits for the markers
     on another machine   truegold part RUN clean --of 8 --at 3        does every eighth part, from the fourth on
-                         truegold part RUN --of 8 --at 3              does that for every stage, until the run is done
+                         truegold part RUN --of 8 --at 3              does them for every stage, until the run is done
 
 These processes are started by a scheduler such as Slurm, or by a person.
 """
@@ -50,7 +50,7 @@ def stage_of(parts: Sequence[Part]) -> str:
 def leave_waiting(work: PartWork, parts: Sequence[Part]) -> Path:
     """Write the file with which processes on other machines do the work, and return its path.
 
-    A file of a killed run for the same work stays, so that running shares do not overlap with later ones.
+    A file that a killed run left for the same work stays, because other processes may still work on its parts.
     """
     path = parts[0].out_dir / SCRATCH / WAITING
     if not waits_already(path, work, parts):
@@ -76,7 +76,7 @@ def read_waiting(path: Path) -> tuple[Whereabouts, bytes]:
 
 
 def drop_done(work: PartWork, parts: Sequence[Part], progress: Progress) -> list[Part]:
-    """Return the parts that are not done yet, and report the rows of the others."""
+    """Return the parts that are not done yet, and report the rows of the finished parts."""
     # Listing the folder makes a network file system show files of other machines.
     list((parts[0].out_dir / SCRATCH / DONE).glob("*"))
     left = unfinished(work, parts)
@@ -88,11 +88,11 @@ def drop_done(work: PartWork, parts: Sequence[Part], progress: Progress) -> list
 def do_shares(
     run_dir: Path, stage: str | None, progress: Progress, *, shares: int = 1, share: int = 0, workers: int | None = None
 ) -> int:
-    """Do one share of the waiting work, and return the number of its parts that remain undone.
+    """Do share number `share` of `shares` of the waiting work, and return the number of its parts that remain undone.
 
     - `stage`: the stage whose work to do. Raises InputError if it has no waiting work. By default, wait for the work of
       every stage and do it, until the run has its report
-    - `workers`: the number of workers, by default that of the stage
+    - `workers`: the number of workers, by default the number that the stage sets
     """
     run_dir, done = run_dir.absolute(), 0
     report = load_record(run_dir / REPORT)
@@ -103,7 +103,7 @@ def do_shares(
         if not files and stage is not None:
             raise InputError(
                 f"No parts of {stage} wait in {run_dir}.",
-                "truegold run CONFIG --runner wait leaves those of each stage.",
+                "truegold run CONFIG --runner wait makes the parts of each stage wait.",
             )
         if stage is not None or load_record(run_dir / REPORT) != report:
             return done

@@ -88,7 +88,8 @@ def map_in_workers(function: Callable[[T], R], tasks: Iterable[T], workers: int)
             yield submitted.popleft(), returned
     except TerminatedWorkerError as error:
         raise WorkerKilled(
-            "A worker process was killed, perhaps for lack of memory.", "Set `workers` lower; with 1 none is started."
+            "A worker process was killed, perhaps for lack of memory.",
+            "Set `workers` lower; with 1, no worker is started.",
         ) from error
     finally:
         # End the workers now. Otherwise each would hold some 200 MB for minutes.

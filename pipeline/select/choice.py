@@ -5,8 +5,9 @@
     quota algebra 3/4, at most 100                                         ->  60 and 40, and algebra is reported short
 
 Rows with the same properties form a cell. Integer programming (HiGHS in scipy) finds the number of selected rows of
-each cell. It meets the demands, or misses them by the fewest rows, and respects the limit on doubtful rows (`Limit`).
-Among equal solutions it prefers the natural proportions of the cells. Without a demand, a default histogram is used.
+each cell. It meets the demands, or misses them by the fewest rows. Doubtful rows, which never passed and whose labels
+are not trusted, are limited (`Limit`). Among equal solutions it prefers the natural proportions of the cells. Without a
+demand, a default histogram is used.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ class Choice:
     reserve: Array
     """The next rows, in order. Doubtful rows are included up to their share of selection and reserve together."""
     over_zero_share: Array
-    """Doubtful candidates above this share, in order."""
+    """Doubtful candidates above `zero_share`, in order."""
     fulfilments: Sequence[Fulfilment]
     """The demands, with the numbers of rows selected for them."""
 
@@ -114,7 +115,7 @@ class Choice:
 def choose(candidates: Candidates, config: SelectConfig) -> Choice:
     """Return the choice among the candidates.
 
-    Among candidates with the same demands, those of the greatest worth are selected; flagged ones that never passed
+    Among candidates with the same demands, the ones of the greatest worth are selected. Flagged rows that never passed
     come last. Raises InputError for a quota without rows, and for contradictory shares.
     """
     ordered = _shuffle(candidates, config.seed)
@@ -274,7 +275,7 @@ def _quota_demands(keys: Sequence[CellKey], columns: Sequence[str], config: Sele
         cells = frozenset(cell for cell, key in enumerate(keys) if key[position] == value)
         if not cells:
             raise InputError(
-                f"select.quotas asks for {share:.0%} of {name}, of which no row can be selected.",
+                f"select.quotas asks for {share:.0%} of {name}, but no row of {name} can be selected.",
                 f"There are rows of {', '.join(sorted({f'{column}:{key[position]}' for key in keys}))}.",
             )
         demands.append(Demand(name, share, cells))
@@ -297,7 +298,7 @@ def solve_counts(
     """Return the number of rows to take of each cell.
 
     With `most`, that many rows are taken, or all that the limit allows, and demands are missed by as little as
-    possible. Without it, the largest selection that meets all demands is taken.
+    possible. Without `most`, the largest selection that meets all demands is taken.
     """
     limit = limit or Limit(1.0, [0] * len(available), [0] * len(available))
     others = sum(available) - sum(limit.rows)
@@ -342,9 +343,9 @@ def fulfilments(demands: Sequence[Demand], counts: Sequence[int], available: Seq
 class _Program:
     """The integer program of one selection.
 
-    Its variables for every cell are the selected `rows`, the numbers of limited rows among them (`rare`) and of those
-    to take `last`, and the number by which `rows` `exceed` their natural proportion. For every demand, they are the
-    numbers of rows that are missing (`below`) or too many (`above`).
+    Every cell has four variables: the numbers of selected rows (`rows`), of limited rows among them (`rare`), of rows
+    among these that are taken last (`last`), and of rows beyond the natural proportion (`exceed`). Every demand has two
+    variables: the numbers of missing rows (`below`) and of excess rows (`above`).
     """
 
     def __init__(self, available: Sequence[int], demands: Sequence[Demand], limit: Limit, total: int | None) -> None:

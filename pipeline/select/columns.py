@@ -4,7 +4,7 @@
     profile.parquet      passes 3, judged 8, posterior [{weight, a, b}, ...]    -> numbers, in the order of rows.parquet
     suspicion.parquet    suspicion .02
 
-Rows of one kind with the same counts share a posterior, so there are few: a row has the index of its posterior. All
+Rows of one kind with the same counts share a posterior, so a row has only the index of its posterior. All
 tables of a profile have the same rows in the same order.
 """
 

@@ -1,6 +1,6 @@
 """Stage `select`: chooses the rows whose groups are expected to teach, in the demanded proportions.
 
-    68 % of its groups are expected to teach       ->  selected.parquet
+    68 % of the row's groups are expected to teach ->  selected.parquet
     9 %, because most would be all right           ->  dropped, `too_easy`
     flagged by the profile                         ->  dropped, `held_for_review`
     above `max_rows`, the target or the quotas     ->  reserve.parquet in order of worth, `in_reserve`
@@ -8,11 +8,11 @@
     the same, and a rule advises against the row   ->  dropped, `over_zero_share`
 
 Held-out rows are never selected; they go to heldout.parquet. after.parquet has the selected and the held-out rows, to
-be profiled again after training. hard.parquet has the rows that lack positives: those that are too hard, and those
-above `zero_share`. Dropped rows are kept in dropped.parquet with their reason (`DropReason`).
+be profiled again after training. hard.parquet has the rows that need right completions from synthesis: rows that are
+too hard, and rows above `zero_share`. Dropped rows are kept in dropped.parquet with their reason (`DropReason`).
 
-The stage `take_rows` is used instead if the rows have no profile: every row is then trained on. That is the case with
-`profile: null`, and in training on dialogues (`train.turns`), whose worth single answers cannot show.
+The stage `take_rows` is used instead if the rows have no profile: every row is then trained on. Rows have no profile
+with `profile: null`, and in training on dialogues (`train.turns`), since single answers do not show a dialogue's worth.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _write_tables(
 
 
 HARD = {OUTCOMES.index(DropReason.TOO_HARD), OUTCOMES.index(DropReason.OVER_ZERO_SHARE), OVER_ZERO_SHARE}
-"""The outcomes of rows that lack positives."""
+"""The outcomes of rows that need right completions from synthesis."""
 
 
 def _read_blocks(path: Path) -> Iterator[tuple[int, pa.Table]]:
@@ -212,7 +212,7 @@ def _misses(choice: Choice, flagged: int, config: SelectConfig) -> list[str]:
         )
     if over := len(choice.over_zero_share):
         lines.append(
-            f"{over:,} rows that never passed are more than select.zero_share ({config.zero_share:g}) takes: "
+            f"{over:,} rows that never passed are above the limit select.zero_share ({config.zero_share:g}): "
             f"{over - flagged:,} are at the end of the reserve, {flagged:,} that rules advise against are dropped"
         )
     return lines

@@ -179,7 +179,7 @@ WRITTEN_NULLS = ("nan", "NaN", "NAN", "<NA>", "NaT", "null", "NULL", "\\N")
 
 
 def is_written_null(gold: str, of_values: bool) -> bool:
-    """Return whether a gold is the text of a missing value. "None" is one only if golds are numbers and formulas."""
+    """Return whether a gold is the text of a missing value. "None" counts only if golds are numbers or formulas."""
     return gold.strip() in WRITTEN_NULLS or (of_values and gold.strip() == "None")
 
 
@@ -303,7 +303,7 @@ SHOWN_DEPTH = 3
 """The depth of nested structs that an error lists."""
 
 SHOWN_NAMES = 40
-"""The most columns that an error lists."""
+"""The maximum number of columns that an error lists."""
 
 
 def gold_spec(name: str, samples: Sequence[Mapping[str, Any]]) -> ColumnSpec:
@@ -359,7 +359,7 @@ class Derived:
     solution: str | None = None
     """The worked solution, if the layout has no column for it."""
     prompt: str | None = None
-    """The prompt, which replaces that of the layout's column."""
+    """The prompt, which replaces the text of the layout's prompt column."""
     gold: str | None = None
     """The gold, if the layout has no column for it."""
     verifier: str | None = None

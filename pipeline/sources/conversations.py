@@ -6,7 +6,7 @@
     [user "I have 3 apples.", assistant "Yes?", user "And now?"]                       context: the first two messages
     {"prompt": "2+2?", "system_prompt": "In miles."}                                   context: a system message
     {"problem": "2+2?", "messages": [{"role": "system", "content": "In miles."}, ...]}  the same
-    {"prompt": "And now?", "history": [["I have 3 apples.", "Yes?"]]}                  context: both as messages
+    {"prompt": "And now?", "history": [["I have 3 apples.", "Yes?"]]}                  context: two messages
 
 A row cannot keep pictures, media and tools:
 
@@ -45,7 +45,7 @@ _ROLES = {
     **dict.fromkeys(("gpt", "chatgpt", "bot", "model", "ai", "助手", "助理", "模型", "答", "回答"), "assistant"),
     "系统": SYSTEM,
 }
-"""Other names of roles, such as those of ShareGPT."""
+"""Other names of roles, such as the names in ShareGPT."""
 TEXT_PARTS = ("", "text", "input_text", "output_text")
 """The types of message parts that are text."""
 REQUEST = "responses_create_params"
@@ -364,7 +364,7 @@ _ASKS = re.compile(
 """The beginning of an instruction."""
 _WORDS = re.compile(r"[^\W\d_]+")
 MESSAGE_WORDS = 5
-"""The fewest words of a message. Shorter texts are names."""
+"""The minimum number of words of a message. Shorter texts are names."""
 
 
 def _is_unread_history(value: Any) -> bool:

@@ -60,7 +60,8 @@ MAX_ROW_BYTES = 64 * 2**20
 """The longest line that commands on a file read, in bytes. A run has its own bound (`data.max_row_bytes`)."""
 
 FILE_NAME_CHARS = 255
-"""The most characters of a file name. It is quoted as an excerpt, since a name may contain bytes that are not text."""
+"""The maximum number of characters of a file name. Names are quoted as excerpts, since a name may contain bytes that
+are not text."""
 
 
 def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
@@ -146,7 +147,7 @@ def _describes_data(file: Path, files: list[Path]) -> bool:
 
 
 NOTE_BYTES = 2**22
-"""The most bytes of a file that describes data."""
+"""The maximum number of bytes of a file that describes data."""
 _TEXTS = (".md", ".txt", ".html", ".yaml", ".yml", ".toml", ".py", ".sh", ".lock", ".log")
 """The suffixes of files that are not data, which a wide pattern may match."""
 
@@ -249,7 +250,7 @@ def _suffix_of(path: Path) -> str:
 def is_named_as_data(path: Path) -> bool:
     """Return whether a file's name shows that it has rows.
 
-    A name in .json does not, since the file may have settings.
+    A name in .json does not show this, since the file may have settings.
     """
     return _suffix_of(path) in SUFFIXES.keys() - {".json"}
 
@@ -404,7 +405,8 @@ def _next_outcome(
 BATCH_TEXT = 16 * 2**20
 """The approximate size of a batch in bytes, by the average row of the row group with the largest rows."""
 PAGE_BUFFER = 2**20
-"""The number of bytes in which column chunks are streamed. Otherwise memory would hold a row group, or the whole file.
+"""The number of bytes in which column chunks are streamed. Without streaming, memory would hold a row group or the
+whole file.
 """
 
 

@@ -6,8 +6,8 @@ like `Record(1, {"question": "Natalia sold ...", "answer": "... #### 72"}, 401)`
 A folder with `state.json` or `dataset_dict.json` was written by `save_to_disk`; any other folder is given to
 `load_dataset`, which finds data files in it. Images and audio are never decoded: their packages need not be installed.
 
-If the hub cannot be reached, its packages retry for half a minute, and print a line each time. `quick_hub` checks the
-connection first, and if there is none, makes the packages use only their caches.
+If the hub cannot be reached, the packages of Hugging Face retry for half a minute, and print a line each time.
+`quick_hub` checks the connection first, and if there is none, makes the packages use only their caches.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _cannot_open(config: HubSource, local: bool, error: Exception) -> InputError
     if isinstance(error, ConnectionError):
         return UnreachableHubError(
             f"Cannot open the dataset {config.name}: the hub cannot be reached.",
-            "Where there is a network, this writes a file to name instead: " + _export_line(config),
+            "On a machine with a network, write the dataset to a file, and name that file: " + _export_line(config),
         )
     reason = first_line(error)
     message = f"Cannot open the dataset {config.name}: {reason}."

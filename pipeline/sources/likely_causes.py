@@ -38,7 +38,8 @@ MOST = 0.8
 ASKED = ("choice", "math", "exact")
 """The verifiers that are tried, the strictest first. `numeric` is left out, since `math` reads all its golds."""
 SHORT_WORDS = 6
-"""The most words of a gold that can be compared as text. A longer one is a sentence, which right answers do not repeat.
+"""The maximum number of words of a gold that can be compared as text. A longer one is a sentence, which right answers
+do not repeat.
 """
 DEADLINE_S = 5.0
 """The timeout of a verdict, in seconds."""
@@ -147,7 +148,7 @@ def _set_column(role: str, name: str) -> str:
 
 
 def meant_verifier(golds: Sequence[str], judged_by: Iterable[str]) -> Cause | None:
-    """Return as cause the verifier that reads most of these golds, or None if it judges them already or none does."""
+    """Return as cause a verifier that reads most of these golds and does not judge them yet, or None."""
     golds = [gold for gold in golds if not is_placeholder(gold)]
     if not golds:
         return None

@@ -206,7 +206,7 @@ def _explain(url: str, error: Exception) -> TruegoldError | None:
     """Return an error that explains an exception of a library, or None if it is not about the remote file."""
     if isinstance(error, ValueError) and str(error).startswith("Protocol not known"):
         return InputError(
-            f"{url}: there is no place of this kind.", "Known are s3://, gs://, hf://, https:// and more."
+            f"{url}: URLs of this kind cannot be read.", "Known are s3://, gs://, hf://, https:// and more."
         )
     causes = [error]
     while isinstance(cause := causes[-1].__cause__, Exception):

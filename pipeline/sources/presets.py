@@ -6,7 +6,7 @@ fits `gsm8k`: prompt from `question`, gold from `answer` after the last "####", 
 
 Each preset is a function `(columns, samples) -> Layout | None`, which returns None if the columns do not fit. The
 presets of programs are in `presets_code`. `choose_layout` uses the configured preset, or the first one in `PRESETS`
-that fits. Configured columns replace those of the preset.
+that fits. Configured columns replace the columns of the preset.
 
 With `columns: {prompt: Body, gold: Answer}`, a file of `{"Body": "...", "Question": "...", "Answer": 51.0}` is read
 without a preset. `columns: {gold: answr}` ends with a line that has the file, the missing column, the existing columns,
@@ -91,7 +91,7 @@ def programs(columns: Set[str], samples: Samples) -> Layout | None:
         {"prompt": [...], "reward_model": {"ground_truth": "{\"inputs\": [...], \"outputs\": [...]}"}}
         {"question": "Print ...", "inputs": ["3\n"], "outputs": ["6\n"]}
 
-    A source may also have rows without tests. They are judged by their gold if there is a column of golds, else
+    A source may also have rows without tests. Such rows are judged by their gold if there is a column of golds, else
     rejected as mixed_source.
     """
     prompt = find_column("prompt", samples)
@@ -136,8 +136,8 @@ def answers(columns: Set[str], samples: Samples) -> Layout | None:
     {"Body": "Tom has 3 apples.", "Question": "How many ...", "Answer": 3}  the story precedes the question
     {"question": "...", "answer": "Let x be ... and so x = 54."}            a reject: sentences without a marked answer
 
-    Sentences are rejected if they are more than half of the golds. Otherwise they stay, and `verify_gold` holds them
-    back.
+    Rows whose gold is sentences are rejected if more than half of all golds are sentences. If fewer golds are
+    sentences, `verify_gold` holds their rows back.
     """
     prompt = find_column("prompt", samples)
     if prompt is None and not columns & {"prompt", "question", "problem", "text"}:
@@ -242,7 +242,7 @@ def _verl(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 PROMPTS = ("goal", "sentence", "stem", "ctx")
-"""Columns of questions in records with options. In other records they may have any content."""
+"""Columns of questions in records with options. In records without options these columns may have any content."""
 
 
 def choices(columns: Set[str], samples: Samples) -> Layout | None:
@@ -372,7 +372,7 @@ def guess_layout(samples: Samples) -> Layout:
 
 
 def choose_layout(config: SourceConfig, location: str, samples: Samples) -> Layout:
-    """Return the layout of a source with prompts and golds, in which configured columns replace those of the preset.
+    """Return the layout of a source with prompts and golds, in which configured columns replace the preset's columns.
 
     `location` is the name of the source in errors. Raises ConfigError for an unknown preset or a prompt without gold,
     InputError if no preset fits the columns, or a configured column is missing.

@@ -47,9 +47,9 @@ _TEST_CASE = re.compile(r"^class\s+\w+\s*\(.*TestCase\)", re.MULTILINE)
 def humaneval(columns: Set[str], samples: Samples) -> Layout | None:
     """Match `{"prompt": "def f(x):\\n", "canonical_solution": "return x", "test": "def check(..", "entry_point": "f"}`.
 
-    It becomes a code row without gold. The solution is the whole program (prompt and canonical solution), verifier_args
-    `{"type": "asserts", "entry_point": "f", "code": "def check(...", "stub": "def f(x):\\n"}`. EvalPlus's files that
-    have a `test` fit as well, and BigCodeBench (`complete_prompt`; its test cases make the type `unittest`).
+    The record becomes a code row without gold. The solution is the whole program (prompt and canonical solution),
+    verifier_args `{"type": "asserts", "entry_point": "f", "code": "def check(...", "stub": "def f(x):\\n"}`. EvalPlus's
+    files that have a `test` fit as well, and BigCodeBench (`complete_prompt`; its test cases make the type `unittest`).
     """
     prompt = _first_column(columns, "prompt", "complete_prompt")
     if prompt is None or not {"canonical_solution", "test", "entry_point"} <= columns:
@@ -71,8 +71,8 @@ def leetcode(columns: Set[str], samples: Samples) -> Layout | None:
     """Match `{"problem_description": "Given an array ...", "starter_code": "class Solution ...", "prompt": "import ..",
     "completion": "class Solution: ...", "entry_point": "Solution().twoSum", "test": "def check(candidate): ..."}`.
 
-    It becomes a code row with description and starter code as prompt, the completion (or `canonical_solution`) as
-    solution, and verifier_args `{"type": "asserts", "entry_point": "Solution().twoSum", "code": "def check ...",
+    The record becomes a code row with description and starter code as prompt, the completion (or `canonical_solution`)
+    as solution, and verifier_args `{"type": "asserts", "entry_point": "Solution().twoSum", "code": "def check ...",
     "prelude": "import ..."}`. The prelude may also stand in `prelude`.
     """
     prelude = "prelude" if "prelude" in columns else "prompt"
@@ -97,9 +97,9 @@ def leetcode(columns: Set[str], samples: Samples) -> Layout | None:
 def mbpp(columns: Set[str], samples: Samples) -> Layout | None:
     """Match `{"text": "Write a function ...", "code": "def f ...", "test_list": ["assert f(1) == 2", "assert ..."]}`.
 
-    It becomes a code row with the code as solution and verifier_args `{"type": "asserts", "code": "assert f(1) ..."}`.
-    The first assertion is added to the prompt, as usual with MBPP, because only the tests have the function's name. A
-    column `test` with more cases (MBPP+ of EvalPlus) replaces the list.
+    The record becomes a code row with the code as solution and verifier_args `{"type": "asserts", "code": "assert f(1)
+    ..."}`. The first assertion is added to the prompt, as usual with MBPP, because only the tests have the function's
+    name. A column `test` with more cases (MBPP+ of EvalPlus) replaces the list.
     """
     text = _first_column(columns, "text", "prompt")
     if text is None or not {"code", "test_list"} <= columns:
@@ -123,7 +123,7 @@ def livecodebench(columns: Set[str], samples: Samples) -> Layout | None:
     "public_test_cases": "[{\"input\": \"[1,2]\\n3\", \"output\": \"1\", \"testtype\": \"functional\"}]",
     "private_test_cases": "[...]", "metadata": "{\"func_name\": \"find\"}"}`.
 
-    It becomes a code row with public and private tests, verifier_args `{"type": "calls", "entry_point":
+    The record becomes a code row with public and private tests, verifier_args `{"type": "calls", "entry_point":
     "Solution().find", "cases": [{"args": [[1, 2], 3], "expected": 1}, ...], "prelude": "import ..."}`; tests by stdin
     make `{"type": "stdio", ...}`. Private tests that are a compressed pickle, as in the original files, are rejected as
     unsafe_tests, because loading a pickle can run any code.
@@ -145,9 +145,9 @@ def apps(columns: Set[str], samples: Samples) -> Layout | None:
     r"""Match `{"question": "Add two numbers.", "input_output": "{\"inputs\": [\"1 2\\n\"], \"outputs\": [\"3\\n\"]}",
     "solutions": "[\"print(sum(map(int, input().split())))\"]", "starter_code": ""}`.
 
-    It becomes a code row with the first of the solutions and verifier_args `{"type": "stdio", "cases": [{"input":
-    "1 2\n", "output": "3\n"}]}`; with a `fn_name`, `{"type": "calls", "entry_point": fn_name, ...}`. TACO fits as
-    well; its `"time_limit": "2.0 seconds"` becomes `"limits": {"cpu_s": 2.0}`.
+    The record becomes a code row with the first of the solutions and verifier_args `{"type": "stdio", "cases":
+    [{"input": "1 2\n", "output": "3\n"}]}`; with a `fn_name`, `{"type": "calls", "entry_point": fn_name, ...}`. TACO
+    fits as well; its `"time_limit": "2.0 seconds"` becomes `"limits": {"cpu_s": 2.0}`.
     """
     if not {"question", "input_output"} <= columns:
         return None
@@ -157,11 +157,12 @@ def apps(columns: Set[str], samples: Samples) -> Layout | None:
 def codecontests(columns: Set[str], samples: Samples) -> Layout | None:
     r"""Match `{"problem": "You are given ...", "tests": [{"input": "1 2\n", "output": "3\n"}], "solution": "print()"}`.
 
-    It becomes a code row with the solution as it is or the first of `solutions`, and verifier_args `{"type": "stdio",
-    "cases": [...]}`. The tests may have any form of `row_tests`, as in DeepCoder's and rLLM's files (`{"functional":
-    "def check(..."}`, `[{"fn_name": "add", "input": [1, 2], "output": [3], "type": "function_call"}]`). CodeContests
-    itself has the problem in `description` and tests in `public_tests`, `private_tests` and `generated_tests`; the
-    first of its solutions in Python 3 is taken. The `checker` of CodeContests+, a program, becomes the tests' checker.
+    The record becomes a code row with the solution as it is or the first of `solutions`, and verifier_args `{"type":
+    "stdio", "cases": [...]}`. The tests may have any form of `row_tests`, as in DeepCoder's and rLLM's files
+    (`{"functional": "def check(..."}`, `[{"fn_name": "add", "input": [1, 2], "output": [3], "type":
+    "function_call"}]`). CodeContests itself has the problem in `description` and tests in `public_tests`,
+    `private_tests` and `generated_tests`; the first of its solutions in Python 3 is taken. The `checker` of
+    CodeContests+, a program, becomes the tests' checker.
     """
     if (problem := _first_column(columns, "problem", "description", "question")) is None:
         return None
@@ -190,7 +191,7 @@ def holds_tests(tests: str, values: Values) -> bool:
 
 
 def has_assertions(tests: str, values: Values) -> bool:
-    """Return whether the tests of a record are assertions, which are never in another column by chance."""
+    """Return whether the tests of a record are assertions."""
     return is_test_code(Column(tests)(values))
 
 
@@ -235,8 +236,8 @@ def program_layout(prompt: str, tests: str, stories: StoryColumns) -> Layout:
 _PROBLEMS = ("problem_description", "question_content", "problem", "question", "description", "content")
 _TEST_PARTS = ("public_tests", "private_tests", "generated_tests")
 _USED_WITH_TESTS = ("solution", "starter_code", "checker", "interactor")
-"""Columns that are not stored in `meta`. Columns of several solutions, of which one is used, and of time limits, which
-may be unreadable, are stored."""
+"""Columns that are used completely, and are therefore not stored in `meta`. Columns with several solutions or with time
+limits are stored, because they may be used only in part."""
 
 
 def _layout(prompt: ColumnSpec, derive: Callable[[Values], Derived], uses: Iterable[str]) -> Layout:

@@ -50,13 +50,13 @@ SPREAD_RECORDS = 20_000
 READ_BYTES = 2**25
 """The size in bytes up to which CSV, an array, or a compressed file is read to count its records."""
 BLOCK = 2**20
-"""The longest row that is read while records are counted."""
+"""The maximum length of a row that is read while records are counted, in bytes."""
 OTHER_ENCODING = 0.1
 """The share of records with invalid UTF-8 above which a file has another encoding."""
 RISING_ROWS = 5
-"""The fewest rising numbers that count as a numbering. Fewer may rise by chance."""
+"""The minimum number of rising numbers that count as a numbering. Fewer may rise by chance."""
 PROBLEM_WORDS = 3
-"""The fewest words of a problem."""
+"""The minimum number of words of a problem."""
 QUESTION_MARKS = ("?", "？", "؟")
 _ANSWERS = (
     *(name for name in ANSWER_NAMES if name not in ("label", "target")),

@@ -3,18 +3,18 @@ r"""Provenance of rows: their origin and licence, which are stored when rows are
     data: {path: train.jsonl, license: mit, origin: "https://example.org/sets/1"}    for all rows of the source
     {"question": ..., "license": "cc-by-4.0", "data_source": "openai/gsm8k"}          for one row, by its columns
 
-The columns of a row take precedence over the configuration of its source. Without both, the licence is unknown, and the
-origin is the name of the source. Both are stored in `meta`, which every stage preserves. So of several copies, the kept
-row has its own licence and origin.
+The columns of a row take precedence over the configuration of its source. Without columns and configuration, the
+licence is unknown, and the origin is the name of the source. Licence and origin are stored in `meta`, which every stage
+preserves. So of several copies, the kept row has its own licence and origin.
 
 An exported record carries its whole row in an additional column, so that the row can be restored:
 
     {"prompt": [...], "answer": "72", ..., "truegold": "{\"content\": \"9f0c...\", \"gold\": \"72\", \"id\": ...}"}
 
 The column (`extra_info.truegold` for verl, `metadata.truegold` for inspect) is JSON text, because structures vary from
-row to row and tables need a fixed type. It has all fields of the row except for the prompt. `content` is a digest of
-prompt, gold and arguments at the time of export. If it still matches, the row keeps its id. If the file was edited, the
-row gets a new id.
+row to row and tables need a fixed type. The text has all fields of the row except for the prompt. `content` is a digest
+of prompt, gold and arguments at the time of export. If it still matches, the row keeps its id. If the file was edited,
+the row gets a new id.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def carry(row: Row, provenance: Provenance, flags: Sequence[str] = (), user: str
 
 
 def _problem_in(message: str, carried: Mapping[str, Any]) -> str:
-    """Return the carried prompt if the user message is still its template filled with it, else the message."""
+    """Return the carried prompt if the user message is still the template filled with this prompt, else the message."""
     user, prompt = carried.get("user"), carried.get("prompt")
     is_made = (
         isinstance(user, str)

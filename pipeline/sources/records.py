@@ -4,8 +4,8 @@ The third line of a file, `{"question": "1+1?", "answer": }`, becomes
 
     Reject(row_number=3, reason="invalid_json", detail="Expecting value at character 30", excerpt='{"question": ...')
 
-A reject never stops a run. It is written to `rejects.jsonl`, and commands print the number of rejects and the first one
-of each reason (`describe_rejects`):
+A reject never stops a run. Rejects are written to `rejects.jsonl`, and commands print the number of rejects and the
+first one of each reason (`describe_rejects`):
 
     30 of 31 records rejected: 30 gold_not_text
       train.jsonl:2: gold_not_text: column 'answer' holds an object, not an answer; name a part of it: answer.value
@@ -26,7 +26,7 @@ import orjson
 from truegold.verifiers import InputError
 
 EXCERPT_CHARS = 200
-"""The most characters of a record that a reject quotes."""
+"""The maximum number of characters of a record that a reject quotes."""
 
 LOOK_AHEAD = 100
 """The number of first records by which the roles of columns are found. Some of them may lack columns."""
@@ -170,7 +170,7 @@ REJECTS_FILE = "rejects.jsonl"
 REJECT = "reject:"
 """The prefix of a reject's reason in the counts of `ingest`."""
 DETAIL_CHARS = 300
-"""The most characters of a detail that are shown."""
+"""The maximum number of characters of a detail that are shown."""
 
 
 def first_rejects(paths: Iterable[Path]) -> list[dict[str, Any]]:

@@ -89,9 +89,9 @@ DOMAINS = {"code": "code", "choice": "choice", "math": "math"}
 MEASURES = ("format", "length")
 """Verifiers that measure the form of a response, and need no gold."""
 CODE_SETTINGS = ("reward", "stop", "limits")
-"""The options of the verifier `code` that are checked here. Its other arguments are tests, which `vet_tests` checks."""
+"""The options of the verifier `code` that are checked here. The other arguments are tests, which `vet_tests` checks."""
 CACHED_BYTES = 1000
-"""The most bytes of arguments whose check is cached. Longer arguments are rarely equal in two rows."""
+"""The maximum number of bytes of arguments whose check is cached. Longer arguments are rarely equal in two rows."""
 
 
 def with_row_columns(columns: Columns, config: SourceConfig, used: frozenset[str]) -> Columns:
@@ -218,7 +218,7 @@ def _mistake_in(name: str, trusted: bool) -> str | None:
         near = did_you_mean(name[:CACHED_BYTES], _known())
         return f"there is no verifier {name!r:.60}; known are {', '.join(_known())}{f'. {near}' if near else ''}"
     if not trusted:
-        return f"{name!r:.60} names code, which is not loaded because a row says so; columns.verifier allows it"
+        return f"{name!r:.60} names code, which rows may do only if columns.verifier is set"
     try:
         resolve(name)
     except ConfigError as error:
@@ -302,8 +302,8 @@ class RowBuilder:
     def _as_prepared(self, values: Values, gold: str | None, verifier_args: str) -> tuple[str | None, str]:
         """Return gold and arguments as in prepared copies of a set of worked solutions: gold is the last box only.
 
-        The id of a row is computed from them. So a row with several boxes has the same id as its prepared copies, and
-        shares their decisions.
+        The id of a row is computed from gold and arguments. So a row with several boxes has the same id as its prepared
+        copies, and shares their decisions.
         """
         column = self.columns.get("gold")
         text = column.text(values) if column is not None and column.extract is last_boxed else None

@@ -26,8 +26,8 @@ STORIES = ("Body", "body", "passage", "article", "paragraph", "story", "narrativ
 CONTEXTS = ("context", "contexts", "document", "premise", "background", "evidence")
 """Columns that are either part of the problem, or notes about the row.
 
-They are part of the problem if questions have options, are repeated or refer to a text, if the column contains the
-answers, or if a premise is empty in some rows.
+Such columns are part of the problem if questions have options, are repeated or refer to a text, if the column contains
+the answers, or if a premise is empty in some rows.
 """
 PREMISES = ("context", "premise")
 """Columns that are part of the problem if they are empty in some rows."""
@@ -40,7 +40,7 @@ POINTS = re.compile(
 SECTIONS = {"input_format": "Input", "output_format": "Output"}
 """Columns of contest problems that follow the statement, with their headings."""
 STORY_WORDS = 4
-"""The fewest words of a story. A shorter text is a name or a number."""
+"""The minimum number of words of a story. A shorter text is a name or a number."""
 NOTHING = ("", "n/a", "na", "none", "null", "-", "<noinput>")
 """The texts of an empty `input`."""
 
@@ -49,7 +49,7 @@ _UNWRAPPED = re.compile(
     r"\s*<[|｜](?:im_start\|>)?user(?:[|｜]>)?(?P<text>.*?)(?:<\|im_end\|>\s*)?<[|｜](?:im_start\|>)?assistant(?:[|｜]>)?\s*",
     re.IGNORECASE | re.DOTALL,
 )
-"""A question in the tokens of a chat template. They are removed, since the model's template adds them."""
+"""A question in the tokens of a chat template. The tokens are removed, since the model's own template adds them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,11 @@ class StoryColumns:
 
     prompt: str
     before: str | None = None
+    """The column with the text before the question, such as a story."""
     behind: str | None = None
+    """The column with the text after the question, such as an `input`."""
     sections: tuple[str, ...] = ()
+    """The columns that follow under a heading (`SECTIONS`)."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -58,6 +58,7 @@ FILES = ("file_name", "file_path", "file", "files", "attachment", "attachments")
 _SPEAKS_OF_FILE = re.compile(r"\b(?:attach(?:ed|ment)|spreadsheet|(?:this|the) file)\b|附件", re.IGNORECASE)
 """Words of a question about an attached file."""
 MEASURES = ("difficulty", "level", "grade", "rating", "pass_rate", "solve_rate", "llama8b_solve_rate", "score")
+"""Columns of measures of difficulty or quality."""
 _RESPONSES = (*NAMES["response"], *NAMES["solution"], "generated_solution", "cot", "chain_of_thought", "reasoning")
 
 

@@ -26,13 +26,14 @@ from truegold.verifiers.running.batch import verify_one
 _ONE_OF_A_FEW = re.compile(r"\s*(?:\(?[A-Za-z]\)?[.:]?|yes|no|true|false|是|否|对|错)\s*", re.IGNORECASE)
 """A closed answer: a letter such as "(B)", or a truth value."""
 MAX_CHARS = 200
-"""The most characters of a final answer. Longer texts are compared by their beginning and their length."""
+"""The maximum number of characters of a final answer. Longer texts are compared by their beginning and their length."""
 _DIGIT_RUN = re.compile(r"\d{1,3}(?:,\d{3})+|\d+")
 """A run of digits in a gold: "1,234" and "56" in "1,234.56"."""
 _WHOLE_AMOUNT = re.compile(r"[-+−]?\$?(\d[\d,]*)(?:\.0*)?")
 """A whole number, possibly cut short by extraction: "$1,", "18.0"."""
 MAX_COMPARISONS = 200
-"""The most pairs of forms that the verifier compares for a problem. A form that was not compared is a separate class.
+"""The maximum number of pairs of forms that the verifier compares for a problem. A form that was not compared is a
+separate class.
 
 Without a limit, a thousand distinct texts would take half a million comparisons.
 """
@@ -91,7 +92,7 @@ class Sample:
 
 
 def has_open_answer(item: LabelledProblem) -> bool:
-    """Return whether the answer is open: not one of a few options, on which independent errors agree by chance."""
+    """Return whether the answer is open, that is, not one of a few options such as letters or truth values."""
     return item.verifier != "choice" and item.gold is not None and not _ONE_OF_A_FEW.fullmatch(item.gold)
 
 
@@ -169,7 +170,7 @@ def classify(problem: LabelledProblem, forms: Sequence[AnswerForm]) -> tuple[lis
 def key_of(text: str) -> str:
     """Return a key that is equal only for texts with certainly the same meaning.
 
-    These are spellings of one whole number, and texts that differ only in runs of spaces.
+    Spellings of one whole number have the same key, and so do texts that differ only in runs of spaces.
     """
     plain = text[:MAX_CHARS].strip().strip("$").strip().rstrip(".")
     if _WHOLE.fullmatch(plain):
@@ -179,8 +180,7 @@ def key_of(text: str) -> str:
 
 
 def differ_for_certain(left: str, right: str) -> bool:
-    """Return whether two texts are whole numbers, or letters of options, that differ: no verifier has to compare
-    them."""
+    """Return whether two texts are certainly different, as whole numbers or as letters of options."""
     left, right = key_of(left), key_of(right)
     if left == right:
         return False
@@ -223,7 +223,7 @@ class _Comparer:
             verdict = verify_one(Item(text if response is None else response, gold, self._name, self._arguments))
         except GuardError:
             raise
-        except Exception:  # A user's verifier may raise any exception on an odd answer; this is not evidence.
+        except Exception:  # A user's verifier may raise any exception on an odd answer. Such an answer is unjudged.
             return None
         return None if verdict.score is None else verdict.score == 1.0
 

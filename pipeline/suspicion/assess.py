@@ -1,7 +1,12 @@
-"""Computes the suspicion of rows. The steps are:
+"""Computes the suspicion of rows: the probability that a row's label is wrong or its problem is ill-posed.
+
+Abilities of systems and the share of wrong labels are learnt from the whole file (`population`). Then the votes on each
+row give its probability of a fault (`label_posterior`). This estimate is pooled with estimates from the ablest systems,
+and corrected by the rows around it. Other evidence is added last. A second estimate, with the learnt share of wrong
+labels as prior, tells whether the label is outvoted:
 
     votes (classes of equal answers) -> population -> posterior, prior undecided -> pool -> neighbours -> suspicion
-                                                   -> posterior, prior learnt -> is the label outvoted?
+                                                   -> posterior, prior learnt   -> is the label outvoted?
     suspicion by votes, wording, rules, asked model -> joined -> tier
 
 No reviewed labels are used: all is learned from the agreement of systems. The order of samples does not matter. The
@@ -24,9 +29,9 @@ The tier is a recommendation: `drop`, `review` or `keep`.
     one model answers "A" eight times, gold "C"                           ->  review: the model may be wrong
     ten of twelve answers are "1", gold "1,800"                           ->  review: extraction may have cut them short
 
-If at least three strong systems have answered, a row is dropped by its suspicion and their votes. Otherwise it is
-dropped by the probability that its label is wrong, given the noise, abilities and shared errors that were learnt from
-the file (`population`). A pass rate of 0 alone does not drop a row.
+Votes drop a row with an open question in two cases. If at least three strong systems have answered, the suspicion must
+be high, and few of their samples may give the label. With fewer strong systems, the learnt probability that the label
+is wrong must be high. A pass rate of 0 alone does not drop a row.
 
 The evidence is for a reviewer: the systems that gave the label, the systems that gave the alternative, and the log odds
 of each source of evidence.
@@ -73,15 +78,15 @@ from truegold.pipeline.tables.reasons import AskedModel
 Array = NDArray[np.float64]
 
 HALF_WIDTHS = (10, 20, 40)
-"""The numbers of neighbours on each side that are tried."""
+"""The numbers of neighbours on each side of a row that are tried."""
 SAME_SOURCE = -1
 """The half width for which the neighbours are all rows of the same source."""
 SHRINKAGES = (3.0, 10.0, 30.0, 100.0, 300.0)
-"""The weights of the file's mean rate that are tried, in numbers of neighbours."""
+"""The tried weights of the file's mean rate of faults. A weight of 10 counts as much as ten neighbours."""
 MIN_GAIN = 4.0
-"""The least gain in log likelihood for which neighbours are used: twice Akaike's penalty for the two parameters."""
+"""The minimum gain in log likelihood for which neighbours are used: twice Akaike's penalty for the two parameters."""
 FLOOR = 1e-6
-"""The least distance of a suspicion from 0 and 1, to keep its odds finite."""
+"""The minimum distance of a suspicion from 0 and 1, to keep its odds finite."""
 GROUPS = ("weak", "middle", "strong")
 """Thirds of the systems by ability. With fewer than three systems, all are in the last third."""
 STRONG_RATE = 0.9
@@ -107,8 +112,7 @@ class Assessment:
 
     @property
     def is_measured(self) -> bool:
-        """Return whether it rests on samples or on a model that was measured, so that a mean over rows means
-        something."""
+        """Return whether the suspicion rests on samples or on an asked model whose errors were measured."""
         return self.label_wrong is not None or self.evidence.get("asked", {}).get("ratio") is not None
 
 
@@ -144,7 +148,7 @@ def assess(
     """Return the fitted values, and an assessment for each item, in order.
 
     `others` has the evidence other than votes by item id, `asked_model` the measurement of the asked model. Raises
-    ValueError if the number of items differs from that of the votes.
+    ValueError if the votes are on another number of items.
     """
     if len(problems) != votes.n_items:
         raise ValueError(f"{len(problems)} items, but votes on {votes.n_items}")
@@ -157,7 +161,7 @@ def assess(
     agreement, strength = _rates(votes.of_items(chosen), learnt)
     votes = votes.reweight(learnt.system_weight)
     wrong = read(votes, learnt.population, features).outvoted
-    # The learnt prior is confident: with it, the suspicion of ambiguous items would be far below their share of faults.
+    # With the learnt prior, the suspicion of ambiguous items would be far below their share of faults.
     undecided = replace(learnt.population, prior=UNDECIDED)
     readings = read(votes, undecided, features)
     suspicion = pooled_fault(readings.fault, votes, undecided, features)
@@ -316,7 +320,7 @@ class _Witnesses:
         self._family = votes.family
 
     def count_models(self, votes: _ItemVotes) -> Heard:
-        """Return the number of models that answered, and of independent ones that they are worth."""
+        """Return the number of models that answered, and the number of independent models with the same weight."""
         weight: dict[int, float] = {}
         strong: dict[int, float] = {}
         for system in np.unique(votes.system).tolist():

@@ -5,9 +5,9 @@
     questions, 30 % of labels replaced          80         546         ->  at least 94 % of the 546 are wrong
 
 With only four options, all models may share a misconception and choose the same wrong letter. The file itself shows how
-often. Misconceptions lead all models to a wrong answer about as often as all but one. But if a label is wrong, the
-models choose the true answer as they choose right labels: let r be the share of right labels that all models choose,
-and s the share that all but one choose. Then two counts determine the number w of wrong labels:
+often. Misconceptions lead all models to a wrong answer about as often as they lead all models but one. But if a label
+is wrong, the models choose the true answer as they choose right labels: let r be the share of right labels that all
+models choose, and s the share that all but one choose. Then two counts determine the number w of wrong labels:
 
     all models deny the label = w r + misconceptions        all but one do, for one answer = w s + misconceptions
 """
@@ -23,7 +23,7 @@ from truegold.pipeline.suspicion.answer_classes import LABEL_CLASS
 from truegold.pipeline.suspicion.votes import Votes
 
 MIN_MODELS = 3
-"""The fewest models of a question that is counted."""
+"""The minimum number of models that answered a question. Questions with fewer models are not counted."""
 
 
 def unanimously_denied(votes: Votes) -> tuple[NDArray[np.bool_], float]:

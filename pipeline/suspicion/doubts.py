@@ -4,8 +4,8 @@ r"""Doubts: responses which say that the problem lacks something, as evidence th
     "Could you please provide the price? Assuming that each costs $2, it is \boxed{8}."        a doubt
     "Let x be the price, and assume x > 0."                                                    a step, not a doubt
 
-A system may doubt every problem. So the doubts about a row are compared with those of the same systems about all rows
-of the file. With k doubts in n responses, the likelihood ratio is
+A system may doubt every problem. So the doubts about a row are compared with the doubts of the same systems about all
+rows of the file. With k doubts in n responses, the likelihood ratio is
 
     ratio = B(k + 1, n - k + 1) / prod over systems s of  b_s^k_s (1 - b_s)^(n_s - k_s)
 
@@ -30,10 +30,10 @@ from truegold.pipeline.suspicion.answer_classes import Sample
 from truegold.pipeline.suspicion.votes import SAME_SYSTEM, NumberedNames
 
 MOST_EACH = 10.0
-"""The most by which a further doubt multiplies the odds.
+"""The maximum factor by which each doubt after the first multiplies the odds.
 
-On problems whose figure was not shown, 26 % of the responses had a doubt, on others .6 %: a factor of 45. The factor
-for ill-posed problems was not measured.
+On problems whose figure was not shown, 26 % of the responses had a doubt, and on other problems .6 %: a factor of 45.
+The factor for ill-posed problems was not measured.
 """
 MAX_CHARS = 20_000
 """The number of characters at the end of a response that are searched."""

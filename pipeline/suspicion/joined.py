@@ -17,8 +17,9 @@ and every other one by the factor `FURTHER`. So two equal sources count 5/3, the
 
 The prior is the configured share of ill-posed rows, corrected by the votes of the file. The likelihood ratios of an
 asked model are estimated from known problems and from the file, by expectation-maximisation (Dempster, Laird and Rubin
-1977). A model that finds faults in only 15 of 648 rows, for example, cannot accuse a tenth of the sound ones. If it
-finds more faults than its errors explain, the source has more faults (empirical Bayes).
+1977). For example, a model that finds faults in only 15 of 648 rows cannot have a false alarm on a tenth of the sound
+rows. If the model finds more faults in a source than its errors explain, the estimated share of faults in this source
+rises (empirical Bayes).
 
     faults found                                                              ratio of a fault found
     in 178 of 200 known ill-posed problems, and 22 of 226 sound ones          9
@@ -51,9 +52,10 @@ Array = NDArray[np.float64]
 PRIOR = 0.05
 """The prior share of ill-posed rows, also in the corpora on which rules were measured."""
 PRIOR_ROWS = 20.0
-"""The weight in rows of three priors: of PRIOR, of the file's share for each source, and of known problems."""
+"""The weight, in rows, of each of three priors: `PRIOR`, the file's share as prior of each source's share, and the
+outcomes of known problems."""
 ROUNDS = 50
-"""The rounds of expectation-maximisation."""
+"""The number of rounds of expectation-maximisation."""
 FURTHER = 2 / 3
 """The factor of a source if there is a stronger one in the same direction."""
 UNMEASURED_FINDS = (0.5, 0.1)
@@ -61,18 +63,19 @@ UNMEASURED_FINDS = (0.5, 0.1)
 SOUND = "sound"
 """The outcome of a model that finds no fault."""
 LEAST_SOUND = (1.0 - UNMEASURED_FINDS[0]) / (1.0 - UNMEASURED_FINDS[1])
-"""The least likelihood ratio of the outcome SOUND. A model may miss more faults in a file than in known problems, whose
-faults were planted."""
+"""The minimum likelihood ratio of the outcome SOUND. A model may miss more faults in a file than in known problems,
+whose faults were planted."""
 UNKNOWN_MODEL = AskedModel(PRIOR, {}, {})
 """An unmeasured model."""
 FLOOR = 1e-12
-"""The least distance of a share from 0 and 1, to keep its odds finite."""
+"""The minimum distance of a share from 0 and 1, to keep its odds finite."""
 
 DROP_AT = 0.95
-"""The probability of a fault from which a row is dropped without strong systems, or by a measured model."""
+"""The minimum probability of a fault for which a row is dropped if few strong systems answered, or if a measured model
+finds a fault."""
 DENIED_AT, DENYING_SHARE = 0.6, 0.37
-"""The suspicion from which a row is dropped if strong systems deny its label, and the share of the label below which
-they do."""
+"""The minimum suspicion for which a row is dropped if strong systems deny its label. They deny a label if they give it
+in a smaller share of samples than `DENYING_SHARE`."""
 CLOSED_DROP_AT = 0.9
 """The estimated share of wrong labels from which closed questions are dropped if all models deny the label. At
 estimates of .9 to .95, a share of .93 to .98 was wrong."""
@@ -80,9 +83,9 @@ PRIOR_VOTES = 4
 """The number of added votes for the share of the label, half of them for the label (Agresti and Coull 1998). So a label
 with one of four votes is not denied, but one with nine of 28 is."""
 MIN_WITNESSES = 3
-"""The fewest systems whose votes can drop a row, because two systems may share an error."""
+"""The minimum number of systems whose votes can drop a row, because two systems may share an error."""
 MIN_INDEPENDENT = 2.0
-"""The least total weight of systems whose votes can drop a row (`independent_weights`)."""
+"""The minimum total weight of systems whose votes can drop a row (`independent_weights`)."""
 REVIEW_AT = 0.15
 """The suspicion from which a row goes to review. If strong systems answered, two of three such rows are at fault, else
 one of three."""
@@ -130,7 +133,8 @@ class AskedVerdict:
 
     @property
     def claimed_log_ratio(self) -> float:
-        """The log ratio that may drop a row: for a fault, the lower end of a measured ratio, or else 0."""
+        """The log ratio that counts for dropping a row. A fault counts with the lower end of its measured ratio, else
+        as 0."""
         log = self.log_ratio or 0.0
         if log > 0.0:
             return max(0.0, math.log(self.at_least)) if self.at_least and self.outcome == FAULTY else 0.0
@@ -176,10 +180,12 @@ NOTHING_ELSE = OtherEvidence()
 
 @dataclass(frozen=True, slots=True)
 class IllPosedShares:
-    """The expected share of ill-posed rows in the whole file, and in each source with its own estimate."""
+    """The expected shares of ill-posed rows."""
 
     of_file: float = PRIOR
+    """The expected share in the whole file."""
     by_source: Mapping[str, float] = field(default_factory=dict)
+    """The expected share in each source with its own estimate; other sources have the share of the file."""
 
     def log_odds(self, source: str) -> float:
         """Return the log odds of a row of this source."""
@@ -271,8 +277,8 @@ def _learn(
 
     Returns the rate of each outcome on ill-posed and on sound rows (2, outcomes), and the share of ill-posed rows
     (sources,). `known` (2, outcomes) has counts from known problems. `outcome`, `source` and `evidence` (log odds by
-    votes) have a value for each asked row. The share of a source is at least that of the file, because few findings may
-    mean either few faults or hidden ones.
+    votes) have a value for each asked row. The share of a source is at least the share of the file, because few
+    findings may mean either few faults or hidden faults.
     """
     counts, shares = known, np.full(int(source.max()) + 1, of_file)
     for _ in range(ROUNDS):
@@ -328,7 +334,7 @@ def join(
 
 
 def counted_parts(logs: Sequence[float]) -> list[float]:
-    """Return the factor of each log ratio: 1 for the strongest of either sign, `FURTHER` for the others."""
+    """Return the factor of each log ratio: 1 for the highest positive and the lowest negative one, else `FURTHER`."""
     strongest = {logs.index(max(logs))} if max(logs) > 0 else set()
     strongest |= {logs.index(min(logs))} if min(logs) < 0 else set()
     return [1.0 if index in strongest else FURTHER for index in range(len(logs))]
@@ -386,7 +392,7 @@ class Claim:
     """The grounds on which a row can be dropped."""
 
     fault: float
-    """The probability that the row is at fault, only by votes that may drop rows and by the asked model."""
+    """The probability that the row is at fault (`claim_fault`), without wording, rules and doubts."""
     denied: float
     """For a closed question whose label all models deny, the share of wrong labels (`closed_labels`); 0 for others."""
     by_model: bool
@@ -396,11 +402,11 @@ class Claim:
 def claim_fault(
     votes: Shares | None, heard: Heard, asked: AskedVerdict | None, source: str, prior: IllPosedShares
 ) -> float:
-    """Return the probability that a row is at fault, only by evidence that may drop it.
+    """Return the probability that a row is at fault, from the evidence that may drop a row.
 
-    This is the votes if enough models have answered, and the verdict of the asked model, with the lower end of its
-    ratio for a fault. If strong systems have answered, `votes` has the suspicion by samples. Otherwise it has the
-    probability that the label is outvoted, or is None for a closed question.
+    Votes count if enough models have answered. The verdict of the asked model always counts, a fault with the lower end
+    of its ratio. If strong systems have answered, `votes` has the suspicion by samples. Without strong systems, `votes`
+    has the probability that the label is outvoted, or is None for a closed question.
     """
     ratio = 0.0 if asked is None else asked.claimed_log_ratio
     sound, ill_posed, mislabeled = (max(share, FLOOR) for share in votes or (1.0, 0.0, 0.0))

@@ -1,6 +1,6 @@
 """Estimates for each item the share of able systems that give the label, and the share that give an alternative.
 
-The pass rate does not suffice, because a hard item and a mislabeled one both have a low one. They differ in how
+The pass rate does not suffice, because it is low for hard items and for mislabeled items. These items differ in how
 agreement with the label changes with ability. On a hard item, agreement rises with ability. If the label is wrong,
 agreement falls with ability, and an alternative rises. On an ambiguous item, able systems stay divided between two
 answers.
@@ -10,9 +10,9 @@ it gives the label with probability pi(t), and else the alternative. logit pi is
 So it has two parameters, each on a grid: the label's share among weak systems and among strong systems. A system that
 does not solve the item gives another answer. The clusters of those answers are scored by the Ewens sampling formula
 (Ewens 1972, eq. 4; `Population.concentrations`): many equal wrong answers are unlikely for open questions, and likely
-among four options. A further hypothesis has only one reading, so that every other answer is an error. Difficulty b is
-integrated out, and the two most frequent alternatives compete. With few systems the posterior stays close to the prior,
-which is learnt from the whole file (`population`).
+among four options. Under a further hypothesis the item has only one reading, so every answer other than the label is an
+error. Difficulty b is integrated out, and the two most frequent alternatives compete. With few systems the posterior
+stays close to the prior, which is learnt from the whole file (`population`).
 
 Systems share errors, so m systems are not m independent witnesses. The log likelihood is divided by
 1 + (m - 1) * `SHARED` for the m systems that answered the item.
@@ -60,7 +60,7 @@ BLOCK = 4096
 POOLED_SHARES = (0.5, 0.25)
 """The shares of ablest systems whose estimates are pooled with the estimate from all systems."""
 MIN_POOLED_SYSTEMS = 12
-"""The fewest systems of a share that is pooled."""
+"""The minimum number of systems in a share of ablest systems that is pooled."""
 SINGLE, HARMLESS, WRONG = 0, 1, 2
 """The groups of hypotheses: a single reading; a second reading of fewer than half of the strong systems; a second
 reading of at least half of them, so that the label is at fault."""
@@ -70,7 +70,7 @@ DEFAULT_CONCENTRATIONS = (10.0, 1 / 3)
 UNDECIDED = (0.5, 0.25, 0.25)
 """The prior of the groups of hypotheses before the file is known."""
 FLOOR = 1e-7
-"""The least distance of a probability from 0 and 1, to keep its log odds finite."""
+"""The minimum distance of a probability from 0 and 1, to keep its log odds finite."""
 
 _WEAK, _STRONG = (grid.ravel() for grid in np.meshgrid(WEAK_SHARES, STRONG_SHARES, indexing="ij"))
 LABEL_SHARE: Array = np.concatenate([[1.0], np.tile(_STRONG, CANDIDATES)])
@@ -87,8 +87,8 @@ class Population:
 
     ability: Ability
     concentrations: tuple[float, float] = DEFAULT_CONCENTRATIONS
-    """Ewens concentrations of wrong answers to open and to closed questions. With a large one, wrong answers scatter,
-    and agreement on one needs a reason."""
+    """Ewens concentrations of wrong answers to open and to closed questions. With a large concentration, wrong answers
+    scatter, so systems rarely agree on a wrong answer by chance."""
     prior: tuple[float, float, float] = UNDECIDED
     """The prior probability of each group of hypotheses. The last one is the share of wrong labels."""
 
@@ -175,7 +175,7 @@ def _log_mean_exp(log: Array) -> Array:
 def _log_likelihood(block: Votes, population: Population, expected: Array) -> Array:
     """Return the log likelihood of a block's votes under each hypothesis (n, h).
 
-    It is -inf for a hypothesis about an alternative that the item does not have.
+    The log likelihood is -inf for a hypothesis about an alternative that the item does not have.
     """
     theta = population.ability.theta
     p = solve_probability(theta)

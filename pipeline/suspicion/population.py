@@ -13,7 +13,7 @@ which problems are good or bad:
    `PRIOR_ITEMS` problems.
 3. The concentration of wrong answers follows from how often two wrong systems give the same answer: one in eight on
    word problems, three in four among four options. So agreement on a letter is weaker evidence than on a number.
-4. Systems that share more errors than other pairs weigh less (`independent_weights`):
+4. Two systems that share more errors than most pairs of systems weigh less (`independent_weights`):
 
     Llama-3.1-70B and Llama-3.2-90B-Vision share 500 of 586 errors, other pairs a third  ->  each weighs .57
     the same answers under eight names                                                   ->  each weighs 1/8
@@ -44,15 +44,16 @@ from truegold.verifiers.rates import wilson_interval
 Array = NDArray[np.float64]
 
 ROUNDS = 3
-"""The rounds of the fit. A fourth round changes the share of wrong labels by less than 1 %."""
+"""The number of rounds of the fit. A fourth round changes the share of wrong labels by less than 1 %."""
 PRIOR_ROUNDS = 8
-"""The steps of expectation-maximisation for the prior of the groups of hypotheses, within a round."""
+"""The number of steps of expectation-maximisation for the prior of the groups of hypotheses, within a round."""
 PRIOR_ITEMS = (2.0, 1.0, 0.2)
 """The prior weight of each group of hypotheses, in items."""
 LOWEST_PRIOR, PRIOR_HALVINGS = 60.0, 30
-"""The most by which the log prior of wrong labels is lowered, and the steps of the bisection for it."""
+"""The maximum reduction of the log prior of wrong labels, and the number of bisection steps that determine the
+reduction."""
 MIN_SYSTEMS = 2
-"""The fewest systems from which anything is learnt."""
+"""The minimum number of systems from which anything is learnt."""
 COINCIDENCE_ITEMS = 3.0
 """The weight of the default concentrations, in items."""
 RANGE = (0.05, 50.0)
@@ -63,11 +64,11 @@ SHRINKAGE = 10.0
 MAX_BASE = 0.4
 """The largest share of common errors that is considered normal. On MMLU, unrelated systems share a third."""
 MIN_CORRELATION = 0.2
-"""The least correlation that counts. Among a hundred pairs, some are higher than others by chance."""
+"""The minimum correlation that counts. Among a hundred pairs, some are higher than others by chance."""
 COPY = 0.995
 """The share of equal answers, among those against the label, from which two systems are copies of each other."""
 MIN_COPY_ERRORS = 30
-"""The fewest answers against the label by which copies are recognised."""
+"""The minimum number of answers against the label for two systems to be recognised as copies."""
 MAX_CLASSES = 32
 """The number of most frequent answer classes that are compared."""
 
@@ -95,7 +96,7 @@ class Learnt:
 
 
 def learn(votes: Votes, features: Array) -> Learnt:
-    """Learn from the votes of m systems on n items, either of which may be 0. The votes are not reweighted yet."""
+    """Learn from the votes of m systems on n items, before any reweighting. Both m and n may be 0."""
     most = _most_wrong(votes)
     learnt = _first_guess(votes, most)
     if len(np.unique(votes.family)) < MIN_SYSTEMS or not votes.n_items:

@@ -33,8 +33,8 @@ class RowKeys:
     def __init__(self, rows: Path, *, by_source_id: bool) -> None:
         """Read the names of the rows.
 
-        `by_source_id` is true if samples may refer to rows by the ids of their source. Samples that truegold drew do
-        not, because rows of several sources may share such ids.
+        `by_source_id` is true if samples may refer to rows by the ids of their source. Samples that truegold drew refer
+        to rows only by truegold's ids, because rows of several sources may share source ids.
         """
         self._by_source_id = by_source_id
         total = count_rows(rows)
@@ -52,7 +52,7 @@ class RowKeys:
         self.problem: Ints = rank[inverse]
         """The problem of each row. Problems are numbered in order of first appearance."""
         self.is_repeated = np.zeros(len(first), dtype=bool)
-        """The problems of several rows."""
+        """Whether each problem has several rows."""
         self.is_repeated[rank[counts > 1]] = True
         # Keys come first, so that a key wins over an equal source id.
         names, problems = np.concatenate([keys, ids]), np.concatenate([self.problem, self.problem])
@@ -61,7 +61,7 @@ class RowKeys:
 
     @property
     def shared(self) -> int:
-        """The number of source ids that different problems share. Samples cannot refer to a problem by them."""
+        """The number of source ids that different problems share. Samples cannot refer to a problem by a shared id."""
         return len(self._shared)
 
     def key_of(self, row: Mapping[str, Any]) -> str:

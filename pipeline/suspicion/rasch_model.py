@@ -33,12 +33,12 @@ system is hardly evidence."""
 GRID: Array = np.linspace(-7.0, 7.0, 57)
 """The grid of difficulties, in logits."""
 MAX_ITEMS = 20_000
-"""The most items that are fitted, evenly spread over the data. They determine abilities to a hundredth of a logit, and
-bound memory."""
+"""The maximum number of items that are fitted, to bound memory. The items are spread evenly over the data, and
+determine abilities to a hundredth of a logit."""
 ROUNDS = 30
-"""The rounds of the fit without text features."""
+"""The number of rounds of the fit without text features."""
 TEXT_ROUNDS = 12
-"""The further rounds of the fit, with text features."""
+"""The number of further rounds of the fit, with text features."""
 RIDGE = 20.0
 """The strength of the ridge on the weights of standardised text features, in items."""
 ABILITY_SD = 3.0
@@ -46,11 +46,11 @@ ABILITY_SD = 3.0
 SPREAD = 2.0
 """The prior standard deviation of difficulties, in logits."""
 SPREAD_ITEMS = 20.0
-"""The weight of SPREAD, in items."""
+"""The weight of `SPREAD` in the fit of the standard deviation: as if 20 items had been observed."""
 MIN_SPREAD = 0.5
-"""The least standard deviation of difficulties."""
+"""The minimum standard deviation of difficulties."""
 MIN_SYSTEMS_FOR_SPREAD = 4
-"""The fewest systems by which the standard deviation of difficulties is fitted."""
+"""The minimum number of systems by which the standard deviation of difficulties is fitted."""
 MAX_CHARS = 20_000
 """The number of characters of a text from which features are made, to bound the time for texts of megabytes."""
 
@@ -67,6 +67,7 @@ class Ability:
     theta: Array
     """(m,), the abilities in logits."""
     mean: float
+    """The mean difficulty of a problem with average features, in logits."""
     weights: Array
     """(k,), the weights of the text features."""
     spread: float
@@ -83,10 +84,10 @@ def sigmoid(logits: Array) -> Array:
 
 
 def text_features(problems: Sequence[LabelledProblem]) -> Array:
-    """Return standardised text features (n, 6), with mean 0 and standard deviation 1; a constant column is 0.
+    """Return six features of each problem (n, 6), with mean 0 and standard deviation 1; a constant column is 0.
 
-    They are logarithms: of the numbers of words and of numbers in the prompt; of the numbers of lines, equals signs and
-    characters in the solution; and of its largest number. A missing text counts as average.
+    Two features are logarithms of counts in the prompt: its words, and its numbers. Four belong to the solution: the
+    logarithms of its lines, equals signs, characters and largest number. A missing text counts as average.
     """
     counts = chain.from_iterable(map(_log_counts, problems))
     table = np.fromiter(counts, np.float64, 6 * len(problems)).reshape(len(problems), 6)
@@ -112,7 +113,7 @@ def _log_counts(item: LabelledProblem) -> list[float]:
 
 
 def fit(right: Array, seen: Array, features: Array) -> Ability:
-    """Fit the model to n items and m systems, either of which may be 0. A system without answers has ability 0.
+    """Fit the model to n items and m systems; both n and m may be 0. A system without answers has ability 0.
 
     `right` and `seen` (n, m) are the weights of a system's answers that agree with the label, and of all its answers.
     `features` is (n, k).

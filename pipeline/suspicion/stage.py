@@ -66,7 +66,7 @@ MAX_STEP = 2**31 - 1
 SAMPLE_SUFFIXES = (".parquet", ".jsonl", ".csv")
 RESPONSE_COLUMNS = ("response", "completion", "text")
 MAX_ROW_BYTES = 64 * 2**20
-"""The most bytes of a line. A longer line is rejected without being read into memory."""
+"""The maximum number of bytes of a line. A longer line is rejected without being read into memory."""
 NO_SYSTEM = "-"
 """The system of samples without a system."""
 NOT_ASKED = "not asked"
@@ -135,7 +135,8 @@ def score_rows(
     """Write suspicion.parquet and answers.parquet for a table of rows.
 
     Returns the number of rows by tier, and the facts for a report. `by_source_id` is true if samples may refer to rows
-    by their ids in the source. Samples that truegold drew do not, because rows of several sources may share these ids.
+    by their ids in the source. Samples that truegold drew refer to rows only by truegold's ids, because rows of several
+    sources may share source ids.
     """
     keys = RowKeys(rows, by_source_id=by_source_id)
     others: dict[str, OtherEvidence] = {}
@@ -172,11 +173,11 @@ def _read_problems(
 
 
 Findings = tuple[Assessment, list[AnswerVotes]]
-"""A problem with its flags, and the answers to it."""
+"""The assessment of a problem, and the classes of answers to this problem."""
 
 
 def _with_answers(assessments: Iterable[Assessment], answers: Iterator[AnswerVotes]) -> Iterator[Findings]:
-    """Yield each assessment with the answers to its problem. Both come in the order of problems."""
+    """Yield each assessment with the answers to its problem. Assessments and answers come in the order of problems."""
     ahead = next(answers, None)
     for problem, assessment in enumerate(assessments):
         own_answers: list[AnswerVotes] = []
@@ -250,10 +251,13 @@ class _Totals:
 
     tiers: Counter[str] = field(default_factory=Counter)
     known: int = 0
+    """The number of problems with a suspicion."""
     answered: int = 0
+    """The number of problems with answers."""
     measured: int = 0
+    """The number of problems whose suspicion rests on samples or on a measured model."""
     suspicion: float = 0.0
-    """The sum of all suspicions that are not null."""
+    """The sum of the suspicions of these `measured` problems."""
 
     def add(self, assessment: Assessment) -> Assessment:
         """Count an assessment, and return it."""
@@ -288,7 +292,7 @@ def _facts(fit: Fit, totals: _Totals, systems: list[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class SampleFile:
-    """A file of samples, with the system and the step of samples that have none."""
+    """A file of samples, with the system and the step for samples without their own."""
 
     path: Path
     system: str | None = None
@@ -355,7 +359,7 @@ def read_samples(file: SampleFile, counts: Counter[str]) -> Iterator[Sample]:
 
 
 def _step(value: Any, of_file: int | None) -> int | None:
-    """Return the step of a sample, or that of its file if the sample has no valid step."""
+    """Return the step of a sample, or the step of its file if the sample has no valid step."""
     is_step = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_STEP
     return value if is_step else of_file
 

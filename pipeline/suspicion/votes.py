@@ -39,7 +39,8 @@ from truegold.verifiers import Item, verify_batch
 from truegold.verifiers.running.batch import MAX_TIMEOUTS
 
 MAX_CHECKPOINTS = 4
-"""The most checkpoints of a model. Its steps are divided into ranges with about equal numbers of samples."""
+"""The maximum number of checkpoints of a model. The model's steps are divided into ranges with about equal numbers of
+samples."""
 NO_STEP = -1
 """The step of a sample without a step."""
 
@@ -47,11 +48,11 @@ SAME_SYSTEM = 0.5
 """The correlation of a model's samples for an item. k samples weigh k / (1 + (k - 1) * 0.5), less than two independent
 systems (the design effect of cluster sampling, Kish 1965, section 5.4)."""
 MAX_ANSWER_CHARS = 2_000
-"""The most characters of an answer. Longer answers are cut to bound memory."""
+"""The maximum number of characters of an answer. Longer answers are cut to bound memory."""
 BATCH = 2_000
 """The number of responses that are verified at a time."""
 MAX_SPELLINGS = 5
-"""The most spellings that are listed for a class of answers."""
+"""The maximum number of spellings that are listed for a class of answers."""
 ANSWER_KINDS = {LABEL_CLASS: "label", UNJUDGED_CLASS: "unjudged", CUT_CLASS: "cut_short"}
 """The names of the classes that are not an alternative to the label."""
 ITEM, SYSTEM, TEXT, STATE, STEP = range(5)
@@ -144,7 +145,7 @@ class Votes:
         return np.bincount(self.item, minlength=self.n_items) > 0
 
     def starts(self) -> NDArray[np.intp]:
-        """Return the starts of the items' entries (n + 1,): those of item i are `starts[i]` to `starts[i + 1]`."""
+        """Return the starts of the items' entries (n + 1,): item i has the entries `starts[i]` to `starts[i + 1]`."""
         return np.searchsorted(self.item, np.arange(self.n_items + 1))
 
     def table(self, chosen: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
@@ -157,7 +158,7 @@ class Votes:
     def plurality(self) -> NDArray[np.int32]:
         """Return each system's most frequent class for each item (n, m), -1 without samples.
 
-        In a tie, the lower wins.
+        In a tie, the lower class wins.
         """
         answers = np.full((self.n_items, len(self.systems)), -1, dtype=np.int32)
         order = np.lexsort((-self.answer_class, self.samples))

@@ -1,4 +1,4 @@
-"""Probability that the wording of a problem allows several readings, even if all systems choose the same one.
+"""Probability that the wording of a problem allows several readings, even if all systems choose the same reading.
 
     "Kim is three times older than Leo, who is 4."                      12, or 16?          0.5
     "15 minutes a day and an hour on Sunday. How long is that a week?"  minutes, or hours?  0.12

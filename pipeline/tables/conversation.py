@@ -54,7 +54,7 @@ def find_shared_systems(path: Path) -> frozenset[SystemMessage]:
     counts: Counter[SystemMessage] = Counter()
     totals: Counter[str] = Counter()
     for batch in read_batches(path, ["source", "context"]):
-        # Skip batches without conversations, since most tables have none, and millions of rows.
+        # Skip batches without conversations, since most tables have millions of rows and no conversation.
         for row in batch.to_pylist() if batch["context"].null_count < batch.num_rows else ():
             for message in context_of(row):
                 if message["role"] == SYSTEM:

@@ -46,7 +46,9 @@ class LedgerRecord(RowReference):
     evidence: str
     """A JSON object. If the source has several files, its `file` names the row's file."""
     before: str | None
+    """The value of an edited column before the edit; null for other actions."""
     after: str | None
+    """The value of the column after the edit."""
 
 
 class FlagRecord(RowReference):
@@ -54,6 +56,7 @@ class FlagRecord(RowReference):
 
     reason: str
     detector: str
+    """The rule, stage or model that raised the flag."""
     confidence: float | None
     """The measured precision; null if it was not measured, as for the verdict of an asked model."""
     blocks: bool
@@ -61,6 +64,7 @@ class FlagRecord(RowReference):
     evidence: str
     """A JSON object."""
     suggestion: str | None
+    """A proposed correction, if there is one."""
 
 
 LEDGER_SCHEMA = arrow_schema(LedgerRecord)

@@ -27,7 +27,7 @@ LOSSES = "losses"
 CUT = "cut"
 """The name of the fact of `clean` with the phrases that it removes from many prompts."""
 REJECTED, HELD, DROPPED = "rejected", "held back", "dropped"
-"""The kinds of losses: those of the stages `ingest`, `settle` and `vet_tests`."""
+"""The kinds of losses, in the stages `ingest`, `settle` and `vet_tests`."""
 
 Lost = TypeVar("Lost")
 
@@ -101,7 +101,7 @@ class LossCount(Generic[Lost]):
 
 @dataclass(frozen=True, slots=True)
 class LossBounds:
-    """Bounds on the lost shares of a set. None means no bound."""
+    """Bounds on the shares of a data set that may be lost. None means no bound."""
 
     max_rejected: float | None = None
     """The largest share of the records that may be rejected."""

@@ -2,9 +2,9 @@
 
     "proof": Measured(right=34, read=59, corpora=5, precision=0.8, blind=(8, 33))   ->   confidence 0.8, advises
 
-Two readers read the flagged rows of 53 corpora (`tests/data/flag_readings.jsonl`). They saw the row and a question, but
-not the rule or its tier. A flag is right if both readers say so. Rows labelled by one reader are added
-(`rule_labels.jsonl`). All rows count that were flagged when the rule first ran on their corpus, even if a later version
+Two readers read the flagged rows of 53 corpora (`tests/data/flag_readings.jsonl`). The readers saw the row and a
+question, but not the rule or its tier. A flag is right if both readers say so. Rows labelled by one reader are added
+(`rule_labels.jsonl`). All rows that were flagged when the rule first ran on their corpus count, even if a later version
 of the rule no longer flags them.
 
 A wrong rule is mostly wrong on a whole corpus: `proof` was right on four corpora, and wrong on all 25 rows of a fifth.
@@ -13,7 +13,8 @@ CORPUS_ROWS.
 
 A rule below MIN_PRECISION is off unless a configuration names it. The flags of a rule hold rows back if its precision
 is above BLOCKING_PRECISION, on at least MIN_CORPORA corpora and MIN_BLIND rows read by two readers. Other flags advise.
-Reasons without an entry come from other stages. They are facts found by a verifier or a comparison, and hold rows back.
+Reasons without an entry come from other stages. Such flags are facts that a verifier or a comparison found, and hold
+rows back.
 
 `tests/pipeline/test_measured.py` checks the table `measured_flags.json` against the readings.
 """
@@ -32,11 +33,12 @@ from truegold.pipeline.tables.rows import RowReference
 MIN_PRECISION = 0.6
 """The precision below which a rule is off by default."""
 CORPUS_ROWS = 5
-"""The number of rows read from which a corpus has full weight."""
+"""The maximum weight of a corpus. A corpus with fewer rows read has their number as weight."""
 MIN_BLIND = 5
-"""The fewest rows read by two readers for a rule whose flags hold rows back."""
+"""The minimum number of rows read by two readers for a rule whose flags hold rows back."""
 MIN_CORPORA = 3
-"""The fewest corpora for a rule whose flags hold rows back. On fewer, one corpus may decide the precision."""
+"""The minimum number of corpora for a rule whose flags hold rows back. On fewer, one corpus may decide the
+precision."""
 BLOCKING_PRECISION = 0.9
 """The precision above which flags hold rows back."""
 
@@ -46,7 +48,9 @@ class Measured:
     """The measured precision of a rule's flags."""
 
     right: int
+    """The number of right flags among the rows read."""
     read: int
+    """The number of flagged rows that were read."""
     corpora: int
     """The number of corpora of the rows read."""
     precision: float

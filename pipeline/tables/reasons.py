@@ -66,9 +66,13 @@ class MatchRow(TypedDict):
     id: str
     row: int
     against: str
+    """The evaluation set."""
     against_id: str
+    """The id of the item in the evaluation set."""
     kind: str
+    """The way in which the row matches the item (`MatchKind`)."""
     score: float
+    """1 for `exact`, the share of the item for `overlap`, and the probability of the same problem for `reworded`."""
     evidence: str
 
 

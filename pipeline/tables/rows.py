@@ -62,10 +62,10 @@ RowKey = tuple[str, str, int]
 TableRow = TypeVar("TableRow")
 
 BATCH_ROWS = 1024
-"""The most rows that readers and writers hold in memory at a time."""
+"""The maximum number of rows that readers and writers hold in memory at a time."""
 
 BATCH_BYTES = 32 * 2**20
-"""The most text that a writer holds in memory, in case that rows are huge."""
+"""The maximum amount of text that a writer holds in memory. It bounds the memory for huge rows."""
 
 PART_BYTES = 256 * 2**20
 """The amount of text after which a part ends, even with few rows."""
@@ -157,7 +157,7 @@ def group_by_row(records: Iterable[TableRow]) -> dict[RowKey, list[TableRow]]:
 
 
 def normalise_for_id(text: str) -> str:
-    """Return `text` in NFC, with single spaces and trimmed ends, which never changes the problem."""
+    """Return `text` in NFC, with single spaces and trimmed ends."""
     return _SPACE.sub(" ", unicodedata.normalize("NFC", text)).strip()
 
 
@@ -179,7 +179,7 @@ def row_id(prompt: str, gold: str | None, verifier_args: str = "{}") -> str:
 
 
 def content_key(row: Mapping[str, Any]) -> str:
-    """Return a hash of a row's conversation, gold, verifier and arguments, by which a reviewer's decision stays valid.
+    """Return a hash of a row's conversation, gold, verifier and arguments, which a reviewer's decision belongs to.
 
     When cleaning edits a row, its content key changes, but not its `id`.
     """
@@ -389,6 +389,7 @@ class ProfileRow(RowReference):
     decision: str | None
     """The most probable band of the pass rate (`PassRateBand`)."""
     decision_probability: float | None
+    """The posterior probability of the band `decision`."""
     tokens_mean: float
     tokens_max: Int32
     truncated: float
@@ -398,6 +399,7 @@ class ProfileRow(RowReference):
     answers: Int32
     """The number of different answers of the samples."""
     majority_answer: str | None
+    """The most frequent answer of the samples."""
     majority_agreement: float
     """The share of all samples with the majority answer."""
 

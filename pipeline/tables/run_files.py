@@ -26,7 +26,8 @@ SOURCE_KEY = ["source", "source_row"]
 """The columns with the origin of a row, which is different for every row of a run."""
 
 UNFINISHED = "unfinished_training"
-"""The name of the report's input with the alarms of an unfinished training. Its folder has the training's files."""
+"""The name of the report's input with the alarms of an unfinished training. The input's folder has the training's
+files."""
 
 HELD_REASONS = ("held_for_review", "reviewers_disagree", "fix_unpayable")
 """The reasons of drops for review. These drops follow from flags, and are not findings themselves."""
@@ -37,7 +38,7 @@ AFTER_TRAINING = "profile_after"
 Fields = dict[str, Any]
 """Some columns of a row."""
 
-MADE_ANEW = "The command that made the run makes it anew: truegold run."
+MADE_ANEW = "Run the command that made the run again: truegold run."
 
 
 @dataclass(frozen=True)

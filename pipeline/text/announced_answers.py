@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 MAX_ANSWER_CHARS = 200
-"""The most characters of an announced answer."""
+"""The maximum number of characters of an announced answer."""
 
 _FINAL = r"(?:final|correct|right|expected|reference|true|gold)\s+"
 _NAME = rf"(?:(?:the\s+)?(?:{_FINAL})?answer|ans\.?|(?:标准|正确|参考|最终)?答案)"

@@ -22,13 +22,14 @@ _ASIAN_CHARSETS = ("gb18030", "big5", "shift_jis", "euc_kr")
 _HIGH_LATIN = re.compile("[\u00a1-\u00ff]{4,}")
 """A run of letters and signs of Latin-1, as in gb18030 text read as Latin-1."""
 MIN_DISTINCT = 3
-"""The fewest distinct characters of misread text. A repeated sign, such as "××××", masks a name or a number."""
+"""The minimum number of distinct characters of misread text. A repeated sign, such as "××××", masks a name or a
+number."""
 _ADDRESS_OR_CODE = re.compile(r"https?://\S+|www\.\S+|[\w./-]*[./][\w-]+\?[\w.&%-]+=\S*|```.*?```|`[^`\n]*`", re.DOTALL)
 """A URL or a path, such as `images/q5.png?raw=png`, or Markdown code, in which "x?a:b" is an operator."""
 _RARE_HAN = re.compile("[鈥鈭鈮鈫锛銆鐨鏄鍦湁涓绗搴闂璁嗙瓟娓鎬庢牱锟鈻虏掳脳]")
 """Characters that begin the bytes of common punctuation, signs and words when UTF-8 is read as GBK."""
 MIN_RARE = 3
-"""The fewest such characters of misread text."""
+"""The minimum number of characters of `_RARE_HAN` in misread text."""
 _LATIN_REMAINS = re.compile(
     "(?<=[A-Za-z])[\u00e2\u00c2](?=(?:s|t|re|ll|ve)?[\\s.,])|\u00e2\u20ac|\u00c3[\u0080-\u00bf]|\u00c2[\u00a0-\u00bf]|\u00d0[\u00b0-\u00bf]"
 )

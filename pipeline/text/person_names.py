@@ -29,9 +29,9 @@ NO_PERSONS = frozenset(
 )
 """Capitalised words that do not name a person."""
 NEAR_COPY = 0.7
-"""The least overlap of all words of near copies."""
+"""The minimum overlap of all words of near copies."""
 MOST_NAMES = 8
-"""The most names that may differ between two texts."""
+"""The maximum number of names that may differ between two texts."""
 
 
 def exchange_names(left: str, right: str) -> str | None:

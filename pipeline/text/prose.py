@@ -1,7 +1,7 @@
 """Reads a prompt as prose: its sentences, its questions, its language, and its text without formulas and drawings.
 
 `"Let $x=2.5$. What is $x^2$?"` becomes the sentences `["Let ⟦⟧.", "What is ⟦⟧?"]`. A formula is a single opaque word,
-so that its dots, commas and words do not count as those of the sentence.
+so that its dots, commas and words do not count as parts of the sentence.
 
 The language of a prompt is decided by its script if possible, else by py3langid on its words without formulas.
 
@@ -78,12 +78,12 @@ _ELSEWHERE = re.compile(
 UNKNOWN = "und"
 """The code of ISO 639 for an undetermined language."""
 MIN_LETTERS = 20
-"""The fewest letters for a guess by words. On fewer letters, names and units decide. Of the guesses for 34,000 English
-and Chinese prompts, half were wrong below this limit, and one of two thousand above it."""
+"""The minimum number of letters for a guess by words. On fewer letters, names and units decide. Of the guesses for
+34,000 English and Chinese prompts, half were wrong below this limit, and one of two thousand above it."""
 MIN_CONFIDENCE = 0.5
-"""The least confidence of py3langid for the language of a prompt."""
+"""The minimum confidence of py3langid for the language of a prompt."""
 SURE_CONFIDENCE = 0.999
-"""The least confidence of py3langid for a nearly certain language (`sure_language`)."""
+"""The minimum confidence of py3langid for a nearly certain language (`sure_language`)."""
 _PROSE_BETWEEN = re.compile(r"^\$[^$\\]*[a-z]{2,}\s+[a-z]{2,}[^$\\]*\$$")
 """Prose between two dollar signs: unlike a formula, it has two words in a row outside of commands."""
 MAX_CHARS = 300
@@ -100,13 +100,13 @@ _GROUPING_COMMA = re.compile(r"(?<=\d),(?=\d{3})")
 _HALF_END = re.compile(r"(?<=[.?!。？！．])\s*|\s{2,}|(?<=[^\W\d_])\s+(?=[A-Z])")
 """A position where a second language may begin: after a sentence, in a wide gap, or before a capital."""
 MAX_TWICE_CHARS = 4_000
-"""The most characters of a text that is checked for a second language."""
+"""The maximum number of characters of a text that is checked for a second language."""
 MAX_HALVES = 60
-"""The most positions that are tried as the start of a second language."""
+"""The maximum number of positions that are tried as the start of a second language."""
 MIN_HALF = 0.3
-"""The least ratio of letters between the halves of a text in two languages."""
+"""The minimum ratio of letters between the halves of a text in two languages."""
 MIN_SHARED_NUMBERS = 2
-"""The fewest numbers that both halves of a text in two languages share."""
+"""The minimum number of numbers that both halves of a text in two languages share."""
 _LATIN = re.compile("[A-Za-z\u00c0-\u024f]")
 _ENGLISH = frozenset("the and are has have how what which find with each from if".split())
 """English words. Two of them decide for English, since names and numbers may mislead a guess."""
@@ -192,8 +192,8 @@ def may_be_in(text: str, languages: Collection[str]) -> bool:
 def is_said_twice(text: str) -> bool:
     """Return whether a text is given in two languages.
 
-    Both halves then have the same numbers. If both halves ask a question, half of the numbers suffice, because one half
-    may spell numbers out, and a heading may have further ones.
+    The two halves of such a text have the same numbers. If both halves ask a question, half of the numbers suffice,
+    because one half may spell numbers out, and a heading may have further numbers.
     """
     text = _GROUPING_COMMA.sub("", _OPTIONS.split(text[:MAX_TWICE_CHARS], maxsplit=1)[0])
     for boundary in islice(_HALF_END.finditer(text), MAX_HALVES):

@@ -22,7 +22,8 @@ from typing import NamedTuple
 from truegold.verifiers.written_numbers import CHINESE_SCALES, COMMON_PERCENTAGES, SCALES, chinese_decimal, read_run
 
 MAX_DIGITS = 40
-"""The most digits of a quantity. A longer string of digits is data, such as a message in code, and is compared as text.
+"""The maximum number of digits of a quantity. A longer string of digits is data, such as a message in code, and is
+compared as text.
 """
 TELLING_WEIGHT = 1.0
 """The weight of most values."""
@@ -45,7 +46,8 @@ _DIGITS = re.compile(
 )
 """A number in digits: "3 1/2", "1,250", "5th", "40%", "2 dozen", "3万"."""
 MAX_NUMBER_CHARS = 80
-"""The most characters of a number that `read_number` reads, which also bounds the size of the `Fraction`."""
+"""The maximum number of characters of a number that `read_number` reads, which also bounds the size of the
+`Fraction`."""
 _DROPPED = re.compile(
     r"\\(?:left|right|displaystyle|,|!|;|:| )|\\(?:text|mathrm|textbf|mathbf)\s*\{[^{}]*\}|\^\s*\{?\\circ\}?|\\circ|°"
     r"|\\?\$|[£€¥￥]|\\[()\[\]]|\\boxed\s*(?=\{)"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 SHOWN_CHARS = 4_000
-"""The most characters shown of a text, so that a page stays small even if prompts have megabytes."""
+"""The maximum number of characters shown of a text, so that a page stays small even if prompts have megabytes."""
 
 MATHS_PATTERN = (
     r"\$\$[\s\S]+?\$\$"
@@ -45,7 +45,7 @@ def visible(text: str) -> str:
 
 
 def cut(text: str, limit: int = SHOWN_CHARS) -> str:
-    """Return the first `limit` characters of `text`, with a note on the number of missing ones."""
+    """Return the first `limit` characters of `text`, with a note on the number of missing characters."""
     return text if len(text) <= limit else f"{text[:limit]} … ({len(text) - limit:,} more characters)"
 
 

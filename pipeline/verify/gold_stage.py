@@ -14,7 +14,7 @@ The row's verifier judges several responses:
   gold, so its solution is judged.
 - *Another answer.* A gold that the verifier does not understand still equals itself. If the verifier cannot distinguish
   it from a clearly different answer, no answer in other words can pass. A gold with several values is then
-  `gold_unmatchable`, with `why` "several_values". Others, such as "60^\bullet", may be answers with only one spelling:
+  `gold_unmatchable`, with `why` "several_values". Other such golds, "60^\bullet", may be answers with one spelling:
   they are counted as `skip:gold_compared_as_text`. If a fifth of the set is like this, they are `gold_unmatchable`,
   with `why` "notation". Golds that are not answers are recognised by their words (`gold_words`), unless the verifier
   accepts a formula in them. "None." is an answer, unless a fifth of the set has it.
@@ -84,9 +84,9 @@ TEXT_CHARS = 500
 """The number of characters of a text that a flag's evidence shows."""
 AS_TEXT = "notation"
 """The reason of a gold that is compared letter by letter. Two blind readers found that 11 of 30 such golds match no
-right answer in other words; for the other reasons of `gold_unmatchable` they found 75 of 79."""
+right answer in other words, and 75 of 79 golds with another reason of `gold_unmatchable`."""
 SAMPLED_ROWS, MOST_UNMATCHABLE = 200, 0.2
-"""The number of sampled rows of a set, and the largest share of unmatchable golds among them. Above it, the verifier or
+"""The number of sampled rows of a set, and a share of unmatchable golds among them. Above this share, the verifier or
 the column is probably wrong, and `gold_unmatchable` holds rows back; otherwise it only advises."""
 NO_ANSWERS = ("missing", "placeholder")
 """Reasons of `gold_unmatchable` that always hold a row back, since there is no answer."""
@@ -434,8 +434,8 @@ def _golds_for_nothing(path: Path) -> tuple[str, ...]:
 
 
 def _repeated_gold(path: Path) -> RepeatedGold | None:
-    """Return the gold of nearly all rows of a table, with the number of its rows and of all rows. None if there is no
-    such gold."""
+    """Return the gold of nearly all rows of a table, the number of rows with it, and the number of all rows. None
+    without such a gold."""
     golds = pl.read_parquet(path, columns=["gold"])["gold"].drop_nulls()
     if len(golds) < MIN_REPEATED_ROWS:
         return None

@@ -5,8 +5,9 @@ r"""Finds sets whose golds look like measured values, and proposes options of `m
     gold "2.5", problem "... shares 5 apples ..."                      neither: no proposal
 
 A gold looks measured if it has a decimal point, a power of ten or a physical unit, and the gold or its problem has a
-power of ten or a unit. It looks computed if it is a fraction with three or more decimals. If enough golds do, options
-are proposed. A proposal changes nothing: it is printed, and recorded with the setting that would apply it.
+power of ten or a unit. It looks computed if it is a fraction with three or more decimals. If enough golds look measured
+or computed, options are proposed. A proposal changes nothing: it is printed, and recorded with the setting that would
+apply it.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ MAX_CHARS = 4_000
 _EVERYDAY = frozenset(
     "m s month kg acre degree radian percent byte bit dollar euro sterling yuan yen rupee ruble won".split()
 )
-"""Dimensions of ordinary word problems, which are not a sign of measurement. Areas and volumes are rare there and
-count."""
+"""Dimensions of ordinary word problems, which are not a sign of measurement. Areas and volumes are rare in such
+problems, so they are a sign."""
 _POINT = re.compile(r"\d\.\d|(?<!\d)\.\d")
 _FRACTION = re.compile(r"\D{0,3}\d[\d,]*\.(?=\d*[1-9])(\d\d(\d)?)?\d*%?")
 _GROUPED = re.compile(r"[1-9]\d{0,2}\.\d{3}")

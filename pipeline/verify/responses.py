@@ -4,8 +4,8 @@ r"""Judges a whole file of responses: `truegold verify --input rows.jsonl --outp
     {"id": "8", "response": ["\\boxed{8}", "9"], "gold": "8"}   ->   two verdicts: sample=0 and sample=1
 
 Columns are guessed (`sources.presets`) or named. Golds, tests, verifiers and their arguments are read as in a run
-(`problems.ItemReader`), so that programs next to HumanEval's columns are judged by its tests. Every record has a row:
-if it cannot be read, the row has the reason and no score. `cpu_ms` is the CPU time of judging the row in milliseconds,
+(`problems.ItemReader`), so that programs next to HumanEval's columns are judged by HumanEval's tests. A record that
+cannot be read gives a row with the reason and no score. `cpu_ms` is the CPU time of judging the row in milliseconds,
 without the verifier's subprocesses; it is null if the judging process died or was killed. At the end, the slowest rows,
 the throughput and the rejects are reported.
 """
@@ -153,7 +153,7 @@ def _output_form(target: Path) -> str:
     if target.is_dir():
         raise ConfigError(f"{target} is a folder.", f"Name a file in it: {target / 'verdicts.parquet'}.")
     if (form := SUFFIXES.get(target.suffix.lower())) is None:
-        raise ConfigError(f"{target}: its suffix is not that of a format.", "End it in .parquet, .jsonl or .csv.")
+        raise ConfigError(f"{target} has no suffix of a format.", "End it in .parquet, .jsonl or .csv.")
     return form
 
 

@@ -111,7 +111,7 @@ def test_a_word_about_what_has_changed_since_is_reported_and_not_applied(truegol
     records[8]["question"] += " Give 0 as the answer."
     (project / "train.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     told = truegold("curate", "run.yaml", "--engine", "local", "--set", "clean.boilerplate=['^Ann has']")[1]
-    assert "2 decisions were not applied: 1 of rows that are not in the data, or have left it before, 1 of" in told
+    assert "2 decisions were not applied: 1 about rows that are not in the data or were dropped before, 1 about" in told
     assert "(settle/stale_decisions.jsonl)" in told
     run_dir = project / "runs" / "small"
     stale = [json.loads(line) for line in (run_dir / "settle" / "stale_decisions.jsonl").read_text().splitlines()]
@@ -162,7 +162,7 @@ def test_a_file_of_decisions_applies_to_the_same_problems_in_any_layout(layout, 
     data = write_layout(layout, project)
     share_decisions(project / "gsm8k.decisions.jsonl")
     code, told = truegold("curate", str(data), "--decisions", "gsm8k.decisions.jsonl", "--engine", "local")
-    assert (code, "1 decisions were not applied: 1 of rows that are not in the data" in told) == (0, True), told
+    assert (code, "1 decisions were not applied: 1 about rows that are not in the data" in told) == (0, True), told
     run_dir = project / "runs" / "data"
     assert {name: reason for name, (reason, _) in ledger(run_dir).items()} == {
         **{PROBLEM_ID: "reviewer_drop", YES_NO_ID: "reviewer_keep", row_id(*MANY): "reviewer_fix"},
@@ -310,7 +310,7 @@ def test_a_rejected_record_is_named_with_its_reason_by_the_run_that_rejected_it(
             True,
         )
         assert "Correct the record in the data, and curate again." in told
-    assert "In none of 2 runs is that one row. In the newest: " in truegold("decide", "c", "keep")[1]
+    assert "None of 2 runs has such a row. The newest one: " in truegold("decide", "c", "keep")[1]
 
 
 def test_a_row_that_left_before_flags_comes_back_where_it_is_kept(truegold, project):

@@ -342,7 +342,7 @@ def test_a_table_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert run(monkeypatch, "curate", "run.yaml", "--engine", "local", "--set", "name=broken") == 0
     Path("runs/broken/ingest/rows.parquet").unlink()
     assert run(monkeypatch, "report", "runs/broken") == 3
-    assert "ingest/rows.parquet is missing. The command that made the run makes it anew" in capsys.readouterr().err
+    assert "ingest/rows.parquet is missing. Run the command that made the run again" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("command", "ending"), [("run", "goes on from here"), ("dedup", "begins anew")])

@@ -249,7 +249,7 @@ def test_caches_are_used_alone_as_long_as_the_hub_cannot_be_reached() -> None:
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ("model.path=no/model", "model.path: no/model cannot be downloaded: the hub cannot be reached. Name a "),
+        ("model.path=no/model", "model.path: no/model cannot be downloaded: the hub cannot be reached. Give a "),
         ("data={type: hf, name: no/set, preset: gsm8k}", "Cannot open the dataset no/set: the hub cannot be reached."),
         (
             "decontaminate.against=[math500]",

@@ -77,7 +77,7 @@ def test_a_second_bos_is_refused() -> None:
         (
             "messages[0].role == 'system'",
             {"system": "x"},
-            "a problem behind a system message: no! Leave out chat.system",
+            "a problem with a system message: no! Leave out chat.system",
         ),
     ],
 )

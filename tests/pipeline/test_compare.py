@@ -25,7 +25,7 @@ def test_the_page_has_what_the_difference_has(curate: Callable[..., Path], tmp_p
     page = Page(diff_page(first, second))
     assert page.open == []
     text = page.visible_text
-    assert "a beside b" in text and "10 → 9 rows left" in text
+    assert "a and b" in text and "10 → 9 rows left" in text
     assert "clean.languages : nothing → en" in text
     assert f"kept clean: other language 1 {row_id(*GERMAN)} clean.languages : nothing → en" in text
 

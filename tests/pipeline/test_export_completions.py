@@ -241,7 +241,7 @@ def test_the_completions_of_a_training_are_taken_where_they_are_asked_for(run: P
     ("options", "message"),
     [
         (["--format", "hf", "--per-row", "2"], "no completions to choose"),
-        (["--format", "trl-sft", "--completions", "rollouts"], "No stage 'rollouts' draws completions"),
+        (["--format", "trl-sft", "--completions", "rollouts"], "The stage 'rollouts' has no completions"),
         (["--format", "trl-sft", "--completions", "profile_after"], "has no completions of profile_after"),
         (["--format", "trl-sft", "--split-column", "fold"], "need no split"),
     ],
@@ -274,7 +274,7 @@ def test_completions_without_a_chat_template_are_said_to_be_such(run: Path, tmp_
         record["config"]["chat"]["use_template"] = False
         (run / stage / "stage.json").write_text(json.dumps(record))
     written = export(run, "trl-sft", tmp_path / "out")
-    assert written.lines(FORMATS["trl-sft"])[-1].startswith("They were sampled without a chat template")
+    assert written.lines(FORMATS["trl-sft"])[-1].startswith("Sampling used no chat template")
 
 
 def test_trl_trains_on_the_completions(run: Path, tiny_model: Path, tmp_path: Path) -> None:

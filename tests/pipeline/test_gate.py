@@ -105,7 +105,7 @@ def test_each_planted_fault_fails_for_its_own_reason(fault: Check, tmp_path: Pat
 def test_without_a_card_or_a_licence_the_card_fails(tmp_path: Path) -> None:
     for folder, card, reason in (
         ("none", None, "no card"),
-        ("bare", "# x", "no head"),
+        ("bare", "# x", "no YAML header"),
         ("open", "---\na: b\n---\n", "license"),
     ):
         (tmp_path / folder).mkdir()
@@ -394,7 +394,7 @@ def test_a_bound_is_shown_beside_the_count(tmp_path: Path) -> None:
         done = CliRunner().invoke(app, ["gate", str(data), "--fail-on", "gold", "--max", bound, "--workers", "1"])
         assert done.exit_code == 0 and shown in done.stdout, done.output
     done = CliRunner().invoke(app, ["gate", str(data), "--max", "gold=2.5"])
-    assert isinstance(done.exception, ConfigError) and "A whole number is rows" in str(done.exception)
+    assert isinstance(done.exception, ConfigError) and "Give a number of rows" in str(done.exception)
 
 
 def test_a_bound_that_no_row_meets_is_said(tmp_path: Path) -> None:

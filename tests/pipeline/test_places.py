@@ -170,7 +170,7 @@ def test_an_object_that_is_shorter_than_the_place_says_is_an_error(
         ("hf://datasets/openai/gsm8k/x.parquet", SetupError, "offline mode"),
         ("memory://set/nothing.jsonl", InputError, "memory://set/nothing.jsonl does not exist."),
         ("memory://set/*.jsonl", InputError, "has no data file"),
-        ("nowhere://set/train.jsonl", InputError, "there is no place of this kind"),
+        ("nowhere://set/train.jsonl", InputError, "URLs of this kind cannot be read"),
         ("oss://set/train.jsonl", SetupError, "pip install"),
     ],
 )

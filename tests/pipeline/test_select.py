@@ -182,7 +182,7 @@ def test_by_default_a_tenth_of_the_selection_may_never_have_passed_and_the_other
     assert Counter(dropped(tmp_path).values()) == {"in_reserve": 4}
     assert report.facts["reserve"] == len(reserve(tmp_path)) == 4
     assert notes.lines == [
-        "4 rows that never passed are more than select.zero_share (0.1) takes: 4 are at the end of the reserve, 0 that "
+        "4 rows that never passed are above the limit select.zero_share (0.1): 4 are at the end of the reserve, 0 that "
         "rules advise against are dropped"
     ]
     ledger = pl.read_parquet(tmp_path / "select" / "ledger.parquet").filter(reason="in_reserve")
@@ -385,7 +385,7 @@ def test_without_max_rows_quotas_decide_how_many_rows_are_selected(tmp_path: Pat
 
 
 def test_a_quota_of_something_that_does_not_exist_names_what_does(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="domain:algebar, of which no row") as caught:
+    with pytest.raises(InputError, match="domain:algebar, but no row of domain:algebar") as caught:
         run_select(tmp_path, [Problem(4, domain="algebra")], quotas={"domain:algebar": 0.25})
     assert "domain:algebra." in str(caught.value.hint)
 

@@ -195,10 +195,10 @@ def without(name: str) -> Callable[[FakeServer, Reply], Reply]:
 
 
 GARBAGE: dict[str, tuple[Callable[[FakeServer, Reply], Any], str]] = {
-    "no JSON": (lambda _, reply: b"<html>502</html>", "no JSON"),
-    "half a reply": (lambda _, reply: json.dumps(reply).encode()[:-30], "no JSON"),
-    "no text at all": (lambda _, reply: b"\xff\xfe\x00garbage", "no JSON"),
-    "an empty reply": (lambda _, reply: b"", "no JSON"),
+    "no JSON": (lambda _, reply: b"<html>502</html>", "not JSON"),
+    "half a reply": (lambda _, reply: json.dumps(reply).encode()[:-30], "not JSON"),
+    "no text at all": (lambda _, reply: b"\xff\xfe\x00garbage", "not JSON"),
+    "an empty reply": (lambda _, reply: b"", "not JSON"),
     "a list": (lambda _, reply: [reply], "not an object"),
     "an error as a success": (lambda _, reply: {"error": {"message": "CUDA error"}}, "CUDA error"),
     "an old error": (lambda _, reply: {"object": "error", "message": "OOM", "code": 500}, "reports an error"),

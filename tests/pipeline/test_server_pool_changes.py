@@ -53,7 +53,7 @@ def test_a_server_that_answered_garbage_comes_back_when_it_is_sound(start: Start
     check(sample(engine, 40), 40)
     served, bad.behave = bad.requests, None
     wait_for(lambda: facts_of(engine, bad)["state"] == "up")
-    assert all("no JSON" in why for why in facts_of(engine, bad)["put_out_for"])
+    assert all("not JSON" in why for why in facts_of(engine, bad)["put_out_for"])
     check(sample(engine, 40), 40)
     assert bad.requests > served
     engine.close()
@@ -117,7 +117,7 @@ def test_when_the_only_server_was_put_out_the_run_waits_for_it(start: Start) -> 
     engine.close()
     mad = start(lambda *_: HTML)
     engine = engine_on(mad)
-    with pytest.raises(SetupError, match=r"No vLLM server can be sampled from: http.* is \w+ \(its reply is no JSON"):
+    with pytest.raises(SetupError, match=r"No vLLM server can be sampled from: http.* is \w+ \(its reply is not JSON"):
         sample(engine, 3)
     engine.close()
 
@@ -190,7 +190,7 @@ def test_a_list_that_is_none_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"urls_file: .*absent cannot be read"):
         engine_of(tmp_path / "absent")
     (tmp_path / "list").write_text("http://a:1/v1\nnode-2\n")
-    with pytest.raises(ConfigError, match=r"line 2 of .*list is no URL: 'node-2'"):
+    with pytest.raises(ConfigError, match=r"line 2 of .*list is not a URL: 'node-2'"):
         engine_of(tmp_path / "list")
 
 

@@ -207,7 +207,7 @@ def test_a_fact_names_its_rows_and_is_said_once(tmp_path: Path) -> None:
     assert (fact["rows"], fact["judged"], fact["source_rows"]) == (9, ROWS, "7-15")
     assert notes.notes[-1] == (
         "train.jsonl: 9 of 24 golds fit the solution of a neighbouring row, and not their own"
-        " such as '12,490'; rows 7-15"
+        "; example: '12,490'; rows 7-15"
     )
 
 

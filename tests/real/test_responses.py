@@ -238,7 +238,7 @@ def test_healthy_weights_that_fall_as_low_when_they_are_evaluated_again_are_not_
     for step in range(10):
         take(made, step, HEALTHY)
     fallen: dict[str, float | None] = {"heldout_pass_rate": 0.0, "heldout_error": 0.0}
-    with pytest.raises(GuardError, match="how evaluations are sampled have changed") as stopped:
+    with pytest.raises(GuardError, match="sampling of evaluations have changed") as stopped:
         if ends:
             made.finish(10, fallen)
         made.evaluated(10, fallen)

@@ -108,7 +108,7 @@ def test_arguments_that_are_no_json_object_cost_their_row_only():
 def test_a_response_or_gold_that_is_no_text_costs_its_row_only(row):
     verdicts = list(verify_batch([row, Item("\\boxed{5}", "5")]))
     assert [verdict.score for verdict in verdicts] == [None, 1.0]
-    assert re.search("is a text.*this is", verdicts[0].evidence["error"])
+    assert re.search("must be a text.*this is", verdicts[0].evidence["error"])
 
 
 def test_a_verifier_that_kills_its_process_loses_no_row(risky):

@@ -24,7 +24,11 @@ from truegold.verifiers import (
 
 @pytest.mark.parametrize(
     ("response", "gold", "says"),
-    [(None, "1", "response is a text"), (1, "1", "response is a text"), ("1", b"1", "gold is a text.*this is bytes")],
+    [
+        (None, "1", "response must be a text"),
+        (1, "1", "response must be a text"),
+        ("1", b"1", "gold must be a text.*this is bytes"),
+    ],
 )
 def test_one_verdict_needs_texts(response: object, gold: object, says: str) -> None:
     with pytest.raises(ConfigError, match=says):

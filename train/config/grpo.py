@@ -65,7 +65,7 @@ class AsynchronousConfig(StageConfig):
     """The GPUs of each sampler, in the format of CUDA_VISIBLE_DEVICES: ["4", "5"] are two samplers of one GPU each. By
     default, samplers use the trainer's GPUs."""
     samplers: int = Field(default=1, ge=1)
-    """Sampling processes, independent of the number of ranks; with `devices` there is one for each entry."""
+    """Number of sampling processes, independent of the number of ranks. `devices` has one entry for each of them."""
 
     @field_validator("devices", mode="before")
     @classmethod
@@ -189,11 +189,11 @@ class RewardConfig(VerdictConfig):
     clip: Range | None = None
     """The lowest and the highest value of the sum of the terms."""
     workers: int = Field(default=1, ge=0)
-    """Processes that judge completions, for each rank; 0 for one per core. One process is enough for mathematics,
+    """Number of processes per rank that judge completions; 0 for one per core. Mathematics needs only one process,
     programs need more."""
     second_opinion: AuditedOpinionConfig | None = None
-    """An audited model that judges answers which the row's own verifier could not read (`unread`). It may raise their
-    score from 0 to 1."""
+    """An audited model that judges answers which the row's own verifier could not read (`unread`). The model may raise
+    their score from 0 to 1."""
 
     @model_validator(mode="before")
     @classmethod
@@ -274,8 +274,9 @@ class SamplingConfig(StageConfig):
     """Separate temperatures for problems with a low pass rate. The band with the lowest bound above the pass rate is
     used."""
     refills: int | None = Field(default=None, ge=0)
-    """Rounds of further rollouts from the reserve. They replace groups without advantages, such as groups that are all
-    right or all wrong (DAPO's dynamic sampling). By default 1, if there are problems for at least two steps."""
+    """Maximum number of rounds of further rollouts, from the reserve (good rows beyond the selection). They replace
+    groups without advantages, such as groups that are all right or all wrong (DAPO's dynamic sampling). By default 1 if
+    there are enough problems for two steps, else 0."""
     right_share: Range | None = None
     """Bounds for the share of right completions in a training batch. They are met by choosing among the groups that
     `refills` sample. Rewards are not changed."""
@@ -339,8 +340,8 @@ class EvaluationConfig(StageConfig):
     top_k: int | None = Field(default=None, ge=0)
     """Tokens are drawn from this number of the likeliest tokens; 0 for all tokens."""
     sets: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$")], str] = Field(default_factory=dict)
-    """Further held-out sets by name: files in any format of `data`, such as {gsm: gsm8k_test.jsonl}. The number of
-    evaluated rows is the same for each set."""
+    """Further held-out sets by name: files in any format of `data`, such as {gsm: gsm8k_test.jsonl}. `problems` is also
+    the largest number of rows of each set."""
 
     @model_validator(mode="after")
     def _check_sets_are_evaluated(self) -> EvaluationConfig:
@@ -383,7 +384,7 @@ class GuardConfig(StageConfig):
     """How often a run returns to an earlier checkpoint before it stops."""
     rejudged: int = Field(default=4, ge=0)
     """The number of completions of each step that are judged again from their files, in a separate process. With 0,
-    none are judged again, and the first step has no canaries."""
+    none are judged again, not even the first step's canaries, whose verdicts show whether the verifier changes."""
 
     @field_validator("off")
     @classmethod
@@ -407,11 +408,11 @@ class GrpoConfig(StageConfig):
     )
 
     steps: int = Field(default=100, ge=1)
-    """Batches of groups that are sampled and trained on."""
+    """Number of batches of groups that are sampled and trained on."""
     prompts_per_step: int = Field(default=32, ge=1)
-    """Groups that a step samples."""
+    """Number of groups that a step samples, one for each prompt."""
     group_size: int = Field(default=8, ge=2)
-    """Completions of each prompt."""
+    """Number of completions of each prompt."""
     asynchronous: AsynchronousConfig | None = None
     """Sampling in the background, in a separate process. By default each step samples, then updates."""
     sync_every: int = Field(default=1, ge=1)
@@ -451,7 +452,7 @@ class GrpoConfig(StageConfig):
     save_every: int = Field(default=0, ge=0)
     """The number of steps after which weights are kept as Hugging Face checkpoints in `checkpoints/`; 0: none."""
     save_total_limit: int | None = Field(default=None, ge=1)
-    """The number of saved weights that are kept, the newest ones. By default all are kept."""
+    """Maximum number of saved weights, of which the newest are kept. By default all are kept."""
     seed: int = 0
     """The seed for drawing rows, completions and evaluations."""
 

@@ -45,9 +45,9 @@ class TinyModel(StageConfig):
     intermediate_size: int = Field(default=320, ge=16)
     """The width of the feed-forward layers."""
     layers: int = Field(default=2, ge=1)
-    """Transformer blocks."""
+    """Number of transformer blocks."""
     heads: int = Field(default=4, ge=1)
-    """Attention heads of each block."""
+    """Number of attention heads of each block."""
     max_positions: int = Field(default=256, ge=32)
     """The longest prompt plus completion, in tokens."""
     seed: int = 0
@@ -171,15 +171,15 @@ class SftConfig(StageConfig):
 
     data: str | None = None
     """A JSON Lines file with {"prompt", "completion"} or, for dialogues, {"messages"} in each line, used in its order.
-    By default, the worked solutions of the curated rows that their verifier accepts."""
+    By default, the worked solutions of curated rows, if the row's verifier accepts the solution."""
     chat: ChatConfig = ChatConfig()
     """The format of prompts. By default the run's `chat`."""
     dialogues: DialoguesConfig = DialoguesConfig()
-    """Additions to the prompts of dialogues. By default those of `train.turns`."""
+    """Additions to the prompts of dialogues. By default the additions of `train.turns`."""
     epochs: int = Field(default=1, ge=1)
     """How often each example is trained on."""
     batch_size: int = Field(default=64, ge=1)
-    """Examples of one optimizer step."""
+    """Number of examples of one optimizer step."""
     max_length: int = Field(default=1024, ge=8)
     """The largest number of tokens of an example. Longer examples are left out and counted."""
     weight: DistillationWeight = "token"

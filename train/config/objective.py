@@ -71,7 +71,8 @@ class CorrectionConfig(StageConfig):
     low: float | None = Field(default=None, ge=0)
     """The lower bound. tis and sequence_tis have no lower bound, because they only cut at `high`."""
     high: float = Field(gt=0)
-    """The upper bound of exp(old - rollout), for a token, a whole sequence, or its geometric mean."""
+    """The upper bound of the ratio of the trainer's to the sampler's probability: for a token, a whole sequence, or as
+    the geometric mean over a sequence."""
 
     @model_validator(mode="after")
     def _check_range(self) -> CorrectionConfig:
@@ -160,14 +161,15 @@ class DistilledConfig(StageConfig):
     cap: float = Field(default=1.0, gt=0)
     """The largest weight."""
     strength: float = Field(default=0.5, ge=0)
-    """The factor lambda of a positive's advantage, for rows with pass rate 0. With 0, all positives are left out."""
+    """The factor (lambda) of a positive's advantage, for rows with pass rate 0. With strength 0, all positives are left
+    out."""
     zero_at: float = Field(default=0.5, gt=0, le=1)
-    """The pass rate, as the feed estimates it, from which lambda is 0. Below it, lambda falls with the pass rate."""
+    """The pass rate, as the feed estimates it, at which lambda reaches 0. It falls linearly from `strength`."""
     per_group: int = Field(default=1, ge=1)
-    """The most positives in a group."""
+    """Maximum number of positives in a group."""
     max_advantage: float = Field(default=2.0, gt=0)
-    """The largest advantage of a positive. Without it, advantages would explode in groups that are all wrong, whose
-    rewards have a standard deviation of 0."""
+    """The largest advantage of a positive. Without a limit, advantages would explode in groups that are all wrong,
+    whose rewards have a standard deviation of 0."""
 
 
 class SelfDistillationConfig(StageConfig):
@@ -203,7 +205,7 @@ class ObjectiveConfig(StageConfig):
     """The k of the pass@k advantages."""
     loss: Loss = "auto"
     """auto: GSPO for mixture-of-experts models, because routing changes their token ratios, and PPO's clip for
-    others."""
+    other models."""
     relative_to: Literal["sampled", "teaching"] = "sampled"
     """The number of groups that the loss is divided by. sampled: all `prompts_per_step` groups, so that a step is
     smaller if few groups have advantages. teaching: the groups with advantages, so that all steps are equally large."""
@@ -226,7 +228,7 @@ class ObjectiveConfig(StageConfig):
     covariance: CovarianceConfig = CovarianceConfig()
     """The treatment of the tokens that lower the entropy most."""
     kl: KlConfig = KlConfig()
-    """The penalty for leaving the reference policy."""
+    """The penalty for moving away from the model at the start of the training."""
     positives: PositivesConfig = PositivesConfig()
     """Weights of completions with positive and negative advantages."""
     distilled: DistilledConfig = DistilledConfig()

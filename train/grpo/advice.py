@@ -50,7 +50,8 @@ def family_advice(model_type: str) -> list[str]:
 def _tag_advice(config: GrpoConfig, encoder: ChatEncoder) -> Iterator[str]:
     """Yield advice on the think tags that the prompt or a reward asks for.
 
-    Reported are tags of several tokens, and a reward that asks for an opening tag which the chat template writes.
+    It is given for tags of several tokens, and for a reward that asks for an opening tag which the chat template
+    writes.
     """
     tokenizer = encoder.tokenizer
     prompt = tokenizer.decode(encoder.encode("1+1=?"))

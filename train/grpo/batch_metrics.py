@@ -45,8 +45,8 @@ def measure_batch(
 ) -> Metrics:
     """Return the metrics of a step's rollouts, over all ranks.
 
-    completions: those of this rank. scores: the scores of all groups of all ranks, by group. entered: the groups that
-    are trained on.
+    completions: this rank's completions. scores: the scores of all groups of all ranks, by group. entered: the groups
+    that are trained on.
     """
     # Tokens, texts and rows are too large to be gathered, so each rank measures its own.
     everything = list(chain(*gathered([strip_texts(completion) for completion in completions])))
@@ -92,9 +92,9 @@ def _judging_metrics(completions: Sequence[StepCompletion]) -> Metrics:
     timeouts             the share of verdicts, of all terms, with a timeout
     judged               the number of judged completions
     unjudged             the share of completions without a reward
-    avoidable            the share of completions that score 0 because they could not be judged by their own fault
+    avoidable            the share of completions that could not be judged by their own fault, and so score 0
     ended                the number of completions that were not cut at max_tokens
-    unread               the share of `ended` whose answer the verifier could not read
+    unread               the share of these completions whose answer the verifier could not read
     raised               the share of completions whose unread answer a second opinion scored 1
     """
     scores = [completion.score for completion in completions]
@@ -247,7 +247,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def mean_metrics(metrics: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the mean of each metric over the dictionaries that have it, for example those of a batch's updates."""
+    """Return the mean of each metric over the dictionaries that have it, for example of a batch's updates."""
     names = {name for values in metrics for name in values}
     return {name: fmean(values[name] for values in metrics if name in values) for name in sorted(names)}
 
@@ -255,7 +255,7 @@ def mean_metrics(metrics: Sequence[Mapping[str, float]]) -> dict[str, float]:
 def text_metrics(completions: Sequence[StepCompletion], encoder: PromptEncoder) -> Metrics:
     """Return the repetition and the share of foreign letters of a rollout batch, over all ranks.
 
-    completions: those of this rank.
+    completions: this rank's completions.
     """
     repeated = [repeated_share(completion.segment.output_ids) for completion in completions]
     local_counts = Counter(
@@ -273,8 +273,8 @@ def text_metrics(completions: Sequence[StepCompletion], encoder: PromptEncoder) 
 def expected_copies(group: Sequence[StepCompletion]) -> tuple[int, float, float]:
     """Return the number of a group's completions that repeat an earlier one, and its expected mean and variance.
 
-    The mean and variance hold if completions are sampled independently: a completion is a copy with the summed
-    probability of all earlier, different completions.
+    The mean and variance hold if completions are sampled independently: the probability of a copy is the summed
+    probability of the different completions before it.
     """
     chances: dict[tuple[int, ...], float] = {}
     copies, mean, variance = 0, 0.0, 0.0
@@ -299,7 +299,7 @@ def copies_evidence(groups: Sequence[tuple[int, float, float]]) -> float:
 
 
 def repeated_share(ids: Sequence[int], n: int = NGRAM) -> float | None:
-    """Return the share of a completion's n-grams that repeat an earlier n-gram of it.
+    """Return the share of a completion's n-grams that already occur earlier in the completion.
 
     Returns None if the completion has fewer than `FEWEST_NGRAMS` n-grams.
     """

@@ -36,7 +36,7 @@ CANARIES = 8
 """The number of completions of the first step that are judged again at each later step, half of them right if possible.
 If their verdicts change, the verifier has changed, not the policy."""
 MOST = 64
-"""The most completions of a step that are judged again to find its fault."""
+"""Maximum number of completions of a step that are judged again to find a fault's kind."""
 NEIGHBOURS = 8
 """The largest shift, in completions, at which stored verdicts are compared with new ones."""
 ALIKE = 0.95
@@ -44,7 +44,7 @@ ALIKE = 0.95
 WINDOW = 64
 """The number of latest comparisons that count for verifiers that are not deterministic."""
 Z_999 = 3.29
-"""The normal quantile of the confidence interval of their share of different verdicts (99.9 %, two-sided)."""
+"""The normal quantile of the confidence interval of the share of different verdicts (99.9 %, two-sided)."""
 TRANSIENT = frozenset({Reason.TIMEOUT, Reason.LIMIT, Reason.SANDBOX_ERROR})
 """Reasons that depend on the machine and may differ between two judgements."""
 ROUNDING = 1e-6
@@ -54,7 +54,7 @@ ROUNDING = 1e-6
 def count_apart(drawn: Sequence[str], trained: Sequence[tuple[int, str]]) -> int:
     """Return the number of a step's groups on which the ranks disagree. All ranks call this together.
 
-    Counted are groups that two ranks sampled, and groups for which a rank drew or sampled another row than rank 0 drew.
+    These are groups that two ranks sampled, and groups for which a rank drew or sampled another row than rank 0 drew.
 
     drawn: the ids of the rows that this rank's feed drew, in the order of the groups. trained: number and row id of
     each group that this rank sampled.
@@ -86,7 +86,7 @@ class StoredVerdict:
     trained: bool
     """Whether the completion entered the training batch."""
     is_row_kept: bool
-    """Whether the stored prompt and gold are equal to those of the row."""
+    """Whether the stored prompt and gold are equal to the row's."""
     is_score_kept: bool
     """Whether the stored score is equal to the stored score of the correctness term."""
 
@@ -319,7 +319,7 @@ def choose(stored: Sequence[StoredVerdict], count: int, step: int) -> list[Store
 
 
 def agreement(first: Sequence[float | None], second: Sequence[float | None]) -> float:
-    """Return the share of equal scores at the positions where both lists have one, or 0 if these are fewer than 8."""
+    """Return the share of equal scores at the positions where both lists have one, or 0 for fewer than 8 positions."""
     pairs = [(left, right) for left, right in zip(first, second, strict=True) if left is not None and right is not None]
     return sum(abs(left - right) <= ROUNDING for left, right in pairs) / len(pairs) if len(pairs) >= NEIGHBOURS else 0.0
 

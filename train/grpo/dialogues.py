@@ -1,12 +1,12 @@
 """Groups of a step whose answers are dialogues. Episodes are played to their end, judged, and split into segments.
 
 turns.credit  segments               reward of a segment                             compared with
-equal         the fewest that the    that of the episode                             the other episodes of the group
+equal         the fewest that the    the episode's reward                            the other episodes of the group
               template allows
-turn          one for each turn      that of the turn, for the last turn plus that   the turns of the same number in the
-                                     of the episode                                  group's other episodes
-discounted    one for each turn      as for `turn`, plus discount^k times that of    the turns of the same number in the
-                                     the turn k turns later, for all later turns     group's other episodes
+turn          one for each turn      the turn's score, for the last turn plus the    the turns of the same number in the
+                                     episode's reward                                group's other episodes
+discounted    one for each turn      as for `turn`, plus discount^k times the value  the turns of the same number in the
+                                     of the turn k turns later, for all later turns  group's other episodes
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _LOG = logging.getLogger(__name__)
 DRIFT_FILE = "drift.jsonl"
 """The file with examples of turns whose text the tokenizer encodes into other tokens than the sampled ones."""
 EXAMPLES = 3
-"""The largest number of examples of one step."""
+"""The largest number of such examples of one step."""
 
 
 @dataclass
@@ -192,7 +192,7 @@ class DialogueGroups(SampledGroups):
         path = self.out_dir / DRIFT_FILE
         if rank() != 0 or not path.exists():
             return
-        # Evaluations have the negative step -1 - version of the weights.
+        # The step of an evaluation is negative: -1 - the version of the weights.
         first, last = state["feed"]["step"], -state["weights_version"]
         kept = [record for record in read_whole_lines(path) if last <= record["step"] < first]
         write_whole(path, "".join(json.dumps(record) + "\n" for record in kept).encode())

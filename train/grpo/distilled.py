@@ -5,10 +5,10 @@ Example: a group of 8 sampled completions, all wrong, and one distilled positive
     mean and standard deviation of the 8 rewards are 0   the positive's advantage is max_advantage; the 8 keep 0
     the row's expected pass rate is .02                  the advantage is multiplied by strength (1 - .02 / zero_at)
 
-Mean and standard deviation are those of the sampled members alone (LUFFY, arXiv 2504.14945). If they included the
+Mean and standard deviation are taken over the sampled members alone (LUFFY, arXiv 2504.14945). If they included the
 positive, the samples of a group that is all wrong would get negative advantages, although the policy did not sample the
-positive. The factor lambda falls to 0 as the row's expected pass rate rises to `zero_at`, because a policy that passes
-by itself can learn from its own samples.
+positive. The factor (lambda) falls to 0 as the row's expected pass rate rises to `zero_at`, because a policy that
+passes by itself can learn from its own samples.
 """
 
 from __future__ import annotations

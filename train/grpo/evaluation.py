@@ -34,7 +34,7 @@ from truegold.verifiers.columns import text_of
 LABELS = ("source", "domain")
 """The columns by whose values pass rates are also reported separately."""
 MOST_LABELS = 32
-"""The largest number of values of a column with a separate pass rate, the most frequent ones."""
+"""Maximum number of values of a column that get separate pass rates: the most frequent values."""
 
 
 def read_set(path: Path) -> tuple[list[Row], int]:
@@ -69,7 +69,7 @@ def _build(builder: RowBuilder, record: Record | Reject, rejects: list[Reject]) 
 
 
 def labels_of(row: Row) -> dict[str, str]:
-    """Return the source and the domain of a row: the values in its input file, or else those of the run."""
+    """Return the source and the domain of a row: the values in its input file, or else the run's values."""
     meta = orjson.loads(row.get("meta") or "{}")
     labels = {"source": row.get("source", ""), "domain": row.get("domain", "")}
     return {name: text_of(meta.get(name)) or label for name, label in labels.items()}
@@ -165,7 +165,7 @@ def measure_evaluation(names: Sequence[Sequence[str]], passed: Sequence[Sequence
 
 
 def evaluated_rates(metrics: Mapping[str, float | None]) -> dict[str, float]:
-    """Return the pass rates of an evaluation from a step's metrics, those of the run's held-out rows first."""
+    """Return the pass rates of an evaluation from a step's metrics, the run's held-out rows first."""
     rates = {f"evaluation/{HELDOUT_SET}": metrics.get("heldout_pass_rate")}
     rates |= {name: value for name, value in metrics.items() if name.startswith("evaluation/")}
     return {name.removeprefix("evaluation/"): value for name, value in rates.items() if value is not None}

@@ -5,10 +5,10 @@
     order: signal        a fresh permutation of all rows each epoch, in which rows are skipped at random: the less
                          likely a group of a row teaches, the more likely the row is skipped
 
-A group teaches if its completions have advantages, for example if some are right and some are wrong. The probability of
-that follows from posteriors of pass rates, which every rollout updates (`Posteriors`). A skipped row comes up again in
-the next epoch. Refills replace groups that do not teach. They are taken from the reserve, in its order, and then from
-the stream. A checkpoint has the whole state.
+A group teaches if its completions have advantages, for example if some are right and some are wrong. The probability
+that a group teaches follows from posteriors of pass rates, which every rollout updates (`Posteriors`). A skipped row
+comes up again in the next epoch. Refills replace groups that do not teach. They are first taken from the reserve (good
+rows beyond the selection), in its order, and then from the stream. A checkpoint has the whole state of the feed.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from truegold.train.grpo.forecast import Forecast
 
 SHARPNESS = 2.0
 """With order `signal`, a row is taken with probability (p / p_best) ** SHARPNESS, where p is the probability that a
-group of the row teaches, and p_best that of the best rows."""
+group of the row teaches, and p_best this probability for the best rows."""
 BEST_ROWS = 0.9
 """The quantile of p over all rows that is p_best. Rows above it are always taken."""
 UNJUDGED = 0.5
-"""The factor of p for each of a row's latest consecutive groups without a judged completion."""
+"""The factor by which a row's p falls with each consecutive group that has no judged completion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +257,7 @@ class Feed:
         self.unlearn(state)
 
     def unlearn(self, state: Mapping[str, Any]) -> None:
-        """Reset the pass rates to those of an earlier state, without moving the stream back."""
+        """Reset the pass rates to an earlier state, without moving the stream back."""
         saved = state["feed"]
         self._unjudged = dict(saved["unjudged"])
         self._posteriors.restore(saved["posteriors"])
@@ -286,13 +286,13 @@ HOPELESS_MEMORY = 0.99
 DRIFT_PER_STEP = 0.1
 """The standard deviation of the drift of all problems in one step, in log-odds."""
 RECENT_GROUPS = 150.0
-"""The number of latest groups from which mean and variance of all pass rates are estimated, roughly."""
+"""The approximate number of latest groups from which mean and variance of all pass rates are estimated."""
 RATIO_GROUPS = 40.0
 """The weight of the previous teaching ratio against the groups of a step, in groups."""
 TEACHING_RATIOS = (0.25, 2.0)
 """The lowest and the highest teaching ratio."""
 MOST_STRENGTH = 200.0
-"""The largest number of samples that a pass rate counts as estimated from. It is bounded because the policy changes."""
+"""The largest a + b of a posterior: the weight of earlier samples. It is bounded because the policy changes."""
 MOST_COMPONENTS = 4
 """The largest number of Beta components of a posterior. Further components of the profile's posterior are merged."""
 FURTHEST = 5.0
@@ -316,7 +316,7 @@ def read_known(posteriors: Sequence[Sequence[Component] | None]) -> list[Mixture
 
 
 class Posteriors:
-    """The posteriors of pass rates under the current policy: those of the profile, updated by every rollout.
+    """The posteriors of pass rates under the current policy: the profile's posteriors, updated by every rollout.
 
         profile: the problem passed 2 of 8 times                   Beta(3.7, 10.5)
         20 steps later, other problems pass far more often         Beta(3.1, 1.2): shifted with them, less certain
@@ -332,11 +332,11 @@ class Posteriors:
     Forecasting", 6.3). A Beta distribution with the mean and variance of all recent pass rates gets the remaining
     weight. Several rates of forgetting run side by side. The one that predicted the latest groups best is used.
 
-    Hopeless problems: some problems never pass, because their label or text is wrong. Each group that is all wrong
-    raises this probability by Bayes' rule, most if the problem was expected to pass.
+    Hopeless problems: some problems never pass, because their label or text is wrong. By Bayes' rule, each group that
+    is all wrong makes it more probable that the problem is hopeless, most if it was expected to pass.
 
     Teaching ratio: training drives pass rates towards 0 and 1. Beta distributions after much forgetting are too broad
-    for that and predict too many teaching groups. So predictions are multiplied by the ratio of observed to predicted
+    and predict too many teaching groups. So predictions are multiplied by the ratio of observed to predicted
     teaching groups.
     """
 
@@ -402,8 +402,8 @@ class Posteriors:
     ) -> None:
         """Update the posteriors from a step's groups, in which `right` of `judged` completions passed.
 
-        Several groups of one problem count as one. chances: the probability with which each problem was drawn, which
-        corrects the mean and variance of all pass rates for the choice of problems.
+        Several groups of one problem count as one. chances: the probability with which each problem was drawn. In
+        the mean and variance of all pass rates, a problem has the weight 1 / chance.
         """
         counted = [index for index, count in enumerate(judged) if count]
         if not counted:
@@ -485,7 +485,7 @@ class _Track:
         """Update the posteriors from the groups of a step, and return the log-likelihood of the groups.
 
         rows: the index of each group's problem, without repetition. passed, seen: right and judged completions of each
-        group. chosen: weights that correct for the choice of problems.
+        group. chosen: the weight of each problem in mean and variance of all pass rates.
         """
         self._step += 1
         weights, a, b = self.parameters(rows)
@@ -514,7 +514,7 @@ class _Track:
         self._drift_variance *= 1 - gain * slope
 
     def _follow_moments(self, passed: Floats, seen: Floats, weights: Floats) -> None:
-        """Move mean and variance of all pass rates towards those of the step's groups."""
+        """Move mean and variance of all pass rates towards the values in the step's groups."""
         weights = weights / weights.mean()
         share = len(passed) / (len(passed) + RECENT_GROUPS)
         self._center += share * (float(np.average(passed / seen, weights=weights)) - self._center)

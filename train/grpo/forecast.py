@@ -41,7 +41,7 @@ UNRELATED = (0.01, 0.03, 0.1, 0.2)
 SPREAD_STRENGTH = 2.0
 """a + b of the Beta distribution of unrelated pass rates."""
 MOST_STRENGTH = 50.0
-"""The largest number of samples that a pass rate of the profile counts as estimated from."""
+"""The largest a + b of the Beta distributions of the profile's pass rates: the weight of its samples."""
 LATER = 4.0
 """If the evidence is larger by this value when the first steps are left out, the policy changed, not the judging."""
 Z_999 = 3.29

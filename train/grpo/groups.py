@@ -9,8 +9,8 @@ The choice of 2 groups with bounds [.25, .75] for the share of right completions
     d            6           yes       enters: the share of b and d is .44
 
 A group teaches if its completions have advantages. The reward's term without a verifier is correctness, which defines
-pass rates; the row's verifier judges it, with the row's arguments. Other terms have their own arguments, and if they
-read it, `length`: the number of sampled tokens, end-of-sequence token included.
+pass rates: the row's verifier judges it, with the row's arguments. Other terms have their own arguments. Terms that
+read `length` also get the number of sampled tokens, end-of-sequence token included.
 """
 
 from __future__ import annotations
@@ -285,7 +285,8 @@ class SampledGroups:
         """Return this rank's scored completions of a step.
 
         They are this rank's share of the groups of the next rows, and of refills. Refills replace groups without
-        advantages, and bring the share of right completions into its bounds. version: that of the weights in training.
+        advantages, and bring the share of right completions into its bounds. version: the version of the weights in
+        training.
         """
         size = self.config.prompts_per_step
         completions = self.sample(self.feed.take(size), step, 0)
@@ -337,7 +338,7 @@ class SampledGroups:
     def finish(self, entered: Collection[int], version: int, step: int) -> dict[str, float]:
         """Return an empty dict. Other sources record the ends of a step's groups and return their metrics.
 
-        entered: the positions of the groups that were trained on. version: that of the weights.
+        entered: the positions of the groups that were trained on. version: the version of the weights.
         """
         return {}
 

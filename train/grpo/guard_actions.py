@@ -1,7 +1,7 @@
 """The actions of guards: skip a step, halve the learning rate, roll back to a healthy checkpoint, pause, or stop.
 
-Every action is written to alarms.jsonl with its evidence. The completions of the steps that caused it are copied to
-quarantine/.
+Every action is written to alarms.jsonl with its evidence. The completions of the steps that caused an action are
+copied to quarantine/.
 
 A roll-back loads the weights of a checkpoint, and its optimizer state if there is one, and divides the learning rate by
 4. The training continues with the next step number and the next rows, so that the same weights do not see the same
@@ -50,7 +50,7 @@ written."""
 HELDOUT = "heldout_pass_rate"
 """The metric of the run's held-out rows."""
 HELDOUT_ERROR = "heldout_error"
-"""The metric with its standard error."""
+"""The metric with the standard error of the held-out pass rate."""
 HELDOUT_FALL = "heldout_fall"
 """The guard of the held-out pass rate."""
 CHANGES: dict[Action, str] = {
@@ -76,7 +76,7 @@ class Responder:
         self._folder = trainer.out_dir
         off = set(trainer.config.guards.off)
         if any(term.is_correctness and term.weight == 0 for term in trainer.config.reward.terms):
-            # The reward does not measure correctness, so guards that expect that do not apply.
+            # Guards that expect the reward to measure correctness do not apply.
             off |= {"reward_sign", "reward_blind", "update_sign", "nothing_teaches", "nothing_passes"}
         asynchronous = trainer.config.asynchronous
         # Of the groups requested at the start, short ones finish first, so the first steps are not typical.
@@ -162,9 +162,9 @@ class Responder:
         """Process the last evaluation, and roll back if the last weights are broken, so that they are not exported.
 
         The last weights count as broken if the evaluation raises an alarm that rolls back or stops, or if the last
-        steps were not finite. Without an evaluation, an alarm that a guard would soon have raised (`unfinished`) is
-        enough. With an evaluation it is not, because the evaluation measures the last weights themselves, while the
-        last batches were sampled by earlier weights. An exception is the guard `weights_still`, which always counts.
+        steps were not finite. An alarm that a guard would soon have raised (`unfinished`) counts only without an
+        evaluation, because an evaluation measures the last weights themselves, while the last batches were sampled by
+        earlier weights. Only the guard `weights_still` always counts.
 
         Raises GuardError if only the weights from the start of the training could be exported.
         """
@@ -238,7 +238,7 @@ class Responder:
 
     @property
     def may_save(self) -> bool:
-        """Whether the weights are those of the last finished step."""
+        """Whether no update has changed the weights of the last finished step."""
         return self._finished is not None and self._updates == self._trainer.updater.steps
 
     def save_finished(self, first_step: int) -> int:
@@ -311,8 +311,8 @@ class Responder:
         if not came_back_at_once or not self._was_healthy(target, alarm) or is_off:
             return alarm
         causes = (
-            f"not the policy: the weights of step {target} had {self._sampled[target][metric]:.3g} before, and after "
-            "the roll-back to them the value is as wrong as that of the later weights; golds, prompts, the verifier, "
+            f"not the policy: the weights of step {target} had {self._sampled[target][metric]:.3g} before, but after "
+            "the roll-back to this step the value is as wrong as before the roll-back; golds, prompts, the verifier, "
             "the sampling engine or the order of completions have changed"
         )
         remedy = (
@@ -324,7 +324,7 @@ class Responder:
         """Return the alarm, or a stop if a fall of the held-out pass rate was not caused by the policy.
 
         After a roll-back the weights of the checkpoint are evaluated again. If their held-out pass rate is as low as
-        that of the later weights, the evaluation has changed, not the policy.
+        the later weights' was, the evaluation has changed, not the policy.
         """
         before = self._heldout.get(target) if target is not None else None
         if alarm.guard != HELDOUT_FALL or before is None or NOT_THE_POLICY in self._trainer.config.guards.off:
@@ -334,7 +334,7 @@ class Responder:
             return alarm
         causes = (
             f"not the policy: the weights of step {target} passed {before[0]:.3g} of the held-out rows before, and "
-            f"{rate:.3g} after the roll-back to them; the held-out rows, their golds or prompts, the verifier or the "
+            f"{rate:.3g} after the roll-back; the held-out rows, their golds or prompts, the verifier or the "
             "sampling of evaluations have changed"
         )
         remedy = "Compare the held-out rows, their completions and verdicts with those of the first evaluation."

@@ -48,8 +48,8 @@ def compare_with_profile(
 ) -> None:
     """Raise GuardError if the prompts of the first rows have other token ids than in the profile.
 
-    Then the profile's pass rates, the selection and the limit of tokens would not hold. samples: the samples of the
-    profile; without them nothing is compared.
+    With other prompts, the profile's pass rates, the selection and the limit of tokens would not hold. samples: the
+    samples of the profile; without them nothing is compared.
     """
     if samples is None or PROMPTS in guards_off:
         return
@@ -120,14 +120,14 @@ def check_exported(
 
 
 def _export_differs(folder: Path, chat: ChatConfig, rows: Sequence[Row], encoder: ChatEncoder) -> str | None:
-    """Return the reason why an exported checkpoint writes other prompts than the training, or None if it does not."""
+    """Return the reason why an exported checkpoint writes other prompts than the training, or None if all are equal."""
     try:
         exported = load_encoder(folder, chat)
     except Exception as error:
         return f"its tokenizer cannot be loaded ({str(error).strip().splitlines()[0][:200]})"
     compared = rows[:COMPARED]
     if exported.stop_token_ids != encoder.stop_token_ids:
-        return f"its stop tokens are {exported.stop_token_ids}, those of the training {encoder.stop_token_ids}"
+        return f"its stop tokens are {exported.stop_token_ids}, the training's are {encoder.stop_token_ids}"
     is_same = digest_prompts(compared, exported, None) == digest_prompts(compared, encoder, None)
     return None if is_same else "its tokenizer or chat template writes other prompts"
 

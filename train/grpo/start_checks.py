@@ -76,7 +76,7 @@ def unread_in_profile(samples: Path | None) -> dict[str, float | None]:
     """Return the share of unread answers in the profile. Returns an empty dict without samples.
 
     profile_ended    the number of samples that ended by themselves
-    profile_unread   the share of them whose answer the verifier could not read
+    profile_unread   the share of these samples whose answer the verifier could not read
     """
     if samples is None:
         return {}

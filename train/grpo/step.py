@@ -96,7 +96,7 @@ class Trainer:
         scores = self._score_groups(completions)
         positives: Sequence[Member] = ()
         if self.distilled is not None:
-            # Their advantages use the pass rates estimated before this step.
+            # The positives' advantages use the pass rates estimated before this step.
             positives = self.distilled.members(completions, self.feed.pass_rates(scores), step)
         joining = int(all_sum(len(positives))[0])
         ranks_apart = count_apart(self.feed.drawn_ids(), [(done.segment.group, done.row["id"]) for done in completions])
@@ -188,7 +188,7 @@ class Trainer:
     def _count_prompts_moved(self, completions: Sequence[StepCompletion]) -> float:
         """Return the number of changed prompts over all ranks.
 
-        Counted are groups that were sampled from another prompt than that of their row, and ranks on which the digest
+        A changed prompt is a group that was sampled from another prompt than its row's, or a rank on which the digest
         of prompts has changed since the start. Returns 0 for dialogues.
         """
         if self.config.turns is not None:
@@ -226,8 +226,8 @@ class Trainer:
     ) -> Metrics:
         """Record which completions and groups were trained on, and return metrics of the group source.
 
-        entered: the groups that were trained on, or None if the whole batch was left out. version: that of the weights
-        before the update.
+        entered: the groups that were trained on, or None if the whole batch was left out. version: the version of the
+        weights before the update.
         """
         if entered is not None:
             return {**self.groups.finish(entered, version, step)}
@@ -258,7 +258,7 @@ class Trainer:
         return measured | self.stored.check_evaluation(self.groups.answers.evaluated)
 
     def state(self) -> dict[str, Any]:
-        """Return the state for a checkpoint, without that of the training engine."""
+        """Return the state for a checkpoint, without the training engine's state."""
         return {
             "weights_version": self.version,
             "prompts": self.prompts,

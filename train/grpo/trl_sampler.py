@@ -4,7 +4,7 @@
     trainer = drawn_by_posterior(GRPOTrainer)(model, reward_funcs=[TruegoldReward()], train_dataset=..., args=...)
 
 It uses the feed of truegold's own training (`feed`, order `signal`): a prompt is drawn more often, the more likely its
-group has both right and wrong completions. The posteriors start from those of the profile, in the column `posterior` of
+group has both right and wrong completions. They start from the profile's posteriors, in the column `posterior` of
 an exported set, and are updated by every sampled group. Without this column nothing is known at first.
 
 Draws have the layout of TRL's `RepeatSampler`: each prompt `num_generations` times, and each batch once for every pass
@@ -63,7 +63,7 @@ class PosteriorSampler:
                     yield from [draw.index] * self._group_size
 
     def observe(self, ids: Sequence[str], rewards: Sequence[float | None]) -> None:
-        """Update the posteriors from a batch. rewards: those of the completions, None or NaN if not judged."""
+        """Update the posteriors from a batch. rewards: the completions' rewards, None or NaN if not judged."""
         groups: dict[int, list[float]] = {}
         for identity, reward in zip(ids, rewards, strict=True):
             judged = groups.setdefault(self._index_of[identity], [])
@@ -82,7 +82,7 @@ class PosteriorSampler:
 def drawn_by_posterior(trainer: type[Any], reward: str = "truegold", passed: float = PASSED) -> type[Any]:
     """Return a subclass of TRL's `GRPOTrainer` or `RLOOTrainer` that draws prompts by their posteriors.
 
-    reward: the name of the reward function that measures correctness. passed: its lowest reward of a right completion.
+    reward: the name of the reward function that measures correctness. passed: its lowest value for a right completion.
     """
 
     class DrawnByPosterior(trainer):  # type: ignore[misc]

@@ -123,10 +123,10 @@ class Updater:
     ) -> list[dict[str, float]]:
         """Take all optimizer steps of one batch, and return the metrics of each step. All ranks call this together.
 
-        weighed: the result of `weigh_segments` for the batch. seed: determines the minibatches. version: that of the
-        weights in training; segments of older versions are stale. share_entered: the share of a whole batch that is in
-        `batch`; losses are divided by counts of a whole batch. Segments that are not trained on count in these
-        denominators, but are not computed.
+        weighed: the result of `weigh_segments` for the batch. seed: determines the minibatches. version: the version of
+        the weights in training; segments of older versions are stale. share_entered: the share of a whole batch that is
+        in `batch`; losses are divided by counts of a whole batch. Segments that are not trained on count in these
+        denominators, but have no forward pass.
         """
         config = self.config
         is_distilled = torch.zeros(len(batch), dtype=torch.bool) if weighed.distilled is None else weighed.distilled
@@ -365,8 +365,8 @@ class StepLoss:
     def _distilled_factors(self, old: Tensor, batch: SegmentBatch) -> Tensor:
         """Return the weights [B, T] of distilled positives.
 
-        old: log-probabilities of the training engine after the bare prompt. The batch's rollout log-probabilities are
-        those of the sampler, with the added context.
+        old: log-probabilities of the training engine after the bare prompt. The batch's rollout log-probabilities come
+        from the sampler, with the added context.
         """
         kind, cap = self.config.distilled.weight, self.config.distilled.cap
         if kind == "shaped":

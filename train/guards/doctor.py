@@ -6,7 +6,7 @@
 
 The log of a truegold training is replayed to the guards, logs of other trainers are searched for faults (`log_faults`).
 If a training was ended by something else than a guard, for example a verifier that hangs or a killed process,
-`record_stop` has written that as an alarm.
+`record_stop` has written the reason as an alarm.
 """
 
 from __future__ import annotations

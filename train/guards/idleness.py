@@ -5,8 +5,8 @@
     4 groups a step, each expected to teach with .1; none teaches in 3 steps    probability .9 ** 12: not unusual
     every completion is cut at max_tokens, and cut ones are masked              the policy does not end completions
 
-The expected share of teaching groups comes from the posteriors of pass rates (`Feed`) and from earlier steps of the
-run.
+A group teaches if its completions have advantages. The expected share of teaching groups comes from the posteriors of
+pass rates (`Feed`) and from earlier steps of the run.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KINDS = ("idle_alike", "idle_cut", "idle_masked", "idle_hard", "idle_dead")
 """The causes: equal rewards in every group, cut completions, masks, a pass rate near 0 from the start, and a pass rate
 near 0 that was higher before."""
 ALL = 0.99
-"""The share of cut completions from which all count as cut."""
+"""The share of cut completions from which all completions count as cut."""
 ALMOST_NONE = 0.1
 """The pass rate below which almost no completion passes."""
 

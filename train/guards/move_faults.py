@@ -21,7 +21,7 @@ from truegold.train.guards.table import LogFault
 from truegold.train.guards.trends import ERRORS, Floats, change_point, fall_from_peak, gradual_fall, measure_move, noise
 
 SHORT = 5
-"""The smallest number of steps for a level of a metric, and of dead steps in a run whose reward never differs."""
+"""The smallest number of steps for a metric's level, and of dead steps for a fault if rewards never differ."""
 STRETCH = 10
 """The smallest number of consecutive dead steps in other runs, if they are unlikely by chance."""
 SOLVED = 0.9
@@ -44,7 +44,7 @@ RARE_REGULARITY = 0.001
 def _scale(log: RunLog) -> Iterator[LogFault]:
     """Yield a fault for a changed scale of the reward.
 
-    Its mean, and its maximum or its deviation, change by the same factor at one step.
+    The reward's mean, and its maximum or its deviation, change by the same factor at one step.
     """
     pairs = [("reward", "reward_max"), ("reward", "reward_std")]
     names = {name for _, metrics in log.lines for name in metrics}

@@ -1,4 +1,4 @@
-"""Reader of the metrics of a run of truegold or another trainer. It translates their names to those of the guards.
+"""Reader of the metrics of a run of truegold or another trainer, under the names that the guards use.
 
     log = read_log(Path("trl-run"))
     log.trainer                 TRL
@@ -64,7 +64,7 @@ GENERIC = {"reward", "loss", "grad_norm", "learning_rate", "lr", "kl", "entropy"
 FEWEST_NAMES = 3
 """The smallest number of columns with known metrics in a log without steps."""
 FILLED = 4
-"""The smallest number of columns at which a row of NaN is taken for one that a tracker filled up, and left out."""
+"""The smallest number of NaN columns in a row that counts as filled up by a tracker. Such rows are left out."""
 MOST_REPEATS = 4
 """The largest number of lines of one step. A log with more has a line for each rollout, not for each step."""
 
@@ -209,7 +209,7 @@ def _repeats(translated: Iterable[tuple[int, Entry]]) -> dict[tuple[int, str], i
 def _without_blanks(entries: Sequence[tuple[int, Entry]]) -> Iterator[tuple[int, Entry]]:
     """Yield the entries without rows that a tracker filled up with NaN, for example the row of an evaluation.
 
-    A row of NaN counts as filled up if it has a held-out metric, or if rows with numbers follow. Otherwise the NaN are
+    A row of NaN counts as filled up if it has a held-out metric, or if rows with numbers follow. Other rows of NaN are
     the metrics of a training that diverged. Of filled rows, only held-out metrics are kept.
     """
     is_blank = []

@@ -61,7 +61,7 @@ class MetricGuard:
     remedy: str
     """Advice on how to correct the fault."""
     floor: float = 0.0
-    """The smallest difference from the baseline, or the limit."""
+    """The smallest difference from the baseline, or for `limit` the limit itself."""
     mads: float = 0.0
     """The smallest difference, as a multiple of the deviation of the baseline's values."""
     ratio: float = 0.0
@@ -69,8 +69,8 @@ class MetricGuard:
     steps: int = 1
     """The number of consecutive wrong steps after which the guard fires."""
     error: str | None = None
-    """The metric with the standard error of the watched one. The difference must also be at least four standard errors,
-    with a baseline those of both measurements."""
+    """The metric with the standard error of the watched one. The difference must also be at least four standard errors.
+    With a baseline, the standard errors of both measurements are added in squares."""
     noise: Literal["share", "factor"] | None = None
     """The noise of a metric that is a mean over the groups of a step: a share between 0 and 1, or a factor. Such a
     guard tests for a change beyond this noise in windows of several steps (`sampling_error`), in place of `mads`."""
@@ -127,14 +127,14 @@ PROBE = "probe"
 """The name, in `guards.off` and alarms, of the comparison of the two engines after each sync, which may stop a run."""
 
 PROMPTS = "prompts"
-"""The name, in `guards.off` and alarms, of the comparison of prompts with those of the profile, which may stop a run
+"""The name, in `guards.off` and alarms, of the comparison of prompts with the profile's prompts, which may stop a run
 before its first step."""
 
 BLIND = 0.1
 """The smallest `reward_gap` of a reward that measures correctness, as a share of `reward_spread`."""
 STILL = 1e-3
-"""The move of weights, as a share of the learning rate, below which they do not train. AdamW moves them by about the
-rate."""
+"""The move of weights, as a share of the learning rate, below which they count as untrained. AdamW moves weights by
+about the rate."""
 ALMOST_ALL = 0.9
 ALMOST_NONE = 0.1
 """Between these pass rates a batch has enough right and wrong completions for its rewards to differ."""
@@ -192,7 +192,7 @@ def derived_metrics(metrics: Mapping[str, float | None]) -> dict[str, float]:
 def _unread_excess(
     share: float | None, ended: float | None, profile_share: float | None, profile_ended: float | None
 ) -> dict[str, float]:
-    """Return a lower bound (99 %) of the share of unread completions less that of the profile."""
+    """Return a lower bound (99 %) of the share of unread completions minus the profile's share."""
     if share is None or not ended or profile_share is None or not profile_ended:
         return {}
     intervals = [

@@ -41,8 +41,8 @@ LONGEST_MEMORY = 0.8
 STEP = 0.75
 """The smallest difference of the levels next to a sudden step, as a share of the difference of means."""
 BESIDE, ERRORS = 100, 4.0
-"""The levels next to a sudden step are taken over a fifth of the series' steps, or of the first number if there are
-more. They must differ by the second number of standard errors."""
+"""The levels next to a sudden step are taken over a fifth of the series, or of `BESIDE` steps in longer series. They
+must differ by `ERRORS` standard errors."""
 OUTLIER = 6.0
 """The distance of an outlier from the median of its neighbours, in deviations."""
 LONGEST_PERIOD = 200
@@ -86,7 +86,7 @@ class Move:
 
     @property
     def change(self) -> float:
-        """The level of the end minus that of the start."""
+        """The last level minus the first level."""
         return self.end - self.start
 
     def text(self) -> str:

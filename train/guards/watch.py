@@ -5,8 +5,8 @@
         for alarm in watch.observe(step, metrics):
             print(alarm.line())
 
-Baselines are medians of healthy values. A value that a guard finds wrong is not added to a baseline, because a collapse
-would otherwise become the baseline of later steps.
+Baselines are medians of healthy values. A value that a guard finds wrong is not added to a baseline, so that a collapse
+does not become the baseline of later steps.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ ERRORS = 4.0
 FEWEST = 3
 """The smallest number of values whose deviation is used. With fewer values, only floor and ratio count."""
 QUIET = 20
-"""The number of steps in which a guard is silent after a warning. A streak ends after this number of steps without a
-measurement."""
+"""The number of steps in which a guard is silent after a warning. A streak of wrong steps ends after this number of
+steps without a measurement."""
 
 
 @dataclass(frozen=True)

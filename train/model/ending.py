@@ -78,10 +78,10 @@ def listening() -> Iterator[None]:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let a signal interrupt work of this rank that has no collective operations, because other ranks would wait in
-    them.
+    """Let a signal interrupt this rank's work within the context.
 
-    All ranks call this together. Raises EndAsked on all ranks if one of them was asked to end.
+    The work must have no collective operations, in which other ranks would wait. All ranks call this together. Raises
+    EndAsked on all ranks if one of them was asked to end.
     """
     try:
         if _Ear.heard is None:
@@ -117,8 +117,8 @@ def write_anyway(folder: Path, write: Callable[[], object]) -> None:
 
 
 def save_on_full_gpu(save: Callable[[], object], note: Note) -> None:
-    """Write a checkpoint after an update that had no room on its GPU. Where there is none for this either, the next
-    start goes on from an earlier checkpoint, and `note` is told."""
+    """Write a checkpoint after an update that had no room on its GPU. If the checkpoint has no room either, the next
+    start continues from an earlier checkpoint, and `note` shows a line."""
     return_memory()
     try:
         save()

@@ -104,7 +104,7 @@ class NoRoomError(SetupError):
 class TrainingEngine:
     """A model and its optimizer on DeepSpeed, loaded from the checkpoint in folder `model`.
 
-    At most one of `packed` and `shared` is true. pad_id: the token id of padding. seed: that of torch's random
+    At most one of `packed` and `shared` is true. pad_id: the token id of padding. seed: the seed of torch's random
     generator. note: a function that shows a line to the user. tokenizer: with it, checkpoints also have weights in
     Hugging Face's format. Raises SetupError if DeepSpeed is missing.
     """
@@ -114,7 +114,8 @@ class TrainingEngine:
     shared = False
     """Whether completions of one prompt share the computation of the prompt (`shared_batches`)."""
     may_end = False
-    """Whether a signal may interrupt a computation. True while the weights are those of the last finished step."""
+    """Whether a signal may interrupt a computation. True while no update has changed the weights of the last finished
+    step."""
     rate_factor = 1.0
     """The factor of the scheduled learning rate, which guards lower."""
     make_room: Callable[[], None] = staticmethod(lambda: None)
@@ -261,7 +262,7 @@ class TrainingEngine:
     ) -> dict[str, float]:
         """Take one optimizer step on this rank's segments. All ranks call this together, also ranks without segments.
 
-        step, steps: the number of the optimizer step, from 0, and of all steps of the run, which set the learning rate.
+        step: the number of the optimizer step, from 0. steps: their number in the run. Both set the learning rate.
 
         Returns metrics over all ranks: loss, grad_norm, lr, push_gap, and the sums that the loss function reports
         divided by the number of tokens. Raises NotFiniteError on all ranks if the loss or the gradient of any rank is
@@ -339,7 +340,7 @@ class TrainingEngine:
         return loss
 
     def _backward(self, loss: Tensor, sums: Sums, *, is_last: bool) -> None:
-        """Add the gradients of a micro-batch to those of the step. After the last one, reduce them over all ranks.
+        """Add a micro-batch's gradients to the step's gradients. After the last one, reduce them over all ranks.
 
         sums: the reported sums of the step so far, with its loss.
         """
@@ -367,7 +368,7 @@ class TrainingEngine:
         return grad_norm, self._engine.was_step_applied()
 
     def _forget_gradients(self) -> None:
-        """Drop the gradients of a step that was not taken. ZeRO 2 with offload would add the next step's to them."""
+        """Drop the gradients of a step that was not taken. ZeRO 2 with offload would add them to the next step's."""
         if self._config.offload and self._config.zero_stage == 2:
             sums = self._engine.optimizer.averaged_gradients
             sums.update(dict.fromkeys(sums))
@@ -463,13 +464,13 @@ class TrainingEngine:
     ) -> None:
         """Write a checkpoint with everything that a resumed run needs: weights, optimizer, random states and `state`.
 
-        kept: the steps of other checkpoints that are not removed. random_states: those of this rank; by default the
-        current ones. counts: whether a killed run continues from this checkpoint. optimizer: whether the optimizer
+        kept: the steps of other checkpoints that are not removed. random_states: this rank's random states; by default
+        the current ones. counts: whether a killed run continues from this checkpoint. optimizer: whether the optimizer
         state is written. card: the model card, if the user has asked for weights of this step. Raises SetupError if the
         disk is full, and removes the partial checkpoint.
         """
         client = {"state": dict(state), "random": gathered(random_states or generator_states())}
-        # The weights of step 0 are those of the model, and adapters are small.
+        # At step 0 the weights are still in the model's folder. Adapters are always written, because they are small.
         is_trained, has_adapters = step > 0, self._config.lora is not None
         with_optimizer = has_adapters or (optimizer and is_trained)
         with_weights = self.tokenizer is not None and is_trained and (card is not None or not has_adapters)

@@ -26,8 +26,8 @@ SHOWN = 3
 def check_export(folder: Path, tensors: Iterator[tuple[str, Tensor]], dtype: str) -> None:
     """Load an exported checkpoint with transformers and compare it with the weights in training.
 
-    All ranks call this together. tensors: the weights in training, from `TrainingEngine.named_tensors`. dtype: that of
-    the checkpoint. Raises GuardError if the two differ, and removes the folder.
+    All ranks call this together. tensors: the weights in training, from `TrainingEngine.named_tensors`. dtype: the
+    checkpoint's dtype. Raises GuardError if the two differ, and removes the folder.
     """
     is_first = rank() == 0
     exported, reason = _read_export(folder, dtype) if is_first else ({}, None)

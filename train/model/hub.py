@@ -6,7 +6,7 @@
     README.md            pass rates before and after, the data, dropped rows, settings, actions of guards
     model.safetensors    and all other files of train/checkpoint, in the same commit
 
-The account is that of `HF_TOKEN` or `hf auth login`. The card contains no local paths and no addresses of servers.
+The account comes from `HF_TOKEN` or `hf auth login`. The card contains no local paths and no addresses of servers.
 """
 
 from __future__ import annotations

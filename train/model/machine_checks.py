@@ -1,4 +1,4 @@
-"""Checks of a training's settings against vLLM, the model and this machine, before any stage runs. Refused are
+"""Checks of a training's settings against vLLM, the model and this machine, before any stage runs. Examples of errors:
 
 tensor_parallel_size: 2      because each rank has one engine on its GPU
 max_model_len: 40960         for a model with 32,768 positions

@@ -137,7 +137,7 @@ class OptimizerStates:
 
 
 def return_memory() -> None:
-    """Give the driver back what torch's allocator keeps of a GPU: vLLM and NCCL take theirs past it."""
+    """Return unused GPU memory from torch's allocator to the driver, from which vLLM and NCCL take theirs."""
     if torch.cuda.is_available():
         gc.collect()
         torch.cuda.empty_cache()

@@ -10,9 +10,9 @@ different ways:
     Gemma 2, 3n, 4               c tanh(head(hidden) / c), c the configuration's final_logit_softcapping
     Granite, Cohere, Falcon H1   head(hidden) times or divided by a constant of the configuration
 
-`OwnPath` works for all of them. It runs the model's own forward pass with a decoder that returns a given chunk of
-hidden states. Before training begins, `choose_path` compares the resulting log-probabilities with those of the whole
-model.
+A path is a way from hidden states to logits. `PlainPath` is the head alone. `OwnPath` works for all families: it runs
+the model's own forward pass with a decoder that returns a given chunk of hidden states. Before training begins,
+`choose_path` compares the resulting log-probabilities with the whole model's.
 """
 
 from __future__ import annotations
@@ -387,7 +387,7 @@ trainer's computation."""
 
 @torch.no_grad()
 def choose_path(causal_lm: Any, logprobs: TokenLogprobs) -> LogitPath:
-    """Return a path that gives the model's own log-probabilities on a few tokens: the plain head if it does.
+    """Return a path that gives the model's own log-probabilities on a few tokens, preferably the plain head.
 
     Raises SetupError with the architecture's name if there is none.
     """
@@ -499,7 +499,7 @@ class PromptCache(DynamicCache):  # type: ignore[misc]
 
 
 class PrefixCache(DynamicCache):  # type: ignore[misc]
-    """A cache that puts the keys and values of a row's prompt before those of the row, and does not store the row's."""
+    """A cache that puts the keys and values of a row's prompt before the row's own, which are not stored."""
 
     def __init__(self, prompts: PromptCache, prompt_index: Tensor) -> None:
         """prompt_index: int [B], the position of each row's prompt in `prompts`."""
@@ -511,7 +511,7 @@ class PrefixCache(DynamicCache):  # type: ignore[misc]
     def update(
         self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any
     ) -> tuple[Tensor, Tensor]:
-        """Return a layer's keys and values, with those of the prompts before them."""
+        """Return a layer's keys and values, after the keys and values of the prompts."""
         keys, values = (held[self._prompt_index] for held in self._layers_held[layer_idx])
         return torch.cat([keys, key_states], dim=-2), torch.cat([values, value_states], dim=-2)
 

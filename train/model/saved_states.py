@@ -4,7 +4,7 @@
     step-000060/trainer_state.pt       position in the data, state of the guards, random states
     step-000060/model.safetensors      with config, tokenizer and generation_config, for `from_pretrained` and vLLM
     step-000060/deepspeed/             weights and optimizer state of all ranks, only in the newest checkpoint
-    step-000000/trainer_state.pt       the only file of step 0, whose weights are those of the model
+    step-000000/trainer_state.pt       the only file of step 0, whose weights are in the model's folder
 
 A checkpoint is written into a temporary folder and then renamed, so that a kill leaves the earlier checkpoints intact.
 """
@@ -79,7 +79,7 @@ def asked_for(folder: Path) -> set[int]:
 def put_in_place(folder: Path, step: int, kept: Collection[int], *, counts: bool, keeps_optimizer: bool) -> None:
     """Rename a checkpoint that was written into the temporary folder, and remove older ones.
 
-    Removed are checkpoints that are not in `kept`, and the optimizer states of the remaining ones, unless
+    Checkpoints that are not in `kept` are removed, and so are the optimizer states of the remaining ones unless
     `keeps_optimizer`. counts: whether a killed run continues from this checkpoint, or still from the one before.
     """
     taken = step_folder(folder, step)
@@ -106,7 +106,7 @@ def drop_optimizers(folder: Path, besides: int | None = None) -> None:
 def make_room(folder: Path, needed: int, note: Callable[[str], None]) -> int:
     """Remove older checkpoints until the disk has `needed` free bytes, and return the number of free bytes.
 
-    The checkpoint from which a killed run continues, and those of `save_every`, are never removed.
+    The checkpoint from which a killed run continues and checkpoints of `save_every` are never removed.
     """
     folder.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(folder / ASIDE, ignore_errors=True)

@@ -33,7 +33,7 @@ class Segment:
     prompt_ids: tuple[int, ...]
     """The token ids of the prompt."""
     output_ids: tuple[int, ...]
-    """The token ids of the completion. In a dialogue, also those of text between the model's turns."""
+    """The token ids of the completion. In a dialogue, text between the model's turns is included."""
     rollout_logprobs: tuple[float, ...] = ()
     """The log-probability (nats) of each output token under the policy that sampled it, at `temperature`. 0 for tokens
     that were not sampled; empty for text that no policy sampled."""
@@ -102,7 +102,7 @@ class SegmentBatch:
     """Segments in right-padded rows, with one or several (packed) segments per row.
 
     With a prefix, prompts are only in the prefix, and each row has the output tokens of one segment. Then
-    attention_mask begins with the columns of the prompt, and position_ids continue those of the prompt.
+    attention_mask begins with the columns of the prompt, and position_ids continue after the prompt.
     """
 
     input_ids: Int[Tensor, "rows length"]
@@ -242,8 +242,8 @@ def _cut_groups(segments: Sequence[Segment], tokens: int) -> list[list[int]]:
 def cut_group(lengths: Sequence[int], prompt_length: int, max_tokens: int) -> list[tuple[int, int]]:
     """Return the split of a group into parts of at most `max_tokens` tokens that needs the fewest tokens.
 
-    The result has (start, end) of each part. A part needs the tokens of the prompt and, for each completion, those of
-    its longest one. lengths: the numbers of tokens of the completions, in descending order.
+    The result has (start, end) of each part. A part needs the tokens of the prompt and, for each completion, as many as
+    its longest completion has. lengths: the numbers of tokens of the completions, in descending order.
     """
     # For the first n completions: the smallest number of tokens, and the start of the last part.
     cheapest: list[tuple[int, int]] = [(0, 0)]
@@ -308,9 +308,10 @@ def collate_shared(segments: Sequence[Segment], pad_id: int) -> SegmentBatch:
 class DistilledPositive:
     """A right completion that was sampled with an added context, from the table of synthesis (`synth.records`).
 
-    Its segment has the bare prompt and the sampled ids. Its rollout log-probabilities are those of the sampling engine
+    Its segment has the bare prompt and the sampled ids. Its rollout log-probabilities come from the sampling engine
     with the context in the prompt, so they are not used as the old policy. The old policy is computed by the training
-    engine on the bare prompt. The ratio of both is the weight of a token (`objective.weights.distillation_weights`).
+    engine on the bare prompt. The ratio of the two policies is the weight of a token
+    (`objective.weights.distillation_weights`).
     """
 
     key: RowKey

@@ -25,7 +25,7 @@ from truegold.train.model.distributed import gathered
 NO_WEIGHT = 1e-12
 """Smaller absolute values of weights count as 0."""
 SAMPLE = 4096
-"""The number of values of each tensor, roughly, that are compared before and after an update."""
+"""The approximate number of values of each tensor that are compared before and after an update."""
 INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 """Integer dtypes by their number of bytes."""
 PUSH_SUMS = ("push_right", "push_wrong", "push_size", "tokens_right", "tokens_wrong")
@@ -35,8 +35,8 @@ PUSH_SUMS = ("push_right", "push_wrong", "push_size", "tokens_right", "tokens_wr
 def add_push(sums: dict[str, Tensor], mask: Tensor, right: Tensor, gradient: Tensor) -> None:
     """Add the pushes of a micro-batch to `sums`. It is called as a backward hook of the log-probabilities.
 
-    mask: [B, T], 1 on sampled tokens. right: bool [B], whether each completion is right. gradient: that of the loss by
-    the log-probabilities, [B, T].
+    mask: [B, T], 1 on sampled tokens. right: bool [B], whether each completion is right. gradient: the loss's gradient
+    by the log-probabilities, [B, T].
     """
     push = -gradient.detach() * mask
     right_mask, wrong_mask = (mask * is_kind.unsqueeze(1) for is_kind in (right, ~right))
@@ -59,7 +59,7 @@ def with_push_gap(metrics: dict[str, float]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class WeightsState:
-    """A summary of the trained weights on this rank, at ZeRO 3 of its share of them."""
+    """A summary of the trained weights on this rank. At ZeRO 3 it covers only the rank's share."""
 
     digest: int
     """The sum of all weights with their bits read as integers."""

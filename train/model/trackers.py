@@ -102,7 +102,7 @@ class MlflowRun:
 
 
 def start_tracker(name: Tracker, folder: Path) -> TrackedRun:
-    """Return the tracker's run of the training in `folder`, a new one or that of an interrupted training.
+    """Return the tracker's run of the training in `folder`: a new run, or the run of an interrupted training.
 
     Raises SetupError if the tracker is not installed.
     """

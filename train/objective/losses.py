@@ -88,8 +88,8 @@ def gspo_token(
 def cispo(current: PerToken, old: PerToken, advantages: Advantages, mask: PerToken, max_rho: float = 5.0) -> TokenLoss:
     """Return -sg[min(rho, max_rho)] A log p: every token keeps its gradient, with a bounded weight. sg: no gradient.
 
-    CISPO, MiniMax-M1, arXiv 2506.13585. max_rho is the largest ratio, not its distance from 1. The default of 5 is
-    that of ScaleRL (arXiv 2510.13786).
+    CISPO, MiniMax-M1, arXiv 2506.13585. max_rho is the largest ratio, not its distance from 1. The default of 5
+    comes from ScaleRL (arXiv 2510.13786).
     """
     ratio = _ratio(current, old).detach()
     over = ratio > max_rho

@@ -94,7 +94,7 @@ def off_policy_sequence_mask(
 
 
 def entropy_threshold(entropies: AllTokens, quantile: float) -> float:
-    """Return the lowest entropy (nats) of the share `quantile` of tokens with the highest entropies.
+    """Return the entropy (nats) that the share `quantile` of tokens reaches: with .2, the highest fifth of all tokens.
 
     entropies: of all sampled tokens of the batch, over all ranks. Interpolates linearly, like `numpy.quantile`. Returns
     -inf if there are no tokens.
@@ -213,8 +213,8 @@ def token_weights(
     `totals` has N and B of the whole batch. So a token has the same weight if the batch is cut into micro-batches or
     spread over ranks, and masked tokens do not raise the weights of the remaining tokens.
 
-    constant: L, in tokens; raises ValueError if it is missing for the kind "constant". sequence_tokens: [B], if rows
-    are parts of sequences, the number of tokens of each row's whole sequence; by default that of the row.
+    constant: L, in tokens; raises ValueError if it is missing for the kind "constant". sequence_tokens: the
+    number of tokens of each row's whole sequence, [B]. By default each row is a whole sequence.
     """
     if kind == "token":
         return mask / max(totals.tokens, 1.0)

@@ -178,7 +178,7 @@ applied.
 """
 
 FLOOR_FACTOR = 4.0
-"""The largest |Δ log p|, as a multiple of that of the first probe, when both engines had just loaded the same
+"""The largest |Δ log p|, as a multiple of its value in the first probe, when both engines had just loaded the same
 weights."""
 
 MIN_FLOOR = {"float32": 1e-4, "tf32": 1e-3, "bfloat16": 0.02}
@@ -207,8 +207,8 @@ CAUSES = tomllib.loads(files("truegold.train.rollout").joinpath("probe_causes.to
 class Probe:
     """A comparison of the sampling engine with the training engine after each weight sync.
 
-    The sampling engine continues a few fixed prompts. Its log-probabilities are compared with those of the training
-    engine for the same tokens. If they differ by more than rounding, known causes are tested one after another, and the
+    The sampling engine continues a few fixed prompts. Its log-probabilities of these tokens are compared with the
+    training engine's. If they differ by more than rounding, known causes are tested one after another, and the
     error names the cause.
     """
 
@@ -222,7 +222,8 @@ class Probe:
 
     @cached_property
     def sampler_dtype(self) -> str:
-        """The dtype of the sampling engine's weights, or that of the trainer if the engine does not show them."""
+        """The dtype of the sampling engine's weights, or the trainer's dtype if the engine does not show its
+        weights."""
         dtypes = {str(vector.dtype).removeprefix("torch.") for vector in self.engine.vectors().values()}
         known = gathered(sorted(dtypes))[0]
         return known[0] if known else self.config.optimizer.dtype
@@ -283,7 +284,7 @@ class Probe:
     def _measure_mismatch(self, segments: Sequence[Segment]) -> Mismatch:
         """Return the difference between the training engine's log-probabilities and those at sampling.
 
-        `mean_abs` is that of the worst rank.
+        `mean_abs` is taken from the worst rank.
         """
         batch = collate([[segment] for segment in segments], pad_id=0)
         trainer_logprobs = batch.rollout_logprobs.clone()

@@ -25,7 +25,7 @@ from truegold.verifiers import GuardError, SetupError
 MARGIN_S = 5.0
 """Seconds that a sampler has to notice that it should end."""
 LONGEST_SILENCE_S = 1800.0
-"""The longest time in seconds without a message of a sampler that has work, which sends one at least every minute."""
+"""The longest time in seconds without a message of a sampler with work. Such a sampler sends one every minute."""
 GO_ON = "The same command continues from the last checkpoint; if the engine dies again, see the log of the stage."
 """The advice after the death of an engine."""
 

@@ -1,4 +1,4 @@
-"""The sampler's end: an engine that samples in parallel with the trainer and loads new weights meanwhile.
+"""The sampler's end of its connection to the trainer: an engine that samples while the trainer updates the weights.
 
 The engine is vLLM in a child process, or a thread of the trainer's process that calls a vLLM server. Messages are
 tuples of a kind and arguments:
@@ -7,7 +7,7 @@ tuples of a kind and arguments:
     call                 method, *arguments of it               answer
     requests             [Request, ...]                         done, for each request, in a stream
     episodes             [(key, Episode), ...], seeded_by       done, for each episode, in a stream
-    weights              folder, version                        answer; in a stream loaded, unless newer ones arrive
+    weights              folder, version                        answer; in a stream `loaded`, if none newer arrive first
     stream               SamplingParams, in_flight              paused, at the end of the stream
     pause                                                       paused
     close
@@ -72,7 +72,7 @@ class SamplerSetup:
     turns: TurnsConfig | None = None
     """The settings of episodes, or None if the sampler plays none."""
     devices: str | None = None
-    """The GPUs that the sampler may use, as in CUDA_VISIBLE_DEVICES, or None for those of the trainer."""
+    """The GPUs that the sampler may use, as in CUDA_VISIBLE_DEVICES, or None for the trainer's GPUs."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class Outbox:
 
 @dataclass
 class _Stream:
-    """The state of a running stream. Times are those of the monotonic clock, in seconds."""
+    """The state of a running stream. Times are in seconds, by the monotonic clock."""
 
     in_flight: bool
     """Whether weights are loaded in the middle of completions."""

@@ -101,13 +101,13 @@ class _Background:
     waiting: list[Submitted] = field(default_factory=list)
     """Submitted samples that were not sent to a sampler yet."""
     done: list[FinishedSample] = field(default_factory=list)
-    """Finished samples that were not returned yet, for example those of lost samplers."""
+    """Finished samples that were not returned yet, for example samples of lost samplers."""
 
 
 class SamplerPool:
     """A rollout engine that all ranks share, and that also samples in the background.
 
-    All ranks call its methods together, except those of the background, which only rank 0 calls.
+    All ranks call its methods together, except the methods of the background, which only rank 0 calls.
     """
 
     def __init__(

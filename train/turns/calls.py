@@ -36,7 +36,7 @@ GATHER_S = 0.0005
 BLOCKED_S = 1.0
 """Seconds without a response after which an event loop counts as blocked by a coroutine."""
 MOST_THREADS = 512
-"""The largest number of threads, stand-ins included, abandoned ones not."""
+"""The largest number of threads, including stand-ins but not abandoned threads."""
 MOST_ALIVE = 4096
 """The largest number of threads, abandoned ones included. It keeps a long run with hanging environments from using up
 the machine's threads."""
@@ -76,7 +76,7 @@ class _Call:
     started: float | None = None
     """The time when a thread took the call from the queue, by `time.monotonic`; None while it is queued."""
     is_over: bool = False
-    """Whether an answer was returned. A later one is dropped."""
+    """Whether an answer was returned. Later answers are dropped."""
     has_stand_in: bool = False
     """Whether a stand-in was started. The thread of the call then ends when the function returns."""
     has_returned: bool = False

@@ -13,8 +13,9 @@
 Both methods may be coroutines (`async def`). Each episode has a new environment. If it has a method `close`, this is
 called at the end of the episode, also after an error.
 
-An environment and its answers are code of its author; even a message may be an object with its own `get`. This code
-runs only in the thread of a call, which has a deadline. Only plain strings, numbers, lists and dicts leave this thread.
+Answers may contain code of the environment's author, for example a message that is an object with its own `get`. Such
+code runs only in the thread of a call, which has a deadline. Only plain strings, numbers, lists and dicts leave this
+thread.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Done:
     score: float | None = None
     """The score of the episode, in [0, 1]. With None, the row's verifier judges the last completion."""
     turn_score: float | None = None
-    """The score of the last turn, in [0, 1], in addition to that of the episode."""
+    """The score of the last turn, in [0, 1], in addition to the episode's score."""
 
 
 class Environment(Protocol):
@@ -221,7 +222,7 @@ def count_characters(messages: Sequence[Message]) -> int:
 
 
 LONGEST_ROLE = 32
-"""The largest number of characters of a role that is not counted."""
+"""The longest role, in characters, that does not count towards the length of a message."""
 DEEPEST = 64
 """The largest nesting of lists and dicts in a message. Copying and rendering are recursive, so deeper messages, such as
 a long run of brackets or a list that contains itself, could reach Python's recursion limit."""

@@ -1,8 +1,8 @@
 """Concurrent episodes: the engine samples turns of some episodes while environments answer turns of others.
 
 If an environment raises, hangs or returns an invalid answer, its episode ends without a score, and all other episodes
-continue. If the model's turn is at fault, the episode is scored 0. Otherwise the policy could learn to make bad
-episodes count as faults, which are left out.
+continue. If the model's turn is at fault, the episode is scored 0, so that the policy does not learn to escape bad
+scores by such turns.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class EnvironmentFaults:
     close_errors: int = 0
     """Environments whose `close` raised an exception or missed the deadline."""
     first_close_error: str | None = None
-    """The id of the row and the error of the first one."""
+    """The row's id and the error of the first environment that could not be closed."""
 
     def __add__(self, other: EnvironmentFaults) -> EnvironmentFaults:
         """Return the sum of both counts."""
@@ -128,7 +128,7 @@ class EpisodeRunner:
         """Play all episodes to their end and return them.
 
         sampling: the sampling parameters of each turn. seeded_by: values that determine the seed of a turn, together
-        with its row, group, index and number. version: that of the engine's weights.
+        with its row, group, index and number. version: the version of the engine's weights.
         """
         played = OpenEpisodes(self)
         for key, episode in enumerate(episodes):
@@ -301,7 +301,7 @@ class OpenEpisodes:
         self._ended.append((key, episode))
         assert episode.environment is not None
         episode.step_counts = episode.environment.step_counts
-        # The key is a tuple, unlike those of the episode's other calls.
+        # The key is a tuple, unlike the keys of the episode's other calls.
         self._calls.start((episode.row["id"], key), episode.environment.close)
 
 

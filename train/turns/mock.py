@@ -279,7 +279,7 @@ class MockEnvironment:
         return self.recording.openings[row["id"]]
 
     def step(self, completion: Message) -> Reply | Done:
-        """Return the recorded answer to this action in the current state, or for a miss that of `on_miss`.
+        """Return the recorded answer to this action in the current state, or the answer of `on_miss` for a miss.
 
         Raises UnknownActionError for a miss with `on_miss: end`.
         """

@@ -222,7 +222,7 @@ def _split_calls(text: str) -> tuple[str, _Calls]:
 def _read_tagged_call(text: str, position: int) -> tuple[_Calls, int] | None:
     """Return a call, written as JSON between the tags of Qwen and Hermes, and the position after it, or None.
 
-    position: that after the start tag.
+    position: the position after the start tag.
     """
     decoded = _decode_json(text, position)
     if decoded is None:
@@ -241,7 +241,7 @@ def _read_tagged_call(text: str, position: int) -> tuple[_Calls, int] | None:
 def _read_section(text: str, position: int) -> tuple[_Calls, int] | None:
     """Return the calls of Kimi's section and the position after it, or None if it contains anything but calls.
 
-    position: that after the start tag. Each call is `functions.NAME:INDEX` and JSON.
+    position: the position after the start tag. Each call is `functions.NAME:INDEX` and JSON.
     """
     calls: _Calls = []
     while head := _CALL_HEAD.match(text, position):
@@ -283,7 +283,7 @@ def _decode_json(text: str, position: int) -> tuple[Any, int] | None:
 def _is_message_value(value: Any) -> bool:
     """Return whether a JSON value is allowed in messages.
 
-    It must not be nested deeper than `DEEPEST`, and have only valid characters and finite numbers.
+    It is allowed if it is nested at most `DEEPEST` levels deep and all its characters and numbers are valid and finite.
     """
     level = [value]
     for _ in range(DEEPEST):

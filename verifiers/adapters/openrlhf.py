@@ -26,7 +26,7 @@ _TURN = re.compile(
 )
 """The start of an assistant's turn in the usual chat templates."""
 _TAIL = 64
-"""Characters at the end of a prompt that are searched for in a query if the whole prompt is not its beginning."""
+"""Length of the end of a prompt, in characters, that is searched for in a query that does not begin with the prompt."""
 
 
 def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any], **_: Any) -> dict[str, Any]:
@@ -44,8 +44,8 @@ def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence
 def response_in(query: str, prompt: str) -> str:
     """Return the response in a query: the text after the prompt, up to the end of the turn.
 
-    If the query does not begin with the prompt, because decoding changed it, the response is the text after the end of
-    the prompt. If this end is not found either, it is the assistant's turn that follows the prompt.
+    If the query does not begin with the prompt, because decoding changed the text, the response is the text after the
+    prompt's last `_TAIL` characters. If these are not found either, it is the assistant's turn after the prompt.
     """
     tail = prompt[-_TAIL:]
     if prompt and query.startswith(prompt):

@@ -61,7 +61,7 @@ _PROGRAMS = ("solution", "canonical_solution", "solutions", "starter_code")
 _TRUTH = (*NAMES["gold"], *GOLDS_COLUMNS, *SOLUTIONS, *TESTS, *_OTHER_TESTS, *sum(_PARTS, ()), EXPORTED[0])
 """Columns that may hold gold or tests."""
 _BESIDE = (*EXPORTED[1:], *SOURCES, *SETUP, *_PROGRAMS, "entry_point", "metadata", *KIND_COLUMNS)
-"""Columns that are read in addition to gold or tests."""
+"""Columns without gold or tests that judging also needs."""
 
 _PROGRAM = re.compile(
     r"^\s{0,8}(?:def \w+\(|from \w[\w.]* import |import \w+\s*$|class \w+\s*[:({]|#include\s*<|print\("
@@ -94,7 +94,7 @@ class RowTruth:
     verifier_args: str = "{}"
     problem: str | None = None
     unread: str | None = None
-    """The reason why the row has no readable gold or tests, or None if it has."""
+    """The reason why the row has no readable gold or tests, or None if it has readable ones."""
     is_foreign: bool = False
     """Whether the trainer's own scorer judges the row, because of its kind or its data set."""
 
@@ -267,7 +267,7 @@ def answer_in(gold: str, is_working: bool = False) -> str:
 def tests_in(columns: Mapping[str, Any], gold: str | None) -> dict[str, Any] | None:
     """Return the arguments of the verifier `code` for the tests of a row, or None if it has no tests.
 
-    gold: the column of gold. If the row has a gold in another column than the tests, only assertions count as tests.
+    gold: the name of the column of gold. If gold and tests are in different columns, only assertions count as tests.
     Raises Unusable for tests that cannot be read.
     """
     gold = None if gold in SOLUTIONS[1:] else gold

@@ -41,7 +41,7 @@ from truegold.verifiers.verdict import Reason, Verdict
 _LOG = logging.getLogger(__name__)
 
 CHUNK = 16
-"""Responses that a child process gets at a time. It is small, because a training step waits for the last chunk."""
+"""Number of responses that a child process gets at a time; small, because a training step waits for the last chunk."""
 
 
 @dataclass
@@ -59,7 +59,8 @@ class Scorer:
     routes: Mapping[str, str] | str | None = None
     """Verifiers by data set, for rows that do not name a verifier; by default TRUEGOLD_ROUTES."""
     trains: bool = True
-    """Whether a policy learns from the rewards. If so, a failure that the response could have avoided scores 0."""
+    """Whether a policy learns from the rewards. If it does, a verdict that is None through the response's own fault
+    becomes 0 (`blame`)."""
     _verifiers: ResolvedVerifiers = field(init=False, repr=False, compare=False)
     _processes: BatchVerifier = field(init=False, repr=False, compare=False)
     _tally: TimeoutTally = field(init=False, repr=False, compare=False)
@@ -141,7 +142,7 @@ class UnjudgedLog:
         self._by_reason: dict[Reason, Iterator[int]] = {}
 
     def add(self, item: Item, verdict: Verdict) -> None:
-        """Count a verdict. Log a warning if it has no score and its number among its reason is a power of two."""
+        """Count a verdict. If it has no score, log a warning for the 1st, 2nd, 4th, 8th ... verdict of its reason."""
         seen = next(self._seen)
         if verdict.score is not None and AVOIDABLE not in verdict.evidence:
             return
@@ -232,7 +233,7 @@ class _Tokens(NamedTuple):
 
 
 _LONGEST = 64
-"""The most characters of a special token with blanks after it."""
+"""Maximum length of a special token with blanks after it, in characters."""
 _FAMILIES = (
     _Tokens(
         r"<\|(?:im_end|eot_id|eom_id|end|endoftext|end_of_text|end_of_turn|return)\|>",

@@ -5,7 +5,7 @@
 
 A response that could not be judged has the reward None, which TRL leaves out of the group;
 `TruegoldReward(unjudged=0.0)` returns 0 instead. A warning names the reason and an example. TRL's table of completions
-gets the columns `truegold_reason` and `truegold_extracted`, its metrics `truegold/masked_share` and
+gets the columns `truegold_reason` and `truegold_extracted`. TRL's metrics get `truegold/masked_share` and
 `truegold/unread_share`.
 
 Gold may be in any column that the stage `ingest` recognises. GSM8K (`answer`, after `####`) and MATH (`solution`, in

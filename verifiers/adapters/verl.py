@@ -2,7 +2,7 @@
 
     reward.custom_reward_function.path=compute_score.py       the file next to the exported set
 
-It returns the same keys for every sample, since verl takes the keys from the first sample: `score`, `acc`, `judged`,
+The function returns the same keys for every sample, since verl takes keys from the first one: `score`, `acc`, `judged`,
 `masked` (its mean is the masked share), `reason`, `extracted`.
 
 verl has no missing rewards: a response that could not be judged has `judged` 0 and the score `unjudged`, a setting of
@@ -12,9 +12,9 @@ The verifier of a row is the one that the row names, else the route of its `data
 `code` for tests. Rows of other kinds (an object, instructions to follow) and data sets with the route `trainer` go to
 verl's `default_compute_score`; if verl has no scorer for them, they are not judged.
 
-verl 0.9.1 calls it in three ways. The managers `naive`, `dapo`, `gdpo`, `remote` and `rate_limited` pass keywords for
-one response, in threads or other processes, and read `result["score"]`. `prime` passes positions and reads `result[0]`.
-`batch` passes keywords in the plural for all responses at once.
+verl 0.9.1 calls the function in three ways. The managers `naive`, `dapo`, `gdpo`, `remote` and `rate_limited` pass
+keywords for one response, in threads or other processes, and read `result["score"]`. `prime` passes arguments by
+position and reads `result[0]`. `batch` passes plural keywords (`solution_strs`) for all responses at once.
 """
 
 from __future__ import annotations

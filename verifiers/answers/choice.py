@@ -43,10 +43,10 @@ from truegold.verifiers.options import AnswerVerifier, BadOption, bad_option_ver
 from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
 
 MAX_ANSWER_CHARS = 2_000
-"""The longest answer that is read, since long texts are slow to normalise."""
+"""Maximum length of an answer that is read, in characters. Long texts are slow to normalise."""
 
 MAX_FORMULA_CHARS = 200
-"""The longest text that is compared as mathematics, which is slow."""
+"""Maximum length of a text that is compared as mathematics, in characters. The comparison is slow."""
 
 MAX_OPTIONS = 26
 MAX_OPTION_CHARS = 10_000

@@ -86,13 +86,13 @@ KNOWN_PAIRS = (
     ("<reasoning>", "</reasoning>"), ("<|begin_of_thought|>", "<|end_of_thought|>"),
     ("<|START_THINKING|>", "<|END_THINKING|>"), ("<seed:think>", "</seed:think>"), ("[THINK]", "[/THINK]"),
 )  # fmt: skip
-"""Pairs of thinking tags that are tokens of released models."""
+"""Pairs of thinking tags of released models, whose tokenizers have one token for each tag."""
 CONTEXTS = ("{}", "4.{}\n\n5", " {} x")
 """Texts around a tag (`{}`) in which it has to stay one token."""
 MAX_LENGTH = 10**9
 UNITS = ("tokens", "chars", "words")
 BUFFER_SHARE = 5
-"""The maximal length divided by the default buffer. DAPO's buffer is a fifth: 4,096 of 20,480 tokens."""
+"""Ratio of `max` to the default `buffer`. DAPO's buffer is a fifth: 4,096 of 20,480 tokens."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ TYPE_OF_NODE: dict[type, str] = {
 }
 """The gold type of each class of tree nodes that has only one type."""
 Note = tuple[str, str | None]
-"""A type of GOLD_TYPES, and the normal form of the gold, or None if it has none."""
+"""A type of GOLD_TYPES, and the normal form of the gold, or None if the gold has no normal form."""
 
 
 def gold_note(gold: str | None, verifier: str, options: Sequence[str] = ()) -> Note | None:

@@ -21,13 +21,13 @@ from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.gold import is_placeholder
 
 MAX_CHARS = 2_000
-"""Characters of a gold that are read; the rest is ignored."""
+"""Maximum number of characters of a gold that are read. The rest is ignored."""
 MAX_PHRASE_WORDS = 6
 MAX_PHRASE_HAN = 25
-"""The longest phrase, in words or in Chinese characters, that a right answer repeats word for word."""
+"""Maximum length of a phrase that a right answer repeats word for word, in words or in Chinese characters."""
 MAX_STATEMENT_CHARS = 200
 MAX_STATEMENT_FORMULAS = 2
-"""A gold with more characters or formulas is a solution rather than an answer."""
+"""Maximum numbers of characters and of formulas in a gold that is an answer. A longer gold is a solution."""
 
 _FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$]*\$|\\\(.*?\\\)|\\\[.*?\\\]|\\begin\{(\w+)\}.*?\\end\{\1\}", re.DOTALL)
 """`$x^2$`, `$$x$$`, `\\(x\\)`, `\\[x\\]`, `\\begin{cases}...\\end{cases}`."""

@@ -36,16 +36,16 @@ from truegold.verifiers.sandbox.errors import SetupError
 from truegold.verifiers.verdict import Reason, Verdict
 
 MAX_GOLD_CHARS = 100_000
-"""The longest gold that is compared, since gold is normalised for every sample."""
+"""Maximum length of gold in characters. Gold is normalised for every sample."""
 
 MAX_PATTERN_CHARS = 2_000
 """The longest pattern, since long word lists are slow to compile."""
 MAX_PATTERN_BYTES = 2**20
-"""The most memory of a compiled pattern, since each character of a text may cost time in proportion to its size."""
+"""Maximum size of a compiled pattern in bytes. The time for each character of a text grows with this size."""
 MAX_TEXT_CHARS = 400_000
 """The longest text that is searched; a longer one scores 0, since megabytes of output could stall training."""
 MAX_STEPS = 400_000_000
-"""The most characters times size of the compiled pattern, about a second of search."""
+"""Maximum product of the number of characters and the size of the pattern: about a second of search."""
 CACHED_PATTERNS = 256
 SHOWN_CHARS = 200
 SEARCHED_TEXTS = ("answer", "final", "response")

@@ -28,11 +28,11 @@ from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
 THREADS = 8
 SWITCH_INTERVAL_S = 1e-5
-"""Seconds between switches of threads under test. At a 500th of the default, races on shared state become likely."""
+"""Seconds between switches of threads under test: a 500th of the default, so that races on shared state are likely."""
 
 KILL_FACTOR, KILL_EXTRA_S = 1.5, 0.5
-"""The process is killed at this factor times the CPU limit plus these seconds, so that a slightly slow verdict is still
-measured."""
+"""The process is killed at `KILL_FACTOR` times the CPU limit plus `KILL_EXTRA_S` seconds, so that a slightly slow
+verdict is still measured."""
 
 
 def main() -> None:

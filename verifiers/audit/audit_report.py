@@ -42,22 +42,22 @@ DEFAULT_LIMIT = 500
 """The default number of golds: about 30,000 verdicts, and intervals of a few tenths of a per cent."""
 
 FEWEST_TRIALS = 12
-"""The fewest answers that are tried for each gold if there is no time for all."""
+"""Minimum number of answers that are tried for each gold if there is no time for all."""
 
 BARE_TRIED = 3
-"""Golds that are tried as whole responses, to see whether the verifier accepts them without a form."""
+"""Maximum number of golds that are tried as whole responses, to see whether the verifier accepts bare golds."""
 
 NEAR_ZERO_J = 0.5
 """Below this J the card warns that learning is slow, since less than half of the reward depends on correctness."""
 
 EXAMPLES_KEPT = 3
-"""The most failures that are kept for each rule."""
+"""Maximum number of failures that are kept for each rule."""
 
 PASSING_KEPT = 12
-"""The most golds that are kept for a check of the contract, which needs only a few."""
+"""Maximum number of golds that are kept for a check of the contract, which needs only a few."""
 
 EXAMPLE_CHARS = 400
-"""The characters of each text in an example."""
+"""Maximum number of characters of each text in an example."""
 
 _OTHER_KIND = "other"
 """The kind of golds without a certain form."""
@@ -153,7 +153,7 @@ class AuditReport:
     """The template of responses that the verifier reads, if it refuses bare golds and has no `gold_response`; else
     None."""
     most_trials: int | None = None
-    """The most answers that were tried for each gold, or None if there was time for all."""
+    """Maximum number of answers that were tried for each gold, or None if there was time for all."""
     kinds: dict[str, int] = field(default_factory=dict)
     """The number of audited golds, by the kind of their form."""
     passing: list[str] = field(default_factory=list)

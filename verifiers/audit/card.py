@@ -22,9 +22,9 @@ from truegold.verifiers.response_forms import fill_form
 CARD_FORMAT = 1
 """The version of the JSON format. It is raised when a field changes its meaning."""
 EXAMPLES_SHOWN = 40
-"""The most failures in the Markdown table; the JSON has all."""
+"""Maximum number of failures in the Markdown table; the JSON has all."""
 TEXT_CHARS = 120
-"""The most characters of a text in a table."""
+"""Maximum number of characters of a text in a table."""
 _YOUDEN_SOURCE = (
     "J is the share of right answers that are accepted, minus the share of wrong answers that are accepted. The drift "
     "of a policy depends on J alone: near 0 learning is slow, below 0 the policy collapses (arXiv 2601.04411)."

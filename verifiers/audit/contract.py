@@ -37,10 +37,10 @@ from truegold.verifiers.running.batch import Item
 from truegold.verifiers.verdict import Reason, Verifier
 
 STANDARD_GOLDS = ("42", "-7", "3.5", "\\frac{1}{2}", "(1,2)", "x^2+1", "B", "\\text{even}", "Paris")
-"""Golds for a caller that passes none; those that the verifier does not judge are ignored."""
+"""Golds for a caller that passes none; golds that the verifier does not judge are ignored."""
 
 MAX_LOST = 3
-"""A check ends after this many lost processes, since each may have taken a whole deadline."""
+"""Number of lost processes after which a check ends, since each may have taken a whole deadline."""
 
 DETERMINISTIC, TELLS_APART, PASSES_ITSELF = "deterministic", "tells wrong from right", "gold passes itself"
 ALWAYS_CHECKED = (PASSES_ITSELF, TELLS_APART, "returns a verdict", DETERMINISTIC, "evidence is JSON")
@@ -49,9 +49,9 @@ NO_TIME = "not checked: no time was left"
 STANDS_ANSWERS, STANDS_GOLDS = "stands hostile answers", "stands hostile golds"
 
 ROUNDS = 10
-"""The most times that each thread judges every row, since races between threads are rare."""
+"""Maximum number of times that each thread judges every row. It is more than 1, since races are rare."""
 PASSES = 5
-"""The number of times that every row is judged in the other checks, for estimating the total."""
+"""Number of times that the checks without threads judge every row. It serves to estimate the total."""
 FORM_REMEDY = (
     "Gold was refused in every form that was tried. Define the form of a right response: "
     "@verifier(gold_response=\"\\\\boxed{{{gold}}}\"), or --gold-response '\\boxed{{{gold}}}'."
@@ -64,7 +64,7 @@ _PAYS_ALL = "it accepts every response: right, wrong, empty and very long ones"
 _PAYS_NOTHING = "it refuses every response, even gold itself; pass golds of the kind that it judges"
 
 MAX_SHOWN = 8
-"""The most findings that are kept for each check."""
+"""Maximum number of findings that are kept for each check."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,9 +204,9 @@ def _prepare(session: _Session, golds: Sequence[str]) -> None:
 
 
 def _tells_apart(session: _Session) -> Iterator[str] | None:
-    """Return findings, or None if wrong answers were never refused, but some nonsense is.
+    """Return findings, or None if no wrong answer was refused, but some nonsense is.
 
-    That is the case for a verifier of form or length, which does not depend on gold.
+    None means that the verifier does not depend on gold, such as a verifier of form or length.
     """
     if not session.refuses:
         gold = session.rows[0].gold if session.rows else STANDARD_GOLDS[0]

@@ -19,7 +19,7 @@ from itertools import pairwise
 import truegold.verifiers.audit.gold_forms as forms
 
 MAX_GOLD_CHARS = 400
-"""The longest gold that is read."""
+"""Maximum length of a gold that is read, in characters."""
 
 CLOSE = 1e-9
 """The relative difference below which two values may be equal, so that rules must not treat them as different."""

@@ -1,4 +1,6 @@
-"""Forms of golds that can be respelled or changed with certainty, their LaTeX, and a wrong answer for each form.
+"""Forms of golds, their LaTeX, and a wrong answer for each form.
+
+A gold has a form only if its value is certain. Rules then change its spelling or its value for an audit.
 
     5    3.5    \\frac{3}{4}    1\\frac{1}{2}      Rational
     24\\sqrt{2}    \\frac{3\\pi}{4}                Irrational
@@ -9,7 +11,7 @@
     neighbour(form_of("[0,1)"))      "[2,3)": the same form, another value
 
 `form_reader.py` recognises the forms. Neither file uses a verifier's reader, since an audit must not share the faults
-that it searches for. A gold of any other form is audited only as an answer to itself.
+that it searches for. A gold without such a form is audited only in one way: it must pass as an answer to itself.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from importlib.resources import files
 from typing import ClassVar
 
 MAX_DECIMALS = 12
-"""The most decimals of an exact decimal expansion."""
+"""Maximum number of decimals of an exact decimal expansion."""
 
 WORDS = tomllib.loads(files(__package__).joinpath("gold_words.toml").read_text(encoding="utf-8"))
 CONVERSIONS = {unit: (other, Fraction(factor)) for unit, (other, factor) in WORDS["conversions"].items()}
@@ -144,9 +146,9 @@ class Form:
 
     @property
     def kind(self) -> str:
-        """The kind of gold, by which rules select golds. A class of several kinds replaces it by a field.
+        """The kind of gold, by which rules select golds. A class whose golds have several kinds has a field `kind`.
 
-        Such a field needs `field()`, since the dataclass would otherwise take this property as its default.
+        That field is set to `field()`, since without it the dataclass would take this property as the default.
         """
         raise NotImplementedError
 
@@ -499,7 +501,7 @@ def _extra_entry(form: Collection) -> Fraction:
 
 
 def _disjoint_interval(form: Interval) -> str:
-    """Return an interval without a common point, so that a response with both intervals is wrong too."""
+    """Return an interval that is disjoint from gold, so that a response with both intervals is wrong too."""
     if form.high is None:
         return f"(-\\infty,{move(form.low, -1)})" if form.low else "\\emptyset"
     end = "\\infty" if form.low is None else move(form.high, 2)
@@ -507,7 +509,7 @@ def _disjoint_interval(form: Interval) -> str:
 
 
 def _interval_across_a_gap(form: Union) -> str:
-    """Return the interval up to the start of the second piece: it wrongly contains the gap and lacks that piece."""
+    """Return the interval up to the start of the second piece. It contains the gap and lacks the second piece."""
     start = form.pieces[1][1:-1].split(",")[0]
     # If two open ends are equal, the gap is this single point.
     return f"(-\\infty,{start}{')' if form.ends[1] < form.ends[2] else ']'}"

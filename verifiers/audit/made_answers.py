@@ -8,9 +8,9 @@ express. A rule applies only to golds of its kind that meet its condition. Rules
 verifier may accept or refuse, such as 3.46 for 2 sqrt 3 or pi/6 for 30 degrees. Golds without a certain form
 (`form_reader.py`) have no variants. Rules are deterministic.
 
-A hostile case (`HOSTILE`) is a gold and an answer, which is built on demand, because some have megabytes. `expected` is
-the required verdict, or `any`. A verdict without a score, because of a limit or a timeout, is always allowed: what
-matters most is that there is a verdict in bounded time and memory (`contract.py`).
+A hostile case (`HOSTILE`) is a gold and an answer. Answers are built on demand, because some have megabytes. `expected`
+is the required verdict, or `any`. A verdict without a score, because of a limit or a timeout, is always allowed: a
+hostile case checks that there is a verdict in bounded time and memory (`contract.py`).
 
     tower               5               9^{9^{9^{9}}}             no_match
     tiny difference     1/2^{99}        1/2^{98}                  no_match
@@ -44,7 +44,7 @@ from truegold.verifiers.audit.gold_forms import Form, Irrational, Quantity, Rati
 from truegold.verifiers.audit.variant_makers import CONDITIONS, MAKERS, Maker
 
 MAX_VARIANT_CHARS = 2_000
-"""The longest variant of a gold. (Limits on length are tested by hostile cases.)"""
+"""Maximum length of a variant of a gold, in characters. Hostile cases test a verifier's limits on length."""
 
 _GROUPS = {
     "rational": "integer, decimal, fraction, mixed number",
@@ -177,7 +177,7 @@ _ECHO = "problem echoed"
 
 
 class TextSeries(TypedDict):
-    """A text that repeats `each` for every n of a range, joined by `joint`. `<n>` is n, `<next>` is n + 1."""
+    """A text that repeats `each` for every n of a range, joined by `joint`. In it `<n>` is n and `<next>` is n + 1."""
 
     each: str
     joint: str

@@ -34,16 +34,16 @@ from truegold.verifiers.sandbox.errors import ConfigError, SetupError
 from truegold.verifiers.verdict import Reason, Verifier
 
 DEFAULT_CPU_S = 1.0
-"""Seconds of CPU time for one verdict, since training judges thousands of responses between two updates."""
+"""Maximum CPU time for one verdict, in seconds; training judges thousands of responses between two updates."""
 
 DEFAULT_WALL_S = 30.0
-"""Seconds of wall time for one verdict; generous, since the machine may be busy."""
+"""Maximum wall time for one verdict, in seconds; generous, since the machine may be busy."""
 
 DEFAULT_MEMORY_BYTES = 2 * 2**30
 """Memory that the process may use in addition to its memory after loading the verifier."""
 
 MANY_ROWS_FACTOR = 10
-"""The factor on the wall time for operations that judge many rows, such as the threads'."""
+"""The factor on the wall time for operations that judge many rows, such as `threads`."""
 
 SLOW_S, FEW_GOLDS = 0.3, 2
 """A verifier that takes longer than `SLOW_S` for a verdict is tried on only `FEW_GOLDS` golds, unless rates are
@@ -81,7 +81,7 @@ class Observed:
 
     @property
     def paid(self) -> bool:
-        """Whether it earned the full score."""
+        """Whether the response earned the full score."""
         return self.score == 1.0
 
 

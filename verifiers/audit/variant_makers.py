@@ -1,9 +1,10 @@
-"""Functions for rules that the templates of `variant_rules.toml` cannot express: makers and conditions by rule name.
+"""Functions for rules of an audit that the templates of `variant_rules.toml` cannot express.
 
     MAKERS["x10"](form_of("180"))                        "1800"
     CONDITIONS["plus sign"](form_of("180"))              True: the value is positive
 
-A maker takes a form and returns a text, a list of texts, or None if it cannot make any.
+A maker takes the form of a gold and returns an answer, a list of answers, or None if it cannot make any. A condition
+says whether a rule applies to a form.
 """
 
 from __future__ import annotations

@@ -22,13 +22,13 @@ from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
 from truegold.verifiers.verdict import Reason, Verdict
 
 SHOWN_VALUE_CHARS, SHOWN_CHARS = 60, 300
-"""Characters of a value that messages show, and of an input or an output that the evidence shows."""
+"""Maximum number of characters of a value in messages, and of an input or an output in the evidence."""
 
 MAX_FILES, MAX_FILE_CHARS = 32, 4 * 2**20
-"""The most files of a checker or interactor, and the most characters of a file."""
+"""Maximum number of files of a checker or interactor, and of characters of a file."""
 
 SEPARATE_PROCESSES = "apart"
-"""The isolation of tests and expected values that were in other processes than the solution."""
+"""The isolation of a suite whose tests and expected values were never in the solution's process."""
 
 ONE_PROCESS = "one_process"
 """The isolation of tests in the solution's process: the solution could tamper with them, so that the verdict is

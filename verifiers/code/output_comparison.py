@@ -49,19 +49,19 @@ Checker = Callable[[str, str], str | None]
 """Compares the expected and the actual output: returns None if they agree, else a line on the difference."""
 
 MAX_REASON_CHARS, MAX_TOKEN_SHOWN = 200, 60
-"""Characters of the line on a difference, and of a token in it."""
+"""Maximum number of characters of the line on a difference, and of a token in that line."""
 
 MAX_CHECKER_CHARS = 2**20
 UNORDERED = ("lines", "tokens", "tokens_in_line")
 """Values of the option `unordered`."""
 
 ABSOLUTE_TOLERANCE, RELATIVE_TOLERANCE, _SMALL_SHARE = 1e-6, 1e-9, 1e-3
-"""Default tolerances, which the tests or the problem's text may widen. The relative one covers only the error of
-printing: with 1e-6, 1234568.89 would pass for 1234567.89. The absolute one is at most `_SMALL_SHARE` of the expected
-number: with 1e-6, 0.0000005 would pass for 0.0."""
+"""Default tolerances, which the tests or the problem's text may widen. The relative tolerance covers only the error of
+printing: with 1e-6, 1234568.89 would pass for 1234567.89. The absolute tolerance is at most `_SMALL_SHARE` times the
+expected number: with 1e-6 for every number, 0.0000005 would pass for 0.0."""
 
 _NOISE, _NOISE_OF_ZERO = 1e-12, 1e-9
-"""The smallest absolute tolerance, for other numbers and for 0: the rounding error of a sum whose terms cancel."""
+"""Minimum absolute tolerance for numbers other than 0, and for 0: the rounding error of a sum whose terms cancel."""
 
 _PRESETS: Mapping[str, Mapping[str, Json]] = {
     **{kind: {} for kind in ("tokens", "floats", "lines", "exact", "program")},
@@ -229,7 +229,7 @@ def _shown_unit(unit: str | list[str] | None) -> str:
 
 
 CHUNK_CHARS = 2**20
-"""Characters that are split at a time, since lists of tokens take many times the memory of the text."""
+"""Number of characters that are split at a time, since lists of tokens take many times the memory of the text."""
 
 _SPACE = re.compile(r"\s")
 _NO_SPACE = re.compile(r"\S")
@@ -281,7 +281,7 @@ def first_difference(
 
 
 MAX_NUMBER_CHARS = 1_000
-"""The longest token that is read as a number."""
+"""Maximum length of a token that is read as a number, in characters."""
 
 _BOUNDED = rf"(?=.{{1,{MAX_NUMBER_CHARS}}}\Z)"
 NUMBER_PATTERN = re.compile(_BOUNDED + r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?")
@@ -295,11 +295,11 @@ class Tolerance:
     """The allowed difference of two numbers."""
 
     absolute: float | None
-    """The absolute tolerance; None: it depends on the size of the expected number (`absolute_error`)."""
+    """The absolute tolerance, or None for a tolerance that depends on the expected number (`absolute_error`)."""
     relative: float
     everywhere: bool = False
-    """Whether a decimal point or an exponent on either side makes both tokens numbers; otherwise only one in the
-    expected token does."""
+    """Whether a decimal point or an exponent in either token makes both tokens numbers. If False, only a decimal point
+    or an exponent in the expected token does."""
 
 
 def same_number(expected: str, got: str, tolerance: Tolerance) -> bool:

@@ -35,10 +35,11 @@ from functools import cached_property, lru_cache
 from truegold.verifiers.sandbox.inside.test_code.library_functions import defined_names, loaded_names
 
 MAX_PROGRAM_CHARS = 100_000
-"""The longest source in a response that is parsed and repaired; in longer ones definitions are found line by line."""
+"""Maximum length of a source in a response that is parsed and repaired, in characters. In longer sources, definitions
+are found line by line."""
 
 MAX_SOURCE_CHARS = 400_000
-"""The longest source that `parse` reads, since syntax trees take much memory."""
+"""Maximum length of a source that `parse` reads, in characters, since syntax trees take much memory."""
 
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError, SystemError)
 """Errors that the parser raises. SystemError is a bug of CPython 3.11 and 3.12 with deeply nested sources."""
@@ -287,8 +288,8 @@ def _tree(source: str) -> ast.Module:
         raise ValueError("too long")
     if _MAY_WARN.search(source) is None:
         return ast.parse(source)
-    # The compiler warns of odd escapes and numbers. If a user has turned warnings into errors, they would change
-    # verdicts. The filters belong to the whole process, so that one thread at a time changes them.
+    # The compiler warns of odd escapes and numbers. If a user has turned warnings into errors, such warnings would
+    # change verdicts. The filters belong to the whole process, so that one thread at a time changes them.
     with _QUIET, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(source)

@@ -63,10 +63,10 @@ from truegold.verifiers.extract.committed import PLAIN_END, SPECIAL_END, final_p
 from truegold.verifiers.sandbox.languages import language_name
 
 MAX_BLOCKS, MAX_FENCES = 64, 1_000
-"""The most blocks and fences that are read, counted from the end of the text."""
+"""Maximum number of blocks and of fences that are read, counted from the end of the text."""
 
 MAX_FENCES_IN_STRING = 8
-"""The most fences inside one triple-quoted string."""
+"""Maximum number of fences inside one triple-quoted string."""
 
 CODE_LINE = re.compile(
     r"^(?:(?:async[ \t]+def|def|class)[ \t]+[^\W\d]\w*[ \t]*[(:]"
@@ -86,7 +86,7 @@ _FIRST_WORD = re.compile(
 """The language in the text after a fence: `python title="a.py"`, `{.python}`, `[python]`, `add.py`, `Python代码`."""
 
 _SENTENCE_END = " \t.,;:!?)。．，、；：！？）」』】*_"
-"""Characters after a closing fence that are ignored."""
+"""The characters that are ignored after a closing fence."""
 
 _MEANT = {
     **dict.fromkeys(("text", "txt", "plaintext", "plain", "code", "diff", "patch", "tool_code"), ""),
@@ -248,19 +248,19 @@ def _inside(opening: _Fence, lines: list[str]) -> tuple[list[str], str]:
 
 
 MAX_PARSED_CHARS = 2 * MAX_PROGRAM_CHARS
-"""The most characters that are parsed as Python, in all blocks together."""
+"""Maximum number of characters that are parsed as Python, in all blocks together."""
 
 MAX_JOINED = 64
-"""The most statements that are taken from other blocks."""
+"""Maximum number of statements that are taken from other blocks."""
 
 MAX_CUTS = 4
-"""Attempts to find the end of code without a fence."""
+"""Maximum number of attempts to find the end of code without a fence."""
 
 MAX_VERSIONS = MAX_BODIES = MAX_INLINE = 8
-"""The most programs between prose, blocks tried as the body of a function, and pieces in backticks that are read."""
+"""Maximum numbers of programs between prose, of blocks tried as a function's body, and of pieces in backticks."""
 
 MAX_TOKEN_CHARS = 40
-"""Characters at the end of a text that are searched for another end token."""
+"""Number of characters at the end of a text that are searched for another end token."""
 
 _SPECIAL = (
     rf"(?:{SPECIAL_END}|<[|｜](?:user|User|system|observation|assistant|Assistant|pad|start_header_id|endofturn|turn"
@@ -455,7 +455,7 @@ def _up_to_end(text: str) -> str:
         return text[: done.start()] if done else text
     ends = [done, _PLAIN_END.search(text)]
     for opening, closing in (_ANSWER, *_WRAPPERS):
-        if opening[:-1] not in text and closing in text:  # It counts alone on a line, or at the very end.
+        if opening[:-1] not in text and closing in text:  # The mark counts alone on a line, or at the very end.
             mark = re.escape(closing)
             ends.append(re.search(rf"^[ \t]*{mark}[ \t]*$|{mark}\s*\Z", text, re.MULTILINE))
     text = text[: min((end.start() for end in ends if end is not None), default=len(text))]
@@ -564,7 +564,7 @@ def _defining(sources: Sequence[PythonSource], entry_point: str) -> PythonSource
 
 
 def _best(sources: Sequence[PythonSource]) -> PythonSource:
-    """Return the source to use without an entry point: the last that reads stdin, else that defines something."""
+    """Return the source to use without an entry point: the last one that reads stdin, else that defines something."""
     reading = [source for source in sources if source.reads_stdin]
     return (reading or [source for source in sources if source.defines] or sources)[-1]
 

@@ -12,7 +12,7 @@ not equal a list, and an object of an unknown class does not equal any value.
 
     values       Compares as described above.
     strict       Types must be the same: 1, 1.0 and True differ, and so do [1] and (1,).
-    unordered    The items of the outermost list may be in any order, or a set.
+    unordered    The items of the outermost list may be in any order. The program may return a set of them.
 
 Further options: `abs_tol`, `rel_tol`, `unordered_inner` (like `unordered`, for every list), and `any_of` (the expected
 value is a list of accepted answers). Not covered: unordered items with floats so close to each other that rounding
@@ -40,10 +40,10 @@ from truegold.verifiers.code.output_comparison import MAX_REASON_CHARS, absolute
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Array, Instance, Iterated, Opaque, Value
 
 MAX_PATH = 80
-"""The most characters of the path to a difference."""
+"""Maximum number of characters of the path to a difference."""
 
 MAX_DEPTH = 200
-"""The deepest nesting of values that is sorted, since deeper recursion overflows the stack."""
+"""Maximum depth of values that are sorted, since deeper recursion overflows the stack."""
 
 _PRESETS: Mapping[str, Mapping[str, Value]] = {
     "values": {},
@@ -82,7 +82,7 @@ class ValueChecker:
     """Compares values without recursion, and stops at the first difference."""
 
     abs_tol: float | None = None
-    """The absolute tolerance; None: it depends on the size of the number (`absolute_error`)."""
+    """The absolute tolerance, or None for a tolerance that depends on the size of the number (`absolute_error`)."""
     rel_tol: float = 1e-9
     sequences_alike: bool = True
     """Whether lists, tuples, deques, arrays and ranges with equal items are equal."""
@@ -292,7 +292,7 @@ def _shown_items(value: Value) -> str:
 
 
 MAX_NODES = 1_000_000
-"""The most nodes that are read, since a linked list may be circular."""
+"""Maximum number of nodes that are read, since a linked list may be circular."""
 
 _FIELDS = {"ListNode": {"val", "next"}, "TreeNode": {"val", "left", "right"}}
 

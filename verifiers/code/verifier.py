@@ -10,8 +10,8 @@
 If the checker of `stdio` has no tolerance, an error that the `problem` allows ("absolute or relative error 10^-6") is
 used.
 
-The program runs in the strongest sandbox that the machine supports (evidence `tier`). Its process does not contain the
-expected values, unless the evidence has `isolation: one_process`. The score is None if the suite is invalid
+The program runs in the strongest sandbox that the machine supports (evidence `tier`). The program's process does not
+contain the expected values, unless the evidence has `isolation: one_process`. The score is None if the suite is invalid
 (`verifier_error`) or the sandbox failed (`sandbox_error`), never because of the program.
 """
 

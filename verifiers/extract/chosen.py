@@ -37,7 +37,7 @@ from truegold.verifiers.extract.judged import MAX_JUDGED_CHARS, asks_for_wrong, 
 from truegold.verifiers.extract.stated_values import ANY_OF, MAX_LINE_CHARS, may_deny
 
 MAX_PLAIN_CHARS = 2_000
-"""Characters of a text that are normalised at most. Stops text made to be slow to normalise."""
+"""Maximum number of characters of a text that are normalised. Stops text made to be slow to normalise."""
 _NOT_FOLDED = ("<super>", "<sub>", "<fraction>")
 """Compatibility forms with a meaning, which are kept: 5² is not 52."""
 WRAPPER = re.compile(r"\\(?:text|textbf|mathrm|mathbf|boxed|fbox)\s{0,3}(?=\{)")
@@ -51,21 +51,21 @@ _OPERATOR = re.compile(
 )
 r"""A command of mathematics: next to one, a letter names no option (`A \cap B`, `2\pi A`)."""
 LETTERS = 10
-"""Letters from A on that may name an option if the options are not known."""
+"""Number of letters, from A on, that may name an option if the options are not known."""
 _DELIMITERS = str.maketrans("${}\\", "    ")
 MAX_LINES = 60
-"""Lines that are searched for restated options at most."""
+"""Maximum number of lines that are searched for restated options."""
 MAX_MENTIONS = 30
-"""A line with more letters chooses no option. Stops lines with thousands of them."""
+"""Maximum number of letters in a line that chooses an option. Stops lines with thousands of letters."""
 MIN_TEXT_LETTERS = 3
-"""A shorter text of an option is not searched for in a sentence."""
+"""Minimum number of letters in an option's text that is searched for in a sentence."""
 MIN_STEM_LETTERS = 5
 """Endings of the options' texts are ignored only if every stem has this many letters."""
 _ENDING = re.compile(r"(?:ent|ence|es|ed|ing|s|e)$")
-"""Endings that are ignored if all options are single words: `diverges` names `divergent`."""
+"""Endings that are ignored if every option is a single word: `diverges` names the option `divergent`."""
 
 _X, _IN_BRACKETS, _BY_TEXT = "\ue000", "\ue001", "\ue002"
-"""Marks of an option in a text: before its letter, and after a letter in brackets or one found by its text."""
+"""Marks in a text: before an option's letter, after a letter in brackets, and after a letter that replaces a text."""
 _OPTION = rf"(?:{_X}.|{_X}.{_IN_BRACKETS}|{_X}.{_BY_TEXT})"
 """A marked option."""
 _MARKED = re.compile(rf"{_X}(.)")
@@ -162,7 +162,7 @@ _NOUN_IS_DENIED = re.compile(
 )
 """The subject of a clause that names a wrong option on purpose: `the incorrect statement is`, 不正确的一项是."""
 MAX_RETRACTION_CHARS = 400
-"""Characters after an announced option that are searched for a retraction."""
+"""Maximum number of characters after an announced option that are searched for a retraction."""
 _TAKEN_BACK = re.compile(
     rf"(?:^|[\s?!.,;:…(（？。，—–-])(?:{ANY_OF['retracted']}|{ANY_OF['doubted']})(?P<rest>.*)",
     re.IGNORECASE | re.DOTALL,
@@ -220,7 +220,7 @@ _OTHER_WORDS = {
     **{"是的": "是", "不是": "否", "对的": "对", "不对": "错"},
     **{"correct": "true", "right": "true", "incorrect": "false", "wrong": "false"},
 }
-"""Words of a response, with the option's text that they stand for."""
+"""Maps a word of a response to the option's text that it stands for."""
 _ANSWERS = _INTERJECTIONS | {"是的", "不是", "对的", "不对"}
 """Words that may answer at the beginning of a sentence."""
 _CALLED = re.compile(
@@ -268,7 +268,7 @@ def letters_in(text: str, count: int = LETTERS, *, announced: bool = False) -> f
 def committed_choice(
     response: str, options: Sequence[str] = (), *, several: bool = False, problem: str | None = None
 ) -> Committed | None:
-    """Return the announced answer of a response, or else the option that it chooses. Gold has to be an option.
+    """Return the announced answer of a response, or else the option that it chooses. For a gold that is an option.
 
     several: whether gold has several options. problem: if it asks for the wrong option, the option that is called
     wrong is the answer.
@@ -410,13 +410,13 @@ def _announced_by_colon(text: str, letter: str, count: int) -> frozenset[str]:
 
 
 def _same_text(text: str, options: Sequence[str]) -> frozenset[str]:
-    """Return the letter of the option with this text. In `(C) Paris` it may differ from the letter before the text."""
+    """Return the letter of the option with this text. For `(C) Paris` the returned letter may be other than C."""
     key = plain(text).casefold()
     return frozenset(chr(ord("A") + index) for index, option in enumerate(options) if plain(option).casefold() == key)
 
 
 def _answered_first(first: str, last: str, options: Sequence[str], is_list: bool) -> frozenset[str]:
-    """Return the letter that is the first line, or the yes or no at the beginning of the first or last line."""
+    """Return the letter in the first line, or that of a yes or no that begins the first or last line."""
     marked = _with_letters_marked(first, len(options) or LETTERS)
     if label := _ALONE.fullmatch(marked) or (None if is_list else _LABELLED.match(marked)):
         return frozenset(label[1])
@@ -532,7 +532,7 @@ def _second_thoughts(marked: str) -> frozenset[str]:
 def _without_claims(marked: str, *, is_contrast: bool) -> str:
     """Return a text without the marks of letters that are asked for, supposed or attributed to another person.
 
-    is_contrast: whether the text has several letters, as in `not A but B`. Doubts about one then do not count.
+    is_contrast: whether the text has several letters, as in `not A but B`. Doubts about one letter are then ignored.
     """
     if not may_deny(marked):
         return marked

@@ -10,8 +10,8 @@ r"""Judges by its clause whether a value is stated as the answer.
     5 | flunks the test.    5 | is too few.     5 apples | too few                      5 does not pass the test
     答案从来不是5。    没有证据表明答案是5。    课本的答案是5。                            not asserted, in Chinese
 
-A main clause asserts the clause it governs if it has an asserting word (`conclude`, `fact`) and no negating one
-(`deny`), or two negating ones. So unknown words assert nothing.
+A main clause asserts its subordinate clause by an asserting word (`conclude`, `fact`) without a negating word (`deny`),
+or by two negating words. So unknown words assert nothing.
 
 A sentence after an answer takes it back if it calls the answer wrong, withdraws it, or only says no (`takes_back`):
 
@@ -34,11 +34,11 @@ from truegold.verifiers.extract.stated_values import is_plain
 from truegold.verifiers.written_numbers import plain_number
 
 MAX_CLAUSE_CHARS = 200
-"""Characters before and after a value that are read."""
+"""Maximum number of characters that are read before a value, and after it."""
 MAX_TAIL_CHARS = 400
-"""Characters after an answer that are searched for a sentence that takes it back."""
+"""Maximum number of characters after an answer that are searched for a sentence that takes the answer back."""
 MAX_TAIL_SENTENCES = 4
-"""Sentences after an answer that are searched."""
+"""Maximum number of sentences after an answer that are searched."""
 
 _TABLE: Final = tomllib.loads(files(__package__).joinpath("clauses.toml").read_text(encoding="utf-8"))
 _CLASSES = {name: f"(?:{'|'.join(words)})" for name, words in _TABLE.items() if isinstance(words, list)}
@@ -110,7 +110,7 @@ def _is_denied_behind(after: str) -> bool:
 
 
 def _leaves_out(clause: str, after: str) -> bool:
-    """Return whether the clause excludes a number or another person answers with it: `we can discard | 5`."""
+    """Return whether the clause excludes a number, or another person answers with that number: `we can discard | 5`."""
     if _CLAUSE["parted"].search(clause) and _CLAUSE["parted_end"].match(after):
         return True
     if _CLAUSE["bare_end"].match(after) is None or clause.endswith(_COPULAS):
@@ -119,7 +119,7 @@ def _leaves_out(clause: str, after: str) -> bool:
 
 
 def _is_subordinate_denied(clause: str, after: str) -> bool:
-    """Return whether a clause such as `the answer is` is governed by words that do not assert it, or is another's."""
+    """Return whether a clause such as `the answer is` is not asserted by its main clause, or is another person's."""
     if (clausal := _CLAUSE["clausal"].match(clause)) and _CLAUSE["named"].match(clause[clausal.start("how") :]):
         return clausal["how"].lower() != "that" or _CLAUSE["upheld"].match(after) is None
     if (named := _CLAUSE["named"].search(clause)) is not None:

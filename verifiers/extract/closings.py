@@ -1,4 +1,4 @@
-r"""Cuts off the end of a response that stands after its answer and does not speak of the problem.
+r"""Cuts off courtesies, signatures and confirmations that stand after the answer at the end of a response.
 
     The total is 12.\n\nI hope this helps! Let me know if you have questions.    The total is 12.
     So x = 12. ∎                                                                 So x = 12.
@@ -31,14 +31,14 @@ from truegold.verifiers.extract.statements import narrow
 from truegold.verifiers.written_numbers import PYTHON_RUN
 
 MAX_CLOSINGS = 12
-"""Sentences that are cut off at most. Stops a response of a million courtesies."""
+"""Maximum number of sentences that are cut off. Stops a response of a million courtesies."""
 MAX_CLOSING_CHARS = 300
 MAX_TAIL_CHARS = 4_000
-"""Characters at the end of a text that are searched for the beginning of a sentence."""
+"""Maximum number of characters at the end of a text that are searched for the beginning of a sentence."""
 MAX_CHEER_WORDS = 6
-"""Words of a sentence that cheers, such as `Happy solving!`."""
+"""Maximum number of words in a sentence that cheers, such as `Happy solving!`."""
 MAX_ORNAMENTS = 80
-"""Symbols at the end of a text that are cut off."""
+"""Maximum number of symbols that are cut off at the end of a text."""
 
 _SENTENCE_START = re.compile(r"[.!?…][*_)\"'’”]{0,3}[ \t]+(?=\S)|[。！？](?=[^\n。！？])|\n")
 _MARK = re.compile(r"(?:\$|\\\(|\\\[)?\\(?:blacksquare|square|qed|Box|checkmark)(?![A-Za-z])\s?(?:\$|\\\)|\\\])?$")
@@ -65,13 +65,13 @@ _CROSSES = frozenset("❌✗✘❎🚫🤔❓❔👎☒")
 """Ornaments that deny or doubt an answer. They are not cut off."""
 
 MAX_REPEATED_CHARS = 120
-"""Characters before a value that are compared. A later sentence is searched within twice as many."""
+"""Maximum number of characters before a value that are compared. Further up, twice this number are searched."""
 MIN_VALUES = 3
-"""Different values that make a loop or a list. Two are a correction."""
+"""Minimum number of different values in a loop or a list. Two values are a correction."""
 MAX_ASIDE_CHARS = 3
-"""Characters around a value beyond which a sentence says more than its value: `So 5 does not fit`."""
+"""Maximum number of characters around the value of a repeated sentence. `So 5 does not fit` has more."""
 MAX_REPEATED = 64
-"""Repeated sentences that are read, counted from the end."""
+"""Maximum number of repeated sentences that are read, counted from the end."""
 
 _AROUND = f"{MARKS}$.。"
 """Marks around a value that are dropped."""

@@ -14,7 +14,7 @@ of answers the same marks:
 Not covered: thinking without any tag, and a thinking tag that the prompt opened and the response never closed.
 
 Exam papers, and models that answer in Chinese, Japanese or Korean, put a word for answer in brackets.
-`with_plain_marks` puts a line that begins with `Answer:` in its place:
+`with_plain_marks` replaces this bracket by the beginning of a line, `Answer:`:
 
     【答案】3                          Answer: 3
     〖正确答案〗：B                     Answer: B
@@ -88,10 +88,10 @@ from truegold.verifiers.extract.statements import (
 )
 
 MAX_SCANNED_CHARS = 400_000
-"""Characters at the end of a response that are read. Stops megabytes of output made to stall the reward computation."""
+"""Maximum number of characters at the end of a response that are read. Stops megabytes of output made to stall."""
 
 MAX_PROBLEMS = 64
-"""Problems that a response is cut into at most. Stops a response with a million lines `Question:`."""
+"""Maximum number of problems that a response is cut into. Stops a response with a million lines `Question:`."""
 
 _THINKING = [pair.split() for pair in PATTERNS["thinking_tags"]]
 """The opening and closing tag of each kind of thinking."""
@@ -126,10 +126,10 @@ _SELF_TALK = re.compile(ANY_OF["self_talk"])
 """Questions that a solution asks itself, such as `What about y?`."""
 
 MAX_POSED_LINES = 200
-"""Lines after the first answer that are searched for another problem."""
+"""Maximum number of lines after the first answer that are searched for another problem."""
 
 MIN_POSED_WORDS = 5
-"""A question with fewer words belongs to the solution."""
+"""Minimum number of words in a question that poses another problem. A shorter question belongs to the solution."""
 
 EMPHASIS = "*_` \t"
 """Marks of emphasis and blanks, which are stripped from answers."""
@@ -161,7 +161,7 @@ _PREDICATE = re.compile(
 )
 """A sentence that calls a value the answer: `5번은 정답이다` (number 5 is the answer)."""
 MAX_PREDICATE_TAIL = 4_000
-"""Characters at the end of a response that are searched for such a sentence."""
+"""Maximum number of characters at the end of a response that are searched for a match of `_PREDICATE`."""
 _EASTERN_HINTS = ("【", "〖", "答", "正解", "답")
 """A quick test: each East Asian mark contains one of these."""
 _HINTS = ("nswer]", "NSWER]", "nswer)", "NSWER)", "nswer*", "[Answer", "[answer", "[ANSWER", "[Final", "[final")
@@ -272,11 +272,11 @@ def answering_parts(response: str) -> list[str]:
 
 
 MAX_BOXES = 16
-"""Boxes that are read, counted from the end. Stops thousands of boxes that are opened and never closed."""
+"""Maximum number of boxes that are read, counted from the end. Stops thousands of boxes that are never closed."""
 MAX_BOX_TOKENS = 1_000
-"""A box with more braces and commands is not an answer. Stops boxes with hundreds of thousands of braces."""
+"""Maximum number of braces and commands in a box that is an answer. Stops boxes with a hundred thousand braces."""
 MAX_DENIAL_CHARS = 160
-"""Characters before and after a box that are searched for words that deny it."""
+"""Maximum number of characters before a box, and after it, that are searched for words that deny the box."""
 MAX_TOUCHING_CHARS = 2
 """Up to this many characters around a box, such as `$.`, hold no word that could deny it."""
 _UNEQUAL = ("\\neq", "\\ne", "\\not=", "\\not =", "≠")
@@ -297,7 +297,7 @@ _CORRECTED = re.compile(
 _POSSIBLY = re.compile(r"[^.\n]{0,60}\b(?:may|might|could|maybe|perhaps|possibly)\b[^.\n]{0,30}", re.IGNORECASE)
 """Words between two boxes that leave both possible: `but it may be`."""
 MAX_GAP_CHARS = 200
-"""Boxes that are further apart are not joined to one answer."""
+"""Maximum number of characters between two boxes that are joined to one answer."""
 _NAMES = ("\\boxed", "\\fbox", "\\framebox")
 _OPENING = re.compile(
     r"\\(?:boxed|fbox|framebox)\s{0,3}"
@@ -487,20 +487,20 @@ def _strongest(connectives: list[str]) -> str | None:
 
 
 MIN_LOOP_CHARS = 15
-"""A shorter text is not checked for answers that repeat in a loop."""
+"""Minimum length in characters of a text that is checked for answers that repeat in a loop."""
 MAX_OPTION_CHARS = 40
-"""Only up to this length of an answer can a letter in it name an option."""
+"""Maximum length in characters of an answer in which a letter can name an option."""
 _OR_VALUE = re.compile(
     r"[$*)\] ]{0,4}\bor (?:maybe |perhaps )?"
     r"\$?(-?(?:\d[\d.,/]{0,40}|\\frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}))(?<![.,])\$?\.?\s{0,3}(?:\n|$)"
 )
 r"""The second of two values after a box: `\boxed{6} or 13.`"""
 MAX_BARE_CHARS = 200
-"""The longest response that may itself be the answer. Stops prose being taken for an expression."""
+"""Maximum length in characters of a response that is itself the answer. Stops prose being taken for an expression."""
 MAX_BARE_WORDS = 1
-"""A response with more words is prose: `5 apples` is an answer, `I think it is 5` is not."""
+"""Maximum number of words in a response that is itself the answer: `5 apples`. `I think it is 5` is prose."""
 MAX_TRIED = 8
-"""Announcements that are read, counted from the end. Stops hundreds of announcements without an answer."""
+"""Maximum number of announcements that are read, counted from the end. Stops hundreds without an answer."""
 _LATER_ANSWER = re.compile(ANY_OF["later_answers"], re.MULTILINE)
 """An announcement that replaces a box before it: `Answer:` or `####` at the beginning of a line."""
 _JOINED = re.compile(r"\b(?:and|or)\b|[,和或]")
@@ -512,7 +512,7 @@ _WRAPS = frozenset("'\"“‘«「[<→⇒➜➡👉")
 _NESTED = re.compile(r"[,\[\]'\"“”‘’«»「」<>]")
 """Characters that may not be inside such an enclosure."""
 MAX_HASHES = 16
-"""Occurrences of `####` that are examined, counted from the end. Stops a response that consists of them."""
+"""Maximum number of `####` that are examined, counted from the end. Stops a response that consists of `####`."""
 _HASHES = re.compile(r"####(?!#)[ \t]{0,8}(\S.{0,400})")
 _SHORT_SENTENCE = re.compile(
     r"(?i:this|that|it|we|so|thus|hence|therefore|donc|also|luego|entonces)\b|[^\W\d_]+ [^\W\d_]+:"
@@ -525,9 +525,9 @@ _LIST_NUMBER = re.compile(r"(?:\d{1,2}[.):]\s|[^\W\d_]+ \d{1,2}(?:\W|$))")
 """The beginning of a numbered heading: `2. Area`, `Step 2`."""
 _FIGURES = re.compile(r"\d[\d,]{0,40}(?:\.\d{1,40})?(?:/\d{1,20})?")
 MAX_VALUE_WORDS = 3
-"""Words of an answer after `####` that is not on the last line."""
+"""Maximum number of words in an answer after a `####` that is not on the last line."""
 MAX_TAIL_CHARS = 4_000
-"""Characters below such an answer that are searched for another value."""
+"""Maximum number of characters below an answer after `####` that are searched for another value."""
 _PLAIN_NUMBER = re.compile(r"[-+−]?[$￥¥€£]?\d[\d,]{0,40}(?:\.\d{1,40})?%?\.?")
 _JSON_MARKS = ('":', "':", '" :')
 """A quick test: each JSON object contains one of these marks."""
@@ -547,7 +547,7 @@ _PART_LINE = re.compile(r"[ \t*]*\(?([1-9]|[A-Ea-e]|i{1,3}|iv|v)[).][*:]*[ \t]+(
 _PART_NAMES = (list("123456789"), list("abcde"), ["i", "ii", "iii", "iv", "v"])
 """Possible numberings of the parts of an answer."""
 MAX_PART_LINES_CHARS = 1_000
-"""Characters at the end of a text that are searched for numbered parts."""
+"""Maximum number of characters at the end of a text that are searched for numbered parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -565,8 +565,8 @@ def committed_answer(response: str, *, several: int = 0, problem: str | None = N
     """Return the answer that `response` commits to, or None.
 
     problem: the text of the problem. Its numbers are then not taken for the answer.
-    several: the number of values of gold, if it has several. Boxes that stand together are then read as one list, and
-    so are exactly this many boxes anywhere in the response.
+    several: the number of values of gold, if gold has several. Boxes that stand together are then read as one list.
+    Exactly this number of boxes anywhere in the response is read as one list too.
     """
     parts = answering_parts(response)
     for part in parts:
@@ -664,7 +664,7 @@ def _in_json(part: str) -> Committed | None:
 def _in_numbered_lines(part: str, several: int) -> str | None:
     """Return the last lines if they number as many parts as gold has values.
 
-    The lines stand alone or below an announcement (`The values that fail are:` is not one):
+    The lines stand alone or below an announcement, such as this one. (`The values that fail are:` announces nothing.)
 
     The answers are:
     (a) 900

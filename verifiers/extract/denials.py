@@ -36,13 +36,13 @@ PATTERNS: dict[str, list[str]] = tomllib.loads(files(__package__).joinpath("deni
 _ANY_OF = {name: "|".join(alternatives) for name, alternatives in PATTERNS.items()}
 
 MAX_GOVERNING_CHARS = 160
-"""Characters before and after a value that are read. Stops long lines made to be slow."""
+"""Maximum number of characters that are read before a value, and after it. Stops long lines made to be slow."""
 MAX_TOUCHING_CHARS = 80
-"""Characters before a value that are searched for words right next to it."""
+"""Maximum number of characters before a value that are searched for words right next to the value."""
 MAX_LATER_CHARS = 2_000
-"""Characters after an answer that are searched for words that deny its value."""
+"""Maximum number of characters after an answer that are searched for words that deny its value."""
 MAX_NUMBERS = 8
-"""Numbers of a line that are examined."""
+"""Maximum number of numbers in a line that are examined."""
 _MARKUP = r"[\s$\\(\[*_{}\"“”«»]{0,6}"
 """Marks that may stand between a word and a formula."""
 _WORD_START = r"(?:(?<![A-Za-z])(?=[A-Za-z])|^|(?=[^\x00-\x7f]|\\|n['’]t))"
@@ -92,7 +92,7 @@ _CLAUSE_START = re.compile(
 """The beginning of a clause with its value still to come: `so x = `."""
 _NEXT_SENTENCE = re.compile(r"[\s$*)\]}\\]{0,6}[.!]\s")
 _FRAMES: dict[str, list[re.Pattern[str]]] = {}
-"""Patterns of sentences that mention a value (`§`), by a word that each sentence has (`*` for any)."""
+"""Maps a word, or `*` for any word, to patterns of sentences that have the word and mention a value (`§`)."""
 for _cues, _, _frame in (frame.partition(" :: ") for frame in PATTERNS["frames"]):
     for _cue in _cues.split():
         _FRAMES.setdefault(_cue, []).append(re.compile(_frame, re.IGNORECASE))
@@ -216,7 +216,7 @@ _QUESTION = re.compile(r"^[^\w.!。]{0,6}[?？](?P<rest>.{0,40})", re.DOTALL)
 _CONFIRMED = re.compile(rf"\W*(?:{_ANY_OF['confirming']}|\d)", re.IGNORECASE)
 """Words after a question by which it confirms its value."""
 _NEARLY = re.compile(r"\b(?:almost|nearly|not quite|close to|near|just about)\W*$", re.IGNORECASE)
-"""Words before a letter that call it only near the answer: `close to B`."""
+"""Words before a letter by which the letter is only near the answer: `close to B`."""
 _STRUCK = _any_of("struck")
 _CUE = re.compile(r"(?<![\\a-zA-Z])[^\W\d_]{2,}|\s\(")
 """A word between two numbers, which shows that they are not one value."""
@@ -386,7 +386,7 @@ def is_bound(before: str) -> bool:
 
 
 def is_mere_subject(sentence: str, value: str) -> bool:
-    """Return whether a sentence makes another statement about a value than that it answers: `x = 5 is forbidden`."""
+    """Return whether a value is only the subject of another statement and not the answer: `x = 5 is forbidden`."""
     figures = _UP_TO_FIGURES.match(value)
     before, _, after = sentence.rpartition(figures[0] if figures else value)
     after = after.lstrip("$*)\\")
@@ -398,7 +398,7 @@ def is_mere_subject(sentence: str, value: str) -> bool:
 def is_denied(sentence: str, value: str, *, first: bool = False) -> bool:
     """Return whether the words next to a value deny or doubt it, or make it a bound.
 
-    first: whether the first occurrence of the value is examined, as after an announcement, and not the last one.
+    first: examine the first occurrence of the value, as after an announcement, instead of the last one.
     """
     # The value may end with words that are not its unit: `4 does`.
     figures = _UP_TO_FIGURES.match(value)

@@ -14,9 +14,9 @@ import re
 import unicodedata
 
 MAX_JUDGED_CHARS = 8_000
-"""Characters at the end of a text that are searched for verdicts."""
+"""Maximum number of characters at the end of a text that are searched for verdicts."""
 MIN_JUDGED, MIN_ALIKE = 2, 3
-"""Options that have to be judged, with and without the problem."""
+"""Minimum numbers of judged options, if the problem is known and if it is not."""
 
 _WRONG = (
     r"(?:not|n['’]t|never) (?:correct|true|right|valid|accurate)|incorrect|false|wrong|untrue|invalid|inaccurate"
@@ -34,7 +34,7 @@ _LABEL = re.compile(
 """The name of an option at the beginning of a sentence or line: `C.`, `C is`, `C项`."""
 _VERDICT = rf"(?P<verdict>{_WRONG}|{_RIGHT})"
 _FITS = re.compile(r"(不)?符合(?:题意|要求)")
-"""Words that call an option the answer or not, be it right or wrong in itself: 符合题意."""
+"""Words by which an option is or is not the answer, whether or not its text is true: 符合题意."""
 _NOUN = r"(?:[该此这本]|the |an? |only |statements?|one|选?项|的|说法|叙述|描述|表述|结论|是|为|均|都|\s)*"
 """Words between an option and its verdict: `is the only`, 的说法是."""
 _FIRST = re.compile(

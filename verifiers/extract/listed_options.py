@@ -24,7 +24,7 @@ MIN_OPTIONS = 3
 MAX_OPTIONS = 10
 MAX_OPTION_CHARS = 400
 MAX_LABELS = 400
-"""Labels of a prompt that are examined. Stops a prompt that consists of labels."""
+"""Maximum number of labels in a prompt that are examined. Stops a prompt that consists of labels."""
 
 _FONT = r"(?:\\(?:textbf|textrm|textup|text|mathrm|mathbf|bf|rm)\s{0,2}\{?\s{0,2})"
 """A LaTeX command that sets a label in another font."""
@@ -36,7 +36,7 @@ _PATTERNS = (
     ),
     # The labels are A.   A、   A)   A:   at the start of a line, after a blank, a question or a semicolon.
     re.compile(r"(?:(?<=\s)|^|(?<=[?？。:：）)$;；]))\**([A-J])\**\s{0,2}[.．、)）:：](?!=)", re.MULTILINE),
-    # The labels are (a)   a)   each on a line of its own, where parts of a question stand as well.
+    # The labels are (a)   a)   each at the start of a line. Parts of a question may be labelled in the same way.
     re.compile(r"^\s{0,8}\(?([a-j])[.)](?=\s)", re.MULTILINE),
 )
 """Patterns of labels, the clearest first."""
@@ -47,9 +47,9 @@ _EDGES = re.compile(rf"\A(?:{_GAP}|\$\$|[,;，；](?=\s))+|(?:{_GAP}|[,;，；])
 """Layout and separators at the ends of an option."""
 
 MAX_LISTED_CHARS = 4_000
-"""Characters at the end of a prompt that are searched for a list without letters."""
+"""Maximum number of characters at the end of a prompt that are searched for a list without letters."""
 MAX_WORDED_OPTIONS = 20
-"""A longer list is not a list of options."""
+"""Maximum number of items in a list of options without letters."""
 _WORDS = re.compile(r"(?=.*[^\W\d_]{2})[^\d\\$^=+<>|]+", re.DOTALL)
 """A gold that consists of words."""
 _SEPARATORS = tuple(
@@ -177,7 +177,7 @@ def spoilt_options(prompt: str) -> str | None:
 
 
 def _rises(labels: list[_Label]) -> bool:
-    """Tell whether labels start with A and each is the next letter or the same one; at least one is the next."""
+    """Tell whether labels start with A and rise by at most one letter each, and at least one rises."""
     if len(labels) < MIN_OPTIONS or labels[0].letter != "A":
         return False
     steps = [ord(after.letter) - ord(label.letter) for label, after in pairwise(labels)]

@@ -22,11 +22,11 @@ from typing import NamedTuple, TypeAlias
 from truegold.verifiers.extract.stated_values import PATTERNS
 
 MAX_CHARS = 20_000
-"""Characters at the end of a response that are searched for objects. Longer objects are not read."""
+"""Maximum number of characters at the end of a response that are searched for objects. Longer objects are not read."""
 MAX_NESTING = 3
-"""Levels of nested objects that are read."""
+"""Maximum number of levels of nested objects that are read."""
 MAX_OBJECTS = 8
-"""Objects of a response that are read. Stops thousands that are opened and never closed."""
+"""Maximum number of objects in a response that are read. Stops thousands that are opened and never closed."""
 
 Value: TypeAlias = "str | list[Value] | dict[str, Value] | bool | None"
 """A value of an object: numbers stay texts, and None is `null`."""
@@ -56,7 +56,7 @@ _TYPESET = re.compile(r"(\\(?:text|mathrm|texttt)\{|\\[\\{}_]|[{}])")
 _ESCAPED = {r"\{": "{", r"\}": "}", r"\_": "_"}
 _CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "none": None}
 _DECIMALS = frozenset({"numericalanswer", "numericanswer", "numericalvalue", "decimalanswer", "approximateanswer"})
-"""Fields that give the answer once more as a decimal."""
+"""Fields that repeat the answer as a decimal."""
 _KEYS = (
     frozenset(
         ["answer", "finalanswer", "correctanswer", "myanswer", "ans", "答案", "最终答案", *PATTERNS["answer_words"]]

@@ -27,11 +27,13 @@ from truegold.verifiers.written_numbers import (
 )
 
 MAX_PROBLEM_CHARS = 20_000
-"""Characters of a problem that are searched, at its start or its end. Longer responses are not read as yes or no."""
+"""Maximum number of characters at the start or the end of a problem that are searched.
+
+Also the maximum length of a response that is read as yes or no."""
 MAX_TAIL_CHARS = 2_000
-"""Characters at the end of a response or a problem that are read."""
+"""Maximum number of characters at the end of a response or a problem that are read."""
 MAX_EXPLANATIONS = 4
-"""Explaining sentences that are removed at most."""
+"""Maximum number of explaining sentences that are removed."""
 
 _NUMERAL = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _COUNT = re.compile(
@@ -41,12 +43,12 @@ _COUNT = re.compile(
 """A number word between a verb and a noun: `are | three | objects`."""
 _RUN = re.compile(PYTHON_RUN, re.IGNORECASE)
 _PLANS = re.compile(ANY_OF["plan_nouns"])
-"""Nouns that a solution counts of itself, such as `steps`."""
+"""Nouns for parts of the solution itself, such as `steps`. A count of these parts is not an answer."""
 _CHINESE = rf"[{''.join((*CHINESE_DIGITS, *CHINESE_SCALES))}点]{{1,20}}"
 _CHINESE_PARTS = re.compile(rf"(负?)(?:({_CHINESE})又)?({_CHINESE})分之({_CHINESE}|\d{{1,20}}(?:\.\d{{1,20}})?)")
 """A Chinese fraction or percentage: 四分之三, 二又二分之一, 百分之五十, 百分之37."""
 MAX_STATEMENT_CHARS = 400
-"""A longer sentence is not compared with the question."""
+"""Maximum length in characters of a sentence that is compared with the question."""
 _AUXILIARIES = "is|are|was|were|does|do|did|can|has|have|had|will"
 _ASKED = re.compile(rf"(?:^|[.!?:：]\s*|\n\s*)({_AUXILIARIES})\s([^?\n]{{3,400}})\?", re.IGNORECASE)
 """A question that asks for yes or no: its auxiliary and the words after it."""
@@ -69,7 +71,7 @@ _LAST_SENTENCE = re.compile(r"(?:^|(?<=[.!?]\s)|(?<=\n))(?:[^.!?\n]|[.](?=\d)){1
 _QUESTION = re.compile(r"[^.?!\n]{1,400}\?")
 _LETTERS = re.compile(r"[^\W\d_]+(?:'t)?")
 _STEM_CHARS = 4
-"""Letters of a word that are compared, so that `buys` matches `buying`."""
+"""Number of letters at the start of a word that are compared, so that `buys` matches `buying`."""
 _IDLE_IN_ANSWERS = frozenset(
     "the a an is are was were there he she it they so thus hence therefore of in to we get have has be".split()
 )

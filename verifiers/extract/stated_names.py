@@ -35,7 +35,7 @@ _CHINESE_PREDICATE = re.compile(
 _OPEN_SUBJECT = re.compile(
     r"[不没非未无别误错假旧曾猜说疑或若]|可能|也许|如果|认为|以为|应|恐怕|大概|从前|以前|原来|除了|要么|似乎|好像|据"
 )
-"""Signs of a Chinese subject that is denied, doubted, or another: 不, 可能, 以前."""
+"""Signs of a Chinese subject that is denied, in doubt, or not the one asked for: 不, 可能, 以前."""
 _NEUTRAL = frozenset(
     "the a an of in for to on at by this that with answer solution name person correct right final 's".split()
 )
@@ -50,6 +50,7 @@ _NEUTRAL_SIGNS = frozenset("答案正确最终名字叫这该个它他她的就�
 """Chinese characters that any subject may have."""
 _SUBJECT_WORD = re.compile(r"['’]s\b|[^\W\d_]+(?:-[^\W\d_]+)*")
 _STEM_LETTERS = 4
+"""Number of letters at the start of a word that are compared with the problem."""
 _CONTRASTED = re.compile(rf"{NEGATION}|\b(?:than|unlike|like|after|before|besides)\s$", re.IGNORECASE)
 """Words right before a name that contrast or deny it: `unlike`, `than`."""
 

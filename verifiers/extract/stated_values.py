@@ -30,16 +30,16 @@ ANY_OF = {name: "|".join(alternatives) for name, alternatives in PATTERNS.items(
 """The alternatives of each list, joined by `|`."""
 
 MAX_FORMULA_CHARS = 800
-"""The longest inline formula. Stops lines with many unclosed formulas from taking quadratic time."""
+"""Maximum length of an inline formula. Stops lines with many unclosed formulas from taking quadratic time."""
 
 MAX_LINE_CHARS = 2_000
-"""A longer line does not state an answer. Stops patterns from running over lines of megabytes."""
+"""Maximum length in characters of a line that states an answer. Stops patterns from running over lines of megabytes."""
 
 MAX_PLAIN_WORDS = 2
-"""Words of an answer without a sentence: `12 square meters` is plain, `John has 12 apples` is prose."""
+"""Maximum number of words in an answer without a sentence: `12 square meters`. `John has 12 apples` is prose."""
 
 MAX_RELATIVE_CHARS = 12
-"""Characters before and with the verb of a relative clause: `that is`, `which were`."""
+"""Maximum length in characters of a relative pronoun with its verb: `that is`, `which were`."""
 
 MARKS = "*_` \t\r\n"
 """Marks of emphasis and blanks, which are stripped from answers."""
@@ -112,7 +112,7 @@ _HAS_VALUE = re.compile(r"\d|\$|\\[A-Za-z(\[]")
 _CUES = frozenset(PATTERNS["cue_words"])
 """Words that may begin a denial, a doubt or a condition."""
 _FRAMED_CUES = _CUES.union(PATTERNS["frame_words"])
-"""These words, and those of sentences that mention a value without answering with it."""
+"""`_CUES`, with words of sentences that mention a value without answering with it."""
 _PLAIN = frozenset(PATTERNS["plain_words"])
 """Words that only announce a value."""
 _CUE_WORD = re.compile(r"[^\W\d_]+")

@@ -47,8 +47,8 @@ An answer may be taken back after its announcement (`retraction`):
     Answer: 14? No: 15? No: 16                 16
     Answer: 5. No further step is needed.      5: nothing is taken back
 
-Weak words (`no`, `wait`) take an answer back only if another value follows at once. Strong words (`scratch that`) do
-so in any case. Not covered: an answer that is taken back further down. The later announcement counts then.
+Weak words (`no`, `wait`) take an answer back only if another value follows at once. Strong words (`scratch that`) need
+no other value. Not covered: an answer that is taken back further down. There, only a new announcement replaces it.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ from typing import TypeAlias
 from truegold.verifiers.extract import clauses, denials, stated_values
 
 MAX_TEXT_WORDS = 5
-"""Words of an answer without a value. Stops sentences about the answer from being taken for it."""
+"""Maximum number of words in an answer in words, such as `no solution`. Longer texts are sentences about the answer."""
 
 _ABBREVIATED = "".join(
     [rf"(?<!\b{word}\.)" for word in stated_values.PATTERNS["titles"]]
     + [rf"(?!(?<=\b{word}\.)\s{{1,2}}[a-z\d])" for word in stated_values.PATTERNS["abbreviations"]]
 )
-"""Conditions on a full stop that ends a sentence: not that of `Dr.` or of `No. 5`."""
+"""Lookbehinds that exclude a full stop within a sentence, as in `Dr.` or `No. 5`."""
 _CUT = re.compile(
     rf"(?P<formula>{stated_values.FORMULA})|(?P<brace>[{{}}])"
     rf"|(?P<end>[.?]{_ABBREVIATED}(?=[*_`\")\]]{{0,3}}(?:\s|$))|!(?=\s{{1,3}}[A-Z])|[。！؟।]|．(?=\s|$))"
@@ -86,7 +86,7 @@ _DENIED_AT_ONCE = ("not ", "n't", "不")
 """Beginnings of a text that denies its value."""
 
 MAX_RETRACTION_CHARS = 400
-"""Characters after an announcement that are searched for a retraction."""
+"""Maximum number of characters after an announcement that are searched for a retraction."""
 _STRONG, _WEAK = stated_values.ANY_OF["retracted"], stated_values.ANY_OF["doubted"]
 """Words that take an answer back in any case, and words that do so only before another value."""
 _RETRACTION = re.compile(
@@ -105,7 +105,7 @@ _WORDS_AROUND = re.compile(r"[^\W\d_]{2,}\s[^\W\d_]+|[一-鿿]")
 _ENDING = " \t\r\n$.。\\)]}*_!"
 """Marks that may stand between an answer and the end of a response."""
 MAX_SCANNED_TAIL = 2_000
-"""Characters after an answer that are searched for a second thought."""
+"""Maximum number of characters after an answer that are searched for a second thought."""
 _RECONSIDERED = re.compile(
     r"[^\w(]{0,12}\(?(?:wait|hmm+|oops|oh no|hold on|but wait|corrected|等等|等一下|不对)\b", re.IGNORECASE
 )
@@ -119,7 +119,7 @@ _CONFIRMED_LATER = re.compile(
 )
 """Words by which a second thought confirms the answer."""
 _PLAIN_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
-"""A word outside of commands. A value such as `12 than 11` has one and is not taken."""
+"""A word outside of commands. A new value with such a word, as `12 than 11`, is not accepted."""
 _WEAK_AGAIN = re.compile(
     rf"(?:[\s,.:;!…—–(（，。]|(?:{_WEAK}|{_STRONG}|it(?:'s| is)|the answer(?: is)?"
     r"|i (?:meant|mean)|make that|that|应该|答案|是|为))*",
@@ -134,9 +134,9 @@ _DOUBTED = re.compile(
 _VALUE_FIRST = re.compile(r"[-+−±(\[{$\\√π¥€£]{0,3}\s?(?:\d|\\[a-z]|[a-z]\s?=)", re.IGNORECASE)
 """A value at the beginning of a text."""
 MAX_SCANNED_LINES = 200
-"""Lines that are searched, counted from the end. Stops a response of a million lines `Answer:`."""
+"""Maximum number of lines that are searched, counted from the end. Stops a response of a million lines `Answer:`."""
 MAX_ANNOUNCED_CHARS = 20_000
-"""Characters at the end that are searched. Stops the patterns, which are slow, from running over a long text."""
+"""Maximum number of characters at the end that are searched for announcements. The patterns are slow on long texts."""
 _LINK = (
     r"(?:\b(?:is|are|was|equals|(?:will|would|should|must)[ ]be|comes[ ](?:out[ ])?to)\b"
     r"(?:[ ](?:therefore|thus|then|simply|indeed|exactly|clearly|just|equal[ ]to|given[ ]by|as[ ]follows))?"
@@ -168,14 +168,14 @@ _HEADINGS = frozenset({"answer", "final answer", "最终答案", "答案"})
 """Headings above an answer."""
 _EMPHASIS = "*_` \t"
 _EMPTY = frozenset({"", "$$", "\\[", "\\(", "$"})
-"""Remainders of a line after an announcement whose answer is on the next line."""
+"""Texts after an announcement that hold no answer. The answer is then on the next line."""
 MAX_CONFIRMING_CHARS = 40
-"""Characters after a question that are searched for words that confirm it."""
+"""Maximum number of characters after a question that are searched for words that confirm its value."""
 _OTHERWISE = re.compile(r"\W*(?:otherwise|else|if not|否则|否則|sonst|sinon|altrimenti|иначе)\b", re.IGNORECASE)
 MAX_TAIL_CHARS = 4_000
-"""Characters at the end that are searched for the last line or the last displayed formula."""
+"""Maximum number of characters at the end that are searched for the last line or the last displayed formula."""
 MAX_DISPLAY_LINES = 12
-"""Lines of a displayed formula."""
+"""Maximum number of lines in a displayed formula."""
 _NOT_PROSE = re.compile(stated_values.ANY_OF["not_prose"])
 """Lines of code and of tables."""
 _UNFINISHED = re.compile(f"(?:{stated_values.ANY_OF['unfinished']})$")
@@ -190,7 +190,7 @@ _WE_GET = re.compile(
     r"|(?<!that)(?<!what)(?<!which)\s(?:we|I|you) (?:get|obtain|reach|arrive at|end up with))\s(.+)$",
     re.IGNORECASE,
 )
-"""A sentence that derives a value, after what it derives it from: `Rejecting -3, we get | 5`."""
+"""A sentence that derives a value, and the part that holds the value: `Rejecting -3, we get | 5`."""
 _CONDITION = re.compile(r"\b(?:if|when|unless|suppose|assuming)\b", re.IGNORECASE)
 _REASON = re.compile(
     r",?\s(?:since|because"

@@ -9,9 +9,9 @@ r"""Tells responses with an unread answer from responses without an answer.
     gold 7       ... Together seventy-two dollars it is.   gold does not stand there
     gold C       ... 综上，选项为 C 项。                      gold stands there
 
-These tests decide no score: an unread answer scores 0, as a wrong one does. Their counts show that a verifier does not
-read some form of answers. A gold of one digit often stands at the end of a response by chance, so `unread_tally`
-compares the count with that of another row's gold.
+These tests do not change the score: an unread answer scores 0, as a wrong answer does. Their counts show whether a
+verifier misses a form of answers. A gold of one digit often stands at the end of a response by chance, so
+`unread_tally` compares the count with the count for the gold of another row.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from truegold.verifiers.written_numbers import PYTHON_RUN, chinese_integer, plai
 GUESSED = ("first_line", "last_line", "conclusion")
 """Forms of an answer without an announcement."""
 END_CHARS = 600
-"""Characters at the end of a response that are searched for an answer."""
+"""Number of characters at the end of a response that are searched for an answer."""
 MAX_GOLD_CHARS = 200
-"""A longer gold is not searched for."""
+"""Maximum length in characters of a gold that is searched for."""
 SHORT_CHARS = 3
-"""A gold with up to this many letters and digits has to stand there as a whole word."""
+"""Maximum number of letters and digits in a gold that has to stand in the response as a whole word."""
 
 _RUN = re.compile(PYTHON_RUN, re.IGNORECASE)
 _DIGITS = re.compile(r"\\frac\{\d{1,20}\}\{\d{1,20}\}|(?<![\d.])\d[\d,]{0,40}(?:\.\d{1,40})?(?:/\d{1,20})?")

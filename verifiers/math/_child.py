@@ -1,4 +1,4 @@
-"""The symbolic rung in its child process, which `worker.py` starts and stops.
+"""The child process that compares trees with sympy. `worker.py` starts and stops it.
 
 For each JSON line `{"gold", "answer", "cpu_s"}` with two trees, it prints a line `{"reason", "evidence"}`. Every node
 is built by a named constructor of sympy. Text is never parsed or evaluated.
@@ -19,10 +19,10 @@ from truegold.verifiers.sandbox.child_process import Conversation, die_with_pare
 from truegold.verifiers.verdict import Reason
 
 MAX_MEMORY_BYTES = 64 << 20
-"""Memory of one comparison, in addition to that of sympy. Stops expressions that expand until the machine swaps."""
+"""Maximum memory of one comparison, in addition to sympy's own. Stops expressions that expand without an end."""
 
 PROBE_DIGITS = 40
-"""The digits to which two numbers are compared."""
+"""The number of digits to which two numbers are compared."""
 
 MAX_SHOWN_CHARS = 200
 _EXIT_EXHAUSTED = 3

@@ -36,24 +36,24 @@ MAX_GAMMA = 1e6
 
 
 MAX_KNOWN_RATIONALS = 512
-"""The most small rationals that are cached for each precision, and their largest numerator and denominator."""
+"""Maximum number of rationals that are cached for each precision. Also bounds their numerators and denominators."""
 
 MAX_DEGREE = 10**6
 """The largest degree of a root. Roots of a higher degree are general powers."""
 MAX_SUM_TERMS = 200
-"""The most terms of a sum or a product. Stops `\\sum_{k=1}^{10^9}`."""
+"""Maximum number of terms in a sum or a product. Stops `\\sum_{k=1}^{10^9}`."""
 MAX_BOUND = 10**12
 """The largest bound of a sum. Stops bounds with thousands of digits."""
 MAX_IRRATIONAL_BOUND = 10**6
 """The largest bound of a sum that is not a rational expression, such as \\sqrt{16}^3."""
 _SUM_STEPS, _TERM_STEPS = 10, 5
-"""The steps of a sum, and of each of its terms, without the evaluation of the terms."""
+"""Costs in steps of the budget: a sum, and each of its terms without the evaluation of the term."""
 MAX_SPECIAL_BITS = 400
 """The highest precision of special functions. Stops zeta, which takes a fifth of a second at 1,600 bits."""
 _MAX_SPECIAL_EXPONENT = 12
 """The largest exponent of the argument of a special function."""
 _NAMED_STEPS = 2_500
-"""The steps of one function of mpmath."""
+"""Cost in steps of the budget: one function of mpmath."""
 _PRICE_FACTOR = {
     "factorial": 3, "binom": 9, "arcsin": 2, "arccos": 2, "arctan": 2, "arccot": 2, "arcsinh": 2,
     "zeta": 150, "Gamma": 4, "beta": 12, "erf": 4, "erfc": 90,
@@ -94,9 +94,9 @@ class Arithmetic:
         self.bits = bits
         self.complex = complex_
         self.node_steps = 2 + bits // 300
-        """The steps of one sum or product."""
+        """Cost in steps of the budget: one sum or product."""
         self.function_steps = bits // (6 if complex_ else 12)
-        """The steps of one power, root or known function."""
+        """Cost in steps of the budget: one power, root or known function."""
         self.context = gmpy2.context(
             precision=bits, emin=gmpy2.get_emin_min(), emax=gmpy2.get_emax_max(), allow_complex=complex_
         )
@@ -235,7 +235,7 @@ class Arithmetic:
         return self._rounded(midpoint, relative // 2 + 3 if is_near_one else relative - min(room, 0) // 2 + 3)
 
     def smooth(self, name: str, a: Ball) -> Ball:
-        """Return a function, by its name in gmpy2, whose slope is at most 1 or about its value."""
+        """Return the value of a function, by its name in gmpy2. Its slope is at most 1, or about equal to its value."""
         if exponent_of(a.midpoint) > 36 and name in ("sinh", "cosh"):
             raise TooLarge("a hyperbolic function of astronomical size")
         midpoint = getattr(self.context, name)(a.midpoint)

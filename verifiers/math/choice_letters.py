@@ -7,7 +7,7 @@ r"""Compares answers with a gold that is the letter of an option. The answers in
     A or B    B, C                                          none, because the answer names several letters
     maybe B                                                 none, because the answer is in doubt
 
-A small letter is the letter of an option in brackets, `(b)`, or if the problem lists (a), (b), and so on. Gold may also
+A small letter names an option if it is in brackets, `(b)`, or if the problem lists (a), (b), and so on. Gold may also
 be a letter with its value, `\textbf{(C) } 42`: the letter or the value alone is right, `(C) 41` is wrong.
 """
 
@@ -65,7 +65,7 @@ _ANOTHER_LABEL = re.compile(rf"\([{_LETTERS}]\)")
 _SMALL = re.compile(rf"[\s$]*(?:{_TEXT_COMMAND})?(\()?(?:{_TEXT_COMMAND})?([a-j])(\))?[}}\s$.]*")
 r"""A gold that is a small letter: `b`, `(b)`, `\text{(b)}`."""
 MAX_SMALL_CHARS = 40
-"""The longest such gold."""
+"""Maximum length in characters of a gold that is a small letter."""
 _SMALL_LABEL = re.compile(
     rf"((?<![A-Za-z\d_^)}}\]])(?<![=+*/^-]\s)\((?:{_TEXT_COMMAND})?|\\boxed\{{\s?(?:{_TEXT_COMMAND})?)([a-j])(\}}?\)|\s?\}})"
 )

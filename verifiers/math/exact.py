@@ -19,7 +19,7 @@ from truegold.verifiers.math.policy import charge, digit_steps
 from truegold.verifiers.math.tree import Add, BaseN, FunctionCall, Measure, Mul, Node, Num, Pow, Sym
 
 MAX_BITS = 20_000
-"""The most bits of a numerator or denominator. Stops 9^9^9 and 100000!, which would fill megabytes."""
+"""Maximum number of bits in a numerator or denominator. Stops 9^9^9 and 100000!, which would fill megabytes."""
 
 MAX_FACTORIAL = 2_000
 """The largest n of which n! is computed."""
@@ -35,10 +35,10 @@ PRIME = mpz(2) ** 127 - 1
 _POWER_STEPS = 5
 _CALL_STEPS = 5
 _BITS_A_STEP = 60
-"""The bits of the exponent for which a power modulo PRIME is charged one step."""
+"""Number of bits of the exponent that cost one step in a power modulo PRIME."""
 
 _FACTORS_A_STEP = 8
-"""The factors modulo PRIME for which one step is charged."""
+"""Number of factors modulo PRIME that cost one step."""
 
 
 class NotArithmetic(Exception):

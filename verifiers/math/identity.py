@@ -48,16 +48,16 @@ MAX_BITS = 1_600
 """The precision in bits for a second comparison, if the first one lost too many bits by cancellation."""
 
 AGREEING_POINTS = 2
-"""The fewest agreeing points that show equality, if no more points can be evaluated."""
+"""Minimum number of agreeing points that show equality, if no more points can be evaluated."""
 
 ENOUGH_POINTS = 4
 """The number of agreeing points after which no more are tried."""
 
 MAX_VARIABLES = 12
-"""The most variables of expressions that are sampled."""
+"""Maximum number of variables of expressions that are sampled."""
 
 CACHED_VALUES = 1_024
-"""The number of constants whose values are cached, with their trees. All together take megabytes at worst."""
+"""The number of constants whose values are cached, with their trees. The whole cache takes megabytes at worst."""
 
 _REGIONS = ((0.2, 0.9), (-3.0, -1.2), (1.2, 3.0), (-0.9, -0.2), (0.05, 0.5), (-3.0, 3.0), (0.5, 0.95), (0.2, 6.0))
 """The ranges of coordinates, one for each point."""
@@ -76,7 +76,7 @@ _COMPLEX_LETTERS = frozenset("zw")
 _GROWTH_MARKS = frozenset({"O", "o", "Theta", "Omega", "omega"})
 """Names of growth, as in O(n^2)."""
 _FREQUENCIES, _SIZE_LETTERS = frozenset({"omega", "Omega"}), frozenset({"n", "m", "N"})
-"""Greek names that may also be frequencies, and the only variables with which they are names of growth."""
+"""Greek names that may also be frequencies, and the only variables next to which these names stand for growth."""
 _SIZES = (10**5, 10**9)
 """The values of n at which growth is compared."""
 _SAME_GROWTH = 0.06
@@ -84,10 +84,10 @@ _SAME_GROWTH = 0.06
 
 (n log n + n)/(n log n) changes by 4 %, and log log n by 24 %."""
 _PAIR_STEPS = 10
-"""The steps of comparing two values, without their evaluation."""
+"""Cost in steps of the budget: comparing two values, without their evaluation."""
 
 _COORDINATE_STEPS = 6
-"""The steps of choosing one coordinate of a point."""
+"""Cost in steps of the budget: choosing one coordinate of a point."""
 
 _LOCAL = threading.local()
 """The evaluators of each thread."""

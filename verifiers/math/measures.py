@@ -28,7 +28,7 @@ from truegold.verifiers.math.vocabulary import WORDS
 MAX_POWER = 12
 """The highest power of a unit. Stops `m^999999999`."""
 MAX_UNIT_CHARS = 30
-"""The most characters of a unit. Stops 立方立方立方..., whose prefixes are removed one by one."""
+"""Maximum number of characters in a unit. Stops 立方立方立方..., whose prefixes are removed one by one."""
 REMEMBERED_WORDS = 4_096
 """The number of words whose units are cached."""
 
@@ -318,7 +318,7 @@ def _split_dimension(unit: Unit) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def _conversion_of_weight(target: Unit, source: Unit, target_pounds: int, source_pounds: int) -> Conversion | None:
-    """Return the conversion if pounds are read as a weight, as in `lb/in^2` and `ft lb`, or None if that fails."""
+    """Return the conversion with pounds read as weights, as in `lb/in^2` and `ft lb`, or None if there is none."""
     as_weights = (
         _with_weight(unit, pounds) if pounds else unit
         for unit, pounds in ((target, target_pounds), (source, source_pounds))

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 MAX_ARGUMENT, MAX_ORDER = 20, 12
 """The largest argument and the largest order that are computed. Stops series of thousands of terms."""
 MAX_APPLICATIONS = 12
-"""The most applications of a letter or of names that are rewritten in a text."""
+"""Maximum number of function applications that are rewritten in a text."""
 MAX_TERMS = 400
-"""The most terms of a series. The series of the largest argument has about 150 terms."""
+"""Maximum number of terms in a series. The series of the largest argument has about 150 terms."""
 _EXTRA_BITS = 40
 """Bits beyond the requested precision."""
 
@@ -46,7 +46,7 @@ _ORDERED = frozenset({"polylog", "besselj", "bessely", "besseli", "besselk", "ex
 PREFIX = "named"
 """The start of a function's name in rewritten texts and in trees."""
 NAMED = frozenset(f"{PREFIX}{name}" for name in (*_NAMES.values(), *_LETTERS.values()))
-"""The names of all such functions in a tree."""
+"""The names of the functions of this module in trees."""
 _WRAP = r"\\(?:operatorname\*?|mathrm|text|textrm|mathsf|mathit|mathbf)\s{0,2}\{\s{0,2}"
 _ORDER = r"(?:_\s?\{?(?P<order>-?\d{1,2}(?:/\d)?)\}?)?"
 _OPENING = r"\s{0,2}(?:\\left\s?)?\("

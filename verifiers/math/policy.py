@@ -73,8 +73,8 @@ class Policy:
     exact answer matches if it rounds to gold or is truncated to it. A decimal answer matches if it rounds to gold and
     has two places more. A gold that is an integer, a fraction or a radical is exact. measured: a gold with a point, a
     power of ten or a unit is a measured number. An answer of two significant digits or more may differ from it by 1 %.
-    A whole gold of three digits is answered by a decimal that rounds to it, and a fraction or a root by a decimal of
-    three digits. false: no gold is rounded."""
+    A decimal matches a whole gold of three digits if it rounds to gold. A decimal of three digits matches a fraction or
+    a root. false: no gold is rounded."""
     decimals: int | None = None
     """Numbers must agree only to this many decimals."""
     tolerance: float | None = None
@@ -86,7 +86,7 @@ class Policy:
     has a unit, the answer needs one. ignore: only the numbers are compared."""
     letters: Literal["auto", "units", "variables"] = "auto"
     """The meaning of the letter in a gold of `5T`. auto: a unit after a blank (`5 T`) or if the answer has a unit, else
-    a variable. units: always a unit, so that 5 is right. variables: always a variable."""
+    a variable. units: always a unit, so that 5 matches. variables: always a variable."""
     percent: Literal["value", "either"] = "value"
     """value: 50% is 0.5, so that 50% does not match a gold of 50. A gold of 50% matches 50. either: N% also matches
     N."""
@@ -266,7 +266,7 @@ def remembered(maxsize: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
 
 
 class Sameness(NamedTuple):
-    """The outcome of a comparison: whether two sides are the same, and the rung that decided it."""
+    """The outcome of a comparison: whether two sides are the same, and the rung (kind of comparison) that decided."""
 
     same: bool | None
     """None if the rung could not decide."""

@@ -17,8 +17,8 @@ notation has several readings (`1,234`, `1/2x`, `5m`), the usual one is tried fi
 problem's text: it may list options, ask for a direction, or count in millions.
 
 There is no score if gold cannot be read or exceeds the budget. An answer earns 0 if it is missing, cannot be read,
-exceeds the budget, or leaves an integral to be computed where gold has none. Otherwise a policy could opt out of a
-problem. The reason is `unread` if the response ends with a value in an unknown form, or if gold stands at its end but
+exceeds the budget, or leaves an integral to be computed where gold has none. So a trained model cannot avoid hard
+problems. The reason is `unread` if the response ends with a value in an unknown form, or if gold stands at its end but
 another value was extracted.
 """
 
@@ -111,9 +111,9 @@ _UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|probably|either|(?:not|un) ?s
 _ANNOUNCED = frozenset({"boxed", "answer_tag", "hashes", "phrase"})
 """Forms of extraction that announce an answer. A sentence that merely ends with a number announces nothing."""
 MIN_PROSE_CHARS = 200
-"""An answer that is longer and has many blanks is prose around a formula."""
+"""Maximum length of an answer that is never prose. A longer answer with many blanks is prose around a formula."""
 MAX_PROSE_CHARS = 20_000
-"""Longer texts are not compared: the verdict has the reason `limit`."""
+"""Maximum length of a text that is compared. For longer texts the verdict has the reason `limit`."""
 SHOWN_PLACEHOLDER = 60
 """The number of characters of a placeholder gold that the evidence shows."""
 _NO_GOLD: Any = object()
@@ -207,7 +207,7 @@ def with_pointed_gold(gold: str, policy: Policy) -> tuple[str, Policy]:
 
 
 def _compare_within_budget(answer: str, gold: str, policy: Policy, boxed: bool) -> Verdict:
-    """Climb the ladder with a budget of steps. Errors become verdicts."""
+    """Compare by one rung after another, within a budget of steps. Errors become verdicts."""
     with StepBudget():
         try:
             gold_text, answer_text = normal_gold(gold), normal_text(answer)
@@ -568,7 +568,7 @@ _SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10
            "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8}  # fmt: skip
 """Maps a word of `_SCALE` to its number."""
 MAX_DECIMALS = 16
-"""The most decimals of a scaled number."""
+"""Maximum number of decimals in a scaled number."""
 _ASKS_DIRECTION = re.compile(r"\b(?:direction|which way|vectors?|velocity|displacement)\b", re.IGNORECASE)
 """A problem that asks for a direction."""
 _TRUTHS = (("对", "错"), ("正确", "错误"), ("是", "否"))
@@ -584,8 +584,8 @@ _ASKS_NAME = re.compile(
 class MathVerifier:
     """Compares mathematical answers by value: 1/2, 0.5 and \\frac{2}{4} are the same.
 
-    The default policy is that of `equivalent`, except that `25%` answers a gold of 25. It does not if the problem is
-    known and does not mention percentages.
+    The default policy is that of `equivalent`, except that `25%` answers a gold of 25, unless the problem is known and
+    does not mention percentages.
     """
 
     options: ClassVar[tuple[str, ...]] = tuple(option.name for option in fields(Policy))
@@ -677,9 +677,9 @@ def _lacks_direction(gold: str, answer: str, problem: str) -> bool:
 
 
 def _repeats_the_other_name(gold: str, answer: str, problem: str) -> bool:
-    """Tell whether the answer only repeats the problem's name of a substance, although its formula is asked for.
+    """Tell whether the answer repeats the problem's notation of a substance, although the other notation is asked for.
 
-    Also tell so of an answer that repeats the formula, although the name is asked for.
+    The two notations of a substance are its name and its formula.
     """
     if _ASKS_NAME.search(problem) is None:
         return False

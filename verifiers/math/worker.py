@@ -1,12 +1,12 @@
-"""The symbolic rung in the parent process: starts one child process that runs sympy, and kills it after a deadline.
+"""Comparisons by sympy in a child process, which is killed after a deadline.
 
 sympy can take hours or all memory for an integral, a limit or an infinite sum, and Python cannot interrupt it from
 within. So a comparison runs in a child (`_child.py`) with limits on CPU time and memory. The deadline in wall time is
 for busy machines. The child receives trees, never text.
 
 The child starts with the first comparison, lives as long as this process, and is replaced when it dies. Threads take
-turns, and a forked process starts another child. Not covered: several comparisons at a time, for which `verify_batch`
-has several processes.
+turns, and a forked process starts another child. Not covered: several comparisons at a time. For these, `verify_batch`
+starts several processes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ START_S = 90.0
 """Wall time for the child to import sympy. Long enough for a busy machine."""
 
 _ATTEMPTS = 2
-"""The attempts for one question. The second attempt uses a new child, because an old one may be out of memory."""
+"""Maximum number of attempts for one question. The second attempt uses a new child: the old one may lack memory."""
 
 
 class ChildWorker:

@@ -13,7 +13,7 @@ from truegold.verifiers.sandbox.child_process import Conversation, limit_memory
 from truegold.verifiers.verdict import Reason
 
 MAX_BYTES = 4 * 2**30
-"""The memory limit of this process."""
+"""The memory limit of this process in bytes."""
 SHOWN_CHARS = 500
 
 

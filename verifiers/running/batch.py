@@ -51,11 +51,11 @@ from truegold.verifiers.sandbox.pool import last_run
 from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
 SMALL_BATCH = 64
-"""Smaller batches of built-in verifiers are judged in the calling process: starting processes would take longer."""
+"""Smaller batches of built-in verifiers are judged in the calling process, where they take less time."""
 LOOK_AHEAD = 2
-"""Chunks in memory for each process: one is being judged, one waits."""
+"""Number of chunks in memory for each process: one is being judged, one waits."""
 START_S = 120.0
-"""Seconds that a process may take to start on a busy machine. They do not count towards a row's deadline."""
+"""Maximum time that a process takes to start on a busy machine, in seconds. It is not part of a row's deadline."""
 DEADLINE_S = 60.0
 """Default of the seconds for one verdict. Built-in verifiers, which limit their own work, always get at least this."""
 MAX_TIMEOUTS = 0.1
@@ -66,10 +66,10 @@ MIN_ROWS = 64
 """Shares of timeouts are computed as if there were at least this many rows."""
 _CHILD_MODULE = "truegold.verifiers.running.batch_child"
 _STARTS = 3
-"""Attempts to start a process, which may be killed for lack of memory, before the machine is reported as faulty."""
+"""Number of attempts to start a process, which may be killed for lack of memory, before an error is raised."""
 _ATTEMPTS = 2
-"""Attempts to judge a row. A process may die because of earlier rows, so a row is blamed only if a fresh process also
-dies."""
+"""Number of attempts to judge a row. A process may die because of earlier rows, so that a row is blamed only if a fresh
+process dies too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +373,7 @@ class BatchVerifier:
 
 
 class VerifierPool:
-    """Child processes with one thread each, which waits for replies, enforces deadlines and replaces a dead process."""
+    """Child processes. For each one, a thread waits for replies, enforces deadlines and replaces a dead process."""
 
     def __init__(self, workers: int, item_deadline_s: float) -> None:
         self._seats = [VerifierSeat(item_deadline_s) for _ in range(workers)]
@@ -406,7 +406,7 @@ class VerifierPool:
         try:
             return seat.judge(batch, tally)
         except BaseException:
-            # Otherwise replies to this batch would be taken for replies to the next one.
+            # Without this stop, replies to this batch would be taken for replies to the next one.
             seat.stop()
             raise
         finally:
@@ -529,8 +529,8 @@ _TALLY = TimeoutTally(MAX_TIMEOUTS, DEADLINE_S)
 def verify_one(row: Item) -> Verdict:
     """Return the verdict on one row, without a score if it times out. Raises GuardError if the verifier hangs.
 
-    It is meant for code whose next comparison depends on the last verdict. Built-in verifiers run in the calling
-    process; a user's verifier runs in a child process, which is kept for the next verdict.
+    It serves code whose next comparison depends on the last verdict. Built-in verifiers run in the calling process; a
+    user's verifier runs in a child process, which is kept for the next verdict.
     """
     if row.verifier in BUILT_IN:
         return _VERIFIERS.judge(row).verdict

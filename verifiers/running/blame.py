@@ -90,7 +90,7 @@ def _can_judge(controls: Controls, scored: set[Item], *, has_sibling: bool) -> b
 
 
 def _blamed(item: Item, verdict: Verdict, judge: Judge) -> Verdict:
-    """Return the verdict on a response to a row that can be judged, with 0 if it still has no score."""
+    """Return the verdict on a response to a row that can be judged; the score is 0 if there is still none."""
     for _ in range(SANDBOX_TRIES):
         if verdict.reason is Reason.SANDBOX_ERROR:
             (verdict,) = judge([item])

@@ -29,19 +29,19 @@ from truegold.verifiers.running.batch import Item
 from truegold.verifiers.verdict import Reason, Verdict
 
 FEWEST = 50
-"""Responses of a kind before it is reported during a run."""
+"""Minimum number of responses of a kind for a report during a run."""
 FEWEST_AT_END = 8
-"""Responses of a kind before it is reported at the end of a run."""
+"""Minimum number of responses of a kind for a report at the end of a run."""
 SHARE = 0.05
-"""The smallest share of a kind's responses with gold at the end for which it is reported."""
+"""Minimum share of a kind's responses that have gold at the end for a report on the kind."""
 NEARLY_ALL = 0.8
-"""The share of unread responses from which on a kind is reported even without gold in them."""
+"""Minimum share of unread responses by which a kind is reported even without gold at their ends."""
 CHANCE = 0.05
 """The significance level: the probability that gold and another row's gold differ so much by chance (sign test)."""
 COVERED = 0.8
 """A narrower kind is reported in place of a wider one if it has this share of the wider kind's unread responses."""
 MAX_KINDS = 2_000
-"""The most kinds that are counted, since prompts may have a million different first lines."""
+"""Maximum number of kinds that are counted, since prompts may have a million different first lines."""
 SHOWN_CHARS = 60
 SHOWN_ANSWER_CHARS = 120
 
@@ -63,8 +63,8 @@ class UnreadCount:
     unread: int = 0
     """Responses with the reason `unread`."""
     with_gold: int = 0
-    """Failed responses with gold at the end: responses that are unread, have no answer, or whose wrong answer was not
-    announced. Counting begins with the second gold."""
+    """Failed responses with gold at the end: unread responses, responses without an answer, and responses whose wrong
+    answer was not announced. Counting begins with the second gold, since it needs another row's gold."""
     with_another: int = 0
     """Failed responses with another row's gold at the end."""
     example: str = ""

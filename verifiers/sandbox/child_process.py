@@ -33,7 +33,7 @@ T = TypeVar("T")
 _READ_BYTES = 1 << 16
 
 _TRIAL_S = 60.0
-"""Seconds that a failed child may take when it is started again for its error message."""
+"""Maximum time that a failed child takes when it is started again for its error message, in seconds."""
 _LEAST_WAIT_S = 0.001  # A timeout of 0 would make the socket non-blocking.
 _EXIT_WAIT_S = 5.0
 """Seconds to wait for a process after SIGKILL. A process that hangs on a dead disk is not waited for any longer."""
@@ -50,8 +50,8 @@ class DeadlinePassed(Exception):
 class ChildProcess:
     """A child process that reads requests and writes replies, each a line, on the socket that is its stdin and stdout.
 
-    One thread at a time may use it. environment: the child's variables. It then also gets its own session and the root
-    folder. Without it the child inherits all three.
+    One thread at a time may use it. environment: the child's variables; with them the child also gets its own session
+    and the root folder. Without `environment` the child inherits variables, session and folder.
     """
 
     def __init__(
@@ -226,7 +226,7 @@ class Conversation:
             while unsent:
                 unsent = unsent[self._out.write(unsent) or 0 :]
         except ConnectionError:
-            # The parent is gone, so no process needs the reply.
+            # The parent has ended, so no process needs the reply.
             os._exit(0)
 
 

@@ -46,7 +46,7 @@ class Execution:
     """CPU seconds. None if the back end does not measure them."""
     wall_s: float
     idle_s: float | None = None
-    """Seconds in which it waited, asleep or for input. None if the back end does not measure them."""
+    """Seconds in which the program waited, asleep or for input. None if the back end does not measure them."""
     peak_mb: float | None = None
     result: bytes = b""
     """Results of the job other than its output: lines of JSON, or files."""
@@ -88,7 +88,7 @@ class Job:
     warm: Sequence[str] = ()
     """Modules that its program imports. The zygote imports them once for all jobs."""
     result_bytes: int = 0
-    """Bytes of the job's results, if they may exceed what a program may write to files."""
+    """Maximum number of bytes of the job's results, if more than a program may write to files; else 0."""
 
 
 class SandboxError(Exception):
@@ -101,14 +101,14 @@ class MachineBusy(SandboxError):
     def __init__(self, message: str, execution: Execution | None = None) -> None:
         super().__init__(message)
         self.execution = execution
-        """The run of the program up to then."""
+        """The run of the program up to the error."""
 
 
 class Prepared(Protocol):
     """A program that is ready to run, any number of times."""
 
     compiled: Execution | None
-    """The run of the compiler, or None if nothing was compiled. Unless it is ok, `run` must not be called."""
+    """The run of the compiler, or None if nothing was compiled. After a failed run, `run` must not be called."""
 
     def run(self, stdin: bytes) -> Execution:
         """Run the program on an input. Raises SandboxError."""

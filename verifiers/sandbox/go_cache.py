@@ -3,7 +3,7 @@
     folder = go_cache_folder("1.22")                           ~/.cache/truegold/go-1.22; for root in /var/cache
     fill_go_cache(folder, "/usr/lib/go/bin/go", environment)   half a minute the first time, then at once
 
-Since 1.20 Go ships its library as source only. The compiled library needs more space than a program's folder has.
+Since version 1.20 Go ships its library as source only. The compiled library needs more space than a program's folder.
 Packages are compiled outside of the sandbox, away from any program. In the sandbox the cache is read-only.
 """
 
@@ -27,7 +27,7 @@ sync/atomic text/tabwriter time unicode unicode/utf16 unicode/utf8
 """Packages that programs usually import. A program that imports others compiles those itself."""
 
 BUILD_S = 900.0
-"""Seconds for compiling all packages. Programs compile what is left after that."""
+"""Maximum time for compiling all packages, in seconds. Programs compile the packages that are left."""
 
 FOLDER_FOR_ALL = Path("/var/cache")
 """Root's cache folder. In the tier `container` programs of root run as a user who may not enter root's home."""
@@ -51,7 +51,7 @@ def go_cache_folder(version: str) -> Path | None:
 def fill_go_cache(folder: Path, tool: str, environment: Mapping[str, str]) -> None:
     """Compile the packages into the folder, unless that was done. environment: variables for the compiler.
 
-    After a failure the next process tries again. After a timeout none does.
+    After a failure the next process tries again. After a timeout no process does.
     """
     if (folder / _DONE).exists():
         return

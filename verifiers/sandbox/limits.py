@@ -4,8 +4,8 @@
     Limits(cpu_s=2, own_s=2)     two seconds for CPU time and waiting together
     Limits(memory_mb=0)          ValueError: memory_mb must be a whole number from 4 to 1048576, got 0
 
-A row sets limits by `"limits": {"cpu_s": 2, "memory_mb": 512}` in its tests. The kernel enforces those that it can
-(`inside/confine/confinement.py`). A supervisor ends programs that exceed the others (`inside/confine/supervise.py`).
+A row sets limits by `"limits": {"cpu_s": 2, "memory_mb": 512}` in its tests. The kernel enforces some limits
+(`inside/confine/confinement.py`). A supervisor ends programs that exceed the rest (`inside/confine/supervise.py`).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 IDLE_S = 5.0
-"""Seconds that a program may wait, asleep or for input. Stops `sleep(10**6)`."""
+"""Maximum time that a program waits, asleep or for input, in seconds. Stops `sleep(10**6)`."""
 
 WALL_FACTOR = 20.0
-"""Wall time may be this many times the time that a program may take by itself, because the machine may be busy."""
+"""Maximum wall time, as a multiple of the time that a program may take on an idle machine."""
 
 BOX_MB = 64
 """Megabytes that a program may write to its working folder."""
@@ -47,9 +47,9 @@ class Limits:
     """The limits of one run. Raises ValueError if one is out of its bounds."""
 
     cpu_s: float = 10.0
-    """CPU seconds. This is the main limit, rather than wall time, so that a busy machine gives the same verdicts."""
+    """Maximum CPU time, in seconds. It is the main limit, since wall time would change verdicts on a busy machine."""
     memory_mb: int = 1024
-    """Resident memory of all its processes, in MiB."""
+    """Maximum resident memory of all processes of the program, in MiB."""
     output_mb: float = 16.0
     """MiB that the program may write to stdout, and as much again to stderr."""
     compile_cpu_s: float = 60.0
@@ -59,17 +59,17 @@ class Limits:
     own_s: float | None = None
     """Seconds of CPU time and waiting together (`Execution.own_s`). None: `cpu_s`, and `IDLE_S` more for waiting."""
     busy_s: float | None = None
-    """Seconds beyond this that it may queue for a core before the run counts as undecided. None: `WALL_FACTOR`
-    bounds the wall time."""
+    """Maximum time that the program queues for a core, in seconds. A run that queues longer is undecided. None:
+    `WALL_FACTOR` bounds the wall time."""
 
     @property
     def longest_own_s(self) -> float:
-        """Seconds of CPU time and waiting that it may take."""
+        """Maximum CPU time and waiting together, in seconds."""
         return self.cpu_s + IDLE_S if self.own_s is None else self.own_s
 
     @property
     def longest_wall_s(self) -> float:
-        """Wall time that it may take, in seconds."""
+        """Maximum wall time, in seconds."""
         return WALL_FACTOR * self.longest_own_s if self.busy_s is None else self.longest_own_s + self.busy_s
 
     def __post_init__(self) -> None:

@@ -34,14 +34,14 @@ from truegold.verifiers.sandbox.toolchains import LANGUAGES, Toolchain, availabl
 PYTHON = "python"
 
 _STDIN_PATHS = re.compile(r"/dev/stdin\b|/dev/fd/0\b|/proc/self/fd/0\b")
-"""Paths of the standard input. For programs that name one, it leads to a file (`view.STDIN_FILE`)."""
+"""Paths of the standard input. For a program that names such a path, the path leads to a file (`view.STDIN_FILE`)."""
 _WAITS_FOR_STDIN = re.compile(r"\b(?:connect_read_pipe|add_reader|epoll|DefaultSelector)\b")
 """Functions by which Python programs wait for input. They need a pipe as stdin."""
 _SIGNALLED_FROM = 128
 """An exit status above this is a signal's number plus 128, as shells report it."""
 _NO_ROOM = re.compile(rb"no space left on device", re.IGNORECASE)
 KEPT_BINARIES = 32
-"""Binaries of checkers and interactors that a process keeps, since compiling one takes seconds."""
+"""Maximum number of binaries of checkers and interactors that a process keeps, since compiling one takes seconds."""
 
 
 def installed_languages() -> list[str]:
@@ -142,11 +142,11 @@ class Local:
         return self._prepare(program, limits, reads_stdin_file=names_stdin)
 
     def prepare_script(self, program: Program, limits: Limits, arguments: Sequence[str]) -> Ready:
-        """Make a program of the tests ready. It gets arguments, and files at each run. Its binary is cached."""
+        """Make a program of the tests ready, which gets arguments, and files at each run. The binary is cached."""
         return self._prepare(program, limits, arguments)
 
     def prepare_partner(self, program: Program, limits: Limits) -> Ready:
-        """Make a program ready for `Ready.converse`. It cannot open its stdin by a path."""
+        """Make a program ready for `Ready.converse`. The program cannot open its stdin by a path."""
         return self._prepare(program, limits)
 
     def _prepare(
@@ -215,10 +215,10 @@ class Ready:
     def converse(
         self, script: Ready, files: Mapping[str, bytes], collect: Sequence[str]
     ) -> tuple[Execution, Execution, Mapping[str, bytes]]:
-        """Run the program and a script at the same time. Each reads what the other prints; both end with the script.
+        """Run the program and a script at the same time, each of which reads the other's output, until the script ends.
 
-        files: files of the script in addition to its own. collect: names of the files that a native script returns.
-        They are the third part of the result.
+        files: files of the script in addition to its own. collect: names of the files that a native script returns; the
+        third part of the result has them.
         """
         # The sandbox of native programs shows all that the sandbox of Python shows.
         box = self.box if self.job.native else script.box
@@ -249,9 +249,9 @@ def run_program(source: str, language: str = PYTHON, stdin: bytes = b"", limits:
     files, and can write only to its own folder, which is removed afterwards. It has no network and cannot see or signal
     other processes. It ends at the limits of CPU time, waiting, memory, output and processes.
 
-    They do NOT protect from faults of the kernel. They do not hide traces of other programs that show in time, load,
-    page faults, or free memory and disk. They do not make the output safe to use. A program may read all packages of
-    the interpreter. The tier `weak`, which is used only on request, sets resource limits and nothing else.
+    These tiers do NOT protect from faults of the kernel. They do not hide traces of other programs that show in time,
+    load, page faults, or free memory and disk. They do not make the output safe to use. A program may read all packages
+    of the interpreter. The tier `weak`, which is used only on request, sets resource limits and nothing else.
 
     Raises SandboxError if the sandbox failed or lacks the language, and SetupError if this machine allows no sandbox.
     """

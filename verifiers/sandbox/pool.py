@@ -6,10 +6,10 @@
 
 A zygote is a process that has loaded all modules and forks a copy of itself for each job. A job that waits, asleep or
 for input, gives its core to a job in another zygote. If the sandbox of a job fails, the job is tried once more in a new
-one. If that fails too, SandboxError is raised, and there is no verdict on the program.
+sandbox. If the new sandbox fails too, SandboxError is raised, and there is no verdict on the program.
 
-Tiers without mount namespaces have working folders on the disk. A process holds a lock on each of its folders. So a
-folder without a lock belongs to a killed process, and the next process removes it.
+Tiers (`execution.Tier`) without mount namespaces have working folders on the disk. A process locks each of its folders.
+A folder without a lock thus belongs to a killed process, and the next process removes it.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ VARIABLE = "TRUEGOLD_SANDBOX"
 """The environment variable that selects a tier, such as `weak` on a machine that allows no other."""
 
 ATTEMPTS = 2
-"""Attempts to run a job before SandboxError is raised."""
+"""Number of attempts to run a job before SandboxError is raised."""
 START_S = 120.0
-"""Seconds that a zygote may need to start on a busy machine."""
+"""Maximum time that a zygote takes to start on a busy machine, in seconds."""
 GRACE_S = 60.0
 """Seconds beyond the limits of its jobs after which a silent zygote counts as dead."""
 STDERR_BYTES = 2**14
-"""Bytes of a program's stderr that are kept."""
+"""Maximum number of bytes of a program's stderr that are kept."""
 RESULT_BYTES = 256 * MB
-"""Bytes of a job's results that are read."""
+"""Maximum number of bytes of a job's results that are read."""
 MAX_JOBS = 2
-"""Jobs of a zygote at one time: one job or a pair."""
+"""Maximum number of jobs of a zygote at one time: one job or a pair."""
 FOLDER_PREFIX = "truegold-box-"
 JUST_MADE_S = 60.0
-"""A folder younger than this may not be locked yet."""
+"""Age in seconds below which a folder may not be locked yet."""
 TESTS = "tests"
 """The group of zygotes for jobs that run test code and need no packages."""
 _LIGHT_PACKAGES = frozenset({"numpy", PYTEST})
@@ -67,7 +67,7 @@ _LIGHT_PACKAGES = frozenset({"numpy", PYTEST})
 PLAIN_ROLES = frozenset({"main", "script", "native", "calls"})
 """Roles that zygotes of the group `plain` can play."""
 JOBS_PER_CORE = 4
-"""Zygotes for each core, so that other jobs can run while some wait."""
+"""Number of zygotes for each core, so that other jobs can run while some wait."""
 
 _FAILURES = (ChildDied, DeadlinePassed, OSError, ValueError)
 """Errors by which the process of a zygote fails."""
@@ -110,7 +110,7 @@ _LIMIT_ENDS = {"busy": ProgramEnd.WALL_LIMIT, **{str(end): end for end in Progra
 
 
 class ZygoteReply(TypedDict, total=False):
-    """A message of a zygote. If jobs wait for some time, a message with `waiting` precedes the one with `jobs`."""
+    """A message of a zygote. If jobs wait for some time, a message with `waiting` precedes the message with `jobs`."""
 
     ready: bool
     jobs: list[JobReport]
@@ -253,7 +253,7 @@ class Sandbox:
                 self._asking -= 1
 
     def _end_surplus(self, zygote: ZygoteClient) -> None:
-        """End a zygote that was started while other jobs waited, if no job needs it any more."""
+        """End a zygote that was started for jobs while others waited, if no job needs the zygote any more."""
         with self._lock:
             running = sum(client.pid is not None and client.group == zygote.group for client in self._clients)
             is_surplus = running > max(self._jobs_at_once, self._asking - 1)

@@ -6,8 +6,8 @@ The service differs from the local sandbox:
 
 - It limits wall time and not CPU time. A program gets three times its CPU limit and 2 s more, since other programs may
   use the cores meanwhile. Beyond that the end is WALL_LIMIT.
-- It limits memory by address space. This is used only for languages whose runtimes start under it (`BOUND_MEMORY`).
-- It keeps the first MiB of stdout. If that much comes back, the end is OUTPUT_LIMIT.
+- It limits memory by address space. The limit is set only for languages that start under it (`BOUND_MEMORY`).
+- It keeps the first MiB of stdout. If a whole MiB comes back, the end is OUTPUT_LIMIT.
 - It compiles at every run. For compiled languages, `compiled` comes from a first run that is cut short.
 - Its default deployment runs programs with its own rights and network. The service is responsible for isolation.
 
@@ -58,36 +58,36 @@ BOUND_MEMORY = frozenset({"python", "cpp", "rust", "php", "bash", "ruby", "perl"
 """Languages that start under a limit on address space. The others reserve addresses that they never use."""
 
 CAPTURED_BYTES = 2**20
-"""Bytes of an output that the service keeps."""
+"""Maximum number of bytes of an output that the service keeps."""
 
 WALL_FACTOR, WALL_EXTRA_S = 3.0, 2.0
 """The wall time of a program: a multiple of its CPU limit, and seconds more."""
 
 CHECK_S = 0.1
-"""Seconds that a program runs when it is only meant to be compiled."""
+"""Maximum time of a run that only serves to compile a program, in seconds."""
 
 QUEUE_S = 60.0
-"""Seconds for a request in addition to compiling and running: mostly for the service's queue."""
+"""Maximum time for a request in addition to compiling and running, in seconds, mostly for the service's queue."""
 
 STDERR_BYTES = 2**14
 
 IN_FLIGHT = 16
-"""Concurrent requests of one process. More would time out while they wait for the service's cores."""
+"""Maximum number of concurrent requests of one process. More would time out while they wait for the service's cores."""
 
 ATTEMPTS = 4
 BACKOFF_S, JITTER = 0.5, (0.75, 1.25)
 """The first pause between two attempts, which doubles every time, and the range of its random factor."""
 
 MAX_PAUSE_S = 60.0
-"""The longest Retry-After that is respected. A longer one counts as a failure and stops the run at once."""
+"""Maximum Retry-After that is respected, in seconds. A longer Retry-After counts as a failure and stops the run."""
 
 CONNECT_S = 10.0
 
 MAX_REPLY_BYTES = 64 * 2**20
-"""Bytes of a reply that are read. Stops a service without a limit on output from filling this process's memory."""
+"""Maximum number of bytes of a reply that are read. Stops a service that does not limit outputs from filling memory."""
 
 SHOWN_CHARS = 200
-"""Characters of the service's texts in an error message. Stops a page of HTML from filling a report."""
+"""Maximum number of characters of the service's texts in an error message, since a text may be a page of HTML."""
 
 _sleep = time.sleep
 

@@ -1,4 +1,4 @@
-"""Finds compilers and interpreters of other languages than sandboxed Python on this machine.
+"""Finds compilers and interpreters on this machine, for all languages except sandboxed Python.
 
     LANGUAGES["cpp"].toolchain()  ->  Toolchain(compile=["/usr/bin/g++", "-O2", ...], run=["./main"], ...)  or None
 
@@ -23,7 +23,7 @@ from truegold.verifiers.sandbox.languages import CPP_EDITIONS, DEFAULT_CPP, JAVA
 from truegold.verifiers.sandbox.limits import Limits
 
 ASK_S = 20.0
-"""Seconds that a toolchain may take to print its version or folder."""
+"""Maximum time that a toolchain takes to print its version or folder, in seconds."""
 
 JAVA_FILE = "Main.java"
 

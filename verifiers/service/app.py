@@ -12,8 +12,8 @@ no result because time ran out, or the machine or the sandbox failed. A response
 null.
 
 Requests wait in a bounded queue (`Desk`) for the child processes that verify and for the sandbox that runs programs. If
-the queue is full, a request is refused at once. If a process dies, a new process judges the response again; if that
-dies too, the response has no score. A response that is not judged by its deadline has the reason `timeout`. When the
+the queue is full, a request is refused at once. If a process dies, a new process judges the response again; if the new
+process dies too, the response has no score. A response not judged by its deadline has the reason `timeout`. When the
 time of a request is up, or its client disconnects, waiting work leaves the queue and running programs are stopped.
 
 Metrics are in Prometheus' text format:
@@ -67,8 +67,8 @@ Handler: TypeAlias = "Callable[[Desk, Mapping[str, Any], Allowance], Awaitable[d
 
 T = TypeVar("T")
 CHUNK = 16
-"""Responses of a request that a process gets at a time, so that a large request does not delay other requests.
-Programs, and responses for users' verifiers, are sent one by one, because they may take long."""
+"""Number of responses that a process gets at a time, so that a large request does not delay other requests. Programs
+and responses for users' verifiers are sent one by one, because they may take long."""
 BOUNDS_S = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0)
 """Upper bounds of the histogram's buckets, in seconds."""
 
@@ -272,11 +272,11 @@ class Settings:
     workers: int = 0
     """The number of verifying processes, and of programs that run at a time; 0: one per core."""
     queue: int = 4096
-    """The most responses and programs that wait or run at a time."""
+    """Maximum number of responses and programs that wait or run at a time."""
     max_bytes: int = 16 * 2**20
-    """The largest body of a request, in bytes."""
+    """Maximum size of a request's body, in bytes."""
     max_responses: int = 1024
-    """The most responses in a request."""
+    """Maximum number of responses in a request."""
     deadline_s: float = DEADLINE_S
     """Seconds for one verdict."""
     request_s: float = 300.0
@@ -367,9 +367,9 @@ class Desk:
 
 
 async def _results(futures: Sequence[Future[T]], seconds: float) -> list[T | None]:
-    """Return the results in order; None for those that are not ready within some seconds.
+    """Return the results in order; None for results that are not ready within `seconds`.
 
-    Work that has not begun by then is cancelled. The first error cancels it too, and is raised.
+    Work that has not begun by then is cancelled. The first error cancels such work too, and is raised.
     """
     waited = [asyncio.wrap_future(future) for future in futures]
     try:
@@ -382,7 +382,7 @@ async def _results(futures: Sequence[Future[T]], seconds: float) -> list[T | Non
     finally:
         for future in waited:
             if not future.cancel() and not future.cancelled():
-                future.exception()  # Otherwise asyncio logs that the exception was never retrieved.
+                future.exception()  # This keeps asyncio from logging that the exception was never retrieved.
 
 
 class Metrics:

@@ -57,13 +57,13 @@ MEMORY_MB = 1024
 BUSY_S = 0.3
 """Seconds of wall time that a program of `/run_code` may wait for a core, in addition to its timeout."""
 LATE_SHARE = 0.25
-"""A program that exceeds its wall time is too slow if it computed or slept for this share of its timeout. Otherwise it
-is not judged, since the machine was too busy."""
+"""A program that exceeds its wall time is too slow if it computed or slept for this share of its timeout. With a lower
+share it is not judged, since the machine was too busy."""
 _LIMIT_ENDS = (ProgramEnd.CPU_LIMIT, ProgramEnd.WALL_LIMIT)
 
 MAX_TESTS = 4096
 MAX_DECODED_BYTES = 2**26
-"""The most bytes of decompressed tests, since a small request could otherwise fill the memory."""
+"""Maximum size of decompressed tests, in bytes."""
 NEVER_RAN = -1.0
 """The runtime of a test that failed without a result."""
 
@@ -241,7 +241,7 @@ def _return_code(execution: Execution) -> int:
 
 
 def sandbox_error(message: str) -> dict[str, Any]:
-    """Return the answer for a program that did not run, or not to its end."""
+    """Return the answer for a program that did not run, or did not run to its end."""
     return {**_answer("SandboxError", None, None), "message": message}
 
 
@@ -261,7 +261,7 @@ def assert_tests(request: Mapping[str, Any], most_s: float) -> list[Item]:
 def assert_outcomes(verdicts: Sequence[TimedVerdict], limit_s: float, allowance: Allowance) -> list[ProgramOutcome]:
     """Return the outcomes of tests that the verifier `code` judged. Raises Unjudged if a verdict has no score.
 
-    Two such tests are `assert True` and a test that imports an absent package; open-instruct's server returns 1 and 0.
+    `assert True` and a test that imports an absent package have no score; open-instruct's server returns 1 and 0.
     """
     for position, timed in enumerate(verdicts, 1):
         if timed.verdict.score is None:

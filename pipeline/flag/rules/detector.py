@@ -90,8 +90,8 @@ def detector(
 ) -> Callable[[Callable[[Row], list[Finding]]], FunctionDetector]:
     """Make a detector from a function of a row that returns findings.
 
-    `languages` are ISO 639-1 codes, such as ("en", "zh"), for a rule with word lists. It then has no findings for
-    prompts in other languages.
+    `languages` are ISO 639-1 codes, such as ("en", "zh"), for a rule with word lists. Prompts in other languages then
+    have no findings.
     """
 
     def wrap(function: Callable[[Row], list[Finding]]) -> FunctionDetector:

@@ -33,7 +33,7 @@ _DANGLING_WORD = re.compile(rf"(?:^|\s){any_of('dangling_words')}$", re.IGNORECA
 _DANGLING_MARK = re.compile(r"[,，、]$|(?<=[A-Za-z])-$")
 _DANGLING_CHINESE = re.compile(r"[一-鿿](?:和|与|或|把|被|如果|因为|并且|以及)$")
 _TRAILING_DOTS = re.compile(r"\b[a-z]{1,20}\s?(?:\.{3,}|…+)$|[一-鿿]\s?(?:\.{6,}|…{2,})$")
-"""Dots after a word: "and then...". In Chinese two runs, since one is ordinary punctuation."""
+"""Dots after a word: "and then...". A Chinese word needs two runs, since one is ordinary punctuation."""
 _OPEN_END = re.compile(rf"\b{any_of('open_ends')}$", re.IGNORECASE)
 _LEFT_OPEN = re.compile(rf"{_OPEN_END.pattern}|\b{any_of('open_statements')}\b", re.IGNORECASE)
 MIN_STORY_WORDS = 10
@@ -93,7 +93,7 @@ _HAS_DRAWING = re.compile(
 """A drawing or a table within the text."""
 MAX_CELL_CHARS = 30
 MAX_ROW_CHARS = 150
-"""The longest cell and the longest row of a table."""
+"""Maximum lengths of a cell and of a row of a table, in characters."""
 _ENUMERATED = re.compile(r"(?:\(?(?:[A-Ja-j]|\d{1,2}|[ivxIVX]{1,4})[.)、:：]|[（(][A-J\d]{1,2}[）)]|[①-⑳])")
 """The start of an option or of a part of a problem. Such a line is not a row of a table."""
 _LABELLED_ROW = re.compile(
@@ -223,7 +223,7 @@ def truncated_text(row: Row) -> list[Finding]:
 
 def _has_table(text: str) -> bool:
     """Return True if the text has a table: consecutive lines with a label and values, with equally many cells, or with
-    bars. At least one of them has a number.
+    bars. At least one of these lines has a number.
     """
     if _BARS.search(text):
         return True

@@ -66,7 +66,7 @@ _LOSS_EXPLAINED = re.compile(
 _FOR_SO_MANY = re.compile(
     rf"\s+for\s+(?:his|her|their|its|my|our|your|the)\s+(?:\d|{any_of('plain_numbers')}\b)", re.IGNORECASE
 )
-"""The text after a vague count of one for each: "for her 2 friends"."""
+"""The text after a vague count that gives its number, one for each: "for her 2 friends"."""
 _STATE_ASKED = re.compile(rf"\bhow\s+(?:many|much)\b.*\b{any_of('states')}\b", re.IGNORECASE | re.DOTALL)
 """A question about a state after the events: "how many are left"."""
 _THERE = re.compile(r"\bthere\s+(?:is|are|was|were|live|lived|hang|hung|stand|stood)\s+$", re.IGNORECASE)
@@ -93,8 +93,7 @@ _QUESTION = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_WITHIN = re.compile(r"(?<!\bMrs)(?<!\bMr)(?<!\bMs)(?<!\bDr)\.\s+[A-Z]")
-"""A sentence that begins after "how many", where that was not a question: "She asked how many came. What is the
-mean?"."""
+"""A sentence that begins after a "how many" that asks nothing: "She asked how many came. What is the mean?"."""
 _VARIABLE = re.compile(r"(?<![\w'’.-])[b-hj-z](?![\w'’.-])")
 """A variable: one letter for a number."""
 _AMOUNT = rf"(?:\$\s?)?(?:\d[\d,]*(?:\.\d+)?|{any_of('plain_numbers')})"

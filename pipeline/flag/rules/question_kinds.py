@@ -91,7 +91,7 @@ _LISTED = re.compile(
 """A list that may be the options: a line "- 4", "2)" or "iv.", "①", "(b)", "primes: 4", a drawing or a table."""
 _OPTION_LABEL = re.compile(r"(?<!\w)[(（]\s?([A-E])\s?[)）]")
 MAX_COMMAS = 1
-"""The largest number of commas in a question without options: "Which of these is prime: 4, 7, or 9?" contains them."""
+"""Maximum number of commas in a question without options. "Which of these is prime: 4, 7, or 9?" has its options."""
 
 
 def _labelled_parts(prose: str) -> list[str]:
@@ -186,7 +186,7 @@ def spoilt_options(row: Row) -> list[Finding]:
 def _foreign_gold(prompt: str, gold: str, options: Options) -> dict[str, Any] | None:
     """Return evidence that the gold is not one of the options.
 
-    Conditions (A) and (B) of a question are not options. Neither are letters if the gold is a sequence: "A → C → A".
+    Conditions (A) and (B) are not options. Letters are not options if the gold is a sequence: "A → C → A".
     """
     if chosen_letters(options, gold) is not None or options.may_be_parts or prompt.rstrip().endswith(("?", "？")):
         return None

@@ -1,7 +1,7 @@
 """Loads detectors by name: a built-in one, `package.module:object`, or `path/file.py:object`.
 
-`load_detectors(("proof", "checks.py:shouting"))` returns these two in order, `("default", "proof")` all default ones
-and `proof`, and `("all",)` every built-in one. A single ConfigError lists all names that cannot be loaded.
+`load_detectors(("proof", "checks.py:shouting"))` returns these two detectors in order. The name `default` stands for
+all default detectors, and `all` for every built-in one. A single ConfigError lists all names that cannot be loaded.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ _REPEATS_WORDS = re.compile(r"[^\W\d_]|\d\W|\W\d")
 MAX_LOOP_CHARS = 4_000
 """The number of characters of a prompt that are searched for loops, which takes forty steps for each character."""
 _MIN_REPEATS = 3
-"""The least number of occurrences of a single repeated sentence. Two sentences suffice that both occur twice."""
+"""The least number of occurrences of a single repeated sentence. Two different sentences need only occur twice each."""
 _MIN_SENTENCE_CHARS = 25
 """The least length of a repeated sentence; short ones may recur."""
 MIN_PAIR_CHARS = 40
@@ -209,7 +209,7 @@ def repeated_text(row: Row) -> list[Finding]:
 
 @detector("foreign_instruction", version="2")
 def foreign_instruction(row: Row) -> list[Finding]:
-    """Find an instruction at the start of the text that is of another kind and unrelated to the rest."""
+    """Find an instruction of another kind at the start of the prompt, without a word of the problem after it."""
     if row["domain"] != "math":
         return []
     parts = sentences(without_formulas(row["prompt"][:MAX_TALK_CHARS]))

@@ -6,13 +6,13 @@
 
 Input: `rows`, and the `flags` of `verify_gold`. Only rows of the verifier `code` are vetted; all others pass unchanged.
 `truegold.verifiers.audit.suites` explains the checks and their consequences. A repaired row keeps its id. If several
-reasons drop a row, the ledger names the gravest, and the others in the evidence.
+reasons drop a row, the ledger names the gravest one, and its evidence names the others.
 
-Flags do not hold a row back, with two exceptions: `references_disagree`, and `paid_null` if cases are proposed, which a
-reviewer may add. If the solution passes after a repair, the row's flags from `verify_gold` are removed
-(`keep reference_passes`). With `mend` the proposed cases are added here (`edit cases_added`). If the sandbox fails, the
-row is kept and flagged `not_vetted`. suites.parquet has one row for each suite with all measurements. Lines that are
-repeated in a source's prompts are facts of the stage (`SourceFindings`).
+Two flags hold a row back. `references_disagree` always does. `paid_null` (a program that solves nothing gets a reward)
+does if cases are proposed, which a reviewer may add. If the solution passes after a repair, the row's flags from
+`verify_gold` are removed (`keep reference_passes`). With `mend` the proposed cases are added here (`edit cases_added`).
+If the sandbox fails, the row is kept and flagged `not_vetted`. suites.parquet has one row for each suite with all
+measurements. Lines that are repeated in a source's prompts are facts of the stage (`SourceFindings`).
 
 Rows are vetted in threads, each program in a process of the sandbox. Finished rows are not vetted again after a kill.
 
@@ -134,7 +134,7 @@ AHEAD = 4
 """The largest number of waiting rows per thread, which bounds memory."""
 
 Pending = tuple[Row, "Future[dict[str, Any]] | dict[str, Any] | None"]
-"""A row with its record: a future, one from an earlier attempt, or None for a row that is not vetted."""
+"""A row with its record: as a future, from an earlier attempt, or None if the row is not vetted."""
 
 
 def make_record(row: Row, vetting: Vetting) -> dict[str, Any]:

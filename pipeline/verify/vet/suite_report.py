@@ -1,5 +1,7 @@
 """Reports on vetted test suites from `suites.parquet`: lines for the terminal, and a page in Markdown.
 
+The lines count the outcomes, then the flags by reason (`verifiers.audit.suites`), and name the weakest suites:
+
 164 suites: 163 keep, 1 drop
 low_kill_rate 15, leaked_cases 22, memorizable 3, paid_null 1
 humaneval.jsonl:100   kill rate 0.37 (11 of 30)   line 11: if value.count('.') == 1:  ->  ...
@@ -155,9 +157,9 @@ def _escape(text: str) -> str:
 
 
 MIN_PROMPTS = 5
-"""The least number of prompts with a line for it to be repeated."""
+"""The least number of prompts with the same line, for the line to be boilerplate."""
 MIN_SHARE = 0.5
-"""The least share of prompts with a line of boilerplate."""
+"""The least share of a source's prompts with the same line."""
 MIN_LINE_CHARS = 12
 """The least length of a line of boilerplate; shorter ones are headings, such as `Input`."""
 MAX_LINES = 5

@@ -67,7 +67,7 @@ def test_golds_in_what_stands_there(name: str) -> None:
 
 @pytest.mark.parametrize("name", OBJECTS)
 def test_what_is_no_gold_is_told(name: str) -> None:
-    with pytest.raises(BadGold, match=r"^gold is a "):
+    with pytest.raises(BadGold, match=r"^gold must be a "):
         golds_in(OBJECTS[name])
 
 
@@ -157,7 +157,9 @@ def test_processes_are_handed_the_same_golds() -> None:
 def test_the_verdict_says_what_stood_in_place_of_gold() -> None:
     (verdict,) = tv.verify_batch([tv.Item("\\boxed{72}", {"answer": "72"})])
     assert verdict.reason is tv.Reason.GOLD_UNPARSED
-    assert verdict.evidence["error"] == "gold is a text, a number or a list of these; this is dict {'answer': '72'}"
+    assert (
+        verdict.evidence["error"] == "gold must be a text, a number or a list of these; this is dict {'answer': '72'}"
+    )
     with pytest.raises(ConfigError, match="this is dict"):
         tv.verify("\\boxed{72}", gold={"answer": "72"})
 

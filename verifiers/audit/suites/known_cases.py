@@ -26,10 +26,10 @@ from truegold.verifiers.code.suite.reading import Asserts, Calls, Inserted, Stdi
 from truegold.verifiers.sandbox.inside.test_code.library_functions import is_solution_module
 
 MAX_KNOWN = 5_000
-"""The most cases that are read from test code."""
+"""Maximum number of cases that are read from test code."""
 
 MAX_NODES = 200_000
-"""The most syntax nodes of test code that are visited, since a table of megabytes would take minutes."""
+"""Maximum number of syntax nodes of test code that are visited; a table of megabytes would take minutes."""
 
 _EQUAL_METHODS = {"assertEqual", "assertEquals", "assertAlmostEqual", "assertListEqual", "assertDictEqual", "assertIs"}
 _CLOSE = {"isclose", "allclose"}

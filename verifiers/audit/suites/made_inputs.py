@@ -27,28 +27,28 @@ from itertools import pairwise, permutations
 from typing import Any, TypeVar
 
 MIN_SEEN = 2
-"""The fewest cases from which shared properties are learnt."""
+"""Minimum number of cases from which shared properties are learnt."""
 
 TRIES = 12
-"""Attempts for each requested input."""
+"""Maximum number of attempts for each requested input."""
 
 FEW_VALUES = 2
 """If all cases have at most this many different values, the value is a choice among them."""
 
 MAX_CHANCE = 0.01
-"""The rule that lists are rotated is learnt only if it would hold by chance with a lower probability than this."""
+"""The probability that all lists are rotated by chance has to be lower than this for the rule to be learnt."""
 
 EQUAL_SHARE = 0.2
 """The share of inputs in which a number may be set equal to another argument."""
 
 MIN_PAIRS = 3
-"""The fewest different pairs of numbers from which their equality is learnt."""
+"""Minimum number of different pairs of numbers from which their equality is learnt."""
 
 ROOM = 3
-"""The smallest widening of a range of integers."""
+"""Minimum widening of a range of integers."""
 
 MAX_POOL = 500
-"""The most seen values that are kept for reuse."""
+"""Maximum number of seen values that are kept for reuse."""
 
 Arguments = tuple[Any, ...]
 """The arguments of one input."""

@@ -10,8 +10,8 @@ Three kinds of programs pass the suite and should fail the new cases:
     null programs     programs that do not solve anything, such as one that returns a constant
     wrong programs    programs that are known to be wrong
 
-`witnesses` finds inputs on which these programs differ from the worked solution. They are chosen greedily, so that each
-program fails one new case, then a second one, up to `MAX_CASES` cases.
+`witnesses` finds inputs on which these programs differ from the worked solution. Inputs are chosen greedily as new
+cases, until each program fails `CATCHES` of them or there are `MAX_CASES` new cases.
 
 No case is proposed if its expected result is in doubt: if solutions disagree, if results vary or depend on the order of
 calls, if the problem allows several answers or any order, or if the suite has its own checker or interactor.
@@ -33,7 +33,7 @@ from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.suite.reading import read_suite
 
 MAX_CASES = 8
-"""The most cases that are proposed."""
+"""Maximum number of cases that are proposed."""
 CATCHES = 2
 """The number of new cases that each program should fail, if there are enough inputs."""
 

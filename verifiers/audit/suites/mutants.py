@@ -21,11 +21,12 @@ A mutant is the program's text with one change, so that comments and layout stay
 the kinds of faults in turn, so that a program with many numbers also gets other faults. The choice is the same on every
 machine. All mutants are different programs.
 
-These parts are never changed, since tests cannot be expected to notice: docstrings, imports, annotations, decorators,
-f-strings, the guard `if __name__ == "__main__"`, unused functions and classes, and classes for fast input (`FastIO`).
+Parts whose faults tests need not notice are never changed: docstrings, imports, annotations, decorators, f-strings, the
+guard `if __name__ == "__main__"`, unused functions and classes, and classes for fast input (`FastIO`).
 
-Some mutants are equivalent to the program, such as a change of a bound that is never reached. Tests cannot notice
-these, so that not every suite can reach a kill rate of 1. Not covered: languages other than Python.
+Some mutants are equivalent to the program, such as a change of a bound that is never reached. Since tests cannot notice
+equivalent mutants, the share that they notice (the kill rate) may stay below 1. Not covered: languages other than
+Python.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from typing import TypeGuard
 from truegold.verifiers.code.python_source import parse
 
 MAX_SHOWN = 160
-"""Characters of a changed line that are shown."""
+"""Maximum number of characters of a changed line that are shown."""
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _BOUNDARY: dict[type[ast.cmpop], tuple[str, ...]] = {  # Operators that replace a comparison.

@@ -6,8 +6,8 @@
                          if the suite uses numpy, or one of the expected values; their first argument; an object
                          that claims to equal everything; or they exit
 
-All are in Python, also for programs that print in other languages. On test code in other languages, only the empty
-program is tried.
+All null programs are in Python, also where programs in other languages read stdin and print. For test code in another
+language, the only null program is empty.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from truegold.verifiers.audit.suites.text_checks import leaked_cases
 from truegold.verifiers.code.suite.reading import Inserted, Stdio, Suite
 
 MAX_CONSTANTS = 12
-"""The most expected outputs that are tried as constants, the most frequent first."""
+"""Maximum number of expected outputs that are tried as constants, the most frequent first."""
 
 MAX_CONSTANT_CHARS = 20_000
-"""The longest output that is tried as a constant."""
+"""Maximum length of an output that is tried as a constant, in characters."""
 
 MAX_NAME_CHARS = 40
-"""Characters of an output in the name of the program that prints it."""
+"""Maximum number of characters of an output in the name of the program that prints the output."""
 
 _COMMON_OUTPUTS = ("0", "1", "-1", "YES", "NO", "Yes", "No")
 _COMMON_VALUES = ("None", "0", "1", "''", "[]", "True", "False", "float('nan')", "float('inf')")
@@ -56,7 +56,7 @@ class NullProgram:
     """The program's behaviour, in a few words."""
     source: str
     attacks_tests: bool = False
-    """Whether it attacks the tests: it exits, equals everything, or prints success messages."""
+    """Whether it attacks the tests: it exits, returns an object that equals everything, or prints success messages."""
     answers_single_case: bool = False
     """Whether it returns the answer to the only known case, which the problem's text does not show."""
 
@@ -64,8 +64,8 @@ class NullProgram:
 def null_programs(suite: Suite, prompt: str | None = None) -> list[NullProgram]:
     """Return the null programs of a suite, each once; none for test code whose tested names are unknown.
 
-    If a suite has a single case without an input, a program that prints its output solves the problem. It is a null
-    program only if the problem's text shows the output.
+    If a suite has a single case without an input, a program that prints its output solves the problem. Such a program
+    counts as a null program only if the problem's text shows the output.
     """
     outputs, is_single = _repeatable_outputs(suite, prompt)
     programs = [NullProgram("empty program", "")]

@@ -15,8 +15,9 @@ are compared:
     "... error does not exceed 10^-4", outputs 0.33, 2                 numbers within 1e-4; 2 equals 2.0
     "Print the points in any order", outputs of several lines          lines in any order
 
-A checker is only made more lenient, as far as the evidence goes, and never changed if the tests have a checker program.
-If several answers are right, only such a program can judge. Two outputs are a sign of this if they are alike:
+A checker, which compares outputs, is only made more lenient, as far as the evidence goes. If the tests have a checker
+program, it is never changed. If several answers are right, only a checker program can judge. Two different outputs for
+one input are a sign of several right answers if they are alike:
 
     "YES\\n0 0\\n3 4"   and  "YES\\n0 0\\n4 3"      alike: another solution of the same shape
     "PATH\\n2 5 1"     and  "PATH\\n2 5 1 7"      alike: the same first line, then a solution of another length
@@ -53,15 +54,15 @@ ROOM = 4.0
 """The factor between the time that the worked solution needs and a raised limit."""
 
 MIN_RUNS = 2
-"""The fewest runs of a slow solution, since a single run cannot show varying results. A solution that takes all of the
-available time runs only once."""
+"""Minimum number of runs of a slow solution, since a single run cannot show varying results. A solution that takes all
+of the available time runs only once."""
 
 SHUFFLES = 2
-"""The most runs with the calls in another order."""
+"""Maximum number of runs with the calls in another order."""
 SHOWN_CASES = 20
-"""The most indexes of cases in the evidence."""
+"""Maximum number of indexes of cases in the evidence."""
 EXPLAINED_CASES = 5
-"""The most cases that the evidence describes."""
+"""Maximum number of cases that the evidence describes."""
 
 _NO_MODULE = re.compile(r"No module named '([\w.]{1,100})'")
 _READS = re.compile(r"\binput\(|stdin|readline|\bread\(|\bnext\(|\.split\(|\bopen\(0")
@@ -75,16 +76,16 @@ Run = Sequence[CaseAttempt]
 DEFAULT_TOLERANCE = 1e-6
 """The verifier's tolerance for a checker without one."""
 LOOSE = 1e-4
-"""The widest tolerance that is tried if the problem's text does not name one."""
+"""Largest tolerance that is tried if the problem's text does not name one."""
 MAX_WORDS = 8
-"""The most different words in outputs that count as fixed answers, such as YES and NO."""
+"""Maximum number of different words in outputs that count as fixed answers, such as YES and NO."""
 _INTEGER = re.compile(r"[+-]?\d+")
 MAX_COMPARED_CHARS = 2**20
-"""Characters of an output that are compared."""
+"""Maximum number of characters of an output that are compared."""
 MIN_TEXT_CHARS = 3
-"""The length from which on two different words, of equal length, are alike."""
+"""Minimum length of two different words that count as alike; both have the same length."""
 MIN_DISTINCT = 3
-"""The fewest different values in an output for which the same values in another order count as alike."""
+"""Minimum number of different values in an output. Below it, the same values in another order do not count as alike."""
 Line = Sequence[str]
 """The words of a line of output."""
 
@@ -486,7 +487,7 @@ def needs_checker(
 ) -> SuiteFinding:
     """Return the finding that several answers are right, with a checker to complete.
 
-    If the problem's text says so, it replaces other evidence.
+    If a sentence of the problem says so, that sentence replaces other evidence.
     """
     if statement.several_answers is not None:
         sign = "text"

@@ -30,23 +30,23 @@ from truegold.verifiers.sandbox.limits import Limits
 
 FAULTY_CPU_S = 0.25
 FAULTY_CPU_FACTOR = 5.0
-"""The CPU limit of a faulty program is `FAULTY_CPU_S`, or this factor times the time of the worked solution, if that is
-more. Many planted faults make endless loops; a program that is stopped counts as caught."""
+"""The CPU limit of a faulty program is the larger of `FAULTY_CPU_S` seconds and `FAULTY_CPU_FACTOR` times the time of
+the worked solution. Many planted faults make endless loops; a program that is stopped counts as caught."""
 
 MIN_MUTANTS = 4
-"""The fewest mutants for which the share of survivors is reported."""
+"""Minimum number of mutants for which the share of survivors is reported."""
 SHOWN_SURVIVORS = 10
-"""The most survivors in the evidence."""
+"""Maximum number of survivors in the evidence."""
 CREDITED = 0.5
-"""The share of survivors that count towards the finding that a suite is weak. With all survivors, 6 of 19 findings that
-people read were wrong, because up to half of the survivors were harmless."""
+"""The share of survivors that count towards the finding that a suite is weak. When all counted, people found 6 of 19
+such findings wrong, because up to half of the survivors were harmless."""
 
 
 def find_paid_nulls(state: VetState) -> list[NullProgram]:
     """Return the null programs that pass, and report them.
 
-    Usually the suite is dropped. If only programs with the answer to its single case pass, it is flagged. If only
-    attacks pass, in a process that is shared with the tests, there is just a note and the result is empty.
+    Usually the suite is dropped. If only programs with the answer to its single case pass, the suite is flagged. If
+    only attacks pass, in a process that is shared with the tests, a note is reported and the result is empty.
     """
     bench, limits, order = state.bench(), faulty_limits(state), _cheapest_first(state)
     nulls = null_programs(state.suite, state.prompt)

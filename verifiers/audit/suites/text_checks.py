@@ -13,8 +13,9 @@ prompt "... Input\\n3\\n1 2 3\\nOutput\\n6 ...", case {"input": "3\\n1 2 3\\n", 
 prompt "... >>> add(3, 4)\\n    7", case add(3, 4) == 7                                           leaked
 prompt "... n is at most 3 ...", case {"input": "3", "output": "6"}                               not leaked
 
-A case of a program is leaked if the prompt contains its input, token for token, and its output at most `NEAR_TOKENS`
-later. A call is leaked if the prompt contains its arguments in order, and its result at most `NEAR_CHARS` later.
+A case of a program is leaked if the prompt contains the case's input, word for word, and its output at most
+`NEAR_TOKENS` words later. A call is leaked if the prompt contains the call's arguments in order, and its result at most
+`NEAR_CHARS` characters later.
 """
 
 from __future__ import annotations
@@ -31,28 +32,28 @@ from truegold.verifiers.audit.suites.vet_state import Severity, VetReason, VetSt
 from truegold.verifiers.code.suite.reading import Calls, Stdio
 
 SHOWN_CASES = 20
-"""The most indexes of cases in the evidence."""
+"""Maximum number of indexes of cases in the evidence."""
 
 _ADD_CASES = "add cases that the problem's text does not show"
 _CHECK_TEST_CODE = "check whether the test code accepts every right answer"
 _DOTS = re.compile(r"(?:\.\.\.|…|\.\.\.\s*\(\d+ (?:more )?(?:characters|chars|lines)\))\s*\Z")
 """The end of a text that was cut off: three dots, or `... (120 more characters)`."""
 MIN_CUT_CHARS = 60
-"""The fewest characters of a text that counts as cut off, since dots may be the real end of a shorter one."""
+"""Minimum length of a text that counts as cut off, in characters; dots may be the real end of a shorter text."""
 
 _COMMON_GUESSES = frozenset(
     {"true", "false", "none", "null", "0", "1", "-1", "", "''", "[]", "()", "{}", "set()", "0.0", "yes", "no", "y", "n"}
 )
 """Outputs that a guesser would try even if they occur once."""
 MAX_PROMPT_CHARS = 200_000
-"""Characters of a prompt that are read."""
+"""Maximum number of characters of a prompt that are read."""
 MAX_OCCURRENCES = 50
-"""Occurrences of an input in a prompt that are checked, since an input such as `1` occurs very often."""
+"""Maximum number of occurrences of an input in a prompt that are checked; an input such as `1` occurs very often."""
 
 NEAR_TOKENS = 12
-"""The most words between the input and the output of a program."""
+"""Maximum number of words between the input and the output of a program."""
 NEAR_CHARS = 60
-"""The most characters between the arguments and the result of a call."""
+"""Maximum number of characters between the arguments and the result of a call."""
 _STOPS = ".,;:"
 """Punctuation that may follow an input or output."""
 _SPACE = re.compile(r"[ \t\r\f\v]+")
@@ -251,7 +252,7 @@ class _Words:
         return blank in self._starts or not before.rpartition(" ")[2].isdigit()
 
     def _is_followed_by(self, output: str, end: int) -> bool:
-        """Say whether the output follows soon after `end`. A number directly there would be part of the input."""
+        """Say whether the output follows soon after `end`. A number directly at `end` would be part of the input."""
         text = self._text
         blank = end + (text[end] in _STOPS)
         if text[blank] != " ":

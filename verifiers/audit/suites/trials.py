@@ -40,7 +40,7 @@ from truegold.verifiers.verdict import Reason
 
 PYTHON = "python"
 MAX_OUTPUT_CHARS = 2**20
-"""Characters of an output that are kept, since each run of a suite may have large outputs."""
+"""Maximum number of characters of an output that are kept, since each run of a suite may have large outputs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@
     state.report(VetReason.PAID_NULL, Severity.DROP, {"programs": ["returns True"]}, "add cases with other answers")
     state.repair(without={3}, checker={"type": "tokens", "unordered": "lines"})
 
-A suite with a finding of severity `drop` is dropped. Otherwise it is repaired if it has a `repair`, and kept if not. A
-`flag` asks a person to look at the suite; a `note` is only information. Repairs are mechanical: cases are removed, the
-checker is changed, or a limit is raised.
+A suite with a finding of severity `drop` is dropped. A suite without such a finding is repaired if a finding has the
+severity `repair`, and kept if none has. A `flag` asks a person to look at the suite; a `note` is only information.
+Repairs are mechanical: cases are removed, the checker is changed, or a limit is raised.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from truegold.verifiers.code.suite.statement import Statement, read_statement
 from truegold.verifiers.sandbox import Tier
 
 SHOWN_CHARS = 160
-"""Characters of an input or output in the evidence."""
+"""Maximum number of characters of an input or output in the evidence."""
 MAX_RUNS = 20
 """The largest value of the option `runs`."""
 MAX_MUTANTS = 1_000
@@ -156,9 +156,9 @@ class VetOptions:
     seed: int = 0
     """The random seed for choosing the faults."""
     min_cases: int = 2
-    """The fewest cases of a repaired suite."""
+    """Minimum number of cases of a repaired suite."""
     min_case_share: float = 0.5
-    """The smallest share of its cases that a repaired suite must keep."""
+    """Minimum share of the cases that a repaired suite must keep."""
     min_kill_rate: float = 0.8
     """The kill rate below which tests are called weak."""
     max_guess_chance: float = 0.05

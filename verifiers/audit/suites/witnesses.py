@@ -35,12 +35,12 @@ from truegold.verifiers.sandbox.limits import Limits
 MAX_INPUTS, MAX_PRINTED = 200, 40
 """The number of inputs that are made, for functions and for programs that read stdin."""
 MIN_INPUTS, MIN_PRINTED = 20, 10
-"""The fewest inputs, for functions and for programs that read stdin, on which equal results show that two programs are
-equivalent."""
+"""Minimum number of inputs, for functions and for programs that read stdin, on which equal results show that two
+programs are equivalent."""
 MAX_INPUT_CHARS = 2_000
-"""The longest input that is read from tests."""
+"""Maximum length of an input that is read from tests, in characters."""
 MAX_CONFIRMED = 5
-"""The most inputs of one fault that are tried as cases."""
+"""Maximum number of inputs that are tried as cases for one fault."""
 TOLERANCE, LOOSE_TOLERANCE = 1e-6, 1e-4
 """Tolerances for comparing results: for test code that uses `==`, and for test code with a tolerance (`_LOOSE`)."""
 _LOOSE = re.compile(r"\babs\(|isclose|allclose|AlmostEqual|round\(")
@@ -280,7 +280,7 @@ class _Shown:
     """The expected answers of the tests, which other answers may resemble.
 
     A constant of the solution such as -1 or "" may be its value for a missing answer, which the problem's text often
-    does not define. It resembles them only if the tests have it too.
+    does not define. Such a constant resembles expected answers only if it is one of them.
     """
 
     def __init__(self, reference: str, expected: Sequence[Any]) -> None:
@@ -297,7 +297,7 @@ class _Shown:
 
 
 def _side(value: Any) -> Any:
-    """Return whether a number is at least 0, or whether any other value is not empty."""
+    """Return whether a value is 0 or more, if it is a number, or not empty, if it is anything else."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value >= 0
     return isinstance(value, bool) or bool(value)

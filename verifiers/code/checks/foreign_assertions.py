@@ -28,7 +28,7 @@ from truegold.verifiers.sandbox.inside.wire.foreign_values import Value
 
 CACHED_SUITES = 256
 MAX_CHARS = 200_000
-"""The longest tests that are rewritten."""
+"""Maximum length of tests that are rewritten, in characters."""
 
 _LANGUAGES: Mapping[str, Mapping[str, str]] = tomllib.loads(driver_file("assertions.toml"))
 """Patterns and texts by language (`drivers/assertions.toml`)."""
@@ -114,7 +114,7 @@ class StatedCheck:
     is_loose: bool = False
     """Whether "1" and 1 are equal."""
     other: str | None = None
-    """The expression with the expected value if this is not a literal; the program prints its value next."""
+    """The expression with the expected value, if that value is not a literal; the program prints it next. Else None."""
 
     def holds(self, value: Value, language: str) -> bool:
         """Return whether a value fulfils the condition."""

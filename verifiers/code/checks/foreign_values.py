@@ -17,7 +17,7 @@ from collections.abc import Callable
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Value
 
 MAX_NESTED = 40
-"""The deepest nesting of brackets that is read."""
+"""Maximum depth of brackets that are read."""
 
 PRINTS = ("rust", "go")
 """Languages whose programs print values in the language's own notation, instead of JSON."""

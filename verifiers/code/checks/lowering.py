@@ -16,9 +16,9 @@ of which nearly all tests of HumanEval, MBPP and LeetCode consist:
     - `check(candidate)`, and calls of the tests' own functions as statements
     - unused imports, and `from solution import f`
 
-For any other test code `lower` returns the reason, and the tests run in a separate process. They also run there if data
-is not enough: if the same list would be passed to the solution twice, or if a result is an object that cannot be sent
-(`holds` returns None).
+For any other test code `lower` returns the reason, and the tests run in a separate process. Two further kinds of tests
+run there: tests that pass the same list to the solution twice, and tests with a result that is an object and cannot be
+sent (`holds` returns None).
 
 A name that the test code does not define is a function of the solution, unless it is a builtin, a well-known library
 function, or defined in prelude or stub. The name of a builtin is the solution's only if it is the entry point, or if
@@ -44,13 +44,13 @@ from truegold.verifiers.sandbox.inside.test_code.library_functions import (
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Array, Instance, Iterated, Opaque, Value
 
 MAX_CALLS, MAX_STATEMENTS, MAX_NESTED = 20_000, 100_000, 8
-"""The most calls of the solution, statements, and nested calls of the tests' functions, which may be recursive."""
+"""Maximum numbers of calls of the solution, of statements, and of nested calls of the tests' own functions."""
 
 MAX_BITS, MAX_ITEMS = 100_000, 1_000_000
-"""The most bits of a computed constant, and items of a repeated list: `10 ** 10 ** 10` is refused."""
+"""Maximum numbers of bits of a computed constant and of items of a repeated list: `10 ** 10 ** 10` is refused."""
 
 MAX_TEXT_CHARS = 200
-"""Characters of an assertion that the evidence shows."""
+"""Maximum number of characters of an assertion that the evidence shows."""
 
 CACHED_SUITES = 256
 
@@ -161,7 +161,7 @@ class _Helper:
 
 @dataclass(slots=True)
 class _Constant:
-    """A value that a name stands for."""
+    """A constant that a name of the test code stands for."""
 
     value: Value
     used: bool = False
@@ -432,7 +432,7 @@ def functions_under_test(code: str) -> tuple[str, ...]:
 
 
 def _tested_builtins(tree: ast.Module, entry_point: str | None) -> Iterator[str]:
-    """Yield the builtin names that the solution defines: those asserted, if assertions call nothing but builtins."""
+    """Yield the builtins that the solution defines: the builtins that assertions call, if they call nothing else."""
     if entry_point is not None or set(_called_in_assertions(tree)) - _BUILTINS:
         return
     for node in ast.walk(tree):

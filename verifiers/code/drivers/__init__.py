@@ -3,12 +3,11 @@
     compose("cpp", "class Solution { public: int add(int a, int b) ... };", CallTarget("Solution().add"))
         a program in C++ that reads a line `[1, 2]` from stdin and prints `{"r":3}`
 
-The lines have the format of the role `calls` (`inside/roles.py`). Text that the solution prints goes to stderr. In C++
-the compiler deduces the types, in Java reflection finds them.
+The lines have the format of the role `calls` (`inside/roles.py`). Text that the solution prints goes to stderr. The
+program consists of the headers and classes that data sets presuppose, the solution, and the driver.
 
-The program consists of the headers and classes that data sets presuppose, the solution, and the driver. In JavaScript
-and Python the types are unknown: a list may represent a linked list, or the result may be a changed argument. The suite
-then states the types:
+In C++ the compiler deduces the types, in Java reflection finds them. In JavaScript and Python the types are unknown: a
+list may represent a linked list, or the result may be a changed argument. The suite then states the types:
 
     {"params": ["ListNode", "int"], "returns": "ListNode"}            Signature(("ListNode", ""), "ListNode")
     "def merge(self, lists: List[Optional[ListNode]]) -> None: ..."   Signature(("ListNode[]",), "void")
@@ -107,7 +106,7 @@ _GO_PATHS = """
 bufio bytes container/heap container/list crypto/md5 errors fmt math math/big math/bits math/rand os regexp slices sort
 strconv strings sync time unicode unicode/utf8
 """.split()
-"""Go packages that are imported for programs which forgot to, as some collections of problems allow."""
+"""Go packages that are imported for programs which use but do not import them, as some sets of problems allow."""
 
 _SECOND_NODE = re.compile(r"(?m)(?=^(?:struct|class|function) TreeNode)")
 """The start of the second definition in the files `nodes.*`."""
@@ -129,8 +128,8 @@ class CallTarget:
     entry_point: str
     """`add` or `Solution().add`."""
     in_place: int = -1
-    """The index of the argument that the call changes into the result. -1: the result is the returned value, or the
-    first argument if the function returns nothing."""
+    """The index of the argument that the call changes into the result, or -1. With -1 the result is the returned value,
+    or the first argument if the function returns nothing."""
     signature: Signature = field(default_factory=Signature)
     """The types that the suite states."""
     arity: int | None = None

@@ -81,7 +81,7 @@ public class TruegoldDriver {
         if (type instanceof java.lang.reflect.GenericArrayType) return ((java.lang.reflect.GenericArrayType) type).getGenericComponentType();
         return type instanceof Class ? ((Class<?>) type).getComponentType() : null;
     }
-    /** Return a new object of the class, or for an interface of the first of the choices that implements it. */
+    /** Return a new object of the class; for an interface, of the first class in `choices` that implements the interface. */
     @SuppressWarnings("unchecked")
     static <T> T make(Class<?> raw, Object... choices) throws Exception {
         if (!raw.isInterface() && !java.lang.reflect.Modifier.isAbstract(raw.getModifiers())) return (T) raw.getConstructor().newInstance();

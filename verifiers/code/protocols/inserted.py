@@ -3,12 +3,12 @@
     {"type": "inserted", "code": "#<INSERT>\\nint main() { if (add(1, 2) != 3) throw 1; return 0; }"}
 
 The solution passes if the program ends with exit status 0 and reaches its last line. As proof, a harness around the
-program prints a secret word there. It reads this word from stdin, once, before the solution runs. A solution therefore
-does not pass by calling `exit(0)` or by reading the source of the harness. A failed assertion always ends the program,
-even if the language would continue (`console.assert`) or the solution has disabled assertions.
+program reads a secret word from stdin before the solution runs, and prints this word on the last line. A solution
+therefore does not pass by calling `exit(0)` or by reading the source of the harness. A failed assertion always ends the
+program, even if the language would continue (`console.assert`) or the solution has disabled assertions.
 
 The word is not in a file, an argument or the environment. Depending on the language, a hostile solution may still find
-it, since both share a process; `weakness` says how.
+the word, since solution and harness share a process; `weakness` says how.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from truegold.verifiers.sandbox.local import Backend, Local
 from truegold.verifiers.verdict import Reason
 
 WORD_BYTES, NAME_BYTES = 16, 8
-"""Random bytes of the secret word, and of the name of the variable that holds it."""
+"""Number of random bytes in the secret word, and in the name of the variable that holds the word."""
 
 IN_MEMORY = "the program could search its memory for the word that is printed at the end"
 IN_VARIABLE = "the program could list the shell's variables, one of which is printed at the end"
@@ -58,7 +58,7 @@ STATED = b"\x01"
 KEPT_IMPORTS = 256
 """The size of the cache of imports that were tried."""
 MAX_PRINTED = 500_000
-"""Hexadecimal digits that are read of all values printed in the language's notation (`foreign_values.PRINTS`)."""
+"""Maximum number of hexadecimal digits of all values printed in the language's notation (`foreign_values.PRINTS`)."""
 
 INNER_FILE = "inserted"
 """The file name of the test program, if the harness is a separate program that runs it."""

@@ -4,8 +4,8 @@
     needs_one_process("class Mine(Base): ...")              "it derives a class from Base"
     needs_one_process("assert add(1, 2) == 3")               None
 
-Only the test code is read, never the solution, because a solution must not be able to choose how it is tested. If the
-tests pass an object that cannot be sent between processes, this is noticed only when they run.
+Only the test code is read, so that a solution cannot choose how it is tested. Objects that the tests pass and that
+cannot be sent between processes are noticed only when the tests run.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def _call_reason(node: ast.Call) -> str | None:
 def _running_reason(tree: ast.Module, with_pandas: bool) -> str | None:
     """Return a reason if the code may execute a text from the solution, as in `eval(f(1))` or `map(eval, f(1))`.
 
-    Such a text must not run in the process of the tests. A text that is written in the test code is harmless.
-    Formatting counts too, since `f(1).format(user)` can read every attribute of `user`.
+    A text from the solution must not run in the process of the tests; a text that is written in the test code may. A
+    call of `format` counts as execution, since `f(1).format(user)` can read every attribute of `user`.
     """
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     paths = {

@@ -57,10 +57,10 @@ from truegold.verifiers.sandbox.pool import warm_modules
 from truegold.verifiers.verdict import Reason
 
 ROOM_FACTOR = 2
-"""The factor by which results may be larger than the expected ones, since spaces and types may differ."""
+"""Maximum size of the results, as a multiple of the size of the expected results; spaces and types may differ."""
 
 MAX_PARTS, MAX_MESSAGE_PARTS = 8_000_000, 2_000_000
-"""The most parts (values within values) of all results, and of all messages of tests, since parsing takes memory."""
+"""Maximum number of parts (values within values) of all results, and of all messages of tests."""
 
 LIST_PARTS, OBJECT_PARTS, BYTES_A_PART = 4, 12, 4
 """Weights for estimating parts: a list counts as 4 and an object as 12, plus their items; 4 bytes count as one part,
@@ -100,7 +100,7 @@ class TestedProgram:
     local: Local
     limits: Limits
     imports: str = ""
-    """Imports of the test code that the program may rely on, as if both were one file."""
+    """Imports of the test code that the program may rely on, as if program and test code were one file."""
 
     def fields(self) -> dict[str, str]:
         """Return the program's fields in the request of a job."""
@@ -119,11 +119,11 @@ class ExpectedResults:
         self.values = values
         self.json = to_json(values)
         self.max_bytes = ROOM_FACTOR * len(self.json)
-        """The most bytes of the results."""
+        """Maximum size of the results, in bytes."""
 
     @property
     def max_parts(self) -> int:
-        """The most parts (values within values) of the results."""
+        """Maximum number of parts (values within values) of the results."""
         return ROOM_FACTOR * _count_parts(self.json)
 
 
@@ -336,7 +336,7 @@ def judge_code(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) 
             try:
                 return _judge_lowered(lowered, source, tests.codecs, run_all)
             except _NeedsRunning:
-                # A value from the program caused this. It must not let the program into the process of the tests.
+                # A returned value is the cause. It must not let the program into the process of the tests.
                 judged = _run_in_two_processes(tests, source, run_all)
                 case = failed_case(1.0, error="the returned value cannot be sent to the tests")
                 return judged or Judged([case], 1, 1.0, method=TWO_PROCESSES)
@@ -453,7 +453,7 @@ def _run_in_two_processes(tests: Asserts | UnitTest, source: TestedProgram, run_
     if any("cannot_isolate" in message for message in messages):
         return None
     failure = outcomes.failed_end(solution)
-    # If the tests ended by themselves, a failure of the solution's process counts only if it exceeded a limit.
+    # If the tests ended by themselves, a failure of the solution's process counts only if it is an exceeded limit.
     if failure is not None and failure[0] not in _LIMITS and tester.ok:
         failure = None
     return _judge_messages(messages, failure or outcomes.failed_end(tester), tester)

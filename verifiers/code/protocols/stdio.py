@@ -21,13 +21,13 @@ from truegold.verifiers.sandbox.local import Backend
 from truegold.verifiers.verdict import Reason
 
 MAX_OVERRUNS = 2
-"""Cases that may exceed a limit or crash before the remaining cases count as failed without running."""
+"""Number of cases that exceed a limit or crash after which the remaining cases count as failed without running."""
 
 MAX_IDLE_S = 30.0
-"""Seconds that a program may sleep in all cases together before the remaining cases count as failed."""
+"""Seconds of sleep, in all cases together, after which the remaining cases count as failed without running."""
 
 SHOWN_BYTES = 2000
-"""Bytes of an output that are decoded for the evidence."""
+"""Maximum number of bytes of an output that are decoded for the evidence."""
 
 
 class NotCompiled(Exception):

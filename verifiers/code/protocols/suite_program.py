@@ -4,17 +4,17 @@
 
 A checker judges an output. (Checkers that only compare outputs are in `output_comparison.py`.) A checker is started as
 `checker input.txt output.txt answer.txt`, or its function `check(input, output, answer)` is called. It is compiled once
-for all cases and cached for other suites. If it includes testlib.h, its exit code is the judgement (`testlib.py`).
-Otherwise exit status 0 accepts; 1, 2 and a last line of output that is 0 or False refuse. With any other end the
-checker is run again, with the expected output in place of the program's. If it accepts that, it could not read the
-program's output, which is refused; otherwise the checker is at fault.
+for all cases and cached for other suites. If it includes testlib.h, its exit code is the judgement (`testlib.py`). In a
+checker without testlib.h, exit status 0 accepts; 1, 2 and a last line of output that is 0 or False refuse. With any
+other end the checker is run again, with the expected output in place of the program's. If the expected output is
+accepted, the checker could not read the program's output, which is refused. If not, the checker is at fault.
 
 An interactor exchanges messages with the solution: it is started as `interactor input.txt output.txt answer.txt`, and
 each of the two reads the output of the other. They run in separate sandboxes with separate limits. If the suite's
 checker is a program, it judges the file output.txt that the interactor writes. The interactor's judgement decides, even
 if the solution ends with an error, unless the solution exceeded a limit. If the interactor fails, it is run with a
-silent program. If it judges that, it could not read the solution's messages, which fails; otherwise the interactor is
-at fault.
+silent program. If it judges the silent program, it could not read the messages of the solution, which fails. If not,
+the interactor is at fault.
 """
 
 from __future__ import annotations

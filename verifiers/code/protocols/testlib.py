@@ -7,7 +7,8 @@
     read_exit(3, "FAIL the jury has no answer")              raises JuryFailed
 
 Exit codes of testlib: 0 right, 1 wrong, 2 and 8 the output has the wrong format, 4 the output has extra text, 3 a fault
-of the jury, 7 points. For a percentage (`_pc`) the exit code is the percentage itself, which is read from the message.
+of the jury, 7 points. A checker that gives a percentage (`_pc`) has an exit code that depends on it, so that the
+percentage is read from the message.
 
 The header is not part of truegold. It is taken from the files of the suite, from the path in `TRUEGOLD_TESTLIB`, or
 from the package `rbx-cp` (extra `contest`).

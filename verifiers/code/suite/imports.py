@@ -7,11 +7,11 @@ missing_package("def f(): import numpy_typo\n")   None: only a call of f imports
 
 imports_for("... re.findall('a', s)", "import re, os")         "try:\n    import re\nexcept Exception: pass\n"
 
-The module under test has a usual name (`from solution import add`). Otherwise, if the test code also does not use
-undefined names, it is the module that is neither installed nor part of Python.
+The module under test is the one with a usual name (`from solution import add`). If there is none, and the test code
+does not use undefined names, the module under test is the one that is neither installed nor part of Python.
 
-Solutions may rely on imports of the tests, as if both were one file. These imports run before a solution that is loaded
-in a separate process; its own definitions replace imported names.
+A solution may rely on imports of the tests, as if solution and tests were one file. In the solution's process, these
+imports run before the solution, whose own definitions replace imported names.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _imported_modules(node: ast.AST) -> list[str]:
 
 
 def _unknown_modules(tree: ast.Module) -> set[str]:
-    """Return imported modules that are not installed: those outside of `try` statements, else those inside."""
+    """Return imported modules that are not installed: modules outside of `try` statements, else modules inside."""
     caught = {
         id(below) for node in ast.walk(tree) if isinstance(node, ast.Try) and node.handlers for below in ast.walk(node)
     }
@@ -152,8 +152,8 @@ def _names_solution(tree: ast.Module) -> bool:
 def continued_names(code: str, prelude: str) -> list[str]:
     """Return the variables of a script that the program changes: `df = load()` before `assert df.equals(other)`.
 
-    These are the script's variables that the tests use, if all undefined names in the tests are defined in the script.
-    Otherwise the list is empty: the variables are only input of the program.
+    These are the script's variables that the tests use, if the script defines all undefined names of the tests. If it
+    does not, the list is empty, since the variables are only input of the program.
     """
     tree, script = parse(code), parse(prelude)
     if tree is None or script is None or solution_modules(code):

@@ -13,9 +13,9 @@ itself is read as tests. Options of the tests (`SUITE_OPTIONS`) may also be keys
 Arguments and expected values are JSON. Values that JSON lacks are tagged objects (`inside.wire`), for example a tuple
 is `{"$": "tuple", "v": [1, 2]}`. Not covered: tests that have to be decompressed or unpickled.
 
-    "#include \\"testlib.h\\"\\nint main(..."             {"type": "program", "code": "...", "language": "cpp"}
+A suite's checker and interactor may be programs, which can use the suite's `files`. `read_checker` completes them:
 
-A suite may contain programs, its checker and its interactor, which can use the suite's `files`.
+    "#include \\"testlib.h\\"\\nint main(..."             {"type": "program", "code": "...", "language": "cpp"}
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Calls:
     signature: Signature | None = None
     """The types of the function that the suite states, or None."""
     in_place: int = -1
-    """The index of the argument that the function changes into the result; -1: the returned value is the result."""
+    """The index of the argument that the function changes into the result; -1 if the result is the returned value."""
     plain_args: bool = field(default=False, compare=False)
     """Whether all arguments are known to be plain data (`inside/wire/json_lines.py`)."""
     plain_expected: bool = field(default=False, compare=False)
@@ -142,10 +142,10 @@ class Suite:
 
 
 MAX_CASES, MAX_CODECS, MAX_NAMED = 20_000, 64, 4
-"""The most cases of a suite, classes in `codecs`, and tests that an error names."""
+"""Maximum numbers of cases of a suite, of classes in `codecs`, and of tests that an error names."""
 
 MAX_SUITE_CHARS, MAX_CODE_CHARS = 128 * 2**20, 4 * 2**20
-"""The most characters of all inputs and outputs together, and of test code, a prelude or a stub."""
+"""Maximum numbers of characters of all inputs and outputs together, and of test code, a prelude or a stub."""
 
 SUITE_OPTIONS = (
     *("type", "cases", "code", "language", "limits", "checker", "interactor", "files", "entry_point", "prelude"),

@@ -46,7 +46,7 @@ INT64 = 2**63
 SETUP = ("test_imports", "test_setup_code")
 """Columns of code that runs before a list of tests."""
 MAX_NESTED = 50
-"""The deepest nesting of lists in tests. Deeper tests are refused, since writing a row cuts values at depth 64."""
+"""Maximum depth of lists in tests. Deeper tests are refused, since writing a row cuts values at depth 64."""
 
 _CHECK_CALL = re.compile(r"\ncheck\(\s*([\w.()]+)\s*\)\s*$")
 _KEPT = ("type", "entry_point", "code", "checker", "interactor", "files", "prelude", "stub", "codecs")
@@ -56,8 +56,8 @@ _KEPT = ("type", "entry_point", "code", "checker", "interactor", "files", "prelu
 def read_tests(value: Any, column: str, name: str | None = None, hints: Iterable[str | None] = ()) -> Arguments:
     """Return the verifier's arguments for the tests in a column.
 
-    name: the function under test, if the tests do not name it. hints: programs or stubs, which show whether it is a
-    method of `class Solution`. Raises Unusable if there are no tests or they cannot be read.
+    name: the function under test, if the tests do not name it. hints: programs or stubs, which show whether this
+    function is a method of `class Solution`. Raises Unusable if there are no tests or they cannot be read.
     """
     if not (tests := parse_tests(value, column)):
         raise _missing(column)

@@ -45,7 +45,7 @@ from truegold.verifiers.code.python_source import parse
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
 
 MAX_JSON_CHARS, MAX_WRAPPED = 256 * 2**20, 4
-"""The most characters of JSON text, and the deepest nesting of shapes: `{"test_cases": {"test_cases": ...`"""
+"""Maximum number of characters of JSON text, and maximum depth of shapes: `{"test_cases": {"test_cases": ...`"""
 
 _EXAMPLE = re.compile(r"^\s*>>> ", re.MULTILINE)
 """An example of a doctest."""

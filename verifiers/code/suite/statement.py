@@ -8,8 +8,9 @@
     "Tags: constructive algorithms", "construct a tree"         constructs
     "如果有多组解，输出任意一组即可。"                                several_answers
 
-The text is searched for fixed phrases, sentence by sentence. Not covered: texts that only imply it, such as "print a
-spanning tree". `constructs` alone is weak evidence; it is used for problems whose worked solution fails.
+The text is searched for fixed phrases, sentence by sentence. Not covered: texts that only imply such a statement, such
+as "print a spanning tree" for several answers. `constructs` alone is weak evidence; it is used only for problems whose
+worked solution fails.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 
 MAX_CHARS, MAX_SENTENCE = 200_000, 600
-"""The characters of a text, and of a sentence, that are read. Patterns with gaps are slow on long sentences."""
+"""Maximum number of characters of a text, and of a sentence, that are read; patterns with gaps are slow."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n\s*\n")
 _NEGATED = re.compile(r"(?:\bnot|n't|\bnever|\bwithout|\bcannot)\W+(?:\w+\W+){0,2}$")

@@ -11,7 +11,8 @@
     except Exception: pass                         line 1 silences its failure
 
 Only the test code is read, so that the result is the same for every program. An assertion is reached if it runs on
-import of the module, if the test runner calls its function (`inside/test_code`), or if reached code names its function.
+import of the module, if the test runner calls the assertion's function (`inside/test_code`), or if reached code names
+this function.
 
 Not covered: code of more than 400,000 characters or with very deep nesting, and assertions that are skipped because of
 values at run time. (A test that ran no assertion does not pass, see `inside/test_code/report.py`.)

@@ -2,7 +2,7 @@
 
 `dispatch` chooses the module for the shapes of the two sides: `lists` (also tuples and matrices), `sets`, `relations`
 (equations and labels), or `single_values` (values, units, words). If one side is ambiguous, such as a bracket that may
-be a pair or an interval, the other side decides. Where the policy requires it, gold decides.
+be a pair or an interval, the other side decides. For some options of the policy, gold decides.
 """
 
 from truegold.verifiers.math.comparison.dispatch import compare

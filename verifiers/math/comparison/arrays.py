@@ -22,11 +22,11 @@ from truegold.verifiers.math.exact import rational
 from truegold.verifiers.math.identity import same_value
 
 MAX_CELLS = 100
-"""The most cells of a matrix that is computed with. Stops products of large matrices."""
+"""Maximum number of cells in a matrix whose sums and products are computed. Stops products of large matrices."""
 MAX_DETERMINANT_ROWS = 4
-"""The most rows of a determinant that is computed."""
+"""Maximum number of rows in a determinant that is computed."""
 _LITTLE = mpq(1, 1 << 150)
-"""Smaller numbers are rounding errors of zero."""
+"""Numbers below this size count as zero, because they are rounding errors."""
 _UNIT_VECTORS = ("i", "j", "k")
 _TUPLE_OPENINGS = frozenset("(<[")
 _Rows = tuple[tuple[tree.Node, ...], ...]
@@ -103,7 +103,7 @@ def rank(rows: list[list[mpq]]) -> int:
 
 
 def as_array_beside(node: tree.Node, other: tree.Node) -> tree.Node:
-    """Return a node as a vector, a matrix or a value, if the other side is one."""
+    """Return a node as a vector, a matrix or a value, in the shape of the other side."""
     if isinstance(other, tree.Matrix) and isinstance(node, tree.Group) and (rows := _rows_of(node)) is not None:
         return tree.Matrix(rows)
     if isinstance(node, tree.Matrix) and node.bars and isinstance(other, tree.VALUES):

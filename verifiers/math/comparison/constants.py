@@ -38,10 +38,10 @@ _NUMBERED = re.compile(r"[CcK]_\d")
 _VARIABLES = frozenset({"x", "y", "z", "t", "u", "v", "w", "s", "r", "theta", "phi", "n"})
 """Letters of variables of integration. Other letters are given by the problem."""
 MAX_CONSTANTS = 3
-"""The most arbitrary constants of a combination."""
+"""Maximum number of arbitrary constants in a combination."""
 _HALF = mpq(1, 2)
 _LITTLE = mpq(1, 1 << 150)
-"""Smaller numbers are rounding errors of zero."""
+"""Numbers below this size count as zero, because they are rounding errors."""
 
 
 def arbitrary_names(names: frozenset[str]) -> set[str]:

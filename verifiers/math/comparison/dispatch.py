@@ -77,7 +77,7 @@ from truegold.verifiers.math.tree import (
 )
 
 _PAIR_STEPS = 2
-"""The steps of finding the shapes of two sides."""
+"""Cost in steps of the budget: finding the shapes of two sides."""
 _MAY_HOLD_RELATIONS = frozenset({Chain, BareList, Group})
 """Types of nodes with relations that may give a letter its value."""
 _AMOUNT_TYPES = VALUE_TYPES | {Measure}

@@ -38,7 +38,7 @@ from truegold.verifiers.math.tree import (
 )
 
 MAX_RENAMED = 3
-"""The most letters that are renamed. Stops trying the permutations of many letters."""
+"""Maximum number of letters that are renamed. Stops trying the permutations of many letters."""
 
 
 def with_constants_as_variables(gold: Node, answer: Node) -> tuple[Node, Node]:

@@ -14,13 +14,13 @@ from truegold.verifiers.math import tree
 from truegold.verifiers.math.vocabulary import EXCLUSIVE, GREEK_NAMES
 
 _MIN_WORD = 3
-"""The fewest letters of a word. Shorter labels are symbols."""
+"""Minimum number of letters in a word. Shorter labels are symbols."""
 _MIN_INDEX = 3
-"""The fewest letters of a subscript that may begin a word, as in v_rel."""
+"""Minimum number of letters in a subscript that may begin a word, as in v_rel."""
 
 
 def contradict(gold: tree.Node, answer: tree.Node) -> bool:
-    r"""Tell whether two labels must mean different things. Different names alone do not prove it.
+    r"""Tell whether two labels must mean different things. Different names alone are not enough.
 
     F_x, F_y; v_{\text{in}}, v_{\text{out}}; k_+, k_-    subscripts that exclude each other
     [x, p], [p, x]                                       commutators in the other order

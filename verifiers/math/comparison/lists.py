@@ -33,7 +33,7 @@ MIRRORED = TURNED | {
 _CONDITIONS = frozenset({"<", ">", "<=", ">=", "!=", "in"})
 """Relations of conditions, which describe sets."""
 _SHOWN_TERMS = 3
-"""The fewest terms before the dots of a sequence."""
+"""Minimum number of terms before the dots of a sequence."""
 _CHOICE_LETTERS = "ABCDEFGH"
 """Letters of options."""
 
@@ -61,7 +61,7 @@ class Alignment(NamedTuple):
 
 
 def aligned(gold_elements: list[tree.Node], answer_elements: list[tree.Node]) -> Alignment:
-    """Return the elements in matching order: b=2, a=1 in the order a=1, b=2, and y=-4, x=3 in that of (3, -4)."""
+    """Return the elements in matching order: b=2, a=1 becomes a=1, b=2, and y=-4, x=3 gets the order of (3, -4)."""
     gold_labels, answer_labels = labels_of(gold_elements), labels_of(answer_elements)
     if _are_names(gold_labels) and _are_names(answer_labels):
         if (order := matched_labels(gold_labels, answer_labels)) is not None:

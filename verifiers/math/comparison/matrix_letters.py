@@ -38,7 +38,7 @@ from truegold.verifiers.math.vocabulary import GREEK
 TRANSPOSED = "^T"
 """The end of the name of a transposed matrix."""
 _MATRIX_STEPS = 20
-"""The steps of evaluating one node."""
+"""Cost in steps of the budget: evaluating one node."""
 _MAX_POWER = 20
 """The highest power of a matrix."""
 _TOLERANCE = 1e-9

@@ -23,19 +23,19 @@ from truegold.verifiers.math.identity import approximate, same_value
 from truegold.verifiers.math.tree import PLUS_ONE, Add, Mul, Node, Num, Pow, symbols
 
 NEAR, NEARER = mpq(1, 100), mpq(1, 400)
-"""The largest relative difference of measured numbers, and the largest one for precise golds.
+"""Maximum relative differences from a measured gold, and from a precise gold.
 
 Golds are precise if they have `MANY_FIGURES`, or are whole numbers with a unit."""
 EXACT = 100
-"""An answer is exact if its last digit has at most a hundredth of the value of gold's last digit: 0.1429c for 0.14c."""
+"""Minimum ratio of the value of gold's last digit to that of an exact answer: 0.1429c for 0.14c."""
 MANY_FIGURES = 6
-"""The significant digits of a precise gold."""
+"""Minimum number of significant digits in a precise gold."""
 MIN_FIGURES = 2
-"""The fewest significant digits of an answer, and of a measured gold to which a more precise answer rounds."""
+"""Minimum number of significant digits in an answer, and in a measured gold to which a more precise answer rounds."""
 MIN_WHOLE_FIGURES = 3
-"""The fewest significant digits of a whole gold to which an answer may round, and of a decimal answer to a fraction."""
+"""Minimum number of significant digits in a whole gold to which an answer rounds, and in a decimal for a fraction."""
 MAX_TERMS = 4
-"""The most terms of a sum whose coefficients are compared."""
+"""Maximum number of terms in a sum whose coefficients are compared."""
 
 
 class Spelled(NamedTuple):

@@ -29,9 +29,9 @@ INTEGER_LETTERS = frozenset("klmnj")
 _UNKNOWNS = frozenset({"x", "y", "z", "t", "theta", "alpha", "phi", "beta", "u"})
 """Letters of unknowns."""
 MAX_PARTS = 12
-"""The most expressions of one side."""
+"""Maximum number of expressions on one side."""
 MAX_VALUES = 64
-"""The most values within one period. Stops steps whose common multiple is large."""
+"""Maximum number of values within one period. Stops steps whose common multiple is large."""
 _MAX_DENOMINATOR = 1_000
 """The largest denominator of the ratio of two steps."""
 _GRAIN = 1 << 150

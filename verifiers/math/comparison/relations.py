@@ -127,7 +127,7 @@ def _has_one_constant_side(left: tree.Node, right: tree.Node) -> bool:
 
 
 def _is_solution(gold: tree.Chain, answer: tree.Node) -> bool:
-    """Tell whether the answer, such as 12/x, is the value of the only letter of gold (`xy = 12`) that it lacks."""
+    """Tell whether the answer solves gold for the one letter that the answer lacks: 12/x solves `xy = 12` for y."""
     if not all(isinstance(side, tree.VALUES) for side in (*gold.parts, answer)):
         return False
     gold_names, answer_names = tree.symbols(gold), tree.symbols(answer)

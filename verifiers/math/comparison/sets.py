@@ -36,7 +36,7 @@ from truegold.verifiers.math.identity import approximate, infinity_sign
 from truegold.verifiers.math.policy import OTHER_STRUCTURE, UNDECIDED, Sameness, charge
 
 _PIECE_STEPS = 4
-"""The steps of intersecting two pieces."""
+"""Cost in steps of the budget: intersecting two pieces."""
 
 MINUS_INFINITY = tree.negated(tree.INFINITY)
 
@@ -47,7 +47,7 @@ _STRICT = frozenset({"<", ">", "!="})
 _REVERSED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
 """Maps a relation to the relation with the sides swapped."""
 MAX_PIECES = 64
-"""The most pieces of a set. Stops unions of thousands of pieces."""
+"""Maximum number of pieces in a set. Stops unions of thousands of pieces."""
 
 
 @dataclass(slots=True)

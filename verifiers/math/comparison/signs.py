@@ -4,7 +4,7 @@ r"""Expands the signs ± and ∓ of a tree to lists of values.
     \pm a, \mp b      a, -a, -b, b: the signs of different items are independent
     \pm 1 \pm 2       3, -3 if both signs are the same; 3, -1, 1, -3 if they are independent
 
-If one value has several signs, there are both readings, and the other side decides.
+If one value has several signs, both readings are returned, and the other side decides.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from truegold.verifiers.math.tree import MINUS_ONE, PLUS_ONE, BareList, Chain, Group, Node, Sign, facts, mapped
 
 MAX_SIGNS = 4
-"""The most signs in an answer. Stops 2^20 combinations."""
+"""Maximum number of signs in an answer. Stops 2^20 combinations."""
 
 
 def sign_readings(node: Node) -> list[Node]:

@@ -70,7 +70,7 @@ from truegold.verifiers.math.tree import (
 from truegold.verifiers.math.vocabulary import NAMED_WORDS, STOP_WORDS
 
 MAX_APPROXIMATION = 5
-"""An approximation differs from the exact value by at most a fifth."""
+"""Minimum ratio of an exact value to the error of its approximation: the error is at most a fifth of the value."""
 
 MIN_DECIMALS = 2
 MIN_DIGITS = 3
@@ -108,11 +108,11 @@ _SUBJECTS = frozenset({"series", "sequence", "integral", "limit", "function", "s
 _COPULAS = ("is", "are", "was", "were")
 """Verbs between a subject and its predicate."""
 _SHORT_WORD = 4
-"""The most letters of a word whose plural is not recognised."""
+"""Maximum number of letters in a word whose plural is not recognised."""
 MAX_INVERTED_WORDS = 2
-"""The most words of a statement whose order does not matter. In longer statements it shows the subject."""
+"""Maximum number of words in a statement whose order is ignored. In longer statements the order shows the subject."""
 MAX_PHRASE_WORDS = 4
-"""The most words of a text that can be compared. Longer texts are sentences, which may be worded differently."""
+"""Maximum number of words in a text that can be compared. Longer texts are sentences, whose wording may differ."""
 
 
 def agrees_when_rounded(gold: Node, answer: Node, policy: Policy) -> bool:

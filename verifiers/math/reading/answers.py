@@ -75,15 +75,15 @@ _SIMPLE = re.compile(
 )
 r"""A plain number: -3, 2.5, 3/4, \frac{3}{4}, 1,234."""
 REMEMBERED_TEXTS = 4_096
-"""The number of texts whose value is cached. The ladder asks for the value first, and the reader asks again."""
+"""The number of texts whose values are cached. Plain numbers are read before other answers, and again by the parser."""
 MAX_ITEMS = 100
-"""The most items of a list. Stops an answer that lists every possible number."""
+"""Maximum number of items in a list. Stops an answer that lists every possible number."""
 MAX_NAME = 5
-"""The name of an index, such as `n_{x}`, has fewer tokens, and fewer characters."""
+"""Limit (exclusive) of an index's name, such as `n_{x}`, in tokens and in characters."""
 MAX_PRODUCT = 3
 """The longest run of letters that is a product within a formula. Longer runs are words."""
 MAX_LABEL_TOKENS = 12
-"""The most tokens before the `=` of a quantity."""
+"""Maximum number of tokens before the `=` of a quantity."""
 _NUMERAL = re.compile(r"\(?((?=[A-F]*\d)[0-9A-Fa-f]{1,60})\)?_\s*\{?\s*(\d{2})\s*\}?", re.ASCII)
 """A numeral of a base from 10 on: `1A_{16}`. It has a digit, because `A_{12}` is a letter with a subscript."""
 _PREFIXED = re.compile(r"0([bxoBXO])([0-9A-Fa-f]{1,60})", re.ASCII)
@@ -156,7 +156,7 @@ def read_text(text: str, mixed: MixedNumbers) -> Node | Unread:
 
 @remembered(CACHED_READINGS)
 def read_gold(text: str, mixed: MixedNumbers) -> Node | Unread:
-    """Return the tree of a normalised gold. Of a worked solution, the box is read; of a sentence, the stated value."""
+    """Return the tree of a normalised gold. In a solution the box is read, and in a sentence the stated value."""
     first_reading = reading = read_text(text, mixed)
     is_stated = isinstance(reading, Unread) and ("\\boxed" in text or _STATED.fullmatch(text) is not None)
     if is_stated and (committed := committed_answer(text, several=1)) is not None:

@@ -11,7 +11,7 @@ from truegold.verifiers.math.reading.grammar import Grammar
 _CLOSING = {"(": ")", "[": "]", "]": "[", "{": "}", "<": ">"}
 """Maps an opening bracket to the closing one."""
 _MAX_KET_TOKENS = 24
-"""The most tokens of a ket, and of a condition in P(A|B)."""
+"""Maximum number of tokens in a ket, and in a condition as in P(A|B)."""
 
 
 def read_arguments(reader: Grammar, closing: str) -> tuple[tree.Node, ...]:

@@ -38,7 +38,7 @@ class Reaction(NamedTuple):
     """The substances before and after the arrow. Each substance is the set of its possible readings."""
 
 
-MAY_BE_CHEMISTRY = re.compile(r"[A-Z]|\d[spdf]|sp|[a-z]{3}|[+-]\d?\}?$|^e")
+MAY_BE_CHEMISTRY = re.compile(r"[A-Z]|\d[spdf]|sp|(?<![a-z\\])[a-z]{3}|[+-]\d?\}?$|^e")
 """A quick test: every text of chemistry matches."""
 _COMMAND = re.compile(r"\\(?:text|mathrm|mathbf|textrm|rm)(?![A-Za-z])\s*")
 _BLANK = re.compile(r"[\s~]|\\[,;:! ]")

@@ -24,7 +24,7 @@ from truegold.verifiers.math.policy import UnreadableAnswer
 _STARTS = (1, 0, 2)
 """Values of the index for the first term, in the order in which they are tried."""
 _MAX_TERMS = 200
-"""The most terms of a product or of a geometric progression."""
+"""Maximum number of terms in a product or a geometric progression."""
 
 
 def worked_out(parts: list[tree.Node], *, is_sum: bool) -> tree.Node:

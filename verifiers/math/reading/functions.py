@@ -12,7 +12,7 @@ from truegold.verifiers.math.reading.grammar import END, Grammar
 from truegold.verifiers.math.vocabulary import INVERSES
 
 _MAX_ARGUMENTS = 100
-"""The most arguments of `max`, `gcd` and the like."""
+"""Maximum number of arguments of `max`, `gcd` and the like."""
 _ARITIES = {
     **dict.fromkeys(("beta", "binom", "comb", "perm"), (2, 2)),
     **dict.fromkeys(("diag", "gcd", "lcm", "max", "min"), (1, _MAX_ARGUMENTS)),

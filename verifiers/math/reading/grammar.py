@@ -188,7 +188,7 @@ class Grammar(Cursor):
         return negated_statement
 
     def _read_lone_number(self) -> Num | None:
-        """Read a number that is the whole item, as most are. This avoids the way down through all levels."""
+        """Read a number that is the whole item, without going through all levels. Most items are numbers."""
         position, minus = self.position, False
         token = self.tokens[position]
         if token[0] == "op" and token[1] == "-":

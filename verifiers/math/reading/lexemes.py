@@ -22,7 +22,7 @@ text_of: Callable[[Lexeme], str] = itemgetter(1)
 NESTING = {**dict.fromkeys(OPENING, 1), **dict.fromkeys(CLOSING, -1)}
 """Maps a kind of token to its change of the nesting depth. Kinds that are not listed change nothing."""
 MAX_DIGITS = 1_000
-"""The most digits of a number. Stops arithmetic on numbers that fill the whole text."""
+"""Maximum number of digits in a number. Stops arithmetic on numbers that fill the whole text."""
 MAX_SCIENTIFIC = 3_000
 """The largest power of ten in a literal such as 1e10. Stops `1e999999999`."""
 _DIGITS = re.compile(r"\d+")

@@ -1,6 +1,6 @@
 r"""Cuts normalised text into tokens, in one pass.
 
-A comma between groups of three digits groups them, except directly inside brackets: `(1,234)` is a pair. Typefaces
+A comma before three digits joins them to one number, except directly inside brackets: `(1,234)` is a pair. Typefaces
 (`\mathbf`, `\left`) and delimiters of formulas are left out. A wide gap (`\quad`, an empty line) is a token, because it
 may separate items.
 
@@ -94,9 +94,9 @@ _CURRENCIES = frozenset({"USD", "EUR", "GBP", "CNY", "RMB", "INR"})
 _VALUE_ENDS = frozenset({"num", "close", "unbrace"})
 """Kinds of tokens that end a value."""
 MAX_CHARS = 4_000
-"""The most characters of a text. Stops answers of a megabyte, which would take seconds to read."""
+"""Maximum number of characters in a text. Stops answers of a megabyte, which would take seconds to read."""
 MAX_TOKENS = 1_500
-"""The most tokens of a text. Stops `1+1+1+...`, whose comparison takes a step for each token."""
+"""Maximum number of tokens in a text. Stops `1+1+1+...`, whose comparison takes a step for each token."""
 _LATIN = "\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1ea0-\u1ef9"
 """Letters with accents, which belong to the word around them."""
 _MARKS_OF_LETTERS = "\u0300-\u036f\u064b-\u065f\u0900-\u0963\u0971-\u09e5\u0a01-\u0dff\u0e31-\u0e4e"
@@ -147,7 +147,7 @@ _SUBSCRIPT_MARKS = frozenset({"+", "-", "±", "∓", "perp", "||"})
 _SUBSCRIPT_TEXTS = {"=>": "to"}
 """Maps the text of a token to its text in a name."""
 _MAX_SUBSCRIPT = 12
-"""The most tokens of a subscript that is part of a name."""
+"""Maximum number of tokens in a subscript that is part of a name."""
 _COLUMNS = re.compile(r"\s*\[[a-zA-Z|\s]{0,20}\]")
 """The alignment of a matrix: `[t]`, `[rr]`."""
 _MONEY = {**{sign: sign for sign in LONE_SIGNS}, **{mark: sign for sign, mark in MONEY_MARKS.items()}}

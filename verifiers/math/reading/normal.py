@@ -37,9 +37,9 @@ from truegold.verifiers.math.tree import HAT
 from truegold.verifiers.math.vocabulary import COMMANDS, DAMAGED, HTML, MARKS_OF_TRUTH, SIGNS
 
 MAX_BOXES = 4
-"""The most nested boxes that are removed. Stops thousands of them, each of which is searched for its end."""
+"""Maximum number of nested boxes that are removed. Stops thousands of them, each of which is searched for its end."""
 MAX_ENDING_CHARS = 64
-"""The most characters of punctuation that are removed at the end. Stops pages of full stops."""
+"""Maximum number of characters of punctuation that are removed at the end. Stops pages of full stops."""
 MAX_RESPELLED_CHARS = 4_000
 """The longest text whose notation is rewritten. Longer texts are not read as a whole."""
 DOLLAR = "\ue001"

@@ -38,7 +38,7 @@ _OF_VACUUM = frozenset({"epsilon", "mu"})
 _COUNTS = {"C_": "binom", "A_": "perm", "P_": "perm"}
 """The functions that C_5^2, A_5^2 and P_5^2 stand for."""
 _MAX_SUBSCRIPT_DIGITS = 2
-"""The most digits of a subscript without a `_`, as in `x12`."""
+"""Maximum number of digits in a subscript without a `_`, as in `x12`."""
 _NUMBER_SETS = {"R": "reals", "Z": "integers", "N": "naturals", "Q": "rationals", "C": "complexes"}
 """Maps the letter of `\\mathbb` to the name of its set."""
 _CONDITIONAL = frozenset("PEpf")

@@ -4,7 +4,7 @@ r"""Reads ambiguous notation in less usual ways, which are tried if the usual re
 1,5        one and a half, if the other side is one number
 5m         five metres, if the other side has no variable m
 1/2x       1/(2x)
-2e+3       twice e and three, if the other side has the constant e
+2e+3       twice e, plus three, if the other side has the constant e
 0.1(6)     a repeating decimal
 12C5       a binomial coefficient, and so is C(12, 5), if the other side is a value
 h(a+b)     a product, if the other side uses h as a variable
@@ -298,7 +298,7 @@ def _as_whole_part(part: Node) -> Node:
 def _may_be_vector(node: Node, text: str) -> bool:
     r"""Tell whether a side may be a vector: an array, or a text with marked letters such as `2\hat x + 3\hat y`.
 
-    `-gk` is not a vector, because it has no marked letter. The product \hat x \hat p is one of operators.
+    `-gk` is not a vector, because it has no marked letter. \hat x \hat p is a product of operators.
     """
     if isinstance(node, (Group, Matrix)):
         return True

@@ -39,7 +39,7 @@ _MINUTES_AND_SECONDS = re.compile(r"(\d+) ?(?:m|mins?) ?(\d+(?:\.\d+)?) ?(?:s|se
 _TWO_MEASURES = re.compile(rf"({NUMERAL}) ?([a-z]{{1,10}}) and ({NUMERAL}) ?([a-z]{{1,10}})", re.IGNORECASE)
 """3 hours and 20 minutes."""
 _ADDITIVE_DIMENSIONS = frozenset({"s", "dollar", "sterling", "month", "kg", "degree"})
-"""Dimensions of which a second, smaller unit adds to the first: 3 hours and 20 minutes. (Of lengths, only feet do.)"""
+"""Dimensions in which a quantity may have two units, which add up: 3 hours and 20 minutes. (For lengths: only feet.)"""
 _MULTIPLE = re.compile(r"(half )?(?:an?|one) (dozen|hundred|thousand|million|billion)(?: [a-z]{1,20})?", re.IGNORECASE)
 """a dozen eggs, half a million."""
 _HALF_OF_UNIT = re.compile(r"half an? ([a-z]{1,12})", re.IGNORECASE)
@@ -113,7 +113,7 @@ def with_usual_phrases(text: str) -> str:  # noqa: PLR0911, PLR0912, one for eac
 
 
 def _add_up(larger: str, smaller: str) -> bool:
-    """Tell whether a quantity in the second unit adds to one in the first: feet and inches, but not two metres."""
+    """Tell whether quantities in these two units add up: feet and inches, but not metres and metres."""
     first, second = unit_of(larger), unit_of(smaller)
     if first is None or second is None or first.dimension != second.dimension or first.factor <= second.factor:
         return False

@@ -45,11 +45,11 @@ from truegold.verifiers.math.vocabulary import WORDS
 from truegold.verifiers.written_numbers import BELOW_HUNDRED, ORDINALS, number_in_words
 
 MAX_LABEL_WORDS = 6
-"""The most words of a label. Longer texts are sentences."""
+"""Maximum number of words in a label. Longer texts are sentences."""
 MAX_LABEL_LETTERS = 24
-"""The most letters of a word in a label."""
+"""Maximum number of letters in a word of a label."""
 MAX_STUCK_LETTERS = 12
-"""The most letters of a noun without a blank before it. In `1251Ihopeitiscorrect` the letters are not a noun."""
+"""Maximum number of letters in a noun without a blank before it. `1251Ihopeitiscorrect` does not have a noun."""
 _CHANGING_WORDS = WORDS["changing"]
 """Words that may change the meaning of the number before them."""
 _ARTICLES = frozenset({"a", "an"})
@@ -61,11 +61,11 @@ _DIGITS = "\0"
 _EXPONENT = re.compile(rf"\^\{{-?{_DIGITS}\}}|(?:\^|\*\*)?-?{_DIGITS}")
 """The `^{-2}` of `s^{-2}`, `^2`, `**2`, or the `2` of `m2`, with the placeholder for the digits."""
 MAX_SYMBOLS_LETTERS = 6
-"""The most letters of symbols side by side, such as `kgms`."""
+"""Maximum number of letters of symbols side by side, such as `kgms`."""
 MAX_UNIT_TOKENS = 60
-"""The most tokens of a unit. Stops pages of letters, each of which could begin a unit."""
+"""Maximum number of tokens in a unit. Stops pages of letters, each of which could begin a unit."""
 MAX_PHRASE_TOKENS = 5
-"""The most tokens of a unit of several words, such as `light years`."""
+"""Maximum number of tokens in a unit of several words, such as `light years`."""
 _SECONDS_OF_HOUR = 3600
 _OPENING_KINDS = frozenset({"open", "brace"})
 _CLOSING_KINDS = frozenset({"close", "unbrace"})
@@ -80,7 +80,9 @@ _SPELLING = frozenset({"word", "name", "money", "func"})
 _JOINING = frozenset({"/", "*", ".", "-"})
 """Operators between units."""
 MAX_ADDED_TOKENS = 30
-"""The most tokens after the first of several quantities that add up (5 feet 6 inches). Each adds a level of nesting."""
+"""Maximum number of tokens after the first of several quantities that add up (5 feet 6 inches).
+
+Each further quantity adds a level of nesting."""
 _CARDINAL_WORDS = frozenset({*BELOW_HUNDRED, *MULTIPLIERS, "and"})
 """Words of a cardinal number: `one hundred and ten`."""
 

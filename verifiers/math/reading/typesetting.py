@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator
 from truegold.verifiers.math.vocabulary import HIDDEN_ARGUMENTS, WORDS
 
 MAX_LOST_BRACES = 3
-"""The most lost braces that are repaired. A text with more is not LaTeX."""
+"""Maximum number of lost braces that are repaired. A text with more is not LaTeX."""
 
 _BRACE = re.compile(r"\\.|([{}])", re.DOTALL)
 """A brace in the group, or an escaped character."""

@@ -41,7 +41,7 @@ from truegold.verifiers.math.tree import (
 from truegold.verifiers.math.vocabulary import LABELS, NAMED_WORDS, WORDS
 
 _PLAIN_TOKENS = 3
-"""The number of tokens of a plain equation, `x = 2`."""
+"""The number of tokens in a plain equation such as `x = 2`."""
 _CONDITION_OPERATORS = ("<", ">", "<=", ">=", "!=", "in")
 """Relations of conditions."""
 _QUALIFYING = frozenset({"for", "where", "with"})
@@ -64,11 +64,11 @@ _WORDS_OF_ITEM = _INTEGER_WORDS | {"is", "are", "an", "a", "any", "all", "every"
 """The words of an item of a list that declares an integer: `n an integer`, `k is any integer`."""
 
 MAX_LABEL_TOKENS = 8
-"""The most tokens of a label."""
+"""Maximum number of tokens in a label."""
 MAX_WORD_LETTERS = 20
-"""The most letters of a word in a label."""
+"""Maximum number of letters in a word of a label."""
 MAX_SYMBOL_LETTERS = 2
-"""The most letters of a symbol, whose case matters: CO is not Co."""
+"""Maximum number of letters in a symbol, whose case matters: CO is not Co."""
 _LABEL_FUNCTIONS = frozenset({"max", "min"})
 """Functions that can be labels, as in `max 3, min 1`. In `\\ln 3, \\ln 5` the functions are not labels."""
 _WORDLIKE = frozenset({"word", "name", "func", "const", "num"})

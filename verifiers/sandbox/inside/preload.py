@@ -2,9 +2,9 @@
 
 Each loaded module makes every fork slower (a megabyte, and the files of a package, take 0.04 ms and more). Each missing
 module makes the programs that import it slower. So a zygote starts with the modules that nearly all programs use. It
-loads others once a program names them (`LOADED_WHEN_NAMED`), and they stay loaded. Packages, and modules that run test
-code, are so large that their jobs get separate zygotes (`pool.group_of`). Otherwise, after one job that imports sympy,
-every later job would cost four times as much.
+loads other modules once a program names them (`LOADED_WHEN_NAMED`), and these stay loaded. Packages, and modules that
+run test code, are so large that their jobs get separate zygotes (`pool.group_of`). In a shared zygote, every job after
+one that imports sympy would cost four times as much.
 """
 
 from __future__ import annotations
@@ -71,6 +71,6 @@ def freeze() -> None:
 def _load(name: str) -> None:
     if name in sys.modules:
         return
-    # A package may be missing or fail without a home folder. Then the program that imports it gets the error.
+    # A package may be missing or fail without a home folder. The program that imports the package then gets the error.
     with contextlib.suppress(Exception):
         importlib.import_module(name)

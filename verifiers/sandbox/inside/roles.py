@@ -19,10 +19,10 @@ files that are flushed when they are dropped work. The interpreter is not shut d
 
 Expected results never come here. A line is written as soon as its call is over, so that a later crash or hang loses no
 result. A missing function gives a line {"missing": name}, and a NameError for each call of it. With `"in_place": 0` the
-result is the first argument after the call. Coroutines are run to their end, and iterators are read to theirs.
+result is the first argument after the call. Coroutines are run to their end, and iterators are read to their end.
 
-`native` writes files into the working folder, runs one command there, and returns the files that it made in the same
-form:
+`native` writes files into the working folder, runs one command there, and returns the files that the command made. Both
+payload and result are a line of JSON with the sizes of the files, and then their contents:
 
     {"files": [["main.cpp", 812]], "argv": ["/usr/bin/g++", "-o", "main", "main.cpp"], "collect": ["main"]}\\n<contents>
 
@@ -201,10 +201,10 @@ NOT_STARTED = 127
 """The exit status of a command that could not be started, as in shells."""
 
 MAX_COLLECTED_BYTES = 64 * 2**20
-"""The largest file that is returned. Stops a huge binary from filling the parent's memory."""
+"""Maximum size of a file that is returned, in bytes. Stops a huge binary from filling the parent's memory."""
 
 PIPED_BYTES = 4096
-"""Bytes that every pipe holds without a reader. Most pipes can be enlarged to a megabyte."""
+"""Number of bytes that every pipe holds without a reader. Most pipes can be enlarged to a megabyte."""
 
 
 def run_native(payload: bytes) -> None:
@@ -298,7 +298,7 @@ _LOADED_ROLES = {
 
 
 def roles_of(group: str) -> dict[str, Role]:
-    """Return the roles of a group (`pool.group_of`). Roles of other groups would make its jobs slower."""
+    """Return the roles of a group (`pool.group_of`). The modules of other groups' roles would make its jobs slower."""
     if group == PLAIN:
         return dict(_OWN_ROLES)
     package = __name__.rpartition(".")[0]

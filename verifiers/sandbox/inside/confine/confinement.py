@@ -10,8 +10,8 @@ A zygote enters a tier once, for all its jobs:
 Each forked process then gives up, for good, its capabilities, the file system except for its box, its descriptors and
 most system calls. These steps are prepared as C calls before the fork. The reason is speed: the kernel has to copy
 every page that a forked process touches, also for Python objects, and these copies are most of the cost of a short job.
-Resource limits are set before the fork too. After it, `setrlimit` succeeds and does nothing, for programs that ask for
-a larger stack.
+Resource limits are set before the fork too. After the fork, `setrlimit` succeeds and does nothing, for programs that
+ask for a larger stack.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from . import kernel, seccomp, view
 from .supervise import JobLimits
 
 MAX_OPEN_FILES = 256
-"""Files that a program may have open. Stops a program from opening files until the machine has none left."""
+"""Maximum number of files that a program has open, since the files of a machine are limited."""
 
 ADDRESS_SLACK = 2**30
-"""Addresses beyond the memory limit. Threads with large stacks, arenas and mapped files reserve more than they use."""
+"""Bytes of address space in addition to the memory limit, since threads and mapped files reserve more than they use."""
 
 SPARE_TASKS = 8
-"""Processes of the sandbox itself, which count towards the limit on tasks."""
+"""Number of processes of the sandbox itself, which count towards the limit on tasks."""
 
 Step = Callable[[], int]
 """A prepared kernel call. It returns 0 on success."""
@@ -161,7 +161,7 @@ FIRST_UNUSED_UID = 1_000_000_000
 """User ids from here on belong to no user."""
 
 FIRST_HIGH_DESCRIPTOR = 20
-"""Descriptors of the sandbox itself start here. Those of a request are lower, and those that a job sees are below 5."""
+"""Lowest descriptor of the sandbox itself. Descriptors of a request are lower; a job sees descriptors below 5."""
 
 
 class NotPossible(Exception):
@@ -240,7 +240,7 @@ def _check_filter_possible() -> None:
 
 def _enter_namespaces(proc: int) -> None:
     uid, gid = os.geteuid(), os.getegid()
-    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # Otherwise a process that changed its user may not write its id maps.
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # Lets a process that changed its user write its id maps.
     kernel.call("unshare", kernel.CLONE_NAMESPACES)
     _write(proc, "self/setgroups", "deny")
     _write(proc, "self/uid_map", f"1000 {uid} 1")

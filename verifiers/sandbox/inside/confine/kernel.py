@@ -1,12 +1,12 @@
 """Kernel calls by which a process confines itself, as far as Python 3.11 has no function for them.
 
-Every function raises OSError with the call's name if the kernel refuses. They work only on Linux, on x86-64 and 64-bit
-ARM. The module can be imported anywhere.
+Every function raises OSError with the call's name if the kernel refuses. The functions work only on Linux, on x86-64
+and 64-bit ARM, but the module can be imported anywhere.
 
 A rule set of Landlock lists the folders that a process may still open, for any user. It is made once, and each job
 binds itself to it. If the kernel supports it (ABI 4 and 6), the rule set also forbids TCP, signals to outside
-processes, and abstract sockets. It does not cover modes, owners and times, nor `truncate` before ABI 3. Those are left
-to the seccomp filter.
+processes, and abstract sockets. The seccomp filter forbids what a rule set does not cover: changes of modes, owners and
+times, and `truncate` before ABI 3.
 """
 
 from __future__ import annotations

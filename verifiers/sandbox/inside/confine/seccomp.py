@@ -1,11 +1,13 @@
 """The system calls that a sandboxed program may make. All others fail with EPERM or ENOSYS.
 
-This is an allowlist, so a call that a later kernel adds is denied from the start. It lacks, among others, sockets
+This is an allowlist, so a call that a later kernel adds is denied from the start. Denied are, among others, sockets
 (`socketpair` works, because asyncio needs it), ptrace and reading other processes' memory, SysV IPC and message queues,
 keyrings, io_uring, memfd_create, userfaultfd, bpf, perf events, mounting, namespaces and pidfds. `kill` reaches only
-the process itself. Only native programs may call `fork` and `execve`; all may start threads.
+the process itself. Only native programs, which start other programs such as compilers, may call `fork` and `execve`.
+All programs may start threads.
 
-The filter is classic BPF, see seccomp(2). The kernel does not run it for calls that are allowed with all arguments.
+The filter is classic BPF, see seccomp(2). Calls that are allowed with all arguments cost no time: the kernel finds them
+when the filter is installed, and does not run the filter for them later.
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ _CLONE_THREAD = 0x00010000
 _IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 """Allowed: TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX. Not TIOCSTI, which types into a terminal."""
 _FCNTLS_DENIED = (8, 10, 15, 1024, 1025, 1026, 1036, 1038)
-"""They signal any process of the user (SETOWN, SETSIG), lease and watch files, or write to inodes (RW_HINT)."""
+"""Commands that signal any process of the user (SETOWN, SETSIG), lease or watch files, or write to inodes (RW_HINT)."""
 _FCNTL_LOCKS = (5, 6, 7, 36, 37, 38)
-"""GETLK, SETLK and their variants. They succeed and do nothing, since other jobs would see a lock on a shared file."""
+"""GETLK, SETLK and variants, which succeed and do nothing, since other jobs would see a lock on a shared file."""
 _PRCTLS = (3, 15, 16, 21, 23, 38, 39, 40, 41, 42, 0x53564D41)
 """Allowed: options that query, name a thread or memory, set no_new_privs (already set), or choose huge pages."""
 
@@ -41,7 +43,7 @@ _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _LOAD, _JUMP, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x05, 0x15, 0x35, 0x45, 0x06
 """Operations of classic BPF (linux/bpf_common.h)."""
 _FARTHEST = 255
-"""Instructions that a conditional jump can skip."""
+"""Maximum number of instructions that a conditional jump can skip."""
 
 _NUMBER_AT, _ARCH_AT = 0, 4
 """Positions of the call number and the architecture in the filter's input."""
@@ -115,7 +117,7 @@ def assemble(pid: int, native: bool = False, alone: bool = False, truncate: bool
 
     native: whether the program may start other programs. alone: whether namespaces hide all other processes and files.
     Native programs may then signal all processes they see, and all programs may change modes, owners and times.
-    truncate: whether Landlock guards `truncate`, which is denied otherwise.
+    truncate: whether Landlock guards `truncate`; without Landlock's guard the filter denies it.
     """
     signals = [_PERMITTED] if native and alone else _allow_one_of(0, (pid,))
     conditional: dict[str, list[Instruction]] = {
@@ -164,7 +166,10 @@ def _intervals(blocks: Mapping[str, list[Instruction]]) -> list[tuple[int, list[
 
 
 def _search(intervals: Sequence[tuple[int, list[Instruction]]]) -> list[Instruction]:
-    """Return code that finds the interval of a call number by bisection. It is run for each number, in every job."""
+    """Return code that finds the interval of a call number by bisection.
+
+    The kernel runs this code once for each call number whenever a job installs the filter, so that speed matters.
+    """
     if len(intervals) == 1:
         return intervals[0][1]
     middle = len(intervals) // 2

@@ -1,8 +1,9 @@
 """Supervises the processes of one job and ends them at their limits.
 
-The main limit is on CPU time, of all processes of the job, including ended ones. Waiting has a separate limit. Time
-counts as waiting if no process of the job can run. A process that queues for a core can run, so verdicts are the same
-on a busy machine. Memory is checked too, but sudden growth is stopped by the limit on the address space.
+The main limit is on the CPU time of all processes of the job, including ended ones. Waiting has a separate limit. Time
+counts as waiting if no process of the job can run. A process that queues for a core counts as able to run, so that
+verdicts are the same on a busy machine. Memory is checked at each tick; the limit on the address space stops growth
+between two ticks.
 """
 
 from __future__ import annotations
@@ -20,19 +21,20 @@ TICK_S = 0.02
 """Seconds between two checks of the limits."""
 
 LEAVES_CORE_S = 0.1
-"""Seconds of waiting after which a job gives its core to another job."""
+"""Number of seconds of waiting after which a job gives its core to another job."""
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 """The unit of CPU times in /proc, in ticks per second."""
 
 MAX_ORPHANS = 10_000
-"""Processes that are killed after a job. Stops an endless race with a job that multiplies faster than it is killed."""
+"""Maximum number of processes that are killed after a job. Stops an endless race with a job that forks faster."""
 
 BLOCK_BYTES, ENTRY_BYTES = 512, 2**16
-"""Sizes by which a box is measured. With this size of an entry, a thousand entries reach the limit of 64 MiB."""
+"""Sizes by which a box, the working folder of a job, is measured: a block, and an entry in addition to its blocks. A
+thousand empty entries reach the limit of 64 MiB."""
 
 MAX_FOLDERS = 200
-"""Folders of a box that are measured. A box with more counts as endless."""
+"""Maximum number of folders of a box that are measured. A box with more folders counts as endless."""
 
 ENDLESS = 2**50
 """The size of a folder that cannot be measured."""
@@ -71,10 +73,10 @@ class Watched:
         self.pid = pid
         self.limits = limits
         self.native = native
-        """Whether it starts further processes. They all count towards its limits."""
+        """Whether the process starts further processes, which count towards its limits."""
         self.handle = -1
         self.started = self.looked = time.monotonic()
-        """`looked` is the time of the last check of its limits."""
+        """`started` is the time of the start, `looked` the time of the last check of the limits."""
         self.idle_s = 0.0
         """Seconds in which no process of the request could run."""
         self.cpu_s = 0.0

@@ -37,7 +37,7 @@ _STDIN_LINKS = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 BOX_ENTRIES = 1000
-"""Files and folders in a box. Stops millions of empty files, which take kernel memory but no space."""
+"""Maximum number of files and folders in a box. Stops millions of empty files, which take memory of the kernel."""
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 """Folders of the system's programs and libraries."""
@@ -169,7 +169,7 @@ def enter_box_step() -> Callable[[], int]:
 
 @contextlib.contextmanager
 def shared_box(size: int, links: Mapping[str, str]) -> Iterator[None]:
-    """Give one empty box to all jobs that are forked inside the `with` block. They must have ended at its end."""
+    """Give one empty box to all jobs that are forked inside the `with` block. All jobs must have ended at its end."""
     folders = _boxes(links)
     for folder in folders:
         kernel.mount("box", folder, "tmpfs", _BOX_FLAGS, _box_data(size))
@@ -236,7 +236,7 @@ def _write(path: str, text: str) -> None:
 
 
 MAX_ROUNDS = 1_000_000
-"""Folders that are removed. Stops a folder that grows as fast as it is emptied."""
+"""Maximum number of folders that are removed. Stops a folder that grows as fast as it is emptied."""
 
 
 def empty_folder(box: str) -> None:

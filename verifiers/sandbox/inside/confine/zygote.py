@@ -46,12 +46,12 @@ from .seccomp import Filter
 from .view import empty_folder
 
 STACK_BYTES = 256 * 2**20
-"""The stack of a process. Recursion through C code, such as a cached function's, takes half a kilobyte per level."""
+"""Size of a process's stack, in bytes. Recursion through C code, as in a cached function, takes 512 bytes per level."""
 
 DESCRIPTORS_PER_JOB = 5
 MAX_REQUEST_BYTES = 2**16
 LOW_DESCRIPTORS = 10
-"""Descriptors of a request get numbers from here on, since a job needs the lower numbers itself."""
+"""Lowest number of a descriptor of a request, since a job needs the lower numbers itself."""
 
 ROLE_FAILED = 70
 """The exit status of a process whose role raised an exception."""
@@ -60,7 +60,7 @@ _STREAMS = (("stdin", "r", "surrogateescape"), ("stdout", "w", "surrogateescape"
 """Name, mode and error handler of the three standard streams."""
 
 THREAD_STACK_BYTES = 8 * 2**20
-"""The stack of a thread. By default, threads would get the large limit of the main thread."""
+"""Size of a thread's stack, in bytes. By default, threads would get the large stack of the main thread."""
 
 
 Roles = Mapping[str, Callable[[bytes], None]]

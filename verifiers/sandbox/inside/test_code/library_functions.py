@@ -35,7 +35,7 @@ SOLUTION_MODULES = frozenset("solution main submission candidate answer program 
 """Names under which test code imports the module that it tests."""
 
 SOLUTION_FOLDERS = frozenset({"src", "app", "solutions", "submissions"})
-"""Names of packages from which test code imports that module."""
+"""Names of packages from which test code imports the module under test."""
 
 _NUMPY_NAMES = [name for name, module in LIBRARY_OF.items() if module.startswith("numpy")]
 _VARIABLES = (ast.Name, ast.Attribute)
@@ -55,7 +55,7 @@ def is_solution_module(name: str) -> bool:
 
 
 class SolutionFinder(MetaPathFinder, Loader):
-    """Finds the solution under the names by which test code imports it. It comes last, after installed modules.
+    """Finds the solution under the names by which test code imports it. This finder comes after installed modules.
 
     from solution import add            a usual name
     from two_sum import two_sum         the name of the entry point

@@ -15,17 +15,17 @@ _SKIPS_OF_PYTEST = frozenset({"Skipped", "XFailed"})
 
 
 class RunEnded(BaseException):
-    """The run ends early: a test failed and no more are wanted, or no test can be run any more."""
+    """Raised to end a run early: a test failed and the run stops at a failure, or no test can be run any more."""
 
 
 class SolutionWatch:
-    """The state of the solution during a run of tests. In the tests' own process it cannot be watched."""
+    """The state of the solution during a run of tests. If tests and solution share a process, it stays unknown."""
 
     broken_reason: str | None = None
     """The reason that no further test can pass, or None."""
 
     is_collecting = False
-    """Whether a runner is searching for tests. It then also inspects objects of the solution."""
+    """Whether a test runner is searching for tests; a searching runner also inspects objects of the solution."""
 
     def run_again(self) -> None:
         """Run the solution again, for `importlib.reload`."""
@@ -93,7 +93,7 @@ class Report:
             self.add_failure(test, line, error)
 
     def add_skip(self, test: str, reason: str, tests: int = 1) -> None:
-        """Report skipped tests. They do not count if the suite skips them for every program; otherwise they failed."""
+        """Report skipped tests. A test that the suite skips for every program does not count; any other has failed."""
         if test in self._skipped:
             self.total -= tests
         else:

@@ -59,11 +59,12 @@ class Plan:
 
     tree: ast.Module
     units: list[tuple[str, int | None]]
-    """The text of each unit, and the line of its first assertion, one of which has to hold (None if it has none)."""
+    """The text of each unit, and the line of the unit's first assertion, or None for a unit without assertions. At
+    least one assertion of a unit has to hold."""
     tests: dict[int, int]
     """The line of the first assertion of each test function, by the function's first line."""
     check: str | None
-    """The function that is called with the candidate afterwards."""
+    """The function that is called with the candidate after the module has run, or None."""
     called: frozenset[str]
     """Functions that the module itself calls, directly or through others."""
 
@@ -312,7 +313,7 @@ def _is_assertion(node: ast.AST, asserting: set[str], raises: bool) -> bool:
 
 
 def _note_held(tree: ast.Module) -> None:
-    """Insert a call of `HELD` after each assertion. It is reached only if the assertion held."""
+    """Insert a call of `HELD` after each assertion. The call is reached only if the assertion held."""
     for node in list(ast.walk(tree)):
         for name in ("body", "orelse", "finalbody"):
             if isinstance(block := getattr(node, name, None), list):

@@ -6,8 +6,8 @@
         assert x == 3                    test 2
 
 Then `unittest.TestCase` classes and functions named `test...` run, such as "TestAdd.test_zero" and "test_one", unless
-the code has called them itself. Classes run in the order of their definition, and their tests by name. A test that is
-skipped or expected to fail for every solution (`test_session/probe.py`) does not count. Other skipped tests count as
+the code has called them itself. Classes run in the order of definition, and the tests of a class by name. A test that
+is skipped or expected to fail for every solution (`test_session/probe.py`) does not count. Other skipped tests count as
 failed, and so do tests in which no assertion ran. Tests for pytest run with pytest (`pytest_run.py`).
 
 The outcome of each test is a line on the result descriptor. `calls` is the last call of the solution before the
@@ -195,7 +195,7 @@ def run_cases(defined: Mapping[str, Value], module: str, report: Report, plan: P
     except RunEnded:
         raise
     except BaseException as error:
-        # KeyboardInterrupt passes through unittest, and so do exceptions of `load_tests` and of fixtures of a class.
+        # KeyboardInterrupt and exceptions of `load_tests` and of class fixtures pass through unittest.
         report.add_failure("the run", None, error)
 
 

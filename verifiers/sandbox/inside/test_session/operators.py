@@ -8,16 +8,16 @@
     make(1) < make(2)            not answered: here the answer would be the verdict
 
 A class that the test code names is under test, with its operators. If an object of the class equals a word that no test
-has given it, the class's answers on equality are no longer trusted.
+has given to the object, the class's answers on equality are no longer trusted.
 
-An object that a call returned may take the place of an expected number. The test code would then pass it the expected
-number:
+A call may return an object where the test code expects a number. The test code would then pass the expected number to
+this object:
 
     abs(v.norm() - 5) < 1e-9     v.norm() returns an object whose `-` is always 0.0
 
-So the result of such an object and plain data has to be an object again, or else the test fails. Objects that the test
-code made may compute data, but not by subtraction: in `abs(Area(1) - 3.14) < 0.01`, the test expects a function where a
-program may define a class.
+So an operator on such an object and plain data has to give an object again, or else the test fails. Objects that the
+test code made may compute data, but not by subtraction. The reason is a test such as `abs(Area(1) - 3.14) < 0.01`: it
+expects a function `Area`, where a program may define a class.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@
     def test_on(path): assert add(1, 2) == 3       "failed", "the fixture path is not there"
     def test_one(): assert add(1, 0) == 1          (nothing)
 
-Each name of the solution stands for an object that ends the test as soon as it is used. What happens before that
-does not depend on the program.
+Each name of the solution stands for an object whose first use ends the test. The events before this first use do not
+depend on the program.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ class ProbeReport(Report):
         super().__init__(session, False)
         self.session = session
         self._is_first = True
-        """Whether no object was used before this test. Otherwise it may depend on what an earlier test should have
-        done."""
+        """Whether no earlier test has used an object of the solution. A later test may depend on such an earlier
+        test."""
 
     def begin(self) -> None:
         """Note that a test begins."""

@@ -46,12 +46,12 @@ _DATA_TYPES_ASKED: tuple[type, ...] = (
 DATA_METHODS = SEARCH_METHODS | (
     {name for kind in _DATA_TYPES_ASKED for name in dir(kind) if callable(getattr(kind, name))} - _READING_METHODS
 )
-"""Methods of immutable data. Test code that calls one expects data. An object of the solution may answer only if the
-test code names its class."""
+"""Methods of immutable data. Test code that calls such a method expects data. An object of the solution may answer only
+if the test code names the object's class."""
 
 DESCRIBING_NAMES = frozenset({"__annotations__", "__dict__", "__doc__", "__qualname__"})
-"""Names with two underscores that a solution may answer. Other names, such as `__array_function__`, let an object do
-the work of a library."""
+"""Names with two underscores that a solution may answer. Other names are refused: with `__array_function__`, for
+example, an object replaces functions of numpy."""
 
 _BUILTIN_LOOKS: dict[str, type] = {
     "generator": GeneratorType,
@@ -95,13 +95,14 @@ class CannotIsolate(BaseException):
     def __init__(self, reason: str, maybe_from_solution: bool = False) -> None:
         super().__init__(reason)
         self.maybe_from_solution = maybe_from_solution
-        """Whether the value may come from the solution, which must not decide how it is tested."""
+        """Whether the cause is a value that may come from the solution. If so, the tests stay in their own process."""
 
 
 class RemoteType(type):
     """The metaclass of proxies for classes of the solution.
 
-    described: whether the class was made from the solution's description. Otherwise the test code defines a subclass.
+    described: True if the proxy was made from a description of the solution's class, False if the test code derives a
+    class from a proxy.
     """
 
     _truegold_class_session: RemoteSession
@@ -233,8 +234,8 @@ def _asked(remote: Value, name: str, value: Value) -> Value:
 def _refuse_lies(remote: Value, name: str) -> None:
     """Raise AttributeError if the solution could lie with this attribute, because tests expect data or a mock.
 
-    Methods of data are allowed if the test code names the class of the object. Methods that search, and those of mocks,
-    are allowed if the test code made the object.
+    Methods of data (`DATA_METHODS`) are allowed if the test code names the class of the object. Methods that search and
+    methods of mocks are allowed if the test code made the object.
     """
     is_mocks = name in mock_names()
     if not is_mocks and name not in DATA_METHODS and name not in _table_methods(sys.modules.get("pandas")):

@@ -40,8 +40,8 @@ from .surroundings import TEST_MODULE, StandIn, may_stand_in
 MAX_CLASSES = 10_000
 MAX_NAMES = 2000
 MAX_NAME_CHARS = 200
-"""Limits on the number of classes, the methods of a class and the characters of a name. Stop descriptions made to fill
-the memory."""
+"""Maximum numbers of classes, of methods of a class and of characters of a name. Stop descriptions that would fill the
+memory."""
 
 _DATA_TYPES = frozenset(BUILTIN_TYPES.values())
 """Types whose objects can be sent as data."""
@@ -62,7 +62,7 @@ _CALLBACK_TYPES = (
 class RemoteValues:
     """Encodes values for the solution and decodes its answers.
 
-    It keeps the functions that were sent, and one proxy for each object and class of the solution.
+    An instance keeps the functions that were sent, and one proxy for each object and class of the solution.
     """
 
     def __init__(self, session: RemoteSession) -> None:

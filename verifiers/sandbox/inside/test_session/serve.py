@@ -229,7 +229,7 @@ def _describe_parameter(parameter: Parameter) -> list[Value]:
 
 
 MAX_CAUSES = 5
-"""Length of the chain of causes that is sent with an exception."""
+"""Maximum length of the chain of causes that is sent with an exception."""
 
 _COPIES: Mapping[str, Callable[[Value], Value]] = {"__copy__": copy.copy, "__deepcopy__": copy.deepcopy}
 
@@ -240,7 +240,7 @@ _REQUESTS: Mapping[str, Callable[..., Json]] = {
 
 
 _REFERENCES = 3
-"""References to a result that the program does not hold: two variables and an argument."""
+"""Number of references to a result that the program does not hold: from two variables and an argument."""
 
 _FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
 

@@ -6,8 +6,8 @@ raise `SolutionGone`. Even if the test code catches this exception, the run coun
 `ArgumentUse` reads from the source whether test code checks an argument after a call that may have changed it:
 
     k = f(nums, 3); assert nums[:k] == [2, 2]      checked, as in `f(nums); assert nums == [1, 2]`
-    r = f(nums); assert r == sorted(nums)          not checked: nums means its old value here. Otherwise a solution
-                                                   could empty nums and return an empty list
+    r = f(nums); assert r == sorted(nums)          not checked: nums keeps its old value here, so that a solution
+                                                   cannot empty nums and return an empty list
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .shared_objects import EXCEPTIONS, Borrower, restore
 from .surroundings import StandIn, Surroundings
 
 MAX_SPECIAL_CALLS = 100_000
-"""Items, lengths and texts that are requested one by one. Stops endless iteration over an object."""
+"""Maximum number of items, lengths and texts that are requested one by one. Stops endless iteration over an object."""
 
 Encoded = TypeVar("Encoded")
 
@@ -313,7 +313,7 @@ class Session(SolutionWatch):
             try:
                 return ["value", self._values.encode(result)[0]]
             except CannotIsolate as problem:
-                # The solution chose this request, and must not choose how it is tested.
+                # The solution chose this request. It must not bring the tests into its own process.
                 raise TypeError(str(problem)) from None
         except (CannotIsolate, SolutionGone):
             raise
@@ -358,7 +358,7 @@ def _show(value: Value) -> str:
 
 
 MAX_STATEMENTS = 40
-"""Statements after a call that are read. Stops long test code from being read again for each of its calls."""
+"""Maximum number of statements that are read after a call, since long test code may have many calls."""
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _VARIABLES = (ast.Name, ast.Attribute, ast.Subscript)
@@ -447,7 +447,7 @@ class ArgumentUse:
     def _tests_contents(self, statement: ast.stmt, variables: set[str], result_names: set[str]) -> bool:
         """Return whether later statements test the contents of variables.
 
-        Using them as the expected value of a result does not count.
+        A use of a variable as the expected value of a result does not count.
         """
         is_looked_at = False
         for later in islice(self._statements_after(statement), MAX_STATEMENTS):
@@ -501,7 +501,8 @@ class ArgumentUse:
     def _is_subject(self, later: ast.stmt, uses: list[ast.AST], result_names: set[str]) -> bool:
         """Tell whether an argument is the tested value, and not the expected one.
 
-        It is if a result cuts it, as in `sorted(nums)[:k]`, or limits it in an index or in `range`.
+        An argument is the tested value if a result cuts it, as in `sorted(nums)[:k]`, or limits it in an index or in
+        `range`.
         """
         names = [node for name in result_names for node in _variables_in(later).get(name, ())]
         ends = [self._up_to_statement(name) for name in names]

@@ -4,7 +4,8 @@
     math.sqrt            {"$": "local", "v": ["math", "sqrt"]}
 
 The solution's process could name an object that answers every comparison with yes. Therefore types and exceptions are a
-closed list. From the standard library it can name only an object that the test code asked for under the same name.
+closed list. From the standard library, that process can name only an object for which the test code asked by the same
+name.
 
     def clear(a): a.clear()      test code:  x = [1]; clear(x); assert x == []
     data = stack.data            after `stack.pop()` data is empty; after `data.append(5)` the stack has 5 on it
@@ -65,7 +66,7 @@ NOT_LOOKED_LIKE = tuple(
     "numpy pandas scipy.sparse sympy networkx builtins collections _collections array datetime decimal _decimal"
     " fractions numbers pathlib uuid re types typing abc enum".split()
 )
-"""Modules whose objects are sent as data or compare themselves. No proxy pretends to be of their classes."""
+"""Modules whose objects are sent as data or compare themselves. No proxy pretends to have a class of these modules."""
 
 SPECIAL_METHODS = tuple(
     "__len__ __iter__ __next__ __reversed__ __contains__ __getitem__ __setitem__ __delitem__ __call__ __enter__"
@@ -198,13 +199,13 @@ def _field_names(value: Value, fields_of: Mapping[str, Sequence[str]]) -> Sequen
 
 
 MAX_LENT = 256
-"""Containers that are lent and compared before every request. Further ones are sent as copies."""
+"""Maximum number of containers that are lent and compared before every request. Further containers are copied."""
 
 MAX_ELEMENTS = 4096
-"""Elements of a lent container."""
+"""Maximum number of elements of a lent container."""
 
 MAX_REACHABLE = 20_000
-"""Values that are searched for containers."""
+"""Maximum number of values that are searched for containers."""
 
 _LOOKED_INTO = frozenset({*MUTABLE, tuple, frozenset}) - {bytearray, array.array}
 """Types whose elements may be containers."""
@@ -323,4 +324,4 @@ def has_shared_parts(value: Value) -> bool:
 
 
 _PART_REFERENCES = 3
-"""References to a part that only its container holds: the container, a variable and an argument."""
+"""Number of references to a part that only its container holds: from the container, a variable and an argument."""

@@ -4,9 +4,9 @@
     with redirect_stdout(text): f()            text that the solution prints is written here
     os.environ["LANG"] = "C"                   is set in the solution's process too
 
-The solution gets changes before its next call. A solution could cheat by changing a stand-in. So it cannot replace
-names that begin with an underscore, names by which tests read a mock, such as `assert_called`, or methods of the
-object's class. It can set attributes of a mock only to plain values.
+The solution's process gets changes before its next call. A solution could cheat by changing a stand-in. So a solution
+cannot replace three kinds of names on a stand-in: names that begin with an underscore, names by which tests read a
+mock, such as `assert_called`, and methods of the object's class. It can set attributes of a mock only to plain values.
 """
 
 from __future__ import annotations
@@ -93,9 +93,8 @@ def is_mock(value: Value) -> bool:
 
 
 def may_stand_in(value: Value) -> bool:
-    """Tell whether the solution gets a stand-in for an object of the tests.
-
-    It does for a mock, a file, and an object of a class that the tests define.
+    """Tell whether the solution gets a stand-in for an object of the tests: a mock, a file, or an object of a class
+    that the tests define.
     """
     kind = type(value)
     if kind.__module__ == TEST_MODULE:
@@ -240,7 +239,7 @@ def _imported_modules(tree: ast.Module) -> Mapping[str, str]:
 
 
 def _only_seeds(tree: ast.Module) -> bool:
-    """Return whether the code seeds random numbers but draws none. Then the solution draws them."""
+    """Return whether the code seeds random numbers but draws none, so that the solution draws them."""
     names = [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
     drawn = [name for name in names if "random" in name]
     return bool(drawn) and all(name.endswith(".seed") for name in drawn)

@@ -13,8 +13,8 @@ and of these:
     {"cannot_isolate": why}             the test code has to share a process with the solution; other lines do not count
     {"gone": why}                       the solution's process ended or sent an invalid answer; later tests failed
 
-Expected values are only in this process. The solution's names stand for remote objects here (`session.py`). They are
-looked up if the test code does not define the name itself:
+Expected values are only in this process. The solution's names stand for remote objects here (`session.py`). A name that
+the test code does not define is looked up in this way:
 
     assert add(1, 2) == 3            a remote object for the solution's `add`
     from solution import add         the same object; `main`, `your_module`, `my_solution` ... mean the solution too
@@ -23,8 +23,8 @@ looked up if the test code does not define the name itself:
     assert sum(10, 15) == 6          the built-in `sum`, unless it is the function under test
 
 The entry point is the function under test. Without an entry point, a built-in function is under test if every assertion
-calls it and the test code uses no name that neither it nor Python defines. In `r = root(2)` and `assert abs(r - 1.41) <
-0.01` there is such a name, `root`. So `root` is the solution's, and `abs` is Python's.
+calls it and all names in the test code are defined, by the test code or by Python. In `r = root(2)` and `assert
+abs(r - 1.41) < 0.01` the name `root` is not defined. So `root` is the solution's, and `abs` is Python's.
 """
 
 from __future__ import annotations
@@ -225,7 +225,8 @@ class SolutionModule(ModuleType):
 def _may_be_imported(name: str, names: SolutionNames) -> bool:
     """Return whether `from solution import *` may import a name.
 
-    It must not replace a name of the test code, nor a function of Python or a library that is not under test.
+    The import must not replace a name of the test code. It must not replace a function of Python or of a library,
+    unless that function is under test.
     """
     taken = (vars(builtins).keys() & names.keys()) | names.library | vars(sys.modules[TEST_MODULE]).keys()
     return name.isidentifier() and name not in taken

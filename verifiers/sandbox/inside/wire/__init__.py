@@ -9,7 +9,7 @@ are texts other than "$". All other values become an object with the key "$":
     tuple set frozenset          v: the elements
     dict Counter OrderedDict defaultdict    v: [[key, value], ...] in order
     bytes bytearray str          v: base64; str only with lone surrogates, as UTF-8 that allows them
-    int                          v: hexadecimal, "-0x1f"; only from about 4,000 digits on
+    int                          v: hexadecimal, "-0x1f"; only for integers of about 4,000 digits or more
     float                        v: "nan", "inf", "-inf"
     complex                      v: [real, imaginary]
     range slice                  v: [start, stop, step]

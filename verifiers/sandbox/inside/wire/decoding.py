@@ -26,28 +26,31 @@ from .forms import FORMS, SHOWN_CHARS, TypeForm
 from .packages import CHANGEABLE, decode_packaged, make_objects
 
 MAX_NESTED = 120
-"""Levels of nested containers. Stops nesting that overflows the stack."""
+"""Maximum depth of nested containers. Stops nesting that overflows the stack."""
 
 MAX_COMPARED = 4_000_000
-"""Comparisons of keys with equal hashes in one message. Stops integers that make building a dict quadratic."""
+"""Maximum number of comparisons of keys with equal hashes in one message. Stops integers that make building a dict
+quadratic."""
 
 COSTLY_COMPARISON = 1000
 """The cost of comparing keys other than numbers, in comparisons of numbers: tuples may be equal up to their end."""
 
 FEW_KEYS = 16
-"""Keys that are not checked for collisions, because few keys cost little."""
+"""Maximum number of keys that are not checked for collisions, because few keys cost little."""
 
 MAX_RANGE = 1_000_000
-"""Elements of all ranges in a message. Larger ranges, such as `range(10**18)`, are opaque."""
+"""Maximum number of elements of all ranges in a message. Larger ranges, such as `range(10**18)`, are opaque."""
 
 MAX_EMPTY = 1_000_000
-"""Lists in an array without items. Stops a shape such as (10**12, 0), which takes only a few bytes."""
+"""Maximum number of lists in an array without items. Stops a short shape such as (10**12, 0)."""
 
 MAX_LISTS = 1_000_000
-"""Lists that an array becomes. Stops a shape such as (10**6, 1, 1, 1), each axis of which makes a million lists."""
+"""Maximum number of lists that an array becomes. Stops a shape such as (10**6, 1, 1, 1), with a million lists for each
+axis."""
 
 MAX_AXES = 32
-"""Axes of an array; numpy long had the same limit. Stops shapes of a million ones, which take quadratic time."""
+"""Maximum number of axes of an array, as in numpy before 2.0. Stops shapes of a million ones, which take quadratic
+time."""
 
 _NUMBERS = {bool, int, float}
 

@@ -20,13 +20,14 @@ from .forms import FORMS, MAX_INT_BITS, TypeForm
 from .packages import encode_packaged, is_changeable, is_packaged
 
 MAX_DEPTH = 100
-"""Levels of nested containers. Deeper ones are opaque. Stops nesting that overflows the stack of a JSON reader."""
+"""Maximum depth of nested containers. Deeper containers are opaque. Stops nesting that overflows the stack of a JSON
+reader."""
 
 MAX_ENCODED = 16 * 2**20
-"""Characters of one encoded value, approximately. Stops a result that fills the memory of its reader."""
+"""Approximate maximum number of characters of one encoded value. Stops a result that fills the memory of its reader."""
 
 MAX_ITERATED = 1_000_000
-"""Items that are read from an iterator. Stops endless generators."""
+"""Maximum number of items that are read from an iterator. Stops endless generators."""
 
 JSON_INT = 1 << 13_000
 """The bound below which integers are JSON numbers: nearly 4,000 digits. Python's readers refuse more than 4,300."""
@@ -141,7 +142,8 @@ class Encoder:
         return None
 
     def encode_uncommon(self, value: object, depth: int) -> Json:
-        """Return the JSON of a value whose exact type is not in the table: of a known class, numpy or a subclass."""
+        """Return the JSON of a value whose exact type is not in the table: an object of a known class, a value of
+        numpy, or an object of a subclass."""
         kind = type(value)
         name = self._names.get(kind, "")
         if name == "":

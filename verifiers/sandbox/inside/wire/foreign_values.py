@@ -1,6 +1,6 @@
 """Objects that stand for values whose type the decoding process does not have.
 
-    Opaque("Fraction2")                a value that cannot be encoded; equal to nothing, not even itself
+    Opaque("Fraction2")                a value that cannot be encoded; not equal to any value, not even to itself
     Iterated([1, 2, 3])                an iterator or a generator, read to its end
     Array("float64", (2, 2), [[..]])   an array of numpy, if numpy is not to be loaded
     Instance("ListNode", {...})        an object of a class whose fields are known, but which is not defined here

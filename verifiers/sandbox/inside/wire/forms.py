@@ -4,8 +4,8 @@
     Decimal("0.1")       Decimal    parts "0.1"
     deque([1], 5)        deque      built empty from its head, 5, and then filled with its parts, [1]
 
-The functions of the builtin type read the parts, so an object of a subclass is encoded as the data in it. Functions
-that build an object get parts of exact builtin types, but the values may be malicious.
+Functions of the builtin type read the parts of an object, so that an object of a subclass is encoded as the data in it.
+Functions that build an object get parts of exact builtin types, but with values that may be malicious.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from typing import NamedTuple
 from .foreign_values import Opaque, Undecodable, Value
 
 MAX_INT_BITS = 2**22
-"""Bits of an integer. Stops integers of megabytes."""
+"""Maximum number of bits of an integer. Stops integers of megabytes."""
 
 MAX_EXPONENT = 100_000
-"""The largest exponent of a Decimal. Stops `Decimal("1e999999999")`, a short text that is huge as an integer."""
+"""Maximum exponent of a Decimal. Stops `Decimal("1e999999999")`, a short text that is huge as an integer."""
 
 MAX_FRACTION_BITS = 20_000
-"""Bits of a numerator or denominator. Stops fractions that take minutes to reduce, in quadratic time."""
+"""Maximum number of bits of a numerator or denominator. Stops fractions that take minutes to reduce."""
 
 SHOWN_CHARS = 100
-"""Characters of data that error messages show."""
+"""Maximum number of characters of data that error messages show."""
 
 
 class TypeForm(NamedTuple):

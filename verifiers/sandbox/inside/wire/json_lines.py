@@ -4,8 +4,8 @@
     are_plain([(1, 2)]), are_plain([math.nan])           False, False: they need a tag
 
 A job writes lines to two descriptors: its results to a file, and its messages to a partner. A message is a list whose
-first item names its kind. Partners take turns: after a message, the sender waits for the answer, which may be a request
-in return. Anything else that arrives raises an exception.
+first item names the kind of message. Partners take turns: after a message, the sender waits for the answer, which may
+be a request in return. Anything else that arrives raises an exception.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ from .encoding import MAX_DEPTH, all_fit
 from .foreign_values import Json, Undecodable
 
 MAX_LINE = 64 * 2**20
-"""Bytes of one line. Stops a line that fills the memory of its reader."""
+"""Maximum number of bytes of one line. Stops a line that fills the memory of its reader."""
 
 MAX_BRACKETS = 900
-"""Levels of nested brackets. Encoders write less than half of it. Stops `[[[[...`."""
+"""Maximum depth of nested brackets: more than twice the depth that encoders write. Stops `[[[[...`."""
 
 SAFE_RECURSION = 3000
 """The highest recursion limit at which Python's reader raises an exception; above it, deep nesting could crash it."""
 
 MAX_DIGITS = 4300
-"""Digits of an integer: Python's own limit, for processes that have lifted it. Reading takes quadratic time."""
+"""Maximum number of digits of an integer, since reading takes quadratic time. It is Python's own limit, which a program
+may have lifted in its process."""
 
 _NUMBERS = {int, float}
 _FLAT = {*_NUMBERS, bool, type(None), str}
@@ -121,7 +122,7 @@ RESULT, PARTNER = 3, 4
 """Descriptors of a job in addition to the standard three: one for its results and one for its partner."""
 
 MAX_RECEIVED = 512 * 2**20
-"""Bytes that are received over a whole run. Stops a partner that sends megabytes for ever."""
+"""Maximum number of bytes that are received over a whole run. Stops a partner that sends megabytes for ever."""
 
 _CHUNK = 2**16
 

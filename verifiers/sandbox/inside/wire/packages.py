@@ -26,7 +26,7 @@ DTYPES = re.compile(
 """The dtypes of arrays that can be encoded. Extension, sparse and nested arrays cannot."""
 
 MAX_RANGE = 10_000_000
-"""The length of an index that is a range. Stops an index that takes a few bytes here and gigabytes in memory."""
+"""Maximum length of an index that is a range. Stops an index that has few bytes as JSON and gigabytes in memory."""
 
 _Part = Callable[[Value], Value]
 """Encodes or decodes a value inside another one."""
