@@ -5,10 +5,9 @@
     lexer, lexemes      tokens
     answers             the whole answer: a list or one item, and conditions on its letters
       grammar           an expression or relation: its operators
-      operands          ... its operands, with `brackets`, `environments` and `functions`
+      operands          ... its operands: names, brackets, functions, environments
       quantities        values with units, days and times (`days_and_times`)
       wording           values stated in words
-      congruences       `3 mod 7`
     other_readings      less usual trees of the same text
 
 `qualifiers` and `chemistry` read directions and substances, which are compared as names.

@@ -7,12 +7,15 @@ r"""Parses a normalised answer into a tree: a list, or one item that is mathemat
 
 Raises UnreadableAnswer for other texts, and TooLarge beyond a limit. Less usual readings of the same texts are in
 `other_readings`.
+
+Congruences such as `x \equiv 3 \pmod 7`, `3 mod 7` and `x \equiv 1, 5 \pmod 6` are read here too.
 """
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Literal, NamedTuple, TypeAlias
 
 from gmpy2 import mpq
@@ -21,7 +24,6 @@ from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.math.measures import BARE_UNITS, unit_of
 from truegold.verifiers.math.policy import CACHED_READINGS, TooLarge, UnreadableAnswer, charge, remembered
 from truegold.verifiers.math.reading.chemistry import has_protons
-from truegold.verifiers.math.reading.congruences import MODULUS_MARKS, read_congruences
 from truegold.verifiers.math.reading.days_and_times import may_name_day, read_clock_text, read_day
 from truegold.verifiers.math.reading.grammar import chain_of
 from truegold.verifiers.math.reading.lexemes import (
@@ -54,6 +56,8 @@ from truegold.verifiers.math.reading.wording import (
 )
 from truegold.verifiers.math.tree import (
     ARROWS,
+    MINUS_ONE,
+    PLUS_ONE,
     BareList,
     BaseN,
     Chain,
@@ -63,10 +67,90 @@ from truegold.verifiers.math.tree import (
     Node,
     Num,
     Ratio,
+    Residues,
+    Sign,
     Sym,
     as_measure,
+    facts,
     label_of,
+    mapped,
 )
+
+MODULUS_MARKS = frozenset({"mod", "Mod", "bmod", "pmod", "modulo", "modulus"})
+"""Words and commands before a modulus."""
+_BRACKETS = frozenset({"open", "close", "brace", "unbrace"})
+
+
+ReadExpression: TypeAlias = Callable[[list[Lexeme]], Node]
+"""Reads tokens as one expression."""
+
+
+def read_congruences(tokens: list[Lexeme], read_expression: ReadExpression) -> Node | None:
+    """Return the tree of an answer that consists of congruences, or None for other answers."""
+    nodes: list[Node] = []
+    start = 0
+    joined = ","
+    for index, token in enumerate(tokens):
+        if token.text not in MODULUS_MARKS or index < start:
+            continue
+        end = _end_of_modulus(tokens, index)
+        if (node := _read_one(tokens[start:index], tokens[index + 1 : end], read_expression)) is None:
+            return None
+        nodes.append(node)
+        start = end
+        if start < len(tokens):
+            if tokens[start].kind not in ("sep", "gap"):
+                return None
+            joined = tokens[start].text or ","
+            while start < len(tokens) and tokens[start].kind in ("sep", "gap"):
+                joined = tokens[start].text or joined
+                start += 1
+    if not nodes or start < len(tokens):
+        return None
+    return nodes[0] if len(nodes) == 1 else BareList(tuple(nodes), joined)
+
+
+def _end_of_modulus(tokens: list[Lexeme], index: int) -> int:
+    """Return the end of the modulus after the `mod` at `index`, including the closing bracket of `(mod 7)`."""
+    depth, end = 0, index + 1
+    while end < len(tokens):
+        if depth == 0 and tokens[end].kind in ("sep", "gap"):
+            break
+        depth += NESTING.get(tokens[end][0], 0)
+        end += 1
+    return end
+
+
+def _read_one(before: list[Lexeme], behind: list[Lexeme], read_expression: ReadExpression) -> Residues | None:
+    """Read one congruence from the tokens before its `mod` (`x \\equiv 3 (`) and the tokens after it (`7 )`)."""
+    while before and before[-1].kind in ("open", "brace", "gap"):
+        before = before[:-1]
+    modulus = [token for token in behind if token.kind not in _BRACKETS]
+    label = ""
+    relations = [i for i, token in enumerate(before) if token.kind == "rel"]
+    if relations:
+        head, relation = before[: relations[0]], before[relations[0]].text
+        if len(relations) > 1 or relation not in ("==", "=") or [token.kind for token in head] != ["name"]:
+            return None
+        label, before = head[0].text, before[relations[0] + 1 :]
+    parts = [part for chunk in split_at(before, ",") for part in split_at(chunk, "or")]
+    parts = [smaller for part in parts for smaller in split_at(part, "and")]
+    if not parts or not modulus:
+        return None
+    remainders = tuple(value for part in parts for value in _both_signs(read_expression(part)))
+    return Residues(label, remainders, read_expression(modulus))
+
+
+def _both_signs(node: Node) -> list[Node]:
+    r"""Return 1 and -1 for `\pm 1`, and any other value alone."""
+    if facts(node).sign_count != 1:
+        return [node]
+    return [mapped(node, partial(_with_sign, sign)) for sign in (PLUS_ONE, MINUS_ONE)]
+
+
+def _with_sign(sign: Node, part: Node) -> Node:
+    return sign if isinstance(part, Sign) else part
+
 
 _SIMPLE = re.compile(
     r"(-?)(?:(\d{1,200})(?:\.(\d{1,60})|/(\d{1,60}))?|\\[dt]?frac\{(-?\d{1,60})\}\{(\d{1,60})\}"

@@ -1,4 +1,5 @@
-r"""Parses the operands of an expression: numbers, names, commands and letters with accents.
+r"""Parses the operands of an expression: numbers, names, commands, letters with accents, brackets, functions with their
+arguments or bounds, and LaTeX environments such as matrices and `cases`.
 
 `grammar` parses the operators between operands. They bind in this order, the weakest first:
 
@@ -12,18 +13,376 @@ without brackets and words are read in `answers`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from gmpy2 import mpq
 
 from truegold.verifiers.math import tree
+from truegold.verifiers.math.named_functions import NAMED
 from truegold.verifiers.math.policy import UnreadableAnswer, charge
-from truegold.verifiers.math.reading.brackets import read_arguments, read_bars, read_braces, read_brackets, read_given
-from truegold.verifiers.math.reading.environments import read_environment
-from truegold.verifiers.math.reading.functions import read_big_operator, read_function
 from truegold.verifiers.math.reading.grammar import END, Grammar, without_group
-from truegold.verifiers.math.reading.lexemes import Lexeme
+from truegold.verifiers.math.reading.lexemes import Lexeme, Notation, split_at
+from truegold.verifiers.math.vocabulary import INVERSES, LINE_ENVIRONMENTS, MATRIX_ENVIRONMENTS
+
+_CLOSING = {"(": ")", "[": "]", "]": "[", "{": "}", "<": ">"}
+"""Maps an opening bracket to the closing one."""
+_MAX_KET_TOKENS = 24
+"""Maximum number of tokens in a ket, and in a condition as in P(A|B)."""
+
+
+def read_arguments(reader: Grammar, closing: str) -> tuple[tree.Node, ...]:
+    """Read the arguments of a function after the opening bracket, including the closing one."""
+    reader.in_brackets += 1
+    bars, reader.bars = reader.bars, 0
+    args = [reader.read_relation()]
+    while reader.take_if("sep", ",") or reader.take_if("sep", ";"):
+        args.append(reader.read_relation())
+    reader.expect("close", closing)
+    reader.bars = bars
+    reader.in_brackets -= 1
+    return tuple(args)
+
+
+def read_brackets(reader: Grammar, opening: str) -> tree.Node:
+    """Read the contents of brackets after the opening one, including the closing one."""
+    if opening == "<" and (bracket := _read_ket(reader, "⟨")) is not None:
+        return bracket
+    if opening in ("floor", "ceil"):
+        inner = reader.read_sum()
+        reader.expect("close", opening)
+        return tree.FunctionCall(opening, (inner,))
+    reader.in_brackets += 1
+    bars, reader.bars = reader.bars, 0
+    in_set, reader.in_set = reader.in_set, opening == "{"
+    if opening == "{":
+        # In `{x | x > 0}` the bar separates an element from its condition.
+        reader.bars = 1
+    node = _read_inside(reader, opening)
+    reader.bars, reader.in_set = bars, in_set
+    reader.in_brackets -= 1
+    return node
+
+
+def _read_inside(reader: Grammar, opening: str) -> tree.Node:
+    """Read the elements of a bracket, or the element and the condition of a set."""
+    if reader.take_if("close"):
+        return tree.Named("empty") if opening == "{" else tree.Group(opening, _CLOSING[opening], ())
+    elements = [reader.read_relation()]
+    is_continued_fraction = opening == "[" and reader.next_is("sep", ";")
+    if opening == "{" and (reader.take_if("bar") or reader.take_if("op", ":")):
+        reader.bars, reader.in_set = 0, False
+        condition = _read_condition(reader)
+        reader.expect("close")
+        return tree.SetOf(elements[0], condition)
+    while reader.take_if("sep") or reader.take_if("gap"):
+        while reader.take_if("sep"):
+            pass
+        elements.append(reader.read_relation())
+    if not reader.next_is("close"):
+        raise UnreadableAnswer(f"a bracket that is not closed before {reader.peek().text or reader.peek().kind!r}")
+    closing = reader.take().text
+    # The lexer writes `\}` as a closing `{`.
+    closing = "}" if closing == "{" else closing
+    if is_continued_fraction and closing == "]" and len(elements) > 2 and all(map(_is_whole, elements)):
+        return functools.reduce(
+            lambda below, part: tree.Add((part, tree.Pow(below, tree.MINUS_ONE))), reversed(elements)
+        )
+    if len(elements) == 1 and ((opening == "(" and closing == ")") or isinstance(elements[0], tree.Matrix)):
+        return elements[0]
+    return tree.Group(opening, closing, tuple(elements))
+
+
+def _is_whole(node: tree.Node) -> bool:
+    return isinstance(node, tree.Num) and node.decimals is None and node.value.denominator == 1
+
+
+def _read_condition(reader: Grammar) -> tree.Node:
+    parts = [reader.read_relation()]
+    joined = "cap"
+    while reader.next_is("sep") or reader.next_is("gap"):
+        joined = "cup" if reader.take().text == "or" else joined
+        while reader.next_is("sep"):
+            joined = "cup" if reader.take().text == "or" else joined
+        parts.append(reader.read_relation())
+    return parts[0] if len(parts) == 1 else tree.SetOps(joined, tuple(parts))
+
+
+def read_braces(reader: Grammar) -> tree.Node:
+    """Read a LaTeX group, or a set written without `\\`, after the opening brace."""
+    bars, reader.bars = reader.bars, 0
+    if reader.next_is("unbrace"):
+        raise UnreadableAnswer("an empty group")
+    elements = [reader.read_relation()]
+    while reader.take_if("sep"):
+        elements.append(reader.read_relation())
+    reader.expect("unbrace")
+    reader.bars = bars
+    return elements[0] if len(elements) == 1 else tree.BareList(tuple(elements))
+
+
+def read_bars(reader: Grammar, mark: str) -> tree.Node:
+    """Read an absolute value, a determinant or a ket after the first bar."""
+    if (ket := _read_ket(reader, "|")) is not None:
+        return ket
+    reader.bars += 1
+    inner = reader.read_sum()
+    reader.expect("bar", mark)
+    reader.bars -= 1
+    is_determinant = isinstance(inner, tree.Matrix) and len(inner.rows) == len(inner.rows[0]) and mark == "|"
+    if isinstance(inner, tree.Matrix) and is_determinant:
+        return tree.Matrix(inner.rows, bars=True)
+    return tree.FunctionCall("abs", (inner,))
+
+
+def _read_ket(reader: Grammar, opening: str) -> tree.Node | None:
+    r"""Read the rest of |0\rangle, \langle 0| or \langle x\rangle as one name. Return None for a value or a vector."""
+    text, index, bars = opening, reader.position, 0
+    for token in reader.tokens[index : index + _MAX_KET_TOKENS]:
+        index += 1
+        is_end = token.kind == "close" and token.text == ">"
+        if token.kind in ("open", "sep", "stop", "rel") or (token.kind == "close" and not is_end):
+            break
+        text += "⟩" if is_end else token.text
+        if is_end:
+            reader.position = index
+            return tree.Sym(text)
+        if token.kind == "bar":
+            bars, end, bra = bars + 1, index, text
+            if opening == "|":
+                break
+    if opening == "|" or not bars:
+        return None
+    reader.position = end
+    return tree.Sym(bra)
+
+
+def read_given(reader: Grammar) -> str | None:
+    """Return the text in the brackets of P(A|B) and P(x>2), which is not a value. Return None for other brackets."""
+    texts: list[str] = []
+    has_relation = False
+    for index, token in enumerate(reader.tokens[reader.position + 1 : reader.position + _MAX_KET_TOKENS]):
+        if token.kind == "close":
+            is_condition = texts.count("|") == 1 or (reader.tokens[reader.position - 1].text == "P" and has_relation)
+            if not is_condition or token.text != ")":
+                return None
+            reader.position += index + 2
+            return "".join(texts)
+        if token.kind in ("open", "stop", "sep"):
+            return None
+        has_relation |= token.kind == "rel"
+        texts.append(token.text)
+    return None
+
+
+_MAX_ARGUMENTS = 100
+"""Maximum number of arguments of `max`, `gcd` and the like."""
+_ARITIES = {
+    **dict.fromkeys(("beta", "binom", "comb", "perm"), (2, 2)),
+    **dict.fromkeys(("diag", "gcd", "lcm", "max", "min"), (1, _MAX_ARGUMENTS)),
+    "log": (1, 2),
+    **dict.fromkeys(NAMED, (1, 2)),
+}
+"""The smallest and the largest number of arguments. Functions that are not listed take exactly one."""
+_NO_ARGUMENT = frozenset({"op", "logic", "rel", "sep", "gap", "row", "cell", "close", "unbrace", "end", "stop"})
+"""Kinds of tokens that do not begin an argument."""
+_CLOSING_OF_CALL = {"(": ")", "[": "]"}
+"""Maps the opening bracket of arguments to the closing one."""
+
+
+def read_function(reader: Grammar, name: str) -> tree.Node:
+    """Read a function after its name: exponent, base and arguments."""
+    exponent: tree.Node | None = None
+    base: tree.Node | None = None
+    for _ in range(2):
+        if reader.take_if("op", "^"):
+            exponent = reader.read_script()
+        elif reader.take_if("op", "_"):
+            base = reader.read_script()
+    if name in ("max", "min") and reader.next_is("rel"):
+        return tree.Sym(name)
+    if isinstance(exponent, tree.Num) and exponent.value == -1 and name in INVERSES:
+        name, exponent = INVERSES[name], None
+    call = _apply(name, base, _read_function_arguments(reader))
+    return call if exponent is None else tree.Pow(call, exponent)
+
+
+def _apply(name: str, base: tree.Node | None, args: tuple[tree.Node, ...]) -> tree.Node:  # noqa: PLR0911, one for each function
+    """Return a function of its arguments. Some functions become powers or products."""
+    fewest, most = _ARITIES.get(name, (1, 1))
+    if not fewest <= len(args) <= most:
+        raise UnreadableAnswer(f"{name} with {len(args)} arguments")
+    if len(args) == 1 and isinstance(args[0], tree.Group) and args[0].opening == "{":
+        # The braces of \\max\\{1, 2\\} and \\exp\\{x\\} are brackets.
+        args = args[0].elements if name in ("max", "min") or len(args[0].elements) == 1 else args
+    if name == "sinc":
+        return tree.Mul((tree.FunctionCall("sin", args), tree.Pow(args[0], tree.MINUS_ONE)))
+    if name == "sqrt":
+        return tree.Pow(args[0], tree.HALF)
+    if name == "exp":
+        return tree.Pow(tree.Const("e"), args[0])
+    if name == "cis":
+        return tree.Pow(tree.Const("e"), tree.product_of([tree.Const("i"), args[0]]))
+    if name == "cbrt":
+        return tree.FunctionCall("root", (args[0], tree.Num(mpq(3))))
+    if name == "lg":
+        return tree.FunctionCall("log", (args[0], tree.Num(mpq(10))))
+    if name == "log" and base is not None:
+        return tree.FunctionCall("log", (args[0], base))
+    return tree.FunctionCall("binom" if name == "comb" else name, args)
+
+
+def _read_function_arguments(reader: Grammar) -> tuple[tree.Node, ...]:
+    """Read arguments in brackets, or the factors after a function without brackets."""
+    token = reader.peek()
+    if token.kind == "open" and token.text in _CLOSING_OF_CALL:
+        reader.take()
+        return read_arguments(reader, _CLOSING_OF_CALL[token.text])
+    if reader.take_if("brace"):
+        inner = read_braces(reader)
+        return inner.elements if isinstance(inner, tree.BareList) else (inner,)
+    if token.kind in _NO_ARGUMENT and not (token.kind == "op" and token.text in "+-±"):
+        raise UnreadableAnswer("a function without an argument")
+    factors = [reader.read_signed()]
+    while reader.operand_follows() and reader.peek().kind not in ("func", "bar"):
+        if reader.next_is("open") and not isinstance(factors[-1], (tree.Num, tree.Const)):
+            break
+        if tree.symbols_of(factors) and reader.peek().text == "e" and reader.peek(1).text == "^":
+            # The e^{-t} of \\sin\\frac{x}{L} e^{-t} is not part of the argument.
+            break
+        factors.append(reader.read_power())
+    return (tree.product_of(factors),)
+
+
+def read_big_operator(reader: Grammar, kind: str) -> tree.Node:
+    """Read a sum, product, limit or integral after its sign: bounds, variable and body."""
+    low = high = None
+    variable = ""
+    for _ in range(2):
+        if reader.take_if("op", "_"):
+            low = reader.read_script()
+            if isinstance(low, tree.Chain) and low.operators[0] in ("=", "to") and isinstance(low.parts[0], tree.Sym):
+                variable, low = low.parts[0].name, low.parts[1]
+        elif reader.take_if("op", "^"):
+            high = reader.read_script()
+    if kind == "int":
+        return _read_integral(reader, low, high)
+    if not variable or kind not in ("sum", "prod", "lim"):
+        raise UnreadableAnswer(f"a {kind} whose variable is not given")
+    return tree.Big(kind, variable, low, high, reader.read_product())
+
+
+def _read_integral(reader: Grammar, low: tree.Node | None, high: tree.Node | None) -> tree.Node:
+    """Read the body of an integral, up to the first `dx` (with any variable) outside of all brackets."""
+    depth, start, index = 0, reader.position, reader.position
+    while (token := reader.tokens[index]) is not END:
+        depth += (token.kind in ("open", "brace")) - (token.kind in ("close", "unbrace"))
+        if depth < 0:
+            break
+        variable = reader.tokens[index + 1]
+        if depth == 0 and token.kind == variable.kind == "name" and token.text == "d":
+            body = reader.read_separately(reader.tokens[start:index], reader.depth) if index > start else tree.PLUS_ONE
+            reader.position = index + 2
+            return tree.Big("int", variable.text, low, high, body)
+        index += 1
+    raise UnreadableAnswer("an integral without its differential")
+
+
+_BOUNDING = frozenset({"<", ">", "<=", ">="})
+"""Relations of a condition in `cases`."""
+_IF = frozenset({"if", "when", "for", "where"})
+"""Words before a condition."""
+_OTHERWISE = frozenset({"otherwise", "else", "elsewhere"})
+"""Words in place of the last condition."""
+_NO_ITEM = frozenset({"op", "rel", "sep", "stop"})
+"""Kinds of tokens at the start of a line that continues the line above."""
+
+
+def read_environment(reader: Grammar, name: str) -> tree.Node:
+    """Read an environment after `\\begin{name}`, including its `\\end`."""
+    start, depth = reader.position, 1
+    while depth:
+        if (token := reader.take()) is END:
+            raise UnreadableAnswer(f"\\begin{{{name}}} has no \\end")
+        depth += (token.kind == "begin") - (token.kind == "end")
+    inside = reader.tokens[start : reader.position - 1]
+    if name in LINE_ENVIRONMENTS and name not in ("cases", "dcases"):
+        return _read_lines(reader, inside, ("cell", "row"))
+    if name not in MATRIX_ENVIRONMENTS and name not in LINE_ENVIRONMENTS:
+        raise UnreadableAnswer(f"the unknown environment {name}")
+    return _read_matrix(reader, inside, name)
+
+
+def _read_matrix(reader: Grammar, inside: list[Lexeme], name: str) -> tree.Node:
+    """Read a matrix, the pieces of `cases`, or one formula that is spread over cells."""
+    rows, scattered = _split_rows(inside)
+    lone_operator = any(len(row) == 1 and all(token.kind == "op" for token in row[0]) for row in rows)
+    if name in ("matrix", "array", "tabular") and (scattered or lone_operator):
+        # A program has spread one formula over several cells.
+        return _read_lines(reader, inside, ("row", "cell", "gap"))
+    if not rows:
+        raise UnreadableAnswer("an empty matrix")
+    if name in ("cases", "dcases", "rcases"):
+        rows = list(map(_with_condition_apart, rows))
+    cells = tuple(tuple(_read_cell(reader, cell) for cell in row) for row in rows)
+    if name in ("cases", "dcases") and all(len(row) == 1 and isinstance(row[0], tree.Chain) for row in cells):
+        return tree.BareList(tuple(row[0] for row in cells))
+    return tree.Matrix(cells, bars=name in ("vmatrix", "Vmatrix"))
+
+
+def _with_condition_apart(row: list[list[Lexeme]]) -> list[list[Lexeme]]:
+    """Return the row `x, \\text{if } x > 0` of `cases` as the two cells `x` and `x > 0`."""
+    if len(row) == 1 and len(parts := split_at(row[0], ",")) == 2 and any(t.text in _BOUNDING for t in parts[1]):
+        row = parts
+    if len(row) == 2 and len(row[1]) > 1 and row[1][0].kind == "word" and row[1][0].text.lower() in _IF:
+        row = [row[0], row[1][1:]]
+    return row
+
+
+def _split_rows(inside: list[Lexeme]) -> tuple[list[list[list[Lexeme]]], bool]:
+    """Return the cells of each row that is not empty, and whether a row ends within a group."""
+    rows: list[list[list[Lexeme]]] = [[[]]]
+    depth = 0
+    scattered = False
+    for token in inside:
+        depth += (token.kind in ("brace", "begin")) - (token.kind in ("unbrace", "end"))
+        if token.kind == "row" and depth == 0:
+            rows.append([[]])
+        elif token.kind == "cell" and depth == 0:
+            rows[-1].append([])
+        else:
+            scattered |= token.kind == "row"
+            if token.kind != "gap":
+                rows[-1][-1].append(token)
+    return [row for row in rows if any(row)], scattered
+
+
+def _read_cell(reader: Grammar, tokens: list[Lexeme]) -> tree.Node:
+    tokens = tokens[:-1] if len(tokens) > 1 and tokens[-1].kind == "sep" else tokens
+    if len(tokens) == 1 and tokens[0].text.lower() in _OTHERWISE:
+        return tree.Text(("otherwise",))
+    if all(token.kind == "word" for token in tokens):
+        return tree.Text(tuple(token.text.lower() for token in tokens))
+    return reader.read_separately(tokens, reader.depth + 1)
+
+
+def _read_lines(reader: Grammar, tokens: list[Lexeme], breaks: tuple[str, ...]) -> tree.Node:
+    """Read lines as one answer, where several equations are a list. `breaks` are the kinds of tokens to leave out."""
+    usual = Notation(tight_products=reader.notation.tight_products, mixed_numbers=reader.notation.mixed_numbers)
+    kept: list[Lexeme] = []
+    for index, token in enumerate(tokens):
+        if token.kind not in breaks:
+            kept.append(token)
+            continue
+        following = next((part for part in tokens[index:] if part.kind not in breaks), END)
+        is_line = token.kind == "row" and "gap" not in breaks and following.kind not in _NO_ITEM
+        if is_line and "rel" in {part.kind for part in kept}:
+            kept = kept[:-1] if kept[-1].text in (".", ",") else kept
+            kept.append(Lexeme("sep", ",", False))
+    kept = kept[:-1] if kept and kept[-1].text == "." else kept
+    return reader.read_answer(kept, usual, reader.depth)
+
 
 APPLIED = frozenset("fghFGH")
 """Letters that are functions before a bracket: f(x)."""
