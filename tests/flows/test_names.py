@@ -178,7 +178,7 @@ def test_rows_that_name_an_unknown_verifier_are_rejected_when_they_are_read(proj
     [
         ({"flag": {"advise_only": ["prof"]}}, "no flag of curation has the reason 'prof'. Did you mean 'proof'?"),
         ({"flag": {"advise_only": ["suspect_gold"]}}, "no flag of curation has the reason 'suspect_gold'"),
-        ({"flag": {"advise_only": ["model_no_problem"]}}, "flag.model.blocks names those"),
+        ({"flag": {"advise_only": ["model_no_problem"]}}, "flag.model.blocks names the reasons"),
         (
             {"engine": {"type": "server", "url": "http://x/v1", "api_key_env": "NO_SUCH_KEY"}, "model": {"path": "m"}},
             "profile.engine.api_key_env: the environment variable NO_SUCH_KEY is not set.",
