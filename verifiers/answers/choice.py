@@ -1,4 +1,4 @@
-r"""Judges multiple-choice responses: a response is right if it commits to the gold option.
+r"""Judges multiple-choice responses: a response is right if it commits to gold, the right option.
 
     gold C     \boxed{C}   Answer: (c)   选C   故选：C．   答案是Ｃ   "option C"            match
     gold C     42, with info {"options": ["40", "41", "42"]}; 42.0, \frac{84}{2} as well     match

@@ -24,7 +24,7 @@ _OF_SETS, _OF_STATEMENTS = frozenset({"cup", "cap", "minus"}), frozenset({"and",
 
 
 class _NoFormulaError(Exception):
-    """A side has more than variables and connectives."""
+    """A side has parts other than variables and connectives."""
 
 
 def same_formulas(gold: tree.Node, answer: tree.Node) -> Sameness | None:

@@ -143,7 +143,7 @@ def _fraction(ratio: mpq) -> Fraction:
 
 
 def _within(side: list[list[_Progression]], period: mpq) -> set[int]:
-    """Return the values from 0 to one period, as numbers of parts of the period (`_GRAIN`)."""
+    """Return the values within one period, each as a whole number of its `_GRAIN` parts."""
     return {
         round((p.start + turn * p.step) / period * _GRAIN) % _GRAIN
         for part in side
