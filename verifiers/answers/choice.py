@@ -110,7 +110,7 @@ _LIST_MARKS = str.maketrans("[]\"'", "    ")
 
 @dataclass(frozen=True, slots=True)
 class ChoiceVerifier(AnswerVerifier):
-    """Judges answers to multiple-choice questions: whether a response commits to the gold option.
+    """Judges answers to multiple-choice questions: whether a response commits to the right option.
 
     Settings in `info`: `options`, the texts of the options in the order of their letters; `multiple` (default false),
     whether gold is a set of letters that are all needed.

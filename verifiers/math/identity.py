@@ -222,7 +222,10 @@ def _same_residue(gold: Node, answer: Node, names: frozenset[str]) -> bool | Non
 
 
 def _in_reals_or_complex(calculate: Callable[[bool], Calculated]) -> Calculated | None:
-    """Return the result of `calculate` over the reals, or else over the complex numbers, or None if both fail."""
+    """Return the result of `calculate` over the reals, or over the complex numbers if it needs them.
+
+    Return None if there is no value, or if the error has no known bound.
+    """
     for complex_ in (False, True):
         try:
             return calculate(complex_)

@@ -25,7 +25,7 @@ from truegold.verifiers.math.tree import PLUS_ONE, Add, Mul, Node, Num, Pow, sym
 NEAR, NEARER = mpq(1, 100), mpq(1, 400)
 """Maximum relative differences from a measured gold, and from a precise gold.
 
-Golds are precise if they have `MANY_FIGURES`, or are whole numbers with a unit."""
+Golds are precise if they have `MANY_FIGURES`, or are whole numbers with a unit to which the answer does not round."""
 EXACT = 100
 """If the answer's last digit is worth at most 1/`EXACT` of gold's, the answer only has to round to gold.
 

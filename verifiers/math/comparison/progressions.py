@@ -137,7 +137,7 @@ def _progressions(part: _Repeating) -> list[_Progression]:
 
 
 def _fraction(ratio: mpq) -> Fraction:
-    """Return the ratio of two steps as a fraction, or 0 if its denominator is too large."""
+    """Return the ratio of two steps as a fraction, or 0 if it is not a fraction with a small denominator."""
     near = Fraction(int(ratio.numerator), int(ratio.denominator)).limit_denominator(_MAX_DENOMINATOR)
     return near if abs(mpq(near.numerator, near.denominator) - ratio) * _GRAIN < ratio else Fraction(0)
 
