@@ -311,7 +311,7 @@ def _topics(problem: str) -> _Topics:
 
 
 def policy_for(problem: str, gold: str | None, policy: Policy, info: Mapping[str, Any]) -> Policy:
-    """Return the policy with options set by the problem's text, except those that a row sets in its `info`."""
+    """Return the policy with options set by the problem's text, if the row leaves them at their defaults."""
     topics = _topics(problem)
     if policy.percent == "either" and "percent" not in info and not topics.percent:
         policy = replace(policy, percent="value")

@@ -1,8 +1,8 @@
 r"""Cuts normalised text into tokens, in one pass.
 
-A comma before three digits joins them to one number, except directly inside brackets: `(1,234)` is a pair. Typefaces
-(`\mathbf`, `\left`) and delimiters of formulas are left out. A wide gap (`\quad`, an empty line) is a token, because it
-may separate items.
+A comma before three digits joins them to the digits before it, except directly inside brackets: `(1,234)` is a pair.
+Typefaces (`\mathbf`, `\left`) and delimiters of formulas are left out. A wide gap (`\quad`, an empty line) is a token,
+because it may separate items.
 
 Limits of length and depth are checked here, before anything is built. TooLarge names the limit.
 
