@@ -1,4 +1,4 @@
-"""The section `synth`: how positives are made for rows that hardly ever pass."""
+"""The section `synth`: how positives (right completions to train on) are made for rows that hardly ever pass."""
 
 from __future__ import annotations
 

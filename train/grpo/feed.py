@@ -288,7 +288,7 @@ DRIFT_PER_STEP = 0.1
 RECENT_GROUPS = 150.0
 """The approximate number of latest groups from which mean and variance of all pass rates are estimated."""
 RATIO_GROUPS = 40.0
-"""The weight of the previous teaching ratio against the groups of a step, in groups."""
+"""The weight, in groups, of the previous teaching ratio (observed to predicted teaching groups) against a step's."""
 TEACHING_RATIOS = (0.25, 2.0)
 """The lowest and the highest teaching ratio."""
 MOST_STRENGTH = 200.0

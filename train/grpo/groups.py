@@ -55,7 +55,7 @@ CORRECTNESS = Term("correct")
 """The only term of an evaluation's reward."""
 
 EVALUATED = 16
-"""The number of an evaluation's completions that are kept to be judged again."""
+"""Maximum number of an evaluation's completions that each rank keeps to judge them again."""
 CHUNK = 8
 """The number of completions that a worker judges at a time. It is small because programs may run for seconds."""
 
@@ -473,7 +473,7 @@ def choose_groups(groups: Sequence[GroupScore], size: int, bounds: Bounds | None
 
 
 def count_missing_groups(groups: Sequence[GroupScore], size: int, bounds: Bounds | None) -> int:
-    """Return the number of further groups to sample for a batch of `size` groups.
+    """Return the number of further groups to sample for a batch of `size` groups, at most `size`.
 
     These are the missing groups, plus groups that would bring the share of right completions into `bounds`: twice the
     distance of the share from the bounds, times `size`.
@@ -531,10 +531,10 @@ def write_completions(
     encoder: PromptEncoder,
     rank: int = 0,
 ) -> None:
-    """Write a rank's completions of a step to completions/step-NNNNNN.parquet, for ranks other than 0 to
-    completions/step-NNNNNN.rank-R.parquet.
+    """Write a rank's completions of a step to completions/step-NNNNNN.parquet.
 
-    Each rank writes its own file, because gathering texts and tokens on one rank would be slow.
+    A rank other than 0 writes to completions/step-NNNNNN.rank-R.parquet. Each rank has its own file, because gathering
+    texts and tokens on one rank would be slow.
     """
     path = completions_path(out_dir, step, rank)
     path.parent.mkdir(exist_ok=True)

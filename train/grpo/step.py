@@ -215,7 +215,10 @@ class Trainer:
         return {"push_missing": max(0.0, 1.0 - gap)}
 
     def _share_entered(self, completions: Sequence[StepCompletion], entered: Collection[int]) -> float:
-        """Return the share of a whole batch that has entered, or 1 if losses are divided by the entered groups."""
+        """Return the share of a whole batch that has entered.
+
+        It is 1 if losses are divided by the entered groups, or if no group has entered.
+        """
         if self.config.objective.relative_to == "teaching" or not entered:
             return 1.0
         count = all_sum(sum(completion.segment.group in entered for completion in completions))[0]

@@ -24,7 +24,8 @@ REMEMBERED = 40
 ENOUGH = 16
 """The smallest number of groups for this estimate."""
 MASKED = 2.0
-"""The evidence, in powers of ten, of an idle step whose groups have advantages but are masked."""
+"""The evidence, in powers of ten, of an idle step with another cause than equal rewards, such as masks or cut
+completions."""
 KINDS = ("idle_alike", "idle_cut", "idle_masked", "idle_hard", "idle_dead")
 """The causes: equal rewards in every group, cut completions, masks, a pass rate near 0 from the start, and a pass rate
 near 0 that was higher before."""

@@ -116,7 +116,7 @@ class OptimizerStates:
             torch.cuda.synchronize(self._device)
 
     def _storages(self) -> list[tuple[torch.UntypedStorage, bool]]:
-        """Return the storages of all states on this device, each with whether it has only gradients.
+        """Return the storages of all states on this device, and for each whether it has only gradients.
 
         The model's weights are not included.
         """
