@@ -33,8 +33,7 @@ FIRST_BARE_SAMPLE = 10_000
 """The number of the first sample of a bare prompt. The profile numbers its own samples of the prompt from 0, and no
 number may stand for two samples with the same settings."""
 LEAST_LOGPROB = math.log(0.1)
-"""The least mean log-probability of a bare sample's tokens, if there are too few samples of the policy to compare
-with."""
+"""The value of `least_logprob` if there are too few samples of the policy to measure it."""
 RAREST = math.log(0.001)
 """The log of the factor by which a right output may be less probable than usual, because problems are hard."""
 SCORED_SAMPLES, LOW_SHARE = 200, 0.01

@@ -1,6 +1,7 @@
 """Groups of single answers: sampling, judging, the choice of groups for a batch, and files of completions.
 
-The choice of 2 groups with bounds [.25, .75] for the share of right completions:
+A group teaches if its completions have advantages. The choice of 2 groups with bounds [.25, .75] for the share of right
+completions:
 
     group       right of 8   teaches
     a            8           no        left out
@@ -8,9 +9,9 @@ The choice of 2 groups with bounds [.25, .75] for the share of right completions
     c            2           yes       replaced by d, because the share of b and c is .19
     d            6           yes       enters: the share of b and d is .44
 
-A group teaches if its completions have advantages. The reward's term without a verifier is correctness, which defines
-pass rates: the row's verifier judges it, with the row's arguments. Other terms have their own arguments. Terms that
-read `length` also get the number of sampled tokens, end-of-sequence token included.
+The reward's term without a verifier is correctness, which defines pass rates: the row's verifier judges it, with the
+row's arguments. Other terms have their own arguments. Terms that read `length` also get the number of sampled tokens,
+end-of-sequence token included.
 """
 
 from __future__ import annotations

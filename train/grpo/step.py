@@ -200,7 +200,7 @@ class Trainer:
         return all_sum(moved + (now != self.prompts))[0]
 
     def _push_missing(self, metrics: Metrics, joining: int) -> Metrics:
-        """Return `push_missing`, the amount by which the metric `push_gap` is below its lower bound of 1.
+        """Return `push_missing`, the amount by which `push_gap` (`step_effects`) is below its lower bound of 1.
 
         The bound holds if only advantages enter the loss and the reward is correctness alone: then every right
         completion is pushed up and every wrong one down. In other cases, and for a negative gap (guard `update_sign`),

@@ -1,12 +1,12 @@
-"""Detection of steps that train on nothing, and their cause.
+"""Detection of steps that train on nothing, and their cause. A group teaches if its completions have advantages.
 
     16 groups a step, each expected to teach with .6; none teaches in 3 steps   probability .4 ** 48: a fault, the
                                                                                 completions of a group are alike
     4 groups a step, each expected to teach with .1; none teaches in 3 steps    probability .9 ** 12: not unusual
     every completion is cut at max_tokens, and cut ones are masked              the policy does not end completions
 
-A group teaches if its completions have advantages. The expected share of teaching groups comes from the posteriors of
-pass rates (`Feed`) and from earlier steps of the run.
+The expected share of teaching groups comes from the posteriors of pass rates (`Feed`) and from earlier steps of the
+run.
 """
 
 from __future__ import annotations

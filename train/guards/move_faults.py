@@ -241,7 +241,7 @@ def _blind(log: RunLog) -> Iterator[LogFault]:
 
 
 def _heldout(log: RunLog) -> Iterator[LogFault]:
-    """Yield a fault for a held-out accuracy that falls, named by whether the training reward rises meanwhile."""
+    """Yield a fault for a held-out accuracy that falls. Its name depends on whether the training reward rises."""
     steps, values = log.series("heldout_pass_rate")
     if len(values) < FEWEST_EVALUATIONS:
         return
@@ -293,7 +293,7 @@ def chance_of_fall(values: Sequence[float]) -> float:
 
 
 def _deviation(squares: float, freedom: int, usual: float) -> float:
-    """Return the standard deviation of evaluations, at least `usual`, the one for their guessed number of problems.
+    """Return the standard deviation of evaluations, at least `usual`, the error for their guessed number of problems.
 
     If the values are too regular for so few problems, the lower bound is `LEAST_ERROR`. squares: the sum of squared
     residuals. freedom: their degrees of freedom.
