@@ -11,7 +11,8 @@ A gold has a form only if its value is certain. Rules then change its spelling o
     neighbour(form_of("[0,1)"))      "[2,3)": the same form, another value
 
 `form_reader.py` recognises the forms. Neither file uses a verifier's reader, since an audit must not share the faults
-that it searches for. A gold without such a form is audited only in one way: it must pass as an answer to itself.
+that it searches for. From a gold without such a form, no right or wrong answers are made. An audit then only tests that
+it passes as an answer to itself, and tries some gaming responses.
 """
 
 from __future__ import annotations

@@ -198,7 +198,10 @@ def with_plain_boxes(text: str) -> str:
 
 
 def split_problems(text: str) -> list[str]:
-    """Return a text cut where a new problem or another speaker's turn begins, as base models write after an answer."""
+    """Return the parts of a text, which is cut where another problem or another speaker's turn begins.
+
+    Base models often go on in this way after their answer.
+    """
     if not any(map(text.__contains__, _CUT_MARKS)):
         return _split_at_posed(text)
     cuts = list(islice(_NEXT_PROBLEM.finditer(text), MAX_PROBLEMS))
@@ -209,7 +212,7 @@ def split_problems(text: str) -> list[str]:
 
 
 def _split_at_posed(part: str) -> list[str]:
-    """Return a text cut before a line that poses another problem, if such a line stands between two answers."""
+    """Return the two parts of a text with another problem between two answers, else the text as the only part."""
     if (mark := next((mark for mark in _ANSWER_MARKS if part.count(mark) > 1), None)) is None:
         return [part]
     start, stop = part.find(mark), part.rfind(mark)
@@ -792,7 +795,8 @@ def _unwrapped(text: str) -> str:
 def after_hashes(text: str) -> str | None:
     """Return the answer after the last `####`.
 
-    On the last line any text is an answer. Further up it has to be a value, with no other value below:
+    On the last line any text is an answer, and a plain number is one anywhere. Any other answer further up has to be a
+    value, with no other value below:
 
     #### Step 2                                   a heading
     #### 42 dollars\nThat is all.                 42 dollars
