@@ -1,4 +1,4 @@
-r"""Golds of a row: several accepted golds, placeholders for a missing gold, and right responses made from a gold.
+r"""Handles the golds (reference answers) of a row: several accepted ones, placeholders, and right responses.
 
     gold "1/2", verifier_args {"other_golds": ["0.5", "50 %"]}
     gold ["1/2", "0.5"]       the same row as gold "1/2" with other_golds ["0.5"]        (`golds_in`)

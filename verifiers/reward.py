@@ -1,4 +1,4 @@
-"""Composes a reward from named terms, each a verifier's score with a weight and perhaps a gate.
+"""Composes a reward from named terms, each a verifier's score with a weight and perhaps a gate (a condition).
 
     Term("format", "format", weight=0.1)
     Term("correct", gate="format")                                       counts only if the format is right

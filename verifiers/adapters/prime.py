@@ -1,4 +1,4 @@
-"""Judges rollouts for Prime Intellect's library `verifiers` (v1) and for prime-rl: an exported taskset calls it.
+"""Judges rollouts in tasksets that truegold exports for Prime Intellect's library `verifiers` (v1) and prime-rl.
 
 The data of a task is the exported record (`gold`, `verifier`, ...). A response that could not be judged raises
 `RolloutNotJudged` instead of having a reward: the library marks the rollout as failed, and prime-rl leaves it out.

@@ -147,9 +147,10 @@ class Form:
 
     @property
     def kind(self) -> str:
-        """The kind of gold, by which rules select golds. A class whose golds have several kinds has a field `kind`.
+        """The kind of gold, by which rules select golds.
 
-        That field is set to `field()`, since without it the dataclass would take this property as the default.
+        A class whose golds have several kinds has a field `kind` in place of this property. It needs `= field()`, since
+        the dataclass would otherwise take the property for the field's default.
         """
         raise NotImplementedError
 

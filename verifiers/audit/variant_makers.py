@@ -1,4 +1,4 @@
-"""Functions for rules of an audit that the templates of `variant_rules.toml` cannot express.
+"""Makes the answers of an audit that the templates of `variant_rules.toml` cannot express.
 
     MAKERS["x10"](form_of("180"))                        "1800"
     CONDITIONS["plus sign"](form_of("180"))              True: the value is positive

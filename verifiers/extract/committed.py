@@ -30,7 +30,7 @@ Boxes that stand together form one answer (`boxed`):
     \boxed{840} ... **Final Answer** \boxed{840}                       840
     It is \boxed{5} or \boxed{6}.                                      5 or 6: for one gold answer this is a hedge
     \boxed{2}, \quad \boxed{\frac{3 \pm i}{2}}                         2, \frac{3 \pm i}{2}
-    there are \boxed{10} boots and \boxed{20} hats                     10 and 20: two values, and no hint which one
+    there are \boxed{10} boots and \boxed{20} hats                     10 and 20: two values, neither singled out
     ... \boxed{10} boots and \boxed{20} hats.\n10                      10: the last line chooses one of them
     the line is \boxed{y=2x}, so the slope is \boxed{2}                2: the last one follows from the other
     it is not \boxed{5} but \boxed{6}                                 6
@@ -281,7 +281,7 @@ MAX_BOX_TOKENS = 1_000
 MAX_DENIAL_CHARS = 160
 """Maximum number of characters before a box, and after it, that are searched for words that deny the box."""
 MAX_TOUCHING_CHARS = 2
-"""Up to this many characters around a box, such as `$.`, hold no word that could deny it."""
+"""Maximum number of characters around a box, such as `$.`, that are too few to deny it."""
 _UNEQUAL = ("\\neq", "\\ne", "\\not=", "\\not =", "≠")
 r"""Signs before a box that deny it: `x \neq`."""
 _SENTENCE_ENDS = ("\n", ". ", "? ", "! ", "。")

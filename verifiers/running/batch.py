@@ -5,8 +5,8 @@
     BatchVerifier        several batches with the same child processes
     verify_one           a single row
 
-An `Item` is a row with its response. Verdicts come in the order of the rows, while rows are still being read; only a
-few chunks are in memory.
+An `Item` is a row with its response. Verdicts come in the order of the rows, while further rows are still being read;
+only a few chunks of rows are in memory.
 
 If a verifier crashes its child process (out of memory, a signal, `os._exit`) or exceeds its deadline, only the row that
 caused it has the score None. A user's verifier always runs in a child process, since a deadline can only be enforced

@@ -36,7 +36,7 @@ FEW_VALUES = 2
 """If all cases have at most this many different values, and one of them twice, the value is a choice among them."""
 
 MAX_CHANCE = 0.01
-"""The probability that all lists are rotated by chance has to be lower than this for the rule to be learnt."""
+"""Rotation is learnt as a rule only if it is less likely than this that all seen lists are rotated by chance."""
 
 EQUAL_SHARE = 0.2
 """The share of inputs in which a number may be set equal to another argument."""
