@@ -4,9 +4,9 @@
 
 The set is curated as by `truegold curate`, in a temporary folder. All rows that curation rejects, edits, drops, flags
 or would hold back are violations. A gate makes further checks (`gate_questions`): it tries empty answers on every row,
-and gaming responses on a fixed sample of rows (`Gated.hacked_rows`). A sample suffices, because a verifier that accepts
-a gaming response on one row accepts it on most rows. Tests of programs are not checked against planted faults, which
-takes minutes (`testcases vet`).
+and gaming responses on a fixed sample of rows (`Gated.hacked_rows`). A gaming response tries to get a reward without
+the answer. A sample suffices, because a verifier that accepts a gaming response on one row accepts it on most rows.
+Tests of programs are not checked against planted faults, which would take minutes (`testcases vet`).
 
     truncated_text: {"sign":"ends with a comma or a hyphen", ...}      check flags, kind truncated_text
     exact_duplicate: {"kept":"train.jsonl:3", ...}                     check dropped, kind exact_duplicate

@@ -1,5 +1,6 @@
-"""Asks a model behind any OpenAI-compatible API, over `/chat/completions`. Used for judges, reflectors and checks of
-problems.
+"""Asks a model behind any OpenAI-compatible API, over `/chat/completions`.
+
+Judges of answers, checks of problems and synthesis ask their models in this way:
 
     engine = ChatEngine(ChatEngineConfig(base_url="https://api.openai.com/v1", model="gpt-4o-mini",
                                          api_key_env="OPENAI_API_KEY"), Path("runs/demo/.samples/replies"))

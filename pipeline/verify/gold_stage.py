@@ -91,7 +91,7 @@ the column is probably wrong, and `gold_unmatchable` holds rows back; otherwise 
 NO_ANSWERS = ("missing", "placeholder")
 """Reasons of `gold_unmatchable` that always hold a row back, since there is no answer."""
 ANOTHER_ANSWER = "7919"
-"""An answer that differs from the gold of every row."""
+"""An answer that hardly any row has as its gold."""
 READ_BY_MEANING = ("math", "numeric")
 """Verifiers that parse golds. For others, such as `exact`, a sentence may be the answer."""
 COMMITTED_FORMS = ("boxed", "hashes", "phrase", "answer_tag")
