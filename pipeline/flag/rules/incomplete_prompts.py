@@ -114,7 +114,7 @@ _SENTENCE_END = re.compile(r"[。！？；!?;]|\.(?!\d)")
 _VALUE_NO_YEAR = re.compile(r"(?<![\d.])(?!(?:19|20)\d\d(?!\d))\d+(?:\.\d+)?")
 """A number that is not a year."""
 MIN_VALUES_TOLD = 2
-"""The number of values, without years, in a sentence that describes a chart completely enough."""
+"""A sentence about a chart replaces the chart if it has at least this many values; years do not count."""
 _TABLE = re.compile(r"\b(?:tables?|figures|charts?|pictographs?|histograms?|graphs?)\b|表|统计图", re.IGNORECASE)
 _SHAPE = re.compile(rf"\b{any_of('shapes')}\b", re.IGNORECASE)
 _SHOWN_BEHIND = re.compile(
