@@ -50,7 +50,7 @@ from truegold.verifiers import ConfigError, SetupError
 LONGEST_PROMPT = 2**20
 """The maximum number of bytes of a conversation. The limit in tokens is known only to the server."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
-"""The first and the longest pause before a request is repeated."""
+"""The shortest and the longest pause before a request is repeated, unless the server names a longer one."""
 BAD_REQUESTS = (400, 413, 422)
 """HTTP statuses of a request that is refused for its content."""
 ALL_REFUSED = 8

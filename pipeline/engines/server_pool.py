@@ -35,7 +35,8 @@ MISSED_LOOKS = 3
 """The number of checks in a row that a server may fail before it is down. A busy server may answer late."""
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 30.0
-"""The first and the longest pause before a server that is down is checked again, in seconds. Pauses double."""
+"""The first and the longest pause before a failed request is repeated, or a server that is down is checked again, in
+seconds. Pauses double."""
 OUT_PAUSE_S = 30.0
 """The first pause before a server that was put out is checked again, in seconds. Pauses double."""
 TIMES_OUT = 4

@@ -222,8 +222,8 @@ def truncated_text(row: Row) -> list[Finding]:
 
 
 def _has_table(text: str) -> bool:
-    """Return True if the text has a table: consecutive lines with a label and values, with equally many cells, or with
-    bars. At least one of these lines has a number.
+    """Return True if the text has a table: consecutive lines with a label and values, with bars, or with equally many
+    cells and a number in one of them.
     """
     if _BARS.search(text):
         return True
