@@ -1,4 +1,4 @@
-"""Sandboxes that all threads of a process share. Each runs one job per core.
+"""Shares sandboxes among all threads of a process. A sandbox runs as many jobs at a time as there are cores.
 
     box = sandbox()                                   the strongest tier that this machine allows
     box.run(Job("main", payload, Limits()))           an Execution

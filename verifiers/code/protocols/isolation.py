@@ -137,7 +137,7 @@ def _names_of_texts(tree: ast.Module) -> set[str]:
 
 
 def _is_text(node: ast.expr, texts: set[str]) -> bool:
-    """Return whether an expression is a constant, a lambda or one of the names `texts` of constants."""
+    """Return whether an expression is a constant, a lambda or a name in `texts`."""
     if isinstance(node, ast.Lambda) or (isinstance(node, ast.Name) and node.id in texts):
         return True
     try:

@@ -150,10 +150,11 @@ def _names_solution(tree: ast.Module) -> bool:
 
 
 def continued_names(code: str, prelude: str) -> list[str]:
-    """Return the variables of a script that the program changes: `df = load()` before `assert df.equals(other)`.
+    """Return the variables of a script, the prelude, that the program may change and the tests then check.
 
-    These are the script's variables that the tests use, if the script defines all undefined names of the tests. If it
-    does not, the list is empty, since the variables are only input of the program.
+    With the prelude `df = load()` and the tests `assert df.equals(df.sort_values("a"))`, the result is ["df"]. If the
+    tests also use names that the prelude does not define, the result is empty: the program defines these names, and the
+    variables are only its input.
     """
     tree, script = parse(code), parse(prelude)
     if tree is None or script is None or solution_modules(code):

@@ -120,7 +120,7 @@ def _reached_functions(
 
 
 def _reached(names: set[str], edges: Mapping[str, set[str]]) -> set[str]:
-    """Return the names and all names that edges lead to from them."""
+    """Return the names, and all names that can be reached from them. edges: the names one step from each name."""
     reached: set[str] = set()
     pending = list(names)
     while pending:

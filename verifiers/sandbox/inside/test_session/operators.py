@@ -1,4 +1,4 @@
-"""Operators on objects of the solution: which of them the solution may answer, and what its answers may be.
+"""Decides when the solution's own code may answer an operator on its objects, such as `==`, and with what.
 
     add(1, 2) == P(3)            answered: both sides are of a class that the test code names
     P(3) == 3                    not answered: only data can equal plain data
