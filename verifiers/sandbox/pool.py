@@ -59,7 +59,7 @@ MAX_JOBS = 2
 """Maximum number of jobs of a zygote at one time: one job or a pair."""
 FOLDER_PREFIX = "truegold-box-"
 JUST_MADE_S = 60.0
-"""Age in seconds below which a folder may not be locked yet."""
+"""Seconds for which a new folder is left alone, because its process may still be about to lock it."""
 TESTS = "tests"
 """The group of zygotes for jobs that run test code and need no packages."""
 _LIGHT_PACKAGES = frozenset({"numpy", PYTEST})

@@ -2,8 +2,8 @@
 
 The main limit is on the CPU time of all processes of the job, including ended ones. Waiting has a separate limit. Time
 counts as waiting if no process of the job, or of the job that runs together with it, can run. A process that queues for
-a core counts as able to run, so that verdicts are the same on a busy machine. Memory is checked at each tick; the limit on the address space stops growth
-between two ticks.
+a core counts as able to run, so that verdicts are the same on a busy machine. Memory is checked at each tick; the limit
+on the address space stops growth between two ticks.
 """
 
 from __future__ import annotations

@@ -240,7 +240,8 @@ _REQUESTS: Mapping[str, Callable[..., Json]] = {
 
 
 _REFERENCES = 3
-"""Number of references to a result that the program does not hold: from two variables and an argument."""
+"""Number of references to a result that this module holds, from two variables and an argument. Further ones are the
+program's."""
 
 _FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
 
@@ -249,7 +250,7 @@ CallBack = Callable[[int, tuple[Value, ...], dict[str, Value]], Value]
 
 
 class Handles:
-    """The objects of this process that the test code knows, by handle."""
+    """Maps handles, which are numbers, to the objects of this process that the test code knows."""
 
     def __init__(self, namespace: Mapping[str, Value], codecs: Codecs, call_back: CallBack) -> None:
         self.codecs = {**KNOWN_CODECS, **codecs}
