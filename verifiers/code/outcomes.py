@@ -1,4 +1,4 @@
-"""The outcomes of a row: errors for unusable tests, results of cases, and the verdict that combines them.
+"""Defines the outcomes of a row: errors for unusable tests, results of cases, and the verdict on all cases.
 
     require(isinstance(output, str), "tests.cases[3].output", "text", 5)
         BadSuite: tests.cases[3].output must be text, got 5

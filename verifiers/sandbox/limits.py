@@ -1,4 +1,4 @@
-"""Limits of a program under test. A row may set some of them; all programs share the others.
+"""Defines the limits of a program under test. A row may set some of them; all programs share the others.
 
     Limits(cpu_s=2)              two seconds of CPU time, and the default for all other limits
     Limits(cpu_s=2, own_s=2)     two seconds for CPU time and waiting together

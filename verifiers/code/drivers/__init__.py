@@ -1,4 +1,4 @@
-"""Drivers for languages other than Python: programs around a solution that call it and print the results.
+"""Builds drivers for languages other than Python: programs around a solution that call it and print the results.
 
     compose("cpp", "class Solution { public: int add(int a, int b) ... };", CallTarget("Solution().add"))
         a program in C++ that reads a line `[1, 2]` from stdin and prints `{"r":3}`

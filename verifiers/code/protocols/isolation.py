@@ -1,4 +1,4 @@
-"""Finds test code that has to run in the solution's process, because of an operation that needs shared memory.
+"""Finds test code that has to run in the solution's process, because it does something that two processes cannot.
 
     needs_one_process("with patch('solution.now'): ...")     "it imports unittest.mock"
     needs_one_process("class Mine(Base): ...")              "it derives a class from Base"

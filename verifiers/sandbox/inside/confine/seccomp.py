@@ -1,4 +1,4 @@
-"""The system calls that a sandboxed program may make. All others fail with EPERM or ENOSYS.
+"""Limits the system calls that a sandboxed program may make. All others fail with EPERM or ENOSYS.
 
 This is an allowlist, so a call that a later kernel adds is denied from the start. Denied are, among others, sockets
 (`socketpair` works, because asyncio needs it), ptrace and reading other processes' memory, SysV IPC and message queues,

@@ -1,4 +1,4 @@
-"""Role `serve`: loads the program, and answers requests of the test code's process until that process ends.
+"""Plays the role `serve`: loads the program, and answers requests of the test code's process until that process ends.
 
     ["call", 0, args, names]             ["ok", 3]  or  ["changed", contents]  or  ["error", class, message, args, {}]
     ["call", 0, args, names, true]       or ["changed", contents, 3]
