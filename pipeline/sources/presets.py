@@ -9,8 +9,8 @@ presets of programs are in `presets_code`. `choose_layout` uses the configured p
 that fits. Configured columns replace the columns of the preset.
 
 With `columns: {prompt: Body, gold: Answer}`, a file of `{"Body": "...", "Question": "...", "Answer": 51.0}` is read
-without a preset. `columns: {gold: answr}` ends with a line that has the file, the missing column, the existing columns,
-and "Did you mean 'answer'?". All commands on a single file use `guess_layout`, so that they read the same columns.
+without a preset. With `columns: {gold: answr}`, the error names the file, the missing column and the existing columns,
+and asks "Did you mean 'answer'?". All commands on a single file use `guess_layout`, so that they read the same columns.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Builds prompts from several columns, such as a story and a question, and finds rows that no verifier can judge.
+"""Builds prompts from several columns, such as a story and a question.
 
 {"Body": "Tom has 3 apples.", "Question": "How many has he?"}       "Tom has 3 apples. How many has he?"
 {"passage": "In 1842 ...", "question": "When ...?"}                 passage, empty line, question
@@ -6,8 +6,6 @@
 {"context": "12*34 = 408. So the answer is 408.", ...}              only the question, since this is a solution
 {"instruction": "Solve for x.", "input": "2x = 6"}                  instruction, empty line, input
 {"description": "Print n.", "input_format": "A number.", ...}       problem, input format, output format
-
-foreign_kind({"FAIL_TO_PASS": [...], ...})    "its rows are changes to a repository (column FAIL_TO_PASS), ..."
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Combines the evidence on a row into one posterior: votes of samples, its wording, rules, and an asked model.
+"""Combines the evidence on a row into the probabilities that its problem is ill-posed, and that its label is wrong.
+
+Evidence is given by answers of systems (votes), by the wording, by rules, and by a model that was asked whether the row
+is at fault. Each adds to the log odds:
 
     prior -2.9, samples +2.9, rules +2.2, model +0.7    ->    ill-posed with .90, label wrong with .05, suspicion .95
 
