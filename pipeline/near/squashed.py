@@ -5,10 +5,10 @@ r"""Finds texts that contain an evaluation item (a problem of a test set) letter
     a text      "A tri-\nangle  has **sides** of 3 cm, 4 cm and 5&nbsp;cm. Whаt is its two digit area?"
     squashed    the same; one а is Cyrillic
 
-Squashing removes spaces, line ends, punctuation, markup, case and hyphens between words; in a search for leaks, it also
-removes accents. It replaces look-alike letters (Cyrillic ones, and Greek ones within a word). It keeps letters, numbers
-(1 2 is not 12) and mathematical signs, in one spelling: `10⁵` is `10^{5}` and not 105, `f''` is not `f'`. Both sides
-are squashed, so texts in Cyrillic or Greek are compared, too.
+Squashing removes spaces, line ends, punctuation, markup, case and hyphens between words; in a search for leaked items,
+it also removes accents. It replaces look-alike letters (Cyrillic ones, and Greek ones within a word). It keeps letters,
+numbers (1 2 is not 12) and mathematical signs, in one spelling: `10⁵` is `10^{5}` and not 105, `f''` is not `f'`. Both
+sides are squashed, so texts in Cyrillic or Greek are compared, too.
 
 Texts with the same letters and digits but different signs are different problems (`differ_in_signs`).
 

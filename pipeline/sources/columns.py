@@ -46,7 +46,7 @@ Extract = Callable[[str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A compiled `ColumnSpec`. Called with a record's values, it returns the column's value, MISSING or None."""
+    """A compiled `ColumnSpec`. Called with a record's values, it returns the column's value, or MISSING without one."""
 
     name: str
     """A column's name, or a path with dots."""

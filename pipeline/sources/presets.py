@@ -108,7 +108,7 @@ def programs(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 def _surely_tests(tests: str, gold: str, samples: Samples) -> bool:
-    """Return whether a column has tests although there is a gold column: assertions, or cases in rows without gold."""
+    """Return whether a column has tests even beside a gold column: they are assertions, or their rows have no gold."""
     tested = [values for values in samples if holds_tests(tests, values)]
     return all(text_of(Column(gold)(values)) is None or has_assertions(tests, values) for values in tested)
 
@@ -248,8 +248,8 @@ PROMPTS = ("goal", "sentence", "stem", "ctx")
 def choices(columns: Set[str], samples: Samples) -> Layout | None:
     """Return the layout of questions with options in other columns (`choice_rows`), or None.
 
-    A single row without options is an open question, judged by `math`, unless its answer is a letter. Raises InputError
-    if answers are indices that may count from 0 or from 1.
+    A row without options among rows with options is an open question, judged by `math`, unless its answer is a letter.
+    Raises InputError if answers are indices that may count from 0 or from 1.
     """
     if (chosen := find_choices(columns, samples)) is None:
         return None

@@ -191,7 +191,7 @@ def differ_for_certain(left: str, right: str) -> bool:
 
 
 class _Comparer:
-    """Compares the answers of one item with the item's verifier, within a budget."""
+    """Compares the answers to one problem by its verifier, at most MAX_COMPARISONS pairs of them."""
 
     def __init__(self, item: LabelledProblem) -> None:
         self._gold = item.gold
@@ -211,7 +211,7 @@ class _Comparer:
         return self._verify(self._gold, text)
 
     def are_same(self, left: str, right: str) -> bool:
-        """Return whether the verifier finds two answers equal. Return False once the budget is spent."""
+        """Return whether the verifier finds two answers equal; False once MAX_COMPARISONS pairs were compared."""
         if self._is_for_programs or differ_for_certain(left, right) or self._comparisons_left <= 0:
             return False
         self._comparisons_left -= 1

@@ -136,8 +136,8 @@ class AskedVerdict:
 
     @property
     def claimed_log_ratio(self) -> float:
-        """The log ratio that counts for dropping a row. A fault counts with the lower end of its measured ratio, else
-        as 0."""
+        """The log ratio that counts for dropping a row. A fault counts with the lower end of its measured ratio, or
+        as 0 if the model is unmeasured."""
         log = self.log_ratio or 0.0
         if log > 0.0:
             return max(0.0, math.log(self.at_least)) if self.at_least and self.outcome == FAULTY else 0.0
