@@ -108,7 +108,10 @@ def programs(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 def _surely_tests(tests: str, gold: str, samples: Samples) -> bool:
-    """Return whether a column has tests even beside a gold column: they are assertions, or their rows have no gold."""
+    """Return whether a column surely has tests if there is also a gold column.
+
+    In each row with tests, these are assertions, or there is no gold.
+    """
     tested = [values for values in samples if holds_tests(tests, values)]
     return all(text_of(Column(gold)(values)) is None or has_assertions(tests, values) for values in tested)
 
