@@ -257,14 +257,19 @@ def estimate_from_suspicion(suspicion: Path, rows: list[Path]) -> LabelErrors:
 
 
 def estimate_from_reviews(ledger: pl.LazyFrame | None) -> LabelErrors:
-    """Return the share of unflagged rows that reviewers corrected or dropped, from the ledger of `settle`."""
+    """Return the share of unflagged rows that reviewers corrected or dropped, from the ledger of `settle`.
+
+    Only rows of a random sample count: rows that a reviewer chose say nothing about the others.
+    """
     if ledger is None:
         return NOT_ESTIMATED
     decisions = ledger.filter(pl.col("reason").is_in(["reviewer_keep", "reviewer_fix", "reviewer_drop"]))
-    unflagged = decisions.filter(pl.col("evidence").str.json_path_match("$.flags[0]").is_null())
+    evidence = pl.col("evidence")
+    is_random = evidence.str.json_path_match("$.random").eq_missing("true")
+    unflagged = decisions.filter(is_random, evidence.str.json_path_match("$.flags[0]").is_null())
     wrong = pl.col("reason") != "reviewer_keep"
     count, faulty = unflagged.select(pl.len(), wrong.sum().alias("wrong")).collect(engine="streaming").row(0)
     if not count:
         return NOT_ESTIMATED
     low, high = wilson_interval(faulty, count)
-    return LabelErrors("reviewers' decisions on rows without a flag", count, faulty / count, low, high)
+    return LabelErrors("reviewers' decisions on rows drawn at random, without a flag", count, faulty / count, low, high)

@@ -79,7 +79,7 @@ STALE_SHOWN = 20
 DECIDED_SCHEMA = pa.schema([ROW_SCHEMA.field(name) for name in KEY])
 
 
-@stage_function(version=5, judges="rows")
+@stage_function(version=6, judges="rows")
 def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Apply the reviewers' decisions, and hold back rows that still need one."""
     decisions = load_decisions(*(path for name, path in inputs.items() if name.startswith("decisions")))
@@ -274,7 +274,9 @@ def _settle_row(
 def _apply_decision(
     row: Row, reasons: list[str], agreed: AgreedDecision, settlement: Settlement | None, ledger: Ledger
 ) -> Row | None:
-    evidence = {"flags": reasons, "reviewers": agreed.reviewers, "note": agreed.note}
+    evidence: dict[str, Any] = {"flags": reasons, "reviewers": agreed.reviewers, "note": agreed.note}
+    if agreed.is_random:
+        evidence["random"] = True
     if agreed.kind is DecisionKind.DROP:
         ledger.drop(row, "reviewer_drop", **evidence)
         return None

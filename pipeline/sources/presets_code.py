@@ -155,14 +155,11 @@ def apps(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 def codecontests(columns: Set[str], samples: Samples) -> Layout | None:
-    r"""Match `{"problem": "You are given ...", "tests": [{"input": "1 2\n", "output": "3\n"}], "solution": "print()"}`.
+    r"""Match CodeContests: `{"description": "You are given ...", "public_tests": {...}, "private_tests": {...}}`.
 
-    The record becomes a code row with the solution as it is or the first of `solutions`, and verifier_args `{"type":
-    "stdio", "cases": [...]}`. The tests may have any form of `row_tests`, as in DeepCoder's and rLLM's files
-    (`{"functional": "def check(..."}`, `[{"fn_name": "add", "input": [1, 2], "output": [3], "type":
-    "function_call"}]`). CodeContests itself has the problem in `description` and tests in `public_tests`,
-    `private_tests` and `generated_tests`; the first of its solutions in Python 3 is taken. The `checker` of
-    CodeContests+, a program, becomes the tests' checker.
+    The problem may also be in `problem` or `question`. The record becomes a code row with verifier_args `{"type":
+    "stdio", "cases": [...]}`, made of all its public, private and generated tests. The worked solution is the first of
+    its solutions in Python 3. The `checker` of CodeContests+, a program, becomes the checker of the tests.
     """
     if (problem := _first_column(columns, "problem", "description", "question")) is None:
         return None

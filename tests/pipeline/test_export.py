@@ -142,14 +142,18 @@ def test_label_errors_from_reviewers_look_at_rows_that_no_flag_held_back():
         {
             "reason": ["reviewer_keep", "reviewer_fix", "reviewer_drop", "reviewer_keep", "held_for_review"],
             "evidence": [
-                '{"flags":[]}',
-                '{"flags":[]}',
-                '{"flags":["yes_no_answer"]}',
-                '{"flags":[]}',
+                '{"flags":[],"random":true}',
+                '{"flags":[],"random":true}',
+                '{"flags":["yes_no_answer"],"random":true}',
+                '{"flags":[],"random":true}',
                 '{"flags":["yes_no_answer"]}',
             ],
         }
     )
+    # A reviewer's own choice of rows says nothing about the others.
+    chosen = pl.LazyFrame({"reason": ["reviewer_drop"], "evidence": ['{"flags":[]}']})
+    assert estimate_from_reviews(chosen).rate is None
+    ledger = pl.concat([ledger, chosen])
     estimate = estimate_from_reviews(ledger)
     assert (estimate.known, estimate.rate) == (3, pytest.approx(1 / 3))
     assert estimate.low is not None
