@@ -4,7 +4,7 @@
 same output. Before the first stage, `check_remote` looks up what later stages will fetch from the hub:
 
     data: {type: hf, name: openai/gsm9k}         Cannot open the dataset openai/gsm9k: ...
-    decontaminate: {against: [math50]}           is noticed while the run is planned: there is no such set
+    decontaminate: {against: [math50]}           is noticed earlier, while the run is planned
     model: {path: Qwen/Qwen9}                    model.path: the hub has no model Qwen/Qwen9, and no such folder exists.
 
 Without this check, such a mistake would appear only after hours of earlier stages.

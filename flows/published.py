@@ -1,9 +1,9 @@
-"""Keeps a run at a place such as `runs_dir: s3://bucket/runs`, and works on it in a local folder.
+"""Keeps a run at a place (an address such as s3://bucket/runs in `runs_dir`), and works on it in a local folder.
 
     with published(config, print): ...
 
-fetches what this machine lacks. Then it publishes finished work every few seconds: finished stages, finished parts of
-stages, samples, replies and decisions.
+The block begins by fetching what this machine lacks. Then it publishes finished work every few seconds: finished
+stages, finished parts of stages, samples, replies and decisions.
 
     s3://bucket/runs/gsm8k/clean/rows.parquet     the run as it is on disk
     s3://bucket/runs/gsm8k/.index/clean.json      {path: [bytes, time in ns]}, written last

@@ -1,4 +1,6 @@
-r"""Reads the problems of any file, to compare or to judge: columns are read like `ingest`, texts cleaned like `clean`.
+r"""Reads the problems of any file, to compare or to judge them.
+
+Columns are read as in the stage `ingest`, and texts are cleaned as in the stage `clean`:
 
     {"id": 7, "question": "Question 3: Natalia sold clips to 48 ...", "answer": "48+24 = 72\n#### 72"}
     ->  id "7", prompt "Natalia sold clips to 48 ...", gold "72", solution of 17 characters

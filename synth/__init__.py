@@ -1,4 +1,4 @@
-"""Makes positives for hard problems: attempts with feedback or a reflection in the prompt, verified without them."""
+"""Makes positives (right completions to train on) for problems that the model hardly ever solves."""
 
 from truegold.synth.stage import synth
 

@@ -49,7 +49,7 @@ _DERIVED = re.compile(
 )
 """Words and signs before a number that is derived."""
 _NEW_SENTENCE = re.compile(r"(?:^|[.!?;:\n。！？；：,，>])\s*$")
-"""The end of a sentence, after which another one begins."""
+"""The beginning of a text, or a sign that ends a sentence or a clause."""
 _WORD_BEHIND = re.compile(r"(?: ?[%°]?,? [a-z]{2,}| ?[\u3400-\u9fff])(?! ?[-+*/=×÷])")
 """A word right after a number, unless an operation follows the word."""
 MIN_DIGITS = 2

@@ -1,4 +1,4 @@
-"""Chooses the attempts that are worth their tokens: those likely to bring a positive to a row that needs one.
+"""Chooses attempts that are worth their tokens: those likely to bring a row its first positives (right completions).
 
     score = P(positive) x usefulness / expected tokens
 

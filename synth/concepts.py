@@ -88,7 +88,7 @@ def _concept_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 @cache
 def _concept_stems() -> frozenset[str]:
-    """Return the stems of the words that stand for concepts. Counted as stems too, they would count twice."""
+    """Return the stems of words that stand for concepts. `content_stems` leaves them out, or they would count twice."""
     plain = re.compile(r"[a-z]{3,}")
     return frozenset(
         _stem(word) for english, _ in CONCEPTS.values() for word in plain.findall(english.replace("\\w", " "))

@@ -1,4 +1,4 @@
-"""The section `synth`: how positives are made for rows that hardly ever pass."""
+"""The section `synth`: how positives (right completions to train on) are made for rows that hardly ever pass."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ class LeakConfig(StageConfig):
 
     quote_words: int = Field(default=8, ge=3)
     """Smallest number of consecutive words shared with the guidance (feedback, reflection or gold in the prompt) that
-    counts as a quotation. Numbers and formulas are not counted as words."""
+    counts as a quotation. Numbers and formulas are not counted as words. A shorter sentence of the guidance, without
+    numbers, counts as a whole."""
     retold_share: float = Field(default=0.33, gt=0, le=1)
     """The smallest share of a guidance sentence's new words that makes an output's sentence a retelling. New words are
     in neither the problem nor the failed attempt."""

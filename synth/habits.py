@@ -1,6 +1,6 @@
-"""The habits of a policy: phrases that it also uses on bare prompts (the problem alone), so they are not leaks.
+"""The habits of a policy: phrases that it also writes without feedback in its prompt, so feedback is not their cause.
 
-    800 bare samples: "let me" in 610 openings, "the user asks" in 93, "as noted" in none
+    800 samples of bare prompts (the problem alone): "let me" in 610 openings, "the user asks" in 93, "as noted" in none
     "Okay, let me think. The user asks ... 12+9=21"    passes
     "As noted, the 5 come off. 12+9=21 ..."            dropped
 

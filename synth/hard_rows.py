@@ -30,7 +30,7 @@ FAILURES = 4
 MOST_GUESSED = 20
 """The largest whole number that counts as an answer that can be guessed."""
 CHANCE_LEVEL = 0.05
-"""The probability below which right attempts are not put down to guessing."""
+"""The largest probability by chance of right attempts that count as more than guesses."""
 _WHOLE = re.compile(r"\$?([-+]?\d{1,3})(?:\.0+)?\$?")
 """A small whole number: `12`, `$-3$`, `5.0`."""
 MAX_SUSPICION = 0.9
@@ -128,8 +128,9 @@ class HardRow:
     def is_beyond_chance(self, attempt: Attempt) -> bool:
         """Return whether an answer that can be guessed was right more often than guessing explains.
 
-        Other answers always count. An answer that can be guessed needs two right attempts on the bare prompt. As many
-        right attempts or more must also have a probability of at most CHANCE_LEVEL at the row's pass rate.
+        Other answers always count. An answer that can be guessed needs two right attempts on the bare prompt. In
+        addition, the probability of at least this number of right attempts, at the row's pass rate, must be at most
+        CHANCE_LEVEL.
         """
         if not self.is_guessable:
             return True
@@ -139,7 +140,7 @@ class HardRow:
 
 
 def is_guessable(row: Row) -> bool:
-    """Return whether a row's answer is one of a few, so that it can be guessed. Programs cannot."""
+    """Return whether a row's answer is one of a few, so that it can be guessed. Programs cannot be guessed."""
     gold = row["gold"]
     if gold is None or judges_solutions(resolve(row["verifier"])):
         return False

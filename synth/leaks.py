@@ -1,4 +1,4 @@
-"""Finds text of a right output that stems from its context, and decides whether the output is dropped.
+"""Finds text of a right output that stems from feedback in its prompt, and decides whether the output is dropped.
 
     guidance  "The 5 apples that he gave away were forgotten; subtract them at the end."
     output    "The 5 apples that he gave away were forgotten, so ..."      quoted: a run of words
@@ -120,8 +120,8 @@ def check_output(
 ) -> LeakReport:
     """Return all findings of the guards for an output.
 
-    extracted: the output's answer, as read by the verifier. is_program: the comments are searched too, but the language
-    and the first step are not checked.
+    extracted: the output's answer, as read by the verifier. is_program: whether the output is a program. If so, its
+    comments are searched too, but its language and its first step are not checked.
     """
     mentions = [
         mention

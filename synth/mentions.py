@@ -1,4 +1,4 @@
-"""Finds mentions of the context in an output: of an earlier attempt, feedback, a hint, or the person who gave it.
+"""Finds mentions of an earlier attempt, feedback, a hint, or the person who gave it in an output.
 
     "As the hint says, subtract last."                 the hint
     "My previous answer of 12 forgot the 5."           an attempt

@@ -1,4 +1,4 @@
-"""Tables of synthesis: positives for bare prompts, and all attempts that led to them.
+"""Tables of synthesis: positives (right completions to train on), and all attempts that led to them.
 
     prompt      "Tom has 12 apples ..."                      the problem alone, which training sees
     output_ids  "12+9=21, 21-5=16 \\boxed{16}"               sampled with a reflection in the prompt
@@ -69,7 +69,7 @@ class AttemptRow(RowReference):
     attempt: Int32
     """Its number among the row's attempts, from 0 in the order in which they were made."""
     parent: Annotated[int | None, pa.int32()]
-    """The attempt that it continues, or None for a failed sample of the profile or the bare prompt."""
+    """The number of the attempt that it continues, or None if it continues a sample of the profile or no attempt."""
     strategy: str
     context: str
     """The prompt that replaced the problem, or an empty text for the bare prompt."""

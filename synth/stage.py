@@ -1,4 +1,4 @@
-"""The stage `synth`: makes positives for hard rows, from selection's list of them and the profile's failed samples.
+"""The stage `synth`: makes positives (right completions to train on) for rows that the model hardly ever solves.
 
     120 hard rows, 400,000 tokens   ->  distilled.parquet   96 positives of 61 rows
                                         attempts.parquet    all 740 attempts and their outcomes

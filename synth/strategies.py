@@ -1,10 +1,11 @@
-"""Strategies: ways to get a positive for a row that fails. Each consists of prompts in English and Chinese.
+"""Strategies: ways to get a right completion (a positive) of a problem that the model hardly ever solves.
 
     Strategy("retry", "1", answer={"en": "{problem}\\n\\nNot right:\\n{attempt}\\n\\n{feedback}", "zh": ...})
 
-The placeholders are {problem}, {attempt} (the failed attempt), {feedback} (a description of its verdict), {reflection}
-(the reply of the model, or of a stronger one, to the template `reflection`) and {gold}, which needs `uses_gold`. The
-built-in strategies are in `strategies.toml`. Your own ones are named by import strings.
+A strategy consists of prompts in English and Chinese. Their placeholders are {problem}, {attempt} (an earlier, failed
+attempt), {feedback} (a description of that attempt's verdict), {reflection} (the reply of the model, or of a stronger
+one, to the template `reflection`) and {gold}, which needs `uses_gold`. The built-in strategies are in
+`strategies.toml`. Your own ones are named by import strings.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ LANGUAGES = ("en", "zh")
 
 @dataclass(frozen=True)
 class Strategy:
-    """A way to get a positive for a row that fails."""
+    """A way to get a right completion of a problem that the model hardly ever solves."""
 
     name: str
     version: str
@@ -33,9 +34,9 @@ class Strategy:
     answer: Mapping[str, str] = field(default_factory=dict)
     """The text that replaces the problem, by language. Empty for the bare prompt."""
     reflection: Mapping[str, str] = field(default_factory=dict)
-    """The question that is asked before the attempt, by language. Empty for none."""
+    """The prompt that asks for a reflection on the failed attempt, by language. Empty for none."""
     uses_gold: bool = False
-    """Whether the model sees the gold. Such positives are marked, and made last."""
+    """Whether the model sees the gold. Such a strategy is tried last, and its positives are marked."""
     for_programs: bool | None = None
     """Whether it is only for rows whose verifier runs programs (True), only for others (False), or for all (None)."""
     hot: bool = False

@@ -33,10 +33,9 @@ FIRST_BARE_SAMPLE = 10_000
 """The number of the first sample of a bare prompt. The profile numbers its own samples of the prompt from 0, and no
 number may stand for two samples with the same settings."""
 LEAST_LOGPROB = math.log(0.1)
-"""The least mean log-probability of a bare sample's tokens, if there are too few samples of the policy to compare
-with."""
+"""The value of `least_logprob` if there are too few samples of the policy to measure it."""
 RAREST = math.log(0.001)
-"""The log of the factor by which a right output may be less probable than usual: such answers to hard rows are rare."""
+"""The log of the factor by which a right output may be less probable than usual, because problems are hard."""
 SCORED_SAMPLES, LOW_SHARE = 200, 0.01
 """Maximum number of bare samples that are scored, and the share of them below the least log-probability."""
 
@@ -75,7 +74,7 @@ class Synthesis:
         self._bare_prompts: dict[int, tuple[int, ...]] = {}
         """Bare prompts by row."""
         self._impossible: dict[int, set[str]] = {}
-        """Strategies with such a prompt, by row."""
+        """Strategies whose prompt leaves the model no tokens for an answer, by row."""
         self.budget = budget
 
     def run(self, progress: Progress) -> None:
@@ -189,7 +188,7 @@ class Synthesis:
     def describe_no_room(self) -> list[str]:
         """Return a line for each strategy whose prompt was too long for some row.
 
-        "reflect: no room in 458 of 458 rows: its prompt takes 210 of 128 tokens."
+        "reflect: no room in 458 of 458 rows: its prompt takes 210 of 128 tokens or more."
         """
         made: dict[str, set[int]] = {name: set() for name in self.no_room}
         for hard in self._rows:

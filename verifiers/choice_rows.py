@@ -261,7 +261,7 @@ def _follow_each_other(keys: Sequence[str]) -> bool:
 
 
 def read_slots(value: Any) -> Slots:
-    """Return the options in a value: a list, an object by labels or with `text`, or one text with all options.
+    """Return the options in a value: a list, an object that maps labels to options or has them in `text`, or one text.
 
     Labels before the options are removed, also if they are out of order.
     """
@@ -343,7 +343,10 @@ def _texts(value: Any) -> Iterable[str]:
 
 
 def _labels(value: Any) -> list[str]:
-    """Return the labels of the options in a column, such as 1 to 4; empty without labels or with A, B, C in order."""
+    """Return the labels of the options in a column, such as 1 to 4.
+
+    Empty without labels, and if the texts of the options begin with A, B, C in order.
+    """
     structure = parse_literal(value)
     if isinstance(structure, Mapping):
         labels = structure.get("label", structure.get("labels"))
@@ -353,7 +356,7 @@ def _labels(value: Any) -> list[str]:
     if isinstance(structure, list) and structure and all(isinstance(option, Mapping) for option in structure):
         return [str(next((option[key] for key in ("label", "key", "id") if key in option), "")) for option in structure]
     labels = _own_labels(_texts_in(value))
-    # Letters in order are what readers assume anyway; without labels an answer may still be an index.
+    # Letters in order need no labels (`_place_of`); without labels an answer may still be an index.
     return labels if labels[:1] not in (["A"], ["a"]) or not _follow_each_other(labels) else []
 
 

@@ -236,7 +236,7 @@ MAX_VALUE_CHARS = 30
 
 
 def marked_answer(text: str) -> str | None:
-    """Return the answer after the last `####`, or None if only notes follow the marks.
+    """Return the answer after the last `####`, or None without a mark or if only notes follow the marks.
 
     "48+24 = 72 #### 72"              "72"
     "... so it rains. #### yes"       "yes"
@@ -358,7 +358,7 @@ def _are_asking(name: str, samples: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _wordiest(name: str, columns: Iterable[str], samples: Sequence[Mapping[str, Any]]) -> str:
-    """Return the column with most words among columns whose names differ from `name` only in case and joints."""
+    """Return the column with most words among `name` and columns whose names `_folded` makes equal."""
     alike = [column for column in columns if _folded(column) == _folded(name)]
     if name not in alike or len(alike) == 1:
         return name

@@ -37,7 +37,7 @@ _NUMERAL = re.compile(rf"{_WITH_COMMA.pattern}|{_START}([1-9]\d{{0,2}}(?:\.\d{{3
 _PAIR = re.compile(r"[(\[]\s*-?\d+,\d+\s*[)\]]")
 """A pair of integers: `(2,5)`."""
 _THOUSANDS = re.compile(r"[1-9]\d{0,2},\d{3}")
-"""A number that may be either: `1,234` is 1234 in English, and 1.234 with a decimal comma."""
+"""A number with two readings, such as `1,234`, which is 1234 in English and 1.234 with a decimal comma."""
 _POINT = re.compile(r"(?<![\d.])(?:0\.\d+|\d+\.(?!\d{3}(?!\d))\d+)(?![\d,.])")
 """A number with a decimal point that cannot separate thousands: `0.125`, `2.5`."""
 _OTHERWISE = re.compile(rf"\d,\s|,\d+,\d|,\d{{3}}\.\d|{_POINT.pattern}")

@@ -1,4 +1,4 @@
-r"""Golds of a row: several accepted golds, placeholders for a missing gold, and right responses made from a gold.
+r"""Handles the golds (reference answers) of a row: several accepted ones, placeholders, and right responses.
 
     gold "1/2", verifier_args {"other_golds": ["0.5", "50 %"]}
     gold ["1/2", "0.5"]       the same row as gold "1/2" with other_golds ["0.5"]        (`golds_in`)
@@ -161,7 +161,7 @@ def mistake_in_golds(value: object) -> str | None:
 def judge_any(
     verifier: Verifier, response: str, gold: str | None, problem: str | None, info: Mapping[str, Any]
 ) -> Verdict:
-    """Return the verdict of `verifier` against the accepted gold that gives the response its best verdict."""
+    """Return the verdict against the accepted golds: the first full score, else one without a score, else the best."""
     if (others := info.get(OTHER_GOLDS)) is None:
         return verifier(response, gold, problem=problem, info=info)
     if (mistake := mistake_in_golds(others)) is not None:

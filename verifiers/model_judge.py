@@ -1,11 +1,11 @@
-r"""Prompts that ask a language model whether an answer equals gold, and the reading of its replies.
+r"""Makes prompts that ask a language model (the judge) whether an answer equals gold, and reads its replies.
 
     make_question(problem, gold, answer)  ->  JudgeQuestion with two prompts: gold first, and the answer first
     read_reply("... so both are 5.\nSAME")  ->  True        read_reply("They look the same to me.")  ->  None
     decide(True, True)  ->  True        decide(True, False)  ->  None: the replies depend on the order
 
-A policy that is trained against a judge learns to manipulate it. Its answer is therefore shown as one short line,
-without tags, control characters or line breaks, between marks with a nonce that it cannot guess. The prompt does not
+A model that is trained against a judge learns to manipulate it. Answers are therefore shown as one short line, without
+tags, control characters or line breaks, between marks with a nonce that the model cannot guess. The prompt does not
 say which of the two texts is gold. Three kinds of answers are never sent: answers without a letter or a digit (a lone
 `{` is known to fool model verifiers), answers that are too long, and answers full of chat markup. Only a plain verdict
 on the last line of a reply counts.

@@ -3,12 +3,13 @@
     {"decimals": 2}      integer_option(info, "decimals", low=0, high=100)  ->  2
     {"decimals": "two"}  BadOption: decimals must be a whole number from 0 to 100, got 'two'
 
-Every function here raises `BadOption` for a bad value and returns None, or a default, for an absent option.
+Each function `..._option` raises `BadOption` for a bad value and returns None, or a default, for an absent option.
 
 `info` comes from data, from a call or from a configuration. A bad value in a row leaves the row unjudged: the verifier
-catches `BadOption` once and returns `bad_option_verdict`. A row may hold options of several verifiers, so that it may
-name options of any built-in verifier. A row with another name is left unjudged (`registry.unknown_option`). A call or a
-configuration may name only options that the verifier declares (`registry.declared`), and is checked before any work.
+catches `BadOption` once and returns `bad_option_verdict`. A row may hold options of several verifiers, so that the
+options of all built-in verifiers are allowed. A row with any other option is left unjudged (`registry.unknown_option`).
+A call or a configuration may name only options that the verifier declares (`registry.declared`), and is checked before
+any work.
 """
 
 from __future__ import annotations

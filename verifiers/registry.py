@@ -6,8 +6,8 @@
     path/to/checks.py:unit_price    the same, for a file
 
 The name refers to a verifier, to a verifier class (which is called without arguments) or to a plain function, with
-`@verifier` or without. `resolve` always returns a picklable object: it is pickled as its name and resolved again in the
-other process. A mistake raises a `ConfigError` of one line.
+`@verifier` or without. `resolve` always returns a picklable object: a verifier from a user's code is pickled as its
+name and resolved again in the other process. A mistake raises a `ConfigError` of one line.
 """
 
 from __future__ import annotations

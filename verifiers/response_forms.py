@@ -5,7 +5,7 @@
     a template of the caller's, such as "\\boxed{{{gold}}}" (`--gold-response`)
 
 A verifier with `gold_response` makes right responses itself. For any other verifier, such as a plain function,
-`find_form` finds the first form in which golds pass; test answers are then put into that form.
+`find_form` finds the form in which most golds pass; test answers are then put into that form.
 """
 
 from __future__ import annotations

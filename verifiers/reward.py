@@ -1,4 +1,4 @@
-"""Composes a reward from named terms, each a verifier's score with a weight and perhaps a gate.
+"""Composes a reward from named terms, each a verifier's score with a weight and perhaps a gate (a condition).
 
     Term("format", "format", weight=0.1)
     Term("correct", gate="format")                                       counts only if the format is right
@@ -11,8 +11,8 @@ A term adds `weight * (score + offset)`. A term with a `gate` adds this only if 
 has score 1, and its own gate is open too. A term with a shut gate adds 0, and its score is ignored. A term of weight 0
 is measured and adds nothing.
 
-If a term with a weight, or one of its gates, has the score None and counts, the whole reward is None, since a partial
-sum would be misleading.
+A term with a weight needs a score, and so does each of its gates. If one of these scores is None and no gate is shut,
+the whole reward is None, since a partial sum would be misleading.
 
 Not covered: judging (see `verify_batch`), and rewards that depend on other completions of a group.
 """

@@ -30,7 +30,8 @@ class Reason(StrEnum):
     """The response gives several different answers instead of one."""
     UNREAD = "unread"
     """The response seems to have an answer, but in a form that cannot be read, so that it may be right. The score is
-    0: with None, a policy could avoid every problem that it cannot solve. Reports count it apart from `mismatch`."""
+    0: with None, a model in training could avoid every problem that it cannot solve. Reports count it apart from
+    `mismatch`."""
     GOLD_MISSING = "gold_missing"
     """The row has no gold answer, or an empty one."""
     GOLD_UNPARSED = "gold_unparsed"

@@ -34,7 +34,7 @@ BELOW_HUNDRED = UNITS | TENS
 SCALES: dict[str, int] = _WORDS["scales"]
 """Words that multiply the number before them: "dozen" is 12, "million" 1,000,000."""
 ORDINALS: dict[str, int] = dict(zip(_WORDS["ordinals"].split(), range(3, 21), strict=True)) | _WORDS["round_ordinals"]
-"""Ordinals. They are parts after a number, after "a" or before "of" ("two thirds", "a third"), else positions."""
+"""Ordinals. They are parts after "one" or "a", and before "of" ("a third", "third of"), else positions."""
 PARTS = {"half": 2, "halves": 2, "quarter": 4, "quarters": 4, **{f"{word}s": value for word, value in ORDINALS.items()}}
 """Words that are always parts, by their divisor: "halves" is 2."""
 MULTIPLES = {word: int(value) for value, words in _WORDS["multiples"].items() for word in words.split()}
@@ -103,7 +103,7 @@ RUN_WITH_SPACE = (
     rf"|{_BOUNDARY}(?:{_any_of(NUMBER_WORDS)})(?:,?\s|-)(?:and\s|point\s)?(?:an?\s)?(?:{_any_of(NUMBER_WORDS)}){_BOUNDARY}"
     rf"|{_BOUNDARY}(?:{_any_of(NUMBER_WORDS)})\s(?:\\?%|％|per\s?cent)"
 )
-"""Matches in a text with a run of several words. The pattern is simpler than `RUN`, and may match a part of a run."""
+"""A fast test for runs of several words. The pattern is simpler than `RUN`, and may match a part of a run."""
 
 
 def read_run(text: str) -> list[Reading]:

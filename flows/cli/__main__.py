@@ -1,4 +1,4 @@
-"""`python -m truegold.flows.cli`."""
+"""Runs the command line as `python -m truegold.flows.cli`."""
 
 from truegold.flows.cli import main
 

@@ -102,7 +102,7 @@ COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
     (FILES, (look, verify, flag, dedup, decontaminate, export, rescore, gate)),
     (SETUP, (doctor, serve_verifier)),
 )
-"""The commands of each group, in the order of the help. Those of the phases and of two subcommands are added."""
+"""The commands of each group, in the order of the help. Phases, `testcases` and `verifiers` are added to them."""
 
 
 def _print_version(is_asked: bool) -> None:

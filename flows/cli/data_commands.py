@@ -42,7 +42,7 @@ STARTER = Path(__file__).parents[1] / "starter.yaml.txt"
 TRAINING = "# ---- training\n"
 """The line of the starter before the sections of training."""
 SHOWN_ROWS, MAX_SHOWN, SUSPECTS = 3, 6, 10
-"""Maximum numbers of rows: shown with their reading, the same if there are many kinds, and shown as suspicious."""
+"""Maximum numbers of rows that are shown: usually, if there are many kinds of golds, and as suspicious."""
 CHARS = 160
 """Maximum number of characters of a text that are shown."""
 LOOKED_AT = 2_000

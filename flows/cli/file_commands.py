@@ -3,16 +3,17 @@
     truegold dedup --data train.jsonl --out deduplicated
     truegold decontaminate --data train.jsonl --against math500 --against evals.jsonl --out decontaminated
 
-find equal problems in one file or in two. The first writes clusters.parquet and flags.parquet
-(`truegold.pipeline.dedup.clusters`), the second matches.parquet (`truegold.pipeline.decontaminate.matches`). Both split
-the records into kept.jsonl and dropped.jsonl, in the format of the file.
+`dedup` finds equal problems in one file, and writes clusters.parquet and flags.parquet
+(`truegold.pipeline.dedup.clusters`). `decontaminate` finds problems of evaluation sets in a file, and writes
+matches.parquet (`truegold.pipeline.decontaminate.matches`). Both split the records of the file into two files in its
+format, kept.jsonl and dropped.jsonl.
 
     truegold flag --data train.jsonl --samples answers.jsonl --out flagged
 
-reads the file as `truegold run` does. It writes flags.parquet, with the findings of the rules, and suspicion.parquet,
-with id, suspicion, ill_posed and label_wrong in [0, 1], tier, evidence and suggestion. Samples are rows of id, system,
-and answer or response. `id` is the id column of the data, if there is one. Profiles of several models, and completions
-of a training, are given as
+`flag` reads the file as `truegold run` does. It writes flags.parquet, with the findings of the rules, and
+suspicion.parquet, with id, suspicion, ill_posed and label_wrong in [0, 1], tier, evidence and suggestion. Samples are
+rows of id, system, and answer or response. `id` is the id column of the data, if there is one. Profiles of several
+models, and completions of a training, are given as
 
     --samples small=runs/a/profile/samples.parquet --samples large=runs/b/profile/samples.parquet
     --samples policy=runs/a/train/completions          a folder; its rows name their steps

@@ -8,12 +8,13 @@ would run, and the expected time:
     unused    aliases (has the gold among others: data.columns.golds=aliases), topic
     model     none
     stage          state     last time
-    ingest         cached    0.1 s
-    clean          to run    2 s for 8 rows
-    expected  about 3 s for 4 of 5 stages; no time is known of: profile
+    ingest         cached    0.1 s for 8 rows
+    clean          to run    2.0 s for 8 rows
+    ...
+    expected  about 3 s for 4 stages; no time is known of 2 stages that have not run here: profile, select
 
 Times come from the last run of the same stages in this folder. Stages of curation that never ran there are measured
-on some rows if there are thousands. `--json` prints the whole resolved configuration.
+on some of the rows, if there are at least 2,000. `--json` prints the whole resolved configuration.
 
     pip install 'truegold[run]'         truegold demo --quick    only curation, in under a minute, on any machine
     pip install 'truegold[train,cpu]'   truegold demo            also profiling and training, on a CPU

@@ -6,7 +6,7 @@ enough for computing a reward:
 
     truegold testcases vet humaneval.jsonl --out vetted
 
-reads the file as `truegold run` does, vets the tests of every row, and writes rows.parquet (with repaired tests),
+It reads the file as `truegold run` does, vets the tests of every row, and writes rows.parquet (with repaired tests),
 dropped.parquet, ledger.parquet, suites.parquet and report.md. If it is killed, the same command resumes it from the
 folder `work`.
 """

@@ -1,6 +1,6 @@
 """Commands on verifiers: `truegold verifiers list`, `show`, `check`, `audit`, `audit-judge`, `propose`, and a service.
 
-The exit code of `check` and `audit` says whether the verifier keeps its contract:
+The exit code of `check` and `audit` says whether the verifier keeps its contract (`truegold.verifiers.verdict`):
 
     6   a line of the contract is broken
     6   `audit` could not check some lines, because no gold answer of the data earns the full score

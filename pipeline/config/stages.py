@@ -1,4 +1,6 @@
-"""Settings of every pipeline stage, and of a whole curation. Evaluation sets, for example, have four spellings:
+"""Settings of every pipeline stage, and of a whole curation.
+
+An evaluation set, for example, can be named in four ways:
 
 decontaminate:
   against:

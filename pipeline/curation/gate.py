@@ -2,11 +2,11 @@
 
     gate(Path("train.jsonl"), GateOptions(against=("math500",)), NullProgress()).failed          [Check.GOLD, ...]
 
-The set is curated as by `truegold curate`, in a temporary folder. All rows that curation rejects, edits, drops, flags
-or would hold back are violations. A gate makes further checks (`gate_questions`): it tries empty answers on every row,
-and gaming responses on a fixed sample of rows (`Gated.hacked_rows`). A sample suffices, because a verifier that accepts
-a gaming response on one row accepts it on most rows. Tests of programs are not checked against planted faults, which
-takes minutes (`testcases vet`).
+The set is curated as by `truegold curate`, in a temporary folder. All rows that curation rejects, drops, flags, would
+hold back, or edits to repair damage are violations. A gate makes further checks (`gate_questions`): it tries empty
+answers on every row, and gaming responses on a fixed sample of rows (`Gated.hacked_rows`). A gaming response tries to
+get a reward without the answer. A sample suffices, because a verifier that accepts a gaming response on one row accepts
+it on most rows. Tests of programs are not checked against planted faults, which would take minutes (`testcases vet`).
 
     truncated_text: {"sign":"ends with a comma or a hyphen", ...}      check flags, kind truncated_text
     exact_duplicate: {"kept":"train.jsonl:3", ...}                     check dropped, kind exact_duplicate
@@ -313,7 +313,7 @@ def _flagged(finished: Sequence[StageResult]) -> Iterator[Violation]:
 
 
 def _recorded(ledger: Path) -> Iterator[Violation]:
-    """Yield a violation for each row that a stage drops or edits."""
+    """Yield a violation for each drop and edit of a stage, except for the edits in INNOCENT_EDITS."""
     records = pl.read_parquet(ledger, columns=["source", "source_row", "action", "reason", "evidence"])
     for source, row, action, reason, evidence in records.iter_rows():
         if action == Action.DROP:

@@ -34,7 +34,7 @@ class EvalSet:
     split: str = "test"
     """The split that models are evaluated on."""
     columns: ProblemColumns = field(default_factory=ProblemColumns)
-    """Columns whose names are not guessed."""
+    """The columns that the set is known to have. The others are guessed by their names."""
 
 
 EVAL_SETS = {

@@ -6,8 +6,9 @@
        {"id": "c", "question": "Tom, who owned three red cars, buys 4 more. How many cars are his now?"}    reworded
        {"id": "d", "question": "Tom has 5 red cars and buys 9 more. How many cars has he?"}                 no match
 
-`matches.parquet` has a row for each matching pair: id, row (the record's number from 1), against, against_id, kind,
-score, evidence. In its schema's metadata, `against` has the number of items of every set as JSON, even without a match.
+`matches.parquet` has a row for each pair of a record and a matching item, a problem of an evaluation set: id, row (the
+record's number from 1), against, against_id, kind, score, evidence. In its schema's metadata, `against` has the number
+of items of every set as JSON, even without a match.
 A pair has the first kind that applies:
 
 - `exact`: the same prompt (`near.exact_copies`); the score is 1. Typing slips in a record are first corrected with the

@@ -1,4 +1,4 @@
-"""The second half of stage `dedup`: finds rows that are the same problem in other words.
+"""Finds rows that are the same problem in other words. This is the second half of the stage `dedup`.
 
     train.jsonl:3  "Tom has 3 red cars and buys 4 more. How many cars has he?"              stays
     train.jsonl:8  "Tom, who owned three red cars, buys 4 more. How many has he now?"  same problem as train.jsonl:3

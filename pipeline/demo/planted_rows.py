@@ -131,7 +131,7 @@ def unanswerable(item: ToldProblem, rng: random.Random) -> RawRow:
 
 
 def truncated(item: ToldProblem, rng: random.Random) -> RawRow:
-    """Return a question that is cut within a sentence, after at least seven words and before the last two."""
+    """Return a question that is cut within a sentence: seven words or more are kept, and three or more are cut."""
     words = tell(item.problem, item.telling).split()
     lengths = [length for length in range(7, len(words) - 2) if words[length - 1][-1] not in ".?"]
     return _plant(item, "truncated", question=" ".join(words[: rng.choice(lengths)]))

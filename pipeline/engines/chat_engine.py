@@ -1,5 +1,6 @@
-"""Asks a model behind any OpenAI-compatible API, over `/chat/completions`. Used for judges, reflectors and checks of
-problems.
+"""Asks a model behind any OpenAI-compatible API, over `/chat/completions`.
+
+Judges of answers, checks of problems and synthesis ask their models in this way:
 
     engine = ChatEngine(ChatEngineConfig(base_url="https://api.openai.com/v1", model="gpt-4o-mini",
                                          api_key_env="OPENAI_API_KEY"), Path("runs/demo/.samples/replies"))
@@ -49,7 +50,7 @@ from truegold.verifiers import ConfigError, SetupError
 LONGEST_PROMPT = 2**20
 """The maximum number of bytes of a conversation. The limit in tokens is known only to the server."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
-"""The first and the longest pause before a request is repeated."""
+"""The shortest and the longest pause before a request is repeated, unless the server names a longer one."""
 BAD_REQUESTS = (400, 413, 422)
 """HTTP statuses of a request that is refused for its content."""
 ALL_REFUSED = 8

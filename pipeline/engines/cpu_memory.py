@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LARGE = 2**20
 """The minimum size of a tensor whose pages are returned, in bytes."""
 WORTH_TRIMMING = 2**24
-"""The growth of the process since the last trim from which `trim` acts, in bytes."""
+"""`trim` does nothing until the process has grown by more than this since the last trim, in bytes."""
 
 
 def discard(address: int, size: int) -> None:

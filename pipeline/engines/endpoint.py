@@ -86,7 +86,7 @@ class Endpoint:
         """Return the body of the server's reply.
 
         Each part of a successful reply is passed to `take_part` as it arrives. Raises Failure if a retry may succeed,
-        Refusal for other error statuses such as 404, and Unsound for a reply that is too long.
+        Refusal for other error statuses such as 404, and Unsound for a reply that is too long or cannot be unpacked.
         """
         url = path if path.startswith("http") else self.url + path
         client = self._idle.pop() if self._idle else self._make_client()

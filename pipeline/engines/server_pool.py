@@ -35,19 +35,21 @@ MISSED_LOOKS = 3
 """The number of checks in a row that a server may fail before it is down. A busy server may answer late."""
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 30.0
-"""The first and the longest pause before a server that is down is checked again, in seconds. Pauses double."""
+"""The first and the longest pause before a failed request is repeated, or a server that is down is checked again, in
+seconds. Pauses double."""
 OUT_PAUSE_S = 30.0
 """The first pause before a server that was put out is checked again, in seconds. Pauses double."""
 TIMES_OUT = 4
 """The number of times that a server is put out before it is given up."""
 FAILURES_IN_A_ROW = 3
 LATE_IN_A_ROW = 5
-"""The numbers of failed, and of late, requests in a row after which a server is down."""
+"""A server is down after FAILURES_IN_A_ROW failed requests, or LATE_IN_A_ROW late ones, in a row."""
 LATE_FACTOR = 3.0
 LATE_AT_LEAST_S = 1.0
-"""A request is late after LATE_FACTOR times the fastest server's 95th percentile, but not before LATE_AT_LEAST_S."""
+"""By default, a request is late after LATE_FACTOR times the fastest server's 95th percentile, and never before
+LATE_AT_LEAST_S."""
 OVERLOADS = 5
-"""A request may fail by overload this many times as often as by other failures."""
+"""A request may fail this many times by overload for each other failure that it may have."""
 STARTED_AGAIN = "it was started again"
 ASK_AGAIN_S = 0.25
 """The pause before a late request looks again for room on a second server, in seconds."""

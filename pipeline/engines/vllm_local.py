@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 
 
 CPU_BATCHED_TOKENS = 8192
-"""The maximum number of tokens of a prefill batch on CPU. Chunked prefill is off there, because vLLM would rewind a
-seeded request's generator after a partial prefill, and torch's CPU generator cannot be rewound."""
+"""The maximum number of tokens of a prefill batch on CPU, unless `max_model_len` is larger. Chunked prefill is off
+there, because vLLM would rewind a seeded request's generator after a partial prefill, and torch's CPU generator cannot
+be rewound."""
 
 CPU_BLOCK_TOKENS = 32
 """The tokens of a block of the key-value cache on CPU. Only whole blocks are shared between prompts, and most prompts

@@ -438,8 +438,8 @@ OPEN_INSTRUCT_MATH = ("math", "numeric")
 """Verifiers that agree with open-instruct's `math` if gold is a plain number. (open-instruct's `string_matcher` cannot
 replace `exact`: an answer without the tags <answer> and </answer> gets 0 from it.)"""
 _PLAIN_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?|-?\d{1,9}/\d{1,9}|-?\\frac\{\d{1,9}\}\{\d{1,9}\}")
-"""A gold that open-instruct can compare. With gold "$72$", "72 km", "\\text{east}" or "72." it scores the answer
-\\boxed{72} or \\boxed{east} 0."""
+"""A gold that open-instruct can compare. It scores the right answer 0, \\boxed{72} or \\boxed{east}, if the gold is
+"$72$", "72 km", "72." or "\\text{east}"."""
 
 
 def _open_instruct_verifier(row: ExportRow) -> str:

@@ -10,7 +10,7 @@ r"""The two questions to a model about a problem, and the parser of its replies.
 
 A fault counts only if its quotation is in the problem, so that invented faults do not count. Replies may begin with
 thoughts and prose, may be Markdown or JSON, and may name the kinds in other words or in Chinese. A reply that cannot be
-read gives None: a refusal, an empty reply, ":".
+read, such as a refusal, an empty reply or ":", gives None.
 
 The problem is sent between random marks. The model sees only the form of the gold, such as "-#.# km" for "-3.5 km", so
 that the gold does not influence its answer.

@@ -1,4 +1,4 @@
-r"""Signs of a wrongly extracted gold in a single row, compared with its solution or its prompt.
+r"""Finds signs that the gold of a row was extracted wrongly, by comparing it with the row's solution or prompt.
 
     residue_of("184.4", "x=184.4")                            "x": the solution has only this besides the gold
     is_cut("151", "5,400 x 28 = 151,200.")                    True
@@ -62,12 +62,15 @@ _SEVERAL = re.compile(r",|，|;|；|\band\b|\bor\b|\n|和|或")
 
 
 def residue_of(gold: str, solution: str) -> str | None:
-    """Return the words besides the gold in a short solution without other numbers, or None for any other solution."""
+    """Return the words besides the gold in a short solution without other numbers, or None for any other solution.
+
+    Such a solution only restates the gold, so it does not show that the gold is right.
+    """
     if not gold or not solution or len(solution) > MAX_RESIDUE + len(gold):
         return None
     rest = re.sub(rf"(?<!\d){re.escape(gold)}(?!\.?\d)", " ", solution, count=1)
     if rest == solution:
-        # "x=184.40" only repeats the gold 184.4. The quotient "x=135/3" is worked.
+        # "x=184.40" only restates the gold 184.4, but "x=135/3" shows a calculation of the gold 45.
         numbers = _FIGURE.findall(solution)
         if len(numbers) != 1 or "/" in numbers[0] or _value(numbers[0]) is None or _value(numbers[0]) != _value(gold):
             return None
@@ -141,7 +144,10 @@ def has_measured_quantity(prompt: str) -> bool:
 
 
 def lost_parts(gold: str, prompt: str, solution: str) -> bool:
-    """Return True if the gold names the thing that it answers, and leaves out a second one that is asked or solved."""
+    """Return True if the gold answers one of two parts, such as only `x = 4` of the solution `x = 4 and y = 3`.
+
+    The gold begins with the name of its part (`_PART`), and the prompt or the solution has a second part.
+    """
     match = _PART.match(gold)
     if match is None or _SEVERAL.search(re.sub(r"\([^()]*\)", "", gold)):
         return False

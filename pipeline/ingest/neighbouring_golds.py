@@ -36,7 +36,7 @@ FAR_SHIFTS = (5, -5, 7, -7, 11, -11, 17, -17, 23, -23)
 MIN_ROWS = 200
 """The least number of rows: a smaller source does not show the kinds of golds that its questions have."""
 MIN_MARGIN = 15.0
-"""The least gain of a block over the best far shift, in nats. By chance the greatest was 11 in 40 files."""
+"""The least gain of a block over the best far shift, in nats. By chance, the greatest gain in 40 files was 11."""
 MIN_GAIN = 0.5
 """The least gain of a block per row, in nats. With less, rows are variants of their neighbours."""
 MAX_SHARE = 0.5
@@ -44,7 +44,7 @@ MAX_SHARE = 0.5
 MAX_RATIO = 3.0
 """The largest gain or loss of one row, in nats."""
 PRIOR_ROWS = 8
-"""The weight, in rows, that the frequency by chance has in the estimate of each frequency."""
+"""Each estimated frequency is drawn towards a more general one, which counts like this many rows."""
 MIN_OPENINGS = 5
 """The least number of questions with the same first words (an opening); rarer openings are treated as one."""
 MAX_NUMBERS = 8
@@ -90,7 +90,7 @@ class _Row(NamedTuple):
     words: frozenset[str]
     numbers: frozenset[float]
     steps: frozenset[float]
-    """The results of one step with two of the numbers."""
+    """The results of one operation on two of the numbers."""
     kind: str
     gold_letters: frozenset[str]
     gold_words: frozenset[str]

@@ -69,9 +69,9 @@ UNIT_SHARE = 0.2
 """The least share of golds with a unit, and the least share without one, for the fact `units_stripped`."""
 MIN_UNITS = 5
 MIN_LOST_OPTIONS = 2
-"""The least number of options below the usual number that count as lost."""
+"""A question has lost options if it has at least this many fewer than usual."""
 USUAL_SHARE = 0.6
-"""The least share of questions with the usual number of options, or one less."""
+"""The least share of questions with the usual number of options, or with one more or less."""
 MIN_WORDY = 6
 EXAMPLE_CHARS = 100
 

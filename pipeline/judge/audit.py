@@ -1,15 +1,16 @@
-"""Audits a second opinion before it may raise scores in training: with at least 200 unread and 100 hostile responses.
+"""Audits a second opinion before it may raise scores in training.
 
     truegold verifiers audit-judge judge.yaml --data runs/demo/profile/samples.parquet --output judge_audit
         judge_audit/audit.json    {"passed": true, "unread": 200, "hostile": 140, "paid": 0, "judge": {...}, ...}
         judge_audit/paid.jsonl    wrong responses that the opinion called right, with the replies
         judge_audit/raised.jsonl  the policy's responses that the opinion called right by their own gold: read them
 
-It is unknown whether an unread response is right. So the judge compares each response with the gold of another row.
-This gold differs from the right one and does not stand at the end of the response: calling the response right is a
-mistake. If the file has labels (a column
-`correct`), the responses that are labelled wrong are used with their own gold. The hostile responses (`attacks.toml`)
-use the same golds: denials, several answers, text to the judge, and requests to be graded as right.
+An audit needs at least 200 unread responses, whose answers the rules could not read, and 100 hostile ones. It is
+unknown whether an unread response is right. So the judge compares each response with the gold of another row. This gold
+differs from the right one and does not stand at the end of the response: calling the response right is a mistake. If
+the file has labels (a column `correct`), the responses that are labelled wrong are used with their own gold. The
+hostile responses (`attacks.toml`) use the same golds: denials, several answers, text to the judge, and requests to be
+graded as right.
 
 The record names the judge, its settings, the prompt, and the verifiers with their versions. If any of them changes, the
 audit is no longer valid (`check_audit`).

@@ -1,4 +1,4 @@
-r"""Asks another verifier or a language model for a second opinion, if rules gave no verdict or called prose wrong.
+r"""Asks another verifier or a language model for a second opinion, if rules gave no score, or scored prose 0.
 
     rule            second opinion      the verdict after it
     0, unread       right               0, evidence {"second_opinion": {"by": "math_verify@1", "score": 1.0}}

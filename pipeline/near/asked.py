@@ -32,8 +32,8 @@ CONTEXT_CHARS = 300
 CONTEXT_SHARE = 0.8
 """The minimum share of the longer text that a shared context covers."""
 CONTEXT_LINES = 4
-"""The minimum number of equal lines that make a shared context before a different last line: "the team before
-algeria"."""
+"""The minimum number of equal lines above a different last line that make a shared context, such as a table above a
+question."""
 OPTION_CHARS = 15
 """The minimum length of options that are compared as texts. Shorter ones are numbers and names."""
 SAME_OPTION = 0.8

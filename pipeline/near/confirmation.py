@@ -13,6 +13,8 @@ Different golds say little about the texts, because one of the golds may be wron
 But in a corpus with many similar problems, a pair with different golds needs a higher probability. Chinese school
 books, for example, ask many questions about one story (CHINESE_CONFLICT).
 
+A pair is decided by these rules:
+
 0. Texts that differ only in mathematical signs are different problems, such as `⌊x⌋` and `⌈x⌉` (`squashed`). Different
    questions about one passage or table are different problems, too (`asked`).
 1. Near copies share most of their words. Two near copies are the same problem if they have the same sentences with the

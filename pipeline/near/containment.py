@@ -1,13 +1,14 @@
-"""Finds texts that contain an item word for word, or nearly, by shared runs of five tokens, weighted by rarity.
+"""Finds texts that contain an evaluation item (a problem of a test set) word for word, or nearly.
 
     an item    "Tom has 3 red cars and buys 4 more. How many cars has he?"
     a text     "Solve step by step. Tom has 3 red cars and buys 4 more. How many cars has he? Give a number."   1.00
     another    "Tom has 5 red cars and buys 9 more. How many cars has he?"                                      0.35
 
-First the runs of all items are learnt. Then texts are streamed, and only the runs that they share with an item are
-stored, 8 bytes a run. The result is the share of an item's runs that a text has. A run that f of all N texts and items
-have is weighted by log((N + 1) / f): "how many does he have" weighs little, "3 red cars and buys" much. Tokens are
-compared by their stems and quantities (`tokens`), so that case, plurals, "three" and layout make no difference.
+First the runs of five tokens of all items are learnt. Then texts are streamed, and only the runs that they share with
+an item are stored, 8 bytes a run. The result is the share of an item's runs that a text has. A run that f of all N
+texts and items have is weighted by log((N + 1) / f): "how many does he have" weighs little, "3 red cars and buys" much.
+Tokens are compared by their stems and quantities (`tokens`), so that case, plurals, "three" and layout make no
+difference.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ MAX_PAIRS = 200_000
 """The maximum number of pairs of a text and an item for one run. A run with more pairs is boilerplate and is
 ignored."""
 FILTER_BITS = 4
-"""The prefilter has 2**FILTER_BITS slots for each learnt run: one of sixteen runs that were not learnt passes the
-prefilter by chance."""
+"""The prefilter has at least 2**FILTER_BITS slots for each learnt run, so that at most one of sixteen runs that were
+not learnt passes it by chance."""
 
 
 @dataclass(frozen=True)

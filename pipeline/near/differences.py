@@ -29,8 +29,8 @@ its original."""
 SIBLING_WORDS = 3
 """The minimum number of words by which instances of one template differ."""
 MOST_CLAUSES = 4
-"""The maximum number of clauses of a sentence whose order does not matter. The order matters in "push 4, push 7, pop,
-push 2, pop"."""
+"""The maximum number of clauses in a sentence whose clauses may change places. In a longer sentence their order
+matters: "push 4, push 7, pop, push 2, pop"."""
 _ASKABLE = (ReadKind.SYMBOL, ReadKind.TERM, ReadKind.WORD, ReadKind.HAN)
 _NONE: set[str] = set()
 _MEANINGFUL = (ReadKind.WORD, ReadKind.HAN)
@@ -56,11 +56,14 @@ _COUNTED = (
 Differences = Mapping[str, int]
 """Counts of the differences of a pair by name, as `compare_texts` returns them.
 
-- `..._exchanged`: forms of a kind that were replaced: 1 if the left text alone has 3 and the right text alone 1
-- `..._added`: further forms of a kind that only one text has; in this example 2
+- `words_exchanged`: the number of words that were replaced by others. If 3 words are only in the left text and 1 word
+  is only in the right text, 1 word was replaced
+- `words_added`: the number of further words that only one text has; 2 in this example
+- `numbers_exchanged`, `numbers_added` and so on: the same for numbers, symbols, formulas, terms and names
 - `terms_contrasted`: families of terms of which each text has a member that the other lacks, such as even and odd
 - `extremes_differ`: 1 if only one text mentions the least, or only one the greatest
 - `asked_given`: 1 if each text asks for something that the other one gives
+- `drawing_differs`: 1 if the drawings of the texts differ
 - `units_differ`: 1 if the texts have different numbers of distinct units of length
 - `directions_differ`: 1 if an amount comes in by one text and goes out by the other
 - `words`: the number of words of the text with fewer words: large for stories, small for exercises

@@ -1,5 +1,7 @@
 """Reads which way the amounts of a story move: in when bought or found, out when sold, lost or given away.
 
+Two texts in which an amount moves in opposite directions are taken as different problems:
+
     "A shop has 16 coins. It sells 10 and loses 4."            10 out, 4 out
     "A shop has 16 eggs. It gets 10 more and buys 4 more."     10 in, 4 in       another problem
     "Zoe has 9 pens. She buys 11 more."                         9 held, 11 in
@@ -62,7 +64,7 @@ def read_directions(text: str) -> dict[str, int]:
 def directions_differ(left: dict[str, int], right: dict[str, int]) -> bool:
     """Return whether an amount comes in by one text and goes out by the other text, or two amounts changed places.
 
-    Two amounts changed places if each text starts with an amount that moves in the other text:
+    Two amounts changed places if each text has an amount that it holds from the start, but that moves in the other one:
 
         "She has 9 pens and buys 11."    "She has 11 pens and buys 9."
     """

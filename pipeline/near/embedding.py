@@ -1,4 +1,6 @@
-"""Adds candidate pairs that an encoder finds similar. The close reading (`confirmation`) decides about them, too.
+"""Adds candidate pairs that an encoder (a model that turns a text into a vector) finds similar.
+
+The close reading (`confirmation`) decides about these pairs, too.
 
 Without an encoder, two texts are candidates only if they share two rare words; a rewording with new names and things
 may share none. An encoder only proposes pairs, because it finds "even" and "odd" similar, and a problem similar to its
@@ -110,7 +112,7 @@ class Translations:
     left: Ints
     right: Ints
     is_sure: Marks
-    """Whether the questions agree as well as the numbers."""
+    """Whether all numbers agree, and all quantities that the questions ask for."""
 
 
 def find_translations(corpus: Corpus, proposals: Proposals) -> Translations:
@@ -149,7 +151,10 @@ def _nearest(queries: Floats, vectors: Floats) -> tuple[Ints, Ints]:
 
 
 def is_translation(left: ReadText, right: ReadText, left_text: str, right_text: str) -> bool | None:
-    """Return whether one text translates the other, or None if the numbers agree but the questions do not."""
+    """Return whether one text translates the other, or None if this is undecided.
+
+    It is undecided if one text has a number that the other one lacks, or if the questions may ask for different things.
+    """
     if left.is_chinese == right.is_chinese:
         return False
     here, there = left.forms.get(ReadKind.QUANTITY, set()), right.forms.get(ReadKind.QUANTITY, set())

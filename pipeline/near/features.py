@@ -79,7 +79,7 @@ STRONG = 0.35
 FORMULA_WEIGHT = 1.0
 """The weight of a formula among the quantities."""
 CONTEXT_REACH = 4
-"""The maximum number of tokens between a quantity and a content word next to it."""
+"""The maximum distance from a quantity to a content word next to it, in tokens: 1 for the next token."""
 
 Listener = Callable[[arrays.Ints, arrays.Hashes, int], None]
 """A function of a chunk of texts: takes the text of each token (ascending), its hash, and the number of texts."""

@@ -25,7 +25,7 @@ from truegold.pipeline.tables.rows import normalise_for_id
 from truegold.verifiers.gold import OTHER_GOLDS, all_golds, mistake_in_golds
 
 NO_GOLD = -1
-"""The key of a row without gold; other keys are not negative."""
+"""The key of a row without gold. All other keys are at least 0."""
 BETWEEN_GOLDS = "\x1e"
 """The separator between the accepted golds of a row: the control character RS, which no gold contains."""
 _COMMAND = re.compile(r"\\[a-z]+|per ?cent")

@@ -1,4 +1,4 @@
-r"""Compares the golds of rows with the same problem, and chooses the best row for each gold.
+r"""Compares the golds (reference answers) of rows with the same problem, and chooses the best row for each gold.
 
     42 · 42.0               the same, by their forms (`gold_keys.gold_form`)
     x \ge 1 · [1, \infty)   the same, says the math verifier

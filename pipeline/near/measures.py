@@ -63,8 +63,8 @@ MUCH_SURFACE = 0.55
 FITTED_TEXTS = (1_000, 100_000)
 """The range of numbers of texts that the weights were fitted for. Other numbers of texts are clipped to this range."""
 LEAST_SCORE = -0.5
-"""The lowest log-odds at which a pair may be the same problem. A close reading cannot confirm a pair with a lower
-score."""
+"""The limit that the log-odds of a reworded pair must exceed. A close reading could not confirm a pair at or below
+it."""
 REPLACED = 0.6
 """Quantities count as replaced if each text has quantities of more than this weight that the other lacks. A single
 number in words weighs more."""

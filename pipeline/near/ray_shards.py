@@ -1,4 +1,4 @@
-"""Compares the shards of a deduplication on Ray, one task a shard.
+"""Compares texts on Ray, one task for each shard (a part of the candidate pairs of a deduplication).
 
     truegold dedup --data train.jsonl --out DIR --ray local         on_ray(None)
     truegold dedup --data train.jsonl --out DIR --ray head:6379     on_ray("head:6379")

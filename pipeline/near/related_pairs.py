@@ -1,4 +1,4 @@
-"""Finds the related pairs in a set of problems: candidates share two rare features, and are measured shard by shard.
+"""Finds the related pairs in a set of problems. Candidates share two rare features, such as a name and a number.
 
     "Natalia sold clips to 48 of her friends ..."   rarest features: natalia, clip, #48, april ...
     keys: every pair of them, such as (natalia, clip), (clip, #48)
@@ -12,9 +12,9 @@ Multiplying the sparse table of rare features with itself would be simpler. But 
 with a feature, and then loses a tenth of the related pairs or more (`benchmarks/results/house2.md`).
 
 `find_links` returns the pairs (left < right) that may be the same problem, one template, or edits of each other. The
-search takes 60 bytes of memory a text and 13 bytes a link. Candidates (8 bytes each) and features lie on disk. Shards
-of candidates are independent. Threads or other workers (`ShardRunner`) process them, and the links do not depend on the
-number of workers.
+search takes 60 bytes of memory a text and 13 bytes a link. Candidates (8 bytes each) and features lie on disk.
+Candidates are divided into shards, which threads or other workers (`ShardRunner`) process independently. The links do
+not depend on the number of workers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ranks rows that are one problem: the best of copies and of rewordings stays.
+"""Ranks the rows of one problem, so that the best of several copies or rewordings stays.
 
     preferred  >  with gold  >  of a better source  >  with a complete text  >  with a longer worked solution
 

@@ -1,19 +1,19 @@
-r"""Finds texts that contain an item letter for letter, in any layout, and with look-alike letters.
+r"""Finds texts that contain an evaluation item (a problem of a test set) letter for letter, in any layout.
 
     an item     "A triangle has sides of 3 cm, 4 cm and 5 cm. What is its two-digit area?"
     squashed    atrianglehassidesof#3#cm#4#cmand#5#cmwhatisitstwodigitarea
     a text      "A tri-\nangle  has **sides** of 3 cm, 4 cm and 5&nbsp;cm. Whаt is its two digit area?"
     squashed    the same; one а is Cyrillic
 
-Squashing removes spaces, line ends, punctuation, markup, case and hyphens between words; in a search for leaks, it also
-removes accents. It replaces look-alike letters (Cyrillic ones, and Greek ones within a word). It keeps letters, numbers
-(1 2 is not 12) and mathematical signs, in one spelling: `10⁵` is `10^{5}` and not 105, `f''` is not `f'`. Both sides
-are squashed, so texts in Cyrillic or Greek are compared, too.
+Squashing removes spaces, line ends, punctuation, markup, case and hyphens between words; in a search for leaked items,
+it also removes accents. It replaces look-alike letters (Cyrillic ones, and Greek ones within a word). It keeps letters,
+numbers (1 2 is not 12) and mathematical signs, in one spelling: `10⁵` is `10^{5}` and not 105, `f''` is not `f'`. Both
+sides are squashed, so texts in Cyrillic or Greek are compared, too.
 
 Texts with the same letters and digits but different signs are different problems (`differ_in_signs`).
 
 Each item is represented by one window of WINDOW bytes. Texts that contain this window are searched for the whole item.
-Only pairs of numbers are stored.
+Texts are not stored; each hit is stored as two numbers, of the text and of the item.
 """
 
 from __future__ import annotations
@@ -41,13 +41,12 @@ BATCH = 10_000
 WINDOWS = 8
 """The number of windows of an item from which the rarest one is chosen."""
 LEAST_BYTES = 40
-"""The minimum number of bytes of a squashed item that is searched for. A longer problem may contain a shorter item by
-chance."""
+"""The minimum number of bytes of a squashed item that is searched for. A text may contain a shorter item by chance."""
 CHUNK_TEXTS = 1_000
 """The number of texts whose windows are hashed at a time."""
 PAIRED_IN_FULL = 32
-"""The maximum number of texts of one key whose pairs are all returned. In a larger group, each text is paired with the
-first."""
+"""The maximum size of a group of equal texts in which every text is paired with every other. In a larger group, each
+text is paired with the first only."""
 FILTER_BITS = 18
 """The prefilter has 2**FILTER_BITS slots. Few windows that are not in an item pass the prefilter."""
 
@@ -175,7 +174,8 @@ ANSWERS = ["answer", "solution", "value"]
 _END = "\0"
 """The separator between squashed texts."""
 _KEPT_MINUS = bytes.maketrans(b"\5", b"-")
-"""Restores the minus of `_SEGMENTS`, which is a control character until then."""
+"""Turns the control character \\5 back into a minus. It stands for the minus of `_SEGMENTS` while hyphens are
+removed."""
 _IDLE = bytes(code for code in range(9, 128) if not chr(code).isalnum() and chr(code) not in "#()+-/<=>[]^{|}%")
 """ASCII characters that are removed. NUL separates texts; characters 1 to 8 are marks in numbers and formulas."""
 _IDLE_BEYOND_ASCII = re.compile("[^\\w\x00-\x7f\u0300-\u036f¬·±×÷⁄⁺-⁼₊-₌←-⇿∀-⋿⌈-⌋⟀-⟯⦀-⫿]+")
@@ -271,7 +271,10 @@ def _replace(texts: pl.Series, changes: Iterable[tuple[str, str]]) -> pl.Series:
 
 
 def _plain(text: str, fold_accents: bool) -> str:
-    """Return the text without markup, with look-alike letters replaced; beyond ASCII, only mathematical signs stay."""
+    """Return the text without markup and with look-alike letters replaced.
+
+    Of the characters beyond ASCII, letters, digits and mathematical signs stay; accents stay unless `fold_accents`.
+    """
     if "&" in text:
         text = unescape(text)
     if "<" in text:

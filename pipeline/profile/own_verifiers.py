@@ -3,9 +3,10 @@
     checks.py:loose    accepts 37 of 40 right answers and 33 of 41 wrong ones   J .12 (-.05 to .29)    warning
     checks.py:swapped  accepts 2 of 40 right answers and 39 of 41 wrong ones    J -.90 (-.96 to -.77)  error
 
-If a verifier accepts wrong answers, its pass rates say nothing about the model. The audit works like `truegold
-verifiers audit`, on a few golds of the rows with the verifier's most frequent arguments. Verifiers of programs are
-audited by their test suites instead (`vet_tests`).
+Youden's J is the share of right answers that are accepted, minus the share of wrong ones that are accepted. If a
+verifier accepts wrong answers, its pass rates say nothing about the model. The audit works like
+`truegold verifiers audit`, on a few golds of the rows with the verifier's most frequent arguments. Verifiers of
+programs are audited by their test suites instead (`vet_tests`).
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 GROUP_ROWS = 256
 GROUP_TOKENS = 2**17
-"""Maximum number of samples in a row group, and the number of tokens after which it ends. Groups are read whole."""
+"""A row group ends with its sample number GROUP_ROWS, or earlier once it has GROUP_TOKENS. Groups are read whole."""
 GROUPS_KEPT = 128
 FILES_KEPT = 16
 """The numbers of row groups and of open files that are cached in memory."""

@@ -34,7 +34,7 @@ from truegold.pipeline.running.record_log import Position, RecordLog
 
 PART_SAMPLES = 65_536
 PART_BYTES = 256 * 2**20
-"""A part is written when the lines have this number of samples, or of bytes."""
+"""A part is written once the lines have PART_SAMPLES samples or PART_BYTES bytes."""
 
 
 def prompt_key(prompt: Sequence[int]) -> str:

@@ -3,11 +3,11 @@
     after 4 samples, if half of the rows will be selected:   1 to 3 passes -> enough, the row will be selected
                                                              0 passes      -> two more, since one may pass
 
-Selection takes a share of all rows (the cut), with at most a given share of the cut for each quota. It prefers the rows
-with the highest share of groups that teach (`Mixture.teaching_share`). A further sample is useful if it may change the
-selection. The state of a problem is its number of judged samples and of passes, and each state has a chance of further
-samples. These chances minimise the number of samples, while the selected rows teach nearly as much as if all problems
-had all samples:
+A training group teaches only if it has right and wrong samples. Selection takes a share of all rows (the cut), with at
+most a given share of the cut for each quota. It prefers the rows with the largest share of groups that teach
+(`Mixture.teaching_share`). A further sample is useful if it may change the selection. The state of a problem is its
+number of judged samples and of passes, and each state has a chance of further samples. These chances minimise the
+number of samples, while the selected rows teach nearly as much as if all problems had all samples:
 
     minimise    the sum over states s of  going_on[s] * (samples of a step)
     such that   ended[s] + going_on[s] = reached[s], which follows from the problems that continue to s
@@ -41,7 +41,7 @@ FURTHER_SAMPLES = 2
 MOST_STEPS = 6
 """The largest number of steps from the first samples to all; if these are many, a step has more samples."""
 MISSED = 0.07
-"""All samples would raise the teaching share; this share of the gain may be lost."""
+"""The selected rows would teach more if all problems had all samples. This share of that gain may be lost."""
 LEAST = 0.005
 """The loss of teaching share that is always allowed, for the case that all samples bring little."""
 NEARBY = 1.25

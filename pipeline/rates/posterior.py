@@ -357,8 +357,8 @@ class Priors:
 def fit_priors(counts: Mapping[tuple[str, str], Counts]) -> Priors | None:
     """Return the priors of problems that are counted by (source, domain), or None without judged samples.
 
-    A source or a domain with GROUP_ROWS judged problems has a prior, shrunk towards the prior of all problems. A domain
-    within a source also has a prior, shrunk towards the prior of the source.
+    A source or a domain with at least GROUP_ROWS judged problems has a prior, shrunk towards the prior of all problems.
+    So has a domain within a source, shrunk towards the prior of the source.
     """
     sums: dict[Group, Counter[tuple[int, int]]] = {}
     for (source, domain), cells in counts.items():

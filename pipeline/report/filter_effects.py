@@ -25,7 +25,7 @@ from truegold.pipeline.tables.rows import KEY
 from truegold.pipeline.tables.run_files import RunFiles
 
 CHANCE = 4.0
-"""The least change in standard errors. A random filter exceeds it once in fifteen thousand cases."""
+"""The least change that is listed, in standard errors. A random filter exceeds it once in fifteen thousand cases."""
 LEAST_SHIFT = 0.05
 """The least change that is listed, in standard deviations."""
 FEWEST_ROWS = 30

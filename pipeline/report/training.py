@@ -28,7 +28,7 @@ EDGE = 8
 FEWEST_STEPS = 2 * EDGE
 """The least number of steps for comparing start and end."""
 LEAST_SHIFT = 0.05
-"""The least change, as a share of the start value."""
+"""A change must be larger than this share of the start value."""
 SKIPPED = ("seconds_", "lr", "step", "epoch", "term_std/")
 """Prefixes of metrics that do not describe the training data."""
 

@@ -1,6 +1,7 @@
 r"""Names the cause of a flip: how the answer differs from the gold, or where it stands in the response.
 
-A flip is a rollout on which two judges differ: the log, or the verifiers A and B. The log paid or refused it:
+A flip is a rollout on which two judges differ. The judges are the log, which paid a reward or refused it, and the
+verifiers A and B:
 
     refused, gold 72, answer 72\%               percent sign added
     refused, gold \frac{1}{2}, answer 0.5       fraction -> decimal

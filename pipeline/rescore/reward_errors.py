@@ -30,7 +30,7 @@ from truegold.verifiers.rates import difference_interval, wilson_interval
 MIN_SAMPLES = 4
 """The least number of judged completions for a statement about a prompt."""
 AGREEING = 0.5
-"""The share of a prompt's completions with one answer, above which its gold looks wrong if none is right."""
+"""A gold looks wrong if no completion of its prompt is right, and more than this share gives one other answer."""
 SPREAD_FLOOR = 1e-4
 """The constant that GRPO adds to a group's standard deviation."""
 JUDGES = {"log": "reward", "a": "score_a", "b": "score_b"}

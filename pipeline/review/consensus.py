@@ -16,8 +16,8 @@ A decision about one row of a label conflict also settles the other rows:
     "What is 6*7?"  gold 48  ->  fix 42               dropped as `settled_duplicate`: it now equals the other row
     "What is 6*7?"  gold 42      no decision          no longer held back by the conflict: `conflict_settled`
 
-This applies only to conflicts between copies of one problem, which hold their rows back. Rewordings with different
-golds are mostly different problems.
+This applies only to conflicts between copies of one problem, since only these conflicts hold their rows back.
+Rewordings with different golds are mostly different problems.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from truegold.verifiers.decimal_commas import fix_with_points
 
 @dataclass(frozen=True)
 class AgreedDecision:
-    """The decision on which all reviewers agree who are not unsure."""
+    """A decision about a row on which all reviewers agree, apart from unsure ones."""
 
     kind: DecisionKind
     gold: str | None
@@ -59,7 +59,7 @@ class Standing:
     """All reviewers' decisions about a row, and the agreed one."""
 
     agreed: AgreedDecision | None
-    """The agreed decision, or None if all reviewers are unsure, or those who are sure disagree."""
+    """The agreed decision. None if every reviewer is unsure, or if the others contradict each other."""
     current: tuple[Decision, ...]
     """The decisions about the row's current content."""
     stale: tuple[Decision, ...]

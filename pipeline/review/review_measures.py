@@ -130,8 +130,8 @@ def measure_flags(
 ) -> list[FlagPrecision]:
     """Return the precision of each reason on decided rows, in the order of the reasons.
 
-    `conflicts` are the rows of each label conflict. All flags of a conflict are right, even that of a kept row, unless
-    all of its rows were kept.
+    `conflicts` are the rows of each label conflict. The flags of a conflict are right unless all of its rows were
+    kept. So the flag of a kept row may be right too.
     """
     kept = {key for key, agreed in decisions.items() if not agreed.faults_row}
     all_kept = {key for group in conflicts if kept.issuperset(group) for key in group}

@@ -285,8 +285,8 @@ class Ranks:
                 signal.signal(signum, handler)
 
     def watched(self, lines: Iterable[str]) -> Iterator[str]:
-        """Yield the lines of the progress, and note if a step starts after a signal was passed on, because it saves
-        work."""
+        """Yield the lines of the progress. If a step starts after a signal was passed on, the processes are saving
+        their work."""
         for line in lines:
             self._is_saving |= self._passed_on is not None and line.startswith('["start"')
             yield line

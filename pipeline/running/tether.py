@@ -1,5 +1,6 @@
-"""Ends all processes of a stage, on several machines, if one of them dies. Each process holds a TCP connection to the
-process that started it.
+"""Ends all processes of a stage, on several machines, if one of them dies.
+
+Each process holds a TCP connection to the process that started it:
 
     tether = Tether(["worker-1", "worker-2"])     in the starting process: ends all processes if one is lost
     hold(tether.addresses, tether.token)          in a started process: ends it if the connection breaks

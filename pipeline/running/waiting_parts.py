@@ -1,4 +1,4 @@
-"""Parts that wait for external processes: `truegold part`, on any machine that sees the run's folder.
+"""Leaves the work on parts to other processes: calls of `truegold part` on any machine that sees the run's folder.
 
     run_parts writes     RUN/.partial/clean-KEY/scratch/waiting.pkl, and waits for the markers
     on another machine   truegold part RUN clean --of 8 --at 3        does every eighth part, from the fourth on

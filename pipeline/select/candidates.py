@@ -3,8 +3,8 @@
     0 passes of 8, prior mean .3    68 % of its groups of 8 are expected to teach    ->  a candidate
     8 passes of 8, prior mean .8    9 %                                             ->  dropped, `too_easy`
 
-A group whose samples are all wrong or all right has no gradient. The share of groups that will teach is estimated
-before any GPU time is spent on training:
+A training group teaches only if it has right and wrong samples; otherwise it has no gradient. The share of groups that
+will teach is estimated before any GPU time is spent on training:
 
     1,200 rows at pass rates like Beta(.8, 1.4), groups of 8      61 % are expected to teach
     400 rows of which none ever passed                            .3 %: an error, with advice

@@ -4,9 +4,10 @@
     the same without `max_rows`                                            ->  60 and 60: the largest that meets it
     quota algebra 3/4, at most 100                                         ->  60 and 40, and algebra is reported short
 
-Rows with the same properties form a cell. Integer programming (HiGHS in scipy) finds the number of selected rows of
-each cell. It meets the demands, or misses them by the fewest rows. Doubtful rows, which never passed and whose labels
-are not trusted, are limited (`Limit`). Among equal solutions it prefers the natural proportions of the cells. Without a
+A target demands shares of the selection for bands of pass rates, and a quota demands one for a source or a domain. Rows
+with the same properties form a cell. Integer programming (HiGHS in scipy) finds the number of selected rows of each
+cell. It meets the demands, or misses them by the fewest rows. Doubtful rows, which never passed and whose labels are
+not trusted, are limited (`Limit`). Among equal solutions it prefers the natural proportions of the cells. Without a
 demand, a default histogram is used.
 """
 

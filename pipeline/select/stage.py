@@ -1,5 +1,7 @@
 """Stage `select`: chooses the rows whose groups are expected to teach, in the demanded proportions.
 
+A group is the samples of one row in a training step. It teaches only if it has right and wrong samples.
+
     68 % of the row's groups are expected to teach ->  selected.parquet
     9 %, because most would be all right           ->  dropped, `too_easy`
     flagged by the profile                         ->  dropped, `held_for_review`

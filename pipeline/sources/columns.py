@@ -46,7 +46,7 @@ Extract = Callable[[str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A compiled `ColumnSpec`. Called with a record's values, it returns the column's value, MISSING or None."""
+    """A compiled `ColumnSpec`. Called with a record's values, it returns the column's value, or MISSING without one."""
 
     name: str
     """A column's name, or a path with dots."""
@@ -99,7 +99,10 @@ def _without_zeros(value: str) -> str:
 
 
 def _were_floats(texts: Sequence[str]) -> bool:
-    """Return whether all texts are floats as Python writes them, and at least half of them whole: 12.0, 6.5, 9.0."""
+    """Return whether all texts are floats as Python writes them, and at least two and half of them are whole numbers.
+
+    12.0, 6.5 and 9.0 are such texts.
+    """
     numbers = [text.strip() for text in texts]
     if not all(_FLOAT.fullmatch(text) and repr(float(text)) == text for text in numbers):
         return False

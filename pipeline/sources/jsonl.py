@@ -1,11 +1,11 @@
 """Reads JSON Lines with bounded memory.
 
-The line `{"question": "What is 6*7?", "answer": 42}\\r\\n` becomes `Record(1, {"question": ..., "answer": 42}, 44)`.
+The line `{"question": "What is 6*7?", "answer": 42}\\r\\n` becomes `Record(1, {"question": ..., "answer": 42}, 42)`.
 
 Also read are CRLF line ends, a byte order mark, UTF-16 with a mark, gzip and zstd, an array of objects instead of
 lines, one object over several lines, and a last line without end. Blank lines are skipped. Lines longer than the bound
-are skipped without being held in memory. Invalid UTF-8, NaN, Infinity and too deep nesting are rejects. Integers beyond
-64 bits are kept exactly, while `orjson`, which reads all other lines, would turn them into floats.
+are skipped without being held in memory. Invalid UTF-8, NaN, Infinity and nesting that is too deep are rejects.
+Integers beyond 64 bits are kept exactly, while `orjson`, which reads all other lines, would turn them into floats.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     no gold, column `test_list` of asserts      Column 'test_list' holds tests: is `code` meant?
     gold column `level`, column `answer`        The golds stand in column 'answer'.
     golds "... the value is 452.", column `n`   The golds of these rows stand in column 'n' (452).
-    a verifier of one's own that reads boxes    checks.py:boxed refuses gold by itself and reads ... \\boxed{72}
+    a user's verifier that reads only boxes     checks.py:boxed refuses gold by itself and reads ... \\boxed{72}
 
 A cause is named if it holds for eight of ten sampled rows. A verifier that compares texts can read any gold, so it is
 named only for short golds that no other verifier reads. Placeholders (`N/A`, `see solution`) are not golds, and do not
@@ -81,7 +81,7 @@ def cause_of_held(reason: str, rows: Sequence[Row]) -> Cause:
 
 
 def _cause_in_columns(metas: Sequence[Mapping[str, Any]], rows: Sequence[Row], judged_by: set[str]) -> Cause | None:
-    """Return as cause an unused column, found in the rows' `metas`, by which rows should be judged."""
+    """Return a cause if an unused column, which is stored in the rows' `metas`, has their tests or golds."""
     if CODE not in judged_by and (name := _filled(TESTS_NAMES, metas, are_tests)) is not None:
         return _by_tests(name)
     if (name := _column_of_golds(metas, rows)) is not None:
@@ -124,7 +124,7 @@ def _by_tests(name: str) -> Cause:
 
 
 def _quoted_column(samples: Samples, texts: Sequence[str], exclude: str | None = None) -> Cause | None:
-    """Return as cause a column with the numbers at the end of golds that are sentences, or None."""
+    """Return a cause if golds are sentences and another column has the numbers at their ends, else None."""
     for name in dict.fromkeys(name for values in samples for name in values if name != exclude):
         numbers = [text_of(values.get(name)) or "" for values in samples]
         quoted = sum(map(ends_with, texts, numbers))
@@ -148,7 +148,7 @@ def _set_column(role: str, name: str) -> str:
 
 
 def meant_verifier(golds: Sequence[str], judged_by: Iterable[str]) -> Cause | None:
-    """Return as cause a verifier that reads most of these golds and does not judge them yet, or None."""
+    """Return a cause if a verifier that does not judge these golds yet reads most of them, else None."""
     golds = [gold for gold in golds if not is_placeholder(gold)]
     if not golds:
         return None
@@ -183,7 +183,7 @@ def _ablest(counts: Mapping[str, int], golds: int) -> str | None:
 
 
 def _unsaid_form(golds: Sequence[str], judged_by: Collection[str]) -> Cause | None:
-    """Return as cause that a user's verifier reads gold only in an undeclared form, such as a box; else None."""
+    """Return a cause if a user's verifier reads gold only in a form that it does not declare, such as a box."""
     name, *others = judged_by or [""]
     if others or not name or name in BUILT_IN or getattr(resolve(name), "gold_response", None) is not None:
         return None

@@ -9,8 +9,8 @@ presets of programs are in `presets_code`. `choose_layout` uses the configured p
 that fits. Configured columns replace the columns of the preset.
 
 With `columns: {prompt: Body, gold: Answer}`, a file of `{"Body": "...", "Question": "...", "Answer": 51.0}` is read
-without a preset. `columns: {gold: answr}` ends with a line that has the file, the missing column, the existing columns,
-and "Did you mean 'answer'?". All commands on a single file use `guess_layout`, so that they read the same columns.
+without a preset. With `columns: {gold: answr}`, the error names the file, the missing column and the existing columns,
+and asks "Did you mean 'answer'?". All commands on a single file use `guess_layout`, so that they read the same columns.
 """
 
 from __future__ import annotations
@@ -108,7 +108,10 @@ def programs(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 def _surely_tests(tests: str, gold: str, samples: Samples) -> bool:
-    """Return whether a column has tests although there is a gold column: assertions, or cases in rows without gold."""
+    """Return whether a column surely has tests if there is also a gold column.
+
+    In each row with tests, these are assertions, or there is no gold.
+    """
     tested = [values for values in samples if holds_tests(tests, values)]
     return all(text_of(Column(gold)(values)) is None or has_assertions(tests, values) for values in tested)
 
@@ -248,8 +251,8 @@ PROMPTS = ("goal", "sentence", "stem", "ctx")
 def choices(columns: Set[str], samples: Samples) -> Layout | None:
     """Return the layout of questions with options in other columns (`choice_rows`), or None.
 
-    A single row without options is an open question, judged by `math`, unless its answer is a letter. Raises InputError
-    if answers are indices that may count from 0 or from 1.
+    A row without options among rows with options is an open question, judged by `math`, unless its answer is a letter.
+    Raises InputError if answers are indices that may count from 0 or from 1.
     """
     if (chosen := find_choices(columns, samples)) is None:
         return None

@@ -4,8 +4,8 @@ r"""Presets of programs: the layouts of datasets with programming problems and t
 
 fits `apps` and becomes a row without gold, verifier `code`, verifier_args `{"type": "stdio", "cases": [{"input":
 "1 2\n", "output": "3\n"}]}`, solution the first of `solutions`. The verifier's own `row_tests` reads the tests. A
-`time_limit` of the source becomes `"limits": {"cpu_s": ...}`; starter code is put below the problem, since tests call
-what it names.
+`time_limit` of the source becomes `"limits": {"cpu_s": ...}`. Starter code is put below the problem, since tests call
+the functions that it defines.
 
 Datasets of programs share columns of solutions, time limits, starter code and function names:
 

@@ -56,7 +56,7 @@ OTHER_ENCODING = 0.1
 RISING_ROWS = 5
 """The minimum number of rising numbers that count as a numbering. Fewer may rise by chance."""
 PROBLEM_WORDS = 3
-"""The minimum number of words of a problem."""
+"""The minimum mean number of words in a column of problems."""
 QUESTION_MARKS = ("?", "？", "؟")
 _ANSWERS = (
     *(name for name in ANSWER_NAMES if name not in ("label", "target")),

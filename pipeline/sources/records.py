@@ -2,7 +2,7 @@
 
 The third line of a file, `{"question": "1+1?", "answer": }`, becomes
 
-    Reject(row_number=3, reason="invalid_json", detail="Expecting value at character 30", excerpt='{"question": ...')
+    Reject(row_number=3, reason="invalid_json", detail="Expecting value at character 31", excerpt='{"question": ...')
 
 A reject never stops a run. Rejects are written to `rejects.jsonl`, and commands print the number of rejects and the
 first one of each reason (`describe_rejects`):

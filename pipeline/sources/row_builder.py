@@ -300,7 +300,7 @@ class RowBuilder:
         return row
 
     def _as_prepared(self, values: Values, gold: str | None, verifier_args: str) -> tuple[str | None, str]:
-        """Return gold and arguments as in prepared copies of a set of worked solutions: gold is the last box only.
+        """Return gold and arguments as in copies of a data set in which the last box was made the only gold.
 
         The id of a row is computed from gold and arguments. So a row with several boxes has the same id as its prepared
         copies, and shares their decisions.

@@ -1,4 +1,4 @@
-"""Builds prompts from several columns, such as a story and a question, and finds rows that no verifier can judge.
+"""Builds prompts from several columns, such as a story and a question.
 
 {"Body": "Tom has 3 apples.", "Question": "How many has he?"}       "Tom has 3 apples. How many has he?"
 {"passage": "In 1842 ...", "question": "When ...?"}                 passage, empty line, question
@@ -6,8 +6,6 @@
 {"context": "12*34 = 408. So the answer is 408.", ...}              only the question, since this is a solution
 {"instruction": "Solve for x.", "input": "2x = 6"}                  instruction, empty line, input
 {"description": "Print n.", "input_format": "A number.", ...}       problem, input format, output format
-
-foreign_kind({"FAIL_TO_PASS": [...], ...})    "its rows are changes to a repository (column FAIL_TO_PASS), ..."
 """
 
 from __future__ import annotations
@@ -26,8 +24,8 @@ STORIES = ("Body", "body", "passage", "article", "paragraph", "story", "narrativ
 CONTEXTS = ("context", "contexts", "document", "premise", "background", "evidence")
 """Columns that are either part of the problem, or notes about the row.
 
-Such columns are part of the problem if questions have options, are repeated or refer to a text, if the column contains
-the answers, or if a premise is empty in some rows.
+Such a column is part of the problem if questions have options, are asked about several texts or refer to a text, if the
+column contains the answers, or if it is a premise that is empty in some rows.
 """
 PREMISES = ("context", "premise")
 """Columns that are part of the problem if they are empty in some rows."""

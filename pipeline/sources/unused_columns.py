@@ -104,7 +104,10 @@ def _values(name: str, pairs: Sequence[tuple[Row, Record]]) -> list[tuple[Row, A
 
 
 def _is_carried(name: str, pairs: Sequence[tuple[Row, Record]]) -> bool:
-    """Return whether most rows contain the text of a column, or one text of its list; true for an empty column."""
+    """Return whether at least half of the rows contain the text of a column, or a text of its list.
+
+    True for an empty column.
+    """
     filled = _values(name, pairs)
     carried = 0
     for row, value in filled:

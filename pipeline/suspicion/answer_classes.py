@@ -7,7 +7,7 @@ r"""Labelled problems, the answers that systems gave to them, and classes of equ
 Several samples of one system for one problem are repeated draws. A sample with the `score` of an earlier verdict is not
 judged again. Answers that agree with the label are class 0; the other classes are alternatives:
 
-    gold "1/2", answers "0.5", "\frac12", "2", "2.0", "3"   ->   label 2 votes; "2" 2 votes; "3" 1 vote
+    gold "1/2", answers "0.5", "\frac12", "4", "4.0", "3"   ->   label 2 votes; "4" 2 votes; "3" 1 vote
 
 Equal texts and equal whole numbers are joined without a verifier. The problem's verifier compares the other pairs of
 distinct forms, each pair once and at most `MAX_COMPARISONS` pairs a problem.
@@ -24,7 +24,7 @@ from truegold.verifiers import ConfigError, GuardError, Item, Verifier, gold_res
 from truegold.verifiers.running.batch import verify_one
 
 _ONE_OF_A_FEW = re.compile(r"\s*(?:\(?[A-Za-z]\)?[.:]?|yes|no|true|false|是|否|对|错)\s*", re.IGNORECASE)
-"""A closed answer: a letter such as "(B)", or a truth value."""
+"""An answer that is one of a few options: a letter such as "(B)", or a truth value."""
 MAX_CHARS = 200
 """The maximum number of characters of a final answer. Longer texts are compared by their beginning and their length."""
 _DIGIT_RUN = re.compile(r"\d{1,3}(?:,\d{3})+|\d+")
@@ -191,7 +191,7 @@ def differ_for_certain(left: str, right: str) -> bool:
 
 
 class _Comparer:
-    """Compares the answers of one item with the item's verifier, within a budget."""
+    """Compares the answers to one problem by its verifier, at most MAX_COMPARISONS pairs of them."""
 
     def __init__(self, item: LabelledProblem) -> None:
         self._gold = item.gold
@@ -211,7 +211,7 @@ class _Comparer:
         return self._verify(self._gold, text)
 
     def are_same(self, left: str, right: str) -> bool:
-        """Return whether the verifier finds two answers equal. Return False once the budget is spent."""
+        """Return whether the verifier finds two answers equal; False once MAX_COMPARISONS pairs were compared."""
         if self._is_for_programs or differ_for_certain(left, right) or self._comparisons_left <= 0:
             return False
         self._comparisons_left -= 1

@@ -1,13 +1,13 @@
 """Computes the suspicion of rows: the probability that a row's label is wrong or its problem is ill-posed.
 
-Abilities of systems and the share of wrong labels are learnt from the whole file (`population`). Then the votes on each
-row give its probability of a fault (`label_posterior`). This estimate is pooled with estimates from the ablest systems,
-and corrected by the rows around it. Other evidence is added last. A second estimate, with the learnt share of wrong
-labels as prior, tells whether the label is outvoted:
+Systems are models or persons that have answered the problems; each answer is a vote.
 
-    votes (classes of equal answers) -> population -> posterior, prior undecided -> pool -> neighbours -> suspicion
-                                                   -> posterior, prior learnt   -> is the label outvoted?
-    suspicion by votes, wording, rules, asked model -> joined -> tier
+1. The abilities of systems and the share of wrong labels are learnt from the whole file (`population`).
+2. The votes on each row give a measure of its fault (`label_posterior`), with an even prior instead of the learnt share
+   of wrong labels. It is averaged with the estimates from the ablest systems alone, and corrected by the rows around it
+   (`with_neighbours`). The result is the suspicion by votes.
+3. A second estimate, with the learnt share of wrong labels as prior, tells whether the label is outvoted.
+4. The suspicion by votes is combined with the wording, rules and the verdict of an asked model (`joined`).
 
 No reviewed labels are used: all is learned from the agreement of systems. The order of samples does not matter. The
 order of problems does, because errors come in runs, for example if the labels of a whole section are shifted:
@@ -19,7 +19,6 @@ the mean of the file (empirical Bayes). The number of neighbours and the amount 
 each problem given the others. One option is to ignore neighbours, so a file without runs does not change.
 
 If the problem is ill-posed, able systems give many different answers; if the label is wrong, they agree on another one.
-Evidence of rules and an asked model is added (`joined`).
 
 The tier is a recommendation: `drop`, `review` or `keep`.
 
@@ -29,9 +28,10 @@ The tier is a recommendation: `drop`, `review` or `keep`.
     one model answers "A" eight times, gold "C"                           ->  review: the model may be wrong
     ten of twelve answers are "1", gold "1,800"                           ->  review: extraction may have cut them short
 
-Votes drop a row with an open question in two cases. If at least three strong systems have answered, the suspicion must
-be high, and few of their samples may give the label. With fewer strong systems, the learnt probability that the label
-is wrong must be high. A pass rate of 0 alone does not drop a row.
+A question is open if its answer is not one of a few options. Votes drop a row with an open question in two cases. If at
+least three strong systems have answered, the suspicion must be high, and few of their samples may give the label. With
+fewer strong systems, the learnt probability that the label is wrong must be high. A pass rate of 0 alone does not drop
+a row.
 
 The evidence is for a reviewer: the systems that gave the label, the systems that gave the alternative, and the log odds
 of each source of evidence.

@@ -1,15 +1,19 @@
-"""Expected share of wrong labels among the closed questions for which all models share another answer than the label.
+"""Expected share of wrong labels among the questions on which all models agree against the label.
 
-    models that share another answer            13 of 14   14 of 14
+This is for closed questions, whose answer is one of a few options:
+
+    models that agree on one wrong option       13 of 14   14 of 14
     questions, 2 % of labels replaced           30         79          ->  at least 59 % of the 79 are wrong
     questions, 30 % of labels replaced          80         546         ->  at least 94 % of the 546 are wrong
 
-With only four options, all models may share a misconception and choose the same wrong letter. The file itself shows how
-often. Misconceptions lead all models to a wrong answer about as often as they lead all models but one. But if a label
-is wrong, the models choose the true answer as they choose right labels: let r be the share of right labels that all
-models choose, and s the share that all but one choose. Then two counts determine the number w of wrong labels:
+With only four options, all models may share a misconception and choose the same wrong letter. A misconception leads all
+models to a wrong answer about as often as it leads all models but one. So both columns above contain about the same
+number m of misconceptions. But if a label is wrong, the models choose the true answer as they choose right labels: all
+models choose a share r of the right labels, and all but one choose a share s. r and s are counted in the file. Then the
+two columns determine the number w of wrong labels:
 
-    all models deny the label = w r + misconceptions        all but one do, for one answer = w s + misconceptions
+    questions on which all models agree against the label             = w r + m
+    questions on which all models but one agree against the label     = w s + m
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Combines the evidence on a row into one posterior: votes of samples, its wording, rules, and an asked model.
+"""Combines the evidence on a row into the probabilities that its problem is ill-posed, and that its label is wrong.
+
+Evidence is given by answers of systems (votes), by the wording, by rules, and by a model that was asked whether the row
+is at fault. Each adds to the log odds:
 
     prior -2.9, samples +2.9, rules +2.2, model +0.7    ->    ill-posed with .90, label wrong with .05, suspicion .95
 
@@ -133,8 +136,8 @@ class AskedVerdict:
 
     @property
     def claimed_log_ratio(self) -> float:
-        """The log ratio that counts for dropping a row. A fault counts with the lower end of its measured ratio, else
-        as 0."""
+        """The log ratio that counts for dropping a row. A fault counts with the lower end of its measured ratio, or
+        as 0 if the model is unmeasured."""
         log = self.log_ratio or 0.0
         if log > 0.0:
             return max(0.0, math.log(self.at_least)) if self.at_least and self.outcome == FAULTY else 0.0

@@ -7,19 +7,20 @@ answers.
 
 The model. A system of ability t "solves" the item with probability p = CEILING * sigmoid(t - b). A system that solves
 it gives the label with probability pi(t), and else the alternative. logit pi is linear in t between `LOW` and `HIGH`.
-So it has two parameters, each on a grid: the label's share among weak systems and among strong systems. A system that
-does not solve the item gives another answer. The clusters of those answers are scored by the Ewens sampling formula
-(Ewens 1972, eq. 4; `Population.concentrations`): many equal wrong answers are unlikely for open questions, and likely
-among four options. Under a further hypothesis the item has only one reading, so every answer other than the label is an
+So the curve pi has two parameters, each on a grid: the label's share among weak systems and among strong systems. A
+system that does not solve the item gives another answer. The clusters of those answers are scored by the Ewens sampling
+formula (Ewens 1972, eq. 4; `Population.concentrations`): many equal wrong answers are unlikely for open questions, and
+likely among four options. A further hypothesis is that the label is the only reading, so that every other answer is an
 error. Difficulty b is integrated out, and the two most frequent alternatives compete. With few systems the posterior
 stays close to the prior, which is learnt from the whole file (`population`).
 
 Systems share errors, so m systems are not m independent witnesses. The log likelihood is divided by
 1 + (m - 1) * `SHARED` for the m systems that answered the item.
 
-Pooling. The fault is estimated from all systems, from the abler half and from the ablest quarter, and pooled:
+Pooling. The fault of an item is the expected square root of the share of strong systems that do not give the label. It
+is estimated from all systems, from the abler half and from the ablest quarter, and the three estimates are pooled:
 
-    60 systems: 0.31     the best 30: 0.52     the best 15: 0.68     ->  0.51
+    60 systems: 0.31     the best 30: 0.52     the best 15: 0.68     ->  0.50
 
 The curves are approximations. Many weak systems with the same error distort the curve of all systems; a single slip
 distorts the curve of the ablest few. The logarithmic opinion pool (Genest and Zidek 1986, Statistical Science 1,
@@ -44,7 +45,8 @@ WEAK_SHARES: Array = np.array([0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98])
 STRONG_SHARES: Array = np.array([0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.995])
 """The grid of the label's share among strong systems."""
 LOW, HIGH = -2.0, 4.5
-"""The abilities of "weak" and "strong" systems, in logits above the mean item: they solve 10 % and 99 % of mean items.
+"""The abilities of "weak" and "strong" systems, in logits. They solve an item of mean difficulty with a probability of
+12 % and 98 %.
 
 HIGH is fixed. Without strong systems the curve is extrapolated to it, and is less certain.
 """

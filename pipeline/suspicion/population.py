@@ -1,4 +1,4 @@
-"""Learns from all problems together: abilities, shared errors, and the share of wrong labels.
+"""Learns from all problems together: abilities of systems, errors that they share, and the share of wrong labels.
 
     60 systems, 30 % of labels replaced  ->  the best agree with 68 % of the labels, and are right on 97 % of problems
 

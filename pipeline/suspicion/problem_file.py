@@ -1,4 +1,4 @@
-"""The problems of a table of rows, and the names by which samples refer to them.
+"""The problems of a table of rows, and the names by which samples (answers of models) refer to them.
 
     row   source's id   truegold's id   problem   names
     0     "17"          9f0c...         0         "17", 9f0c...

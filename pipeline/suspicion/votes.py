@@ -1,4 +1,4 @@
-"""Counts the answers of systems in compact arrays, at a dozen bytes a sample.
+"""Counts the answers of systems (models or persons) in compact arrays, at a dozen bytes a sample.
 
 `VoteCounter.add` takes samples in any order. `count` sorts them into classes of equal answers (`answer_classes`) and
 returns `Votes`. Samples of unknown problems are counted and left out.

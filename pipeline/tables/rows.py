@@ -264,7 +264,7 @@ class TableWriter:
 class PartsWriter:
     """A context manager that writes dicts to a table in parts of `part_rows` rows.
 
-    Rows that fit into one part become a single file. A part also ends when its text exceeds PART_BYTES.
+    Rows that fit into one part become a single file. A part also ends when its text reaches PART_BYTES.
     """
 
     def __init__(self, path: Path, schema: pa.Schema, part_rows: int) -> None:

@@ -1,7 +1,7 @@
-"""Text that was decoded with a wrong character set: repaired if the repair is unambiguous, else reported.
+"""Repairs texts that were decoded with a wrong character set, and reports those without an unambiguous repair.
 
 "It's 5 km to the cafÃ©."         repaired: "It's 5 km to the café."       (ftfy, the edit `mojibake`)
-"鈥淲hat is 鈭?3鈥?"                reported: UTF-8 read as gb18030, and some bytes are lost
+"鈥淲hat is the value of 鈭?3鈥?"   reported: UTF-8 read as gb18030; some bytes are lost
 "ÖÐÎÄ"                            reported: gb18030 read as latin-1
 "a train trav\ufffdls"            reported: U+FFFD replaces a lost character
 """
@@ -29,7 +29,8 @@ _ADDRESS_OR_CODE = re.compile(r"https?://\S+|www\.\S+|[\w./-]*[./][\w-]+\?[\w.&%
 _RARE_HAN = re.compile("[鈥鈭鈮鈫锛銆鐨鏄鍦湁涓绗搴闂璁嗙瓟娓鎬庢牱锟鈻虏掳脳]")
 """Characters that begin the bytes of common punctuation, signs and words when UTF-8 is read as GBK."""
 MIN_RARE = 3
-"""The minimum number of characters of `_RARE_HAN` in misread text."""
+"""The minimum number of characters of `_RARE_HAN` in a misread stretch. In a text mostly in Latin letters, one is
+enough."""
 _LATIN_REMAINS = re.compile(
     "(?<=[A-Za-z])[\u00e2\u00c2](?=(?:s|t|re|ll|ve)?[\\s.,])|\u00e2\u20ac|\u00c3[\u0080-\u00bf]|\u00c2[\u00a0-\u00bf]|\u00d0[\u00b0-\u00bf]"
 )

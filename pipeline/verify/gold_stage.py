@@ -15,9 +15,10 @@ The row's verifier judges several responses:
 - *Another answer.* A gold that the verifier does not understand still equals itself. If the verifier cannot distinguish
   it from a clearly different answer, no answer in other words can pass. A gold with several values is then
   `gold_unmatchable`, with `why` "several_values". Other such golds, "60^\bullet", may be answers with one spelling:
-  they are counted as `skip:gold_compared_as_text`. If a fifth of the set is like this, they are `gold_unmatchable`,
-  with `why` "notation". Golds that are not answers are recognised by their words (`gold_words`), unless the verifier
-  accepts a formula in them. "None." is an answer, unless a fifth of the set has it.
+  they are counted as `skip:gold_compared_as_text`. If more than a fifth of a sample of the set cannot be matched, they
+  are `gold_unmatchable`, with `why` "notation". Golds that are not answers are recognised by their words
+  (`gold_words`), unless the verifier accepts a formula in them. "None." is an answer, unless more than a fifth of the
+  set means "no gold" by such words.
 - *All golds.* If nearly all rows have the same gold, they are flagged `same_gold`.
 - *Measured golds.* If golds look like measured values, options of the verifier are proposed (`measured_golds`), in a
   printed line and in the stage's record under `proposed_verifier_args`.
@@ -91,7 +92,7 @@ the column is probably wrong, and `gold_unmatchable` holds rows back; otherwise 
 NO_ANSWERS = ("missing", "placeholder")
 """Reasons of `gold_unmatchable` that always hold a row back, since there is no answer."""
 ANOTHER_ANSWER = "7919"
-"""An answer that differs from the gold of every row."""
+"""An answer that hardly any row has as its gold."""
 READ_BY_MEANING = ("math", "numeric")
 """Verifiers that parse golds. For others, such as `exact`, a sentence may be the answer."""
 COMMITTED_FORMS = ("boxed", "hashes", "phrase", "answer_tag")

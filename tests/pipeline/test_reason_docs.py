@@ -29,14 +29,14 @@ def test_every_finding_about_tests_says_what_it_means() -> None:
     }
     unexplained = {name for name in named if not explain_reasons().get(name, {}).get("means")}
     assert "guessable" in named
-    assert unexplained == {"duplicate_cases", "empty_inputs", "one_process", "no_reference"}  # Notes, by their names.
+    assert unexplained == set()
 
 
 def test_a_reason_is_explained_by_what_it_means_an_example_and_what_to_do() -> None:
     assert (
         explain_reason("invalid_json") == "Such as: a line not json. mend the line; ingest/rejects.jsonl has its number"
     )
-    assert explain_reason("gold_wrapped").endswith('which is suggested. Such as: gold "Answer: 72"')
+    assert explain_reason("gold_wrapped").endswith('suggests the answer alone. Such as: gold "Answer: 72"')
     assert explain_reason("evaluation_overlap") == "Such as: a row that stands in MATH-500"
     assert exemplify_reason("guessable").startswith("a guess often passes, because there are few different outputs")
     assert explain_reason("a_rule_of_mine") == exemplify_reason("a_rule_of_mine") == ""

@@ -85,8 +85,11 @@ class AsynchronousConfig(StageConfig):
         return self
 
     def groups_ahead(self, steps: int, prompts_per_step: int) -> int:
-        """Return the largest number of groups that are requested ahead: `prompts_per_step` for each version of the
-        weights that is fresh enough to be trained on. No group gets older than `steps` - 1 versions."""
+        """Return the largest number of groups that are requested before a step needs them.
+
+        They are `prompts_per_step` groups for each version of the weights that is fresh enough to be trained on. There
+        are `max_staleness` + 1 such versions, or `steps` in a shorter training.
+        """
         return prompts_per_step * (min(self.max_staleness, steps - 1) + 1)
 
     def check_samplers(self, ahead: int) -> None:
@@ -383,8 +386,9 @@ class GuardConfig(StageConfig):
     roll_backs: int = Field(default=4, ge=0)
     """How often a run returns to an earlier checkpoint before it stops."""
     rejudged: int = Field(default=4, ge=0)
-    """The number of completions of each step that are judged again from their files, in a separate process. With 0,
-    none are judged again, not even the first step's canaries, whose verdicts show whether the verifier changes."""
+    """The number of completions of each step that are judged again from their files, in a separate process. A few
+    completions of the first step are also judged again at each step, to show whether the verifier has changed. With 0,
+    no completion is judged again."""
 
     @field_validator("off")
     @classmethod

@@ -92,9 +92,9 @@ def _judging_metrics(completions: Sequence[StepCompletion]) -> Metrics:
     timeouts             the share of verdicts, of all terms, with a timeout
     judged               the number of judged completions
     unjudged             the share of completions without a reward
-    avoidable            the share of completions that could not be judged by their own fault, and so score 0
+    avoidable            the share of completions that score 0 because they could not be judged by their own fault
     ended                the number of completions that were not cut at max_tokens
-    unread               the share of these completions whose answer the verifier could not read
+    unread               the share of the `ended` completions whose answer the verifier could not read
     raised               the share of completions whose unread answer a second opinion scored 1
     """
     scores = [completion.score for completion in completions]
@@ -271,7 +271,7 @@ def text_metrics(completions: Sequence[StepCompletion], encoder: PromptEncoder) 
 
 
 def expected_copies(group: Sequence[StepCompletion]) -> tuple[int, float, float]:
-    """Return the number of a group's completions that repeat an earlier one, and its expected mean and variance.
+    """Return the number of a group's completions that repeat an earlier one, and the number's mean and variance.
 
     The mean and variance hold if completions are sampled independently: the probability of a copy is the summed
     probability of the different completions before it.

@@ -1,4 +1,7 @@
-"""Groups of a step whose answers are dialogues. Episodes are played to their end, judged, and split into segments.
+"""Groups of a step whose answers are dialogues with an environment.
+
+A dialogue (an episode) is played to its end and judged. Then it is split into segments, each of which is trained on as
+one sequence:
 
 turns.credit  segments               reward of a segment                             compared with
 equal         the fewest that the    the episode's reward                            the other episodes of the group
@@ -55,7 +58,7 @@ _LOG = logging.getLogger(__name__)
 DRIFT_FILE = "drift.jsonl"
 """The file with examples of turns whose text the tokenizer encodes into other tokens than the sampled ones."""
 EXAMPLES = 3
-"""The largest number of such examples of one step."""
+"""The largest number of turns of one step that are written to `DRIFT_FILE`."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Distilled positives as off-policy members of groups: right completions that the policy rarely samples itself.
+"""Distilled positives (right completions made by the stage `synth`) as off-policy members of groups.
 
 Example: a group of 8 sampled completions, all wrong, and one distilled positive of its row.
 

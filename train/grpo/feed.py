@@ -1,14 +1,16 @@
 """The feed: an endless stream of problems from the selected rows. It does not depend on the number of ranks.
 
+A group of completions teaches if they have advantages, for example if some are right and some are wrong.
+
     order: uniform       a fresh permutation of all rows each epoch
     order: curriculum    permutations of the easiest third of the rows, then of two thirds, then of all
     order: signal        a fresh permutation of all rows each epoch, in which rows are skipped at random: the less
                          likely a group of a row teaches, the more likely the row is skipped
 
-A group teaches if its completions have advantages, for example if some are right and some are wrong. The probability
-that a group teaches follows from posteriors of pass rates, which every rollout updates (`Posteriors`). A skipped row
-comes up again in the next epoch. Refills replace groups that do not teach. They are first taken from the reserve (good
-rows beyond the selection), in its order, and then from the stream. A checkpoint has the whole state of the feed.
+The probability that a group teaches follows from posteriors of pass rates, which every rollout updates (`Posteriors`).
+A skipped row comes up again in the next epoch. Refills replace groups that do not teach. They are first taken from the
+reserve (good rows beyond the selection), in its order, and then from the stream. A checkpoint has the whole state of
+the feed.
 """
 
 from __future__ import annotations
@@ -288,7 +290,7 @@ DRIFT_PER_STEP = 0.1
 RECENT_GROUPS = 150.0
 """The approximate number of latest groups from which mean and variance of all pass rates are estimated."""
 RATIO_GROUPS = 40.0
-"""The weight of the previous teaching ratio against the groups of a step, in groups."""
+"""The weight, in groups, of the previous teaching ratio (observed to predicted teaching groups) against a step's."""
 TEACHING_RATIOS = (0.25, 2.0)
 """The lowest and the highest teaching ratio."""
 MOST_STRENGTH = 200.0

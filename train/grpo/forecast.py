@@ -1,6 +1,7 @@
 """Prediction of the pass rates of a training's first steps from the profile, and evidence against the prediction.
 
-Pass rates far below the profile show that the training judges something else, for example golds of wrong rows:
+The profile has samples of each problem from before the training. Pass rates far below it show that the training judges
+something else, for example golds of wrong rows:
 
     profile: 4 problems a step, each Beta(3, 9)    prediction: at most 18 of 32 completions right (99.9 %)
     wrong golds: 1, 0, 1 and 0 of 32 are right     evidence 1.3, 4.9, 6.4 and 10.3: the run stops
@@ -43,7 +44,7 @@ SPREAD_STRENGTH = 2.0
 MOST_STRENGTH = 50.0
 """The largest a + b of the Beta distributions of the profile's pass rates: the weight of its samples."""
 LATER = 4.0
-"""If the evidence is larger by this value when the first steps are left out, the policy changed, not the judging."""
+"""If the evidence without the first steps is larger by more than this, the policy has changed, not the judging."""
 Z_999 = 3.29
 """The normal quantile of a two-sided interval of 99.9 %."""
 

@@ -1,6 +1,7 @@
 """Groups of single answers: sampling, judging, the choice of groups for a batch, and files of completions.
 
-The choice of 2 groups with bounds [.25, .75] for the share of right completions:
+A group teaches if its completions have advantages. The choice of 2 groups with bounds [.25, .75] for the share of right
+completions:
 
     group       right of 8   teaches
     a            8           no        left out
@@ -8,9 +9,9 @@ The choice of 2 groups with bounds [.25, .75] for the share of right completions
     c            2           yes       replaced by d, because the share of b and c is .19
     d            6           yes       enters: the share of b and d is .44
 
-A group teaches if its completions have advantages. The reward's term without a verifier is correctness, which defines
-pass rates: the row's verifier judges it, with the row's arguments. Other terms have their own arguments. Terms that
-read `length` also get the number of sampled tokens, end-of-sequence token included.
+The reward's term without a verifier is correctness, which defines pass rates: the row's verifier judges it, with the
+row's arguments. Other terms have their own arguments. Terms that read `length` also get the number of sampled tokens,
+end-of-sequence token included.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ CORRECTNESS = Term("correct")
 """The only term of an evaluation's reward."""
 
 EVALUATED = 16
-"""The number of an evaluation's completions that are kept to be judged again."""
+"""Maximum number of an evaluation's completions that each rank keeps to judge them again."""
 CHUNK = 8
 """The number of completions that a worker judges at a time. It is small because programs may run for seconds."""
 
@@ -473,7 +474,7 @@ def choose_groups(groups: Sequence[GroupScore], size: int, bounds: Bounds | None
 
 
 def count_missing_groups(groups: Sequence[GroupScore], size: int, bounds: Bounds | None) -> int:
-    """Return the number of further groups to sample for a batch of `size` groups.
+    """Return the number of further groups to sample for a batch of `size` groups, at most `size`.
 
     These are the missing groups, plus groups that would bring the share of right completions into `bounds`: twice the
     distance of the share from the bounds, times `size`.
@@ -531,10 +532,10 @@ def write_completions(
     encoder: PromptEncoder,
     rank: int = 0,
 ) -> None:
-    """Write a rank's completions of a step to completions/step-NNNNNN.parquet, for ranks other than 0 to
-    completions/step-NNNNNN.rank-R.parquet.
+    """Write a rank's completions of a step to completions/step-NNNNNN.parquet.
 
-    Each rank writes its own file, because gathering texts and tokens on one rank would be slow.
+    A rank other than 0 writes to completions/step-NNNNNN.rank-R.parquet. Each rank has its own file, because gathering
+    texts and tokens on one rank would be slow.
     """
     path = completions_path(out_dir, step, rank)
     path.parent.mkdir(exist_ok=True)

@@ -162,9 +162,9 @@ class Responder:
         """Process the last evaluation, and roll back if the last weights are broken, so that they are not exported.
 
         The last weights count as broken if the evaluation raises an alarm that rolls back or stops, or if the last
-        steps were not finite. An alarm that a guard would soon have raised (`unfinished`) counts only without an
-        evaluation, because an evaluation measures the last weights themselves, while the last batches were sampled by
-        earlier weights. Only the guard `weights_still` always counts.
+        steps were not finite. Without an evaluation, alarms that guards were about to raise (`unfinished`) count too.
+        With an evaluation, only the guard `weights_still` counts among them: the evaluation measures the last weights
+        themselves, while the last batches were sampled by earlier weights.
 
         Raises GuardError if only the weights from the start of the training could be exported.
         """

@@ -3,7 +3,7 @@
     profile     <|im_start|>user What is 1+1? ...          pass rates were measured with this prompt
     training    <|im_start|>system You are ... user ...    error: the pass rates do not hold for this prompt
 
-They find, for example, a chat template or tokenizer that was changed by a library update.
+The checks find, for example, a chat template or tokenizer that was changed by a library update.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@ r"""Examples of a step's completions: a few lines on the terminal, and a table i
 
     step 12: right (match), reward 1, gold 72 | Natalia sold clips to 48 of her ... | 48/2 = 24 ... \boxed{72}
 
-Right and wrong completions alternate, as long as the step has both. They are read from the file of rank 0 in
-`completions/`.
+Right and wrong completions alternate, as long as the step has both. All completions are read from the file of rank 0
+in `completions/`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The stage `train`: GRPO and related methods on a curated set. The module `step` has a single step.
+"""The stage `train`: GRPO and related methods on a curated set. A single step is in the module `step`.
 
 Planning a run imports this module for the stage's version. So modules that load torch, vLLM or DeepSpeed are imported
 inside functions.

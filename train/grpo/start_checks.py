@@ -168,7 +168,8 @@ def split_by_room(
 def split_by_leak(heldout: Iterable[Row], *trained: Iterable[Row]) -> tuple[list[Row], list[Row]]:
     """Return the held-out rows whose prompt is not trained on, and those whose prompt is.
 
-    Prompts are compared without case and white space. Raises InputError if all prompts are trained on.
+    Prompts are compared without case, and with single spaces for any white space. Raises InputError if all prompts are
+    trained on.
     """
     prompts = {_normalize(turns_text(row)) for rows in trained for row in rows}
     sound: list[Row] = []

@@ -200,7 +200,7 @@ class Trainer:
         return all_sum(moved + (now != self.prompts))[0]
 
     def _push_missing(self, metrics: Metrics, joining: int) -> Metrics:
-        """Return `push_missing`, the amount by which the metric `push_gap` is below its lower bound of 1.
+        """Return `push_missing`, the amount by which `push_gap` (`step_effects`) is below its lower bound of 1.
 
         The bound holds if only advantages enter the loss and the reward is correctness alone: then every right
         completion is pushed up and every wrong one down. In other cases, and for a negative gap (guard `update_sign`),
@@ -215,7 +215,10 @@ class Trainer:
         return {"push_missing": max(0.0, 1.0 - gap)}
 
     def _share_entered(self, completions: Sequence[StepCompletion], entered: Collection[int]) -> float:
-        """Return the share of a whole batch that has entered, or 1 if losses are divided by the entered groups."""
+        """Return the share of a whole batch that has entered.
+
+        It is 1 if losses are divided by the entered groups, or if no group has entered.
+        """
         if self.config.objective.relative_to == "teaching" or not entered:
             return 1.0
         count = all_sum(sum(completion.segment.group in entered for completion in completions))[0]

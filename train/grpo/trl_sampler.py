@@ -4,8 +4,8 @@
     trainer = drawn_by_posterior(GRPOTrainer)(model, reward_funcs=[TruegoldReward()], train_dataset=..., args=...)
 
 It uses the feed of truegold's own training (`feed`, order `signal`): a prompt is drawn more often, the more likely its
-group has both right and wrong completions. They start from the profile's posteriors, in the column `posterior` of
-an exported set, and are updated by every sampled group. Without this column nothing is known at first.
+group has both right and wrong completions. The posteriors are at first those of the profile, in the column `posterior`
+of an exported set, and every sampled group updates them. Without this column nothing is known at first.
 
 Draws have the layout of TRL's `RepeatSampler`: each prompt `num_generations` times, and each batch once for every pass
 over its completions. The data loader reads about one batch ahead, so new groups affect the draws with this delay.

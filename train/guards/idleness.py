@@ -1,12 +1,12 @@
-"""Detection of steps that train on nothing, and their cause.
+"""Detection of steps that train on nothing, and their cause. A group teaches if its completions have advantages.
 
     16 groups a step, each expected to teach with .6; none teaches in 3 steps   probability .4 ** 48: a fault, the
                                                                                 completions of a group are alike
     4 groups a step, each expected to teach with .1; none teaches in 3 steps    probability .9 ** 12: not unusual
     every completion is cut at max_tokens, and cut ones are masked              the policy does not end completions
 
-A group teaches if its completions have advantages. The expected share of teaching groups comes from the posteriors of
-pass rates (`Feed`) and from earlier steps of the run.
+The expected share of teaching groups comes from the posteriors of pass rates (`Feed`) and from earlier steps of the
+run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ REMEMBERED = 40
 ENOUGH = 16
 """The smallest number of groups for this estimate."""
 MASKED = 2.0
-"""The evidence, in powers of ten, of an idle step whose groups have advantages but are masked."""
+"""The evidence, in powers of ten, of an idle step with another cause than equal rewards, such as masks or cut
+completions."""
 KINDS = ("idle_alike", "idle_cut", "idle_masked", "idle_hard", "idle_dead")
 """The causes: equal rewards in every group, cut completions, masks, a pass rate near 0 from the start, and a pass rate
 near 0 that was higher before."""

@@ -21,9 +21,10 @@ from truegold.train.guards.table import LogFault
 from truegold.train.guards.trends import ERRORS, Floats, change_point, fall_from_peak, gradual_fall, measure_move, noise
 
 SHORT = 5
-"""The smallest number of steps for a metric's level, and of dead steps for a fault if rewards never differ."""
+"""The smallest number of steps for a metric's level, and of dead steps (without advantages) that are a fault in a run
+whose mean reward never changes."""
 STRETCH = 10
-"""The smallest number of consecutive dead steps in other runs, if they are unlikely by chance."""
+"""The smallest number of consecutive dead steps that is a fault in a run with other steps, if chance is unlikely."""
 SOLVED = 0.9
 """The pass rate from which a run counts as finished. Low entropy and groups with equal rewards are then not faults."""
 FEWEST_EVALUATIONS = 4
@@ -34,9 +35,9 @@ while the reward rises."""
 LEAST_ERROR = 0.01
 """The smallest standard error of an evaluation, also if its values are very regular."""
 MOST_PROBLEMS = 200
-"""The largest number of problems that is guessed from the values of an evaluation: 0.2333 and 0.3 are shares of 30."""
+"""The number of problems is guessed from the values of an evaluation, below this limit: 0.2333 and 0.3 -> 30."""
 ROUNDING = 6e-5
-"""The rounding error of these values, which have four digits."""
+"""The rounding error of an evaluation's values, which have four digits."""
 RARE_REGULARITY = 0.001
 """The probability below which evaluations are too regular for a guessed number of problems."""
 
@@ -240,7 +241,7 @@ def _blind(log: RunLog) -> Iterator[LogFault]:
 
 
 def _heldout(log: RunLog) -> Iterator[LogFault]:
-    """Yield a fault for a held-out accuracy that falls, named by whether the training reward rises meanwhile."""
+    """Yield a fault for a held-out accuracy that falls. Its name depends on whether the training reward rises."""
     steps, values = log.series("heldout_pass_rate")
     if len(values) < FEWEST_EVALUATIONS:
         return
@@ -292,7 +293,7 @@ def chance_of_fall(values: Sequence[float]) -> float:
 
 
 def _deviation(squares: float, freedom: int, usual: float) -> float:
-    """Return the standard deviation of evaluations, at least `usual`, the one for their guessed number of problems.
+    """Return the standard deviation of evaluations, at least `usual`, the error for their guessed number of problems.
 
     If the values are too regular for so few problems, the lower bound is `LEAST_ERROR`. squares: the sum of squared
     residuals. freedom: their degrees of freedom.

@@ -64,7 +64,7 @@ GENERIC = {"reward", "loss", "grad_norm", "learning_rate", "lr", "kl", "entropy"
 FEWEST_NAMES = 3
 """The smallest number of columns with known metrics in a log without steps."""
 FILLED = 4
-"""The smallest number of NaN columns in a row that counts as filled up by a tracker. Such rows are left out."""
+"""The smallest number of columns with which a table's row of NaN counts as filled up by a tracker and is left out."""
 MOST_REPEATS = 4
 """The largest number of lines of one step. A log with more has a line for each rollout, not for each step."""
 

@@ -148,7 +148,7 @@ SPREAD = "reward_spread/"
 
 
 def derived_metrics(metrics: Mapping[str, float | None]) -> dict[str, float]:
-    """Return the metrics that guards watch and steps do not log. They are computed from several logged metrics."""
+    """Return the watched metrics that steps do not log. They are computed from several logged metrics."""
     derived: dict[str, float] = {}
     passed, profile, spread = (metrics.get(name) for name in ("pass_rate", "profile_pass_rate", "reward_spread"))
     trained = metrics.get("trained_completions")

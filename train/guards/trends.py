@@ -160,9 +160,9 @@ def find_period(steps: Sequence[int], values: Sequence[float], direction: int, f
 
     Returns an empty list if there is no period.
 
-    All periods and phases are tried. The mean of the values of a phase must be off by more than the best phase is by
-    chance. Nearly every single value must be off too, so that one extreme outlier does not make a period. fewest: the
-    smallest number of values of a phase.
+    All periods and phases are tried. The mean distance of a phase's values from their neighbours must be larger than
+    chance explains for the best of all phases. Nearly all of its values must be far too, so that one extreme outlier
+    does not make a period. fewest: the smallest number of values of a phase.
     """
     if len(values) < 3 * fewest:
         return []

@@ -1,6 +1,6 @@
 """Comparison of an exported checkpoint with the trained policy. A checkpoint that differs is removed, with an error.
 
-It finds, for example, a tensor of zeros, a truncated file, or the weights of an earlier step.
+The comparison finds, for example, a tensor of zeros, a truncated file, or the weights of an earlier step.
 """
 
 from __future__ import annotations

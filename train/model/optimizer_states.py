@@ -4,7 +4,7 @@
     states.leave()        moves moments and master weights to page-locked host memory, and drops sums of gradients
     states.come_back()    moves them back bit for bit; sums of gradients are zeros
 
-Storages are resized to 0 and back, like FSDP does with weights. So tensors and all views of them stay valid, at ZeRO 0
+Storages are resized to 0 and back, as FSDP does with weights. So tensors and all views of them stay valid, at ZeRO 0
 to 3. DeepSpeed's `offload_states` replaces tensors instead. It does not exist at ZeRO 1 in bfloat16, where views in
 `_hp_mapping` would keep the memory, and it refuses torch's AdamW at ZeRO 3.
 """
@@ -116,7 +116,7 @@ class OptimizerStates:
             torch.cuda.synchronize(self._device)
 
     def _storages(self) -> list[tuple[torch.UntypedStorage, bool]]:
-        """Return the storages of all states on this device, each with whether it has only gradients.
+        """Return the storages of all states on this device, and for each whether it has only gradients.
 
         The model's weights are not included.
         """

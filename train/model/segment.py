@@ -1,4 +1,4 @@
-"""Segments, the training records of completions, batches of segments, and the distilled positives of synthesis.
+"""Segments (the training records of completions), batches of segments, and right completions from synthesis.
 
 Token ids are kept as they were sampled and are never decoded and encoded again. Masks are computed from lengths, not
 from token values, because the padding token may also be the end-of-sequence token, which belongs to the loss.

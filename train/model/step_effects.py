@@ -1,5 +1,8 @@
 """Measurements of an optimizer step: its effect on the tokens of right and wrong completions, and on the weights.
 
+The push of a token is minus the gradient of the loss by its log-probability. It is measured in the backward pass, so it
+shows the actual effect of loss, advantages and masks.
+
     mean push of a token of right completions     0.3      up
     mean push of a token of wrong completions    -0.1      down
     mean |push| of all tokens                     0.2      push_gap = (0.3 - -0.1) / 0.2 = 2
@@ -7,9 +10,6 @@
     mean change of a weight 2e-4, learning rate 4e-4     weights_moved 0.5; near 0 if no gradient reaches the weights
     a NaN in one weight tensor                           weights_spoilt 1
     rank 1 has other weights than rank 0                 ranks_drifted 1
-
-The push of a token is minus the gradient of the loss by its log-probability. It is measured in the backward pass, so it
-shows the actual effect of loss, advantages and masks.
 """
 
 from __future__ import annotations

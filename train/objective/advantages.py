@@ -150,7 +150,7 @@ def rho(n: int, c: int, k: int) -> float:
 
 
 def chen(n: int, c: int, k: int) -> tuple[float, float]:
-    """Return the mean z-score of the rewards of all k-subsets with a given completion: for a right one, a wrong one.
+    """Return the mean z-score of the rewards of the k-subsets that contain a right completion, or a wrong one.
 
     Pass@k training, arXiv 2508.10751. A subset's reward is 1 if it has a right completion. With R = rho(n, c, k) and
     s = sqrt(R (1 - R)) + 1e-6, a right completion gets (1 - R) / s and a wrong one (1 - R - C(n - c - 1, k - 1) /

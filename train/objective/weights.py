@@ -94,7 +94,7 @@ def off_policy_sequence_mask(
 
 
 def entropy_threshold(entropies: AllTokens, quantile: float) -> float:
-    """Return the entropy (nats) that the share `quantile` of tokens reaches: with .2, the highest fifth of all tokens.
+    """Return the lowest entropy (nats) among the share `quantile` of tokens with the highest entropies.
 
     entropies: of all sampled tokens of the batch, over all ranks. Interpolates linearly, like `numpy.quantile`. Returns
     -inf if there are no tokens.

@@ -1,4 +1,4 @@
-"""A sampler of a training that Ray places on a GPU or a node, also of another machine.
+"""A sampler (a process with vLLM) of a training, on a GPU or node that Ray chooses, possibly of another machine.
 
     trainer  <- pipe ->  thread in the trainer's process  <- calls of Ray ->  actor  <- pipe ->  process with vLLM
 

@@ -1,4 +1,4 @@
-"""The trainer's end of a sampler, and the samples that it returns."""
+"""The trainer's end of a sampler (a process with vLLM, or a thread that calls a server), and its finished samples."""
 
 from __future__ import annotations
 

@@ -4,5 +4,5 @@
     GRPOTrainer(..., reward_funcs=[TruegoldReward()])
 
 Each module documents the reward of a response that could not be judged, and reports the share of such responses. A
-module imports its trainer only if it has to subclass one of the trainer's classes.
+module imports its trainer only inside of functions, or to subclass one of the trainer's classes.
 """

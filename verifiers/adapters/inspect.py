@@ -1,4 +1,4 @@
-"""inspect (UK AISI): a scorer for samples written by `truegold export --format inspect`, and for other samples.
+"""Provides a scorer for inspect (UK AISI), which judges samples of `truegold export --format inspect` and others.
 
     Task(dataset=json_dataset("train.jsonl"), solver=generate(), scorer=verified())
 

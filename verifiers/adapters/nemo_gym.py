@@ -1,4 +1,4 @@
-"""NeMo-Gym: `verify_fields` makes the response of a resources server's `verify` from its request.
+"""Provides `verify_fields` for NeMo-Gym, which turns the request of a resources server's `verify` into the response.
 
     class Verify(SimpleResourcesServer):
         async def verify(self, body: BaseVerifyRequest) -> BaseVerifyResponse:

@@ -1,4 +1,4 @@
-"""NeMo-RL: `TruegoldEnvironment`, for a set written by `truegold export --format nemo-rl`.
+"""Provides `TruegoldEnvironment` for NeMo-RL. Its set is written by `truegold export --format nemo-rl`.
 
     from truegold.verifiers.adapters import nemo_rl         # in a copy of examples/run_grpo.py, before main()
     nemo_rl.register()
@@ -12,8 +12,8 @@ NeMo-RL starts the environment as a Ray actor and calls `step` with the messages
 (environments/utils.py and experience/rollouts.py of commit 7ea279a). The `ground_truth` in `extra_env_info` is the
 exported row, a gold, or a list of accepted golds.
 
-NeMo-RL has no missing rewards: a response that could not be judged has the reward 0. The metric `masked_share` reports
-the share of such responses.
+NeMo-RL needs a reward for every response, so that one that could not be judged has the reward 0. The metric
+`masked_share` reports the share of such responses.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""open-instruct: a `VerifierFunction` called `truegold`, for rows with `dataset: truegold`.
+"""Provides a `VerifierFunction` of open-instruct called `truegold`, for rows with `dataset: truegold`.
 
 Importing this module is enough: open-instruct instantiates every imported subclass of `VerifierFunction`. The label of
-a row is the exported row, a gold, or a list of accepted golds. open-instruct has no missing scores: a response that
-could not be judged scores 0, and `masked_share()` returns the share of such responses.
+a row is the exported row, a gold, or a list of accepted golds. open-instruct needs a score for every response: one
+that could not be judged scores 0, and `masked_share()` returns the share of such responses.
 """
 
 from __future__ import annotations

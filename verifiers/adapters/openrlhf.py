@@ -1,4 +1,4 @@
-"""OpenRLHF: `reward_func`, which OpenRLHF calls for one response at a time, in a thread.
+"""Provides `reward_func`, which OpenRLHF calls for one response at a time, in a thread.
 
     --reward.remote_url reward_func.py                        the file next to the exported set
 
@@ -6,7 +6,7 @@ A query is prompt and response as one text, decoded with special tokens. A label
 gold, or a list of accepted golds. The result has `rewards`, `scores` (from 0 to 1, for dynamic filtering) and
 `extra_logs` with `judged` and `masked_share`.
 
-OpenRLHF has no missing rewards: a response that could not be judged has the reward 0 and `judged` 0, and a warning
+OpenRLHF needs a reward for every response: one that could not be judged has the reward 0 and `judged` 0, and a warning
 names the reason and an example.
 """
 

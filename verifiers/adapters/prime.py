@@ -1,4 +1,4 @@
-"""Prime Intellect's verifiers (v1) and prime-rl: functions that an exported taskset calls.
+"""Judges rollouts in tasksets that truegold exports for Prime Intellect's library `verifiers` (v1) and prime-rl.
 
 The data of a task is the exported record (`gold`, `verifier`, ...). A response that could not be judged raises
 `RolloutNotJudged` instead of having a reward: the library marks the rollout as failed, and prime-rl leaves it out.

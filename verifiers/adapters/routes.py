@@ -1,4 +1,4 @@
-"""Routes: verifiers by data set, for rows that do not name a verifier.
+"""Finds the verifier of a row that names none, by its data set (a route).
 
     TRUEGOLD_ROUTES="openai/gsm8k=math,code_*=code,searchR1_*=trainer"        in the trainer's environment
     compute_score(..., routes={"openai/gsm8k": "math"})                       verl's reward_kwargs

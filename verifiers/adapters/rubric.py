@@ -1,11 +1,13 @@
-"""Prime Intellect's verifiers before 0.4: functions for a `Rubric`, for a set from `truegold export --format trl`.
+"""Provides reward functions for a `Rubric` of Prime Intellect's library `verifiers`, before its version 0.4.
+
+The set is written by `truegold export --format trl`:
 
     rubric = vf.Rubric(funcs=[truegold, masked], weights=[1.0, 0.0])
     environment = vf.SingleTurnEnv(dataset=load_dataset("out", split="train"), rubric=rubric)
 
 A rubric passes the arguments that a function names: prompt, completion, answer, state, info, and other columns of the
-row. It has no missing rewards, and an exception counts as 0. A response that could not be judged therefore has the
-reward 0; the function `masked` returns 1 for it, and `state["truegold"]` has the reason.
+row. It needs a reward for every response, and counts an exception as 0. A response that could not be judged therefore
+has the reward 0; the function `masked` returns 1 for it, and `state["truegold"]` has the reason.
 
 Source: verifiers 0.3.1, legacy/rubrics/rubric.py.
 """

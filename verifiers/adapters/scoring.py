@@ -1,4 +1,4 @@
-"""The batch runner of all adapters, which judges responses to rows from any thread or process.
+"""Judges responses to rows for all adapters, in batches, from any thread or process.
 
     scorer = Scorer()
     verdicts = scorer.judge([RowTruth(gold="72").question("... \\\\boxed{72}")])
@@ -59,8 +59,8 @@ class Scorer:
     routes: Mapping[str, str] | str | None = None
     """Verifiers by data set, for rows that do not name a verifier; by default TRUEGOLD_ROUTES."""
     trains: bool = True
-    """Whether a policy learns from the rewards. If it does, a verdict that is None through the response's own fault
-    becomes 0 (`blame`)."""
+    """Whether a model learns from the rewards. If it does, a response that could not be judged scores 0 if it is at
+    fault itself (`blame`)."""
     _verifiers: ResolvedVerifiers = field(init=False, repr=False, compare=False)
     _processes: BatchVerifier = field(init=False, repr=False, compare=False)
     _tally: TimeoutTally = field(init=False, repr=False, compare=False)

@@ -1,4 +1,4 @@
-"""SkyRL: `TruegoldEnv`, an environment of one turn, for a set written by `truegold export --format verl`.
+"""Provides `TruegoldEnv`, an environment of one turn for SkyRL. Its set is written by `truegold export --format verl`.
 
     from skyrl_gym.envs import register              # in the entrypoint, before BasePPOExp(cfg).run()
     register(id="truegold", entry_point="truegold.verifiers.adapters.skyrl:TruegoldEnv")
@@ -8,8 +8,8 @@
 SkyRL 0.4 makes one environment for each trajectory, with all columns except the prompt as `extras`, and calls `init`,
 `step`, `get_metrics` and `close` (train/dataset/dataset.py, train/generators/skyrl_gym_generator.py).
 
-SkyRL has no missing rewards: a response that could not be judged has the reward 0. The means of the metrics `judged`
-and `masked` are the shares of responses that could and could not be judged.
+SkyRL needs a reward for every response, so that one that could not be judged has the reward 0. SkyRL logs the means of
+the metrics `judged` and `masked`, which are the shares of judged and of unjudged responses.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""slime: `truegold`, a custom reward function for one sample or a whole group.
+"""Provides `truegold`, a custom reward function of slime for one sample or a whole group.
 
     --custom-rm-path truegold.verifiers.adapters.slime.truegold
     --prompt-data out/train.jsonl --input-key input --label-key label --apply-chat-template

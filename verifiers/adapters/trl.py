@@ -1,4 +1,4 @@
-"""TRL's `GRPOTrainer` and `RLOOTrainer`: a reward function over whole batches.
+"""Provides a reward function for TRL's `GRPOTrainer` and `RLOOTrainer`, which judges whole batches.
 
     GRPOTrainer(model, reward_funcs=[TruegoldReward()], train_dataset=load_dataset("out", split="train"), ...)
     trl grpo --reward_funcs truegold.verifiers.adapters.trl.truegold ...

@@ -1,12 +1,12 @@
-"""verl: `compute_score`, a reward function for each of verl's reward managers.
+"""Provides `compute_score`, a reward function that all reward managers of verl can call.
 
     reward.custom_reward_function.path=compute_score.py       the file next to the exported set
 
 The function returns the same keys for every sample, since verl takes keys from the first one: `score`, `acc`, `judged`,
 `masked` (its mean is the masked share), `reason`, `extracted`.
 
-verl has no missing rewards: a response that could not be judged has `judged` 0 and the score `unjudged`, a setting of
-`reward_kwargs` that is 0 by default. For each reason, a warning is logged at the 1st, 2nd, 4th, 8th ... response.
+verl needs a score for every response: one that could not be judged has `judged` 0 and the score `unjudged`, a setting
+of `reward_kwargs` that is 0 by default. For each reason, a warning is logged at the 1st, 2nd, 4th, 8th ... response.
 
 The verifier of a row is the one that the row names, else the route of its `data_source`, else `math` for an answer and
 `code` for tests. Rows of other kinds (an object, instructions to follow) and data sets with the route `trainer` go to

@@ -1,4 +1,4 @@
-r"""Judges multiple-choice responses: a response is right if it commits to the gold option.
+r"""Judges multiple-choice responses: a response is right if it commits to gold, the right option.
 
     gold C     \boxed{C}   Answer: (c)   选C   故选：C．   答案是Ｃ   "option C"            match
     gold C     42, with info {"options": ["40", "41", "42"]}; 42.0, \frac{84}{2} as well     match
@@ -110,7 +110,7 @@ _LIST_MARKS = str.maketrans("[]\"'", "    ")
 
 @dataclass(frozen=True, slots=True)
 class ChoiceVerifier(AnswerVerifier):
-    """Judges answers to multiple-choice questions: whether a response commits to the gold option.
+    """Judges answers to multiple-choice questions: whether a response commits to the right option.
 
     Settings in `info`: `options`, the texts of the options in the order of their letters; `multiple` (default false),
     whether gold is a set of letters that are all needed.

@@ -1,4 +1,4 @@
-r"""Determines the type and a normal form of a gold, as the math verifier reads it.
+r"""Determines the type and a normal form of a gold (a right answer), as the math verifier reads it.
 
     "\frac{6}{8}"      number       3/4            "(1, 2)"           tuple        (1, 2)
     "$x = 5$"          equation     x = 5          "[0, \infty)"      interval             [0, inf)

@@ -192,7 +192,7 @@ def unmatchable_because(gold: str, problem: str) -> str | None:  # noqa: PLR0911
 
 
 def gold_fault_kind(fault: str, gold: str) -> str:
-    """Return the kind of a fault, by which a reviewer knows what to do.
+    """Return the kind of a gold's fault, which tells a reviewer what to do.
 
     Gold                              Fault            Kind
     "Adding 2 gives x=3, so x^2=9"    prose            derivation: take its last result

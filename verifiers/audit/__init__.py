@@ -1,4 +1,4 @@
-"""Audits verifiers: measures their errors on made answers, and checks the contract of a verifier.
+"""Audits verifiers: measures their errors on made answers, and checks that they keep the contract of `verdict`.
 
 check("math")                       whether the verifier keeps the contract
 audit("math", golds)                the verifier's error rates on these golds

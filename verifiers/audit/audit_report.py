@@ -5,12 +5,13 @@
     edits       slightly wrong answers that are accepted: false positives, by rule
     gaming      responses without a definite answer that get the full score
 
-Rewrites, edits and gaming are tried only with golds that pass themselves, in the form of response that the verifier
-reads (`RESPONSE_FORMS`). The answers are made by rules that certainly keep or change the value, so that no labels are
-needed. Verdicts without a score, and rules of policy, are counted separately.
+Rules make the answers from the golds. Each rule is sure to keep or to change the value, so that no labels are needed.
+Answers are made only from golds that pass as answers to themselves, and are tried in the form of response that the
+verifier reads (`RESPONSE_FORMS`). Verdicts without a score are counted separately, and so are rules of policy, on which
+sensible verifiers differ.
 
-Not covered: the answers that models really give. For golds without a certain form, only identity and a part of gaming
-are measured.
+Not covered: the answers that models really give. The rules know only some kinds of golds (`form_reader.form_of`), such
+as fractions and intervals. For other golds, only identity and a part of gaming are measured.
 """
 
 from __future__ import annotations
@@ -48,19 +49,19 @@ BARE_TRIED = 3
 """Maximum number of golds that are tried as whole responses, to see whether the verifier accepts bare golds."""
 
 NEAR_ZERO_J = 0.5
-"""Below this J the card warns that learning is slow, since less than half of the reward depends on correctness."""
+"""If J may be lower than this, `Youden.meaning` warns of slow learning, since half of the reward or more is noise."""
 
 EXAMPLES_KEPT = 3
 """Maximum number of failures that are kept for each rule."""
 
 PASSING_KEPT = 12
-"""Maximum number of golds that are kept for a check of the contract, which needs only a few."""
+"""Maximum number of golds that are kept for `contract.check`, which needs only a few."""
 
 EXAMPLE_CHARS = 400
 """Maximum number of characters of each text in an example."""
 
 _OTHER_KIND = "other"
-"""The kind of golds without a certain form."""
+"""The kind of golds whose form `form_of` does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +158,7 @@ class AuditReport:
     kinds: dict[str, int] = field(default_factory=dict)
     """The number of audited golds, by the kind of their form."""
     passing: list[str] = field(default_factory=list)
-    """The first few golds that pass themselves."""
+    """The first few golds that pass as answers to themselves."""
     identity: RuleCount = field(default_factory=lambda: RuleCount("identity", policy=False))
     rewrites: dict[str, RuleCount] = field(default_factory=dict)
     """Counts of right answers in other spellings, by rule."""

@@ -1,4 +1,4 @@
-"""Verifier cards: the results of an audit, as Markdown and as JSON.
+"""Writes the results of an audit as a verifier card, in Markdown or JSON.
 
     card = Card(report, contract, fingerprint="math@1", data="train.jsonl", date="2026-01-31")
     markdown(card), as_json(card)

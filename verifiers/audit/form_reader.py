@@ -1,8 +1,8 @@
-"""Determines the form of a gold: `form_of(r"\\frac{3}{4}")` returns a Rational; None means that no form is certain.
+"""Determines the form of a gold, such as a number or an interval: `form_of(r"\\frac{3}{4}")` returns a Rational.
 
-The patterns are strict, and narrow ones are tried first. A gold with two possible readings has no form: `1,234` may be
-a number or a list, `6/20` after a word may be a date, `abc` may be a word or a product. Not covered: nested structures
-and functions.
+The patterns are strict, and narrow ones are tried first. For a gold with two possible readings, `form_of` returns None:
+`1,234` may be a number or a list, `6/20` after a word may be a date, `abc` may be a word or a product. Not covered:
+nested structures and functions.
 
 This is a second reader of LaTeX on purpose: if the audit used the math verifier's reader, it could not find that
 reader's mistakes. Every pattern takes linear time.

@@ -11,7 +11,8 @@ A gold has a form only if its value is certain. Rules then change its spelling o
     neighbour(form_of("[0,1)"))      "[2,3)": the same form, another value
 
 `form_reader.py` recognises the forms. Neither file uses a verifier's reader, since an audit must not share the faults
-that it searches for. A gold without such a form is audited only in one way: it must pass as an answer to itself.
+that it searches for. From a gold without such a form, no right or wrong answers are made. An audit then only tests that
+it passes as an answer to itself, and tries some gaming responses.
 """
 
 from __future__ import annotations
@@ -146,9 +147,10 @@ class Form:
 
     @property
     def kind(self) -> str:
-        """The kind of gold, by which rules select golds. A class whose golds have several kinds has a field `kind`.
+        """The kind of gold, by which rules select golds.
 
-        That field is set to `field()`, since without it the dataclass would take this property as the default.
+        A class whose golds have several kinds has a field `kind` in place of this property. It needs `= field()`, since
+        the dataclass would otherwise take the property for the field's default.
         """
         raise NotImplementedError
 

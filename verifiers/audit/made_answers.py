@@ -5,8 +5,8 @@
 
 The rules are the rows of `variant_rules.toml`; `variant_makers.py` has functions for rules that a template cannot
 express. A rule applies only to golds of its kind that meet its condition. Rules marked `policy` make answers that a
-verifier may accept or refuse, such as 3.46 for 2 sqrt 3 or pi/6 for 30 degrees. Golds without a certain form
-(`form_reader.py`) have no variants. Rules are deterministic.
+verifier may accept or refuse, such as 3.46 for 2 sqrt 3 or pi/6 for 30 degrees. A gold whose form is unknown
+(`form_reader.py`) has no variants. Rules are deterministic.
 
 A hostile case (`HOSTILE`) is a gold and an answer. Answers are built on demand, because some have megabytes. `expected`
 is the required verdict, or `any`. A verdict without a score, because of a limit or a timeout, is always allowed: a
@@ -18,7 +18,7 @@ hostile case checks that there is a verdict in bounded time and memory (`contrac
     null bytes          5               5 and zero bytes          any
 
 A gaming case (`gaming_cases`) is a whole response that tries to earn the reward without committing to one answer. Most
-cases are made from gold and a wrong answer of the same form; a gold without a certain form has only the other cases.
+cases are made from gold and a wrong answer of the same form; a gold whose form is unknown has only the other cases.
 
     many boxes           \\boxed{4}, \\boxed{5}, \\boxed{6}
     or in a box          \\boxed{5 \\text{ or } 6}
@@ -113,13 +113,13 @@ def edits(gold: str) -> Iterator[Variant]:
 
 
 def wrong_answer(gold: str) -> str | None:
-    """Return a wrong answer of the same form, or None if the form of the gold is not certain."""
+    """Return a wrong answer of the same form, or None if there is none or the form of the gold is unknown."""
     form = form_of(gold)
     return None if form is None else neighbour(form)
 
 
 def make_variants(rules: Iterable[Rule], gold: str) -> Iterator[Variant]:
-    """Yield the answers that rules make from a gold, each once; none if its form is not certain."""
+    """Yield the answers that rules make from a gold, each once; none if its form is unknown."""
     if (form := form_of(gold)) is None:
         return
     seen = {form.text}
@@ -137,7 +137,7 @@ def _fill(template: str, form: Form) -> str | None:
 
 
 def _respell(pattern: str, *replacements: str) -> Maker:
-    """Return a maker that replaces matches of `pattern` in the gold, once by each of the replacements."""
+    """Return a maker of one answer for each replacement, which takes the place of the matches of `pattern` in gold."""
     return lambda form: [re.sub(pattern, replacement, form.text) for replacement in replacements]
 
 
@@ -239,7 +239,7 @@ def gaming_cases(gold: str, problem: str | None = None) -> Iterator[GamingCase]:
     problem, form, wrong = problem or _SOME_PROBLEM, form_of(gold), wrong_answer(gold)
     for name, template in _GAMING["without_an_answer"].items():
         response = template.replace("<problem>", problem)
-        # A short problem may be a formula, and a gold without a certain form may be a word of the response.
+        # A short problem may be a formula, and a gold whose form is unknown may be a word of the response.
         is_formula = name == _ECHO and len(problem.split()) <= MAX_FORMULA_WORDS
         may_hold_gold = form is None and bool(gold.strip()) and gold.strip().casefold() in response.casefold()
         if not is_formula and not may_hold_gold:
@@ -251,7 +251,7 @@ def gaming_cases(gold: str, problem: str | None = None) -> Iterator[GamingCase]:
 
 
 def layouts(gold: str) -> Iterator[GamingCase]:
-    """Yield whole responses with a gold of a certain form as answer, in layouts of chat models."""
+    """Yield whole responses with gold as answer, in layouts of chat models; none if the form of gold is unknown."""
     if (form := form_of(gold)) is not None:
         for name, template in _GAMING["with_the_right_answer"].items():
             yield GamingCase(name, template.replace("<gold>", form.text))

@@ -1,4 +1,4 @@
-"""Functions for rules of an audit that the templates of `variant_rules.toml` cannot express.
+"""Makes the answers of an audit that the templates of `variant_rules.toml` cannot express.
 
     MAKERS["x10"](form_of("180"))                        "1800"
     CONDITIONS["plus sign"](form_of("180"))              True: the value is positive
@@ -263,7 +263,7 @@ def _negate(form: forms.Rational | forms.Irrational | forms.Sum) -> str | None:
 
 
 def _swap_digits(form: forms.Rational) -> str | None:
-    """Return the number with its first two digits exchanged, or None if that gives no other number."""
+    """Return the number with its first two digits exchanged, or None if they are equal or the second is 0."""
     digits = str(abs(form.value))
     if len(digits) < 2 or digits[1] in {"0", digits[0]}:
         return None

@@ -1,4 +1,4 @@
-"""The outcomes of a row: errors for unusable tests, results of cases, and the verdict that combines them.
+"""Defines the outcomes of a row: errors for unusable tests, results of cases, and the verdict on all cases.
 
     require(isinstance(output, str), "tests.cases[3].output", "text", 5)
         BadSuite: tests.cases[3].output must be text, got 5
@@ -44,7 +44,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]{6,16}\b")
 
 
 class BadSuite(ValueError):
-    """Tests that cannot be used; the text, of one line, names the field and its valid values."""
+    """Raised for tests that cannot be used. The message, on one line, names the field and its valid values."""
 
     def __init__(self, message: str) -> None:
         super().__init__("\\n".join(message.splitlines()))
@@ -162,7 +162,7 @@ class Judged:
     """The way the suite was run: stdio, calls, lowered (assertions that became calls), two_processes, one_process or
     inserted."""
     weakness: str | None = None
-    """A way in which a hostile program could change its verdict, or None if tests and solution were separate."""
+    """A way in which a hostile program could change its verdict. With ONE_PROCESS, None stands for SHARES_PROCESS."""
 
 
 class CannotJudge(Exception):

@@ -57,8 +57,8 @@ UNORDERED = ("lines", "tokens", "tokens_in_line")
 
 ABSOLUTE_TOLERANCE, RELATIVE_TOLERANCE, _SMALL_SHARE = 1e-6, 1e-9, 1e-3
 """Default tolerances, which the tests or the problem's text may widen. The relative tolerance covers only the error of
-printing: with 1e-6, 1234568.89 would pass for 1234567.89. The absolute tolerance is at most `_SMALL_SHARE` times the
-expected number: with 1e-6 for every number, 0.0000005 would pass for 0.0."""
+printing: with 1e-6, 1234568.89 would pass for 1234567.89. The absolute tolerance of a small number is `_SMALL_SHARE`
+times this number, or `_NOISE` if that is more: with 1e-6 for every number, 0.0000005 would pass for 0.0."""
 
 _NOISE, _NOISE_OF_ZERO = 1e-12, 1e-9
 """Minimum absolute tolerance for numbers other than 0, and for 0: the rounding error of a sum whose terms cancel."""

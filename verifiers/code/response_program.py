@@ -159,7 +159,7 @@ def text_before_fences(text: str) -> str:
 
 
 def _fences(lines: list[str]) -> list[_Fence]:
-    """Return the last MAX_FENCES fences, in order."""
+    """Return the fences in order, at most the last MAX_FENCES."""
     fences: list[_Fence] = []
     for index in reversed(range(len(lines))):
         may_be = "```" in lines[index] or "~~~" in lines[index]

@@ -60,7 +60,7 @@ MAX_MENTIONS = 30
 MIN_TEXT_LETTERS = 3
 """Minimum number of letters in an option's text that is searched for in a sentence."""
 MIN_STEM_LETTERS = 5
-"""Endings of the options' texts are ignored only if every stem has this many letters."""
+"""Minimum number of letters in every stem if endings of the options' texts are ignored (`_ENDING`)."""
 _ENDING = re.compile(r"(?:ent|ence|es|ed|ing|s|e)$")
 """Endings that are ignored if every option is a single word: `diverges` names the option `divergent`."""
 
@@ -268,7 +268,7 @@ def letters_in(text: str, count: int = LETTERS, *, announced: bool = False) -> f
 def committed_choice(
     response: str, options: Sequence[str] = (), *, several: bool = False, problem: str | None = None
 ) -> Committed | None:
-    """Return the announced answer of a response, or else the option that it chooses. For a gold that is an option.
+    """Return the announced answer of a response, or else the option that it chooses. Used if gold is an option.
 
     several: whether gold has several options. problem: if it asks for the wrong option, the option that is called
     wrong is the answer.
@@ -290,7 +290,7 @@ def committed_choice(
     if (choice := chosen(turned, options)) is not None:
         is_open = several and EITHER.search(last_line(turned))
         return Committed(choice.text.replace(", ", " or "), choice.form) if is_open else choice
-    # The letter of the answer stands in prose, or the answer is the last line of a list of all options.
+    # Not an answer: a letter that stands in prose, and the last line of a list of all options.
     if committed is None or len(letters_in(committed.text, announced=True)) == 1:
         return None
     return None if _LABELLED.match(_with_letters_marked(plain(committed.text), LETTERS)) else committed

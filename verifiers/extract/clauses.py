@@ -1,4 +1,4 @@
-r"""Judges by its clause whether a value is stated as the answer.
+r"""Decides by the clause around a value whether the value is stated as the answer.
 
     We conclude that | the answer is 5.         Nobody doubts that | it is 5.           asserted: two negations affirm
     I deny that | the answer is 5.              The rumour that | it is 5               not asserted
@@ -10,8 +10,8 @@ r"""Judges by its clause whether a value is stated as the answer.
     5 | flunks the test.    5 | is too few.     5 apples | too few                      5 does not pass the test
     答案从来不是5。    没有证据表明答案是5。    课本的答案是5。                            not asserted, in Chinese
 
-A main clause asserts its subordinate clause by an asserting word (`conclude`, `fact`) without a negating word (`deny`),
-or by two negating words. So unknown words assert nothing.
+A main clause asserts its subordinate clause if it has an asserting word (`conclude`, `fact`) and no negating word
+(`deny`), or if it has two negating words. So unknown words assert nothing.
 
 A sentence after an answer takes it back if it calls the answer wrong, withdraws it, or only says no (`takes_back`):
 

@@ -30,7 +30,7 @@ Boxes that stand together form one answer (`boxed`):
     \boxed{840} ... **Final Answer** \boxed{840}                       840
     It is \boxed{5} or \boxed{6}.                                      5 or 6: for one gold answer this is a hedge
     \boxed{2}, \quad \boxed{\frac{3 \pm i}{2}}                         2, \frac{3 \pm i}{2}
-    there are \boxed{10} boots and \boxed{20} hats                     10 and 20: two values, and no hint which one
+    there are \boxed{10} boots and \boxed{20} hats                     10 and 20: two values, neither singled out
     ... \boxed{10} boots and \boxed{20} hats.\n10                      10: the last line chooses one of them
     the line is \boxed{y=2x}, so the slope is \boxed{2}                2: the last one follows from the other
     it is not \boxed{5} but \boxed{6}                                 6
@@ -198,7 +198,10 @@ def with_plain_boxes(text: str) -> str:
 
 
 def split_problems(text: str) -> list[str]:
-    """Return a text cut where a new problem or another speaker's turn begins, as base models write after an answer."""
+    """Return the parts of a text, which is cut where another problem or another speaker's turn begins.
+
+    Base models often go on in this way after their answer.
+    """
     if not any(map(text.__contains__, _CUT_MARKS)):
         return _split_at_posed(text)
     cuts = list(islice(_NEXT_PROBLEM.finditer(text), MAX_PROBLEMS))
@@ -209,7 +212,7 @@ def split_problems(text: str) -> list[str]:
 
 
 def _split_at_posed(part: str) -> list[str]:
-    """Return a text cut before a line that poses another problem, if such a line stands between two answers."""
+    """Return the two parts of a text with another problem between two answers, else the text as the only part."""
     if (mark := next((mark for mark in _ANSWER_MARKS if part.count(mark) > 1), None)) is None:
         return [part]
     start, stop = part.find(mark), part.rfind(mark)
@@ -278,7 +281,7 @@ MAX_BOX_TOKENS = 1_000
 MAX_DENIAL_CHARS = 160
 """Maximum number of characters before a box, and after it, that are searched for words that deny the box."""
 MAX_TOUCHING_CHARS = 2
-"""Up to this many characters around a box, such as `$.`, hold no word that could deny it."""
+"""Maximum number of characters around a box, such as `$.`, that are too few to deny it."""
 _UNEQUAL = ("\\neq", "\\ne", "\\not=", "\\not =", "≠")
 r"""Signs before a box that deny it: `x \neq`."""
 _SENTENCE_ENDS = ("\n", ". ", "? ", "! ", "。")
@@ -792,7 +795,8 @@ def _unwrapped(text: str) -> str:
 def after_hashes(text: str) -> str | None:
     """Return the answer after the last `####`.
 
-    On the last line any text is an answer. Further up it has to be a value, with no other value below:
+    On the last line any text is an answer, and a plain number is one anywhere. Any other answer further up has to be a
+    value, with no other value below:
 
     #### Step 2                                   a heading
     #### 42 dollars\nThat is all.                 42 dollars

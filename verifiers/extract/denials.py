@@ -251,7 +251,10 @@ def preferred(sentence: str) -> str:
 
 
 def is_withheld(sentence: str) -> bool:
-    """Return whether a sentence says that there is no answer, and gives none: `r is not given, yet the ratio is 5`."""
+    """Return whether a sentence says that there is no answer, and gives none.
+
+    `r is not given` -> True, `r is not given, yet the ratio is 5` -> False.
+    """
     if _RESIGNED.search(sentence):
         return True
     return any(not _gives_value(sentence[match.end() :]) for match in _WITHHELD.finditer(sentence))
@@ -274,7 +277,7 @@ def is_counterfactual(sentence: str) -> bool:
 
 
 def is_conditional(sentence: str) -> bool:
-    """Tell whether a sentence gives different values on different conditions, or is counterfactual."""
+    """Tell whether a sentence gives different values on different conditions, or the value of another case."""
     if _COUNTERFACTUAL.search(sentence):
         return True
     if _DEPENDS.search(sentence):

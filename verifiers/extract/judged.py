@@ -76,8 +76,8 @@ def asks_for_wrong(problem: str) -> bool:
 def with_turned_verdicts(text: str) -> str:
     """Return an answer with verdicts turned over, for a problem that asks for the wrong option.
 
-    `C is wrong` becomes `C is correct`, since it names C as the answer. If no option is called wrong, nothing changes:
-    `C is correct` alone names C too.
+    `C is wrong` becomes `C is correct`, since it names C as the answer. A line that calls no option wrong does not
+    change: `C is correct` alone names C too.
     """
     start = max(0, len(text) - MAX_JUDGED_CHARS)
     if _IS_WRONG.search(text, start) is None:

@@ -1,4 +1,4 @@
-r"""The options of a multiple-choice question, read from its prompt.
+r"""Reads the options of a multiple-choice question from its prompt.
 
     "Which is prime?\n(A) 4\n(B) 7\n(C) 9"                               ["4", "7", "9"]
     "... is: $\textbf{(A)}\ 1:2\qquad \textbf{(B)}\ 1:3 \qquad ...$"     ["1:2", "1:3", ...]

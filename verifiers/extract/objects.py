@@ -205,7 +205,7 @@ def _joined(pairs: list[tuple[str, Value]]) -> dict[str, Value]:
 
 
 def _key(name: str) -> str:
-    """Return the name of a field without case, blanks and punctuation."""
+    """Return the letters and digits of a field's name in lower case."""
     return "".join(filter(str.isalnum, name.casefold()))
 
 

@@ -87,7 +87,7 @@ def named_in_predicate(response: str, problem: str | None) -> str | None:
 
 
 def _is_subject(subject: str, problem: str | None) -> bool:
-    """Tell whether a subject consists of words of the problem. Without a problem: of names and known roles."""
+    """Tell whether a subject consists of words of the problem, or without a problem of names and words of `_ROLES`."""
     words = _SUBJECT_WORD.findall(subject)
     asked = {word[:_STEM_LETTERS].casefold() for word in _SUBJECT_WORD.findall(problem or "")}
     known = _NEUTRAL if problem else _NEUTRAL | _ROLES

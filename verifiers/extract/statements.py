@@ -66,7 +66,7 @@ _ABBREVIATED = "".join(
     [rf"(?<!\b{word}\.)" for word in stated_values.PATTERNS["titles"]]
     + [rf"(?!(?<=\b{word}\.)\s{{1,2}}[a-z\d])" for word in stated_values.PATTERNS["abbreviations"]]
 )
-"""Lookbehinds that exclude a full stop within a sentence, as in `Dr.` or `No. 5`."""
+"""A pattern that rejects full stops within a sentence, as in `Dr.` and `No. 5`."""
 _CUT = re.compile(
     rf"(?P<formula>{stated_values.FORMULA})|(?P<brace>[{{}}])"
     rf"|(?P<end>[.?]{_ABBREVIATED}(?=[*_`\")\]]{{0,3}}(?:\s|$))|!(?=\s{{1,3}}[A-Z])|[。！؟।]|．(?=\s|$))"

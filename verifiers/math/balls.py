@@ -32,20 +32,20 @@ MAX_REDUCED_BITS = 4_000
 """The largest exponent of an angle, and of the argument of a floor. Stops sin(10^10^5), which needs too many digits."""
 
 MAX_GAMMA = 1e6
-"""The largest argument of a factorial that is not exact."""
+"""The largest argument of a factorial that is approximated."""
 
 
 MAX_KNOWN_RATIONALS = 512
-"""Maximum number of rationals that are cached for each precision. Also bounds their numerators and denominators."""
+"""Maximum number of rationals cached for each precision. Their numerators and denominators are below this number."""
 
 MAX_DEGREE = 10**6
-"""The largest degree of a root. Roots of a higher degree are general powers."""
+"""Limit (exclusive) of the degree of a root. Roots of a higher degree are general powers."""
 MAX_SUM_TERMS = 200
 """Maximum number of terms in a sum or a product. Stops `\\sum_{k=1}^{10^9}`."""
 MAX_BOUND = 10**12
 """The largest bound of a sum. Stops bounds with thousands of digits."""
 MAX_IRRATIONAL_BOUND = 10**6
-"""The largest bound of a sum that is not a rational expression, such as \\sqrt{16}^3."""
+"""The largest bound of a sum if the bound is a whole number with roots, such as \\sqrt{16}^3."""
 _SUM_STEPS, _TERM_STEPS = 10, 5
 """Costs in steps of the budget: a sum, and each of its terms without the evaluation of the term."""
 MAX_SPECIAL_BITS = 400

@@ -1,4 +1,6 @@
-r"""Compares answers with a gold that is the letter of an option. The answers in this table, and their letters:
+r"""Compares answers with a gold that is the letter of an option.
+
+The table shows answers, and the letters that they name:
 
     B    (B)    \text{B}    the correct answer is B         B
     B. forty-two    (B) 42                                  B

@@ -4,8 +4,8 @@ r"""Decides whether two expressions are equal for all values of their variables.
     numeric     constants that agree to 320 bits, within the bounds on their errors
     sampled     expressions that agree at pseudorandom real points, or at complex points if too few real ones work
 
-One point of disagreement shows that they differ. If too few points can be evaluated, the result is open. Points at
-which only one side is defined are skipped, so `2\ln x` equals `\ln x^2`.
+One point of disagreement shows that they differ. If too few points can be evaluated, the result is open (None).
+Points at which only one side is defined are skipped, so `2\ln x` equals `\ln x^2`.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _COMPLEX_LETTERS = frozenset("zw")
 _GROWTH_MARKS = frozenset({"O", "o", "Theta", "Omega", "omega"})
 """Names of growth, as in O(n^2)."""
 _FREQUENCIES, _SIZE_LETTERS = frozenset({"omega", "Omega"}), frozenset({"n", "m", "N"})
-"""Greek names that may also be frequencies, and the only variables next to which these names stand for growth."""
+"""Greek names that may also be frequencies. They stand for growth only if all variables are in the second set."""
 _SIZES = (10**5, 10**9)
 """The values of n at which growth is compared."""
 _SAME_GROWTH = 0.06
@@ -222,7 +222,10 @@ def _same_residue(gold: Node, answer: Node, names: frozenset[str]) -> bool | Non
 
 
 def _in_reals_or_complex(calculate: Callable[[bool], Calculated]) -> Calculated | None:
-    """Return the result of `calculate` over the reals, or else over the complex numbers, or None if both fail."""
+    """Return the result of `calculate` over the reals, or over the complex numbers if it needs them.
+
+    Return None if there is no value, or if the error has no known bound.
+    """
     for complex_ in (False, True):
         try:
             return calculate(complex_)

@@ -50,12 +50,12 @@ class Unit:
 
     @property
     def is_label(self) -> bool:
-        """The unit is a noun that says what is counted."""
+        """Whether the unit is a noun that says what is counted."""
         return not self.dimension
 
     @property
     def is_money(self) -> bool:
-        """The unit is a currency."""
+        """Whether the unit is a currency."""
         return len(self.dimension) == 1 and self.currency is not None
 
     @property
@@ -233,7 +233,7 @@ def label_unit(word: str) -> Unit:
 
 
 def may_count_the_same(a: Unit, b: Unit) -> bool:
-    """Tell whether two units may be the same, at least one of which is a label.
+    """Tell whether two units, at least one of which is a label, may be the same.
 
     They may if they share a noun, or if one is the empty label.
     """

@@ -311,7 +311,7 @@ def _topics(problem: str) -> _Topics:
 
 
 def policy_for(problem: str, gold: str | None, policy: Policy, info: Mapping[str, Any]) -> Policy:
-    """Return the policy with options that the problem's text decides. The options in a row's `info` stay."""
+    """Return the policy with options set by the problem's text, if the row leaves them at their defaults."""
     topics = _topics(problem)
     if policy.percent == "either" and "percent" not in info and not topics.percent:
         policy = replace(policy, percent="value")
@@ -339,7 +339,10 @@ def _is_of_physics(problem: str) -> bool:
 
 
 def _has_variable(problem: str, letters: str) -> bool:
-    """Tell whether a problem uses one of the letters, except after a number, in its formulas or else in its text."""
+    """Tell whether a problem uses one of the letters as a variable, which does not follow a number.
+
+    Only the formulas of the problem are searched, or its whole text if it has none.
+    """
     text = "".join(_FORMULA.findall(problem)) if "$" in problem or "\\(" in problem else problem
     return any(re.search(rf"(?<![A-Za-z\\\d])(?<!\d\s){letter}(?![A-Za-z])", text) for letter in letters)
 

@@ -1,5 +1,6 @@
-r"""The verifier `math`: extracts the answer that a response commits to, and compares it with gold in rungs from the
-cheapest to the most expensive.
+r"""The verifier `math`: extracts the answer that a response commits to, and compares it with gold, the right answer.
+
+The comparison climbs rungs, from the cheapest test to the most expensive:
 
     rung        gold and answer are                          decided in
     text        the same characters, once normalised         this module
@@ -111,7 +112,7 @@ _UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|probably|either|(?:not|un) ?s
 _ANNOUNCED = frozenset({"boxed", "answer_tag", "hashes", "phrase"})
 """Forms of extraction that announce an answer. A sentence that merely ends with a number announces nothing."""
 MIN_PROSE_CHARS = 200
-"""Maximum length of an answer that is never prose. A longer answer with many blanks is prose around a formula."""
+"""An answer with more characters than this, and with many blanks, is prose around a formula."""
 MAX_PROSE_CHARS = 20_000
 """Maximum length of a text that is compared. For longer texts the verdict has the reason `limit`."""
 SHOWN_PLACEHOLDER = 60
@@ -693,7 +694,7 @@ def _repeats_the_other_name(gold: str, answer: str, problem: str) -> bool:
 def _judge_words(response: str, gold: str, problem: str | None, policy: Policy, verdict: Verdict) -> Verdict:
     """Return the verdict on words that stand alone, or else `verdict`.
 
-    The words may be in bold, the whole response, the extracted text, or what follows the verb of the last sentence.
+    The words may be the bold ones, the whole response, the extracted text, or those after the last sentence's verb.
     """
     in_bold, whole = bold_words(response), final_part(response).strip()
     mark = whole if whole.strip("\ufe0f") in MARKS_OF_TRUTH else None
@@ -737,7 +738,7 @@ def _judge_option(response: str, gold: str, problem: str | None, policy: Policy)
 def _compare_scaled(answer: str, gold: str, problem: str, policy: Policy, verdict: Verdict) -> Verdict:
     """Compare with a gold that counts thousands or millions: `$32.78 billion` with 32780 `in USD millions`.
 
-    Return `verdict` if the problem does not count so, or if the answer is wrong.
+    Return `verdict` if the problem does not ask for such a count, or if the answer is wrong.
     """
     gold_number = simple_number(normal_gold(gold))
     if gold_number is None or (match := _SCALE.search(problem)) is None:

@@ -1,4 +1,4 @@
-"""Comparisons by sympy in a child process, which is killed after a deadline.
+"""Compares trees with sympy in a child process, which is killed after a deadline.
 
 sympy can take hours or all memory for an integral, a limit or an infinite sum, and Python cannot interrupt it from
 within. So a comparison runs in a child (`_child.py`) with limits on CPU time and memory. The deadline in wall time is

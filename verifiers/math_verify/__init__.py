@@ -4,7 +4,7 @@
     truegold rescore logs --data set --verifier math_verify --verifier math --out rescored
 
 Math-Verify limits its work only by a signal, which works only in the main thread. It therefore runs in a child process
-with a deadline; a later verdict has no score and the reason `timeout`.
+with a deadline. If the deadline passes, there is no score, and the reason is `timeout`.
 
 Gold is parsed as `\\\\boxed{gold}` unless it has a box or dollar signs. If gold cannot be parsed, the score is None
 with `gold_unparsed`; if the response cannot be parsed, it is 0. Otherwise Math-Verify decides. Needs

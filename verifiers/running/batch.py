@@ -5,15 +5,15 @@
     BatchVerifier        several batches with the same child processes
     verify_one           a single row
 
-An `Item` is a row with its response. Verdicts come in the order of the rows, while rows are still being read; only a
-few chunks are in memory.
+An `Item` is a row with its response. Verdicts come in the order of the rows, while further rows are still being read;
+only a few chunks of rows are in memory.
 
 If a verifier crashes its child process (out of memory, a signal, `os._exit`) or exceeds its deadline, only the row that
 caused it has the score None. A user's verifier always runs in a child process, since a deadline can only be enforced
 from outside. Built-in verifiers limit their own work: they judge small batches, or all batches with `workers=1`, in the
 calling process.
 
-A batch is stopped if its verifier mostly hangs (`TimeoutTally`):
+A batch with `max_timeouts` below 1 is stopped if its verifier times out too often (`TimeoutTally`):
 
 256 rows, 30 without a verdict after 60 s     ->  GuardError at the 26th timeout, if a tenth is allowed
 the first 8 rows, of two problems, all hang   ->  GuardError at the 8th: waiting for 248 more would take hours
@@ -59,7 +59,7 @@ START_S = 120.0
 DEADLINE_S = 60.0
 """Default of the seconds for one verdict. Built-in verifiers, which limit their own work, always get at least this."""
 MAX_TIMEOUTS = 0.1
-"""Default of the share of verdicts that may time out before a run is stopped."""
+"""The usual share of verdicts that may time out before a run is stopped; `verify_batch` has no limit by default."""
 HANGING = 8
 """A verifier is stopped if its first 8 verdicts, on more than one problem, all time out."""
 MIN_ROWS = 64

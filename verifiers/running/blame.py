@@ -1,4 +1,4 @@
-r"""Scores 0 in training for responses that could not be judged through their own fault: `score_avoidable`.
+r"""Gives a response that could not be judged the score 0 in training, if it is at fault itself: `score_avoidable`.
 
     Row                              Response             Score of response and of a control        At fault
     gold \frac{1}{                   \boxed{7}            None, and None for \boxed{90210}          the row
@@ -31,7 +31,7 @@ from truegold.verifiers.running.batch import Item
 from truegold.verifiers.verdict import Reason, Verdict
 
 WRONG_ANSWERS = ("90210", "A", "I do not know.")
-"""Answers that are wrong for almost every row. If one is right, its score proves the same."""
+"""Answers that are wrong for almost every row. If one is right, its score too proves that the row can be judged."""
 EMPTY_PROGRAM = "```\npass\n```"
 """The control for verifiers of programs. In other languages than Python it does not compile, and scores 0."""
 SANDBOX_TRIES = 2

@@ -9,9 +9,9 @@
     48 of 50 responses to prompts that begin 'Answer with a table.' end in a form that is not read, and score 0. Of
     those without a match 46 have gold at the end, 1 another row's gold. An example: '| **Total** | 72 dollars |'
 
-An answer in an unread form scores 0 like a wrong answer, so that a low pass rate looks like a hard problem. Golds tell
-such a form from rambling: the ends of unread responses then hold the row's own gold much more often than the gold of
-another row.
+An answer in such a form scores 0 like a wrong answer, so that a low pass rate looks like a hard problem. Responses
+without an answer may end in the same way. But only responses with an answer end with the row's own gold much more often
+than with the gold of another row.
 
 Responses are counted by source, by verifier, and by the first and last line of the prompt. Counts are checked at
 `FEWEST` responses and whenever the number of responses has doubled. Responses that were cut at their token limit are
@@ -33,7 +33,7 @@ FEWEST = 50
 FEWEST_AT_END = 8
 """Minimum number of responses of a kind for a report at the end of a run."""
 SHARE = 0.05
-"""Minimum share of a kind's responses that have gold at the end for a report on the kind."""
+"""Minimum share of unread responses, and of failed responses with gold at the end, for a report on a kind."""
 NEARLY_ALL = 0.8
 """Minimum share of unread responses by which a kind is reported even without gold at their ends."""
 CHANCE = 0.05

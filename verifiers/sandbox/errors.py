@@ -1,8 +1,8 @@
-"""Errors that a user can act on.
+"""Defines errors that a user can act on.
 
 A bad row is data and never raises: it goes to a rejects file, a ledger or a verdict. These exceptions stop a command.
-Each has a message that says what happened, and a hint that says what to do. The command line prints message and hint
-and exits with `exit_code`. Any other exception is a bug and is shown with its traceback.
+Each has a message that says what happened, and may have a hint that says what to do. The command line prints both and
+exits with `exit_code`. Any other exception is a bug and is shown with its traceback.
 
     TruegoldError
     ├── ConfigError   2            a mistake in the configuration or on the command line

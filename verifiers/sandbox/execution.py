@@ -1,4 +1,4 @@
-"""Programs and jobs to run, and the results of running them."""
+"""Defines programs and jobs, which a sandbox runs, and the results of running them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of a program under test. A row may set some of them; all programs share the others.
+"""Defines the limits of a program under test. A row may set some of them; all programs share the others.
 
     Limits(cpu_s=2)              two seconds of CPU time, and the default for all other limits
     Limits(cpu_s=2, own_s=2)     two seconds for CPU time and waiting together
@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 IDLE_S = 5.0
-"""Maximum time that a program waits, asleep or for input, in seconds. Stops `sleep(10**6)`."""
+"""Maximum time that a program waits, asleep or for input, in seconds, unless `own_s` is set. Stops `sleep(10**6)`."""
 
 WALL_FACTOR = 20.0
 """Maximum wall time, as a multiple of the time that a program may take on an idle machine."""

@@ -215,7 +215,7 @@ class Ready:
     def converse(
         self, script: Ready, files: Mapping[str, bytes], collect: Sequence[str]
     ) -> tuple[Execution, Execution, Mapping[str, bytes]]:
-        """Run the program and a script at the same time, each of which reads the other's output, until the script ends.
+        """Run the program and a script at the same time, until the script ends. Each reads the other's output.
 
         files: files of the script in addition to its own. collect: names of the files that a native script returns; the
         third part of the result has them.

@@ -1,4 +1,4 @@
-"""Sandboxes that all threads of a process share. Each runs one job per core.
+"""Shares sandboxes among all threads of a process. A sandbox runs as many jobs at a time as there are cores.
 
     box = sandbox()                                   the strongest tier that this machine allows
     box.run(Job("main", payload, Limits()))           an Execution
@@ -59,7 +59,7 @@ MAX_JOBS = 2
 """Maximum number of jobs of a zygote at one time: one job or a pair."""
 FOLDER_PREFIX = "truegold-box-"
 JUST_MADE_S = 60.0
-"""Age in seconds below which a folder may not be locked yet."""
+"""Seconds for which a new folder is left alone, because its process may still be about to lock it."""
 TESTS = "tests"
 """The group of zygotes for jobs that run test code and need no packages."""
 _LIGHT_PACKAGES = frozenset({"numpy", PYTEST})

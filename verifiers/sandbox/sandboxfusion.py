@@ -5,16 +5,17 @@
 The service differs from the local sandbox:
 
 - It limits wall time and not CPU time. A program gets three times its CPU limit and 2 s more, since other programs may
-  use the cores meanwhile. Beyond that the end is WALL_LIMIT.
+  use the cores meanwhile. A program that takes longer is stopped and ends with WALL_LIMIT.
 - It limits memory by address space. The limit is set only for languages that start under it (`BOUND_MEMORY`).
-- It keeps the first MiB of stdout. If a whole MiB comes back, the end is OUTPUT_LIMIT.
-- It compiles at every run. For compiled languages, `compiled` comes from a first run that is cut short.
+- It keeps the first MiB of stdout. A program that prints a MiB or more ends with OUTPUT_LIMIT.
+- It compiles a program again for every run. To report errors of the compiler, `prepare` has it compile the program once
+  and run it for a tenth of a second. Only the compiler's result of this run is used.
 - Its default deployment runs programs with its own rights and network. The service is responsible for isolation.
 
 Errors of the service raise SandboxError with one line that names its address without credentials. A request is retried
-after refused connections, statuses 429 and 5xx, and replies whose `status` is neither Success nor Failed. Pauses grow,
-are jittered, and last at least as long as Retry-After asks. A request is not retried after a timeout, since the service
-is still working on it. The number of concurrent requests is limited here, where waiting costs nothing.
+after failed connections, statuses 429 and 5xx, and replies whose `status` is neither Success nor Failed. Pauses grow,
+are jittered, and last at least as long as Retry-After asks. A request is not retried if its reply takes too long, since
+the service is still working on it. The number of concurrent requests is limited here, where waiting costs nothing.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ CAPTURED_BYTES = 2**20
 """Maximum number of bytes of an output that the service keeps."""
 
 WALL_FACTOR, WALL_EXTRA_S = 3.0, 2.0
-"""The wall time of a program: a multiple of its CPU limit, and seconds more."""
+"""A program's wall time is limited to WALL_FACTOR times its CPU limit, plus WALL_EXTRA_S seconds."""
 
 CHECK_S = 0.1
 """Maximum time of a run that only serves to compile a program, in seconds."""

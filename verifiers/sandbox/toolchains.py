@@ -48,7 +48,7 @@ class Toolchain:
     """The command that compiles, or None for languages that are not compiled."""
     run: list[str]
     made: list[str] = field(default_factory=list)
-    """File patterns of what the compiler makes and the program needs."""
+    """Patterns of the files that the compiler makes and the program needs."""
     expose: list[str] = field(default_factory=list)
     """Folders of the toolchain outside the system's folders, which programs have to see."""
     environment: Mapping[str, str] = field(default_factory=dict)

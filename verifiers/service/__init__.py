@@ -1,4 +1,4 @@
-"""Verdicts over HTTP, for trainers that call a service: `make_app` makes the application from `Settings`."""
+"""Serves verdicts over HTTP, for trainers that call a service: `make_app` makes the application from `Settings`."""
 
 from truegold.verifiers.service.app import Settings, make_app
 

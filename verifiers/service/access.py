@@ -1,4 +1,4 @@
-"""Access control of the service: by a token in a header or in the path, or by the client's address.
+"""Controls the access to the service: by a token in a header or in the path, or by the client's address.
 
     Authorization: Bearer TOKEN         POST /t/TOKEN/run_code         --allow 10.0.0.0/8
 

@@ -1,4 +1,4 @@
-"""The HTTP application, which judges responses and runs programs, with a bounded queue, deadlines and metrics.
+"""Serves verdicts and runs of programs over HTTP, with a bounded queue, deadlines and metrics.
 
     POST /verify         {"response": "... \\\\boxed{0.5}", "gold": "1/2"}         -> {"score": 1.0, ...}
     POST /verify         {"responses": [{"response": ..., "gold": ...}, ...]}    -> {"verdicts": [...]}

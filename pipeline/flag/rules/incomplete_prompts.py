@@ -114,7 +114,7 @@ _SENTENCE_END = re.compile(r"[。！？；!?;]|\.(?!\d)")
 _VALUE_NO_YEAR = re.compile(r"(?<![\d.])(?!(?:19|20)\d\d(?!\d))\d+(?:\.\d+)?")
 """A number that is not a year."""
 MIN_VALUES_TOLD = 2
-"""The number of values, without years, in a sentence that describes a chart completely enough."""
+"""A sentence about a chart replaces the chart if it has at least this many values; years do not count."""
 _TABLE = re.compile(r"\b(?:tables?|figures|charts?|pictographs?|histograms?|graphs?)\b|表|统计图", re.IGNORECASE)
 _SHAPE = re.compile(rf"\b{any_of('shapes')}\b", re.IGNORECASE)
 _SHOWN_BEHIND = re.compile(
@@ -222,8 +222,8 @@ def truncated_text(row: Row) -> list[Finding]:
 
 
 def _has_table(text: str) -> bool:
-    """Return True if the text has a table: consecutive lines with a label and values, with equally many cells, or with
-    bars. At least one of these lines has a number.
+    """Return True if the text has a table: consecutive lines with a label and values, with bars, or with equally many
+    cells and a number in one of them.
     """
     if _BARS.search(text):
         return True

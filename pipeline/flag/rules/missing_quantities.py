@@ -12,8 +12,7 @@ Some prompts, and the reasons for the flag `missing_quantity`:
     "Ed had more pens than Dan. Dan lost 3. How many more pens has Ed?"                "more" without a number
     "Ann reads English for 2 hours and Chinese for 3. How long does she read French?"  French is only in the question
 
-The flag `foreign_question` is for a question without any word of the story, or a story that is elsewhere:
-
+The flag `foreign_question` is for a question that shares no word with the story, or whose story is in another text:
 
     "Tom baked 12 cakes and ate 3 of them. How many wrappers did Danny find?"
     "See question 30 for the passage. Which house has a garden?"
@@ -62,11 +61,11 @@ _LOSS_EXPLAINED = re.compile(
     rf"(?:\d|\b{any_of('plain_numbers')}\b).*\b(?:missing|gone|lost|stolen|sold|disappear\w*)\b.*\b(?:after|when|since)\b[^\d,]*$",
     re.IGNORECASE,
 )
-"""The text before a vague count that a number already gives: "12 are missing after he borrows" some."""
+"""The text before a vague count, if it already gives the number: "12 are missing after he borrows", before "some"."""
 _FOR_SO_MANY = re.compile(
     rf"\s+for\s+(?:his|her|their|its|my|our|your|the)\s+(?:\d|{any_of('plain_numbers')}\b)", re.IGNORECASE
 )
-"""The text after a vague count that gives its number, one for each: "for her 2 friends"."""
+"""The text after a vague count, if it gives the number, which is one for each: "for her 2 friends"."""
 _STATE_ASKED = re.compile(rf"\bhow\s+(?:many|much)\b.*\b{any_of('states')}\b", re.IGNORECASE | re.DOTALL)
 """A question about a state after the events: "how many are left"."""
 _THERE = re.compile(r"\bthere\s+(?:is|are|was|were|live|lived|hang|hung|stand|stood)\s+$", re.IGNORECASE)
@@ -190,7 +189,7 @@ _MORE_BY_NOTHING = re.compile(
 _BY_AMOUNT = re.compile(r"\bby\b|\bhalf\b|\btimes\b", re.IGNORECASE)
 
 MIN_TOLD_WORDS = 12
-"""The least number of words of a story; in a shorter one the question may share no word by chance."""
+"""The least number of words before the question. With fewer words, it may be chance that the question shares none."""
 _COUNTED = re.compile(r"\bhow\s+many\s+(?:more\s+|fewer\s+|total\s+)?(?P<noun>[a-z]+)", re.IGNORECASE)
 _ASKED_ANYWHERE = frozenset(PATTERNS["asked_anywhere"])
 STEM = 4

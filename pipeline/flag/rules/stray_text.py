@@ -53,8 +53,9 @@ _DIGITS_WITH_LETTERS = re.compile(
     r"(?<![\w.\\$])(?!1[4-8]O\b|1(?:2[3-9]|3[0-5])I\b)"
     r"(?:\d+[OI](?=\s+[a-z]+s\b)|(?<=[-+*/=←] )\d+O(?!\()|\d+[OIl]\d+|[OIl]\d+|\d+[SB]\d+)(?:\.\d+)?(?![\w'-])"
 )
-"""Numbers with a letter instead of a digit: "1O0", "l2", "2S4", "1O pens". At the end, a letter counts only before
-things or in a sum. Isotopes such as 18O and 131I, litres ("2l") and multiples of an identity ("3I") are excluded."""
+"""Numbers with a letter instead of a digit: "1O0", "l2", "2S4". If the letter is the last character, a plural must
+follow the number ("1O pens"), or a sign of arithmetic must precede it ("+ 1O"). Isotopes such as 18O and 131I, litres
+("2l") and multiples of an identity ("3I") are excluded."""
 _CHEMISTRY = re.compile(r"->|→|\b(?:molecul|atom|isotope|oxid|reaction|ions?\b|mol(?:es?)?\b)", re.IGNORECASE)
 
 # garbled_word
@@ -103,7 +104,11 @@ def mojibake(row: Row) -> list[Finding]:
 
 
 def _short_slips() -> dict[str, str]:
-    """Return the misspellings of short number words: two letters swapped, one doubled, or one of five left out."""
+    """Return a mapping of misspellings to short number words: `fuor` and `fourr` to `four`, `thre` to `three`.
+
+    In words of up to four letters, two neighbouring letters are swapped, or one letter is doubled. In words of five
+    letters, one letter is left out.
+    """
     slips: dict[str, str] = {}
     for word in sorted(_NUMBER_WORDS):
         for index in range(len(word)):
@@ -209,7 +214,7 @@ def repeated_text(row: Row) -> list[Finding]:
 
 @detector("foreign_instruction", version="2")
 def foreign_instruction(row: Row) -> list[Finding]:
-    """Find an instruction of another kind at the start of the prompt, without a word of the problem after it."""
+    """Find a first sentence that is a foreign instruction, and shares no content word with the question after it."""
     if row["domain"] != "math":
         return []
     parts = sentences(without_formulas(row["prompt"][:MAX_TALK_CHARS]))

@@ -1,6 +1,7 @@
 """Reports on vetted test suites from `suites.parquet`: lines for the terminal, and a page in Markdown.
 
-The lines count the outcomes, then the flags by reason (`verifiers.audit.suites`), and name the weakest suites:
+The lines count the outcomes, then the flags by reason (`verifiers.audit.suites`), and name the weakest suites. The kill
+rate of a suite is the share of planted faults that its tests catch:
 
 164 suites: 163 keep, 1 drop
 low_kill_rate 15, leaked_cases 22, memorizable 3, paid_null 1

@@ -10,8 +10,8 @@ Made inputs keep the properties that all seen values share: types, signs, sorted
 equal lengths, matching brackets, and the kind of character in each position. They also keep relations between two
 arguments: one is the length of the other, both have the same length, or one is at most the other or its length.
 
-Ranges are widened by half. Signs and emptiness never change, since the problem may not allow values that its tests do
-not show.
+Ranges are widened by about half. Signs and emptiness never change, since the problem may not allow values that its
+tests do not show.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ TRIES = 12
 """Maximum number of attempts for each requested input."""
 
 FEW_VALUES = 2
-"""If all cases have at most this many different values, the value is a choice among them."""
+"""If all cases have at most this many different values, and one of them twice, the value is a choice among them."""
 
 MAX_CHANCE = 0.01
-"""The probability that all lists are rotated by chance has to be lower than this for the rule to be learnt."""
+"""Rotation is learnt as a rule only if it is less likely than this that all seen lists are rotated by chance."""
 
 EQUAL_SHARE = 0.2
 """The share of inputs in which a number may be set equal to another argument."""
@@ -238,7 +238,7 @@ def _has_matching_brackets(text: str) -> bool:
 
 
 def _pattern(text: str) -> str:
-    """Return the text with 0 for each digit and a for each letter."""
+    """Return the text with "0" for each digit and "a" for each letter: `A-12` -> `a-00`."""
     return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", text))
 
 
@@ -302,7 +302,7 @@ def _vary(value: Any, shape: Shape, rng: random.Random) -> Any:  # noqa: PLR0911
 
 
 def _bounds(values: Sequence[float]) -> tuple[float, float]:
-    """Return the seen range, widened by half without changing signs."""
+    """Return the seen range, widened by about half without changing signs."""
     low, high = min(values), max(values)
     room = max((high - low) / 2 + 1, ROOM if low < high else 1)
     if low > 0:

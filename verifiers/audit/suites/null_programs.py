@@ -1,10 +1,12 @@
 """Makes null programs, which solve nothing and must fail the tests.
 
-    programs that print: nothing; the input; its first line; a constant for every input: 0, 1, YES, NO, or one of the
-                         expected outputs; success messages; or they exit before printing
-    functions that return: a constant for all arguments: None, 0, 1, "", [], True, False, nan, infinity, an empty array
-                         if the suite uses numpy, or one of the expected values; their first argument; an object
-                         that claims to equal everything; or they exit
+    Programs that read stdin    print nothing, the input, its first line, or success messages
+                                print a constant for every input: 0, 1, YES, NO, or one of the expected outputs
+                                exit before they print
+    Functions                   return their first argument, or an object that claims to equal everything
+                                return a constant: None, 0, 1, "", [], True, False, nan, infinity, one of the expected
+                                values, or an empty array if the suite uses numpy
+                                exit, or print success messages
 
 All null programs are in Python, also where programs in other languages read stdin and print. For test code in another
 language, the only null program is empty.

@@ -15,8 +15,8 @@ are compared:
     "... error does not exceed 10^-4", outputs 0.33, 2                 numbers within 1e-4; 2 equals 2.0
     "Print the points in any order", outputs of several lines          lines in any order
 
-A checker, which compares outputs, is only made more lenient, as far as the evidence goes. If the tests have a checker
-program, it is never changed. If several answers are right, only a checker program can judge. Two different outputs for
+The checker, which compares outputs, is only made more lenient, and only as far as the evidence shows. A checker program
+of the tests is never changed. If several answers are right, only a checker program can judge. Two different outputs for
 one input are a sign of several right answers if they are alike:
 
     "YES\\n0 0\\n3 4"   and  "YES\\n0 0\\n4 3"      alike: another solution of the same shape
@@ -128,7 +128,7 @@ def _run_repeatedly(state: VetState, program: str) -> list[Trial]:
 def _stretch(state: VetState, program: str, first: Trial) -> Trial | None:
     """Run the cases that timed out again with a higher limit, and raise the suite's limit to the time that they need.
 
-    Returns None if a case still times out.
+    Returns None if the limit cannot be raised, or if a case still times out.
     """
     limit = state.suite.limits.cpu_s
     allowed = min(STRETCH * limit, state.options.max_repeat_s)

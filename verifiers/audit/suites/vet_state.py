@@ -1,4 +1,4 @@
-"""The state that the steps of a vetting share: the suite after the repairs so far, and the findings.
+"""Holds the state of a vetting (a check of tests) for its steps: the suite after repairs so far, and the findings.
 
     state = VetState({"tests": {...}}, prompt="You are given ...", options=VetOptions())
     state.report(VetReason.PAID_NULL, Severity.DROP, {"programs": ["returns True"]}, "add cases with other answers")

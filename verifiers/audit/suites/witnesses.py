@@ -60,7 +60,7 @@ class Witness:
     got: str
     """The result of the faulty program."""
     case: str
-    """The case to add, as an assertion."""
+    """The case to add: a comparison in Python, or JSON for programs that read stdin."""
 
 
 class InputComparison(ABC):
@@ -292,7 +292,10 @@ class _Shown:
         self._constants = {repr(value) for value in constants if not isinstance(value, bool)}
 
     def is_like(self, value: Any) -> bool:
-        """Return whether the tests have this value, or it is not a constant of the solution and has a seen sign."""
+        """Return whether a value resembles the expected ones.
+
+        It is one of them, or it is not a constant of the solution and has the same `_side` as one of them.
+        """
         return repr(value) in self._seen or (repr(value) not in self._constants and _side(value) in self._sides)
 
 

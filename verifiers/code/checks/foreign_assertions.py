@@ -45,7 +45,7 @@ _FAILS = re.compile(
 _ASSERTS = re.compile(
     r"\b\w*assert\w*\s*!?\s*\(|\bassert\b|\bexpect\s*\(|\b(?:ok|is|is_deeply)\s*\(|\bif\b[^;]*\bthrow\b|\bdie\s+(?:if|unless)\b"
 )
-"""An assertion in a function, by which the function is a test."""
+"""An assertion, which shows that the function around it is a test."""
 _LEFT_OVER = re.compile(
     r"\b(?:\w*assert\w*|throw|die|panic|_?exit|abort|fail\w*|fatal\w*|raise|expect|should|if|unless|else|for|while|switch"
     r"|try|catch|foreach|do|goto|loop|is_deeply|cmp_deeply|await|async|defer|t\.\w+|signal|at_?exit|quick_exit|static_assert)\b"
@@ -101,7 +101,7 @@ class StatedCheck:
     """A condition on a value that the rewritten program prints."""
 
     text: str
-    """The expression with the value, which the evidence shows."""
+    """The expression whose value is checked, for the evidence."""
     expected: Value = None
     is_equal: bool = True
     """True if the value has to equal the expected one, False if it has to differ."""
@@ -157,9 +157,9 @@ def read_assertions(code: str, marker: str, language: str) -> StatedTests | None
 
 
 def _masked(text: str, language: str) -> tuple[str, str]:
-    """Return a text with blanks for comments, and its mask, where also the contents of string literals are `_`.
+    """Return a text with blanks for comments, and its mask.
 
-    Both have the length of the text.
+    In the mask, the contents of string literals are replaced too, by `_`. Both results have the length of the text.
     """
     pattern = re.compile(_COMMENTS_AND_TEXTS.get(language, _COMMENTS_AND_TEXTS[""]), re.DOTALL | re.MULTILINE)
 

@@ -22,7 +22,7 @@ sent (`holds` returns None).
 
 A name that the test code does not define is a function of the solution, unless it is a builtin, a well-known library
 function, or defined in prelude or stub. The name of a builtin is the solution's only if it is the entry point, or if
-the tests call nothing else.
+there is no entry point and the assertions call only builtins.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _HARMLESS = frozenset(
 """Modules whose import has no effect on a check."""
 
 _Compare = Callable[[Value, Value], bool]
-"""Says whether the assertion holds for a result, the first argument, and a constant, the second."""
+"""Takes a result and a constant, and says whether the assertion holds for them."""
 
 _COMPARE: Mapping[type[ast.cmpop], _Compare] = {
     ast.Eq: operator.eq,

@@ -1,4 +1,4 @@
-"""Drivers for languages other than Python: programs around a solution that call it and print the results.
+"""Builds drivers for languages other than Python: programs around a solution that call it and print the results.
 
     compose("cpp", "class Solution { public: int add(int a, int b) ... };", CallTarget("Solution().add"))
         a program in C++ that reads a line `[1, 2]` from stdin and prints `{"r":3}`
@@ -176,7 +176,7 @@ def _state_rust(head: str, solution: str, tail: str) -> str:
 
 
 def _state_go(head: str, solution: str, tail: str) -> str:
-    """Return the whole program in Go with missing imports added and unused imports disabled, which Go refuses."""
+    """Return the whole program in Go. Missing imports are added; unused ones, which Go refuses, are disabled."""
     main = re.compile(r"(?m)^func\s+main\s*\(\s*\)")
     solution = main.sub("func truegoldUnused()", re.sub(r"(?m)^\s*package\s+\w+[^\n]*", "", solution))
     source = re.sub(r"(?m)^\s*package\s+\w+[^\n]*\n?", "", f"{head}{solution}{tail}", count=1)

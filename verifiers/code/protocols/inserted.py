@@ -1,4 +1,4 @@
-"""Inserts the solution into a test program of any language. Both run in one process, so that the verdict is weak.
+"""Inserts the solution into a test program of any language, and runs both in one process.
 
     {"type": "inserted", "code": "#<INSERT>\\nint main() { if (add(1, 2) != 3) throw 1; return 0; }"}
 
@@ -8,7 +8,10 @@ therefore does not pass by calling `exit(0)` or by reading the source of the har
 program, even if the language would continue (`console.assert`) or the solution has disabled assertions.
 
 The word is not in a file, an argument or the environment. Depending on the language, a hostile solution may still find
-the word, since solution and harness share a process; `weakness` says how.
+the word, since solution and harness share a process. So the verdict is weak, and `weakness` says why.
+
+Tests of simple assertions are not run in this way. They are rewritten so that they print values, which the verifier
+compares with the expected ones (`checks/foreign_assertions.py`). Such a verdict is not weak.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds test code that has to run in the solution's process, because of an operation that needs shared memory.
+"""Finds test code that has to run in the solution's process, because it does something that two processes cannot.
 
     needs_one_process("with patch('solution.now'): ...")     "it imports unittest.mock"
     needs_one_process("class Mine(Base): ...")              "it derives a class from Base"
@@ -137,7 +137,7 @@ def _names_of_texts(tree: ast.Module) -> set[str]:
 
 
 def _is_text(node: ast.expr, texts: set[str]) -> bool:
-    """Return whether an expression is a constant, a lambda or one of the names `texts` of constants."""
+    """Return whether an expression is a constant, a lambda or a name in `texts`."""
     if isinstance(node, ast.Lambda) or (isinstance(node, ast.Name) and node.id in texts):
         return True
     try:

@@ -4,13 +4,13 @@
     {"type": "asserts", "entry_point": "add", "code": "def check(candidate): assert candidate(1, 2) == 3"}
 
 All calls of a suite run in one sandboxed process, which gets the arguments, but never the expected results. Results are
-sent as lines of JSON and compared in the verifier's process. Since a hostile program could send 64 million empty lines
-or lines with ten million lists, the lines are counted before they are parsed (`lines`).
+sent as lines of JSON and compared in the verifier's process. A hostile program could send 64 million empty lines, or
+lines with ten million lists. So the size of each line is estimated before it is parsed (`lines`).
 
 Test code runs in the first of these ways that is possible:
 
 1. Assertions that are calls and comparisons become data: one process makes the calls, and the verifier compares the
-   results (`checks/lowering.py`). If a call returns an object that cannot be sent, the second way is used.
+   results (`checks/lowering.py`). If a result is an object that is not plain data, the second way is used.
 2. The test code runs in a second sandboxed process, which calls the solution's process by messages
    (`inside/test_session/`).
 3. Test code that patches the solution's modules, reads its output, or passes objects that cannot be sent runs in the
@@ -108,7 +108,7 @@ class TestedProgram:
 
     @property
     def warm(self) -> tuple[str, ...]:
-        """The imported packages that the zygote may load once for all jobs."""
+        """The imported modules that may be loaded once for all jobs, before a process is forked for each."""
         return warm_modules(f"{self.imports}{self.prelude}\n{self.program}")
 
 
@@ -289,7 +289,7 @@ def read_results(
 def _read_together(
     result: bytes, call_count: int, codecs: Codecs, max_bytes: int, expected: ExpectedResults | None
 ) -> Sequence[object] | None:
-    """Return the results of all calls, read in one step, or None if a call has no readable result."""
+    """Return the results of all calls, read in one step, or None if the lines have to be read one by one."""
     if result.count(b"\n") != call_count + 1 or not (result.startswith(_LOADED) and result.endswith(b"\n")):
         return None
     messages = result.split(b"\n")[1:-1]
@@ -372,8 +372,10 @@ def _skipped_tests(code: str, entry_point: str | None, prelude: str, local: Loca
 def _probe(request: Mapping[str, object], stand_in: str, local: Local) -> tuple[int, dict[str, list[str]]]:
     """Run a suite without a program, with placeholders for the program's names.
 
-    Returns the number of tests, and for each test that ended without using the program its outcome, the reason, and the
-    number of tests that it counts as. Raises CannotJudge if the test code cannot run.
+    Returns two values. The first is the number of tests. The second has an entry for each test that ended without using
+    the program: `{"test_large": ["skipped", "slow", "1"]}`. The entry holds the test's outcome, the reason, and the
+    number of tests that it stands for, which is above 1 for a skipped class. Raises CannotJudge if the test code cannot
+    run.
 
     stand_in: the kind of placeholder, such as "None" or "function".
     """
@@ -474,7 +476,7 @@ def _run_in_one_process(tests: Asserts | UnitTest, source: TestedProgram, run_al
 
 
 _Message = dict[str, Json]
-"""A report of the tests, with the names of `_SHAPES` as keys."""
+"""A message from the process that runs the tests. Its keys are among those of `_SHAPES`."""
 
 
 def _messages(execution: Execution) -> Iterator[_Message]:

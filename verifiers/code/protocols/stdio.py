@@ -21,10 +21,10 @@ from truegold.verifiers.sandbox.local import Backend
 from truegold.verifiers.verdict import Reason
 
 MAX_OVERRUNS = 2
-"""Number of cases that exceed a limit or crash after which the remaining cases count as failed without running."""
+"""Maximum number of cases in which a program exceeds a limit or crashes. Then, the other cases fail without running."""
 
 MAX_IDLE_S = 30.0
-"""Seconds of sleep, in all cases together, after which the remaining cases count as failed without running."""
+"""Maximum time that a program sleeps in all cases together, in seconds. Then, the other cases fail without running."""
 
 SHOWN_BYTES = 2000
 """Maximum number of bytes of an output that are decoded for the evidence."""

@@ -13,8 +13,8 @@ An interactor exchanges messages with the solution: it is started as `interactor
 each of the two reads the output of the other. They run in separate sandboxes with separate limits. If the suite's
 checker is a program, it judges the file output.txt that the interactor writes. The interactor's judgement decides, even
 if the solution ends with an error, unless the solution exceeded a limit. If the interactor fails, it is run with a
-silent program. If it judges the silent program, it could not read the messages of the solution, which fails. If not,
-the interactor is at fault.
+silent program. If it can judge the silent program, it could not read the messages of the solution, and the solution
+fails the case. If not, the interactor is at fault.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""testlib.h, the header that most checkers and interactors in C++ use, and its exit codes.
+"""Finds testlib.h, the header that most checkers and interactors in C++ use, and reads its exit codes.
 
     with_header("#include <testlib.h>\\nint main(...", {})    the source with `#include "testlib.h"`, and this file
     read_exit(0, "ok 3 numbers")                             Opinion(1.0)

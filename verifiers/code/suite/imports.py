@@ -7,8 +7,8 @@ missing_package("def f(): import numpy_typo\n")   None: only a call of f imports
 
 imports_for("... re.findall('a', s)", "import re, os")         "try:\n    import re\nexcept Exception: pass\n"
 
-The module under test is the one with a usual name (`from solution import add`). If there is none, and the test code
-does not use undefined names, the module under test is the one that is neither installed nor part of Python.
+The module under test is the imported module with a usual name (`from solution import add`). If no import has a usual
+name, and the test code uses only defined names, it is the imported module that is neither installed nor part of Python.
 
 A solution may rely on imports of the tests, as if solution and tests were one file. In the solution's process, these
 imports run before the solution, whose own definitions replace imported names.
@@ -64,7 +64,7 @@ def means_solution(module: str, code: str) -> bool:
 
 @lru_cache(maxsize=CACHED_SUITES)
 def missing_package(code: str) -> str | None:
-    """Return the packages that test code always imports and that are not installed, as a text, or None."""
+    """Return the missing packages that test code imports at module level, as a text, or None if all are installed."""
     tree = parse(code)
     imported = [name for node in (tree.body if tree is not None else ()) for name in _imported_modules(node)]
     # A suite that imports conftest needs its original folder of tests, which is never available.
@@ -106,7 +106,7 @@ def _imported_modules(node: ast.AST) -> list[str]:
 
 
 def _unknown_modules(tree: ast.Module) -> set[str]:
-    """Return imported modules that are not installed: modules outside of `try` statements, else modules inside."""
+    """Return the imported modules that are not installed. Imports in `try` statements count only without others."""
     caught = {
         id(below) for node in ast.walk(tree) if isinstance(node, ast.Try) and node.handlers for below in ast.walk(node)
     }
@@ -150,10 +150,11 @@ def _names_solution(tree: ast.Module) -> bool:
 
 
 def continued_names(code: str, prelude: str) -> list[str]:
-    """Return the variables of a script that the program changes: `df = load()` before `assert df.equals(other)`.
+    """Return the variables of a script, the prelude, that the program may change and the tests then check.
 
-    These are the script's variables that the tests use, if the script defines all undefined names of the tests. If it
-    does not, the list is empty, since the variables are only input of the program.
+    With the prelude `df = load()` and the tests `assert df.equals(df.sort_values("a"))`, the result is ["df"]. If the
+    tests also use names that the prelude does not define, the result is empty: the program defines these names, and the
+    variables are only its input.
     """
     tree, script = parse(code), parse(prelude)
     if tree is None or script is None or solution_modules(code):

@@ -142,7 +142,7 @@ class Suite:
 
 
 MAX_CASES, MAX_CODECS, MAX_NAMED = 20_000, 64, 4
-"""Maximum numbers of cases of a suite, of classes in `codecs`, and of tests that an error names."""
+"""Maximum numbers of cases of a suite, of classes in `codecs`, and of unrun tests that an error message lists."""
 
 MAX_SUITE_CHARS, MAX_CODE_CHARS = 128 * 2**20, 4 * 2**20
 """Maximum numbers of characters of all inputs and outputs together, and of test code, a prelude or a stub."""

@@ -72,7 +72,7 @@ def _says(topic: str, sentence: str) -> bool:
 
 
 def read_statement(text: str | None) -> Statement:
-    """Return the statements of a problem's text; all fields are None without a text."""
+    """Return the statements of a problem's text; without a text there are none."""
     sentences: dict[str, str] = {}
     tolerance: float | None = None
     is_relative = False

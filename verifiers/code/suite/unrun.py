@@ -123,7 +123,7 @@ class _Reader:
         yield from _idle_assertions(self._tree, self._asserting)
 
     def _uncalled(self, reached: set[str]) -> Iterator[str]:
-        """Yield functions with assertions that neither the runner nor reached code calls."""
+        """Yield a phrase for each function with assertions that neither the runner nor reached code calls."""
         pytest_classes: dict[str, None] = {}
         for definition in self._definitions:
             node, owner = definition.node, definition.owner

@@ -219,7 +219,7 @@ def _is_of_constant(node: tree.Node, name: str) -> bool:
 
 
 def _same_combinations(gold: tree.Node, answer: tree.Node) -> bool:
-    """Tell whether two sides are the linear combinations of functions that span the same space."""
+    """Tell whether both sides are linear combinations whose functions span the same space."""
     gold_names = sorted(name for name in tree.symbols(gold) if UNMISTAKABLE.fullmatch(name))
     others = tree.symbols(gold) - set(gold_names)
     answer_names = sorted(tree.symbols(answer) - others)
@@ -247,7 +247,10 @@ def _same_combinations(gold: tree.Node, answer: tree.Node) -> bool:
 
 
 def _row(node: tree.Node, names: list[str], others: frozenset[str], index: int) -> list[mpq | None]:
-    """Return the coefficient of each constant at one point, the rest, and the deviation from a linear combination."""
+    """Return the values of a linear combination at one point: the coefficient of each constant, and the rest.
+
+    The last number is the deviation of the node from this combination.
+    """
     point = {name: tree.Num(mpq(unit_interval(name, index if name in _VARIABLES else 0)) + _HALF) for name in others}
 
     def value(constants: dict[str, int]) -> mpq | None:

@@ -17,14 +17,14 @@ from truegold.verifiers.math import tree
 from truegold.verifiers.math.policy import Sameness, charge
 
 MAX_ATOMS = 8
-"""Maximum number of variables in a formula. Its truth table has 2^8 rows."""
+"""Maximum number of variables in a formula. With eight of them, its truth table has 2^8 rows."""
 _JOINS = {"cup": or_, "or": or_, "cap": and_, "and": and_, "xor": xor}
 """Maps an operator to the operation on truth tables."""
 _OF_SETS, _OF_STATEMENTS = frozenset({"cup", "cap", "minus"}), frozenset({"and", "or", "xor"})
 
 
 class _NoFormulaError(Exception):
-    """A side has more than variables and connectives."""
+    """A side has parts other than variables and connectives."""
 
 
 def same_formulas(gold: tree.Node, answer: tree.Node) -> Sameness | None:

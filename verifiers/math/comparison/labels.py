@@ -52,9 +52,9 @@ def _are_exclusive(name: str, other_name: str) -> bool:
 
 
 def _is_other_than_derivative(derivative: tuple[str, str], other: tree.Node) -> bool:
-    r"""Tell whether a label must mean something other than a derivative.
+    r"""Tell whether a label must mean something other than the given derivative.
 
-    x, x(t), \frac{dy}{dt} and \frac{d^2x}{dt^2} are other than \frac{dx}{dt}.
+    For \frac{dx}{dt}, such labels are x, x(t), \frac{dy}{dt} and \frac{d^2x}{dt^2}.
     """
     derived, variable = derivative
     if (second := tree.derivative_of(other)) is not None:

@@ -29,7 +29,7 @@ MIRRORED = TURNED | {
     "subset": "supset", "supset": "subset", "subseteq": "supseteq", "supseteq": "subseteq", "in": "ni", "ni": "in",
     **{operator: operator for operator in ("~", "sim", "cong", "perp", "||", "==", "<=>")},
 }  # fmt: skip
-"""Maps any relation to the relation read from right to left."""
+"""Maps a relation, also one of sets or of figures, to the relation read from right to left."""
 _CONDITIONS = frozenset({"<", ">", "<=", ">=", "!=", "in"})
 """Relations of conditions, which describe sets."""
 _SHOWN_TERMS = 3

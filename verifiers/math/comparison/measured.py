@@ -25,15 +25,19 @@ from truegold.verifiers.math.tree import PLUS_ONE, Add, Mul, Node, Num, Pow, sym
 NEAR, NEARER = mpq(1, 100), mpq(1, 400)
 """Maximum relative differences from a measured gold, and from a precise gold.
 
-Golds are precise if they have `MANY_FIGURES`, or are whole numbers with a unit."""
+Golds are precise if they have `MANY_FIGURES`, or are whole numbers with a unit to which the answer does not round."""
 EXACT = 100
-"""Minimum ratio of the value of gold's last digit to that of an exact answer: 0.1429c for 0.14c."""
+"""If the answer's last digit is worth at most 1/`EXACT` of gold's, the answer only has to round to gold.
+
+So 0.1429c matches 0.14c: its last digit is worth 0.0001, and gold's is worth 0.01."""
 MANY_FIGURES = 6
 """Minimum number of significant digits in a precise gold."""
 MIN_FIGURES = 2
-"""Minimum number of significant digits in an answer, and in a measured gold to which a more precise answer rounds."""
+"""Minimum number of significant digits in an answer. A measured gold to which an answer rounds needs as many."""
 MIN_WHOLE_FIGURES = 3
-"""Minimum number of significant digits in a whole gold to which an answer rounds, and in a decimal for a fraction."""
+"""Minimum number of significant digits in a decimal answer to an exact gold, such as a fraction.
+
+A whole gold without a unit needs as many if a decimal answer rounds to it."""
 MAX_TERMS = 4
 """Maximum number of terms in a sum whose coefficients are compared."""
 

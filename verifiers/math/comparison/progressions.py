@@ -137,13 +137,13 @@ def _progressions(part: _Repeating) -> list[_Progression]:
 
 
 def _fraction(ratio: mpq) -> Fraction:
-    """Return the ratio of two steps as a fraction, or 0 if its denominator is too large."""
+    """Return the ratio of two steps as a fraction, or 0 if it is not a fraction with a small denominator."""
     near = Fraction(int(ratio.numerator), int(ratio.denominator)).limit_denominator(_MAX_DENOMINATOR)
     return near if abs(mpq(near.numerator, near.denominator) - ratio) * _GRAIN < ratio else Fraction(0)
 
 
 def _within(side: list[list[_Progression]], period: mpq) -> set[int]:
-    """Return the values from 0 to one period, as numbers of parts of the period (`_GRAIN`)."""
+    """Return the values within one period, each as a whole number of its `_GRAIN` parts."""
     return {
         round((p.start + turn * p.step) / period * _GRAIN) % _GRAIN
         for part in side

@@ -70,17 +70,17 @@ from truegold.verifiers.math.tree import (
 from truegold.verifiers.math.vocabulary import NAMED_WORDS, STOP_WORDS
 
 MAX_APPROXIMATION = 5
-"""Minimum ratio of an exact value to the error of its approximation: the error is at most a fifth of the value."""
+"""The error of an approximation is at most the exact value divided by this number."""
 
 MIN_DECIMALS = 2
 MIN_DIGITS = 3
 """A gold is a rounded value if it has this many decimals, or this many digits and a point."""
 
 EXTRA_DECIMALS = 2
-"""The number of decimals by which a decimal answer must exceed gold to count as more precise."""
+"""Minimum number of decimals that a decimal answer has beyond those of gold, if it rounds to gold."""
 
 MONEY_TOLERANCE = 0.0005
-"""The largest relative difference of measured amounts with cents. Other amounts of money must be equal."""
+"""Maximum relative difference from a measured amount of money with cents. Without cents, amounts must be equal."""
 
 CENTS = 2
 """The decimals of an amount of money with cents."""
@@ -185,7 +185,10 @@ def _rounds_to(gold: Node, answer: Node) -> bool:
 
 
 def _fits(decimal: Num, value: Node, *, cut: bool = False) -> bool:
-    """Tell whether `value`, rounded to the decimals of `decimal`, equals `decimal`. cut: or truncated to them."""
+    """Tell whether `value`, rounded to the decimals of `decimal`, equals `decimal`.
+
+    cut: also accept a value that equals `decimal` if it is truncated to these decimals.
+    """
     if (exact := real_value(value)) is None or decimal.decimals is None:
         return False
     unit = mpq(1, 10**decimal.decimals)
@@ -256,7 +259,7 @@ def _same_share(gold: Node, answer: Node, answer_unit: Unit, policy: Policy) -> 
 
 
 def _same_converted(gold: Node, gold_unit: Unit, answer: Node, answer_unit: Unit, policy: Policy) -> Sameness:
-    """Compare two values with different units. Raises TooLarge."""
+    """Compare two values with units, after converting the answer to gold's unit. Raises TooLarge."""
     has_scale = bool(gold_unit.zero or answer_unit.zero)
     is_named = DEGREE in (gold_unit, answer_unit) or (gold_unit, answer_unit) in _SCALES_AND_LETTERS
     if has_scale and is_named and policy.units != "strict":
@@ -304,8 +307,9 @@ def _converted(value: Node, unit: Unit, ratio: Conversion, target: Unit) -> Node
 def _as_measured(value: Node, gold_unit: Unit | None, answer_unit: Unit | None, policy: Policy) -> tuple[Node, Policy]:
     """Return the value and the policy by which a measured gold is compared.
 
-    25 kg is marked as a measured number. Money has a narrower policy: 97.31 matches 97.33, but only 97 matches 97. A
-    gold such as 2.568, whose decimals are not cents, is a computed number rather than an amount.
+    A whole gold with a unit, such as 25 kg, is marked as a measured number. An amount of money with cents has the
+    tolerance `MONEY_TOLERANCE`, so that 97.33 answers 97.31; one without cents must be equal. A gold whose decimals
+    cannot be cents, such as 2.568, is compared like a number that is not money.
     """
     decimals = value.decimals if isinstance(value, Num) else None
     is_worked_out = decimals is not None and (decimals > CENTS or (gold_unit is None and decimals < CENTS))
@@ -509,7 +513,7 @@ def same_numerals(gold: Node, answer: Node, policy: Policy) -> Sameness:
 
 
 def same_texts(gold: Node, answer: Node) -> Sameness:
-    """Compare two sides, at least one of which is a Text. If gold is a sentence, the result is open."""
+    """Compare two sides, at least one of which is a Text. A gold sentence in other words is undecided."""
     gold_words, answer_words = _words(gold), _words(answer)
     if gold_words is not None and answer_words is not None:
         same = gold_words == answer_words or "".join(gold_words) == "".join(answer_words)
@@ -537,7 +541,7 @@ def same_names(gold: Node, answer: Node) -> Sameness:
 def _say_the_same(gold: Node, answer: Node, gold_words: set[str], answer_words: set[str]) -> bool:
     """Tell whether two texts differ only by a copula or a subject.
 
-    `isosceles triangle` and `the triangle is isosceles`, or `diverges` and `the series diverges`.
+    Such texts are `isosceles triangle` and `the triangle is isosceles`, or `diverges` and `the series diverges`.
     """
     if not isinstance(gold, Text) or not isinstance(answer, Text):
         return False

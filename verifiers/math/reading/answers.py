@@ -159,11 +159,11 @@ _SIMPLE = re.compile(
 )
 r"""A plain number: -3, 2.5, 3/4, \frac{3}{4}, 1,234."""
 REMEMBERED_TEXTS = 4_096
-"""The number of texts whose values are cached. Plain numbers are read before other answers, and again by the parser."""
+"""The number of texts whose values are cached: the verifier first tries a text as a number, and then parses it."""
 MAX_ITEMS = 100
 """Maximum number of items in a list. Stops an answer that lists every possible number."""
 MAX_NAME = 5
-"""Limit (exclusive) of an index's name, such as `n_{x}`, in tokens and in characters."""
+"""The name of an index, such as `n_{x}`, must have fewer than this many tokens and characters."""
 MAX_PRODUCT = 3
 """The longest run of letters that is a product within a formula. Longer runs are words."""
 MAX_LABEL_TOKENS = 12

@@ -78,7 +78,7 @@ _PLUS = re.compile(r"\s\+\s|(?<![\^\s{])\s?\+(?=[\dA-Z(\\])")
 def same_chemistry(gold: str, answer: str) -> bool | None:
     """Tell whether two normalised texts are the same chemistry.
 
-    Return None if one is not chemistry, and if both may be equal as mathematics.
+    Return None if a side is not chemistry, or if the sides differ but may be equal as mathematics.
     """
     gold_reaction, answer_reaction = reaction(gold), reaction(answer)
     if gold_reaction is not None and answer_reaction is not None:

@@ -1,6 +1,6 @@
 r"""Computes sums and products with dots whose terms follow an obvious rule.
 
-    1 + 2 + \cdots + n              the sum of k from 1 to n: the last term, with 1 and 2 for n, gives the first terms
+    1 + 2 + \cdots + n              the sum of k from 1 to n, whose last term gives the first ones for n = 1 and 2
     1 + 2 + 4 + \cdots + 2^n        the sum of 2^k from 0 to n
     1 \cdot 2 \cdots n              the product of k from 1 to n
     1 + 2 + 3 + \cdots + 100        5050: an arithmetic progression

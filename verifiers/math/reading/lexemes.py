@@ -1,4 +1,4 @@
-r"""Tokens of an answer, and the tokens of number literals: `1,234`, `1.5e10`, `0.1\overline{6}`."""
+r"""Defines the tokens of an answer, and makes those of number literals: `1,234`, `1.5e10`, `0.1\overline{6}`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLOSING = frozenset({"close", "unbrace", "end"})
 """Kinds of tokens that open a bracket, group or environment, and kinds that close one."""
 kind_of: Callable[[Lexeme], str] = itemgetter(0)
 text_of: Callable[[Lexeme], str] = itemgetter(1)
-"""Return the kind of a token, and its text. For `map` over tokens, which is much faster than a comprehension."""
+"""Return the kind of a token, and its text. Made for `map` over tokens, which is much faster than a comprehension."""
 NESTING = {**dict.fromkeys(OPENING, 1), **dict.fromkeys(CLOSING, -1)}
 """Maps a kind of token to its change of the nesting depth. Kinds that are not listed change nothing."""
 MAX_DIGITS = 1_000

@@ -1,8 +1,8 @@
 r"""Cuts normalised text into tokens, in one pass.
 
-A comma before three digits joins them to one number, except directly inside brackets: `(1,234)` is a pair. Typefaces
-(`\mathbf`, `\left`) and delimiters of formulas are left out. A wide gap (`\quad`, an empty line) is a token, because it
-may separate items.
+A comma before three digits joins them to the digits before it, except directly inside brackets: `(1,234)` is a pair.
+Typefaces (`\mathbf`, `\left`) and delimiters of formulas are left out. A wide gap (`\quad`, an empty line) is a token,
+because it may separate items.
 
 Limits of length and depth are checked here, before anything is built. TooLarge names the limit.
 
@@ -76,7 +76,9 @@ MAX_VARIABLES_IN_A_RUN = 3
 MAX_FUNCTION_LETTERS = 6
 """The longest name of a function that is split from a variable: `arctan` in `arctanx`."""
 _COUNTS = re.compile(r":?\s+\d")
-"""A blank and a digit. After them, the `sin` of `Es sind 24` and the `cos` of `They cost 24` are not functions."""
+"""A blank and a digit. Before them, `sind` and `cost` are words (`Es sind 24`, `They cost: 24`).
+
+Elsewhere they are the functions sin and cos with a variable."""
 _CONNECTIVES = {"or": "or", "and": "and", "oder": "or", "und": "and"}
 """Maps a connective to its English form."""
 FOREIGN_CONNECTIVES = {
@@ -204,7 +206,7 @@ def add_word(run: str, spaced: bool, tokens: list[Lexeme]) -> None:
 
 
 def _is_word(run: str, lower: str) -> bool:
-    """Tell whether a run of letters is a word, such as `cm` or `hours`. ABC are points, and IN is a product."""
+    """Tell whether a run of letters is a word, such as `cm` or `Tom`, rather than a product, such as `ABC` or `IN`."""
     if len(run) == MAX_VARIABLES_IN_A_RUN and run.istitle() and run[1] in "aeiou" and lower not in FUNCTIONS:
         return True  # A name, as Ben and Tom are.
     if run.isupper() and len(run) <= MAX_VARIABLES_IN_A_RUN:
@@ -288,9 +290,9 @@ def with_bold_vectors(text: str) -> str:
 
 
 def _with_subscripts_named(tokens: list[Lexeme]) -> list[Lexeme]:
-    r"""Return the tokens, with each subscript that is not an expression as one token.
+    r"""Return the tokens, with the tokens of a subscript joined to one name if they are not an expression.
 
-    Such subscripts are those of \rho_+, E_{\text{in}}, E_{j=3} and p_\perp.
+    They are joined in \rho_+, E_{\text{in}}, E_{j=3} and p_\perp, but not in x_{n+1}.
     """
     named: list[Lexeme] = []
     skipped_to = 0

@@ -1,4 +1,4 @@
-r"""Normalises texts: different ways to write the same formula become one. The first step for gold and for answers.
+r"""Normalises texts: different ways to write the same formula become one. This is the first step of a verdict.
 
     ２π√３，（１，２）      2\pi \usqrt 3,(1,2)        full-width forms, Unicode mathematics, digits of other scripts
     <tab>imes, \\frac      \times , \frac             damaged escapes

@@ -391,7 +391,7 @@ NAMED_FUNCTIONS = frozenset({"Gamma", "zeta", "phi", "sigma", "tau"})
 _GIVING = frozenset({"=", "~", "sim", "cong", "propto"})
 """Relations that define a function: `W(x) = x^2`."""
 _LEAST_ARGUMENT = _LEAST_TOTAL = 3
-"""The smallest n for which \\phi(n) is read as a function, and C_n^k as a binomial coefficient."""
+"""The smallest n for which \\phi(n) is a function, and C_n^k a binomial coefficient next to other letters."""
 _OF_VACUUM = frozenset({"epsilon", "mu"})
 """Letters with a zero for the subscript o: \\epsilon_o is \\epsilon_0."""
 _COUNTS = {"C_": "binom", "A_": "perm", "P_": "perm"}

@@ -6,7 +6,7 @@ r"""Reads ambiguous notation in less usual ways, which are tried if the usual re
 1/2x       1/(2x)
 2e+3       twice e, plus three, if the other side has the constant e
 0.1(6)     a repeating decimal
-12C5       a binomial coefficient, and so is C(12, 5), if the other side is a value
+12C5       a binomial coefficient, like C(12, 5), if the other side is a value
 h(a+b)     a product, if the other side uses h as a variable
 log 2      the logarithm to the base ten
 """

@@ -39,7 +39,9 @@ _MINUTES_AND_SECONDS = re.compile(r"(\d+) ?(?:m|mins?) ?(\d+(?:\.\d+)?) ?(?:s|se
 _TWO_MEASURES = re.compile(rf"({NUMERAL}) ?([a-z]{{1,10}}) and ({NUMERAL}) ?([a-z]{{1,10}})", re.IGNORECASE)
 """3 hours and 20 minutes."""
 _ADDITIVE_DIMENSIONS = frozenset({"s", "dollar", "sterling", "month", "kg", "degree"})
-"""Dimensions in which a quantity may have two units, which add up: 3 hours and 20 minutes. (For lengths: only feet.)"""
+"""Dimensions in which a quantity may have two units that add up: 3 hours and 20 minutes.
+
+Of lengths, only feet and a smaller unit add up."""
 _MULTIPLE = re.compile(r"(half )?(?:an?|one) (dozen|hundred|thousand|million|billion)(?: [a-z]{1,20})?", re.IGNORECASE)
 """a dozen eggs, half a million."""
 _HALF_OF_UNIT = re.compile(r"half an? ([a-z]{1,12})", re.IGNORECASE)

@@ -84,7 +84,7 @@ def qualified(text: str) -> Qualified | None:
 
 
 def _directed(quantity: str, direction: Fraction | str) -> Qualified | None:
-    """Return a quantity with its direction, or None for more text: `10 N opposite to the left`, `2 left, 3 up`."""
+    """Return a quantity with its direction, or None if it has more text, such as `opposite to` or `2 left`."""
     is_value = any(map(str.isdigit, quantity)) and MAY_BE_DIRECTED.search(quantity) is None
     is_value &= (word := _LAST_WORD.search(quantity)) is None or unit_of(word[1]) is not None
     return Qualified(with_balanced_braces(quantity), direction, frozenset()) if is_value or not quantity else None

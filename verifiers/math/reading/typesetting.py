@@ -26,7 +26,7 @@ MAX_LOST_BRACES = 3
 """Maximum number of lost braces that are repaired. A text with more is not LaTeX."""
 
 _BRACE = re.compile(r"\\.|([{}])", re.DOTALL)
-"""A brace in the group, or an escaped character."""
+"""A brace, as the group of the pattern, or an escaped character."""
 
 MAX_MATRIX_CHARS = 1_000
 """The longest text that is searched for matrices."""

@@ -1,4 +1,4 @@
-"""Code that runs inside the sandbox's processes. It uses only the standard library and relative imports.
+"""Holds the code that runs inside the sandbox's processes. It uses only the standard library and relative imports.
 
     confine        confines and supervises processes, and forks one for each job (the zygote)
     preload        modules that are loaded before the fork

@@ -1,4 +1,4 @@
-"""Modules that a zygote loads before it forks.
+"""Loads the modules that most programs import into a zygote, the process that is forked for every job.
 
 Each loaded module makes every fork slower (a megabyte, and the files of a package, take 0.04 ms and more). Each missing
 module makes the programs that import it slower. So a zygote starts with the modules that nearly all programs use. It

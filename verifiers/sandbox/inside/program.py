@@ -1,4 +1,4 @@
-"""The program under test as a module, and expressions that name its functions.
+"""Loads the program under test as a module, and looks up the functions that expressions name.
 
     namespace = load("from typing import *", "class Solution: ...")
     look_up(namespace, "Solution().twoSum")     the bound method, found by attributes and calls without `eval`

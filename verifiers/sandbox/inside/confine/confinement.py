@@ -1,6 +1,6 @@
 """Takes rights away from a process before it runs an untrusted program.
 
-A zygote enters a tier once, for all its jobs:
+A zygote, the process that is forked for every job, enters a tier once:
 
     full        separate user, mount, pid, network, IPC and UTS namespaces; a root folder with only the interpreter and
                 the system; Landlock if the kernel has it; seccomp
@@ -10,8 +10,11 @@ A zygote enters a tier once, for all its jobs:
 Each forked process then gives up, for good, its capabilities, the file system except for its box, its descriptors and
 most system calls. These steps are prepared as C calls before the fork. The reason is speed: the kernel has to copy
 every page that a forked process touches, also for Python objects, and these copies are most of the cost of a short job.
-Resource limits are set before the fork too. After the fork, `setrlimit` succeeds and does nothing, for programs that
-ask for a larger stack.
+Resource limits are set before the fork too. Programs may ask for a larger stack, so the filter of system calls lets
+`setrlimit` succeed without effect.
+
+Parameters named `native` tell whether a job runs a command, such as a compiler or a compiled program, that may start
+further programs. Python programs may not. A `seat` is the position of a job, 0 or 1, among the jobs that run together.
 """
 
 from __future__ import annotations
@@ -75,11 +78,14 @@ class Confinement(NamedTuple):
 
     @property
     def native(self) -> bool:
-        """Whether programs that start others can be confined. For this the kernel has to count their tasks."""
+        """Whether native jobs can be confined. For this the kernel has to limit the number of their tasks."""
         return self.counts_tasks or self.user is not None or self.shared_user
 
     def steps(self, seat: int, limits: JobLimits, native: bool, shared: bool) -> list[Step]:
-        """Return the calls that confine a process, up to the filter. shared: whether it uses the first job's folder."""
+        """Return the calls that confine a process, except for the filter of system calls, which comes last.
+
+        shared: whether the job works in the folder of the first job.
+        """
         seat = 0 if shared else seat
         if self.tier == "full":
             private = view.private_box_steps(limits["files_bytes"], self.box_links)
@@ -98,7 +104,7 @@ class Confinement(NamedTuple):
         return steps
 
     def task_limit(self, threads: int, native: bool) -> int | None:
-        """Return the limit on the user's tasks, or None if a limit would count or bind other processes."""
+        """Return the limit on the user's tasks, or None to set no limit."""
         if self.counts_tasks or (native and self.user is not None):
             return threads + SPARE_TASKS
         if native and self.shared_user:

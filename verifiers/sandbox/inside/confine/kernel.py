@@ -1,4 +1,4 @@
-"""Kernel calls by which a process confines itself, as far as Python 3.11 has no function for them.
+"""Makes the kernel calls by which a process confines itself, if Python 3.11 has no function for them.
 
 Every function raises OSError with the call's name if the kernel refuses. The functions work only on Linux, on x86-64
 and 64-bit ARM, but the module can be imported anywhere.

@@ -1,10 +1,10 @@
-"""The system calls that a sandboxed program may make. All others fail with EPERM or ENOSYS.
+"""Limits the system calls that a sandboxed program may make. All others fail with EPERM or ENOSYS.
 
 This is an allowlist, so a call that a later kernel adds is denied from the start. Denied are, among others, sockets
 (`socketpair` works, because asyncio needs it), ptrace and reading other processes' memory, SysV IPC and message queues,
-keyrings, io_uring, memfd_create, userfaultfd, bpf, perf events, mounting, namespaces and pidfds. `kill` reaches only
-the process itself. Only native programs, which start other programs such as compilers, may call `fork` and `execve`.
-All programs may start threads.
+keyrings, io_uring, memfd_create, userfaultfd, bpf, perf events, mounting, namespaces and pidfds. All programs may start
+threads. Only native jobs, which run a command such as a compiler or a compiled program, may call `fork` and `execve`.
+`kill` reaches only the process itself; native jobs in the tier `full` may signal every process that they see.
 
 The filter is classic BPF, see seccomp(2). Calls that are allowed with all arguments cost no time: the kernel finds them
 when the filter is installed, and does not run the filter for them later.

@@ -1,9 +1,9 @@
 """Supervises the processes of one job and ends them at their limits.
 
 The main limit is on the CPU time of all processes of the job, including ended ones. Waiting has a separate limit. Time
-counts as waiting if no process of the job can run. A process that queues for a core counts as able to run, so that
-verdicts are the same on a busy machine. Memory is checked at each tick; the limit on the address space stops growth
-between two ticks.
+counts as waiting if no process of the job, or of the job that runs together with it, can run. A process that queues for
+a core counts as able to run, so that verdicts are the same on a busy machine. Memory is checked at each tick; the limit
+on the address space stops growth between two ticks.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Watched:
 
     @property
     def running(self) -> bool:
-        """Whether it has not been reaped yet."""
+        """Whether the process runs, or has ended and still has to be reaped."""
         return self.report is None
 
 
@@ -106,7 +106,10 @@ class Supervisor:
         self._jobs: Sequence[Watched] = ()
 
     def watch(self, jobs: Sequence[Watched], leave_core: Callable[[], None]) -> None:
-        """Return when all jobs have ended. When the last one ends, all end. leave_core: called once all have waited."""
+        """Supervise jobs until all have ended. When the last job of the list ends, the others are ended.
+
+        leave_core: called once, if the jobs wait for longer than LEAVES_CORE_S.
+        """
         self._jobs = jobs
         has_left = False
         poll = select.poll()

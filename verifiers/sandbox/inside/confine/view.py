@@ -129,7 +129,7 @@ def enter_root(root: str) -> None:
 
 
 def open_proc() -> int | None:
-    """Return a descriptor of a /proc of this pid namespace, which is then hidden; None if the kernel allows none."""
+    """Mount a /proc of this pid namespace, open it and hide it. Return its descriptor, or None if that is forbidden."""
     try:
         kernel.mount("proc", _NEW_PROC, "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
         return os.open(_NEW_PROC, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -179,7 +179,10 @@ class Zygote:
         return {"jobs": [job.report for job in watched]}
 
     def _fork(self, seat: int, job: Mapping[str, Any], job_descriptors: Sequence[int], shared: bool) -> int:
-        """Fork a process that confines itself and then plays the job's role. Return its id."""
+        """Fork a process that confines itself and then plays the job's role. Return its id.
+
+        seat: the position of the job in its request, 0 or 1.
+        """
         payload, *descriptors = job_descriptors
         native = bool(job["native"])
         key = (seat, shared, native, *job["limits"].values())

@@ -99,8 +99,9 @@ class SolutionFinder(MetaPathFinder, Loader):
 def library_names(tree: ast.Module, entry_point: str | None) -> frozenset[str]:
     """Return the names that mean the library's function in this test code.
 
-    These names mean the solution instead: the entry point; the only name that test code does not define; a name that an
-    assertion calls with constants; and a class whose objects need attributes that the library's class lacks.
+    Some of these names mean the solution instead. They are the entry point, or without one the only name that test code
+    does not define, or else each name that an assertion calls with constants. A class means the solution if its objects
+    need attributes that the library's class lacks.
     """
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     if used.isdisjoint(LIBRARY_OF):

@@ -120,7 +120,7 @@ def _reached_functions(
 
 
 def _reached(names: set[str], edges: Mapping[str, set[str]]) -> set[str]:
-    """Return the names and all names that edges lead to from them."""
+    """Return the names, and all names that can be reached from them. edges: the names one step from each name."""
     reached: set[str] = set()
     pending = list(names)
     while pending:
@@ -290,7 +290,7 @@ class _Cutter:
 def asserts(node: ast.stmt, asserting: set[str], *, raises: bool = True) -> bool:
     """Return whether a statement asserts something. `asserting` names functions of the test code that do.
 
-    raises: whether statements that can only fail count: `raise`, `assert False` and `self.fail()`.
+    raises: whether to count statements that can only fail, such as `raise`, `assert False` and `self.fail()`.
     """
     return any(_is_assertion(below, asserting, raises) for below in walk_same_scope(node))
 
@@ -339,7 +339,7 @@ def _goes_over(node: ast.AST, names: set[str]) -> bool:
 def _is_call(node: ast.AST, names: set[str], only: bool = False, handed_over: bool = True) -> TypeGuard[ast.Call]:
     """Return whether a node calls one of the names, or a function that asserts by its own name.
 
-    only: whether only the names count. handed_over: whether passing one as an argument counts: `map(check, cases)`.
+    only: whether to count only the names. handed_over: whether to count a name that is passed: `map(check, cases)`.
     """
     if not isinstance(node, ast.Call):
         return False

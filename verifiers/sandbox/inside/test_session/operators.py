@@ -1,6 +1,6 @@
-"""Operators on objects of the solution: which of them the solution may answer, and what its answers may be.
+"""Decides when the solution's own code may answer an operator on its objects, such as `==`, and with what.
 
-    add(1, 2) == P(3)            answered: both sides are of a class that the test code names
+    add(1, 2) == P(3)            answered: both sides are of a class whose name is in the test code
     P(3) == 3                    not answered: only data can equal plain data
     S([1, 2]) == [1, 2]          if a class is derived from list, the list in the object is compared
     add(1, 2) == add(2, 1)       not answered if the test code does not name their class
@@ -167,11 +167,11 @@ class Operators:
         return self._session.data_of(value._truegold_handle) if self._is_remote(value) else value
 
     def _is_named(self, kind: type) -> bool:
-        """Return whether the test code has named this class or one of its bases."""
+        """Return whether the test code has asked for this class, or one of its bases, by a capitalised name."""
         return any(vars(above).get(CLASS_HANDLE) in self._named_classes for above in kind.__mro__)
 
     def names_class(self, kind: type) -> bool:
-        """Return whether the test code has named this class itself."""
+        """Return whether the test code has asked for this class itself by a capitalised name."""
         return vars(kind).get(CLASS_HANDLE) in self._named_classes
 
     def _is_remote(self, value: Value) -> bool:

@@ -36,7 +36,8 @@ class Touched(BaseException):
 class ProbeSession(SolutionWatch):
     """A stand-in for a solution, which defines every name.
 
-    stand_in: the kind of object for each name: "use" for one that notices every use, "None", or "function".
+    stand_in: the kind of object that each name gets. "use" is an object that notices every use, "function" a function
+    that notices calls, and "None" is None.
     """
 
     touched = False

@@ -1,4 +1,4 @@
-"""Proxies by which test code uses a solution in another process.
+"""Provides proxies by which test code uses a solution in another process.
 
     candidate(3)         a call in the solution's process
     stack = Stack()      an object whose class has the name, the bases and the methods of the solution's class

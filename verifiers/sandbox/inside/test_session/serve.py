@@ -1,4 +1,4 @@
-"""Role `serve`: loads the program, and answers requests of the test code's process until that process ends.
+"""Plays the role `serve`: loads the program, and answers requests of the test code's process until that process ends.
 
     ["call", 0, args, names]             ["ok", 3]  or  ["changed", contents]  or  ["error", class, message, args, {}]
     ["call", 0, args, names, true]       or ["changed", contents, 3]
@@ -240,7 +240,8 @@ _REQUESTS: Mapping[str, Callable[..., Json]] = {
 
 
 _REFERENCES = 3
-"""Number of references to a result that the program does not hold: from two variables and an argument."""
+"""Number of references to a result that this module holds, from two variables and an argument. Further ones are the
+program's."""
 
 _FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
 
@@ -249,7 +250,7 @@ CallBack = Callable[[int, tuple[Value, ...], dict[str, Value]], Value]
 
 
 class Handles:
-    """The objects of this process that the test code knows, by handle."""
+    """Maps handles, which are numbers, to the objects of this process that the test code knows."""
 
     def __init__(self, namespace: Mapping[str, Value], codecs: Codecs, call_back: CallBack) -> None:
         self.codecs = {**KNOWN_CODECS, **codecs}

@@ -68,8 +68,8 @@ class NoSuchName(LookupError):
 class Session(SolutionWatch):
     """The connection by which test code uses the solution.
 
-    namespace: the test code's namespace, with the classes of instances. argument_use: tells which arguments are checked
-    after a call.
+    namespace: the global variables of the test code, among which classes are found by name. argument_use: tells which
+    arguments are checked after a call.
     """
 
     def __init__(
@@ -415,9 +415,10 @@ class ArgumentUse:
         return any(isinstance(node, ast.Attribute) and node.attr in attributes for node in self._parents)
 
     def looks_at_arguments(self, frame: FrameType | None) -> str | None:
-        """Return how the test code checks the arguments of its current call, which was made below `frame`.
+        """Return how the test code checks the arguments of the call that it is making.
 
-        "contents", or "identity" if it only checks whether the result is one of the arguments, or None.
+        The result is "contents", or "identity" if the test code only checks whether the result is one of the arguments,
+        or None if it does not check them. frame: a frame of this call, from which the test code's frame is found.
         """
         while frame is not None and frame.f_code.co_filename != self._file:
             frame = frame.f_back
@@ -501,8 +502,8 @@ class ArgumentUse:
     def _is_subject(self, later: ast.stmt, uses: list[ast.AST], result_names: set[str]) -> bool:
         """Tell whether an argument is the tested value, and not the expected one.
 
-        An argument is the tested value if a result cuts it, as in `sorted(nums)[:k]`, or limits it in an index or in
-        `range`.
+        For a call `k = f(nums)`, `nums` is the tested value if k only selects a part of it: `sorted(nums)[:k]`, or
+        `nums[i]` for each i in `range(k)`.
         """
         names = [node for name in result_names for node in _variables_in(later).get(name, ())]
         ends = [self._up_to_statement(name) for name in names]

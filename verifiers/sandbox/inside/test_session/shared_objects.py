@@ -1,4 +1,4 @@
-"""Objects that both processes have: types, exceptions and modules by name, and mutable objects by index.
+"""Refers to objects that both processes have: types, exceptions and modules by name, mutable objects by index.
 
     int                  {"$": "builtin", "v": "int"}
     math.sqrt            {"$": "local", "v": ["math", "sqrt"]}
@@ -60,7 +60,7 @@ ALIASES = {"np": "numpy", "pd": "pandas", "nx": "networkx", "dt": "datetime", "s
 """Usual short names of modules."""
 
 NOT_FOR_EXCEPTIONS = frozenset({"unittest", "doctest", "bdb", "pytest", "_pytest"})
-"""Packages with exceptions that end a test in another way than as failed."""
+"""Packages with exceptions that end a test without a failure, such as `unittest.SkipTest`."""
 
 NOT_LOOKED_LIKE = tuple(
     "numpy pandas scipy.sparse sympy networkx builtins collections _collections array datetime decimal _decimal"
@@ -156,7 +156,7 @@ def numpy_if_installed() -> Value:
 
 
 def make_view(elements: list[Value], kind: str) -> Value:
-    """Return a view of a dict with these elements if that is the kind, else an iterator."""
+    """Return a view of a dict with these elements if `kind` names one, such as "dict_keys", else an iterator."""
     if kind == "dict_keys":
         return dict.fromkeys(elements).keys()
     if kind == "dict_values":
@@ -324,4 +324,4 @@ def has_shared_parts(value: Value) -> bool:
 
 
 _PART_REFERENCES = 3
-"""Number of references to a part that only its container holds: from the container, a variable and an argument."""
+"""Number of references to a part that only its container refers to: the container's, a variable's and an argument's."""

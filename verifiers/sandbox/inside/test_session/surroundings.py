@@ -42,7 +42,7 @@ _USED_BY_MESSAGE = frozenset({"argparse", "queue", "_queue", "re", "sqlite3"})
 """Modules whose objects stay in the tests' process, because they hold locks, files or functions."""
 
 _FIGURE_NAMES = frozenset({"gcf", "gca", "figure", "_pylab_helpers"})
-"""Names in the code of a function of matplotlib.pyplot that works on figures."""
+"""Names that occur in the code of those functions of matplotlib.pyplot that use figures."""
 
 _getcwd, _chdir = os.getcwd, os.chdir
 """The functions of `os` before tests replace them."""
@@ -104,7 +104,7 @@ def may_stand_in(value: Value) -> bool:
 
 
 class Surroundings:
-    """Changes by the tests that were not sent to the solution yet.
+    """Collects changes by the tests until they are sent to the solution.
 
     tree: the test code. encode: returns the JSON of a value for the solution.
     """
@@ -248,8 +248,7 @@ def _only_seeds(tree: ast.Module) -> bool:
 def import_parts(tree: ast.Module, attributes: Iterable[ast.AST]) -> Iterator[tuple[Value, str]]:
     """Yield the owner and the name of each attribute that test code reaches through its imports.
 
-    Submodules on the way are imported: for `import http` and `http.server.HTTPServer`, the module `http.server`. If
-    program and tests are one file, the program's imports count too.
+    Submodules on the way are imported: for `import http` and `http.server.HTTPServer`, the module `http.server`.
     """
     modules = _imported_modules(tree)
     for node in attributes:

@@ -1,4 +1,4 @@
-"""Role `tests`: runs test code here and the solution in a partner process (`serve.py`).
+"""Plays the role `tests`: runs test code here, while the solution runs in a partner process (`serve.py`).
 
     {"code": "assert add(1, 2) == 3", "entry_point": "add", "modules": [], "prelude": "",
      "codecs": {}, "stop_first": true, "seed": 17, "numpy": false, "skipped": [], "probe": ""}

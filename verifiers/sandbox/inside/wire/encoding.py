@@ -309,4 +309,4 @@ _PLAIN: Mapping[type, Callable[[Value], Value]] = {
 _DATA_TYPES = {*_PLAIN, tuple, set, frozenset, bytes, bytearray, decimal.Decimal}
 _DATA_TYPES |= {collections.Counter, collections.OrderedDict, collections.deque}
 _DATA_TYPES |= {datetime.datetime, datetime.date, datetime.timedelta}
-"""Types as which objects of derived classes are encoded. Methods of the base type read their data."""
+"""Types whose subclasses are encoded like the type itself. Methods of the type read the data of their objects."""

@@ -1,4 +1,4 @@
-"""Objects that stand for values whose type the decoding process does not have.
+"""Defines objects that stand for values whose type the decoding process does not have.
 
     Opaque("Fraction2")                a value that cannot be encoded; not equal to any value, not even to itself
     Iterated([1, 2, 3])                an iterator or a generator, read to its end

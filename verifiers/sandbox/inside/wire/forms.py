@@ -1,4 +1,4 @@
-"""The table of types that can be encoded: the tag of each, how it is split into parts, and how it is built from them.
+"""Lists the types that can be encoded, with functions that split an object into parts and build it from its parts.
 
     (1, 2)               tuple      parts [1, 2]
     Decimal("0.1")       Decimal    parts "0.1"

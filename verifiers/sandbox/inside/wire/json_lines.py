@@ -28,7 +28,7 @@ MAX_BRACKETS = 900
 """Maximum depth of nested brackets: more than twice the depth that encoders write. Stops `[[[[...`."""
 
 SAFE_RECURSION = 3000
-"""The highest recursion limit at which Python's reader raises an exception; above it, deep nesting could crash it."""
+"""The highest recursion limit with which Python's reader reports deep nesting. With a higher limit it could crash."""
 
 MAX_DIGITS = 4300
 """Maximum number of digits of an integer, since reading takes quadratic time. It is Python's own limit, which a program

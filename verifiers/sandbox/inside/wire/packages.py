@@ -62,7 +62,7 @@ def encode_packaged(value: Value, part: _Part) -> Json | None:
 
 
 def decode_packaged(name: Json, parts: list[Json], part: _Part, with_numpy: bool) -> Value:
-    """Return the value of a package that the JSON stands for. Raises `Undecodable`."""
+    """Return the value that `encode_packaged` encoded. name, parts: the entries "of" and "v". Raises `Undecodable`."""
     module, _, make = _KINDS.get(name, ("pandas", None, None))
     if module in _OF_ARRAYS and not with_numpy:
         return Opaque(str(name)[:20])
