@@ -187,6 +187,11 @@ def check_data(path: Path) -> None:
             raise InputError(
                 f"{path} is a dataset that was saved to disk.", "Set type: hf and name: to the folder in place of path."
             )
+        if (path / "manifest.json").exists() and (path / "config.resolved.json").exists():
+            raise InputError(
+                f"{path} is a run of truegold, not data.",
+                "Give the run's configuration file to run it again, or the set that `truegold export` writes of it.",
+            )
         if not (files := data_files(path)):
             raise InputError(f"{path} has no data file.", f"Names of data files end in {', '.join(SUFFIXES)}.")
         if len(splits := {_split_of(file) for file in files} - {None}) > 1:
