@@ -75,12 +75,16 @@ def test_what_a_pattern_matches_decides_its_digest(tmp_path: Path) -> None:
         ("empty", "has no data file"),
         ("x-*.jsonl", "has no data file"),
         ("saved", "was saved to disk"),
+        ("run", "is a run of truegold, not data"),
     ],
 )
 def test_what_holds_no_data_is_an_error(tmp_path: Path, path: str, message: str) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "saved").mkdir()
     (tmp_path / "saved" / "state.json").write_text("{}")
+    (tmp_path / "run").mkdir()
+    for name in ("manifest.json", "config.resolved.json"):
+        (tmp_path / "run" / name).write_text("{}")
     with pytest.raises(InputError, match=message):
         check_data(Path(path) if path.startswith("hf") else tmp_path / path)
 
