@@ -118,6 +118,8 @@ def propose(source: FileSource) -> Proposal:
     first = len(samples) + rejected.total()
     if (encoded := rejected["invalid_utf8"]) > OTHER_ENCODING * first:
         raise not_utf8(location, f"the text of {encoded} of the first {first} records")
+    if not first:
+        raise InputError(f"{location} has no records.", "A CSV file needs lines after its header.")
     if not samples:
         raise InputError(f"{location}: none of its first records can be read: {_counted(rejected)}.")
     try:

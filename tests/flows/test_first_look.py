@@ -203,12 +203,14 @@ def test_a_column_called_answer_in_other_languages_is_gold(name: str) -> None:
         ("init names.jsonl --verifier maths", "Did you mean 'math'?"),
         ("init prose.jsonl", "rejected  of the first 12 records: 12 gold_is_prose"),
         ("look noise.jsonl", "none of its first records can be read: 3 invalid_json"),
+        ("init header.csv", "header.csv has no records. A CSV file needs lines after its header."),
     ],
 )
 def test_what_cannot_be_read_is_said(arguments: str, line: str, tmp_path: Path) -> None:
     names(tmp_path)
     (tmp_path / "numbers.csv").write_text("x,y\n1,2\n3,4\n")
     (tmp_path / "noise.jsonl").write_text("a\nb\nc\n")
+    (tmp_path / "header.csv").write_text("question,answer\n")
     prose = "We add the first to the second, and then it follows that the sum is even"
     write_lines(tmp_path / "prose.jsonl", [{"question": f"Why is {a} even?", "answer": prose} for a, _ in SUMS])
     done = run_command(*arguments.split(), cwd=tmp_path)
