@@ -84,6 +84,7 @@ from vllm_servers import FakeServer
 def stop(fake, reply):
     if fake.requests > 20:
         os.kill(os.getpid(), signal.SIGSTOP)
+        time.sleep(600)  # Threads may run on for a moment after the signal: none may answer then.
     return reply
 
 print(FakeServer(stop).url, flush=True)

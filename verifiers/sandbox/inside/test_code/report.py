@@ -11,7 +11,7 @@ from ..wire.json_lines import write_result
 SHOWN_CHARS = 300
 
 _SKIPS_OF_PYTEST = frozenset({"Skipped", "XFailed"})
-"""Exceptions of `pytest.skip` and `pytest.xfail`."""
+"""The exceptions that `pytest.skip` and `pytest.xfail` raise."""
 
 
 class RunEnded(BaseException):
