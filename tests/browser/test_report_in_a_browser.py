@@ -62,6 +62,20 @@ def test_rows_are_filtered_sorted_and_searched_and_the_address_keeps_it(
     assert again.locator("#table .tabulator-row").all_inner_texts() == order
 
 
+@pytest.mark.parametrize("width", [400, 1440])
+def test_every_address_that_the_page_writes_keeps_the_order_it_was_opened_with(
+    visit: Callable[..., Any], small_report: str, width: int
+) -> None:
+    made = visit(width=width)
+    made.page.add_init_script(
+        "window.written = []; const replace = history.replaceState.bind(history);"
+        "history.replaceState = (...given) => { written.push(given[2]); replace(...given); };"
+    )
+    page = made.open(f"{small_report}#rows?stage=select&sort=-rate")
+    written = page.evaluate("written")
+    assert written and all("sort=-rate" in address and "stage=select" in address for address in written)
+
+
 def test_rows_can_be_grouped(visit: Callable[..., Any], small_report: str) -> None:
     page = visit().open(f"{small_report}#rows?group=outcome")
     assert "held for review (4)" in page.inner_text("#table")

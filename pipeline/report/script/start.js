@@ -133,16 +133,17 @@
     truegold.readFilters(query);
     truegold.readQueue(query);
     truegold.drawQueue();
-    // Read the address before filters and sorting write to it.
+    // The address is written once, with the order and the row: a reload in between would lose them.
     const item = rowNamed(query.get("item"));
     const sort = query.get("sort") ?? "";
     if (item) truegold.chosen = null;
-    truegold.applyFilters();
     truegold.sortBy(sort);
+    truegold.filterRows();
     truegold.redrawTable();
     const isWide = window.matchMedia("(min-width: 60rem)").matches;
     const first = item ?? (isWide ? (truegold.chosen ?? truegold.active[0]) : null);
     if (first) await truegold.choose(first);
+    else truegold.rememberRows();
     document.body.dataset.ready = "yes";
   }
 

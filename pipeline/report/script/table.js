@@ -99,13 +99,18 @@
 
   truegold.rememberRows = remember;
 
-  truegold.applyFilters = function () {
+  /** Show the rows of the filters and the queue. The address stays. */
+  truegold.filterRows = function () {
     if (!table) return;
     const group = truegold.filterState.group;
     table.setGroupBy(group ? (row) => truegold.words(String(row[group] || "none")) : false);
     table.setFilter((row) => truegold.isShown(row) && truegold.isInQueue(row));
     readActive();
     leaveHidden();
+  };
+
+  truegold.applyFilters = function () {
+    truegold.filterRows();
     remember();
   };
 
