@@ -28,7 +28,6 @@ from truegold.pipeline.sources.conversations import read_prompt
 from truegold.pipeline.sources.story_columns import StoryColumns
 from truegold.verifiers.code.suite.reading import is_source
 from truegold.verifiers.code.suite.row_tests import (
-    LEETCODE_PRELUDE,
     SETUP,
     Unusable,
     function_name,
@@ -85,8 +84,9 @@ def leetcode(columns: Set[str], samples: Samples) -> Layout | None:
             "type": "asserts",
             "entry_point": required_text(values, "entry_point"),
             "code": required_text(values, "test"),
-            "prelude": text_of(values.get(prelude)) or LEETCODE_PRELUDE,
         }
+        if code := text_of(values.get(prelude)):
+            arguments["prelude"] = code
         solution = solution_of(values, "completion", "canonical_solution", "solution", "solutions")
         return Derived(arguments, solution, with_starter(values, problem.column))
 
@@ -124,7 +124,7 @@ def livecodebench(columns: Set[str], samples: Samples) -> Layout | None:
     "private_test_cases": "[...]", "metadata": "{\"func_name\": \"find\"}"}`.
 
     The record becomes a code row with public and private tests, verifier_args `{"type": "calls", "entry_point":
-    "Solution().find", "cases": [{"args": [[1, 2], 3], "expected": 1}, ...], "prelude": "import ..."}`; tests by stdin
+    "Solution().find", "cases": [{"args": [[1, 2], 3], "expected": 1}, ...]}`; tests by stdin
     make `{"type": "stdio", ...}`. Private tests that are a compressed pickle, as in the original files, are rejected as
     unsafe_tests, because loading a pickle can run any code.
     """

@@ -16,7 +16,7 @@ from truegold.pipeline.ingest.stage import ingest
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.tables.rows import Row, read_rows
 from truegold.verifiers import InputError
-from truegold.verifiers.code.suite.row_tests import LEETCODE_PRELUDE
+from truegold.verifiers.code.suite.reading import LEETCODE_PRELUDE
 
 STDIO = {"type": "stdio", "cases": [{"input": "1 2\n", "output": "3\n"}]}
 SOLUTION_CLASS = "class Solution:\n    def find(self, a, b):"
@@ -75,7 +75,6 @@ def test_apps_with_a_function_calls_it_and_shows_its_head(tmp_path):
     assert arguments_of(row) == {
         "type": "calls",
         "entry_point": "Solution().find",
-        "prelude": LEETCODE_PRELUDE,
         "cases": [{"args": [[1, 2], 2], "expected": 1}],
     }
 
@@ -139,7 +138,6 @@ def test_functional_tests_name_what_they_check(tmp_path):
         "type": "asserts",
         "entry_point": "Solution().twoSum",
         "code": "def check(candidate):\n    assert candidate(nums = [1]) == 1",
-        "prelude": LEETCODE_PRELUDE,
     }
     assert row["solution"] == "class Solution: ..."
 
