@@ -195,7 +195,7 @@ LEETCODE = {
     "heapq": "self, xs):\n        heapify(xs)\n        return sum(heappop(xs) for _ in range(len(xs)))",
     "inf": "self, xs):\n        return sum(x for x in xs if x < inf)",
     "math": "self, xs):\n        return sum(gcd(x, 0) for x in xs)",
-    "cache": "self, xs):\n        @cache\n        def f(i): return i and xs[i - 1] + f(i - 1)\n        return f(len(xs))",
+    "cache": "self, xs):\n        @cache\n        def f(i): return i and xs[i - 1] + f(i - 1)\n        return f(3)",
     "its own gcd": "self, xs):\n        def gcd(a, b): return 10\n        return gcd(1, 1)",
 }
 
