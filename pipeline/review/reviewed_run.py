@@ -33,11 +33,18 @@ from truegold.pipeline.review.decisions import (
     load_decisions,
     load_notes,
 )
-from truegold.pipeline.review.gold_reading import Response, case_fault, takes_gold, with_gold
+from truegold.pipeline.review.gold_reading import (
+    Response,
+    case_fault,
+    forms_of_fix,
+    is_unreadable,
+    takes_gold,
+    with_gold,
+)
 from truegold.pipeline.running.stage_table import DROPPING_STAGES
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE, FlagRecord
 from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, SUSPICION_FILE
-from truegold.pipeline.tables.rows import KEY, Row, RowKey, content_key
+from truegold.pipeline.tables.rows import KEY, Row, RowKey, content_key, row_place
 from truegold.pipeline.tables.run_files import RunFiles, has_id, open_finished, read_resolved
 from truegold.verifiers import InputError
 from truegold.verifiers.decimal_commas import comma_setting, with_points
@@ -162,8 +169,13 @@ class ReviewedRun:
         gold = self.as_meant(row, gold) if gold else gold
         if decision is DecisionKind.FIX and not takes_gold(row) and (fault := case_fault(row, gold or "")) is not None:
             raise InputError(
-                f"The row {row_id} is judged by tests, and this gold cannot be read as cases for them: {fault}.",
-                "Give cases to add, one a line, as the report proposes them; or keep or drop the row.",
+                f"The row {row_id} ({row_place(row)}) is judged by tests. gold: {fault}.",
+                f"A fix of tests: {forms_of_fix(row)}.",
+            )
+        if decision is DecisionKind.KEEP and is_unreadable(self.why_dropped(row_id)):
+            raise InputError(
+                f"The row {row_id} ({row_place(row)}) cannot be kept: its tests cannot be read, so they judge no program.",
+                f"Fix the tests, or leave the row dropped. A fix of tests: {forms_of_fix(row)}.",
             )
         try:
             made = Decision.model_validate(
