@@ -169,7 +169,7 @@ def read_gold(row: Row, gold: str, responses: Sequence[Response]) -> GoldReading
 
 
 def _read_cases(row: Row, lines: str) -> tuple[bool, str]:
-    """Return whether a fix of tests leaves some that can judge, and a message with its effect on the worked solution."""
+    """Return whether tests can still judge after a fix, and a message with its effect on the worked solution."""
     try:
         changed = changed_tests(row, lines)
     except BadSuite as error:
