@@ -257,10 +257,10 @@ def next_steps(run_dir: Path, command: str) -> list[str]:
     if advised := _count_advised(run_dir):
         step = f"look at {advised:,} {_rows(advised)} that {'stays' if advised == 1 else 'stay'} with a flag"
         steps.append((step, f"truegold review {run}"))
-    if any(load_record(run_dir / stage) for stage in BEFORE_SETTLE):
-        if dropped := ReviewedRun.open(run_dir).count_restorable():
-            step = f"bring back any of {dropped:,} dropped {_rows(dropped)}"
-            steps.append((step, f"truegold review {run}  # outcome: dropped; keep or fix"))
+    is_reviewable = any(load_record(run_dir / stage) for stage in BEFORE_SETTLE)
+    if is_reviewable and (dropped := ReviewedRun.open(run_dir).count_restorable()):
+        step = f"bring back any of {dropped:,} dropped {_rows(dropped)}"
+        steps.append((step, f"truegold review {run}  # outcome: dropped; keep or fix"))
     if steps:
         steps.append(("then, with the decisions", command))
     if (run_dir / "export").is_dir():

@@ -20,7 +20,7 @@ from truegold.pipeline.tables.reasons import UNPAYABLE_REASONS
 from truegold.pipeline.tables.rows import Row, dump_json, problem_of
 from truegold.pipeline.verify.gold_stage import examine_gold
 from truegold.verifiers import Item, Reason, Verdict, judges_solutions, resolve, verify_batch
-from truegold.verifiers.audit.suites import ChangedTests, VetReason, change_cases, form_of_case
+from truegold.verifiers.audit.suites import ChangedTests, VetReason, change_cases, forms_of_change
 from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.gold import OTHER_GOLDS
 
@@ -128,12 +128,8 @@ def is_unreadable(origin: str | None) -> bool:
 
 
 def forms_of_fix(row: Row) -> str:
-    """Return what a fix of a row's tests may have, for errors and hints."""
-    try:
-        case = form_of_case(orjson.loads(row["verifier_args"]))
-    except BadSuite:
-        case = "assert f(3) == 4"
-    return f"{case} adds a case, drop 1 removes case 1 (the first is 0), drop all removes all; one a line"
+    """Return the lines that change a row's tests, for hints and errors."""
+    return forms_of_change(orjson.loads(row["verifier_args"]))
 
 
 def read_gold(row: Row, gold: str, responses: Sequence[Response]) -> GoldReading:

@@ -1,6 +1,6 @@
 """Vets test suites: checks that they accept right programs and refuse wrong ones."""
 
-from truegold.verifiers.audit.suites.case_changes import ChangedTests, change_cases, form_of_case
+from truegold.verifiers.audit.suites.case_changes import ChangedTests, change_cases, forms_of_change, with_numbers
 from truegold.verifiers.audit.suites.mending import PROPOSED
 from truegold.verifiers.audit.suites.vet_state import (
     Severity,
@@ -23,6 +23,7 @@ __all__ = [
     "Vetting",
     "add_cases",
     "change_cases",
-    "form_of_case",
+    "forms_of_change",
     "vet",
+    "with_numbers",
 ]

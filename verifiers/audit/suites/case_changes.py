@@ -5,8 +5,9 @@
     assert f(3) == 4                adds a case to test code
     {"args": [3], "expected": 4}    adds a case to calls; {"input": "3\\n", "output": "4\\n"} to programs that print
 
-Numbers are those of the tests before the change, from 0, as in the evidence of verdicts. In test code each assertion is
-a case. A function, loop or class that loses its last assertion is removed with it.
+Numbers are those of the tests before the change, from 0. In test code each assertion is a case. A function, loop or
+class that loses its last assertion is removed with it. The evidence of verdicts has the same numbers, except for test
+functions of unittest and pytest, which it counts as wholes.
 """
 
 from __future__ import annotations
@@ -81,10 +82,24 @@ def change_cases(info: Mapping[str, Any], lines: Sequence[str]) -> ChangedTests:
     return ChangedTests(result, ["all"] if drops_all else dropped, added)
 
 
-def form_of_case(info: Mapping[str, Any]) -> str:
-    """Return an example of a case in the form that tests take. Raises BadSuite if the tests cannot be read."""
-    tests, _ = normal_form(info)
-    return _EXAMPLES.get(tests["type"], "assert f(3) == 4")
+def forms_of_change(info: Mapping[str, Any]) -> str:
+    """Return the lines that change these tests, for hints and errors."""
+    try:
+        kind = normal_form(info)[0]["type"]
+    except BadSuite:
+        kind = "asserts"
+    case = _EXAMPLES.get(kind, "assert f(3) == 4")
+    return f"{case} adds a case, drop 1 removes case 1 (the first is 0), drop all removes all; one a line"
+
+
+def with_numbers(code: str) -> str:
+    """Return Python test code with the number of each case in a comment; other code is unchanged."""
+    if (tree := parse(code)) is None:
+        return code
+    lines = code.split("\n")
+    for number, statement in enumerate(case_statements(tree)):
+        lines[statement.lineno - 1] += f"  # case {number}"
+    return "\n".join(lines)
 
 
 def case_statements(tree: ast.AST) -> Iterator[ast.stmt]:
