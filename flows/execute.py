@@ -79,8 +79,8 @@ def open_run(config: RunConfig) -> Iterator[Path]:
         with held_run(run_dir):
             settings = config.resolved().model_dump(mode="json")
             # Without the run's own folder of decisions: a copy of the run has its own.
-            own = str((run_dir / DECISIONS).absolute())
-            settings["decisions"] = [path for path in settings["decisions"] if path != own]
+            run_decisions = str((run_dir / DECISIONS).absolute())
+            settings["decisions"] = [path for path in settings["decisions"] if path != run_decisions]
             _write_json(run_dir / "config.resolved.json", settings)
             yield run_dir
 
@@ -259,8 +259,8 @@ def next_steps(run_dir: Path, command: str) -> list[str]:
         steps.append((step, f"truegold review {run}"))
     is_reviewable = any(load_record(run_dir / stage) for stage in BEFORE_SETTLE)
     if is_reviewable and (dropped := ReviewedRun.open(run_dir).count_restorable()):
-        step = f"bring back any of {dropped:,} dropped {_rows(dropped)}"
-        steps.append((step, f"truegold review {run}  # outcome: dropped; keep or fix"))
+        step = f"look at {dropped:,} dropped {_rows(dropped)}"
+        steps.append((step, f"truegold review {run}  # outcome: dropped"))
     if steps:
         steps.append(("then, with the decisions", command))
     if (run_dir / "export").is_dir():

@@ -241,8 +241,8 @@ def _judged_by(row: Fields) -> Iterator[tuple[str, str]]:
     judged = judged_by(row, TEXT_CHARS)
     tests = judged.get("tests", {})
     cases = tests.get("cases", [])
-    for number, case in enumerate(cases[:CASES_SHOWN]):
-        yield f"case {number}", " -> ".join(case)
+    for index, case in enumerate(cases[:CASES_SHOWN]):
+        yield f"case {index}", " -> ".join(case)
     if more := tests.get("more", 0) + len(cases[CASES_SHOWN:]):
         yield "", f"{more:,} more"
     if "code" in tests:

@@ -171,16 +171,16 @@ def _read_cases(row: Row, lines: str) -> tuple[bool, str]:
     except BadSuite as error:
         return False, f"{error}. {forms_of_fix(row)}."
     parts = [f"drops {', '.join(changed.dropped)}"] if changed.dropped else []
-    parts += [f"adds {len(changed.added)} {'line' if len(changed.added) == 1 else 'lines'}"] if changed.added else []
+    parts += [f"adds {'; '.join(changed.added)}"] if changed.added else []
     effect = f"The fix {' and '.join(parts)}."
     verdict = examine_gold({**row, "verifier_args": dump_json(changed.info)}, DEADLINE_S).verdict
     if verdict is None:
         return True, f"{effect} There is no worked solution to try."
     if (fault := _suite_fault(verdict)) is not None:
         return False, f"{effect} These tests judge no program, so the row is held: {fault}."
-    failed = verdict.evidence.get("failed")
-    why = f": {dump_json(failed)}" if failed else ""
-    return True, f"{effect} The worked solution {'passes' if verdict.passed else f'does not pass{why}'}."
+    if verdict.passed:
+        return True, f"{effect} The worked solution passes."
+    return True, f"{effect} The worked solution does not pass: {dump_json(verdict.evidence.get('failed'))}."
 
 
 def _changes(rejudged: Iterable[tuple[Response, float | None]]) -> tuple[AnswerChange, ...]:

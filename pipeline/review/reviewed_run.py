@@ -102,9 +102,11 @@ class ReviewedRun:
     def curate_command(self) -> str:
         """The command that applies the decisions. A copied or moved run needs its name and place in it."""
         resolved, folder = read_resolved(self.run_dir), self.run_dir.absolute()
-        place = resolved.get("runs_dir", "://")
+        runs_dir = resolved.get("runs_dir", "://")
         changes = [] if resolved.get("name", folder.name) == folder.name else [f"name={folder.name}"]
-        changes += [] if "://" in place or Path(place).absolute() == folder.parent else [f"runs_dir={folder.parent}"]
+        changes += (
+            [] if "://" in runs_dir or Path(runs_dir).absolute() == folder.parent else [f"runs_dir={folder.parent}"]
+        )
         return " ".join(
             ["truegold curate", *(["..."] if changes else []), *(f"--set {shlex.quote(each)}" for each in changes)]
         )

@@ -62,7 +62,7 @@ def test_a_wrong_test_is_replaced_by_a_decision(truegold: Command) -> None:
     assert set(settled()) == {RIGHT}
     code, told = truegold("decide", f"mbpp.jsonl:{WRONG}", "fix=drop 1\nassert add(2, 2) == 4", "--reviewer", "ann")
     assert code == 0
-    assert "drops 1: assert add(2, 2) == 5 and adds 1 line. The worked solution passes." in told
+    assert "drops 1: assert add(2, 2) == 5 and adds assert add(2, 2) == 4. The worked solution passes." in told
     told = truegold("decide", f"mbpp.jsonl:{RIGHT}", "fix=assert sub(1, 1) == 3", "--reviewer", "ann")[1]
     assert "The worked solution does not pass" in told and "assert sub(1, 1) == 3" in told
     assert truegold("decide", f"mbpp.jsonl:{RIGHT}", "undo", "--reviewer", "ann")[0] == 0
@@ -104,13 +104,13 @@ def test_a_row_with_unreadable_tests_is_kept_only_with_other_tests(truegold: Com
     assert set(settled()) == {BROKEN, RIGHT}
 
 
-def test_the_next_steps_count_dropped_rows_that_nobody_decided_about(truegold: Command) -> None:
+def test_the_next_steps_count_dropped_rows_without_a_decision(truegold: Command) -> None:
     told = truegold("curate", "mbpp.jsonl", "--engine", "local", "--set", "name=other")[1]
-    assert "next: bring back any of 3 dropped rows truegold review runs/other" in told
+    assert "next: look at 3 dropped rows truegold review runs/other" in told
     truegold("decide", f"mbpp.jsonl:{WEAK}", "keep", "--reviewer", "ann", "--run", "runs/other")
     truegold("decide", f"mbpp.jsonl:{BROKEN}", "drop", "--reviewer", "ann", "--run", "runs/other")
     told = truegold("curate", "mbpp.jsonl", "--engine", "local", "--set", "name=other")[1]
-    assert "bring back any of 1 dropped row truegold review" in told
+    assert "look at 1 dropped row truegold review" in told
 
 
 def test_a_copied_or_moved_run_has_its_own_decisions(truegold: Command) -> None:

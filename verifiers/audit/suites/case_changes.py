@@ -26,8 +26,6 @@ from truegold.verifiers.sandbox.languages import edition_name
 from truegold.verifiers.sandbox.local import PYTHON
 
 _DROP = re.compile(r"\s*drop\s+(?:cases?\s+)?(all|\d+(?:[\s,]+\d+)*)\s*", re.IGNORECASE)
-_LIKE_DROP = re.compile(r"\s*drop\b(?!\s*[=(.\[])", re.IGNORECASE)
-"""A line that begins like a removal, and is not Python code with a name `drop`."""
 _EXAMPLE = re.compile(r"^\s*>>> ", re.MULTILINE)
 """The beginning of a doctest."""
 _EXAMPLES = {
@@ -59,26 +57,28 @@ def change_cases(info: Mapping[str, Any], lines: Sequence[str]) -> ChangedTests:
     if isinstance(code := tests.get("code"), str):
         tree = parse(code)
         statements = [] if tree is None else list(case_statements(tree))
-        texts = [ast.get_source_segment(code, statements[number]) or "" for number in _checked(numbers, statements)]
+        texts = [ast.get_source_segment(code, statements[index]) or "" for index in _checked(numbers, statements)]
         count = len(statements)
         if added and not (drops_all and tests["type"] == "inserted"):
             _check_code("\n".join(added), str(tests.get("language") or info.get("language") or PYTHON))
         if drops_all or tree is None:
             tests["code"] = "" if drops_all else code
         elif numbers:
-            tests["code"] = _without(code, tree, {id(statements[number]) for number in numbers})
+            tests["code"] = _without(code, tree, {id(statements[index]) for index in numbers})
         changed = {**info, "tests": tests} if is_nested else {**info, **tests}
     else:
         cases = tests.get("cases") or []
-        texts = [json.dumps(cases[number], ensure_ascii=False) for number in _checked(numbers, cases)]
+        texts = [json.dumps(cases[index], ensure_ascii=False) for index in _checked(numbers, cases)]
         count = len(cases)
         changed = apply_repair(info, set(range(count)) if drops_all else numbers)
     if not added and (drops_all or len(numbers) == count):
         raise BadSuite("no case would be left: add one, or drop the row")
     result = add_cases(changed, added)
     if isinstance(code, str) and not drops_all and (tree is not None or not _EXAMPLE.search(code)):
-        _check_whole(normal_form(result)[0])
-    dropped = [f"{number}: {text[:SHOWN_CHARS]}" for number, text in zip(sorted(numbers), texts, strict=True)]
+        whole = normal_form(result)[0]["code"]
+        if tests["type"] != "inserted" and parse(whole) is None:
+            raise BadSuite(f"with the change the test code is not Python (line {error_line(whole)}): use drop all")
+    dropped = [f"{index}: {text[:SHOWN_CHARS]}" for index, text in zip(sorted(numbers), texts, strict=True)]
     return ChangedTests(result, ["all"] if drops_all else dropped, added)
 
 
@@ -96,9 +96,9 @@ def with_numbers(code: str) -> str:
     """Return Python test code with the number of each case in a comment; other code is unchanged."""
     if (tree := parse(code)) is None:
         return code
-    lines = code.split("\n")
-    for number, statement in enumerate(case_statements(tree)):
-        lines[statement.lineno - 1] += f"  # case {number}"
+    lines = [line.decode() for line in code.encode().splitlines()]
+    for index, statement in enumerate(case_statements(tree)):
+        lines[statement.lineno - 1] += f"  # case {index}"
     return "\n".join(lines)
 
 
@@ -107,7 +107,7 @@ def case_statements(tree: ast.AST) -> Iterator[ast.stmt]:
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.stmt) and _asserts(node):
             yield node
-        else:
+        elif not isinstance(node, ast.expr):
             yield from case_statements(node)
 
 
@@ -137,9 +137,7 @@ def _read_lines(lines: Sequence[str]) -> tuple[bool, set[int], list[str]]:
     added = [line for line, match in matches if match is None]
     if not matches:
         raise BadSuite("there is no line")
-    if (unclear := next(filter(_LIKE_DROP.match, added), None)) is not None:
-        raise BadSuite(f"{shown(unclear)} names no case to remove, as drop 1, drop 1, 2 and drop all do")
-    numbers = {int(number) for removal in removals for number in re.findall(r"\d+", removal)}
+    numbers = {int(digits) for removal in removals for digits in re.findall(r"\d+", removal)}
     return "all" in removals, numbers, added
 
 
@@ -163,11 +161,6 @@ def _check_code(code: str, language: str) -> None:
     idle = (each for each in tree.body if isinstance(each, ast.Expr) and not isinstance(each.value, ast.Call))
     if next(idle, None) is not None or next(case_statements(tree), None) is None:
         raise BadSuite(f"{shown(code)} asserts nothing")
-
-
-def _check_whole(tests: Mapping[str, Any]) -> None:
-    if tests["type"] != "inserted" and parse(tests["code"]) is None:
-        raise BadSuite(f"with the change the test code is not Python (line {error_line(tests['code'])}): use drop all")
 
 
 def _without(code: str, tree: ast.Module, dropped: set[int]) -> str:
