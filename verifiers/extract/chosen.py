@@ -30,6 +30,7 @@ from truegold.verifiers.extract.committed import (
     boxed,
     committed_answer,
     final_part,
+    holds_in_one_case,
     last_line,
 )
 from truegold.verifiers.extract.denials import is_claimed, is_conditional, is_counterfactual, is_doubted
@@ -288,6 +289,8 @@ def committed_choice(
     if several and (choice := _chosen_set(turned)) is not None:
         return choice
     if (choice := chosen(turned, options)) is not None:
+        if holds_in_one_case(final_part(response), choice, problem):
+            return None
         is_open = several and EITHER.search(last_line(turned))
         return Committed(choice.text.replace(", ", " or "), choice.form) if is_open else choice
     # Not an answer: a letter that stands in prose, and the last line of a list of all options.

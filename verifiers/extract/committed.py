@@ -47,6 +47,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import NamedTuple
 
+from truegold.verifiers.extract.cases import MAX_CASE_CHARS, is_open_case
 from truegold.verifiers.extract.clauses import disowns
 from truegold.verifiers.extract.closings import repeated_values, without_closings, without_ornaments
 from truegold.verifiers.extract.denials import (
@@ -549,6 +550,13 @@ _PART_LINE = re.compile(r"[ \t*]*\(?([1-9]|[A-Ea-e]|i{1,3}|iv|v)[).][*:]*[ \t]+(
 """The line of one part of an answer: `(a) 900`, `**1.** 900`."""
 _PART_NAMES = (list("123456789"), list("abcde"), ["i", "ii", "iii", "iv", "v"])
 """Possible numberings of the parts of an answer."""
+ON_CONDITION = ("boxed", "phrase", "conclusion", "option", "last_line")
+"""Forms of answers whose sentence may have a condition."""
+_CASE_MARKS = (
+    "if ", "If ", "hen ", "ase ", "for even", "For even", "for odd", "For odd", "nless ", "ssum", "uppos", "rovided", "hould ",
+    "si ", "Si ", "se ", "Se ", "enn ", "alls ", "сли", "eśli", "若", "当", "當", "时", "如果", "是", "假", "倘", "只要", "情况", "もし", "만약",
+)  # fmt: skip
+"""A quick test: each condition contains one of these marks."""
 MAX_PART_LINES_CHARS = 1_000
 """Maximum number of characters at the end of a text that are searched for numbered parts."""
 
@@ -574,12 +582,20 @@ def committed_answer(response: str, *, several: int = 0, problem: str | None = N
     parts = answering_parts(response)
     for part in parts:
         if committed := _declared(part, several):
+            if holds_in_one_case(part, committed, problem):
+                return None
             repeated = repeated_values(part, committed.text) if several < 2 and len(part) > MIN_LOOP_CHARS else None
             return Committed(" or ".join(repeated), committed.form) if repeated else committed
     for part in parts:
         if boxed(part, several=several) is None and (committed := _unannounced(part, several, problem)) is not None:
-            return committed
+            return None if holds_in_one_case(part, committed, problem) else committed
     return None
+
+
+def holds_in_one_case(part: str, committed: Committed, problem: str | None) -> bool:
+    """Return whether a text gives its answer on a condition that it leaves open: `if n is even, the answer is 5`."""
+    tail = part[-MAX_CASE_CHARS:] if committed.form in ON_CONDITION else ""
+    return any(map(tail.__contains__, _CASE_MARKS)) and is_open_case(tail, committed.text, problem)
 
 
 def _unannounced(part: str, several: int, problem: str | None) -> Committed | None:
