@@ -3,7 +3,7 @@ r"""Recognises an answer that holds in one case only, and which the response doe
     If n is even, the answer is 5. If n is odd, the answer is 6.     two answers on two conditions: none is chosen
     If n is even, it is 5. Otherwise, it is 6.                       the same, without announcements
     If n is even, the answer is 5. If n is odd, it is 5 too.         5 in both cases
-    If x = 3, the answer is 5.                                       5 only if problem or response mention x and 3
+    If x = 3, the answer is 5.                                       5, but not if problem and response never say x = 3
     If Tom has 3 apples and buys 2, the answer is 5.                 5: the condition repeats the problem
     If 2x = 10, then x = 5.      So if x = 3, the answer is 5.       5: a conclusion
 
@@ -44,7 +44,7 @@ _ANNOUNCES = re.compile(
 )
 _VALUE = re.compile(
     r"\\[dt]?frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}|[-−]?\d[\d.,/]{0,40}(?<![.,])|(?<![A-Za-z])[A-J](?![A-Za-z'’])"
-    r"|\b(?:true|false|yes|no|(?:in)?correct)\b|不?正确|错误"
+    r"|\b(?:true|false|(?:in)?correct|(?:yes|no)(?=\W*$))\b|不?正确|错误"
 )
 _OF_VARIABLE = r"\$?(?<![A-Za-z])[A-Za-z](?![A-Za-z])\$?\s?"
 _RELATION = (
@@ -56,7 +56,7 @@ _VARIES = re.compile(_OF_VARIABLE + _RELATION, re.IGNORECASE)
 """A condition on a variable: `n is even`, `x > 0`."""
 _ASSUMED = re.compile(rf"\s*{_OF_VARIABLE}{_RELATION}[$\s时]*", re.IGNORECASE)
 """A condition that does nothing but give a variable its value: `x = 3`. An equation is solved instead: `2x = 10`."""
-_TOKEN = re.compile(r"\d+(?:\.\d+)?|[A-Za-z](?![A-Za-z])|[A-Za-z]{3,}|[奇偶正负质素合整]数")
+_TOKEN = re.compile(r"\d+(?:\.\d+)?|(?<![A-Za-z])(?:[A-Za-z]|[A-Za-z]{3,})(?![A-Za-z])|[奇偶正负质素合整]数")
 _COPULAS = frozenset({"are", "not", "neq", "leq", "geq"})
 
 
@@ -87,9 +87,9 @@ def is_open_case(tail: str, answer: str, problem: str | None) -> bool:
         if other.condition is None:
             break
         return other.value != case.value
-    if case.concludes or any(_sentence(texts, at).condition is None for at in stating):
+    if not problem or case.concludes or any(_sentence(texts, at).condition is None for at in stating):
         return False
-    return _is_assumed(case, f"{problem or ''} {' '.join(texts[:index])}")
+    return _is_assumed(case, f"{problem} {' '.join(texts[:index])}")
 
 
 def _sentence(texts: list[str], index: int) -> _Sentence:

@@ -582,13 +582,13 @@ def committed_answer(response: str, *, several: int = 0, problem: str | None = N
     parts = answering_parts(response)
     for part in parts:
         if committed := _declared(part, several):
-            if holds_in_one_case(part, committed, problem):
+            if several < 2 and holds_in_one_case(part, committed, problem):
                 return None
             repeated = repeated_values(part, committed.text) if several < 2 and len(part) > MIN_LOOP_CHARS else None
             return Committed(" or ".join(repeated), committed.form) if repeated else committed
     for part in parts:
         if boxed(part, several=several) is None and (committed := _unannounced(part, several, problem)) is not None:
-            return None if holds_in_one_case(part, committed, problem) else committed
+            return None if several < 2 and holds_in_one_case(part, committed, problem) else committed
     return None
 
 
