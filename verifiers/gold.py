@@ -62,7 +62,7 @@ _ELSEWHERE, _NOTHING = (re.compile("|".join(_PATTERNS[name]), re.IGNORECASE) for
 _WRAPS = re.compile(r"^(?:[\s$*_(（\[【]|\\(?:text|textbf|boxed)\s*\{)+|[\s$*_)）\]】}。]+$|(?<=\w\w)\.\s*$")
 """Marks around the words of a gold: brackets, emphasis, `\\text{}`, a full stop."""
 _REFERS = re.compile(
-    r"see|refer|cf|shown|omit|vary|given|derived|explained|prove|proof|as in|siehe|vgl|voir|véase|vedi|см|[见略如考答结参]",
+    r"see|refer|cf|shown|omit|vary|given|derived|explained|prove|proof|as in|siehe|vgl|voir|vedi|см|[见略如考答结参]",
     re.IGNORECASE,
 )
 """A fast test before `_REFERENCE`: a gold without a match cannot have a reference."""

@@ -22,11 +22,20 @@ from truegold.verifiers.extract.stated_values import ANY_OF
 MAX_CASE_CHARS = 2_000
 """Maximum number of characters at the end of a response that are searched for cases."""
 
+CASE_MARKS = (
+    "if ", "If ", "when", "When", " case", "Case ", "Then ", "then ", "or even", "or odd", "nless ", "ssuming", "uppos",
+    "rovided", "Should ", "therwise", "lse ", " si ", "Si ", "inon", " se ", "Se ", "enn ", "onst ", "alls ", "сли ",
+    "наче", "eśli ", "若", "当", "當", "时", "如果", "要是", "假", "倘", "只要", "情况", "那么", "则", "否", "もし", "만약",
+)  # fmt: skip
+"""A quick test: a line that holds in one case contains one of these marks."""
+
 _CONDITIONS = "|".join(PATTERNS["conditions"])
-_OTHERWISE = r"otherwise|else|if not|sinon|si no|sonst|altrimenti|senão|anders|inaczej|иначе|aksi|否则|否則|(?:如果|若|要是)不"
+_OTHERWISE = (
+    r"otherwise|else|if not|sinon|si no|sonst|altrimenti|senão|anders|inaczej|иначе|aksi|否则|否則|(?:如果|若|要是)不"
+)
 _END = r"(?:(?<![A-Za-z])|(?![A-Za-z]))"
 """The end of a word in Latin letters; a Chinese word ends anywhere."""
-_SENTENCES = re.compile(r"(?<=[.!?;])\s+|\n+|(?<=[。！？；])|,\s+(?=(?:and|or|but)\s+if\b)")
+_SENTENCES = re.compile(r"[.!?;]\s+|\n+|[。！？；]|,\s+(?=(?:and|or|but)\s+if\b)")
 _OPENING = re.compile(
     rf"[\W_]*(?P<concludes>(?:so|thus|hence|therefore|then),?\s+)?(?:(?:and|but|or|however|now|also),?\s+)?"
     rf"(?:(?P<otherwise>(?:{_OTHERWISE}){_END})"
@@ -74,7 +83,7 @@ class _Sentence(NamedTuple):
 
 def is_open_case(tail: str, answer: str, problem: str | None) -> bool:
     """Return whether the answer of a text holds in one of several cases, or under a condition that is not known."""
-    texts = [text for text in _SENTENCES.split(tail) if text.strip()]
+    texts = [text for text in _SENTENCES.split(tail) if text.strip()] or [tail]
     stating = [index for index, text in enumerate(texts) if answer in text]
     announcing = [index for index in stating if _ANNOUNCES.search(texts[index])]
     index = (announcing or stating or [len(texts) - 1])[-1]

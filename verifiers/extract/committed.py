@@ -47,7 +47,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import NamedTuple
 
-from truegold.verifiers.extract.cases import MAX_CASE_CHARS, is_open_case
+from truegold.verifiers.extract.cases import CASE_MARKS, MAX_CASE_CHARS, is_open_case
 from truegold.verifiers.extract.clauses import disowns
 from truegold.verifiers.extract.closings import repeated_values, without_closings, without_ornaments
 from truegold.verifiers.extract.denials import (
@@ -552,11 +552,6 @@ _PART_NAMES = (list("123456789"), list("abcde"), ["i", "ii", "iii", "iv", "v"])
 """Possible numberings of the parts of an answer."""
 ON_CONDITION = ("boxed", "phrase", "conclusion", "option", "last_line")
 """Forms of answers whose sentence may have a condition."""
-_CASE_MARKS = (
-    "if ", "If ", "hen ", "ase ", "for even", "For even", "for odd", "For odd", "nless ", "ssum", "uppos", "rovided", "hould ",
-    "si ", "Si ", "se ", "Se ", "enn ", "alls ", "сли", "eśli", "若", "当", "當", "时", "如果", "是", "假", "倘", "只要", "情况", "もし", "만약",
-)  # fmt: skip
-"""A quick test: each condition contains one of these marks."""
 MAX_PART_LINES_CHARS = 1_000
 """Maximum number of characters at the end of a text that are searched for numbered parts."""
 
@@ -594,8 +589,11 @@ def committed_answer(response: str, *, several: int = 0, problem: str | None = N
 
 def holds_in_one_case(part: str, committed: Committed, problem: str | None) -> bool:
     """Return whether a text gives its answer on a condition that it leaves open: `if n is even, the answer is 5`."""
-    tail = part[-MAX_CASE_CHARS:] if committed.form in ON_CONDITION else ""
-    return any(map(tail.__contains__, _CASE_MARKS)) and is_open_case(tail, committed.text, problem)
+    if committed.form not in ON_CONDITION:
+        return False
+    tail = part[-MAX_CASE_CHARS:]
+    lines = " ".join([line for line in tail.split("\n") if committed.text in line]) or tail
+    return any(map(lines.__contains__, CASE_MARKS)) and is_open_case(tail, committed.text, problem)
 
 
 def _unannounced(part: str, several: int, problem: str | None) -> Committed | None:
