@@ -25,7 +25,8 @@ MAX_CASE_CHARS = 2_000
 CASE_MARKS = (
     "if ", "If ", "when", "When", " case", "Case ", "Then ", "then ", "or even", "or odd", "nless ", "ssuming", "uppos",
     "rovided", "Should ", "therwise", "lse ", " si ", "Si ", "inon", " se ", "Se ", "enn ", "onst ", "alls ", "сли ",
-    "наче", "eśli ", "若", "当", "當", "时", "如果", "要是", "假", "倘", "只要", "情况", "那么", "则", "否", "もし", "만약",
+    "наче", "eśli ", "若", "当", "當", "时", "如果", "要是", "假", "倘", "只要", "情况", "那么", "则", "否",
+    "もし", "만약",
 )  # fmt: skip
 """A quick test: a line that holds in one case contains one of these marks."""
 

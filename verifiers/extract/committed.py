@@ -62,7 +62,7 @@ from truegold.verifiers.extract.denials import (
 from truegold.verifiers.extract.objects import answer_at_end, answer_in_box
 from truegold.verifiers.extract.restated import (
     restatement,
-    with_chinese_parts,
+    with_chinese_numbers,
     with_counts,
     without_explanations,
     without_given_numbers,
@@ -629,7 +629,8 @@ def _at_end(part: str, problem: str | None) -> Committed | None:
             stated = conclusion(masked)
         if stated is None and expression is None and (counted := with_counts(masked or part, problem)) is not None:
             stated = conclusion(counted)
-    if stated is expression is None and "分之" in part and (digits := with_chinese_parts(part)) is not None:
+    is_chinese = stated is expression is None and any(map(part.__contains__, ("分之", "共", "计")))
+    if is_chinese and (digits := with_chinese_numbers(part)) is not None:
         return _at_end(digits, problem)
     return _committed(stated, "conclusion") or _committed(expression, "last_line")
 

@@ -47,6 +47,13 @@ _PLANS = re.compile(ANY_OF["plan_nouns"])
 _CHINESE = rf"[{''.join((*CHINESE_DIGITS, *CHINESE_SCALES))}点]{{1,20}}"
 _CHINESE_PARTS = re.compile(rf"(负?)(?:({_CHINESE})又)?({_CHINESE})分之({_CHINESE}|\d{{1,20}}(?:\.\d{{1,20}})?)")
 """A Chinese fraction or percentage: 四分之三, 二又二分之一, 百分之五十, 百分之37."""
+_CHINESE_TOTAL = re.compile(
+    r"((?:^|[，,。；;：:])\s?(?:(?:所以|因此|因而|故|即|综上|那么|则)[，,]?)?[他她它我们两三四人全班校小组队大家]{0,6}"
+    r"(?:[一总]?共计?|[合总]计))([有是为]?)"
+    rf"((?:(?!千[克米瓦卡赫伏帕焦])[{''.join((*CHINESE_DIGITS, *CHINESE_SCALES))}点]){{1,20}})"
+    r"(?=[^\W\d_不少多几余左右到和与或加减乘除至的说吗呢，]{0,6}[。.！!]?$)"
+)
+"""A Chinese total in the last clause: 共七十二个, 所以他们一共有七十二个苹果。"""
 MAX_STATEMENT_CHARS = 400
 """Maximum length in characters of a sentence that is compared with the question."""
 _AUXILIARIES = "is|are|was|were|does|do|did|can|has|have|had|will"
@@ -105,10 +112,10 @@ def with_counts(text: str, problem: str | None) -> str | None:
     return f"{line[: count.start(2)]}{value}{line[count.end(2) :]}"
 
 
-def with_chinese_parts(text: str) -> str | None:
-    """Return the last line with Chinese fractions and percentages in digits, or None if it has neither."""
+def with_chinese_numbers(text: str) -> str | None:
+    """Return the last line with Chinese fractions, percentages and totals in digits, or None if it has none of them."""
     line = text[-MAX_TAIL_CHARS:].rstrip().rpartition("\n")[2]
-    digits = _CHINESE_PARTS.sub(_in_digits, line)
+    digits = _CHINESE_TOTAL.sub(_total_in_digits, _CHINESE_PARTS.sub(_in_digits, line))
     return None if digits == line else digits
 
 
@@ -123,6 +130,12 @@ def _in_digits(match: re.Match[str]) -> str:
         return match[0]
     value = added + Fraction(counted) / divisor
     return f" {'-' * bool(sign)}{value.numerator}/{value.denominator}"
+
+
+def _total_in_digits(match: re.Match[str]) -> str:
+    """Return a Chinese total in digits, after a verb: 一共有72个 for 一共七十二个."""
+    value = chinese_decimal(match[3])
+    return match[0] if value is None else f"{match[1]}{match[2] or '有'}{float(value):.12g}"
 
 
 def affirms(problem: str, response: str) -> bool | None:
