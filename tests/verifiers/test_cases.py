@@ -1,4 +1,4 @@
-"""An answer that holds in one of several cases is not paid; a condition that repeats the problem does not harm."""
+"""An answer that holds in one case only is not paid, and neither is a difference that the problem gives."""
 
 from __future__ import annotations
 
@@ -92,3 +92,23 @@ def test_a_condition_before_a_decided_answer_does_not_harm(response: str, proble
 )
 def test_a_condition_that_the_problem_does_not_know_is_not_paid(response: str) -> None:
     assert verify(response, gold="5", problem=APPLES).score == 0.0
+
+
+SHOP = "A shop had 30 apples and got 24 more. How many {} are there now?"
+
+
+@rows(
+    "response, asked, score",
+    [
+        ("There are 24 more than before.", SHOP.format("apples"), 0),
+        ("So there are 24 apples more than yesterday.", SHOP.format("apples"), 0),
+        ("比原来多24个。", "商店原有30个苹果，又进了24个，现在一共有多少个？", 0),
+        ("There are 24 more than before.", SHOP.format("more than before"), 1),
+        ("There are 24 more than before.", None, 1),
+        ("比原来多24个。", "商店原有30个苹果，现在有24个梨和30个苹果，比原来多多少个？", 1),
+    ],
+)
+def test_a_difference_that_the_problem_gives_answers_no_other_question(
+    response: str, asked: str | None, score: int
+) -> None:
+    assert verify(response, gold="24", problem=asked).score == score

@@ -61,6 +61,7 @@ from truegold.verifiers.extract.denials import (
 )
 from truegold.verifiers.extract.objects import answer_at_end, answer_in_box
 from truegold.verifiers.extract.restated import (
+    repeats_comparison,
     restatement,
     with_chinese_numbers,
     with_counts,
@@ -632,6 +633,8 @@ def _at_end(part: str, problem: str | None) -> Committed | None:
     is_chinese = stated is expression is None and any(map(part.__contains__, ("分之", "共", "计")))
     if is_chinese and (digits := with_chinese_numbers(part)) is not None:
         return _at_end(digits, problem)
+    if problem and stated is not None and repeats_comparison(part, stated, problem):
+        return None
     return _committed(stated, "conclusion") or _committed(expression, "last_line")
 
 

@@ -76,6 +76,18 @@ _EXPLANATION = re.compile(rf"(?:{ANY_OF['explanations']})(?!.*(?:=|\bto be\b|≈
 """The beginning of a sentence that explains the value before it."""
 _LAST_SENTENCE = re.compile(r"(?:^|(?<=[.!?]\s)|(?<=\n))(?:[^.!?\n]|[.](?=\d)){1,300}[.!?*]{0,3}$")
 _QUESTION = re.compile(r"[^.?!\n]{1,400}\?")
+_COMPARED = re.compile(
+    rf"(?<![\d.,])({_NUMERAL.pattern})(?:\s[a-z]+){{0,2}}?\s(?:more|less|fewer|[a-z]{{2,9}}er)\b(?:\s[a-z]+){{0,2}}?\sthan\b"
+    rf"|比[^，。\d]{{1,12}}?[多少大小高低长短重轻贵快慢]了?({_NUMERAL.pattern})",
+    re.IGNORECASE,
+)
+"""A difference: `24 more apples than`, 比原来多24."""
+_ASKS_COMPARISON = re.compile(
+    r"\b(?:than|more|less|fewer|differ\w*|exceed\w*|increas\w*|decreas\w*|chang\w*|extra|additional|gain\w*|ris\w+|rose"
+    r"|drop\w*|gr[eo]w\w*|sav\w+|lo(?:st|se)|profit|\w{2,8}er)\b|比|差|[多少]多少|[多少]几|增|减",
+    re.IGNORECASE,
+)
+"""A question for a difference."""
 _LETTERS = re.compile(r"[^\W\d_]+(?:'t)?")
 _STEM_CHARS = 4
 """Number of letters at the start of a word that are compared, so that `buys` matches `buying`."""
@@ -184,6 +196,20 @@ def restatement(text: str, problem: str) -> str | None:
     words = set(_LETTERS.findall(sentence[0].casefold().replace("’", "'"))) - asked - _IDLE_IN_ANSWERS
     is_same = all(len(word) >= _STEM_CHARS and word[:_STEM_CHARS] in stems for word in words)
     return numerals[0] if is_same and "?" not in sentence[0] else None
+
+
+def repeats_comparison(text: str, value: str, problem: str) -> bool:
+    """Return whether the last sentence compares by a number of the problem, which asks for no comparison.
+
+    "... got 24 more. How many apples has it now?"      There are 24 more than before.      True
+    """
+    problem = problem[-MAX_PROBLEM_CHARS:].replace("？", "?")
+    number, questions = _NUMERAL.search(value), _QUESTION.findall(problem)
+    if number is None or not questions or _ASKS_COMPARISON.search(questions[-1]) is not None:
+        return False
+    line = text[-MAX_TAIL_CHARS:].rstrip().rpartition("\n")[2]
+    compared = {number for match in _COMPARED.findall(line) for number in match}
+    return number[0] in compared.intersection(_NUMERAL.findall(problem))
 
 
 def without_explanations(text: str) -> str:
