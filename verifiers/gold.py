@@ -11,7 +11,7 @@ In a call, an `Item`, a trainer's column or a request, gold may be a list. A tex
 list. One exception: `"['72', '73']"` in a column of data is a list that was written to CSV (`quoted_list`). For
 `choice` with `multiple`, a list is one answer with several options.
 
-    "see the solution below", "answers may vary", "证明略"      refers elsewhere: cannot be compared
+    "see the solution below", "siehe S. 3", "同上", "证明略"      refers elsewhere: cannot be compared
     "N/A", "TBD", "null", "-", "?", "\\boxed{}"                 a placeholder, unless the set has such answers
     "none", "no solution", "undefined", "0"                     answers
 
@@ -59,7 +59,7 @@ MAX_PLACEHOLDER_CHARS = 2_000
 """Maximum length of a placeholder, in characters."""
 _PATTERNS = tomllib.loads(files(__package__).joinpath("placeholder_golds.toml").read_text(encoding="utf-8"))
 _ELSEWHERE, _NOTHING = (re.compile("|".join(_PATTERNS[name]), re.IGNORECASE) for name in ("elsewhere", "nothing"))
-_WRAPS = re.compile(r"^(?:[\s$*_(（\[【]|\\(?:text|textbf|boxed)\s*\{)+|[\s$*_)）\]】}。]+$|(?<=\w\w)\.\s*$")
+_WRAPS = re.compile(r"^(?:[\s$*_(（\[【]|\\(?:text|textbf|boxed)\s*\{)+|[\s$*_)）\]】}。]{1,12}$|(?<=\w\w)\.\s*$")
 """Marks around the words of a gold: brackets, emphasis, `\\text{}`, a full stop."""
 _REFERS = re.compile(
     r"see|refer|cf|shown|omit|vary|given|derived|explained|prove|proof|as in|siehe|vgl|voir|vedi|см|[见略如考答结参]",

@@ -91,13 +91,13 @@ def is_open_case(tail: str, answer: str, problem: str | None) -> bool:
     case = _sentence(texts, index)
     if case.condition is None or case.value is None:
         return False
-    for other in (_sentence(texts, at) for at in (*range(index - 1, -1, -1), *range(index + 1, len(texts)))):
+    for other in (_sentence(texts, i) for i in (*range(index - 1, -1, -1), *range(index + 1, len(texts)))):
         if other.value is None or not _are_parallel(case, other):
             continue
         if other.condition is None:
             break
         return other.value != case.value
-    if not problem or case.concludes or any(_sentence(texts, at).condition is None for at in stating):
+    if not problem or case.concludes or any(_sentence(texts, i).condition is None for i in stating):
         return False
     return _is_assumed(case, f"{problem} {' '.join(texts[:index])}")
 

@@ -204,12 +204,12 @@ def repeats_comparison(text: str, value: str, problem: str) -> bool:
     "... got 24 more. How many apples has it now?"      There are 24 more than before.      True
     """
     problem = problem[-MAX_PROBLEM_CHARS:].replace("？", "?")
-    number, questions = _NUMERAL.search(value), _QUESTION.findall(problem)
-    if number is None or not questions or _ASKS_COMPARISON.search(questions[-1]) is not None:
+    stated, questions = _NUMERAL.search(value), _QUESTION.findall(problem)
+    if stated is None or not questions or _ASKS_COMPARISON.search(questions[-1]) is not None:
         return False
     line = text[-MAX_TAIL_CHARS:].rstrip().rpartition("\n")[2]
-    compared = {number for match in _COMPARED.findall(line) for number in match}
-    return number[0] in compared.intersection(_NUMERAL.findall(problem))
+    compared = {numeral for match in _COMPARED.findall(line) for numeral in match}
+    return stated[0] in compared.intersection(_NUMERAL.findall(problem))
 
 
 def without_explanations(text: str) -> str:
