@@ -193,5 +193,7 @@ def _changes(rejudged: Iterable[tuple[Response, float | None]]) -> tuple[AnswerC
 
 def _message(row: Row, fault: FlagRecord | None, contradiction: FlagRecord | None) -> str | None:
     if fault is not None:
-        return f"The verifier {row['verifier']} accepts no answer for this gold ({fault['reason']}): the row is held."
+        why = orjson.loads(fault["evidence"]).get("why")
+        reason = f"{fault['reason']}: {why}" if why else fault["reason"]
+        return f"The verifier {row['verifier']} accepts no answer for this gold ({reason}): the row is held."
     return None if contradiction is None else f"The row's own solution ends in {contradiction['suggestion']}."

@@ -48,7 +48,8 @@ from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, SUSPICION_FILE
 from truegold.pipeline.tables.rows import KEY, Row, RowKey, content_key, row_place
 from truegold.pipeline.tables.run_files import RunFiles, has_id, open_finished, read_resolved
 from truegold.verifiers import InputError
-from truegold.verifiers.decimal_commas import comma_setting, with_points
+from truegold.verifiers.decimal_commas import comma_setting, mixes_signs, with_points
+from truegold.verifiers.gold import OF_VALUES
 
 BEFORE_SETTLE = ("well_posed", "flag")
 """The stages whose rows `settle` may read; the first one that a run has counts."""
@@ -196,6 +197,11 @@ class ReviewedRun:
             raise InputError(
                 f"The row {row_id} ({row_place(row)}) cannot be kept: its tests cannot be read and judge no program.",
                 f"Fix the tests, or leave the row dropped. A fix of tests: {forms_of_fix(row)}.",
+            )
+        if decision is DecisionKind.FIX and gold and row["verifier"] in OF_VALUES and mixes_signs(gold):
+            raise InputError(
+                f"The gold {gold!r} may be one number or a list.",
+                "Write numbers without signs of thousands, and lists with a space after each comma: 1234.5, 6",
             )
         try:
             made = Decision.model_validate(
