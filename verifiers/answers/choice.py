@@ -37,6 +37,8 @@ from truegold.verifiers.extract.chosen import (
     plain,
     texts_in,
 )
+from truegold.verifiers.extract.declared import behind, declared
+from truegold.verifiers.extract.judged import asks_for_wrong
 from truegold.verifiers.extract.restated import affirms
 from truegold.verifiers.extract.stated_values import PATTERNS
 from truegold.verifiers.options import AnswerVerifier, BadOption, bad_option_verdict, switch_option, texts_option
@@ -163,6 +165,8 @@ class ChoiceVerifier(AnswerVerifier):
             committed, answer = choice, _read(choice.text, options, multiple)
         if committed is None and multiple:
             committed, answer = _bare_set(final_part(response), options, gold_reading)
+        if not multiple and (answer is None or not answer.letters or committed.form == "phrase"):
+            committed, answer = _declared(response, problem, committed, is_announced) or (committed, answer)
         if committed is None or answer is None:
             is_unread = _mentions_option(last_line(final_part(response)), gold_reading, options)
             return Verdict(0.0, Reason.UNREAD if is_unread else Reason.NO_ANSWER)
@@ -186,6 +190,19 @@ class _Reading:
 
     def __str__(self) -> str:
         return "".join(sorted(self.letters))
+
+
+def _declared(
+    response: str, problem: str | None, committed: Committed | None, is_announced: bool
+) -> tuple[Committed, _Reading] | None:
+    """Return the option that is declared further up, or below an announced answer that names no option."""
+    if problem is not None and asks_for_wrong(problem):
+        return None
+    text = final_part(response)
+    if committed is not None and is_announced:
+        text = text.rpartition("\\boxed")[2] if committed.form == "boxed" else behind(text, committed.text)
+    letter = declared(text)
+    return None if letter is None else (Committed(letter, "option"), _Reading(frozenset(letter)))
 
 
 def _judge(gold: _Reading, answer: _Reading, committed: Committed, options: Sequence[str]) -> Verdict:

@@ -32,6 +32,7 @@ from truegold.verifiers.extract.committed import (
     final_part,
     last_line,
 )
+from truegold.verifiers.extract.declared import behind, or_another
 from truegold.verifiers.extract.denials import is_claimed, is_conditional, is_counterfactual, is_doubted
 from truegold.verifiers.extract.judged import MAX_JUDGED_CHARS, asks_for_wrong, judged_letters, with_turned_verdicts
 from truegold.verifiers.extract.stated_values import ANY_OF, MAX_LINE_CHARS, may_deny
@@ -207,8 +208,8 @@ EITHER = re.compile(
 _ANNOUNCES_BELOW = re.compile(r"(?::|\banswers?|答案)$", re.IGNORECASE)
 """The end of a line that announces an option below it."""
 _OTHERS_LISTED = re.compile(
-    r"(?:^|(?<=[\n。.;；]))[^\n。.;；]{0,20}(?:\bothers?\b|\bremaining\b|\brest\b|其他|其它|其余)[^\n。.:：]{0,60}[:：]"
-    r"(?=\s{0,8}[(（]?[A-J][)）.．、:：])",
+    r"(?:^|(?<=[\n。.;；]))[^\n。.;；]{0,40}(?:\bothers?\b|\bremaining\b|\brest\b|其他|其它|其余)[^\n。.:：]{0,60}[:：]"
+    r"(?=[\s*_•-]{0,12}(?:options?\s)?[(（]?[A-J](?:[)）.．、:：]|\s(?:and|or|&)\s[A-J]\b|\s\())",
     re.IGNORECASE,
 )
 """The heading of a list of all other options: `The other statements are right: A. Wool is protein. B. ...`"""
@@ -279,6 +280,9 @@ def committed_choice(
         joined = committed_answer(response)
         committed = joined if joined is not None and EITHER.search(joined.text) else committed
     if committed is not None and committed.form not in UNANNOUNCED:
+        another = or_another(final_part(response), committed.text)
+        if another and letters_in(committed.text, announced=True):
+            return Committed(f"{committed.text} or {another}", committed.form)
         other = _instead(response, committed.text) or _labelled_below(response, committed.text)
         return Committed(", ".join(sorted(other)), committed.form) if other else committed
     is_wrong_asked = problem is not None and asks_for_wrong(problem)
@@ -308,6 +312,10 @@ def _labelled_below(response: str, text: str) -> frozenset[str]:
     """Return the letters of several labelled lines below an announcement: `The answer is:`, `A) 2`, `B) 3`."""
     lines, label = _plain_lines(final_part(response)), plain(text).lstrip("-•> ")
     for above, start in zip(reversed(lines[:-1]), range(len(lines) - 1, 0, -1), strict=True):
+        if lines[start].rstrip(".").endswith(label) and not lines[start].startswith(
+            label
+        ):  # Announced in its own line.
+            return frozenset()
         if lines[start].startswith(label) and _ANNOUNCES_BELOW.search(above):
             letters = _labels_of(lines[start:])
             return frozenset(letters) if len(letters) > 1 else frozenset()
@@ -358,7 +366,9 @@ def _with_lists_named(line: str) -> tuple[str, dict[str, list[str]]]:
 
 def _instead(response: str, text: str) -> frozenset[str]:
     """Return the letters that replace an announced option: B for `Answer: C? No, B`."""
-    tail = final_part(response).rpartition(text)[2].partition("\n\n")[0][:MAX_RETRACTION_CHARS]
+    if not letters_in(text, announced=True):
+        return frozenset()
+    tail = behind(final_part(response), text).partition("\n\n")[0][:MAX_RETRACTION_CHARS]
     taken_back = _TAKEN_BACK.search(tail)
     return letters_in(taken_back["rest"]) if taken_back is not None else frozenset()
 
