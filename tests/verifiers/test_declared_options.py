@@ -7,7 +7,7 @@ import pytest
 from truegold.verifiers import verify
 
 C_DECLARED = [
-    "The correct sequence is **C. Zn, then KOH**.\n\nWhy other options are incorrect:\n* **A:** No.",
+    "The correct sequence is **C. Zn, KOH**.\n\nWhy other options are incorrect:\n* **A:** No.\n* **B:** No.",
     "The most plausible explanation is:\n\nC. At promoters\n\nThis is because the cross-linker is longer.",
     "So the compound is the epoxide (Option C).\n\nThe reaction would open the ring.",
     "Therefore, the final product is the acetal (Option C).\n\n**Explanation for why other options are incorrect:**\n\n"
@@ -35,7 +35,7 @@ NOTHING_DECLARED = [
     "The most likely product is **C. Zn**. However, this option seems to be wrong.\n\nWe stop.",
     "Options:\n\nA. tin\nB. lead\nC. iron\n\nI cannot decide.",
     "It may be that the correct answer is **C. iron**.\n\nThe scales would tell.",
-    "The most likely cause is **A. x rays**. It is fast.\n\nThe most likely cause is **C. light**.\n\nThe sample was cold when it came.",
+    "The likely cause is **A. x rays**.\n\nThe most likely cause is **C. light**.\n\nThe sample was cold when it came.",
 ]
 TWO_NAMED = [
     "The most likely answer is either B. 4 or C. 8.",
