@@ -45,6 +45,7 @@ from truegold.verifiers.extract import (
 )
 from truegold.verifiers.extract.chosen import committed_choice
 from truegold.verifiers.extract.listed_options import option_texts
+from truegold.verifiers.extract.restating import restated_gold
 from truegold.verifiers.extract.stated_names import bold_words, named_in_predicate
 from truegold.verifiers.gold import is_placeholder, without_reference
 from truegold.verifiers.math import worker
@@ -78,6 +79,7 @@ from truegold.verifiers.math.policy import (
 )
 from truegold.verifiers.math.reading.answers import Unread, read_gold, read_text, simple_number
 from truegold.verifiers.math.reading.chemistry import MAY_BE_CHEMISTRY, same_chemistry
+from truegold.verifiers.math.reading.days_and_times import read_day
 from truegold.verifiers.math.reading.lexer import MAX_CHARS
 from truegold.verifiers.math.reading.normal import key_of, normal, normal_gold, normal_text, same_but_for_looks
 from truegold.verifiers.math.reading.other_readings import other_readings
@@ -86,6 +88,7 @@ from truegold.verifiers.math.reading.typesetting import matching_brace
 from truegold.verifiers.math.tree import (
     MAX_SHOWN_CHARS,
     BareList,
+    Day,
     Group,
     Measure,
     Node,
@@ -701,6 +704,10 @@ def _judge_words(response: str, gold: str, problem: str | None, policy: Policy, 
     for kind, alone in (("bold", in_bold), ("whole_response", mark)):
         if alone is not None and (by_meaning := compare_texts(alone, gold, policy)).passed:
             return replace(by_meaning, evidence={**by_meaning.evidence, "form": kind})
+    if problem and any(map(str.isalpha, gold)) and len(gold) <= MIN_PROSE_CHARS:
+        is_same_day = partial(_is_day, read_day(normal_gold(gold)))
+        if (restated := restated_gold(response, gold, problem, is_same_day)) is not None:
+            return Verdict(1.0, Reason.MATCH, restated, {"form": "restated", "rung": "words"})
     if _IN_WORDS.fullmatch(gold) is None or len(gold) > MAX_PROSE_CHARS:
         return verdict
     forms = {"bold": in_bold, "whole_response": whole, verdict.evidence.get("form"): verdict.extracted}
@@ -710,6 +717,12 @@ def _judge_words(response: str, gold: str, problem: str | None, policy: Policy, 
         if text and text[-1] not in "?？" and _words_of(text[: 2 * MAX_PROSE_CHARS]) == gold_words:
             return Verdict(1.0, Reason.MATCH, text, {"form": form, "rung": "words"})
     return verdict
+
+
+def _is_day(day: Day | None, text: str) -> bool:
+    """Tell whether a text names the same day, with its year if that is given."""
+    other = read_day(normal_text(text)) if day is not None else None
+    return day is not None and other is not None and (day.year, day.month, day.day) == (other.year, other.month, other.day)
 
 
 def _words_of(text: str) -> list[str]:
