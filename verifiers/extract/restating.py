@@ -27,7 +27,7 @@ _WORD = re.compile(r"[^\W_]+")
 _SENTENCE_END = re.compile(r"(?<!\d)[.!?…]['\"”’)*]*\s+(?=[^\W\d_a-zà-ÿ])|[。！？?]|\n")
 _LINKS = frozenset(
     "is was are were be been called named je jsou byl byla bylo byli nazývá jmenuje ist war sind waren heißt hieß est était "
-    "es era fue son é foi era è fu jest był była było to".split()
+    "es era fue son é foi era è fu jest był była było".split()
 )
 """Words behind which a name at the end of a sentence is its predicate."""
 _PLACES = frozenset("in at on v ve na w we en à au a im am em no na nel nella".split())
@@ -39,19 +39,21 @@ _ASKS_PLACE = re.compile(
     r"|dónde|en qué|onde|em que|dove|in quale)\b",
     re.IGNORECASE,
 )
-_PLAIN = _LINKS | _PLACES | frozenset(
-    "the an of for from and by with did does do has had have that this it its his her their year on "
-    "se si z ze do s k o roce roku dne den v der die das dem den des ein eine jahr am um von zu hat hatte "
-    "le la les l de du des un une en année que qui a ont el los las del al lo año se y o os as do da dos das um uma ano".split()
+_PLAIN = (
+    _LINKS
+    | _PLACES
+    | frozenset(
+        "the an of for from and by with did does do has had have that this it its his her their year on "
+        "se si z ze do s k o roce roku dne den v der die das dem den des ein eine jahr am um von zu hat hatte "
+        "le la les l de du des un une en année que qui a ont el los las del al lo año se y o os as do da dos das um uma ano".split()
+    )
 )
 """Words that say nothing by themselves."""
 _COMMON_LETTERS = 4
 """Number of letters at the start that the forms of a word share: `founded`, `foundation`."""
 
 
-def restated_gold(
-    response: str, gold: str, problem: str, is_same_day: Callable[[str], bool]
-) -> str | None:
+def restated_gold(response: str, gold: str, problem: str, is_same_day: Callable[[str], bool]) -> str | None:
     """Return the words of a response that are gold, if its only sentence otherwise repeats the problem, or else None.
 
     is_same_day: tells whether a text is the same day as gold.
@@ -66,7 +68,7 @@ def restated_gold(
     spans = _spans(text, words, folded, wanted, is_same_day)
     if len(spans) != 1 or set(wanted) <= set(asked):
         return None
-    (start, end), = spans
+    ((start, end),) = spans
     others = [word for word in (*folded[:start], *folded[end:]) if word not in _PLAIN]
     if not others or not all(any(_is_form(word, known) for known in asked) for word in others):
         return None

@@ -53,6 +53,29 @@ _STEM_LETTERS = 4
 """Number of letters at the start of a word that are compared with the problem."""
 _CONTRASTED = re.compile(rf"{NEGATION}|\b(?:than|unlike|like|after|before|besides)\s$", re.IGNORECASE)
 """Words right before a name that contrast or deny it: `unlike`, `than`."""
+_INITIAL = re.compile(r"(?<![\w.])([A-Z])\.[\s-]?(?=[A-Z])|(?<=[A-Z]\.)([A-Z])\.[\s-]?(?=[A-Z])")
+"""An initial before another one or a name: the `H.` and `D.` of `H. D. Rao`."""
+_WITH_INITIALS = re.compile(
+    r"(?:[A-ZÀ-Þ][\w'’-]+\.?\s){0,3}(?P<initials>(?:[A-Z]\.[\s-]?){1,4})(?:[A-ZÀ-Þ][\w'’-]+[\s.]?){1,3}"
+)
+"""A name with initials: `H. D. Rao`, `George W. Bush`."""
+_ASKS_PERSON = re.compile(
+    r"\b(?:who|whom|whose|kdo|koho|komu|kým|wer|wen|wem|qui|quién|quem|chi|kto|kogo|кто|кого)\b|[谁誰]|누구|누가",
+    re.IGNORECASE,
+)
+
+
+def has_initials(gold: str, problem: str | None) -> bool:
+    """Tell whether gold is a name with initials. `A. Rao` is one if a person is asked for, `A. L. Rao` in any case."""
+    match = _WITH_INITIALS.fullmatch(gold.strip())
+    if match is None:
+        return False
+    return match.start("initials") > 0 or match["initials"].count(".") > 1 or bool(_ASKS_PERSON.search(problem or ""))
+
+
+def without_points(text: str) -> str:
+    """Return a text without the points of initials: `H D Rao` for `H. D. Rao`."""
+    return _INITIAL.sub(lambda match: f"{match[1] or match[2]} ", text)
 
 
 def bold_words(response: str) -> str | None:

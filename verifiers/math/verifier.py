@@ -46,7 +46,7 @@ from truegold.verifiers.extract import (
 from truegold.verifiers.extract.chosen import committed_choice
 from truegold.verifiers.extract.listed_options import option_texts
 from truegold.verifiers.extract.restating import restated_gold
-from truegold.verifiers.extract.stated_names import bold_words, named_in_predicate
+from truegold.verifiers.extract.stated_names import bold_words, has_initials, named_in_predicate, without_points
 from truegold.verifiers.gold import is_placeholder, without_reference
 from truegold.verifiers.math import worker
 from truegold.verifiers.math.choice_letters import (
@@ -250,11 +250,25 @@ def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str,
     exact = policy.decimals is None and policy.tolerance is None
     if exact and (outcome := _compare_simple(gold_text, answer_text)) is not None:
         return verdict_of(outcome, extracted, gold_text, answer_text)
+    if are_other_ranges(gold_text, answer_text):
+        return Verdict(0.0, Reason.MISMATCH, extracted, {"rung": "range", "gold": gold_text, "answer": answer_text})
     if not gold_text:
         return Verdict(None, Reason.GOLD_UNPARSED, extracted, {"rung": "text", "gold": gold[:MAX_SHOWN_CHARS]})
     if same_but_for_looks(gold_text, answer_text):
         return _same_text(extracted, answer_text)
     return _compare_names(gold_text, answer_text, extracted, policy)
+
+
+def are_other_ranges(gold: str, answer: str) -> bool:
+    """Tell whether two texts are ranges with different ends: `9-11` and `11-13`, which are no differences."""
+    ranges = [_RANGE.fullmatch(text) for text in (gold, answer)]
+    if None in ranges:
+        return False
+    (first, second), units = (
+        [match.group("low", "high") for match in ranges],
+        {match["unit"] for match in ranges if match["unit"]},
+    )
+    return first != second and len(units) < 2
 
 
 def _same_roman(gold_text: str, answer_text: str) -> bool | None:
@@ -555,6 +569,8 @@ REMEMBERED_GOLDS = 4_096
 """The number of golds whose kind is cached."""
 _IN_WORDS = re.compile(r"(?=.*(?:[a-zà-ÿа-я]{2}|[一-鿿぀-ヿ가-힣]{2}))[^\W\d_][^\d\\$^_=+*/<>|(){}\[\]]*")
 """A gold that consists of words, without a formula."""
+_RANGE = re.compile(r"(?P<low>\d[\d.,]*)\s?[-–—]\s?(?P<high>\d[\d.,]*)(?P<unit>(?:\s?[^\W\d_][^\d+*/^=]*|\s?%)?)")
+"""A range of numbers, with a unit: `9-11 mm`."""
 _WORD_KEY = re.compile(r"[^\W_]+")
 """A word or a number, for comparing texts word by word."""
 _MAY_BE_CHOICE = re.compile(r"[\[$\s]*(?:\\[a-z]{4,6}\s*\{\s*)*\(?\s*(?:\\[a-z]{4,6}\s*\{\s*)*[A-J](?![A-Za-z])")
@@ -609,6 +625,8 @@ class MathVerifier:
             return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": str(error)})
         if gold:
             gold, policy = with_pointed_gold(gold, policy)
+            if "." in gold and not policy.options and has_initials(gold, problem) and not option_texts(problem or ""):
+                gold, response = without_points(gold), without_points(response)
         if problem:
             policy = policy_for(problem, gold, policy, info)
             if "options" not in info and _is_choice(gold):
@@ -617,6 +635,9 @@ class MathVerifier:
             verdict = _judge_response(response, gold, problem, policy)
             if verdict.reason in (Reason.UNREAD, Reason.NO_ANSWER) and gold:
                 verdict = _judge_words(response, gold, problem, policy, verdict)
+            is_open = verdict.score == 0.0 and verdict.evidence.get("form") in (None, *GUESSED)
+            if is_open and gold and problem and (restated := _restated(response, gold, problem)) is not None:
+                verdict = restated
             if verdict.score != 1.0 and gold and (letter := small_choice(gold, problem)) is not None:
                 verdict = _judge_response(with_capital_labels(response), letter, problem, policy)
             elif verdict.score == 0.0 and gold and (listed := _options_of(gold, problem, policy)):
@@ -704,10 +725,6 @@ def _judge_words(response: str, gold: str, problem: str | None, policy: Policy, 
     for kind, alone in (("bold", in_bold), ("whole_response", mark)):
         if alone is not None and (by_meaning := compare_texts(alone, gold, policy)).passed:
             return replace(by_meaning, evidence={**by_meaning.evidence, "form": kind})
-    if problem and any(map(str.isalpha, gold)) and len(gold) <= MIN_PROSE_CHARS:
-        is_same_day = partial(_is_day, read_day(normal_gold(gold)))
-        if (restated := restated_gold(response, gold, problem, is_same_day)) is not None:
-            return Verdict(1.0, Reason.MATCH, restated, {"form": "restated", "rung": "words"})
     if _IN_WORDS.fullmatch(gold) is None or len(gold) > MAX_PROSE_CHARS:
         return verdict
     forms = {"bold": in_bold, "whole_response": whole, verdict.evidence.get("form"): verdict.extracted}
@@ -719,10 +736,20 @@ def _judge_words(response: str, gold: str, problem: str | None, policy: Policy, 
     return verdict
 
 
+def _restated(response: str, gold: str, problem: str) -> Verdict | None:
+    """Return the verdict on a response that is the problem as a sentence with gold in it, or None for others."""
+    if len(gold) > MIN_PROSE_CHARS or not any(map(str.isalpha, gold)):
+        return None
+    restated = restated_gold(response, gold, problem, partial(_is_day, read_day(normal_gold(gold))))
+    return None if restated is None else Verdict(1.0, Reason.MATCH, restated, {"form": "restated", "rung": "words"})
+
+
 def _is_day(day: Day | None, text: str) -> bool:
     """Tell whether a text names the same day, with its year if that is given."""
     other = read_day(normal_text(text)) if day is not None else None
-    return day is not None and other is not None and (day.year, day.month, day.day) == (other.year, other.month, other.day)
+    return (
+        day is not None and other is not None and (day.year, day.month, day.day) == (other.year, other.month, other.day)
+    )
 
 
 def _words_of(text: str) -> list[str]:
