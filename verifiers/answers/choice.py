@@ -165,7 +165,7 @@ class ChoiceVerifier(AnswerVerifier):
             committed, answer = choice, _read(choice.text, options, multiple)
         if committed is None and multiple:
             committed, answer = _bare_set(final_part(response), options, gold_reading)
-        if not multiple and (answer is None or not answer.letters or committed.form == "phrase"):
+        if not multiple and (committed is None or answer is None or not answer.letters or committed.form == "phrase"):
             committed, answer = _declared(response, problem, committed, is_announced) or (committed, answer)
         if committed is None or answer is None:
             is_unread = _mentions_option(last_line(final_part(response)), gold_reading, options)

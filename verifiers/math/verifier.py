@@ -261,14 +261,10 @@ def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str,
 
 def are_other_ranges(gold: str, answer: str) -> bool:
     """Tell whether two texts are ranges with different ends: `9-11` and `11-13`, which are no differences."""
-    ranges = [_RANGE.fullmatch(text) for text in (gold, answer)]
-    if None in ranges:
+    first, second = _RANGE.fullmatch(gold), _RANGE.fullmatch(answer)
+    if first is None or second is None or first.group("low", "high") == second.group("low", "high"):
         return False
-    (first, second), units = (
-        [match.group("low", "high") for match in ranges],
-        {match["unit"] for match in ranges if match["unit"]},
-    )
-    return first != second and len(units) < 2
+    return first["unit"] == second["unit"] or not (first["unit"] and second["unit"])
 
 
 def _same_roman(gold_text: str, answer_text: str) -> bool | None:
