@@ -67,3 +67,53 @@ def test_the_only_false_statement_is_no_declaration_where_the_false_one_is_asked
     response = "The only true statement is **C. Wool is protein**.\n\nIt is not metal."
     problem = "Which statement is NOT true?"
     assert verify(response, gold="C", verifier="choice", problem=problem).score == 0.0
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "Correct. \nThe answer is: 100 pounds.",
+        "Judgement: Correct\n\nThe answer is: 16 times.",
+        "**Correct**\n\nThe answer is: x = 1",
+        "The answer is: Correct. The right value is 40 degrees.",
+        "Correct. The sum holds, since all steps do.\n\nThe answer is: 6 units",
+        "## Judgement\nCorrect\n\nThe answer is: $5",
+        "Verdict: **Correct.**\nThe answer is: 20 cars drove by.",
+        "The judgement is: Correct\nThe answer is: 5",
+        "correct\nThe answer is: 26 slices were eaten.",
+        "Label: Correct.\n\nThe answer is: \\boxed{70}",
+    ],
+)
+def test_an_option_in_words_that_opens_a_line_is_chosen_if_the_announced_value_is_no_option(response: str) -> None:
+    info = {"options": ["Correct", "Incorrect"]}
+    assert verify(response, gold="Correct", verifier="choice", **info).score == 1.0
+    assert verify(response, gold="Incorrect", verifier="choice", **info).score == 0.0
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "Correct\nThe answer is: Incorrect",
+        "Correct\n\nIncorrect\n\nThe answer is: 5",
+        "Correct the error first.\nThe answer is: 5",
+        "It is not correct.\nThe answer is: 5",
+    ],
+)
+def test_two_options_or_a_longer_sentence_choose_none(response: str) -> None:
+    assert verify(response, gold="Correct", verifier="choice", options=["Correct", "Incorrect"]).score == 0.0
+
+
+@pytest.mark.parametrize(
+    ("response", "gold", "score"),
+    [
+        ("The answer is: **7 dozen eggs**.", "7", 1.0),
+        ("She uses 7 dozens of eggs.", "7", 1.0),
+        ("\\boxed{7\\text{ dozen}}", "7", 1.0),
+        ("2.5 dozen", "2.5", 1.0),
+        ("7", "7", 1.0),
+        ("The answer is 8 dozen.", "7", 0.0),
+        ("The answer is 7 hundred.", "7", 0.0),
+    ],
+)
+def test_dozens_are_counted_where_they_are_asked_for(response: str, gold: str, score: float) -> None:
+    assert verify(response, gold=gold, problem="How many dozens of eggs does she use?").score == score

@@ -106,6 +106,10 @@ _COMMAND = re.compile(r"\\[A-Za-z]{1,30}")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _ANSWERS, _AFFIRMATIONS = (frozenset(PATTERNS[name]) for name in ("interjections", "affirmations"))
 """Words for yes and no, and those among them for yes."""
+_OPENING = re.compile(
+    r"[#*_\s]*(?:(?:the\s)?[^\W\d_]+(?:\sis)?\s?[:：][*_\s]*)?(?P<words>[^.:：\n。]+?)[*_]*(?:[.。]|$)", re.IGNORECASE
+)
+"""The first words of a line, behind a label: `Judgement: Correct`."""
 _LIST_MARKS = str.maketrans("[]\"'", "    ")
 """Replaces the brackets and quotes of a written list by blanks."""
 
@@ -167,6 +171,8 @@ class ChoiceVerifier(AnswerVerifier):
             committed, answer = _bare_set(final_part(response), options, gold_reading)
         if not multiple and (committed is None or answer is None or not answer.letters or committed.form == "phrase"):
             committed, answer = _declared(response, problem, committed, is_announced) or (committed, answer)
+        if options and not multiple and (answer is None or not answer.letters):
+            committed, answer = _labelled(response, options) or (committed, answer)
         if committed is None or answer is None:
             is_unread = _mentions_option(last_line(final_part(response)), gold_reading, options)
             return Verdict(0.0, Reason.UNREAD if is_unread else Reason.NO_ANSWER)
@@ -203,6 +209,14 @@ def _declared(
         text = text.rpartition("\\boxed")[2] if committed.form == "boxed" else behind(text, committed.text)
     letter = declared(text)
     return None if letter is None else (Committed(letter, "option"), _Reading(frozenset(letter)))
+
+
+def _labelled(response: str, options: Sequence[str]) -> tuple[Committed, _Reading] | None:
+    """Return the only option in words that opens a line: `Judgement: Correct`, `Correct. The sum holds.`"""
+    keys = {_key(option): chr(ord("A") + index) for index, option in enumerate(options) if len(option) > 1}
+    openings = (_OPENING.match(line) for line in final_part(response)[:MAX_ANSWER_CHARS].splitlines())
+    letters = {keys[key] for opening in openings if opening and (key := _key(opening["words"])) in keys}
+    return (Committed(*letters, "first_line"), _Reading(frozenset(letters))) if len(letters) == 1 else None
 
 
 def _judge(gold: _Reading, answer: _Reading, committed: Committed, options: Sequence[str]) -> Verdict:

@@ -576,11 +576,11 @@ RESPONSES = Policy(percent="either")
 _SCALE = re.compile(
     r"\b(?:in|of)\s+(?:the\s+)?(?:nearest\s+)?(?:(?:US\s?D|USD|US\$|dollars?|euros?|EUR|GBP|RMB|INR|JPY|[$€£¥₹])\s*(?:in\s+)?)?"
     r"\(?(thousand|million|billion|trillion)s\b|[(（]\s*(?:\$|USD|US\$)?\s*(thousand|million|billion|trillion)s?\s*[)）]"
-    r"|(?:单位|以)\s*[:：]?\s*(百万|千万|万|亿)",
+    r"|(?:单位|以)\s*[:：]?\s*(百万|千万|万|亿)|\bhow many\s+(dozen)s?\b",
     re.IGNORECASE,
 )
-"""A problem that asks for thousands or millions, such as `in USD millions`. `$5 million` then answers a gold of 5."""
-_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
+"""A problem that asks for thousands, millions or dozens, such as `in USD millions`. `$5 million` then answers a gold of 5."""
+_SCALES = {"dozen": 12, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
            "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8}  # fmt: skip
 """Maps a word of `_SCALE` to its number."""
 MAX_DECIMALS = 16
