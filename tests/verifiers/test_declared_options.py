@@ -104,6 +104,30 @@ def test_two_options_or_a_longer_sentence_choose_none(response: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("response", "gold"),
+    [
+        (
+            "The answer is: Incorrect. \n\nStep 1: 10.\n\nTherefore, the correct answer is 17 stickers, not 18.",
+            "Incorrect",
+        ),
+        ("Judgement: Incorrect\n\nSo the correct value is 5.", "Incorrect"),
+        ("The answer is: Incorrect\n\nThe correct calculation is 3 + 5, so the correct sum is 8.", "Incorrect"),
+        ("The solution is incorrect.", "Incorrect"),
+        ("The given answer of 48 is correct.", "Correct"),
+        ("48 is the correct answer.", "Correct"),
+        ("Therefore, the solution's final answer is correct.", "Correct"),
+        ("So the correct total is 48.", None),
+        ("The correct answer is 48.", None),
+        ("An incorrect step leads to 5.", None),
+    ],
+)
+def test_a_judgement_beside_a_noun_judges_nothing(response: str, gold: str | None) -> None:
+    options = ["Correct", "Incorrect"]
+    paid = [name for name in options if verify(response, gold=name, verifier="choice", options=options).score == 1.0]
+    assert paid == ([gold] if gold else [])
+
+
+@pytest.mark.parametrize(
     ("response", "gold", "score"),
     [
         ("The answer is: **7 dozen eggs**.", "7", 1.0),

@@ -222,6 +222,10 @@ _OTHER_WORDS = {
     **{"correct": "true", "right": "true", "incorrect": "false", "wrong": "false"},
 }
 """Maps a word of a response to the option's text that it stands for."""
+_JUDGEMENTS = frozenset(("correct", "incorrect", "right", "wrong", "true", "false", "valid", "invalid"))
+"""Options that may also be adjectives of other nouns."""
+_PREDICATIVE = r"(?:(?<!\bthe\s)(?<!\ba\s)(?<!\ban\s)|(?=\w+\s\w+\W*$))"
+"""Stands before a judgement. In `the correct answer is 5` it belongs to another noun, in `is the correct answer` not."""
 _ANSWERS = _INTERJECTIONS | {"是的", "不是", "对的", "不对"}
 """Words that may answer at the beginning of a sentence."""
 _CALLED = re.compile(
@@ -477,8 +481,11 @@ def texts_in(line: str, options: Sequence[str]) -> frozenset[str]:
     keys = {plain(option).casefold().rstrip(".;"): chr(ord("A") + index) for index, option in enumerate(options)}
     stems = {_ENDING.sub("", key): letter for key, letter in keys.items() if key.isascii() and key.isalpha()}
     if stems and len(stems) == len(keys) and min(map(len, stems)) >= MIN_STEM_LETTERS:
+        lead = _PREDICATIVE if _JUDGEMENTS.issuperset(keys) else ""
         folded = re.sub(
-            rf"\b({'|'.join(stems)})(?:{_ENDING.pattern[:-1]})?\b", lambda m: f"{_X}{stems[m[1]]}{_BY_TEXT}", folded
+            rf"{lead}\b({'|'.join(stems)})(?:{_ENDING.pattern[:-1]})?\b",
+            lambda m: f"{_X}{stems[m[1]]}{_BY_TEXT}",
+            folded,
         )
     for key in sorted(keys, key=len, reverse=True):
         if sum(character.isalpha() for character in key) < MIN_TEXT_LETTERS and key.isascii():
@@ -487,6 +494,7 @@ def texts_in(line: str, options: Sequence[str]) -> frozenset[str]:
             mark = f"{_X}{keys[key]}{_BY_TEXT}"
             # Chinese words have no blanks around them.
             edges = (r"", r"") if HAN.search(key) else (rf"(?<![^\W_{_X}])", r"(?![^\W_])")
+            edges = (f"{_PREDICATIVE}{edges[0]}", edges[1]) if key in _JUDGEMENTS else edges
             folded = re.sub(re.escape(key).join(edges), mark, folded)
     if _X not in folded or line.endswith(("?", "？")):
         return frozenset()
