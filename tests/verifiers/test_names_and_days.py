@@ -79,3 +79,31 @@ def test_a_range_is_no_difference(gold: str, other: str) -> None:
     assert verify(f"It lasted {other}.", gold=gold).score != 1.0
     assert verify(f"\\boxed{{{other}}}", gold=gold).score == 0.0
     assert verify(f"\\boxed{{{gold.replace('-', '–')}}}", gold=gold).score == 1.0
+
+
+@pytest.mark.parametrize("verifier", ["exact", "math"])
+@pytest.mark.parametrize(
+    ("response", "gold"),
+    [
+        ("《圆梦书》", "圆梦书"),
+        ("“圆梦书”", "圆梦书"),
+        ("「明」", "明"),
+        ("答案是：《后窗》。", "后窗"),
+        ('"Paris"', "Paris"),
+        ("尼米捷（Niv-Mizzet）", "尼米捷"),
+        ("黑色暴牛团（Black Bulls）。", "黑色暴牛团"),
+        ("**尼米捷（Niv-Mizzet）**", "尼米捷"),
+        ("森金 (Sen'jin)", "森金"),
+        ("孔子（Confucius）", "孔子"),
+    ],
+)
+def test_quotes_and_a_latin_spelling_are_no_part_of_a_name(response: str, gold: str, verifier: str) -> None:
+    assert verify(response, gold=gold, verifier=verifier).score == 1.0
+
+
+@pytest.mark.parametrize("verifier", ["exact", "math"])
+@pytest.mark.parametrize(
+    "response", ["尼米捷（不是）", "尼米捷（or not）", "泰坦（Niv-Mizzet）", "《尼米捷》和《后窗》"]
+)
+def test_other_remarks_are_part_of_a_name(response: str, verifier: str) -> None:
+    assert verify(response, gold="尼米捷", verifier=verifier).score == 0.0

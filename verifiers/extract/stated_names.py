@@ -59,6 +59,10 @@ _WITH_INITIALS = re.compile(
     r"(?:[A-ZÀ-Þ][\w'’-]+\.?\s){0,3}(?P<initials>(?:[A-Z]\.[\s-]?){1,4})(?:[A-ZÀ-Þ][\w'’-]+[\s.]?){1,3}"
 )
 """A name with initials: `H. D. Rao`, `George W. Bush`."""
+_GLOSS = re.compile(
+    r"(?P<name>[^()（）\n]*[^\W\d_a-zA-ZÀ-ɏ][^()（）\n]*?)\s?[（(](?:[A-ZÀ-Þ][\w'’.:&-]*[ ,]{0,2}){1,8}[)）]"
+)
+"""A name with its spelling in Latin letters behind it: `孔子（Confucius）`."""
 _ASKS_PERSON = re.compile(
     r"\b(?:who|whom|whose|kdo|koho|komu|kým|wer|wen|wem|qui|quién|quem|chi|kto|kogo|кто|кого)\b|[谁誰]|누구|누가",
     re.IGNORECASE,
@@ -76,6 +80,12 @@ def has_initials(gold: str, problem: str | None) -> bool:
 def without_points(text: str) -> str:
     """Return a text without the points of initials: `H D Rao` for `H. D. Rao`."""
     return _INITIAL.sub(lambda match: f"{match[1] or match[2]} ", text)
+
+
+def without_gloss(text: str) -> str:
+    """Return a name without its spelling in Latin letters: 孔子 for `孔子（Confucius）`."""
+    match = _GLOSS.fullmatch(text)
+    return text if match is None else match["name"]
 
 
 def bold_words(response: str) -> str | None:

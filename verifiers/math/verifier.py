@@ -46,7 +46,13 @@ from truegold.verifiers.extract import (
 from truegold.verifiers.extract.chosen import committed_choice
 from truegold.verifiers.extract.listed_options import option_texts
 from truegold.verifiers.extract.restating import restated_gold
-from truegold.verifiers.extract.stated_names import bold_words, has_initials, named_in_predicate, without_points
+from truegold.verifiers.extract.stated_names import (
+    bold_words,
+    has_initials,
+    named_in_predicate,
+    without_gloss,
+    without_points,
+)
 from truegold.verifiers.gold import is_placeholder, without_reference
 from truegold.verifiers.math import worker
 from truegold.verifiers.math.choice_letters import (
@@ -727,7 +733,11 @@ def _judge_words(response: str, gold: str, problem: str | None, policy: Policy, 
     forms["predicate"] = named_in_predicate(response, problem)
     gold_words = _words_of(gold)
     for form, text in forms.items():
-        if text and text[-1] not in "?？" and _words_of(text[: 2 * MAX_PROSE_CHARS]) == gold_words:
+        if (
+            text
+            and text[-1] not in "?？"
+            and _words_of(without_gloss(text[: 2 * MAX_PROSE_CHARS].rstrip(".。"))) == gold_words
+        ):
             return Verdict(1.0, Reason.MATCH, text, {"form": form, "rung": "words"})
     return verdict
 
