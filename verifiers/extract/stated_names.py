@@ -74,6 +74,39 @@ def truth_called(response: str) -> str | None:
         return None
     verdicts = {bool(match["true"] or match["chinese"]) != bool(match["denied"]) for match in called if match}
     return str(verdicts.pop()).lower() if len(verdicts) == 1 else None
+_INITIAL = re.compile(r"(?<![\w.])([A-Z])\.[\s-]?(?=[A-Z])|(?<=[A-Z]\.)([A-Z])\.[\s-]?(?=[A-Z])")
+"""An initial before another one or a name: the `H.` and `D.` of `H. D. Rao`."""
+_WITH_INITIALS = re.compile(
+    r"(?:[A-ZÀ-Þ][\w'’-]+\.?\s){0,3}(?P<initials>(?:[A-Z]\.[\s-]?){1,4})(?:[A-ZÀ-Þ][\w'’-]+[\s.]?){1,3}"
+)
+"""A name with initials: `H. D. Rao`, `George W. Bush`."""
+_GLOSS = re.compile(
+    r"(?P<name>[^()（）\n]*[^\W\d_a-zA-ZÀ-ɏ][^()（）\n]*?)\s?[（(](?:[A-ZÀ-Þ][\w'’.:&-]*[ ,]{0,2}){1,8}[)）]"
+)
+"""A name with its spelling in Latin letters behind it: `孔子（Confucius）`."""
+_ASKS_PERSON = re.compile(
+    r"\b(?:who|whom|whose|kdo|koho|komu|kým|wer|wen|wem|qui|quién|quem|chi|kto|kogo|кто|кого)\b|[谁誰]|누구|누가",
+    re.IGNORECASE,
+)
+
+
+def has_initials(gold: str, problem: str | None) -> bool:
+    """Tell whether gold is a name with initials. `A. Rao` is one if a person is asked for, `A. L. Rao` in any case."""
+    match = _WITH_INITIALS.fullmatch(gold.strip())
+    if match is None:
+        return False
+    return match.start("initials") > 0 or match["initials"].count(".") > 1 or bool(_ASKS_PERSON.search(problem or ""))
+
+
+def without_points(text: str) -> str:
+    """Return a text without the points of initials: `H D Rao` for `H. D. Rao`."""
+    return _INITIAL.sub(lambda match: f"{match[1] or match[2]} ", text)
+
+
+def without_gloss(text: str) -> str:
+    """Return a name without its spelling in Latin letters: 孔子 for `孔子（Confucius）`."""
+    match = _GLOSS.fullmatch(text)
+    return text if match is None else match["name"]
 
 
 def bold_words(response: str) -> str | None:
