@@ -74,6 +74,8 @@ def truth_called(response: str) -> str | None:
         return None
     verdicts = {bool(match["true"] or match["chinese"]) != bool(match["denied"]) for match in called if match}
     return str(verdicts.pop()).lower() if len(verdicts) == 1 else None
+
+
 _INITIAL = re.compile(r"(?<![\w.])([A-Z])\.[\s-]?(?=[A-Z])|(?<=[A-Z]\.)([A-Z])\.[\s-]?(?=[A-Z])")
 """An initial before another one or a name: the `H.` and `D.` of `H. D. Rao`."""
 _WITH_INITIALS = re.compile(
