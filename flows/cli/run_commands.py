@@ -209,7 +209,7 @@ def push(
         return
     settings = {**configured, **({"repo": to} if to is not None else {}), **({"private": False} if public else {})}
     if "repo" not in settings:
-        raise ConfigError("The model has no name on the hub.", f"truegold push {run} --to OWNER/NAME")
+        raise ConfigError("The model has no name on the hub.", f"truegold push {shlex.quote(str(run))} --to OWNER/NAME")
     try:
         target = PushConfig.model_validate(settings)
     except ValidationError as error:

@@ -194,10 +194,11 @@ def check_data(path: Path) -> None:
             )
         if not (files := data_files(path)):
             raise InputError(f"{path} has no data file.", f"Names of data files end in {', '.join(SUFFIXES)}.")
+        train = shlex.quote(f"{path if path.is_dir() else path.parent}/train*")
         if len(splits := {_split_of(file) for file in files} - {None}) > 1:
             raise InputError(
                 f"{path} has files of several splits: {', '.join(sorted(map(str, splits)))}.",
-                f"Name the files of one split by a pattern, such as {path if path.is_dir() else path.parent}/train*, "
+                f"Name the files of one split by a pattern in quotes, such as {train}, "
                 "and the other files as heldout_path.",
             )
         if all(_is_empty(file) for file in files):
@@ -231,7 +232,9 @@ def check_file(path: Path, *, may_be_empty: bool = False) -> None:
         with path.open("rb") as opened:
             empty = not opened.read(1)
     except PermissionError:
-        raise InputError(f"{path} may not be read by this user.", f"Allow it: chmod u+r {path}") from None
+        raise InputError(
+            f"{path} may not be read by this user.", f"Allow it: chmod u+r {shlex.quote(str(path))}"
+        ) from None
     if empty and not may_be_empty:
         raise InputError(f"{path} is empty.")
 

@@ -14,6 +14,7 @@ import codecs
 import gzip
 import io
 import re
+import shlex
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -304,7 +305,7 @@ def nested_records(path: Path | str, name: str) -> InputError:
     """Return the error for a file that is a single object, whose list `name` has the records."""
     return InputError(
         f"{path} is one JSON object, whose list {name!r} has the records.",
-        f"Write a line for each: jq -c '.{name}[]' {path} > records.jsonl",
+        f"Write a line for each: jq -c '.{name}[]' {shlex.quote(str(path))} > records.jsonl",
     )
 
 
