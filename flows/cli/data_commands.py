@@ -97,7 +97,6 @@ def init(
 def _propose(data: Path, prompt: str | None, gold: str | None, verifier: str | None, last_turn_only: bool) -> Proposal:
     from truegold.pipeline.config.sources import Columns, FileSource
     from truegold.pipeline.curation.plan import check_settings
-    from truegold.pipeline.sources.likely_causes import cause_of_rejects
     from truegold.pipeline.sources.proposal import propose
 
     columns = Columns.model_validate({"prompt": prompt, "gold": gold})
@@ -105,14 +104,10 @@ def _propose(data: Path, prompt: str | None, gold: str | None, verifier: str | N
     check_settings(source, "data")
     proposal = propose(source)
     if not proposal.rows:
-        reason = proposal.rejected.most_common(1)[0][0]
-        spec = proposal.layout.columns.gold
-        samples = [record.values for record in proposal.records]
-        cause = cause_of_rejects(reason, samples, None if spec is None else spec.column)
         lines = "\n  ".join(proposal.lines())
         raise InputError(
-            f"{data}: none of the first {len(samples)} records can be judged.\n  {lines}\n ",
-            cause.cause or "Name other columns: --prompt-column COLUMN, --gold-column COLUMN.",
+            f"{data}: none of the first {len(proposal.records)} records can be judged.\n  {lines}\n ",
+            "Name other columns: --prompt-column COLUMN, --gold-column COLUMN.",
         )
     return proposal
 

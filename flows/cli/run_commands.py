@@ -27,7 +27,6 @@ import os
 import re
 import shlex
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from enum import StrEnum
@@ -341,9 +340,9 @@ def _describe_source(source: FileSource | HubSource | DemoSource) -> Iterator[st
         yield f"data      {source.name}, split {source.split}{limit}; not counted yet"
         return
     yield describe_records(source)
-    records, location = first_records(source, Counter())
+    records, opened = first_records(source, [])
     if records:
-        layout = choose_layout(source, location, [record.values for record in records])
+        layout = choose_layout(source, opened.location, [record.values for record in records])
         yield from describe_reading(source, layout, records, rows_over(source, layout))
 
 
