@@ -292,7 +292,7 @@ def first_that_has(run_dirs: Sequence[Path], look: Callable[[Path], T]) -> T:
     If none has it, raise the error of the run that rejected the row, or of one with rows of the same source, or else
     the first run's error.
     """
-    from truegold.pipeline.report.explain import RejectedError, UnknownRowError
+    from truegold.pipeline.report.explain import RejectedError, NoSuchRowError
 
     problems: list[InputError] = []
     for run_dir in run_dirs:
@@ -300,7 +300,7 @@ def first_that_has(run_dirs: Sequence[Path], look: Callable[[Path], T]) -> T:
             return look(run_dir)
         except InputError as error:
             problems.append(error)
-    for kind in (RejectedError, UnknownRowError):
+    for kind in (RejectedError, NoSuchRowError):
         for problem in problems:
             if isinstance(problem, kind):
                 raise problem

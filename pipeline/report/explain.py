@@ -176,17 +176,17 @@ def _without_folders(files: RunFiles, name: str) -> str:
         return name
     data, path = orjson.loads(config.read_bytes())["data"], Path(source_and_row[1]).absolute()
     for source in data if isinstance(data, list) else [data]:
-        for place in map(Path.absolute, map(Path, filter(None, (source.get("path"), source.get("heldout_path"))))):
-            if path == place:
-                return f"{source.get('source') or place.name}:{source_and_row[2]}"
-            if path.is_relative_to(place):
-                return f"{path.relative_to(place)}:{source_and_row[2]}"
-            if fnmatch(str(path), str(place)):
+        for location in map(Path.absolute, map(Path, filter(None, (source.get("path"), source.get("heldout_path"))))):
+            if path == location:
+                return f"{source.get('source') or location.name}:{source_and_row[2]}"
+            if path.is_relative_to(location):
+                return f"{path.relative_to(location)}:{source_and_row[2]}"
+            if fnmatch(str(path), str(location)):
                 return f"{path.name}:{source_and_row[2]}"
     return name
 
 
-class UnknownRowError(InputError):
+class NoSuchRowError(InputError):
     """No row of a run has the name, although the run has rows of the source in the name."""
 
 
@@ -195,17 +195,17 @@ def _unknown_row(files: RunFiles, name: str) -> InputError:
     problem = f"No row of {files.folders['ingest'].parent} is {visible(name)!r}."
     file = pl.col("meta").str.json_path_match(f"$.{NOTES}.{FILE}")
     rows = _ingested(files).select("source", "source_row", file=file)
-    named, _, number = name.rpartition(":")
+    named, _, asked_row = name.rpartition(":")
     in_file = pl.col("file").str.strip_prefix(f"{named}:").str.to_integer(strict=False)
     of_file = rows.filter(pl.col("file").str.starts_with(f"{named}:")).select(in_file)
     for numbers in (rows.filter(pl.col("source") == named).select("source_row"), of_file) if named else ():
         known = numbers.collect().to_series().drop_nulls().sort()
         if len(known):
             hint = f"It has {len(known):,} rows of {named}, {named}:{known[0]} to {named}:{known[-1]}.{_header(named)}"
-            before = known.filter(known < int(number))
+            before = known.filter(known < int(asked_row))
             if 0 < len(before) < len(known):
                 hint += f" The last one before is {named}:{before[-1]}. A row has the number of its first line."
-            return UnknownRowError(problem, visible(hint))
+            return NoSuchRowError(problem, visible(hint))
     row_number = pl.col("source_row")
     per_source = rows.group_by("source").agg(row_number.min(), row_number.max().alias("last"), pl.first("file"))
     spread = list(per_source.sort("source").head(CANDIDATES_NAMED).collect().iter_rows())

@@ -399,7 +399,7 @@ def _read_header(path: Path, reader: Iterator[list[str]], lines: _Lines) -> list
         raise not_utf8(str(path), f"its header (line {lines.line_number})", "utf-16le")
     if header[0].startswith('{"'):
         raise InputError(f"{path} is JSON Lines, not CSV.", "Name it *.jsonl, or set format: jsonl.")
-    header = [name.strip() or f"column {number}" for number, name in enumerate(header, 1)]
+    header = [name.strip() or f"column {position}" for position, name in enumerate(header, 1)]
     if repeated := sorted({name for name in header if header.count(name) > 1}):
         raise InputError(f"{path}: its header names {repeated[0]!r} more than once.", "Give every column its own name.")
     return header

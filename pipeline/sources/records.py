@@ -150,7 +150,7 @@ def nothing_usable(source: Source, rows: str, first: Reject | None, cause: str =
     """
     if first is None:
         return InputError(f"{source.location} holds no rows.")
-    excerpt = f"It begins: {first.excerpt[:80]}" if first.excerpt and not cause else ""
+    excerpt = f"It begins: {first.excerpt[:80]}" if first.excerpt else ""
     advice = cause or REMEDIES.get(first.reason, "")
     return InputError(
         f"{source.location}: none of its {rows} can be used; the first is {source.unit} "
