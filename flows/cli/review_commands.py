@@ -292,7 +292,7 @@ def first_that_has(run_dirs: Sequence[Path], look: Callable[[Path], T]) -> T:
     If none has it, raise the error of the run that rejected the row, or of one with rows of the same source, or else
     the first run's error.
     """
-    from truegold.pipeline.report.explain import RejectedError, NoSuchRowError
+    from truegold.pipeline.report.explain import NoSuchRowError, RejectedError
 
     problems: list[InputError] = []
     for run_dir in run_dirs:
