@@ -503,12 +503,16 @@ def _fit_preset(config: SourceConfig, location: str, names: set[str], samples: S
     for name, value in samples[0].items() if len(samples) == 1 else ():
         if isinstance(value, list) and find_column("prompt", [each for each in value if isinstance(each, Mapping)]):
             raise nested_records(location, name)
-    raise InputError(
+    raise UnusualNamesError(
         f"{location}: no column has a usual name of problems or answers.",
         f"{_list_columns(samples)} `truegold init {shlex.quote(location)}` proposes their roles; or name them: "
         "`data: {columns: {prompt: ..., gold: ...}}` in a run's file; --prompt-column COLUMN --gold-column COLUMN for "
         "commands on one file; prompt=..., gold=... in Python.",
     )
+
+
+class UnusualNamesError(InputError):
+    """The columns of a source are not known by their names."""
 
 
 def _answers_in_turns(location: str, name: str, samples: Samples) -> InputError:
