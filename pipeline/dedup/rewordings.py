@@ -146,6 +146,7 @@ def compare_rows(
         _add_rows(builder, [row for _, row in batch], None if ranks is None else ranks[compared[-1]].tolist())
         progress.advance(len(batch))
     corpus = builder.finish()
+    del builder
     positions = np.concatenate(compared)
     comparer = Comparer(corpus.features)
     links = find_links(corpus.features, comparer, progress=progress, scratch=scratch)
