@@ -5,6 +5,7 @@ Shapes are written in brackets: `left: [pairs]` has an entry for each pair, `rar
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import tempfile
 import weakref
@@ -232,6 +233,13 @@ def sum_rows(table: csr_array, value: Callable[[slice], npt.NDArray[Any]]) -> Fl
         starts = table.indptr[rows.start : rows.stop + 1] - entries.start
         sums[rows] = sum_runs(starts, value(entries))
     return sums
+
+
+def release_memory() -> None:
+    """Return freed memory to the system. The C library of Linux otherwise keeps most of it after large arrays."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def map_in_threads(work: Callable[[T], R], jobs: Iterable[T]) -> Iterator[R]:
