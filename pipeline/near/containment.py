@@ -5,7 +5,7 @@
     another    "Tom has 5 red cars and buys 9 more. How many cars has he?"                                      0.35
 
 First the runs of five tokens of all items are learnt. Then texts are streamed, and only the runs that they share with
-an item are stored, in files with 8 bytes a run. The result is the share of an item's runs that a text has. A run that f of all N
+an item are stored, 8 bytes a run on disk. The result is the share of an item's runs that a text has. A run that f of N
 texts and items have is weighted by log((N + 1) / f): "how many does he have" weighs little, "3 red cars and buys" much.
 Tokens are compared by their stems and quantities (`tokens`), so that case, plurals, "three" and layout make no
 difference.

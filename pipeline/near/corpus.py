@@ -76,9 +76,9 @@ class Corpus:
             rows = np.flatnonzero((self.text[part] >= 0) & (self.gold[part] != NO_GOLD))
             text, golds = self.text[part][rows], self.gold[part][rows]
             if self.numbers is not None:
-                place = np.minimum(np.searchsorted(self.numbers, text), len(self.numbers) - 1)
-                known = self.numbers[place] == text
-                rows, text, golds = rows[known], place[known], golds[known]
+                positions = np.minimum(np.searchsorted(self.numbers, text), len(self.numbers) - 1)
+                known = self.numbers[positions] == text
+                rows, text, golds = rows[known], positions[known], golds[known]
             first = row[text] < 0
             # The last assignment to an index wins, so the rows are reversed: each text gets its first row.
             gold[text[first][::-1]], row[text[first][::-1]] = golds[first][::-1], start + rows[first][::-1]
