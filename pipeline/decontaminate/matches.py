@@ -24,7 +24,7 @@ A pair has the first kind that applies:
   (`near.embedding`).
 
 Items of fewer than five words have no runs; they can match as `exact` or `reworded`. The evidence has both texts, so
-that a person can judge each pair. During the search, features and texts take about 600 bytes of disk for each text.
+that a person can judge each pair. During the search, features and texts take about 700 bytes of disk for each text.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ import polars as pl
 
 from truegold.pipeline.config.stages import MatchKind
 from truegold.pipeline.decontaminate.eval_sets import read_eval_set
-from truegold.pipeline.near.arrays import read_ahead, run_starts
+from truegold.pipeline.near.arrays import TABLE_ROWS, read_ahead, run_starts
 from truegold.pipeline.near.confirmation import confirm_links
 from truegold.pipeline.near.containment import GramIndex
 from truegold.pipeline.near.corpus import Corpus, CorpusBuilder
@@ -110,34 +110,35 @@ def find_matches(
     given columns of each evaluation set. Raises InputError if an evaluation set has no prompts.
     """
     out_dir.mkdir(parents=True, exist_ok=True)
-    builder, grams, squashed, mender = CorpusBuilder(out_dir), GramIndex(), SquashedItems(), SlipMender()
+    builder, grams, squashed, mender = CorpusBuilder(out_dir), GramIndex(out_dir), SquashedItems(), SlipMender()
     builder.listen(grams.learn)
     builder.listen_to_texts(squashed.learn)
     item_rows = _add_eval_sets(builder, mender, against, progress)
     item_texts = builder.distinct_texts
     builder.listen(grams.look_up)
     builder.listen_to_texts(squashed.look_up)
-    with_slips: list[tuple[int, str]] = []
     read = 0
     progress.start("reading the data")
     for batch in read_ahead(read_data(True)):
         prompts = mender.mend(batch.prompts)
-        with_slips += [
-            (len(item_rows) + read + index, prompt)
-            for index, prompt in enumerate(batch.prompts)
-            if prompt is not prompts[index]
-        ]
+        numbers = builder.add(prompts, batch.golds, batch.solution_chars)
+        # Part of a broken word may be taken for a typing slip, so the original texts are looked up as well.
+        mended = [index for index, prompt in enumerate(batch.prompts) if prompt is not prompts[index]]
+        as_written = pl.Series([batch.prompts[index] for index in mended], dtype=pl.String)
+        squashed.look_up_again(as_written, numbers[mended])
         read += len(batch)
-        builder.add(prompts, batch.golds, batch.solution_chars)
         progress.advance(len(batch))
     corpus = builder.finish()
-    # Part of a broken word may be taken for a typing slip, so the original texts are looked up as well.
-    as_written = pl.Series([prompt for _, prompt in with_slips], dtype=pl.String)
-    squashed.look_up_again(as_written, corpus.text[[row for row, _ in with_slips]])
+    del builder
     pairs = _find_pairs(corpus, grams, squashed, item_texts, progress, encoder, out_dir)
     item_rows = item_rows.with_columns(item=pl.Series(corpus.text[: len(item_rows)]))
     texts = corpus.text[len(item_rows) :]
-    matching = np.flatnonzero(np.isin(texts, pairs["text"].to_numpy()))
+    matching = np.concatenate(
+        [
+            start + np.flatnonzero(np.isin(texts[start : start + TABLE_ROWS], pairs["text"].to_numpy()))
+            for start in range(0, read + 1, TABLE_ROWS)
+        ]
+    )
     matches = pl.DataFrame({"position": matching, "text": texts[matching]}).join(
         pairs, on="text", maintain_order="left_right"
     )

@@ -92,7 +92,7 @@ def find_clusters(
     """
     out_dir.mkdir(parents=True, exist_ok=True)
     progress.start("reading")
-    builder, keys = CorpusBuilder(out_dir), SquashedKeys()
+    builder, keys = CorpusBuilder(out_dir), SquashedKeys(out_dir)
     builder.listen_to_texts(keys.add)
     ids, numbers = [pl.Series([], dtype=pl.String)], [pl.Series([], dtype=pl.Int64)]
     for batch in read_ahead(read_problems(source, columns)):

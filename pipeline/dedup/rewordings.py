@@ -34,7 +34,7 @@ import polars as pl
 from truegold.pipeline.config.stages import DedupConfig
 from truegold.pipeline.dedup.copy_table import ExactCopies
 from truegold.pipeline.engines.text_vectors import load_text_encoder
-from truegold.pipeline.near.arrays import Ints, Marks
+from truegold.pipeline.near.arrays import Ints, Marks, release_memory
 from truegold.pipeline.near.confirmation import Cuts, add_copies, confirm_star_links
 from truegold.pipeline.near.corpus import Corpus, CorpusBuilder
 from truegold.pipeline.near.duplicates import Duplicates, find_duplicates
@@ -130,7 +130,7 @@ def compare_rows(
 
     `scratch` is a folder for temporary files, about 1,000 bytes a row. `ranks` has the rank of each row's source.
     """
-    builder, keys = CorpusBuilder(scratch), SquashedKeys()
+    builder, keys = CorpusBuilder(scratch), SquashedKeys(scratch)
     builder.listen_to_texts(keys.add)
     compared = [np.zeros(0, np.int64)]
     stays = copies.winner == np.arange(len(copies.winner))
@@ -146,9 +146,12 @@ def compare_rows(
         _add_rows(builder, [row for _, row in batch], None if ranks is None else ranks[compared[-1]].tolist())
         progress.advance(len(batch))
     corpus = builder.finish()
+    del builder
     positions = np.concatenate(compared)
     comparer = Comparer(corpus.features)
+    release_memory()
     links = find_links(corpus.features, comparer, progress=progress, scratch=scratch)
+    release_memory()
     translations: list[Translation] = []
     if config.embedder is not None:
         progress.start("encoding")

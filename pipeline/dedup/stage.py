@@ -44,7 +44,7 @@ from truegold.pipeline.dedup.rewordings import (
     read_heldout,
     read_ranks,
 )
-from truegold.pipeline.near.arrays import Ints
+from truegold.pipeline.near.arrays import Ints, release_memory
 from truegold.pipeline.near.gold_keys import gold_key
 from truegold.pipeline.near.measures import Relation
 from truegold.pipeline.running.parts import Part, split_inputs, sum_reports
@@ -70,6 +70,7 @@ def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progre
     for position, row in enumerate(paced(read_compared_rows(path, KEY_COLUMNS), progress, "hashing", total)):
         table.add(row, 0 if ranks is None else int(ranks[position]))
     copies = table.resolve()
+    release_memory()
     if config.reworded and not config.case_sensitive:
         outcome = compare_rows(path, copies, config, out_dir, progress, ranks)
     else:
@@ -84,6 +85,7 @@ def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progre
         ranks,
         config.reworded_conflicts,
     )
+    release_memory()
     progress.start("deduplicating", total)
     reports, start = [], 0
     for part in split_inputs(inputs, out_dir):

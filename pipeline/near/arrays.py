@@ -5,6 +5,7 @@ Shapes are written in brackets: `left: [pairs]` has an entry for each pair, `rar
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import tempfile
 import weakref
@@ -91,52 +92,73 @@ class OnDisk:
         # The system frees the space of an unnamed file when it is closed, even if this process is killed.
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
         weakref.finalize(self, self._file.close)
+        self._mapped: npt.NDArray[Any] | None = np.zeros(0, self._dtype)
+        """The values; None if some were appended since the file was mapped."""
 
     def __len__(self) -> int:
         return self._file.tell() // self._dtype.itemsize
 
     def extend(self, values: npt.NDArray[Any]) -> None:
         """Append many values."""
-        self._file.write(np.ascontiguousarray(values, self._dtype).view(np.uint8).data)
+        if len(values):
+            self._file.write(np.ascontiguousarray(values, self._dtype).view(np.uint8).data)
+            self._mapped = None
 
     @property
     def array(self) -> npt.NDArray[Any]:
         """The values appended so far."""
-        if not len(self):
-            return np.zeros(0, self._dtype)
-        self._file.flush()
-        return np.frombuffer(mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ), self._dtype)
+        if self._mapped is None:
+            self._file.flush()
+            self._mapped = np.frombuffer(mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ), self._dtype)
+        return self._mapped
 
 
 class Numbering:
-    """Numbers distinct keys in order of first appearance, at 16 bytes a key."""
+    """Numbers distinct keys in order of first appearance, at 16 bytes a key on disk."""
 
-    def __init__(self) -> None:
-        self._keys, self._numbers = np.zeros(0, np.uint64), np.zeros(0, np.int64)
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._runs: list[tuple[Hashes, Ints]] = []
+        """Keys in order, and their numbers. Each run is less than half as long as the run before."""
         self._recent: dict[int, int] = {}
-        """New keys and their numbers, not yet merged into the sorted arrays."""
+        """New keys and their numbers, which are in no run yet."""
 
     def __len__(self) -> int:
-        return len(self._keys) + len(self._recent)
+        return sum(len(keys) for keys, _ in self._runs) + len(self._recent)
 
     def number_keys(self, keys: Hashes) -> Ints:
         """Return the number of each key."""
         numbers = np.full(len(keys), -1, dtype=np.int64)
-        if len(self._keys):
-            positions = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-            known = self._keys[positions] == keys
-            numbers[known] = self._numbers[positions[known]]
-        first = len(self._keys)
-        recent = self._recent
-        unknown = np.flatnonzero(numbers < 0)
+        unknown = np.arange(len(keys))
+        for run_keys, run_numbers in self._runs:
+            positions = np.minimum(np.searchsorted(run_keys, keys[unknown]), len(run_keys) - 1)
+            known = run_keys[positions] == keys[unknown]
+            numbers[unknown[known]] = run_numbers[positions[known]]
+            unknown = unknown[~known]
+        recent, first = self._recent, len(self) - len(self._recent)
         numbers[unknown] = [recent.setdefault(key, first + len(recent)) for key in keys[unknown].tolist()]
-        if len(recent) > max(TABLE_ROWS, first // 8):
-            keys = np.concatenate([self._keys, np.fromiter(recent, np.uint64, len(recent))])
-            order = np.argsort(keys, kind="stable")
-            self._keys = keys[order]
-            self._numbers = np.concatenate([self._numbers, np.arange(first, len(keys))])[order]
+        if len(recent) > TABLE_ROWS:
+            new_keys = np.fromiter(recent, np.uint64, len(recent))
+            order = np.argsort(new_keys)
+            run = new_keys[order], first + order
+            while self._runs and len(self._runs[-1][0]) <= 2 * len(run[0]):
+                run = self._merge(self._runs.pop(), run)
+            self._runs.append(run)
             recent.clear()
         return numbers
+
+    def _merge(self, earlier: tuple[Hashes, Ints], later: tuple[Hashes, Ints]) -> tuple[Hashes, Ints]:
+        keys, numbers = OnDisk(np.uint64, self._folder), OnDisk(np.int64, self._folder)
+        size = len(earlier[0])
+        for start in range(0, size, TABLE_ROWS):
+            stop = start + TABLE_ROWS
+            # Later keys go before the earlier key at the same position; the last block takes those beyond all.
+            first = np.searchsorted(later[0], earlier[0][start - 1]) if start else 0
+            last = np.searchsorted(later[0], earlier[0][stop - 1]) if stop < size else len(later[0])
+            positions = np.searchsorted(earlier[0][start:stop], later[0][first:last])
+            for merged, *parts in zip((keys, numbers), earlier, later, strict=True):
+                merged.extend(np.insert(parts[0][start:stop], positions, parts[1][first:last]))
+        return keys.array, numbers.array
 
 
 def pack_pairs(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> Pairs:
@@ -211,6 +233,13 @@ def sum_rows(table: csr_array, value: Callable[[slice], npt.NDArray[Any]]) -> Fl
         starts = table.indptr[rows.start : rows.stop + 1] - entries.start
         sums[rows] = sum_runs(starts, value(entries))
     return sums
+
+
+def release_memory() -> None:
+    """Return freed memory to the system. The C library of Linux otherwise keeps most of it after large arrays."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def map_in_threads(work: Callable[[T], R], jobs: Iterable[T]) -> Iterator[R]:

@@ -183,10 +183,11 @@ def _make_group(
     left, right = links.left[part], links.right[part]
     measures = comparer.measure(left, right)
     numbers, positions = np.unique(np.concatenate([left, right]), return_inverse=True)
-    rows = corpus.gold_row[numbers].tolist()
+    rows = corpus.gold_row[numbers]
+    golds = iter(corpus.golds.read(rows[rows >= 0].tolist()))
     return PairGroup(
         texts=corpus.texts.read(numbers.tolist()),
-        golds=[corpus.golds[row] if row >= 0 else None for row in rows],
+        golds=[next(golds) if row >= 0 else None for row in rows],
         gold=corpus.text_gold[numbers],
         rank=None if rank is None else rank[numbers],
         left=positions[: len(part)],

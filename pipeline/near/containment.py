@@ -5,7 +5,7 @@
     another    "Tom has 5 red cars and buys 9 more. How many cars has he?"                                      0.35
 
 First the runs of five tokens of all items are learnt. Then texts are streamed, and only the runs that they share with
-an item are stored, 8 bytes a run. The result is the share of an item's runs that a text has. A run that f of all N
+an item are stored, 8 bytes a run on disk. The result is the share of an item's runs that a text has. A run that f of N
 texts and items have is weighted by log((N + 1) / f): "how many does he have" weighs little, "3 red cars and buys" much.
 Tokens are compared by their stems and quantities (`tokens`), so that case, plurals, "three" and layout make no
 difference.
@@ -14,11 +14,12 @@ difference.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from truegold.pipeline.near.arrays import TABLE_ROWS, Floats, Growing, Hashes, Ints, pack_pairs, unpack_pairs
+from truegold.pipeline.near.arrays import TABLE_ROWS, Floats, Hashes, Ints, OnDisk, pack_pairs, unpack_pairs
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -51,14 +52,15 @@ class GramIndex:
     Items and texts are identified by their row numbers.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, scratch: Path | None = None) -> None:
         self._learnt: list[tuple[Hashes, Ints]] = []
         # The sorted distinct runs, and a table [runs, items] of ones. None until the first text is looked up.
         self._runs: Hashes | None = None
         self._run_items: csr_array
         # Pairs of a text and a run that it shares with an item.
-        self._text = Growing(np.int32)
-        self._run = Growing(np.int32)
+        self._text = OnDisk(np.int32, scratch)
+        self._run = OnDisk(np.int32, scratch)
+        self._texts_with: Ints
         self._rows = 0
 
     def learn(self, row: Ints, token: Hashes, rows: int) -> None:
@@ -78,6 +80,7 @@ class GramIndex:
         self._shift = np.uint64(64 - max(16, len(self._runs).bit_length() + FILTER_BITS))
         self._passes = np.zeros(1 << (64 - int(self._shift)), dtype=bool)
         self._passes[self._runs >> self._shift] = True
+        self._texts_with = np.zeros(len(self._runs), dtype=np.int64)
         return self._runs
 
     def look_up(self, row: Ints, token: Hashes, rows: int) -> None:
@@ -94,6 +97,7 @@ class GramIndex:
         text, run = unpack_pairs(np.unique(pack_pairs(text[is_shared], position[is_shared])))
         self._text.extend(text)
         self._run.extend(run)
+        self._texts_with += np.bincount(run, minlength=len(learnt))
 
     def contained(self, share: float, weight: float) -> Containment:
         """Return the pairs in which a text has at least this share and this weight of an item's runs."""
@@ -102,7 +106,7 @@ class GramIndex:
         if self._runs is None:
             self._index_runs()
         text, run = self._text.array, self._run.array
-        texts_with, items_with = np.bincount(run, minlength=self._run_items.shape[0]), np.diff(self._run_items.indptr)
+        texts_with, items_with = self._texts_with, np.diff(self._run_items.indptr)
         run_weight = np.log((self._rows + 1) / np.maximum(texts_with + items_with, 1)) / np.log(self._rows + 2)
         is_useful = texts_with * items_with <= MAX_PAIRS
         item_weight = np.maximum(run_weight @ self._run_items, 1e-9)

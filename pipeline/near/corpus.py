@@ -4,8 +4,7 @@
     row 1  "what is  6*7?"  gold 42.0    text 0   a copy (`exact_copies`)
     row 2  "How many legs?" gold 4       text 1
 
-A row takes about 50 bytes of memory, a distinct text about 60. Features and original texts lie in temporary files
-(`arrays.OnDisk`).
+All of it lies in temporary files (`arrays.OnDisk`): about 40 bytes a row, and 400 a distinct text.
 """
 
 from __future__ import annotations
@@ -13,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from truegold.pipeline.near.arrays import Floats, Growing, Ints, Numbering, OnDisk, places_in
+from truegold.pipeline.near.arrays import TABLE_ROWS, Floats, Ints, Numbering, OnDisk, places_in
 from truegold.pipeline.near.exact_copies import change_marked, tidy_prompts
 from truegold.pipeline.near.features import FeatureBuilder, Features, Listener
 from truegold.pipeline.near.gold_keys import NO_GOLD, gold_column, gold_keys
@@ -39,26 +39,52 @@ class Corpus:
     """Each row's distinct text, -1 for an empty prompt."""
     gold: Ints
     """A number for each row's gold, equal for equal golds; NO_GOLD for a row without gold."""
-    golds: pl.Series
-    """The golds as they are written."""
+    golds: TextFile
+    """The golds as they are written, empty for a row without gold."""
     quality: Floats
     """The quality of each row, higher is better. Of several copies, the best row is kept."""
-    text_gold: Ints
-    """The gold of each text's rows, NO_GOLD if they differ or have none."""
-    gold_row: Ints
-    """For each text, the first of its rows with a gold; -1 if no row has one."""
     texts: TextFile
     """The distinct texts as they were written."""
+    numbers: Ints | None = None
+    """The values of `text` for these texts, ascending; None for all."""
 
     def take(self, numbers: Ints) -> Corpus:
         """Return a corpus of some of the distinct texts, renumbered from 0. The arrays over rows stay unchanged."""
         return replace(
             self,
             features=self.features.take(numbers),
-            text_gold=self.text_gold[numbers],
-            gold_row=self.gold_row[numbers],
             texts=self.texts.take(numbers),
+            numbers=numbers,
         )
+
+    @property
+    def text_gold(self) -> Ints:
+        """The gold of each text's rows, NO_GOLD if they differ or have none."""
+        return self._text_golds[0]
+
+    @property
+    def gold_row(self) -> Ints:
+        """For each text, the first of its rows with a gold; -1 if no row has one."""
+        return self._text_golds[1]
+
+    @cached_property
+    def _text_golds(self) -> tuple[Ints, Ints]:
+        gold, row = np.full((2, len(self.features)), NO_GOLD, dtype=np.int64)
+        differ = np.zeros(len(gold), dtype=bool)
+        for start in range(0, len(self.text), TABLE_ROWS):
+            part = slice(start, start + TABLE_ROWS)
+            rows = np.flatnonzero((self.text[part] >= 0) & (self.gold[part] != NO_GOLD))
+            text, golds = self.text[part][rows], self.gold[part][rows]
+            if self.numbers is not None:
+                positions = np.minimum(np.searchsorted(self.numbers, text), len(self.numbers) - 1)
+                known = self.numbers[positions] == text
+                rows, text, golds = rows[known], positions[known], golds[known]
+            first = row[text] < 0
+            # The last assignment to an index wins, so the rows are reversed: each text gets its first row.
+            gold[text[first][::-1]], row[text[first][::-1]] = golds[first][::-1], start + rows[first][::-1]
+            differ[text[golds != gold[text]]] = True
+        gold[differ] = NO_GOLD
+        return gold, row
 
 
 class CorpusBuilder:
@@ -69,11 +95,10 @@ class CorpusBuilder:
         self._features = FeatureBuilder(scratch)
         self._texts = TextFile(scratch)
         self._text_listener: Callable[[pl.Series], None] | None = None
-        self._text_numbers = Numbering()
-        self._text: list[Ints] = [np.zeros(0, np.int64)]
-        self._gold: list[Ints] = [np.zeros(0, np.int64)]
-        self._quality: list[Floats] = [np.zeros(0, np.float32)]
-        self._golds: list[pl.Series] = [pl.Series([], dtype=pl.String)]
+        self._text_numbers = Numbering(scratch)
+        self._text, self._gold = OnDisk(np.int64, scratch), OnDisk(np.int64, scratch)
+        self._quality = OnDisk(np.float32, scratch)
+        self._golds = TextFile(scratch)
 
     def add(
         self,
@@ -82,8 +107,8 @@ class CorpusBuilder:
         solutions: Sequence[int],
         preferred: Sequence[bool] | None = None,
         ranks: Sequence[int] | None = None,
-    ) -> None:
-        """Take in more rows.
+    ) -> Ints:
+        """Take in more rows, and return the text of each.
 
         `solutions` has the length of each worked solution in characters. `preferred` marks rows to keep before other
         rows. `ranks` has the rank of each row's source, 0 for the best.
@@ -102,14 +127,15 @@ class CorpusBuilder:
         both = pl.concat([tidied.lower, lower_texts(series.filter(pl.Series(as_written)))])
         self._features.add_lower(both.gather(cut_as[filled[new]]))
         new_texts = series.gather(filled[new])
-        self._texts.add(new_texts)
+        self._texts.add(change_marked(new_texts, (new_texts.str.len_chars() > HELD_CHARS).to_numpy(), _without_middle))
         if self._text_listener is not None:
             self._text_listener(new_texts)
         gold = gold_keys(golds)
-        self._text.append(text)
-        self._gold.append(gold)
-        self._golds.append(gold_column(golds))
-        self._quality.append(row_quality(gold, solutions, tidied.complete, preferred, ranks))
+        self._text.extend(text)
+        self._gold.extend(gold)
+        self._golds.add(gold_column(golds).fill_null(""))
+        self._quality.extend(row_quality(gold, solutions, tidied.complete, preferred, ranks))
+        return text
 
     @property
     def distinct_texts(self) -> int:
@@ -126,34 +152,14 @@ class CorpusBuilder:
 
     def finish(self) -> Corpus:
         """Return the corpus of all rows added."""
-        text, gold = np.concatenate(self._text), np.concatenate(self._gold)
         return Corpus(
             features=self._features.finish(),
-            text=text,
-            gold=gold,
-            golds=pl.concat(self._golds),
-            quality=np.concatenate(self._quality),
-            text_gold=_text_golds(text, gold, self.distinct_texts),
-            gold_row=_gold_rows(text, gold, self.distinct_texts),
+            text=self._text.array,
+            gold=self._gold.array,
+            golds=self._golds,
+            quality=self._quality.array,
             texts=self._texts,
         )
-
-
-def _text_golds(text: Ints, gold: Ints, texts: int) -> Ints:
-    has_both = (text >= 0) & (gold != NO_GOLD)
-    smallest = np.full(texts, np.iinfo(np.int64).max)
-    largest = np.full(texts, NO_GOLD, dtype=np.int64)
-    np.minimum.at(smallest, text[has_both], gold[has_both])
-    np.maximum.at(largest, text[has_both], gold[has_both])
-    return np.where(smallest == largest, largest, NO_GOLD)
-
-
-def _gold_rows(text: Ints, gold: Ints, texts: int) -> Ints:
-    rows = np.full(texts, -1, dtype=np.int64)
-    # The last assignment to an index wins, so the rows are reversed: each text gets its first row.
-    with_gold = np.flatnonzero((text >= 0) & (gold != NO_GOLD))[::-1]
-    rows[text[with_gold]] = with_gold
-    return rows
 
 
 def rank_rows(corpus: Corpus) -> tuple[Ints, Ints]:
@@ -181,21 +187,23 @@ class TextFile:
     """Texts in a temporary file: stored in order (`add`), read by number (`read`), deleted with the object."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._data, self._ends = OnDisk(np.uint8, folder), Growing(np.int64)
+        self._data, self._ends = OnDisk(np.uint8, folder), OnDisk(np.int64, folder)
         self._numbers: Ints | None = None
         """The positions of these texts in the file; None for all texts."""
 
     def add(self, texts: pl.Series) -> None:
         """Add more texts."""
-        cut = change_marked(texts, (texts.str.len_chars() > HELD_CHARS).to_numpy(), _without_middle)
-        self._ends.extend(len(self._data) + np.cumsum(cut.str.len_bytes().to_numpy().astype(np.int64)))
-        self._data.extend(np.frombuffer("".join(cut.to_list()).encode(), np.uint8))
+        self._ends.extend(len(self._data) + np.cumsum(texts.str.len_bytes().to_numpy().astype(np.int64)))
+        self._data.extend(np.frombuffer("".join(texts.to_list()).encode(), np.uint8))
 
     def take(self, numbers: Ints) -> TextFile:
         """Return the texts with these numbers, renumbered from 0."""
         taken = copy(self)
         taken._numbers = numbers
         return taken
+
+    def __getitem__(self, text: int) -> str:
+        return self.read([text])[0]
 
     def read(self, numbers: Iterable[int]) -> list[str]:
         """Return the texts with these numbers."""

@@ -124,7 +124,7 @@ def _mark_copies_in_conflict(corpus: Corpus, text: Ints, cluster_row: Ints, conf
         here = int(text[row])
         if bare[here] == bare[founder] or count_changed_words(read[here], read[founder]) == 0:
             copied[row] = founder
-    contradicted = unify_golds(corpus.gold[rows], corpus.golds.gather(rows), copied[rows]).contradicted
+    contradicted = unify_golds(corpus.gold[rows], corpus.golds.read(rows.tolist()), copied[rows]).contradicted
     marks = np.zeros(len(text), dtype=bool)
     marks[rows] = np.isin(copied[rows], contradicted)
     return marks

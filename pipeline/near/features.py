@@ -220,8 +220,8 @@ class FeatureBuilder:
         """The tables of words, numbers, contexts and orders."""
         self._texts_with = [np.zeros(0, np.int64)] * 2
         """The number of texts with each feature in the table of words, and in the table of numbers."""
-        self._tokens = arrays.Growing(np.int32)
-        self._code = arrays.Growing(np.bool_)
+        self._tokens = arrays.OnDisk(np.int32, scratch)
+        self._code = arrays.OnDisk(np.bool_, scratch)
 
     def add(self, texts: Sequence[str]) -> None:
         """Cut and count more texts."""
@@ -467,18 +467,22 @@ class _GrowingTable:
 
     def __init__(self, dtype: npt.DTypeLike, scratch: Path | None) -> None:
         self._values, self._columns = arrays.OnDisk(dtype, scratch), arrays.OnDisk(np.int32, scratch)
-        self._lengths = arrays.Growing(np.int32)
+        self._starts = arrays.OnDisk(np.int64, scratch)
+        self._starts.extend(np.zeros(1))
+        self._scratch = scratch
 
     def extend(self, rows: csr_array) -> None:
+        self._starts.extend(len(self._columns) + rows.indptr[1:].astype(np.int64))
         self._values.extend(rows.data)
         self._columns.extend(rows.indices)
-        self._lengths.extend(np.diff(rows.indptr))
 
     def table(self) -> csr_array:
         from scipy.sparse import csr_array
 
-        lengths = self._lengths.array
-        # The starts have the columns' type if they fit into it. With another type, scipy would copy the columns.
-        starts = np.zeros(len(lengths) + 1, dtype=np.int32 if len(self._columns) < 2**31 else np.int64)
-        np.cumsum(lengths, out=starts[1:])
-        return csr_array((self._values.array, self._columns.array, starts), shape=(len(lengths), WIDTH))
+        starts = self._starts
+        if len(self._columns) < 2**31:
+            # The starts get the columns' type if they fit into it. With another type, scipy would copy the columns.
+            starts = arrays.OnDisk(np.int32, self._scratch)
+            for first in range(0, len(self._starts), arrays.TABLE_ROWS):
+                starts.extend(self._starts.array[first : first + arrays.TABLE_ROWS])
+        return csr_array((self._values.array, self._columns.array, starts.array), shape=(len(starts) - 1, WIDTH))

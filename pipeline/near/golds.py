@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 from itertools import islice, product
+from typing import Protocol
 
 import numpy as np
-import polars as pl
 
 from truegold.pipeline.near.arrays import Ints, repeat_over_runs, run_starts
 from truegold.pipeline.near.gold_keys import BETWEEN_GOLDS, NO_GOLD
@@ -116,7 +116,13 @@ class UnifiedGolds:
     """The clusters with two golds that differ."""
 
 
-def unify_golds(gold: Ints, texts: pl.Series, cluster: Ints) -> UnifiedGolds:
+class Spellings(Protocol):
+    """The golds of rows as they are written, by row number."""
+
+    def __getitem__(self, row: int) -> str: ...
+
+
+def unify_golds(gold: Ints, texts: Spellings, cluster: Ints) -> UnifiedGolds:
     """Compare the golds within each cluster. `gold` has a number for each spelling, `texts` has the spellings."""
     with_gold = np.flatnonzero(gold != NO_GOLD)
     order = with_gold[np.lexsort((with_gold, gold[with_gold], cluster[with_gold]))]

@@ -20,6 +20,8 @@ LEAST_LETTERS = 4
 """The minimum number of letters of a word that is corrected. A slip of a shorter word is often another word."""
 MOST_LETTERS = 24
 """The maximum number of letters of a word that is corrected."""
+MOST_SEEN = 2**18
+"""The number of checked words that are remembered. Above it, they are forgotten and checked again."""
 _WORDS = rf"[A-Za-z]{{{LEAST_LETTERS},}}"
 _WORD = re.compile(_WORDS)
 _DOUBLED = re.compile(r"(.)\1")
@@ -54,6 +56,8 @@ class SlipMender:
         series = pl.Series(texts, dtype=pl.String)
         words = series.str.to_lowercase().str.extract_all(_WORDS)
         distinct = words.explode().drop_nulls().unique(maintain_order=True).to_list()
+        if len(self._seen) > MOST_SEEN:
+            self._seen, self._mended = set(), {}
         new = [word for word in distinct if word not in self._seen and word not in self._known]
         self._seen.update(new)
         self._mended |= {word: known for word in new if (known := self._intended(word)) is not None}

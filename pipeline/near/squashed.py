@@ -26,11 +26,12 @@ from dataclasses import dataclass
 from functools import partial
 from html import unescape
 from itertools import groupby
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from truegold.pipeline.near.arrays import Growing, Hashes, Ints, Marks, run_starts
+from truegold.pipeline.near.arrays import Growing, Hashes, Ints, Marks, OnDisk, run_starts
 from truegold.pipeline.near.exact_copies import change_marked, mark_mega
 from truegold.pipeline.text.look_alikes import CYRILLIC, GREEK
 
@@ -320,8 +321,8 @@ class SquashedKeys:
     Only texts with the same digits as another text are squashed.
     """
 
-    def __init__(self) -> None:
-        self._digits = Growing(np.uint64)
+    def __init__(self, scratch: Path | None = None) -> None:
+        self._digits = OnDisk(np.uint64, scratch)
 
     def add(self, texts: pl.Series) -> None:
         """Take in more texts."""

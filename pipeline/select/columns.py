@@ -25,7 +25,7 @@ from truegold.verifiers import InputError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-STRETCH_ROWS = 2**20
+STRETCH_ROWS = 2**18
 """The number of rows that are looked up at a time."""
 EMPTY = {"id": pl.String, "source": pl.UInt32, "source_row": pl.Int64, "domain": pl.UInt32}
 NAMING = {"flags": [*KEY, "reason", "blocks"], "open_flags": KEY, "decided": KEY}
@@ -60,20 +60,18 @@ class ProfiledRows:
         keys = keys.drop("domain")
         self.is_heldout = _join(is_heldout, bool)
         posteriors = _Posteriors()
-        passes, judged, known, suspicion = [], [], [], []
-        for batch in self._read_beside(inputs["profile"], keys, "id", ["passes", "judged", "posterior"]):
-            passes.append(_numbers(batch["passes"]))
-            judged.append(_numbers(batch["judged"]))
-            known.append(posteriors.encode(batch["posterior"]))
-        for batch in self._read_beside(inputs["suspicion"], keys, "row_id", ["suspicion"]):
-            suspicion.append(_numbers(batch["suspicion"].fill_null(0.0)))
-        self.passes, self.judged = _join(passes, np.int32), _join(judged, np.int32)
-        self.known = _join(known, np.uint32)
+        self.passes, self.judged = np.zeros((2, keys.height), np.int32)
+        self.known = np.zeros(keys.height, np.uint32)
         """The index of each row's posterior."""
+        self.suspicion = np.zeros(keys.height, np.float64)
+        """The suspicion of each row; 0 if there is no evidence."""
+        for here, batch in self._read_beside(inputs["profile"], keys, "id", ["passes", "judged", "posterior"]):
+            self.passes[here], self.judged[here] = _numbers(batch["passes"]), _numbers(batch["judged"])
+            self.known[here] = posteriors.encode(batch["posterior"])
+        for here, batch in self._read_beside(inputs["suspicion"], keys, "row_id", ["suspicion"]):
+            self.suspicion[here] = _numbers(batch["suspicion"].fill_null(0.0))
         self.posteriors = posteriors.mixtures()
         """The posteriors by index; the first is None, for rows without a judged sample."""
-        self.suspicion = _join(suspicion, np.float64)
-        """The suspicion of each row; 0 if there is no evidence."""
 
         source_codes = {name: code for code, name in enumerate(sources.names)}
         self.named = {
@@ -90,8 +88,10 @@ class ProfiledRows:
     def __len__(self) -> int:
         return len(self.known)
 
-    def _read_beside(self, path: Path, keys: pl.DataFrame, name: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        """Yield columns of a table that must have the same rows; its column `name` has their ids."""
+    def _read_beside(
+        self, path: Path, keys: pl.DataFrame, name: str, columns: list[str]
+    ) -> Iterator[tuple[slice, pa.RecordBatch]]:
+        """Yield columns of a table that must have the same rows, with their place; its column `name` has their ids."""
         start = 0
         for batch in read_batches(path, [name, "source_row", *columns]):
             here = keys[start : start + len(batch)]
@@ -99,7 +99,7 @@ class ProfiledRows:
             for column, key_column in ((name, "id"), ("source_row", "source_row")):
                 if not pl.Series(batch[column]).equals(here[key_column]):
                     raise self._mismatch(path, start)
-            yield batch
+            yield slice(start - len(batch), start), batch
         if start < keys.height:
             raise self._mismatch(path, start)
 
