@@ -191,7 +191,7 @@ def _serve(session: ReviewSession, token: str, listener: socket.socket, host: st
     )
     with suppress(KeyboardInterrupt):
         server.run(sockets=[listener])
-    print_line(f"The next `truegold curate` of {run.run_dir} acts on what was decided.")
+    print_line(f"The next `{run.curate_command}` of {run.run_dir} acts on what was decided.")
 
 
 def _page(session: ReviewSession, token: str, guidelines: str | None) -> str:
@@ -247,7 +247,7 @@ def decide(
             print_line(f"read as {read.reading}{samples if read.judged else ''}")
         if read.message is not None:
             print_line(f"note: {read.message}", errors)
-    print_line(f"The next `truegold curate` of {reviewed.run_dir} acts on it.")
+    print_line(f"The next `{reviewed.curate_command}` of {reviewed.run_dir} acts on it.")
 
 
 def default_reviewer() -> str:

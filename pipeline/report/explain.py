@@ -240,10 +240,11 @@ def _judged_by(row: Fields) -> Iterator[tuple[str, str]]:
     """Yield the tests of a row, or the settings of its verifier, as pairs of name and text."""
     judged = judged_by(row, TEXT_CHARS)
     tests = judged.get("tests", {})
-    for name, case in zip(("tests", *[""] * CASES_SHOWN), tests.get("cases", ()), strict=False):
-        yield name, " -> ".join(case)
-    if tests.get("more"):
-        yield "", f"{tests['more']:,} more"
+    cases = tests.get("cases", [])
+    for index, case in enumerate(cases[:CASES_SHOWN]):
+        yield f"case {index}", " -> ".join(case)
+    if more := tests.get("more", 0) + len(cases[CASES_SHOWN:]):
+        yield "", f"{more:,} more"
     if "code" in tests:
         yield "tests", tests["code"]
     yield from judged.get("settings", tests.get("settings", ()))

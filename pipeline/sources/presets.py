@@ -304,7 +304,7 @@ def _open_question(columns: ChoiceColumns, values: Values, question: str | None)
 PRESETS: dict[str, tuple[Preset, str]] = {
     "truegold": (exported, "truegold (or extra_info.truegold, metadata.truegold), as `truegold export` writes it"),
     "leetcode": (leetcode, "entry_point, test, prelude (or prompt and completion), and a column with the problem"),
-    "humaneval": (humaneval, "prompt, canonical_solution, test, entry_point"),
+    "humaneval": (humaneval, "prompt, canonical_solution, test, entry_point; or prompt, test, language"),
     "mbpp": (mbpp, "text or prompt, code, test_list"),
     "livecodebench": (livecodebench, "question_content, public_test_cases"),
     "apps": (apps, "question, input_output"),

@@ -30,6 +30,7 @@ from truegold.verifiers.extract.committed import (
     boxed,
     committed_answer,
     final_part,
+    holds_in_one_case,
     last_line,
 )
 from truegold.verifiers.extract.declared import behind, or_another
@@ -297,8 +298,9 @@ def committed_choice(
     if several and (choice := _chosen_set(turned)) is not None:
         return choice
     if (choice := chosen(turned, options)) is not None:
-        is_open = several and EITHER.search(last_line(turned))
-        return Committed(choice.text.replace(", ", " or "), choice.form) if is_open else choice
+        if several and EITHER.search(last_line(turned)):
+            choice = Committed(choice.text.replace(", ", " or "), choice.form)
+        return None if holds_in_one_case(final_part(response), choice, problem) else choice
     # Not an answer: a letter that stands in prose, and the last line of a list of all options.
     if committed is None or len(letters_in(committed.text, announced=True)) == 1:
         return None

@@ -50,6 +50,7 @@ from truegold.verifiers.extract.stated_names import (
     bold_words,
     has_initials,
     named_in_predicate,
+    truth_called,
     without_gloss,
     without_points,
 )
@@ -595,6 +596,8 @@ _ASKS_DIRECTION = re.compile(r"\b(?:direction|which way|vectors?|velocity|displa
 """A problem that asks for a direction."""
 _TRUTHS = (("对", "错"), ("正确", "错误"), ("是", "否"))
 """Chinese words for true and false, which are the options of a problem that lists none."""
+_YES_AND_NO = ("yes", "no", "是", "否", "是的", "不是")
+"""Golds that need not agree with the truth of a statement: no, it is not wrong."""
 _ASKS_NAME = re.compile(
     r"\b(?:symbols?|formulas?|formulae|names?|named|called|stands? for|denoted?)\b|符号|化学式|分子式|名称",
     re.IGNORECASE,
@@ -720,11 +723,13 @@ def _repeats_the_other_name(gold: str, answer: str, problem: str) -> bool:
 def _judge_words(response: str, gold: str, problem: str | None, policy: Policy, verdict: Verdict) -> Verdict:
     """Return the verdict on words that stand alone, or else `verdict`.
 
-    The words may be the bold ones, the whole response, the extracted text, or those after the last sentence's verb.
+    The words may be the bold ones, the whole response, the extracted text, or those after the last sentence's verb,
+    which may call a statement true or false.
     """
     in_bold, whole = bold_words(response), final_part(response).strip()
     mark = whole if whole.strip("\ufe0f") in MARKS_OF_TRUTH else None
-    for kind, alone in (("bold", in_bold), ("whole_response", mark)):
+    called = truth_called(response) if gold.strip().casefold() not in _YES_AND_NO else None
+    for kind, alone in (("bold", in_bold), ("whole_response", mark), ("predicate", called)):
         if alone is not None and (by_meaning := compare_texts(alone, gold, policy)).passed:
             return replace(by_meaning, evidence={**by_meaning.evidence, "form": kind})
     if _IN_WORDS.fullmatch(gold) is None or len(gold) > MAX_PROSE_CHARS:
