@@ -9,6 +9,9 @@ from truegold.verifiers import verify
 C_DECLARED = [
     "The correct sequence is **C. Zn, KOH**.\n\nWhy other options are incorrect:\n* **A:** No.\n* **B:** No.",
     "The most plausible explanation is:\n\nC. At promoters\n\nThis is because the cross-linker is longer.",
+    "The correct sequence is **Option C**:\n\n**C. Zn, KOH**\n\nIt fits.\n\n**Why other options are incorrect:**\n\n"
+    "* **Option A:** It is incorrect.\n* **Option B:** It is incorrect.\n* **Option D:** The order is incorrect.\n\n"
+    "Let me know if you have any other questions!",
     "So the compound is the epoxide (Option C).\n\nThe reaction would open the ring.",
     "Therefore, the final product is the acetal (Option C).\n\n**Explanation for why other options are incorrect:**\n\n"
     "* **A and B (a triketone):** These options need a ring.\n* **D (the acid):** This option suggests an oxidation.",

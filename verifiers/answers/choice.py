@@ -216,7 +216,7 @@ def _labelled(response: str, options: Sequence[str]) -> tuple[Committed, _Readin
     keys = {_key(option): chr(ord("A") + index) for index, option in enumerate(options) if len(option) > 1}
     openings = (_OPENING.match(line) for line in final_part(response)[:MAX_ANSWER_CHARS].splitlines())
     letters = {keys[key] for opening in openings if opening and (key := _key(opening["words"])) in keys}
-    return (Committed(next(iter(letters)), "first_line"), _Reading(frozenset(letters))) if len(letters) == 1 else None
+    return (Committed("".join(letters), "first_line"), _Reading(frozenset(letters))) if len(letters) == 1 else None
 
 
 def _judge(gold: _Reading, answer: _Reading, committed: Committed, options: Sequence[str]) -> Verdict:

@@ -214,6 +214,8 @@ _OTHERS_LISTED = re.compile(
     re.IGNORECASE,
 )
 """The heading of a list of all other options: `The other statements are right: A. Wool is protein. B. ...`"""
+_OPTION_WORD = re.compile(r"^(?:options?|choices?|statements?)\s", re.IGNORECASE)
+"""A noun before the letter of a line: `Option A:`."""
 _OTHERS = re.compile(r"\b(?:others?|rest|remaining|remainder)\b|其他|其它|其余|他の|나머지", re.IGNORECASE)
 """Words for the options that are not the answer."""
 _INTERJECTIONS = frozenset(ANY_OF["interjections"].split("|"))
@@ -308,10 +310,10 @@ def committed_choice(
 
 def _without_others(text: str) -> str:
     """Return a text without a list of all other options at its end."""
-    *_, last = (None, *_OTHERS_LISTED.finditer(text, max(0, len(text) - MAX_JUDGED_CHARS)))
-    if last is None or not _LABELLED.match(_with_letters_marked(_plain_lines(text[last.end() :])[-1], LETTERS)):
-        return text
-    return text[: last.start()]
+    headings = list(_OTHERS_LISTED.finditer(text, max(0, len(text) - MAX_JUDGED_CHARS)))
+    lines = _plain_lines(without_closings(text[headings[-1].end() :])) if headings else []
+    line = _OPTION_WORD.sub("", lines[-1]) if lines else ""
+    return text[: headings[-1].start()] if _LABELLED.match(_with_letters_marked(line, LETTERS)) else text
 
 
 def _labelled_below(response: str, text: str) -> frozenset[str]:

@@ -22,14 +22,13 @@ MAX_LINES = 400
 _LETTER = r"[*_]{0,3}(?i:(?:option|choice|answer)\s)?[(\[]?(?P<letter>[A-J])"
 """An option's letter, with what may stand before it: `**(A`, `option A`."""
 _PREDICATE = re.compile(
-    rf"(?P<lead>.*\b(?:is|are|was|would be))\s{{0,2}}:?\s{{0,2}}{_LETTER}"
+    rf".*\b(?:is|are|was)\s{{0,2}}:?\s{{0,2}}{_LETTER}"
     r"(?:[.):\]]{1,2}[*_]{0,3}\s+\S|[)\]]?[*_]{0,3}[.:]?[*_]{0,3}$)"
 )
 """A sentence whose predicate is an option with its text: `The best answer is **A. Wool**`."""
-_NAMED_LAST = re.compile(
-    r"(?P<lead>.*\b(?:is|are|was)\b.*)\((?i:option|choice|answer)\s(?P<letter>[A-J])\)[*_.]{0,4}(?:\s|$)"
-)
-"""A sentence that names its option in brackets at the end."""
+_NAMED_LAST = re.compile(r"\((?i:option|choice|answer)\s(?P<letter>[A-J])\)[*_.]{0,4}(?:\s|$)")
+"""An option in brackets at the end of a sentence."""
+_COPULA = re.compile(r"\b(?:is|are|was)\b")
 _LABELLED = re.compile(rf"\W{{0,6}}{_LETTER}(?:[.):\]]{{1,2}}[*_]{{0,3}}\s*\S|(?<=[Oo]ption .)[.:*_]{{0,5}}$)")
 """A line that consists of an option with its text."""
 _ANNOUNCES = re.compile(
@@ -78,19 +77,19 @@ def or_another(text: str, answer: str) -> str | None:
 def declared(text: str) -> str | None:
     """Return the letter of the only option that a text declares to be the answer, or None."""
     lines = [line[:MAX_LINE_CHARS].strip() for line in text.splitlines()[-MAX_LINES:] if line.strip()]
-    found = [(*named, index) for index in range(len(lines)) for named in _named_by(lines, index)]
-    if len({letter for letter, _, _ in found}) != 1:
+    named = [(*pair, index) for index in range(len(lines)) for pair in _named_by(lines, index)]
+    if len({letter for letter, _, _ in named}) != 1:
         return None
-    letter = next((letter for letter, is_declared, _ in found if is_declared), None)
-    return None if _TAKEN_BACK.search("\n".join(lines[found[0][2] :])) else letter
+    letter = next((letter for letter, is_declared, _ in named if is_declared), None)
+    return None if _TAKEN_BACK.search("\n".join(lines[named[0][2] :])) else letter
 
 
 def _named_by(lines: list[str], index: int) -> Iterator[tuple[str, bool]]:
     """Yield each letter that a line names as an answer, and whether it or the line above it declares the letter."""
     for sentence in _SENTENCE_END.split(lines[index]):
-        match = _PREDICATE.match(sentence) or _NAMED_LAST.match(sentence)
-        if match is not None:
-            yield match["letter"], _declares(match["lead"], sentence)
+        match = _PREDICATE.match(sentence) or _NAMED_LAST.search(sentence)
+        if match is not None and _COPULA.search(lead := sentence[: match.start("letter")]):
+            yield match["letter"], _declares(lead, sentence)
     above, line, below = ["", *lines, ""][index : index + 3]
     label = _LABELLED.match(line)
     if label is not None and _LABELLED.match(below) is None and _ANNOUNCES.fullmatch(above):

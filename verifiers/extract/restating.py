@@ -30,7 +30,7 @@ _LINKS = frozenset(
     "es era fue son é foi era è fu jest był była było".split()
 )
 """Words behind which a name at the end of a sentence is its predicate."""
-_PLACES = frozenset("in at on v ve na w we en à au a im am em no na nel nella".split())
+_PLACE_WORDS = frozenset("in at on v ve na w we en à au a im am em no na nel nella".split())
 """Words before a place."""
 _BOUNDS = frozenset("by from to as of do od z ze k von zu de da dal do".split())
 """Words before a date that is only the beginning or the end of a time."""
@@ -41,7 +41,7 @@ _ASKS_PLACE = re.compile(
 )
 _PLAIN = (
     _LINKS
-    | _PLACES
+    | _PLACE_WORDS
     | frozenset(
         "the an of for from and by with did does do has had have that this it its his her their year on "
         "se si z ze do s k o roce roku dne den v der die das dem den des ein eine jahr am um von zu hat hatte "
@@ -63,10 +63,9 @@ def restated_gold(response: str, gold: str, problem: str, is_same_day: Callable[
         return None
     words = list(_WORD.finditer(text))
     folded = [word[0].casefold() for word in words]
-    wanted = [word.casefold() for word in _WORD.findall(gold)]
+    gold_words = [word.casefold() for word in _WORD.findall(gold)]
     asked = [word.casefold() for word in _WORD.findall(problem[:MAX_PROBLEM_CHARS])]
-    spans = _spans(text, words, folded, wanted, is_same_day)
-    if len(spans) != 1 or set(wanted) <= set(asked):
+    if set(gold_words) <= set(asked) or len(spans := _spans(text, words, folded, gold_words, is_same_day)) != 1:
         return None
     ((start, end),) = spans
     others = [word for word in (*folded[:start], *folded[end:]) if word not in _PLAIN]
@@ -75,7 +74,7 @@ def restated_gold(response: str, gold: str, problem: str, is_same_day: Callable[
     lead = folded[start - 1] if start else ""
     is_dated = any(map(str.isdigit, gold)) and lead not in _BOUNDS
     is_predicate = lead in _LINKS and end == len(words)
-    is_place = lead in _PLACES and _ASKS_PLACE.search(problem) is not None
+    is_place = lead in _PLACE_WORDS and _ASKS_PLACE.search(problem) is not None
     if not (is_dated or is_predicate or is_place or _is_in_order(others, asked)):
         return None
     return text[words[start].start() : words[end - 1].end()]
@@ -85,17 +84,18 @@ def _spans(
     text: str,
     words: Sequence[re.Match[str]],
     folded: Sequence[str],
-    wanted: Sequence[str],
+    gold_words: Sequence[str],
     is_same_day: Callable[[str], bool],
 ) -> list[tuple[int, int]]:
     """Return the places of gold among the words of a sentence."""
-    count = len(wanted)
-    found = [(i, i + count) for i in range(len(words) - count + 1) if list(folded[i : i + count]) == list(wanted)]
-    if found:
-        return found
+    count = len(gold_words)
+    spans = [(i, i + count) for i in range(len(words) - count + 1) if list(folded[i : i + count]) == list(gold_words)]
+    if spans:
+        return spans
     for length in range(MAX_DAY_WORDS, 1, -1):
         for i in range(len(words) - length + 1):
-            if is_same_day(text[words[i].start() : words[i + length - 1].end()]):
+            span = text[words[i].start() : words[i + length - 1].end()]
+            if any(map(str.isdigit, span)) and is_same_day(span):
                 return [(i, i + length)]
     return []
 
