@@ -224,3 +224,30 @@ def test_a_solution_that_leaves_the_tests_of_rust_out_is_not_paid(program: str) 
     info = {"tests": {"type": "inserted", "code": RUST_UNIT_TESTS, "marker": "#<INSERT>"}, "language": "rust"}
     verdict = CodeVerifier()(f"~~~~rust\n{program}\n~~~~", info=info)
     assert verdict.score == 0.0, verdict
+
+
+CHECKED = "console.assert(add(1, 2) === 3); console.assert(add(-1, 1) === 0);"
+
+
+@pytest.mark.parametrize(
+    ("code", "is_called"),
+    [
+        (f"(function testAdd() {{ {CHECKED} }})();", True),
+        (f"(function testAdd() {{ {CHECKED} }}());", True),
+        (f"!function testAdd() {{ {CHECKED} }}();", True),
+        (f"+ function testAdd() {{ {CHECKED} }}();", True),
+        (f"(async function testAdd() {{ {CHECKED} }})();", True),
+        (f"(function testAdd() {{ {CHECKED} }});", False),
+        (f"function testAdd() {{ {CHECKED} }}", False),
+        (f"const test = function testAdd() {{ {CHECKED} }};\n(1)", False),
+        (f"function testAdd() {{ {CHECKED} }}\n(function testB() {{ {CHECKED} }})()", False),
+        (f"if (testing) {{ {CHECKED} }}\nfunction testAdd() {{ {CHECKED} }} (1)", False),
+    ],
+)
+def test_functions_of_javascript_that_are_called_where_they_are_defined(code: str, is_called: bool) -> None:
+    if "javascript" not in installed_languages():
+        pytest.skip("there is no toolchain for javascript on this machine")
+    info = {"tests": {"type": "inserted", "code": f"#<INSERT>\n{code}"}, "language": "javascript"}
+    for sign, score in (("+", 1), ("-", 0)):
+        verdict = CodeVerifier()(f"```js\nfunction add(a, b) {{ return a {sign} b; }}\n```", info=info)
+        assert verdict.score == (score if is_called else None), verdict

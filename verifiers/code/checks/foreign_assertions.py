@@ -171,6 +171,10 @@ def _masked(text: str, language: str) -> tuple[str, str]:
     return pattern.sub(lambda each: blank(each, False), text), pattern.sub(lambda each: blank(each, True), text)
 
 
+_CALLED_AT_ONCE = re.compile(r"[(!+]\s*(?:async\s*)?\Z")
+"""What stands before a function of JavaScript that is called where it is defined: `(function test() {...})()`."""
+
+
 @lru_cache(maxsize=CACHED_SUITES)
 def uncalled_test(code: str, language: str) -> str | None:
     """Return the name of a function of the tests with assertions that is never called, or None if there is none."""
@@ -182,10 +186,12 @@ def uncalled_test(code: str, language: str) -> str | None:
         if not is_test or name in run or (language == "go" and name.startswith("Test")):
             continue
         try:
-            body = mask[match.end() : _closing_of(mask, match.end() - 1)]
+            end = _closing_of(mask, match.end() - 1)
         except _Unread:
             continue
-        if _ASSERTS.search(body) and len(re.findall(rf"(?<!\w){name}\b", mask)) == 1:
+        is_called = _CALLED_AT_ONCE.search(mask[: match.start()]) and re.match(r"\}\s*\)?\s*\(", mask[end:])
+        body = mask[match.end() : end]
+        if not is_called and _ASSERTS.search(body) and len(re.findall(rf"(?<!\w){name}\b", mask)) == 1:
             return str(name)
     return None
 

@@ -219,9 +219,9 @@ def _calls(options: Mapping[str, Json], path_prefix: str) -> Calls:
 
 def _prelude(options: Mapping[str, Json], entry_point: str | None, path_prefix: str) -> str:
     """Return the code that runs before the program; by default the names of LeetCode for its `class Solution`."""
-    given = _code(options, "prelude", path_prefix)
+    prelude = _code(options, "prelude", path_prefix)
     is_leetcode = (entry_point or "").startswith("Solution()") and _language(options) == PYTHON
-    return given or (LEETCODE_PRELUDE if is_leetcode else "")
+    return prelude or (LEETCODE_PRELUDE if is_leetcode else "")
 
 
 def _signature(options: Mapping[str, Json], entry_point: str, path_prefix: str) -> Signature | None:
