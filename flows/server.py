@@ -27,7 +27,7 @@ from truegold.verifiers.extras import require
 from truegold.verifiers.sandbox.child_process import die_with_parent
 
 STARTUP_SECONDS = 180
-"""Seconds to wait for a server. A start takes about 20 CPU seconds, and several times that on a loaded machine."""
+"""Seconds to wait for a server. A start takes about 5 CPU seconds, and many times that on a loaded machine."""
 
 HOMES = 32
 """Maximum number of servers that run at the same time."""
@@ -103,20 +103,21 @@ def _lock_home() -> Iterator[Path]:
     raise SetupError(f"{HOMES} runs are using Prefect servers in {cache_folder('prefect')}.", "Use --engine local.")
 
 
-def api_answers(url: str) -> bool:
-    """Return whether a healthy Prefect API answers at `url`."""
+def api_answers(url: str, client: httpx.Client | None = None) -> bool:
+    """Return whether a healthy Prefect API answers at `url`. client: one that is used for several questions."""
     try:
-        return httpx.get(f"{url}/health", timeout=5).status_code == 200
+        return (client or httpx).get(f"{url}/health", timeout=5).status_code == 200
     except httpx.TransportError:
         return False
 
 
 def _wait_until_ready(server: subprocess.Popen[bytes], url: str, home: Path) -> None:
     deadline = time.monotonic() + STARTUP_SECONDS
-    while server.poll() is None and time.monotonic() < deadline:
-        if api_answers(url):
-            return
-        time.sleep(0.2)
+    with httpx.Client() as client:  # Each client reads the certificates of the machine again.
+        while server.poll() is None and time.monotonic() < deadline:
+            if api_answers(url, client):
+                return
+            time.sleep(0.2)
     raise SetupError(
         f"The Prefect server did not start (its log: {home / 'server.log'}).", "Use --engine local to run without it."
     )

@@ -9,9 +9,11 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from math import ceil
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from house import ROOT
@@ -126,13 +128,20 @@ def command_lines(page: Path) -> list[list[str]]:
     return [line.split("#")[0].split()[1:] for line in (*blocks, *inline) if re.match(r"truegold [a-z]", line)]
 
 
-@rows("page", PAGES)
-def test_every_command_exists_with_its_options(page: Path) -> None:
+@cache
+def all_commands() -> Any:
+    """Return the command line, which Typer makes anew on each call."""
     from truegold.flows.cli.app import app
 
+    return get_command(app)
+
+
+@rows("page", PAGES)
+def test_every_command_exists_with_its_options(page: Path) -> None:
     unknown = []
+    whole = all_commands()
     for words in command_lines(page):
-        command = get_command(app)
+        command = whole
         for word in words:
             if isinstance(command, TyperGroup):
                 name = word.strip(",.")
@@ -148,14 +157,13 @@ def test_every_command_exists_with_its_options(page: Path) -> None:
 
 
 def test_the_reference_has_every_setting_and_command() -> None:
-    from truegold.flows.cli.app import app
     from truegold.flows.config import RunConfig
 
     settings, commands = BUILDER.settings_page(), BUILDER.commands_page()
     assert [name for name in RunConfig.model_fields if f"| `{name}` |" not in settings] == []
     assert "## train.reward.terms" in settings and "](#trainrewardterms)" in settings
     assert "Also as `train.optimizer`" in settings
-    named = get_command(app).commands  # type: ignore[attr-defined]
+    named = all_commands().commands
     assert [name for name in named if f"## `truegold {name}`" not in commands] == []
 
 

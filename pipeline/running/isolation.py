@@ -12,6 +12,7 @@ The child dies with its parent. The environment has its rank, and only rank 0 re
 
 from __future__ import annotations
 
+import gc
 import os
 import pkgutil
 import shutil
@@ -57,6 +58,9 @@ QUIET_ENVIRONMENT = {
 WORKER = "truegold.pipeline.running.isolation"
 PATIENCE = 10.0
 """The seconds that a process has to end before it is killed."""
+GC_THRESHOLDS = (50_000, 20, 100)
+"""When Python collects garbage. At its defaults it does so thousands of times while vLLM and transformers are imported,
+which takes a fifth of their import."""
 RANK_VARIABLES = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
 """The variables of process groups, which a stage does not inherit, because it forms a separate group."""
 HANDED_ON = ("WANDB_", "HF_", "HUGGING_FACE_", "MLFLOW_", "TRACKIO_")
@@ -348,6 +352,7 @@ def main() -> None:
         die_with_parent(spec["parent"])
     last_word = hold(*spec["tether"]) if spec["tether"] is not None else lambda word: None
     os.environ.update(spec["variables"])
+    gc.set_threshold(*GC_THRESHOLDS)
     progress = _progress(int(descriptor))
     function, config_type = pkgutil.resolve_name(spec["fn"]), pkgutil.resolve_name(spec["config_type"])
     # A stage with work to save sets its own handler. This resets the handler of polars, which would call Python's

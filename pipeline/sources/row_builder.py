@@ -452,10 +452,9 @@ class RowBuilder:
 
     def _is_program(self, gold: Column, verifier: str) -> bool:
         """Return whether the gold column has worked solutions, and is a program in this row."""
-        if self.config.columns.gold is not None or not judges_solutions(resolve(verifier)):
-            return False
         solution = self.columns.get("solution")
-        return gold.name in NAMES["solution"] or (solution is not None and solution.name == gold.name)
+        is_solution = gold.name in NAMES["solution"] or (solution is not None and solution.name == gold.name)
+        return self.config.columns.gold is None and is_solution and judges_solutions(resolve(verifier))
 
     def _own_arguments(self, values: Mapping[str, Any], verifier: str, named: str | None) -> dict[str, Any]:
         """Return the row's own arguments, checked against its verifier."""

@@ -175,7 +175,7 @@ def test_a_task_that_no_node_has_the_memory_for_is_told_before_the_first_stage(t
 
 
 STAND_IN = """#!{python}
-# Stands in for sbatch, squeue and scancel: runs the tasks of an array as processes of this machine, one after another.
+# Stands in for sbatch and scancel: runs the tasks of an array as processes of this machine, one after another.
 # {lost} in `lose` is the number of tasks that are killed before the others are let run.
 import os, subprocess, sys
 from pathlib import Path
@@ -194,22 +194,22 @@ match Path(sys.argv[0]).name:
         loop = f'for t in {{tasks}}; do SLURM_ARRAY_TASK_ID=$t sh "{{sys.argv[-1]}}" > "{{log}}" 2>&1; done'
         process = subprocess.Popen(["sh", "-c", loop], start_new_session=True, stdout=subprocess.DEVNULL)
         print(process.pid)
-    case "squeue":
-        try:
-            os.kill(int(sys.argv[-1]), 0)
-            print(sys.argv[-1], "R")
-        except ProcessLookupError:
-            sys.exit("slurm_load_jobs error: Invalid job id specified")
     case "scancel":
         os.killpg(int(sys.argv[-1]), 9)
+"""
+QUEUE = """#!/bin/sh
+# Stands in for squeue, which is asked every moment.
+for job; do :; done
+kill -0 "$job" 2> /dev/null && echo "$job R" || { echo "slurm_load_jobs error: Invalid job id specified" >&2; exit 1; }
 """
 
 
 def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, lost: int) -> Path:
     """Put programs in front of Slurm's that lose the first tasks of the first array; 100: all of every array."""
     folder.mkdir()
-    for name in ("sbatch", "squeue", "scancel"):
-        (folder / name).write_text(STAND_IN.format(python=sys.executable, lost="a number"))
+    program = STAND_IN.format(python=sys.executable, lost="a number")
+    for name, text in (("sbatch", program), ("squeue", QUEUE), ("scancel", program)):
+        (folder / name).write_text(text)
         (folder / name).chmod(0o755)
     (folder / "lose").write_text(str(lost))
     monkeypatch.setenv("PATH", str(folder), prepend=":")

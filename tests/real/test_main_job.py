@@ -12,6 +12,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from command_line import run_command
 
 pytestmark = pytest.mark.real
 
@@ -58,6 +59,7 @@ def make_project(folder: Path) -> None:
 
 
 def truegold(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command that starts Prefect or samples, in a process of its own."""
     command = [*TRUEGOLD, *map(str, arguments)]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=550, check=False)
 
@@ -142,13 +144,13 @@ def test_the_samples_of_a_profile_are_complete(project: Path) -> None:
 
 
 def test_a_second_run_takes_everything_from_the_cache(project: Path) -> None:
-    done = truegold("run", "run.yaml", cwd=project)
+    done = run_command("run", "run.yaml", cwd=project)
     assert done.returncode == 0, done.stderr
     assert "nothing to do: all 14 stages come from the cache" in done.stderr
 
 
 def test_local_and_prefect_runs_make_the_same_files(project: Path) -> None:
-    done = truegold("curate", "run.yaml", "--engine", "local", "--set", "name=local", cwd=project)
+    done = run_command("curate", "run.yaml", "--engine", "local", "--set", "name=local", cwd=project)
     assert done.returncode == 0, done.stderr
     for stage in ("ingest", "clean", "dedup", "verify_gold", "flag", "settle"):
         prefect, local = (

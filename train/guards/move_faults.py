@@ -13,8 +13,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
-from scipy.stats import chi2, linregress
-from scipy.stats import t as student
 
 from truegold.train.guards.run_log import RunLog, improves, move_of, quality_of, steps_per_epoch
 from truegold.train.guards.table import LogFault
@@ -273,6 +271,9 @@ def chance_of_fall(values: Sequence[float]) -> float:
     It is the lowest p-value of Student's t-tests for a falling line from the peak on, and for all splits into an
     earlier and a later level. Each p-value is multiplied by the number of tests (Bonferroni).
     """
+    from scipy.stats import linregress
+    from scipy.stats import t as student
+
     count, series = len(values), np.asarray(values)
     usual = _usual_error(values)
     chances = [1.0]
@@ -298,6 +299,8 @@ def _deviation(squares: float, freedom: int, usual: float) -> float:
     If the values are too regular for so few problems, the lower bound is `LEAST_ERROR`. squares: the sum of squared
     residuals. freedom: their degrees of freedom.
     """
+    from scipy.stats import chi2
+
     is_likely = float(chi2.cdf(squares / usual**2, freedom)) > RARE_REGULARITY
     return max(math.sqrt(squares / freedom), usual if is_likely else LEAST_ERROR)
 

@@ -19,8 +19,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.ndimage import median_filter
-from scipy.stats import theilslopes
 
 from truegold.pipeline.report.training import TO_DEVIATION
 
@@ -101,6 +99,8 @@ def measure_move(steps: Sequence[int], values: Sequence[float]) -> Move | None:
     """Return the move of a metric from its first to its last steps, or None for fewer than `FEWEST` steps."""
     if len(values) < FEWEST:
         return None
+    from scipy.stats import theilslopes  # Importing it takes as long as curating a small file.
+
     ticks, series = np.asarray(steps, dtype=float), np.asarray(values, dtype=float)
     memory = _memory(series)
     edge = max(SHORTEST, len(series) // 8)
@@ -152,6 +152,8 @@ def find_outliers(values: Sequence[float], direction: int) -> list[int]:
 
 def running_median(series: Floats) -> Floats:
     """Return the median of each value and its `AROUND` neighbours on each side."""
+    from scipy.ndimage import median_filter
+
     return np.asarray(median_filter(series, size=2 * AROUND + 1, mode="reflect"), dtype=float)
 
 

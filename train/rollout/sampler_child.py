@@ -30,6 +30,7 @@ played here, so that turns do not wait for the trainer.
 
 from __future__ import annotations
 
+import gc
 import os
 import queue
 import signal
@@ -47,6 +48,7 @@ from typing import Any
 
 from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig, VllmEngineConfig
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams
+from truegold.pipeline.running.isolation import GC_THRESHOLDS
 from truegold.train.config.turns import TurnsConfig
 from truegold.train.model.segment import Versions
 from truegold.train.rollout.weight_transfer import ServerRollouts, read_weights, release_weights
@@ -92,6 +94,7 @@ class Usage:
 def main(connection: Connection, parent: int, setup: SamplerSetup) -> None:
     """Serve the trainer at the other end of `connection`, as the main function of a child process, until it ends."""
     die_with_process(parent)
+    gc.set_threshold(*GC_THRESHOLDS)
     for signum in (signal.SIGTERM, signal.SIGINT):
         # Signals are passed on to the trainer, which ends this process in order.
         signal.signal(signum, lambda signum, _: os.kill(parent, signum))
