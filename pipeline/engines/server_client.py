@@ -21,12 +21,7 @@ from truegold.pipeline.config.engines import ServerEngineConfig
 from truegold.pipeline.engines.base import Completion
 from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.engines.endpoint import Endpoint, Failure, Refusal, Unsound, quoted, read_json
-from truegold.pipeline.engines.server_replies import (
-    CompletionRequest,
-    StreamedReply,
-    read_prompt_logprobs,
-    read_reply,
-)
+from truegold.pipeline.engines.server_replies import CompletionRequest, StreamedReply, read_prompt_logprobs, read_reply
 from truegold.pipeline.engines.weight_probes import ProbeAnswer
 
 FIRST_IN_FLIGHT = 8

@@ -21,14 +21,7 @@ from typing import Any
 from truegold.pipeline.report.training import TO_DEVIATION
 from truegold.train.guards.checkpoint_choice import SETTLED
 from truegold.train.guards.idleness import Idleness
-from truegold.train.guards.sampling_error import (
-    RECENT_STEPS,
-    START_GROUPS,
-    START_STEPS,
-    WINDOWS,
-    StepMean,
-    find_shift,
-)
+from truegold.train.guards.sampling_error import RECENT_STEPS, START_GROUPS, START_STEPS, WINDOWS, StepMean, find_shift
 from truegold.train.guards.table import GUARDS, SEVERITY, Action, Baseline, MetricGuard, derived_metrics
 
 KEPT = 64

@@ -18,9 +18,9 @@ from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 
+from truegold.verifiers.sandbox.execution import Limits
 from truegold.verifiers.sandbox.go_cache import fill_go_cache, go_cache_folder
 from truegold.verifiers.sandbox.languages import CPP_EDITIONS, DEFAULT_CPP, JAVA_EDITIONS, without_package
-from truegold.verifiers.sandbox.limits import Limits
 
 ASK_S = 20.0
 """Maximum time that a toolchain takes to print its version or folder, in seconds."""

@@ -9,10 +9,18 @@ from hypothesis import strategies as st
 from tables import rows
 
 from truegold.verifiers.code.outcomes import BadSuite
-from truegold.verifiers.code.suite.reading import Asserts, CallCase, Calls, Stdio, StdioCase, UnitTest, read_suite
-from truegold.verifiers.code.suite.shapes import with_calls_of_tests
+from truegold.verifiers.code.suite.reading import (
+    Asserts,
+    CallCase,
+    Calls,
+    Stdio,
+    StdioCase,
+    UnitTest,
+    read_suite,
+    with_calls_of_tests,
+)
 from truegold.verifiers.code.value_comparison import call_checker_of
-from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.execution import Limits
 
 
 def read(tests, **info):

@@ -26,7 +26,7 @@ from truegold.verifiers.audit.suites.witnesses import InputComparison, Witness, 
 from truegold.verifiers.code.outcomes import ONE_PROCESS
 from truegold.verifiers.code.suite.reading import Stdio
 from truegold.verifiers.rates import Rate
-from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.execution import Limits
 
 FAULTY_CPU_S = 0.25
 FAULTY_CPU_FACTOR = 5.0

@@ -33,8 +33,7 @@ from truegold.verifiers.code.suite.imports import imports_for
 from truegold.verifiers.code.suite.reading import Asserts, Calls, Inserted, Stdio, Suite, UnitTest
 from truegold.verifiers.code.value_comparison import call_checker_of
 from truegold.verifiers.sandbox import Job, Sandbox, Tier
-from truegold.verifiers.sandbox.execution import Execution, Program
-from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.execution import Execution, Limits, Program
 from truegold.verifiers.sandbox.local import Local, Ready
 from truegold.verifiers.verdict import Reason
 

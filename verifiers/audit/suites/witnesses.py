@@ -29,8 +29,8 @@ from truegold.verifiers.code.protocols.python_tests import NotReturned
 from truegold.verifiers.code.python_source import parse
 from truegold.verifiers.code.suite.reading import Asserts, CallCase, Calls, Stdio, StdioCase, Suite, UnitTest
 from truegold.verifiers.code.value_comparison import ValueChecker, call_checker_of
+from truegold.verifiers.sandbox.execution import Limits
 from truegold.verifiers.sandbox.inside.wire.encoding import encode
-from truegold.verifiers.sandbox.limits import Limits
 
 MAX_INPUTS, MAX_PRINTED = 200, 40
 """The number of inputs that are made, for functions and for programs that read stdin."""

@@ -25,7 +25,7 @@ from importlib.resources import files
 
 from truegold.verifiers.code.outcomes import BadSuite, shown
 from truegold.verifiers.code.python_source import parse
-from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
+from truegold.verifiers.sandbox.inside.wire.value_types import Json
 from truegold.verifiers.sandbox.languages import CACHED_NAMES, language_name, without_package
 from truegold.verifiers.sandbox.toolchains import java_class
 

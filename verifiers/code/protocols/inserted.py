@@ -40,10 +40,9 @@ from truegold.verifiers.code.protocols.python_tests import failed_call, read_res
 from truegold.verifiers.code.protocols.stdio import prepare
 from truegold.verifiers.code.suite.reading import Inserted
 from truegold.verifiers.code.value_comparison import shown_value
-from truegold.verifiers.sandbox.execution import Execution, Program
-from truegold.verifiers.sandbox.inside.wire.foreign_values import Json, Value
+from truegold.verifiers.sandbox.execution import Execution, Limits, Program
+from truegold.verifiers.sandbox.inside.wire.value_types import Json, Value
 from truegold.verifiers.sandbox.languages import language_name
-from truegold.verifiers.sandbox.limits import Limits
 from truegold.verifiers.sandbox.local import Backend, Local
 from truegold.verifiers.verdict import Reason
 

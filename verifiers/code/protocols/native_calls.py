@@ -23,9 +23,8 @@ from truegold.verifiers.code.protocols.python_tests import ExpectedResults, judg
 from truegold.verifiers.code.protocols.stdio import NotCompiled
 from truegold.verifiers.code.suite.reading import CallCase, Calls
 from truegold.verifiers.code.value_comparison import to_values
-from truegold.verifiers.sandbox.execution import Program
-from truegold.verifiers.sandbox.inside.wire.foreign_values import Array, Instance, Value
-from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.execution import Limits, Program
+from truegold.verifiers.sandbox.inside.wire.value_types import Array, Instance, Value
 from truegold.verifiers.sandbox.local import Backend
 
 TYPED = ("cpp", "java")

@@ -45,13 +45,11 @@ from truegold.verifiers.code.protocols.isolation import needs_one_process
 from truegold.verifiers.code.suite.imports import continued_names, imports_for, solution_modules
 from truegold.verifiers.code.suite.reading import Asserts, CallCase, Calls, Codecs, UnitTest
 from truegold.verifiers.code.value_comparison import call_checker_of, shown_value, to_nodes, to_values
-from truegold.verifiers.sandbox.execution import Execution, Job
+from truegold.verifiers.sandbox.execution import BOX_MB, Execution, Job, Limits
 from truegold.verifiers.sandbox.inside.preload import PYTEST
 from truegold.verifiers.sandbox.inside.wire.decoding import decode
-from truegold.verifiers.sandbox.inside.wire.encoding import encode
-from truegold.verifiers.sandbox.inside.wire.foreign_values import KNOWN_CODECS, Json, Undecodable
-from truegold.verifiers.sandbox.inside.wire.json_lines import are_plain, from_json, to_json
-from truegold.verifiers.sandbox.limits import BOX_MB, MB, Limits
+from truegold.verifiers.sandbox.inside.wire.encoding import are_plain, encode, from_json, to_json
+from truegold.verifiers.sandbox.inside.wire.value_types import KNOWN_CODECS, Json, Undecodable
 from truegold.verifiers.sandbox.local import Local
 from truegold.verifiers.sandbox.pool import warm_modules
 from truegold.verifiers.verdict import Reason
@@ -247,12 +245,12 @@ def read_results(
     execution: Execution, call_count: int, codecs: Codecs, limits: Limits, expected: ExpectedResults | None
 ) -> CallOutcomes:
     """Return the outcomes of the calls that a job made."""
-    max_line = int(limits.output_mb * MB)
+    max_line = int(limits.output_mb * 2**20)
     returned = _read_together(execution.result, call_count, codecs, max_line, expected)
     failure = outcomes.failed_end(execution)
     if returned is not None:
         return CallOutcomes(returned, failure)
-    max_bytes = max(limits.output_mb * MB, BOX_MB * MB, expected.max_bytes if expected else 0)
+    max_bytes = max(limits.output_mb * 2**20, BOX_MB * 2**20, expected.max_bytes if expected else 0)
     max_parts = max(MAX_PARTS, expected.max_parts if expected else 0)
     load_error: str | None = None
     values: list[object] = []

@@ -56,8 +56,8 @@ from ..program import (
     run_coroutine,
     run_source,
 )
-from ..wire.foreign_values import Value
-from ..wire.json_lines import from_json, write_result
+from ..wire.encoding import from_json, write_result
+from ..wire.value_types import Value
 from .library_functions import SOLUTION_FOLDERS, SolutionFinder
 from .report import Report, RunEnded, SolutionWatch
 from .statements import FILE, HELD, HOOKS, RAN, UNIT, Plan, plan_units

@@ -28,7 +28,7 @@ from collections.abc import Callable, Mapping
 from opcode import opmap
 from typing import Protocol
 
-from ..wire.foreign_values import Value
+from ..wire.value_types import Value
 
 EQUALITY = ("eq", "ne")
 ORDER = ("lt", "le", "gt", "ge")

@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import NoReturn
 
 from ..test_code.report import Report, SolutionWatch, describe_failure
-from ..wire.foreign_values import Value
-from ..wire.json_lines import write_result
+from ..wire.encoding import write_result
+from ..wire.value_types import Value
 
 _SPECIAL_METHODS = """
 __abs__ __add__ __aenter__ __aiter__ __and__ __await__ __bool__ __bytes__ __call__ __complex__ __contains__

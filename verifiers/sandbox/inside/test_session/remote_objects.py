@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import GeneratorType, MethodType
 from typing import NoReturn, Protocol
 
-from ..wire.foreign_values import Json, Value
+from ..wire.value_types import Json, Value
 from . import shared_objects
 from .operators import CLASS_HANDLE, OPERATOR_METHODS, Operators
 from .shared_objects import SPECIAL_METHODS

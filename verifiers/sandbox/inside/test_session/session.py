@@ -27,8 +27,8 @@ from ..program import class_finder
 from ..test_code.library_functions import LIBRARY_OF
 from ..test_code.report import SHOWN_CHARS, SolutionWatch
 from ..test_code.statements import HELD
-from ..wire.foreign_values import KNOWN_CODECS, Codecs, Json, ResultTooLarge, Undecodable, Value
-from ..wire.json_lines import PartnerGone, PartnerLine
+from ..wire.encoding import PartnerGone, PartnerLine
+from ..wire.value_types import KNOWN_CODECS, Codecs, Json, ResultTooLarge, Undecodable, Value
 from .operators import Operators
 from .remote_objects import CannotIsolate, RemoteFunction, RemoteObject, RemoteType
 from .remote_values import RemoteValues

@@ -26,10 +26,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import BuiltinFunctionType, ModuleType
 
-from ..wire.foreign_values import Json, Undecodable, Value
-from ..wire.forms import MUTABLE, TypeForm
-from ..wire.json_lines import to_json
+from ..wire.encoding import to_json
 from ..wire.packages import is_changeable
+from ..wire.value_types import MUTABLE, Json, TypeForm, Undecodable, Value
 
 BUILTIN_TYPES = {
     kind.__name__: kind

@@ -42,8 +42,8 @@ from ..test_code.library_functions import SolutionFinder
 from ..test_code.report import Report
 from ..test_code.statements import FILE, Plan, plan_units
 from ..test_code.test_run import run_code, seed_randomness
-from ..wire.foreign_values import Value
-from ..wire.json_lines import from_json, write_result
+from ..wire.encoding import from_json, write_result
+from ..wire.value_types import Value
 from .probe import ProbeReport, ProbeSession
 from .remote_objects import CannotIsolate
 from .session import ArgumentUse, NoSuchName, NotLoaded, Session, SolutionGone
