@@ -413,7 +413,7 @@ def serve_verifier(
     import uvicorn
 
     from truegold.verifiers.service import Settings, make_app
-    from truegold.verifiers.service.access import check_access, read_networks
+    from truegold.verifiers.service.app import check_access, read_networks
 
     try:
         token = (token_file.read_text(encoding="utf-8") if token_file else os.environ.get(TOKEN, "")).strip()

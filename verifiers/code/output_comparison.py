@@ -43,7 +43,7 @@ from itertools import chain, islice, zip_longest
 from truegold.verifiers.code import outcomes
 from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.sandbox.inside.wire.value_types import Json
-from truegold.verifiers.sandbox.languages import language_name
+from truegold.verifiers.sandbox.toolchains import language_name
 
 Checker = Callable[[str, str], str | None]
 """Compares the expected and the actual output: returns None if they agree, else a line on the difference."""

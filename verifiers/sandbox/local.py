@@ -35,9 +35,8 @@ from truegold.verifiers.sandbox.execution import (
     Tier,
 )
 from truegold.verifiers.sandbox.inside.confine.view import STDIN_FILE
-from truegold.verifiers.sandbox.languages import language_name
 from truegold.verifiers.sandbox.pool import Kind, Sandbox, sandbox, warm_modules
-from truegold.verifiers.sandbox.toolchains import LANGUAGES, Toolchain, available_toolchains
+from truegold.verifiers.sandbox.toolchains import LANGUAGES, Toolchain, available_toolchains, language_name
 
 PYTHON = "python"
 

@@ -1,6 +1,5 @@
 """Vets test suites: checks that they accept right programs and refuse wrong ones."""
 
-from truegold.verifiers.audit.suites.mending import PROPOSED
 from truegold.verifiers.audit.suites.vet_state import (
     Severity,
     SuiteFinding,
@@ -9,7 +8,7 @@ from truegold.verifiers.audit.suites.vet_state import (
     VetReason,
     add_cases,
 )
-from truegold.verifiers.audit.suites.vetting import Vetting, vet
+from truegold.verifiers.audit.suites.vetting import PROPOSED, Vetting, vet
 
 __all__ = [
     "PROPOSED",

@@ -18,8 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from truegold.verifiers.audit.suites.known_cases import tested_names
-from truegold.verifiers.audit.suites.mutants import Mutant, mutants_of
-from truegold.verifiers.audit.suites.null_programs import NullProgram, null_programs
+from truegold.verifiers.audit.suites.mutants import Mutant, NullProgram, mutants_of, null_programs
 from truegold.verifiers.audit.suites.trials import PYTHON
 from truegold.verifiers.audit.suites.vet_state import Severity, VetReason, VetState
 from truegold.verifiers.audit.suites.witnesses import InputComparison, Witness, compare

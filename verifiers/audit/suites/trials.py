@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from truegold.verifiers.code.checks.lowering import SolutionCall, lower
 from truegold.verifiers.code.outcomes import SEPARATE_PROCESSES, CannotJudge, CaseResult, Judged, failed_end
-from truegold.verifiers.code.protocols.inserted import judge_inserted
+from truegold.verifiers.code.protocols.native_tests import judge_inserted
 from truegold.verifiers.code.protocols.python_tests import (
     CallOutcomes,
     TestedProgram,

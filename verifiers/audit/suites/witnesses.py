@@ -20,8 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from truegold.verifiers.audit.suites.known_cases import tested_names
-from truegold.verifiers.audit.suites.made_inputs import Arguments, make_inputs
-from truegold.verifiers.audit.suites.printed_inputs import read_inputs
+from truegold.verifiers.audit.suites.made_inputs import Arguments, make_inputs, read_inputs
 from truegold.verifiers.audit.suites.trials import Bench
 from truegold.verifiers.audit.suites.vet_state import VetState, evidence_text
 from truegold.verifiers.code.outcomes import Raised

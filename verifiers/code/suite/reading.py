@@ -72,8 +72,8 @@ from truegold.verifiers.sandbox.execution import Limits
 from truegold.verifiers.sandbox.inside.wire.decoding import decode
 from truegold.verifiers.sandbox.inside.wire.encoding import are_plain, encode
 from truegold.verifiers.sandbox.inside.wire.value_types import Json, Undecodable
-from truegold.verifiers.sandbox.languages import edition_name
 from truegold.verifiers.sandbox.local import PYTHON
+from truegold.verifiers.sandbox.toolchains import edition_name
 
 MAX_JSON_CHARS, MAX_WRAPPED = 256 * 2**20, 4
 """Maximum number of characters of JSON text, and maximum depth of shapes: `{"test_cases": {"test_cases": ...`"""
