@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import Any
 
 from truegold.pipeline.profile.drawing import SampleRow
-from truegold.pipeline.rates.posterior import Beta
+from truegold.pipeline.rates import Beta
 from truegold.pipeline.tables.rows import KEY, Row, RowKey, read_rows, read_table, row_key
 from truegold.pipeline.text.prose import UNKNOWN, language_of, sure_language
 from truegold.synth.answer_first import find_denial, states_answer_first

@@ -11,10 +11,9 @@ A step's loss is
 
     (token loss * engine weights * masks * token weights).sum()
 
-The token loss comes from `LOSSES`. All other factors are weights, which are never differentiated. The token weights
-are divided by counts of the whole batch, over all ranks and before any mask.
-
-Weights and masks multiply token losses. A mask is a weight of 0 or 1.
+The token loss comes from `LOSSES`. All other factors are weights, which are never differentiated. The token weights are
+divided by counts of the whole batch, over all ranks and before any mask.  Weights and masks multiply token losses. A
+mask is a weight of 0 or 1.
 
     function               corrects for, or does                                   a weight for each
     engine_weights         differences between the sampling and training engine    token or completion

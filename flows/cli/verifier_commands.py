@@ -159,7 +159,7 @@ def audit_(
 
     from truegold.pipeline.problems import read_golds
     from truegold.verifiers.audit import Card, as_json, audit, check, markdown
-    from truegold.verifiers.audit.card import summary_lines
+    from truegold.verifiers.audit.audit_report import summary_lines
 
     verifier, options = resolve(name), _read_options(name, options_json)
     if gold_response is not None:

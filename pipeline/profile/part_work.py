@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from truegold.pipeline.profile.judging import VerdictRecord
-from truegold.pipeline.profile.saved_rule import SavedRule
+from truegold.pipeline.profile.stopping_rule import SavedRule
 from truegold.pipeline.running.record_log import Position, RecordLog
 
 PART_ROWS = 5_000

@@ -21,8 +21,8 @@ from truegold.pipeline.profile.drawing import SAMPLE_SCHEMA, Drawing, RowRequest
 from truegold.pipeline.profile.judging import Judging, VerdictRecord
 from truegold.pipeline.profile.part_work import ProfileParts
 from truegold.pipeline.profile.sample_store import CompletionSource, SampleStore, prompt_key
-from truegold.pipeline.profile.saved_rule import Cell
 from truegold.pipeline.profile.schedule import PILOT_ROWS, Draw, SampledRow, Schedule, Selection
+from truegold.pipeline.profile.stopping_rule import Cell
 from truegold.pipeline.profile.summary import summarise
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.record_log import RecordLog

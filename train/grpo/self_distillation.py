@@ -9,8 +9,8 @@ In self-distillation the teacher is the policy itself with another right complet
 The divergence of the policy from the teacher is added to the loss at each token (`objective.self_distillation`). So the
 policy also learns which tokens of a wrong completion were wrong.
 
-Distilled positives (right completions made by the stage `synth`) are off-policy members of groups. Example:
-a group of 8 sampled completions, all wrong, and one distilled positive of its row.
+Distilled positives (right completions made by the stage `synth`) are off-policy members of groups. Example: a group of
+8 sampled completions, all wrong, and one distilled positive of its row.
 
     mean and standard deviation of the 8 rewards are 0   the positive's advantage is max_advantage; the 8 keep 0
     the row's expected pass rate is .02                  the advantage is multiplied by strength (1 - .02 / zero_at)

@@ -42,7 +42,7 @@ from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.decontaminate.matches import find_matches
 from truegold.pipeline.engines.chat import ChatEncoder, encode_row, load_encoder
 from truegold.pipeline.problems import ProblemColumns, read_problems
-from truegold.pipeline.rates.lengths import MARGIN, is_wildly_above_need, propose_max_tokens, quantile_length
+from truegold.pipeline.rates import MARGIN, is_wildly_above_need, propose_max_tokens, quantile_length
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.tables.conversation import turns_text
 from truegold.pipeline.tables.reasons import MATCHES_FILE

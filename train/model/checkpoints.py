@@ -1,8 +1,8 @@
 """Checkpoints: the one that a run starts from, and those that a training saves.
 
-A run starts from a download from the hub, the packaged SmolLM2, or the tiny model. Each is made by a
-stage that writes a normal Hugging Face checkpoint into `checkpoint/`. A local folder needs no stage;
-it is checked by `check_local` and used directly.
+A run starts from a download from the hub, the packaged SmolLM2, or the tiny model. Each is made by a stage that writes
+a normal Hugging Face checkpoint into `checkpoint/`. A local folder needs no stage; it is checked by `check_local` and
+used directly.
 
 A training saves checkpoints in parts, and a killed run continues from the newest:
 

@@ -2,9 +2,8 @@
 
     tests            role `tests`: runs test code, whose names stand for what the solution has; also without a solution
     session            sends its requests to the solution's process, one after the other
-    remote_objects     proxies for the solution's functions, classes and objects
+    remote_objects     proxies for the solution's functions, classes and objects, with `==`, `<`, `+`
     remote_values      encodes values for the solution's process and decodes its answers
-    operators            `==`, `<`, `+` on proxies
     surroundings         keeps both processes alike: names that tests replace, streams, folder
 
     serve            role `serve`: loads the solution, answers requests, and knows its objects by numbers

@@ -29,8 +29,7 @@ from ..test_code.report import SHOWN_CHARS, SolutionWatch
 from ..test_code.statements import HELD
 from ..wire.encoding import PartnerGone, PartnerLine
 from ..wire.value_types import KNOWN_CODECS, Codecs, Json, ResultTooLarge, Undecodable, Value
-from .operators import Operators
-from .remote_objects import CannotIsolate, RemoteFunction, RemoteObject, RemoteType
+from .remote_objects import CannotIsolate, Operators, RemoteFunction, RemoteObject, RemoteType
 from .remote_values import RemoteValues
 from .shared_objects import EXCEPTIONS, Borrower, restore
 from .surroundings import StandIn, Surroundings
