@@ -26,7 +26,7 @@ from truegold.pipeline.config.base import LaunchConfig
 from truegold.pipeline.running.disk import read_whole_lines
 from truegold.pipeline.running.isolation import call_isolated
 from truegold.pipeline.running.progress import NullProgress
-from truegold.train.model.checkpoints import TRAINER_STATE, step_folder
+from truegold.train.model.saved_states import TRAINER_STATE, step_folder
 
 MOMENT_S = 1.5
 """A kill comes up to so many seconds after the step."""

@@ -122,8 +122,8 @@ def _take_steps(
 
     Raises Preempted, after saving a checkpoint, if a signal asks the run to end.
     """
-    from truegold.train.model.checkpoints import generator_states
     from truegold.train.model.ending import EndAsked, end_if_asked, ended
+    from truegold.train.model.saved_states import generator_states
 
     losses = [line["loss"] for line in read_whole_lines(out_dir / "metrics.jsonl")[:first]]
     # The run may end at any time until an update changes the weights of the last finished step.

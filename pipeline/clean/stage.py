@@ -44,7 +44,7 @@ from truegold.pipeline.text.announced_answers import drop_answer_line
 from truegold.pipeline.text.prose import UNKNOWN, known_languages, language_of
 from truegold.pipeline.text.shown_text import cut
 from truegold.verifiers import ConfigError
-from truegold.verifiers.answers.choice import choice_arguments
+from truegold.verifiers.answers.choice_arguments import choice_arguments
 from truegold.verifiers.answers.gold_types import gold_note
 from truegold.verifiers.decimal_commas import with_points
 from truegold.verifiers.gold import OTHER_GOLDS

@@ -46,8 +46,7 @@ from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.judge.model import load_judge
 from truegold.pipeline.judge.opinions import OPINION, open_opinion
 from truegold.pipeline.profile.drawing import SAMPLE_SCHEMA, SampleRow, SamplingCost
-from truegold.pipeline.profile.part_work import ProfileParts
-from truegold.pipeline.profile.profiling import NOT_SAMPLED, TOO_LONG, DroppedRow, ProfileSamples
+from truegold.pipeline.profile.profiling import NOT_SAMPLED, TOO_LONG, DroppedRow, ProfileParts, ProfileSamples
 from truegold.pipeline.profile.sample_store import SampleStore, sample_source, sampling_identity
 from truegold.pipeline.profile.schedule import Schedule
 from truegold.pipeline.profile.stopping_rule import PassRateBand

@@ -35,7 +35,7 @@ from truegold.pipeline.sources.unused_columns import describe_unused, unused_col
 from truegold.pipeline.tables.rows import Row, row_place
 from truegold.pipeline.text.prose import language_of
 from truegold.verifiers import InputError
-from truegold.verifiers.answers.choice import choice_arguments
+from truegold.verifiers.answers.choice_arguments import choice_arguments
 from truegold.verifiers.answers.gold_types import gold_note
 from truegold.verifiers.choice_rows import LETTER
 from truegold.verifiers.code.suite.row_tests import Unusable

@@ -64,7 +64,7 @@ from truegold.pipeline.sources.records import Record
 from truegold.pipeline.tables.conversation import turns_text
 from truegold.pipeline.tables.rows import Row, dump_json, row_id
 from truegold.verifiers import ConfigError, judges_solutions, resolve
-from truegold.verifiers.answers.choice import LETTER_GOLD, choice_arguments
+from truegold.verifiers.answers.choice_arguments import LETTER_GOLD, choice_arguments
 from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.suite.reading import normal_form
 from truegold.verifiers.code.suite.row_tests import Unusable, function_name, read_tests_value

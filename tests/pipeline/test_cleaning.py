@@ -14,7 +14,7 @@ from truegold.pipeline.config.stages import CleanConfig
 from truegold.pipeline.text.announced_answers import announced_answers, drop_answer_line, gives_away
 from truegold.pipeline.text.encodings import misread_as, repair_mojibake
 from truegold.pipeline.text.prose import language_of
-from truegold.verifiers.answers.choice import chosen_letters
+from truegold.verifiers.answers.choice_arguments import chosen_letters
 from truegold.verifiers.answers.gold_types import GOLD_TYPES, TYPE_OF_NODE, gold_note
 from truegold.verifiers.extract.listed_options import Options, find_options
 from truegold.verifiers.math import tree as t

@@ -18,13 +18,13 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from truegold.train.config.models import LoraConfig, OptimizerConfig
-from truegold.train.model.checkpoints import ROOM, checkpoint_steps, step_folder
 from truegold.train.model.distributed import deepspeed_config
 from truegold.train.model.engine import (
     NoRoomError,
     TrainingEngine,
     gather_experts_together,
 )
+from truegold.train.model.saved_states import ROOM, checkpoint_steps, step_folder
 from truegold.train.model.segment import Segment
 from truegold.train.sft import negative_log_likelihood
 from truegold.verifiers import ConfigError, SetupError

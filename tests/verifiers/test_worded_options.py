@@ -7,7 +7,7 @@ import json
 from tables import rows
 
 from truegold.verifiers import verify
-from truegold.verifiers.answers.choice import choice_arguments
+from truegold.verifiers.answers.choice_arguments import choice_arguments
 from truegold.verifiers.extract.listed_options import worded_options
 
 CAUSES = "Which causes it?\nAnswer Choices:  Fish die, and sink. / Trees take up water. / Beavers build."

@@ -30,11 +30,11 @@ from truegold.train.guards.run_log import ALARMS
 from truegold.train.guards.sampling_error import StepMean
 from truegold.train.guards.table import NOT_THE_POLICY, ORDER, SEVERITY, Action, derived_metrics
 from truegold.train.guards.watch import Alarm, GuardWatch, Series, healthy_checkpoint, kept_checkpoints
-from truegold.train.model.checkpoints import asked_for, checkpoint_steps, generator_states, latest_step
 from truegold.train.model.distributed import barrier, gathered, rank
 from truegold.train.model.ending import write_anyway
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.hub import render_weights_card
+from truegold.train.model.saved_states import asked_for, checkpoint_steps, generator_states, latest_step
 from truegold.verifiers import GuardError
 
 QUARANTINE = "quarantine"

@@ -51,7 +51,7 @@ from truegold.train.config.grpo import HELDOUT_SET, EvaluationConfig, GrpoConfig
 from truegold.train.grpo.evaluation import EvaluationRows, read_set
 from truegold.train.guards.table import PROMPTS
 from truegold.train.model.engine import TrainingEngine
-from truegold.train.model.hub import refuse_export
+from truegold.train.model.export_check import refuse_export
 from truegold.train.turns.environment import Message
 from truegold.train.turns.template import TurnTemplate
 from truegold.train.turns.template_profile import choose_opening, find_thoughts, none_where_refused, unread_arguments

@@ -23,7 +23,7 @@ The state also determines the checkpoints to keep, and the one to roll back to. 
 checkpoints 0, 20, 40, 60, 80 at step 80, 20 is the best    keep 20, 60 and 80
 checkpoints 20, 60 and 80, trouble was noticed at step 62   roll back to 20, because trouble may have begun before 60
 
-All checkpoints but the newest have only weights, no optimizer state (`train/model/checkpoints.py`).
+All checkpoints but the newest have only weights, no optimizer state (`train/model/saved_states.py`).
 """
 
 from __future__ import annotations

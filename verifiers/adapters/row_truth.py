@@ -33,7 +33,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from truegold.verifiers.answers.choice import LETTER_GOLD, choice_arguments
+from truegold.verifiers.answers.choice_arguments import LETTER_GOLD, choice_arguments
 from truegold.verifiers.answers.gold_types import gold_note
 from truegold.verifiers.answers.gold_words import shorter_answers, unmatchable_because
 from truegold.verifiers.choice_rows import ANSWERS, choice_of, option_columns

@@ -22,7 +22,7 @@ import orjson
 from truegold.pipeline.flag.rules.detector import Finding, any_of, detector
 from truegold.pipeline.tables.rows import Row
 from truegold.pipeline.text.prose import FORMULA, ending, is_said_twice, sentences, without_formulas
-from truegold.verifiers.answers.choice import chosen_letters
+from truegold.verifiers.answers.choice_arguments import chosen_letters
 from truegold.verifiers.answers.gold_words import truth_of
 from truegold.verifiers.extract.listed_options import Options, find_options
 from truegold.verifiers.extract.listed_options import spoilt_options as what_spoils_options
