@@ -11,6 +11,7 @@ as people mean it:
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -238,7 +239,9 @@ def _read_yaml(path: Path) -> dict[str, Any]:
             check_file(path)  # It explains why a path that is not YAML cannot be read.
         raise ConfigError(f"{path}: no such file.", near_path(path) or INIT) from error
     except PermissionError as error:
-        raise ConfigError(f"{path} may not be read by this user.", f"Allow it: chmod u+r {path}") from error
+        raise ConfigError(
+            f"{path} may not be read by this user.", f"Allow it: chmod u+r {shlex.quote(str(path))}"
+        ) from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not UTF-8 text (byte {error.start}).", NO_SETTINGS) from error
     if (control := CONTROL.search(text)) is not None:

@@ -32,6 +32,8 @@ from truegold.pipeline.config.base import RunnerConfig
 from truegold.pipeline.config.sources import HubSource, SeveralSources
 from truegold.pipeline.config.stages import DecontaminateConfig, ReportConfig
 from truegold.pipeline.curation.plan import check_hub
+from truegold.pipeline.review.decisions import DECISIONS
+from truegold.pipeline.review.reviewed_run import BEFORE_SETTLE, ReviewedRun
 from truegold.pipeline.review.stage import OPEN_FLAGS_FILE
 from truegold.pipeline.running.disk import DigestCache, disk_errors_reported, write_whole
 from truegold.pipeline.running.parts import Runner, run_locally, set_runner
@@ -75,7 +77,11 @@ def open_run(config: RunConfig) -> Iterator[Path]:
     with disk_errors_reported(run_dir):
         run_dir.mkdir(parents=True, exist_ok=True)
         with held_run(run_dir):
-            _write_json(run_dir / "config.resolved.json", config.resolved().model_dump(mode="json"))
+            settings = config.resolved().model_dump(mode="json")
+            # Without the run's own folder of decisions: a copy of the run has its own.
+            run_decisions = str((run_dir / DECISIONS).absolute())
+            settings["decisions"] = [path for path in settings["decisions"] if path != run_decisions]
+            _write_json(run_dir / "config.resolved.json", settings)
             yield run_dir
 
 
@@ -251,6 +257,10 @@ def next_steps(run_dir: Path, command: str) -> list[str]:
     if advised := _count_advised(run_dir):
         step = f"look at {advised:,} {_rows(advised)} that {'stays' if advised == 1 else 'stay'} with a flag"
         steps.append((step, f"truegold review {run}"))
+    is_reviewable = any(load_record(run_dir / stage) for stage in BEFORE_SETTLE)
+    if is_reviewable and (dropped := ReviewedRun.open(run_dir).count_restorable()):
+        step = f"look at {dropped:,} dropped {_rows(dropped)}"
+        steps.append((step, f"truegold review {run}  # outcome: dropped"))
     if steps:
         steps.append(("then, with the decisions", command))
     if (run_dir / "export").is_dir():

@@ -15,6 +15,7 @@ flow.
 
 import logging
 import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Event, Thread
@@ -159,7 +160,7 @@ def review(config: RunConfig, wait_hours: float = 168, look_every_seconds: float
         except (FlowPauseTimeout, RuntimeError) as error:
             raise SetupError(
                 f"Nobody has decided about {_count_held(run_dir):,} rows of {run_dir} within {wait_hours:g} hours.",
-                f"truegold review {run_dir}, then run this flow again: finished stages are kept.",
+                f"truegold review {shlex.quote(str(run_dir))}, then run this flow again: finished stages are kept.",
             ) from error
         finally:
             ended.set()
@@ -175,12 +176,13 @@ def _publish_waiting(name: str, run_dir: Path, waiting: int) -> None:
     """Publish an artifact with the number of decisions that the run waits for."""
     link = _link(run_dir)
     where = f"[the report]({link}), and " if link else ""
+    command = f"truegold review {shlex.quote(str(run_dir))}"
     page = (
-        f"# `{name}` waits for {waiting:,} decisions\n\n{where}`truegold review {run_dir}` opens the rows. "
+        f"# `{name}` waits for {waiting:,} decisions\n\n{where}`{command}` opens the rows. "
         "The run goes on when nothing waits any more, or when it is resumed here.\n"
     )
     create_markdown_artifact(page, key=f"{_slug(name)}-waiting", description=f"{waiting:,} rows are held back")
-    _log(f"{waiting:,} rows wait for a decision: truegold review {run_dir}")
+    _log(f"{waiting:,} rows wait for a decision: {command}")
 
 
 def _resume_when_decided(run_dir: Path, flow_run_id: str, look_every_seconds: float, ended: Event) -> None:

@@ -38,6 +38,11 @@ _PAIR = re.compile(r"[(\[]\s*-?\d+,\d+\s*[)\]]")
 """A pair of integers: `(2,5)`."""
 _THOUSANDS = re.compile(r"[1-9]\d{0,2},\d{3}")
 """A number with two readings, such as `1,234`, which is 1234 in English and 1.234 with a decimal comma."""
+_RUN = re.compile(r"\d+(?:[.,]\d+){2,}")
+"""Digits with two points or commas at least, and no blank: `1.234,5,6`."""
+_GROUP = re.compile(r"(?<!\d)[1-9]\d{0,2}[.,]\d{3}(?!\d)")
+_ONE_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d{1,3}(?:,\d{2})+,\d{3}")
+"""A number with signs of thousands: `1,234.5`, `1.234,5`, and `1,00,000` as in India."""
 _POINT = re.compile(r"(?<![\d.])(?:0\.\d+|\d+\.(?!\d{3}(?!\d))\d+)(?![\d,.])")
 """A number with a decimal point that cannot separate thousands: `0.125`, `2.5`."""
 _OTHERWISE = re.compile(rf"\d,\s|,\d+,\d|,\d{{3}}\.\d|{_POINT.pattern}")
@@ -81,6 +86,12 @@ CommaUse = Literal["decimal", "unclear"]
 def may_be_otherwise(gold: str) -> bool:
     """Say whether a gold has a number whose value depends on the decimal sign, such as 2,25 or 1.250."""
     return _NUMERAL.search(gold) is not None
+
+
+def mixes_signs(gold: str) -> bool:
+    """Say whether a gold has a number that may also be a list with numbers in groups of thousands: 1.234,5,6."""
+    runs = [match[0] for match in _RUN.finditer(gold)]
+    return any("," in run and _GROUP.search(run) and not _ONE_NUMBER.fullmatch(run) for run in runs)
 
 
 def comma_use(golds: Sequence[str], language: str, problems: Sequence[str] = ()) -> CommaUse | None:

@@ -11,7 +11,7 @@ In a call, an `Item`, a trainer's column or a request, gold may be a list. A tex
 list. One exception: `"['72', '73']"` in a column of data is a list that was written to CSV (`quoted_list`). For
 `choice` with `multiple`, a list is one answer with several options.
 
-    "see the solution below", "answers may vary", "证明略"      refers elsewhere: cannot be compared
+    "see the solution below", "siehe S. 3", "同上", "证明略"      refers elsewhere: cannot be compared
     "N/A", "TBD", "null", "-", "?", "\\boxed{}"                 a placeholder, unless the set has such answers
     "none", "no solution", "undefined", "0"                     answers
 
@@ -59,8 +59,11 @@ MAX_PLACEHOLDER_CHARS = 2_000
 """Maximum length of a placeholder, in characters."""
 _PATTERNS = tomllib.loads(files(__package__).joinpath("placeholder_golds.toml").read_text(encoding="utf-8"))
 _ELSEWHERE, _NOTHING = (re.compile("|".join(_PATTERNS[name]), re.IGNORECASE) for name in ("elsewhere", "nothing"))
+_WRAPS = re.compile(r"^(?:[\s$*_(（\[【]|\\(?:text|textbf|boxed)\s*\{)+|[\s$*_)）\]】}。]{1,12}$|(?<=\w\w)\.\s*$")
+"""Marks around the words of a gold: brackets, emphasis, `\\text{}`, a full stop."""
 _REFERS = re.compile(
-    r"see|refer|shown|omit|vary|given|derived|explained|prove|proof|as in|[见略如考答结]", re.IGNORECASE
+    r"see|refer|cf|shown|omit|vary|given|derived|explained|prove|proof|as in|siehe|vgl|voir|vedi|см|[见略如考答结参]",
+    re.IGNORECASE,
 )
 """A fast test before `_REFERENCE`: a gold without a match cannot have a reference."""
 _BEHIND = "|".join(_PATTERNS["elsewhere"] + _PATTERNS["shown"])
@@ -187,7 +190,7 @@ def _decisive(verdicts: Sequence[tuple[str | None, Verdict]]) -> tuple[str | Non
 
 def refers_elsewhere(gold: str) -> bool:
     """Say whether a gold refers to another place for the answer, or says that the answer is omitted or varies."""
-    return len(gold) <= MAX_PLACEHOLDER_CHARS and _ELSEWHERE.fullmatch(gold.strip()) is not None
+    return len(gold) <= MAX_PLACEHOLDER_CHARS and _ELSEWHERE.fullmatch(_WRAPS.sub("", gold)) is not None
 
 
 def without_reference(gold: str) -> str:
@@ -203,8 +206,9 @@ def is_placeholder(gold: str) -> bool:
     if text[:1].isdigit() or (text[:1] == "\\" and text[1:2] not in "bt"):
         # A fast path: most golds begin like this, and no placeholder does.
         return False
-    is_nothing = text == _WRITTEN_NULL or (len(text) <= MAX_PLACEHOLDER_CHARS and _NOTHING.fullmatch(text) is not None)
-    return is_nothing or refers_elsewhere(gold)
+    if text == _WRITTEN_NULL or refers_elsewhere(gold):
+        return True
+    return len(text) <= MAX_PLACEHOLDER_CHARS and _NOTHING.fullmatch(text) is not None
 
 
 def check_template(template: str) -> None:

@@ -7,6 +7,7 @@ or a judge errs more often than allowed; 8 a data set fails its gate; 130 interr
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import sys
@@ -19,7 +20,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from truegold.flows.cli.data_commands import init, look
+from truegold.flows.cli.data_commands import ONE_PATH, init, look
 from truegold.flows.cli.doctor import doctor
 from truegold.flows.cli.file_commands import decontaminate, dedup, flag, rescore, verify
 from truegold.flows.cli.look_commands import clean, diff, explain, report, template
@@ -46,8 +47,10 @@ class PlainGroup(TyperGroup):
                 from truegold.pipeline.config.base import plain_words
 
                 error.message = plain_words(error.message)
-            if getattr(error, "option_name", "") == "--data" and {*PHASE_COMMANDS} & set(sys.argv[1:2]):
+            if getattr(error, "option_name", "") == "--data" and {*PHASE_COMMANDS, "init", "look"} & set(sys.argv[1:2]):
                 error.message += f". The file is named alone: truegold {sys.argv[1]} FILE"
+            if "unexpected extra argument" in error.message and all(map(os.path.exists, sys.argv[2:4])):
+                error.message += f". {ONE_PATH}"
             raise
         except TruegoldError as error:
             command = self.get_command(ctx, ctx.invoked_subcommand or "")

@@ -47,6 +47,8 @@ CHARS = 160
 """Maximum number of characters of a text that are shown."""
 LOOKED_AT = 2_000
 """Maximum number of rows that `look` flags without --limit."""
+ONE_PATH = "Several files are given as a folder, or as a pattern in quotes: 'data/*.jsonl'"
+"""The advice for a pattern that the shell has replaced by names of files."""
 DEADLINE_S = 10.0
 """Seconds that a verifier may take for the gold of a row that is shown."""
 
@@ -68,18 +70,26 @@ def init(
 ) -> None:
     """Read a data file, show how it is understood, and write a configuration for it."""
     from truegold.flows.config import YAML, run_name
+    from truegold.pipeline.sources.data_files import is_named_as_data
 
     if data.suffix in YAML:
-        raise ConfigError(f"{data} is not a data file.", f"The data come first: truegold init DATA {data}")
+        raise ConfigError(
+            f"{data} is not a data file.", f"The data come first: truegold init DATA {shlex.quote(str(data))}"
+        )
+    if is_named_as_data(path):
+        raise ConfigError(f"{path} is data, not the configuration to write.", ONE_PATH)
     if path.exists():
-        raise ConfigError(f"{path} exists already.", f"Give another name: truegold init {data} NAME.yaml")
+        named = f"truegold init {shlex.quote(str(data))} NAME.yaml"
+        raise ConfigError(f"{path} exists already.", f"Give another name: {named}")
     proposal = _propose(data, prompt_column, gold_column, verifier, last_turn_only)
     _show(proposal)
     starter, _, training = STARTER.read_text(encoding="utf-8").partition(TRAINING)
     # JSON texts are valid YAML.
     name, model_text = (json.dumps(text, ensure_ascii=False) for text in (run_name(path), model))
     settings = _yaml_section(_settings(proposal.source))
-    text = (starter + training if train else starter).format(file=path, name=name, data=settings, model=model_text)
+    text = (starter + training if train else starter).format(
+        file=shlex.quote(str(path)), name=name, data=settings, model=model_text
+    )
     path.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
     print_line(f"wrote {path}\nnext: truegold {'run' if train else 'curate'} {shlex.quote(str(path))} --engine local")
 
@@ -87,7 +97,6 @@ def init(
 def _propose(data: Path, prompt: str | None, gold: str | None, verifier: str | None, last_turn_only: bool) -> Proposal:
     from truegold.pipeline.config.sources import Columns, FileSource
     from truegold.pipeline.curation.plan import check_settings
-    from truegold.pipeline.sources.likely_causes import cause_of_rejects
     from truegold.pipeline.sources.proposal import propose
 
     columns = Columns.model_validate({"prompt": prompt, "gold": gold})
@@ -95,14 +104,10 @@ def _propose(data: Path, prompt: str | None, gold: str | None, verifier: str | N
     check_settings(source, "data")
     proposal = propose(source)
     if not proposal.rows:
-        reason = proposal.rejected.most_common(1)[0][0]
-        spec = proposal.layout.columns.gold
-        samples = [record.values for record in proposal.records]
-        cause = cause_of_rejects(reason, samples, None if spec is None else spec.column)
         lines = "\n  ".join(proposal.lines())
         raise InputError(
-            f"{data}: none of the first {len(samples)} records can be judged.\n  {lines}\n ",
-            cause.cause or "Name other columns: --prompt-column COLUMN, --gold-column COLUMN.",
+            f"{data}: none of the first {len(proposal.records)} records can be judged.\n  {lines}\n ",
+            "Name other columns: --prompt-column COLUMN, --gold-column COLUMN.",
         )
     return proposal
 

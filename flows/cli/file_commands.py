@@ -30,6 +30,7 @@ prints a summary and writes it to report.md.
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -222,7 +223,8 @@ def flag(
     ]
     report = write_summary(out, f"Flags of {data.name}", lines, {"Flags by reason": (("reason", "rows"), reasons)})
     print_line(f"flags: {out / FLAGS_FILE}\nsuspicion: {out / SUSPICION_FILE}\nreport: {report}")
-    print_line(f"every row: {out / WORK / 'report' / 'index.html'}\nto decide about them: truegold review {out / WORK}")
+    print_line(f"every row: {out / WORK / 'report' / 'index.html'}")
+    print_line(f"to decide about them: truegold review {shlex.quote(str(out / WORK))}")
 
 
 def _asked_model(model: Path | None, replies: Path | None) -> dict[str, Any] | None:

@@ -191,7 +191,7 @@ def _serve(session: ReviewSession, token: str, listener: socket.socket, host: st
     )
     with suppress(KeyboardInterrupt):
         server.run(sockets=[listener])
-    print_line(f"The next `truegold curate` of {run.run_dir} acts on what was decided.")
+    print_line(f"The next `{run.curate_command}` of {run.run_dir} acts on what was decided.")
 
 
 def _page(session: ReviewSession, token: str, guidelines: str | None) -> str:
@@ -247,7 +247,7 @@ def decide(
             print_line(f"read as {read.reading}{samples if read.judged else ''}")
         if read.message is not None:
             print_line(f"note: {read.message}", errors)
-    print_line(f"The next `truegold curate` of {reviewed.run_dir} acts on it.")
+    print_line(f"The next `{reviewed.curate_command}` of {reviewed.run_dir} acts on it.")
 
 
 def default_reviewer() -> str:
@@ -289,9 +289,10 @@ def runs_by_age() -> list[Path]:
 def first_that_has(run_dirs: Sequence[Path], look: Callable[[Path], T]) -> T:
     """Return the result of `look` for the first run that has the row.
 
-    If none has it, raise the error of the run that rejected the row, or else the first run's error.
+    If none has it, raise the error of the run that rejected the row, or of one with rows of the same source, or else
+    the first run's error.
     """
-    from truegold.pipeline.report.explain import RejectedError
+    from truegold.pipeline.report.explain import NoSuchRowError, RejectedError
 
     problems: list[InputError] = []
     for run_dir in run_dirs:
@@ -299,7 +300,12 @@ def first_that_has(run_dirs: Sequence[Path], look: Callable[[Path], T]) -> T:
             return look(run_dir)
         except InputError as error:
             problems.append(error)
-    first = next((problem for problem in problems if isinstance(problem, RejectedError)), problems[0])
-    if len(problems) == 1 or isinstance(first, RejectedError):
-        raise first
-    raise InputError(f"None of {len(problems)} runs has such a row. The newest one: {first.message}", first.hint)
+    for kind in (RejectedError, NoSuchRowError):
+        for problem in problems:
+            if isinstance(problem, kind):
+                raise problem
+    if len(problems) == 1:
+        raise problems[0]
+    raise InputError(
+        f"None of {len(problems)} runs has such a row. The newest one: {problems[0].message}", problems[0].hint
+    )

@@ -27,7 +27,6 @@ import os
 import re
 import shlex
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from enum import StrEnum
@@ -209,7 +208,7 @@ def push(
         return
     settings = {**configured, **({"repo": to} if to is not None else {}), **({"private": False} if public else {})}
     if "repo" not in settings:
-        raise ConfigError("The model has no name on the hub.", f"truegold push {run} --to OWNER/NAME")
+        raise ConfigError("The model has no name on the hub.", f"truegold push {shlex.quote(str(run))} --to OWNER/NAME")
     try:
         target = PushConfig.model_validate(settings)
     except ValidationError as error:
@@ -341,9 +340,9 @@ def _describe_source(source: FileSource | HubSource | DemoSource) -> Iterator[st
         yield f"data      {source.name}, split {source.split}{limit}; not counted yet"
         return
     yield describe_records(source)
-    records, location = first_records(source, Counter())
+    records, opened = first_records(source, [])
     if records:
-        layout = choose_layout(source, location, [record.values for record in records])
+        layout = choose_layout(source, opened.location, [record.values for record in records])
         yield from describe_reading(source, layout, records, rows_over(source, layout))
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,7 @@ def find_rows(files: RunFiles, name: str) -> pl.DataFrame:
     Raises InputError with advice if the name matches no row, or rows of several ids, and RejectedError if it matches a
     rejected record.
     """
+    name = _without_folders(files, name)
     source_and_row, is_prefix = _SOURCE_AND_ROW.fullmatch(name), _ID_PREFIX.fullmatch(name.lower()) is not None
     is_named = pl.lit(False)
     if source_and_row is not None:
@@ -135,7 +137,7 @@ def find_rows(files: RunFiles, name: str) -> pl.DataFrame:
             "Give six or more hex digits of a row's id, its source and row (FILE:17), or the source's own id.",
         )
     if not ids:
-        raise InputError(f"No row of {files.folders['ingest'].parent} is {visible(name)!r}.", _describe_sources(files))
+        raise _unknown_row(files, name)
     if len(ids) > 1:
         candidates = ", ".join(ids[:CANDIDATES_NAMED]) + (", ..." if len(ids) > CANDIDATES_NAMED else "")
         how = "begin with" if rows["id"].str.starts_with(name.lower()).all() else "match"
@@ -166,15 +168,54 @@ def _find_reject(files: RunFiles, name: str) -> Mapping[str, Any] | None:
     return None
 
 
-def _describe_sources(files: RunFiles) -> str:
+def _without_folders(files: RunFiles, name: str) -> str:
+    """Return `data/train.jsonl:17` as the run names this row: `train.jsonl:17`. Other names are unchanged."""
+    source_and_row = _SOURCE_AND_ROW.fullmatch(name)
+    config = files.folders["ingest"].parent / "config.resolved.json"
+    if source_and_row is None or "/" not in name or not config.is_file():
+        return name
+    data, path = orjson.loads(config.read_bytes())["data"], Path(source_and_row[1]).absolute()
+    for source in data if isinstance(data, list) else [data]:
+        for location in map(Path.absolute, map(Path, filter(None, (source.get("path"), source.get("heldout_path"))))):
+            if path == location:
+                return f"{source.get('source') or location.name}:{source_and_row[2]}"
+            if path.is_relative_to(location):
+                return f"{path.relative_to(location)}:{source_and_row[2]}"
+            if fnmatch(str(path), str(location)):
+                return f"{path.name}:{source_and_row[2]}"
+    return name
+
+
+class NoSuchRowError(InputError):
+    """No row of a run has the name, although the run has rows of the source in the name."""
+
+
+def _unknown_row(files: RunFiles, name: str) -> InputError:
+    """Return the error for a name of no row, which says how the rows of its source, or all rows, are named."""
+    problem = f"No row of {files.folders['ingest'].parent} is {visible(name)!r}."
+    file = pl.col("meta").str.json_path_match(f"$.{NOTES}.{FILE}")
+    rows = _ingested(files).select("source", "source_row", file=file)
+    named, _, asked_row = name.rpartition(":")
+    in_file = pl.col("file").str.strip_prefix(f"{named}:").str.to_integer(strict=False)
+    of_file = rows.filter(pl.col("file").str.starts_with(f"{named}:")).select(in_file)
+    for numbers in (rows.filter(pl.col("source") == named).select("source_row"), of_file) if named else ():
+        known = numbers.collect().to_series().drop_nulls().sort()
+        if len(known):
+            hint = f"It has {len(known):,} rows of {named}, {named}:{known[0]} to {named}:{known[-1]}.{_header(named)}"
+            before = known.filter(known < int(asked_row))
+            if 0 < len(before) < len(known):
+                hint += f" The last one before is {named}:{before[-1]}. A row has the number of its first line."
+            return NoSuchRowError(problem, visible(hint))
     row_number = pl.col("source_row")
-    per_source = (
-        _ingested(files).group_by("source").agg(row_number.min(), row_number.max().alias("last")).sort("source")
-    )
-    known = list(per_source.head(CANDIDATES_NAMED).collect().iter_rows())
-    spans = ", ".join(f"{source}:{first} to {source}:{last}" for source, first, last in known)
-    header = " Line 1 of CSV names the columns." if any(".csv" in source for source, *_ in known) else ""
-    return f"Its records are {spans}.{header}"
+    per_source = rows.group_by("source").agg(row_number.min(), row_number.max().alias("last"), pl.first("file"))
+    spread = list(per_source.sort("source").head(CANDIDATES_NAMED).collect().iter_rows())
+    spans = ", ".join(f"{source}:{first} to {source}:{last}" for source, first, last, _ in spread)
+    files_too = next((f", also named by their files, such as {file}" for *_, file in spread if file), "")
+    return InputError(problem, visible(f"Its records are {spans}{files_too}.{_header(spans)}"))
+
+
+def _header(names: str) -> str:
+    return " Line 1 of CSV names the columns." if ".csv" in names else ""
 
 
 def _explain_row(files: RunFiles, row: Fields) -> RowStory:
@@ -240,10 +281,11 @@ def _judged_by(row: Fields) -> Iterator[tuple[str, str]]:
     """Yield the tests of a row, or the settings of its verifier, as pairs of name and text."""
     judged = judged_by(row, TEXT_CHARS)
     tests = judged.get("tests", {})
-    for name, case in zip(("tests", *[""] * CASES_SHOWN), tests.get("cases", ()), strict=False):
-        yield name, " -> ".join(case)
-    if tests.get("more"):
-        yield "", f"{tests['more']:,} more"
+    cases = tests.get("cases", [])
+    for index, case in enumerate(cases[:CASES_SHOWN]):
+        yield f"case {index}", " -> ".join(case)
+    if more := tests.get("more", 0) + len(cases[CASES_SHOWN:]):
+        yield "", f"{more:,} more"
     if "code" in tests:
         yield "tests", tests["code"]
     yield from judged.get("settings", tests.get("settings", ()))

@@ -61,7 +61,8 @@ REASONS_SHOWN = 2
 """The number of reasons that the flow names for each stage."""
 
 GUIDELINES = """Keep: the problem can be answered, and the gold is right.
-Fix gold: the problem is sound, and the gold is wrong. Give the right answer in the same form as the gold.
+Fix: the problem is sound, and the gold or a test is wrong. Give the right answer in the form of the gold, or the lines
+that change the tests.
 Drop: the problem cannot be answered (something is missing or contradictory, or several answers are right).
 Unsure: you cannot decide. The row stays held back, and another reviewer may decide.
 

@@ -2,10 +2,10 @@
 
     stdio     {"cases": [["1 2", "3"], ...], "more": 7, "heads": ["stdin", "expected output"]}
     calls     {"cases": [["add(1, 2)", "3"], ...], "heads": ["call", "expected"]}
-    others    {"code": "assert add(1, 2) == 3"}
+    others    {"code": "assert add(1, 2) == 3  # case 0"}
 
-`chars` is the number of characters of all tests if the page shortens them, and `settings` has further properties, such
-as the checker.
+`chars` is the number of characters of all tests if the page shortens them, `settings` has further properties, such as
+the checker, and `fix` says how a reviewer changes them.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from typing import Any
 
 from truegold.pipeline.tables.run_files import Fields
 from truegold.pipeline.text.shown_text import cut, visible
+from truegold.verifiers.audit.suites import forms_of_change, with_numbers
 from truegold.verifiers.code import BadSuite, Suite, read_suite
-from truegold.verifiers.code.suite.reading import CallCase, Calls, Stdio
+from truegold.verifiers.code.suite.reading import CallCase, Calls, Stdio, normal_form
 
 CASES_SHOWN = 20
 """The number of cases of a long suite that a card shows."""
@@ -31,7 +32,8 @@ def shown_tests(verifier_args: str | None, limit: int) -> Fields:
     try:
         suite = read_suite(settings)
     except BadSuite as error:
-        return {"code": cut(visible(verifier_args or ""), limit), "settings": [["cannot be read", visible(str(error))]]}
+        unread = [["cannot be read", visible(str(error))]]
+        return {"code": cut(visible(verifier_args or ""), limit), "settings": unread, "fix": forms_of_change(settings)}
     tests = suite.tests
     if isinstance(tests, Stdio):
         pairs = ((case.input, case.output) for case in tests.cases)
@@ -40,9 +42,11 @@ def shown_tests(verifier_args: str | None, limit: int) -> Fields:
         pairs = ((_call(tests.entry_point, case), repr(case.expected)) for case in tests.cases)
         shown = _cases(pairs, limit) | {"heads": ["call", "expected"]}
     else:
-        code = "\n\n".join(filter(None, (getattr(tests, "prelude", ""), tests.code)))
+        code = "\n\n".join(
+            filter(None, (getattr(tests, "prelude", ""), with_numbers(normal_form(settings)[0]["code"])))
+        )
         shown = {"code": cut(visible(code), limit), **({"chars": len(code)} if len(code) > limit else {})}
-    return shown | {"settings": _settings(suite)}
+    return shown | {"settings": _settings(suite), "fix": forms_of_change(settings)}
 
 
 def _cases(pairs: Iterable[tuple[str, str]], limit: int) -> Fields:

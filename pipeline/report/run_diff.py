@@ -297,7 +297,9 @@ def _describe(record: dict[str, Any]) -> str:
     if reason in _OF_CONFLICTS:
         return f"another row of its conflict decided by {reviewers}"
     word = reason.removeprefix("reviewer_")
-    return f"fix to {record['after'][:_GOLD_CHARS]} by {reviewers}" if word == "fix" else f"{word} by {reviewers}"
+    if word == "fix":
+        word = "fix of tests" if evidence["column"] == "verifier_args" else f"fix to {record['after'][:_GOLD_CHARS]}"
+    return f"{word} by {reviewers}"
 
 
 def _ids(rows: pl.DataFrame, examples: int) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Checks a gold that a reviewer proposes: the verifier's reading of it, and the new scores of the row's samples.
 
     gold 26 -> 28     read as 28; 3 of 20 samples passed, now 17 do: those that answered 28
+    tests, drop 1     drops 1: assert f(2) == 5; the worked solution passes
 
 `settle` does not apply a gold that no answer could match, and the reviewer sees this at once.
 """
@@ -18,8 +19,8 @@ from truegold.pipeline.tables.ledger import FlagRecord, flag_record
 from truegold.pipeline.tables.reasons import UNPAYABLE_REASONS
 from truegold.pipeline.tables.rows import Row, dump_json, problem_of
 from truegold.pipeline.verify.gold_stage import examine_gold
-from truegold.verifiers import Item, judges_solutions, resolve, verify_batch
-from truegold.verifiers.audit.suites import VetReason, add_cases
+from truegold.verifiers import Item, Reason, Verdict, judges_solutions, resolve, verify_batch
+from truegold.verifiers.audit.suites import ChangedTests, VetReason, change_cases, forms_of_change
 from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.gold import OTHER_GOLDS
 
@@ -76,22 +77,35 @@ class GoldReading:
 def with_gold(row: Row, gold: str | None) -> Row:
     """Return a row with the reviewer's gold; golds that were accepted in addition to the old one are removed.
 
-    If tests judge the row, `gold` has cases to add to them. Raises BadSuite if it cannot be read as cases.
+    If tests judge the row, `gold` has changes of their cases. Raises BadSuite if it cannot be read as such.
     """
-    arguments: dict[str, Any] = orjson.loads(row["verifier_args"])
     if not takes_gold(row):
-        return {**row, "verifier_args": dump_json(add_cases(arguments, (gold or "").splitlines()))}
+        return {**row, "verifier_args": dump_json(changed_tests(row, gold or "").info)}
+    arguments: dict[str, Any] = orjson.loads(row["verifier_args"])
     arguments.pop(OTHER_GOLDS, None)
     return {**row, "gold": gold, "verifier_args": dump_json(arguments)}
+
+
+def changed_tests(row: Row, lines: str) -> ChangedTests:
+    """Return the tests of a row after a fix. Raises BadSuite if the fix cannot be read."""
+    return change_cases(orjson.loads(row["verifier_args"]), lines.splitlines())
 
 
 def unpayable_because(row: Row, gold: str, deadline_s: float = BATCH_DEADLINE_S) -> FlagRecord | None:
     """Return the flag that explains why no answer could match this gold, or None."""
     if not takes_gold(row):
         fault, reason = case_fault(row, gold), VetReason.UNREADABLE
+        if fault is None:
+            fault = _suite_fault(examine_gold(with_gold(row, gold), deadline_s).verdict)
         return None if fault is None else flag_record(row, reason, detector="settle", evidence={"error": fault})
     flags = examine_gold(with_gold(row, gold), deadline_s).flags
     return next((flag for flag in flags if flag["reason"] in UNPAYABLE_REASONS), None)
+
+
+def _suite_fault(verdict: Verdict | None) -> str | None:
+    """Return the reason why tests could not judge the worked solution, or None."""
+    is_at_fault = verdict is not None and verdict.reason is Reason.VERIFIER_ERROR
+    return str(verdict.evidence.get("error")) if verdict is not None and is_at_fault else None
 
 
 def takes_gold(row: Row) -> bool:
@@ -99,22 +113,31 @@ def takes_gold(row: Row) -> bool:
     return row["gold"] is not None or not judges_solutions(resolve(row["verifier"]))
 
 
-def case_fault(row: Row, cases: str) -> str | None:
-    """Return the reason why cases cannot be added to the tests of a row, or None."""
+def case_fault(row: Row, lines: str) -> str | None:
+    """Return the reason why a fix of a row's tests cannot be read, or None."""
     try:
-        with_gold(row, cases)
+        changed_tests(row, lines)
     except BadSuite as error:
         return str(error)
     return None
+
+
+def is_unreadable(origin: str | None) -> bool:
+    """Return True if a row was dropped because its tests cannot be read. origin: `stage: reason` of the drop."""
+    return (origin or "").endswith(f": {VetReason.UNREADABLE}")
+
+
+def forms_of_fix(row: Row) -> str:
+    """Return the lines that change a row's tests, for hints and errors."""
+    return forms_of_change(orjson.loads(row["verifier_args"]))
 
 
 def read_gold(row: Row, gold: str, responses: Sequence[Response]) -> GoldReading:
     """Return the effects of giving the row this gold."""
     before = sum(response.votes for response in responses if response.score == 1)
     if not takes_gold(row):
-        wrong = case_fault(row, gold)
-        message = wrong or f"The verifier {row['verifier']} judges by tests: the cases will be added to them."
-        return GoldReading(readable=wrong is None, passes_before=before, passes_after=before, message=message)
+        readable, message = _read_cases(row, gold)
+        return GoldReading(readable=readable, passes_before=before, passes_after=before, message=message)
     if not gold.strip():
         message = "A fix needs the right gold."
         return GoldReading(
@@ -141,6 +164,25 @@ def read_gold(row: Row, gold: str, responses: Sequence[Response]) -> GoldReading
     )
 
 
+def _read_cases(row: Row, lines: str) -> tuple[bool, str]:
+    """Return whether tests can still judge after a fix, and a message with its effect on the worked solution."""
+    try:
+        changed = changed_tests(row, lines)
+    except BadSuite as error:
+        return False, f"{error}. {forms_of_fix(row)}."
+    parts = [f"drops {', '.join(changed.dropped)}"] if changed.dropped else []
+    parts += [f"adds {'; '.join(changed.added)}"] if changed.added else []
+    effect = f"The fix {' and '.join(parts)}."
+    verdict = examine_gold({**row, "verifier_args": dump_json(changed.info)}, DEADLINE_S).verdict
+    if verdict is None:
+        return True, f"{effect} There is no worked solution to try."
+    if (fault := _suite_fault(verdict)) is not None:
+        return False, f"{effect} These tests judge no program, so the row is held: {fault}."
+    if verdict.passed:
+        return True, f"{effect} The worked solution passes."
+    return True, f"{effect} The worked solution does not pass: {dump_json(verdict.evidence.get('failed'))}."
+
+
 def _changes(rejudged: Iterable[tuple[Response, float | None]]) -> tuple[AnswerChange, ...]:
     votes: Counter[tuple[str, float | None, float | None]] = Counter()
     for response, score in rejudged:
@@ -151,5 +193,7 @@ def _changes(rejudged: Iterable[tuple[Response, float | None]]) -> tuple[AnswerC
 
 def _message(row: Row, fault: FlagRecord | None, contradiction: FlagRecord | None) -> str | None:
     if fault is not None:
-        return f"The verifier {row['verifier']} accepts no answer for this gold ({fault['reason']}): the row is held."
+        why = orjson.loads(fault["evidence"]).get("why")
+        reason = f"{fault['reason']}: {why}" if why else fault["reason"]
+        return f"The verifier {row['verifier']} accepts no answer for this gold ({reason}): the row is held."
     return None if contradiction is None else f"The row's own solution ends in {contradiction['suggestion']}."

@@ -194,10 +194,13 @@ def count_waiting(run: ReviewedRun) -> Counter[str]:
     """Return the number of rows by reason that the last curation held back and that are still unsettled."""
     waiting: Counter[str] = Counter()
     review = run.weigh()
+    kept = {key for key, agreed in review.agreed.items() if agreed.kind is DecisionKind.KEEP}
     settled = (review.agreed.keys() - review.unpayable.keys()) | review.settlements.keys()
     for _, dropped in run.files.tables(DROPPED_FILE, ("settle", "select")):
         held = dropped.filter(pl.col("drop_reason").is_in(HELD_REASONS)).select(*KEY, "drop_reason").collect()
-        waiting.update(reason for *key, reason in held.iter_rows() if tuple(key) not in settled)
+        for *key, reason in held.iter_rows():
+            if tuple(key) not in (settled - kept if reason == "keep_unpayable" else settled):
+                waiting[reason] += 1
     return waiting
 
 

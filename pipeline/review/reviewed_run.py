@@ -11,6 +11,7 @@ tables.
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -33,14 +34,22 @@ from truegold.pipeline.review.decisions import (
     load_decisions,
     load_notes,
 )
-from truegold.pipeline.review.gold_reading import Response, case_fault, takes_gold, with_gold
+from truegold.pipeline.review.gold_reading import (
+    Response,
+    case_fault,
+    forms_of_fix,
+    is_unreadable,
+    takes_gold,
+    with_gold,
+)
 from truegold.pipeline.running.stage_table import DROPPING_STAGES
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE, FlagRecord
 from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, SUSPICION_FILE
-from truegold.pipeline.tables.rows import KEY, Row, RowKey, content_key
+from truegold.pipeline.tables.rows import KEY, Row, RowKey, content_key, row_place
 from truegold.pipeline.tables.run_files import RunFiles, has_id, open_finished, read_resolved
 from truegold.verifiers import InputError
-from truegold.verifiers.decimal_commas import comma_setting, with_points
+from truegold.verifiers.decimal_commas import comma_setting, mixes_signs, with_points
+from truegold.verifiers.gold import OF_VALUES
 
 BEFORE_SETTLE = ("well_posed", "flag")
 """The stages whose rows `settle` may read; the first one that a run has counts."""
@@ -90,6 +99,19 @@ class ReviewedRun:
             raise InputError(f"{run_dir} has no flags yet.", "Curate first: truegold curate RUN.yaml.")
         return run
 
+    @property
+    def curate_command(self) -> str:
+        """The command that applies the decisions. A copied or moved run needs its name and place in it."""
+        resolved, folder = read_resolved(self.run_dir), self.run_dir.absolute()
+        runs_dir = resolved.get("runs_dir", "://")
+        changes = [] if resolved.get("name", folder.name) == folder.name else [f"name={folder.name}"]
+        changes += (
+            [] if "://" in runs_dir or Path(runs_dir).absolute() == folder.parent else [f"runs_dir={folder.parent}"]
+        )
+        return " ".join(
+            ["truegold curate", *(["..."] if changes else []), *(f"--set {shlex.quote(each)}" for each in changes)]
+        )
+
     def decisions(self) -> Decisions:
         """Return the current decisions of all reviewers."""
         return load_decisions(*self.further, self.folder)
@@ -136,6 +158,12 @@ class ReviewedRun:
                 return f"{stage}: {dropped.item()}"
         return None
 
+    def count_restorable(self) -> int:
+        """Return the number of rows dropped before `settle` that a reviewer could restore and has not decided about."""
+        tables = [table.select("id") for _, table in self.files.tables(DROPPED_FILE, DROPPING_STAGES)]
+        gone = pl.concat(tables).unique().join(self.rows.select("id"), on="id", how="anti")
+        return int(gone.filter(~has_id(self.decisions())).select(pl.len()).collect().item())
+
     def decide(
         self,
         row_id: str,
@@ -162,8 +190,18 @@ class ReviewedRun:
         gold = self.as_meant(row, gold) if gold else gold
         if decision is DecisionKind.FIX and not takes_gold(row) and (fault := case_fault(row, gold or "")) is not None:
             raise InputError(
-                f"The row {row_id} is judged by tests, and this gold cannot be read as cases for them: {fault}.",
-                "Give cases to add, one a line, as the report proposes them; or keep or drop the row.",
+                f"The row {row_id} ({row_place(row)}) is judged by tests. gold: {fault}.",
+                f"A fix of tests: {forms_of_fix(row)}.",
+            )
+        if decision is DecisionKind.KEEP and is_unreadable(self.why_dropped(row_id)):
+            raise InputError(
+                f"The row {row_id} ({row_place(row)}) cannot be kept: its tests cannot be read and judge no program.",
+                f"Fix the tests, or leave the row dropped. A fix of tests: {forms_of_fix(row)}.",
+            )
+        if decision is DecisionKind.FIX and gold and row["verifier"] in OF_VALUES and mixes_signs(gold):
+            raise InputError(
+                f"The gold {gold!r} may be one number or a list.",
+                "Write numbers without signs of thousands, and lists with a space after each comma: 1234.5, 6",
             )
         try:
             made = Decision.model_validate(
@@ -259,8 +297,14 @@ class ReviewedRun:
 
 
 def _decision_paths(run_dir: Path) -> list[Path]:
+    """Return the paths of decisions that a run's configuration names. Raises InputError if one does not exist."""
     named: Any = read_resolved(run_dir).get(DECISIONS) or ()
-    return list(map(Path, [named] if isinstance(named, str) else named))
+    paths = list(map(Path, [named] if isinstance(named, str) else named))
+    if missing := [path for path in paths if not path.exists()]:
+        raise InputError(
+            f"{missing[0]}, which {run_dir} was curated with, does not exist.", "Name its new place: --decisions FOLDER"
+        )
+    return paths
 
 
 @dataclass(frozen=True)
@@ -335,19 +379,22 @@ def decided_rows(data: Path, path: Path | None = None) -> Decide | None:
             raise InputError(f"{path} holds no decisions.", "Name a file of them, or the folder.")
         return None
     if run is not None:
-        agreed = {key[0]: standing.agreed for key, standing in run.weigh().standings.items()}
-        return lambda row: _decided(row, agreed.get(row["id"]))
+        weighed = {key[0]: standing.agreed for key, standing in run.weigh().standings.items()}
+        return lambda row: _decided(row, weighed.get(row["id"]), decisions)
 
     def by_id(row: Row) -> DecidedRow | None:
         about = [decision.model_copy(update={"seen": None}) for decision in decisions.get(row["id"], ())]
-        return _decided(row, weigh_decisions(row, about).agreed)
+        return _decided(row, weigh_decisions(row, about).agreed, decisions)
 
     return by_id
 
 
-def _decided(row: Row, agreed: AgreedDecision | None) -> DecidedRow | None:
+def _decided(row: Row, agreed: AgreedDecision | None, decisions: Decisions) -> DecidedRow | None:
     if agreed is None:
         return None
     if agreed.kind is DecisionKind.DROP:
         return DecidedRow("drop", None)
-    return DecidedRow(str(agreed.kind), with_gold(row, agreed.gold) if agreed.kind is DecisionKind.FIX else row)
+    # A row of a finished set has the changes of its tests already.
+    is_as_seen = content_key(row) in {decision.seen for decision in decisions[row["id"]]}
+    is_changed = agreed.kind is DecisionKind.FIX and (takes_gold(row) or is_as_seen)
+    return DecidedRow(str(agreed.kind), with_gold(row, agreed.gold) if is_changed else row)

@@ -4,8 +4,9 @@
     a blocking flag, none or unsure      dropped as `held_for_review`, and waits in dropped.parquet
     keep                                 passes                                    ledger: keep reviewer_keep
     fix                                  passes with the reviewer's gold,          ledger: edit reviewer_fix
-                                         or with further cases among its tests
+                                         or with the cases of its tests changed
     a fix that no answer could match     dropped as `fix_unpayable`, and waits for another gold
+    keep, but its tests cannot be read   dropped as `keep_unpayable`, and waits for other tests
     drop                                 dropped                                   ledger: drop reviewer_drop
     contradictory decisions              dropped as `reviewers_disagree`, until the reviewers agree
     keep or fix of a row dropped before  restored                                  ledger: keep reviewer_restored
@@ -42,7 +43,7 @@ from truegold.pipeline.review.consensus import (
     weigh_review,
 )
 from truegold.pipeline.review.decisions import DecisionKind, Decisions, load_decisions
-from truegold.pipeline.review.gold_reading import takes_gold, with_gold
+from truegold.pipeline.review.gold_reading import changed_tests, is_unreadable, takes_gold, with_gold
 from truegold.pipeline.review.review_measures import FlagPrecision, label_checks, measure_agreement, measure_flags
 from truegold.pipeline.running.parts import Part, split_inputs, sum_reports
 from truegold.pipeline.running.progress import Progress
@@ -79,7 +80,7 @@ STALE_SHOWN = 20
 DECIDED_SCHEMA = pa.schema([ROW_SCHEMA.field(name) for name in KEY])
 
 
-@stage_function(version=6, judges="rows")
+@stage_function(version=7, judges="rows")
 def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Apply the reviewers' decisions, and hold back rows that still need one."""
     decisions = load_decisions(*(path for name, path in inputs.items() if name.startswith("decisions")))
@@ -150,9 +151,7 @@ def _settle_part(
             standing = review.standings.get(key, UNDECIDED)
             reasons = blocking.get(key, [])
             if (fault := review.unpayable.get(key)) is not None and (fix := standing.agreed) is not None:
-                # No answer could match the new gold.
-                unpayable = {"reviewers": fix.reviewers, "gold": fix.gold, "fault": fault["reason"]}
-                ledger.drop(row, "fix_unpayable", flags=reasons, **unpayable)
+                _hold_unpayable(row, fix, fault, reasons, ledger)
                 continue
             settled = _settle_row(row, reasons, standing, review.settlements.get(key), ledger)
             if settled is None:
@@ -162,8 +161,8 @@ def _settle_part(
                 decided.write(dict(row_reference(row)))
             else:
                 undecided.add(key)
-        restored = _bring_back(dropped, review, ledger)
-        for row in restored:
+        kept = _bring_back(dropped, review, ledger)
+        for row in kept:
             cleared.write(row)
             decided.write(dict(row_reference(row)))
     for flag in flags:
@@ -173,19 +172,37 @@ def _settle_part(
         if row.get("drop_reason") == "held_for_review":
             for reason in blocking.get(row_key(row), ()):
                 held.add(reason, row)
-    return StageReport(part.count_rows() + len(restored), cleared.rows, ledger.counts)
+    return StageReport(part.count_rows() + ledger.counts.get(f"keep:{RESTORED}", 0), cleared.rows, ledger.counts)
+
+
+def _hold_unpayable(row: Row, fix: AgreedDecision, fault: FlagRecord, reasons: list[str], ledger: Ledger) -> None:
+    """Drop a row whose new gold no answer could match."""
+    why = (
+        {"fault": fault["reason"], **orjson.loads(fault["evidence"])}
+        if not takes_gold(row)
+        else {"fault": fault["reason"]}
+    )
+    ledger.drop(row, "fix_unpayable", flags=reasons, reviewers=fix.reviewers, gold=fix.gold, **why)
 
 
 def _bring_back(dropped: Mapping[str, tuple[str, Row]], review: WeighedReview, ledger: Ledger) -> list[Row]:
-    """Return the dropped rows that reviewers keep, with their new golds."""
-    restored = []
+    """Return the dropped rows that reviewers keep, with their new golds.
+
+    A row that no answer could match is restored and waits, as it does if no stage dropped it.
+    """
+    kept = []
     for origin, row in dropped.values():
         agreed = review.agreed.get(key := row_key(row))
-        if agreed is not None and agreed.kind is not DecisionKind.DROP and key not in review.unpayable:
-            ledger.keep(row, RESTORED, dropped=origin, reviewers=agreed.reviewers, note=agreed.note)
-            settled = _apply_decision(row, [], agreed, None, ledger) if agreed.gold else row
-            restored += [row if settled is None else settled]
-    return restored
+        if agreed is None or agreed.kind is DecisionKind.DROP:
+            continue
+        ledger.keep(row, RESTORED, dropped=origin, reviewers=agreed.reviewers, note=agreed.note)
+        if (fault := review.unpayable.get(key)) is not None:
+            _hold_unpayable(row, agreed, fault, [], ledger)
+        elif agreed.gold is None and is_unreadable(origin):
+            ledger.drop(row, "keep_unpayable", reviewers=agreed.reviewers, dropped=origin)
+        elif (settled := _apply_decision(row, [], agreed, None, ledger) if agreed.gold else row) is not None:
+            kept.append(settled)
+    return kept
 
 
 def _dropped_before(inputs: Mapping[str, Path], decisions: Decisions) -> dict[str, tuple[str, Row]]:
@@ -285,6 +302,9 @@ def _apply_decision(
         return row
     fixed = with_gold(row, agreed.gold)
     column: Literal["gold", "verifier_args"] = "gold" if takes_gold(row) else "verifier_args"
+    if column == "verifier_args":
+        changed = changed_tests(row, agreed.gold or "")
+        evidence |= {"dropped_cases": changed.dropped, "added_cases": changed.added}
     ledger.edit(row, "reviewer_fix", row[column], fixed[column], column=column, **evidence)
     if settlement is not None and settlement.effect is Effect.DUPLICATE:
         ledger.drop(fixed, settlement.effect, kept=settlement.decided, reviewers=agreed.reviewers)

@@ -10,6 +10,7 @@ These processes are started by a scheduler such as Slurm, or by a person.
 from __future__ import annotations
 
 import pickle
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -34,8 +35,8 @@ def wait_for_parts(run_dir: Path, work: PartWork, parts: Sequence[Part], progres
     """Wait until other processes have done the work."""
     waiting = leave_waiting(work, parts)
     progress.note(
-        f"Parts that wait for other processes: {len(parts):,}. truegold part {run_dir} --of N --at I (I from 0), on "
-        "any machine that sees this folder"
+        f"Parts that wait for other processes: {len(parts):,}. truegold part {shlex.quote(str(run_dir))} --of N --at I "
+        "(I from 0), on any machine that sees this folder"
     )
     while parts := drop_done(work, parts, progress):
         time.sleep(LOOK_EVERY_S)

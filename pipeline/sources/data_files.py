@@ -36,6 +36,7 @@ from truegold.pipeline.sources.jsonl import (
     packing_of,
     read_jsonl,
     read_lines,
+    refuse_other_formats,
 )
 from truegold.pipeline.sources.places import local_copy
 from truegold.pipeline.sources.records import Record, Reject, Source, beginning, first_line, in_file, value_size
@@ -194,10 +195,11 @@ def check_data(path: Path) -> None:
             )
         if not (files := data_files(path)):
             raise InputError(f"{path} has no data file.", f"Names of data files end in {', '.join(SUFFIXES)}.")
+        train = shlex.quote(f"{path if path.is_dir() else path.parent}/train*")
         if len(splits := {_split_of(file) for file in files} - {None}) > 1:
             raise InputError(
                 f"{path} has files of several splits: {', '.join(sorted(map(str, splits)))}.",
-                f"Name the files of one split by a pattern, such as {path if path.is_dir() else path.parent}/train*, "
+                f"Name the files of one split by a pattern in quotes, such as {train}, "
                 "and the other files as heldout_path.",
             )
         if all(_is_empty(file) for file in files):
@@ -231,7 +233,9 @@ def check_file(path: Path, *, may_be_empty: bool = False) -> None:
         with path.open("rb") as opened:
             empty = not opened.read(1)
     except PermissionError:
-        raise InputError(f"{path} may not be read by this user.", f"Allow it: chmod u+r {path}") from None
+        raise InputError(
+            f"{path} may not be read by this user.", f"Allow it: chmod u+r {shlex.quote(str(path))}"
+        ) from None
     if empty and not may_be_empty:
         raise InputError(f"{path} is empty.")
 
@@ -263,12 +267,19 @@ def is_named_as_data(path: Path) -> bool:
 def form_by_suffix(path: Path) -> str:
     """Return the format by a file's name: jsonl, parquet or csv. Raises InputError for other names."""
     if (form := SUFFIXES.get(_suffix_of(path))) is None:
-        raise InputError(f"{path}: its name does not show its format.", "Set format: to one of jsonl, parquet, csv.")
+        if path.is_file():
+            refuse_other_formats(path)
+        raise InputError(
+            f"{path}: its name does not show its format.",
+            f"End it in {', '.join(SUFFIXES)} (and .gz or .zst), or set format: to one of jsonl, parquet, csv.",
+        )
     return form
 
 
 DELIMITERS = (",", "\t", ";", "|")
 """The characters that may separate fields, the most common first."""
+_SEPARATOR_LINE = re.compile(r"sep=(.)\s*")
+"""A first line that Excel reads as the separator: `sep=;`."""
 DELIMITER_LINES = 50
 """The number of lines by which the separator is found."""
 
@@ -319,6 +330,7 @@ class _Lines:
 
 def read_csv(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
     """Yield the records of a CSV file. Raises InputError if its header cannot be read."""
+    refuse_other_formats(path)
     earlier_limit = csv.field_size_limit()
     # The limit is global to the process, so it is only raised, and restored afterwards.
     csv.field_size_limit(max(earlier_limit, max_row_bytes))
@@ -336,6 +348,8 @@ def read_csv(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
 def _find_delimiter(path: Path, max_row_bytes: int) -> str:
     """Return the separator of fields by the first lines of a file, by default the comma."""
     lines = [line.data.decode("utf-8", "replace") for line in islice(read_lines(path, max_row_bytes), DELIMITER_LINES)]
+    if lines and (stated := _SEPARATOR_LINE.fullmatch(lines[0])) is not None:
+        return stated[1]
     shares = {delimiter: _fitting_share(lines, delimiter) for delimiter in DELIMITERS}
     return max(shares, key=lambda delimiter: shares[delimiter])  # The first of equals.
 
@@ -350,15 +364,19 @@ def _fitting_share(lines: list[str], delimiter: str) -> float:
     return sum(len(fields) == len(records[0]) for fields in records) / len(records)
 
 
-def not_utf8(location: str, part: str) -> InputError:
+def not_utf8(location: str, part: str, encoding: str = "windows-1252") -> InputError:
     """Return the error for a file in another encoding, with a command to convert it. `part` is the invalid part."""
-    path = Path(location)
-    target = shlex.quote(str(path.with_name(f"{path.stem}-utf8{path.suffix}")))
     return InputError(
         f"{location}: {part} is not UTF-8.",
-        "Convert the file, from windows-1252 or the encoding of its writer: "
-        f"iconv -f windows-1252 -t utf-8 {shlex.quote(location)} > {target}",
+        f"Convert the file, from {encoding} or the encoding of its writer: "
+        f"iconv -f {encoding} -t utf-8 {_into(location, 'utf8')}",
     )
+
+
+def _into(location: str, name: str) -> str:
+    """Return the end of a command that converts a file: `data.csv > data-utf8.csv`."""
+    path = Path(location)
+    return f"{shlex.quote(location)} > {shlex.quote(str(path.with_name(f'{path.stem}-{name}{path.suffix}')))}"
 
 
 _BLANK = Reject(0, "", "", "")
@@ -366,22 +384,28 @@ _BLANK = Reject(0, "", "", "")
 
 def _read_header(path: Path, reader: Iterator[list[str]], lines: _Lines) -> list[str]:
     try:
-        header = next((fields for fields in reader if fields), None)
+        header = next((fields for fields in reader if fields and fields != ["sep=", ""]), None)
     except (csv.Error, _TooLong) as error:
-        raise InputError(f"{path}: its header (line {lines.line_number}) cannot be read: {error}.") from None
+        mends = f"If its lines end in CR alone: tr '\\r' '\\n' < {_into(str(path), 'lines')}"
+        raise InputError(
+            f"{path}: its header (line {lines.line_number}) cannot be read: {error}.",
+            mends if "new-line" in str(error) else None,
+        ) from None
     if header is None:
         raise InputError(f"{path} is empty.", "Its first line should name the columns.")
     if not all(map(is_utf8, header)):
         raise not_utf8(str(path), f"its header (line {lines.line_number})")
-    header = [name.strip() for name in header]
+    if any("\0" in name for name in header):
+        raise not_utf8(str(path), f"its header (line {lines.line_number})", "utf-16le")
+    if header[0].startswith('{"'):
+        raise InputError(f"{path} is JSON Lines, not CSV.", "Name it *.jsonl, or set format: jsonl.")
+    header = [name.strip() or f"column {position}" for position, name in enumerate(header, 1)]
     if repeated := sorted({name for name in header if header.count(name) > 1}):
         raise InputError(f"{path}: its header names {repeated[0]!r} more than once.", "Give every column its own name.")
     return header
 
 
-def _next_outcome(
-    reader: Iterator[list[str]], lines: _Lines, header: list[str], max_row_bytes: int
-) -> Record | Reject | None:
+def _next_outcome(reader: Any, lines: _Lines, header: list[str], max_row_bytes: int) -> Record | Reject | None:
     """Return the next record or reject, `_BLANK` for a blank line, None at the end."""
     lines.start_record()
 
@@ -396,15 +420,25 @@ def _next_outcome(
         return reject("row_too_long", f"at least {error.size} bytes, above max_row_bytes = {max_row_bytes}")
     except csv.Error as error:
         return reject("invalid_csv", str(error))
+    while len(fields) > len(header) and not fields[-1]:
+        fields.pop()
     if not fields:
         outcome: Record | Reject = _BLANK
     elif len(fields) != len(header):
-        outcome = reject("wrong_field_count", f"{len(fields)} fields where the header names {len(header)}")
+        outcome = reject("wrong_field_count", _describe_count(len(fields), len(header), lines.text, reader))
     elif invalid := [name for name, field in zip(header, fields, strict=True) if not is_utf8(field)]:
         outcome = reject("invalid_utf8", f"bytes that are not UTF-8 in column {invalid[0]!r}")
     else:
         outcome = Record(lines.first_line_number, dict(zip(header, fields, strict=True)), lines.size)
     return outcome
+
+
+def _describe_count(fields: int, expected: int, line: str, reader: Any) -> str:
+    """Return how a record differs from the header, and the separator by which its line does not, if there is one."""
+    used = reader.dialect.delimiter
+    fitting = [mark for mark in DELIMITERS if len(next(csv.reader([line], delimiter=mark), ())) == expected]
+    others = f"; by {fitting[0]!r} it has {expected}" if fitting else ""
+    return f"by the separator {used!r} it has {fields} field{'s' * (fields > 1)}, but the header {expected}{others}"
 
 
 BATCH_TEXT = 16 * 2**20

@@ -14,6 +14,7 @@ import codecs
 import gzip
 import io
 import re
+import shlex
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -137,7 +138,8 @@ def read_lines(path: Path, max_bytes: int) -> Iterator[Line]:
 
 def read_jsonl(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
     """Yield the records of a JSON Lines file. Blank lines are skipped."""
-    _refuse_other_formats(path)
+    refuse_other_formats(path)
+    _refuse_nested(path)
     if is_json_array(path):
         for line in _read_array(path, max_row_bytes):
             yield _parse_line(line) if not line.too_long else _too_long(line, max_row_bytes)
@@ -304,7 +306,7 @@ def nested_records(path: Path | str, name: str) -> InputError:
     """Return the error for a file that is a single object, whose list `name` has the records."""
     return InputError(
         f"{path} is one JSON object, whose list {name!r} has the records.",
-        f"Write a line for each: jq -c '.{name}[]' {path} > records.jsonl",
+        f"Write a line for each: jq -c '.{name}[]' {shlex.quote(str(path))} > records.jsonl",
     )
 
 
@@ -316,11 +318,27 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
-def _refuse_other_formats(path: Path) -> None:
-    """Raise InputError for a file of another format, of which every line would be a reject."""
+OTHER_FORMATS = {
+    b"PAR1": ("a Parquet file", "Name it *.parquet, or set format: parquet."),
+    b"PK\x03\x04": ("an Excel workbook or another ZIP archive", "Save the sheet as CSV UTF-8, or unpack the archive."),
+    b"\xd0\xcf\x11\xe0": ("an Excel workbook", "Save the sheet as CSV UTF-8."),
+    b"ARROW1": ("an Arrow file", "Write it as Parquet: pyarrow.parquet.write_table."),
+    b"SQLite": ("a database", "Write its table as CSV."),
+}
+"""The names of formats that are not text, and what to do, by the first bytes of a file."""
+
+
+def refuse_other_formats(path: Path) -> None:
+    """Raise InputError for a file that is not text, of which every line would be a reject."""
     start = _beginning_of(path)
-    if start.startswith(b"PAR1"):
-        raise InputError(f"{path} is a Parquet file.", "Set format: parquet, or name it *.parquet.")
+    for magic, (what, remedy) in OTHER_FORMATS.items():
+        if start.startswith(magic):
+            raise InputError(f"{path} is {what}.", remedy)
+
+
+def _refuse_nested(path: Path) -> None:
+    """Raise InputError for a file that is one object with a list of records."""
+    start = _beginning_of(path)
     if is_over_lines(path):
         lists = [match[1].decode() for match in _LIST_OF_OBJECTS.finditer(start)]
         if lists and not set(lists) & {"messages", "conversations", "conversation"}:

@@ -57,6 +57,13 @@ ANSWER_NAMES = (
     *("answerKey", "answer_key", "answer_text", "ans", "final_ans", "result", "correct", "correct_option", "solution"),
 )
 """Names of columns that may hold golds."""
+ANSWERS = (
+    *(name for name in ANSWER_NAMES if name not in ("label", "target")),
+    *("Lösung", "Loesung", "Ergebnis", "Resultat", "résultat", "resultado", "risultato", "solución", "solução"),
+    *("soluzione", "uitkomst", "oplossing", "результат", "решение", "wynik", "rozwiązanie", "sonuç", "çözüm"),
+    *("解", "결과"),
+)
+"""Names of columns of short answers. Some may also be names of worked solutions."""
 
 
 def cause_of_held(reason: str, rows: Sequence[Row]) -> Cause:
@@ -93,6 +100,11 @@ def cause_of_rejects(reason: str, samples: Samples, gold: str | None) -> Cause:
     """Return the likely cause of rejected records. `gold` is the column of golds, if it is known."""
     if reason in ("missing_gold", "gold_not_found", "gold_not_text", "gold_unparsed", "gold_is_prose"):
         return _cause_of_golds(reason, samples, gold)
+    if reason == "prompt_not_text" and len(samples) == 1:
+        return Cause(
+            "The file is one object, with all values of a column together.",
+            "Write a line for each record: df.to_json(FILE, orient='records', lines=True)",
+        )
     if reason == "missing_prompt" and (name := _filled(NAMES["prompt"], samples, text_of)) is not None:
         return Cause(
             f"The questions of these rows stand in column {name!r}.",

@@ -304,7 +304,7 @@ def _open_question(columns: ChoiceColumns, values: Values, question: str | None)
 PRESETS: dict[str, tuple[Preset, str]] = {
     "truegold": (exported, "truegold (or extra_info.truegold, metadata.truegold), as `truegold export` writes it"),
     "leetcode": (leetcode, "entry_point, test, prelude (or prompt and completion), and a column with the problem"),
-    "humaneval": (humaneval, "prompt, canonical_solution, test, entry_point"),
+    "humaneval": (humaneval, "prompt, canonical_solution, test, entry_point; or prompt, test, language"),
     "mbpp": (mbpp, "text or prompt, code, test_list"),
     "livecodebench": (livecodebench, "question_content, public_test_cases"),
     "apps": (apps, "question, input_output"),
@@ -503,12 +503,16 @@ def _fit_preset(config: SourceConfig, location: str, names: set[str], samples: S
     for name, value in samples[0].items() if len(samples) == 1 else ():
         if isinstance(value, list) and find_column("prompt", [each for each in value if isinstance(each, Mapping)]):
             raise nested_records(location, name)
-    raise InputError(
+    raise UnusualNamesError(
         f"{location}: no column has a usual name of problems or answers.",
         f"{_list_columns(samples)} `truegold init {shlex.quote(location)}` proposes their roles; or name them: "
         "`data: {columns: {prompt: ..., gold: ...}}` in a run's file; --prompt-column COLUMN --gold-column COLUMN for "
         "commands on one file; prompt=..., gold=... in Python.",
     )
+
+
+class UnusualNamesError(InputError):
+    """The columns of a source are not known by their names."""
 
 
 def _answers_in_turns(location: str, name: str, samples: Samples) -> InputError:

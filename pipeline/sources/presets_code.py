@@ -26,9 +26,9 @@ from truegold.pipeline.config.sources import Columns, ColumnSpec
 from truegold.pipeline.sources.columns import Column, Derived, Layout
 from truegold.pipeline.sources.conversations import read_prompt
 from truegold.pipeline.sources.story_columns import StoryColumns
+from truegold.verifiers.code.python_source import parse
 from truegold.verifiers.code.suite.reading import is_source
 from truegold.verifiers.code.suite.row_tests import (
-    LEETCODE_PRELUDE,
     SETUP,
     Unusable,
     function_name,
@@ -38,6 +38,8 @@ from truegold.verifiers.code.suite.row_tests import (
 )
 from truegold.verifiers.columns import Samples, Values, text_of
 from truegold.verifiers.row_kinds import TESTS, are_tests, is_test_code
+from truegold.verifiers.sandbox.local import PYTHON
+from truegold.verifiers.sandbox.toolchains import is_known, language_name
 from truegold.verifiers.strict_json import parse_structure
 
 _TEST_CASE = re.compile(r"^class\s+\w+\s*\(.*TestCase\)", re.MULTILINE)
@@ -50,21 +52,54 @@ def humaneval(columns: Set[str], samples: Samples) -> Layout | None:
     The record becomes a code row without gold. The solution is the whole program (prompt and canonical solution),
     verifier_args `{"type": "asserts", "entry_point": "f", "code": "def check(...", "stub": "def f(x):\\n"}`. EvalPlus's
     files that have a `test` fit as well, and BigCodeBench (`complete_prompt`; its test cases make the type `unittest`).
+
+    In another language (`language`, or an id such as CPP/0: HumanEval-X, MultiPL-E, MBXP, McEval) the tests may be in
+    `tests`, and the other columns be missing: `{"type": "inserted", "language": "cpp", "code": "#<INSERT>\\n\\nint ..."}`.
     """
-    prompt = _first_column(columns, "prompt", "complete_prompt")
-    if prompt is None or not {"canonical_solution", "test", "entry_point"} <= columns:
+    prompt, test = _first_column(columns, "prompt", "complete_prompt"), _first_column(columns, "test", "tests")
+    if prompt is None or test is None:
+        return None
+    is_foreign = any(_foreign_language(values, test.column) for values in samples)
+    if not is_foreign and not {"canonical_solution", "test", "entry_point"} <= columns:
         return None
 
     def derive(values: Values) -> Derived:
-        test, entry_point = required_text(values, "test"), required_text(values, "entry_point")
-        body, stub = text_of(values.get("canonical_solution")), text_of(values.get(prompt.column))
-        kind = "unittest" if _TEST_CASE.search(test) else "asserts"
-        arguments = {"type": kind, "entry_point": entry_point, "code": test}
+        code = required_text(values, test.column)
+        body, stub = text_of(values.get("canonical_solution")), text_of(values.get(prompt.column)) or ""
+        if language := _foreign_language(values, test.column):
+            imports = _INCLUDED.findall(stub) if language in _MAY_REPEAT else []
+            code = "\n".join([*imports, "#<INSERT>", "", _REST_OF_BODY.sub("", code)])
+            arguments = {"type": "inserted", "language": language, "code": code}
+            return Derived(arguments, f"{stub}\n{body}" if body else None)
+        if body and body[0].isspace() and stub[-1:] not in ("", "\n"):
+            stub += "\n"
+        kind = "unittest" if _TEST_CASE.search(code) else "asserts"
+        arguments = {"type": kind, "entry_point": required_text(values, "entry_point"), "code": code}
         if stub:
             arguments["stub"] = stub
-        return Derived(arguments, (stub or "") + body if body else None)
+        return Derived(arguments, stub + body if body else None)
 
-    return _layout(prompt, derive, {"canonical_solution", "test", "entry_point"})
+    return _layout(prompt, derive, {"canonical_solution", test.column, "entry_point", *_LANGUAGES})
+
+
+_LANGUAGES = ("language", "lang", "programming_language")
+_INCLUDED = re.compile(r"^[ \t]*(?:#[ \t]*include|using namespace|import|use)\b[^\n]*", re.MULTILINE)
+"""An import at the beginning of a program."""
+_MAY_REPEAT = ("c", "cpp", "java", "perl")
+"""Languages in which the imports of the stub may stand before those of the program."""
+_REST_OF_BODY = re.compile(r"\A\s*\}[ \t]*\n")
+"""The end of the function that the prompt opened, with which the tests of MultiPL-E begin."""
+
+
+def _foreign_language(values: Values, test: str) -> str | None:
+    """Return the language of test code, named by a column or by the id (CPP/0), or None if the code is Python."""
+    code = values.get(test)
+    if not isinstance(code, str) or not isinstance(parse_structure(code), str):
+        return None
+    texts = [text_of(values.get(name)) or "" for name in (*_LANGUAGES, "task_id")]
+    names = (language_name(text.partition("/")[0]) for text in texts)
+    language = next((name for name in names if is_known(name)), PYTHON)
+    return None if language == PYTHON or parse(code) is not None else language
 
 
 def leetcode(columns: Set[str], samples: Samples) -> Layout | None:
@@ -85,8 +120,9 @@ def leetcode(columns: Set[str], samples: Samples) -> Layout | None:
             "type": "asserts",
             "entry_point": required_text(values, "entry_point"),
             "code": required_text(values, "test"),
-            "prelude": text_of(values.get(prelude)) or LEETCODE_PRELUDE,
         }
+        if code := text_of(values.get(prelude)):
+            arguments["prelude"] = code
         solution = solution_of(values, "completion", "canonical_solution", "solution", "solutions")
         return Derived(arguments, solution, with_starter(values, problem.column))
 
@@ -124,7 +160,7 @@ def livecodebench(columns: Set[str], samples: Samples) -> Layout | None:
     "private_test_cases": "[...]", "metadata": "{\"func_name\": \"find\"}"}`.
 
     The record becomes a code row with public and private tests, verifier_args `{"type": "calls", "entry_point":
-    "Solution().find", "cases": [{"args": [[1, 2], 3], "expected": 1}, ...], "prelude": "import ..."}`; tests by stdin
+    "Solution().find", "cases": [{"args": [[1, 2], 3], "expected": 1}, ...]}`; tests by stdin
     make `{"type": "stdio", ...}`. Private tests that are a compressed pickle, as in the original files, are rejected as
     unsafe_tests, because loading a pickle can run any code.
     """

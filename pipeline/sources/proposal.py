@@ -25,13 +25,31 @@ from typing import Any
 from truegold.pipeline.config.sources import Columns, ColumnSpec, FileSource
 from truegold.pipeline.sources.columns import Layout, describe_columns, gold_spec
 from truegold.pipeline.sources.data_files import at_hand, data_files, form_by_suffix, not_utf8, open_file
-from truegold.pipeline.sources.jsonl import is_json_array, is_over_lines
-from truegold.pipeline.sources.likely_causes import ANSWER_NAMES, MOST, SHORT_WORDS, best_verifier, ends_with
-from truegold.pipeline.sources.presets import choose_layout
-from truegold.pipeline.sources.records import LOOK_AHEAD, Record, Reject, look_ahead, readable
+from truegold.pipeline.sources.jsonl import is_json_array, is_over_lines, open_bytes, packing_of
+from truegold.pipeline.sources.likely_causes import (
+    ANSWERS,
+    MOST,
+    SHORT_WORDS,
+    best_verifier,
+    cause_of_rejects,
+    ends_with,
+)
+from truegold.pipeline.sources.presets import UnusualNamesError, choose_layout
+from truegold.pipeline.sources.records import (
+    LOOK_AHEAD,
+    REMEDIES,
+    Record,
+    Reject,
+    Source,
+    check_readable,
+    describe_reasons,
+    look_ahead,
+    readable,
+)
 from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings
 from truegold.pipeline.sources.story_columns import count_words
 from truegold.pipeline.sources.unused_columns import describe_unused, unused_columns
+from truegold.pipeline.tables.losses import LossCount
 from truegold.pipeline.tables.rows import Row, row_place
 from truegold.pipeline.text.prose import language_of
 from truegold.verifiers import InputError
@@ -39,7 +57,7 @@ from truegold.verifiers.answers.choice_arguments import choice_arguments
 from truegold.verifiers.answers.gold_types import gold_note
 from truegold.verifiers.choice_rows import LETTER
 from truegold.verifiers.code.suite.row_tests import Unusable
-from truegold.verifiers.columns import NAMES, Samples, spelled, text_of
+from truegold.verifiers.columns import NAMES, Samples, Values, spelled, text_of
 from truegold.verifiers.decimal_commas import MIN_SIGNS, CommaUse, comma_use, may_be_otherwise, with_points
 from truegold.verifiers.row_kinds import are_tests
 
@@ -57,14 +75,12 @@ RISING_ROWS = 5
 """The minimum number of rising numbers that count as a numbering. Fewer may rise by chance."""
 PROBLEM_WORDS = 3
 """The minimum mean number of words in a column of problems."""
+NAME_WORDS = 8
+"""The maximum number of words in the name of a column."""
 QUESTION_MARKS = ("?", "？", "؟")
-_ANSWERS = (
-    *(name for name in ANSWER_NAMES if name not in ("label", "target")),
-    *("Lösung", "Loesung", "Ergebnis", "Resultat", "résultat", "resultado", "risultato", "solución", "solução"),
-    *("soluzione", "uitkomst", "oplossing", "результат", "решение", "wynik", "rozwiązanie", "sonuç", "çözüm"),
-    *("解", "결과"),
-)
-"""Names of columns of short answers. Some may also be names of worked solutions."""
+
+
+Rejected = LossCount[tuple[Reject, Values]]
 
 
 @dataclass(frozen=True)
@@ -79,8 +95,8 @@ class Proposal:
     """The rows from the first records."""
     spread: Sequence[Row]
     """The rows from records that are spread over the file."""
-    rejected: Counter[str]
-    """The number of rejects among the first records, by reason."""
+    rejected: Rejected
+    """The rejects among the first records, by reason, each with its values; without, if it could not be read."""
     commas: str = ""
     """A remark on golds with commas, empty for none."""
 
@@ -102,9 +118,17 @@ class Proposal:
         yield from describe_reading(self.source, self.layout, self.records, [*self.rows, *self.spread])
         if self.commas:
             yield f"commas    {self.commas}"
-        if self.rejected:
-            first = len(self.rows) + self.rejected.total()
-            yield f"rejected  of the first {first} records: {_counted(self.rejected)}"
+        if counts := self.rejected.counts:
+            yield f"rejected  of the first {len(self.rows) + counts.total()} records: {describe_reasons(counts)}"
+        for reason, rejects in self.rejected.samples.items():
+            gold = self.layout.columns.gold
+            samples = [values for _, values in rejects]
+            cause = cause_of_rejects(reason, samples, None if gold is None else gold.column)
+            # The second spelling of a remedy is an option of the commands that show proposals.
+            remedy = cause.remedy.rpartition(", or ")[2] or REMEDIES.get(reason, "")
+            first = rejects[0][0]
+            advice = " ".join(filter(None, (cause.cause, remedy)))
+            yield f"  {self.source.label}:{first.row_number}: {reason}: {first.detail}. {advice}".rstrip()
 
 
 def propose(source: FileSource) -> Proposal:
@@ -112,23 +136,31 @@ def propose(source: FileSource) -> Proposal:
 
     Raises InputError for a file that cannot be read, and if no column of problems or answers is found.
     """
-    rejected: Counter[str] = Counter()
-    records, location = first_records(source, rejected)
+    rejects: list[Reject] = []
+    records, opened = first_records(source, rejects)
+    location = opened.location
     samples = [record.values for record in records]
-    first = len(samples) + rejected.total()
-    if (encoded := rejected["invalid_utf8"]) > OTHER_ENCODING * first:
+    first = len(samples) + len(rejects)
+    if (encoded := sum(reject.reason == "invalid_utf8" for reject in rejects)) > OTHER_ENCODING * first:
         raise not_utf8(location, f"the text of {encoded} of the first {first} records")
     if not first:
-        raise InputError(f"{location} has no records.", "A CSV file needs lines after its header.")
-    if not samples:
-        raise InputError(f"{location}: none of its first records can be read: {_counted(rejected)}.")
+        hint = "A CSV file needs lines after its header." if location.endswith((".csv", ".tsv")) else None
+        raise InputError(f"{location} has no records.", hint)
+    check_readable(opened, [*rejects, *records])
     try:
         layout = choose_layout(source, location, samples)
-    except InputError:
+    except InputError as error:
         if (columns := columns_by_texts(samples)) is None:
+            if not isinstance(error, UnusualNamesError):
+                raise
             raise InputError(
                 f"{location}: no column of problems, or none of answers, is found by names or texts.",
                 f"Its columns: {describe_columns(samples)}. Name them: --prompt-column COLUMN --gold-column COLUMN",
+            ) from None
+        if columns.prompt is not None and _is_sentence(columns.prompt.column):
+            raise InputError(
+                f"{location}: its first line, which should name the columns, is a record: {describe_columns(samples)}.",
+                "Write the names of the columns above it, such as question,answer.",
             ) from None
         chosen = {name: spec for name, spec in source.columns if spec is not None}
         verifier = "code" if columns.tests is not None and source.verifier is None else source.verifier
@@ -143,23 +175,26 @@ def propose(source: FileSource) -> Proposal:
         with_id = source.columns.model_copy(update={"id": ColumnSpec(column=id_column)})
         source = source.model_copy(update={"columns": with_id})
         layout = choose_layout(source, location, samples)
+    rejected: Rejected = LossCount()
+    for reject in rejects:
+        rejected.add(reject.reason, (reject, {}))
     rows = _build(source, layout, records, rejected)
     over_file = spread_records(source)
-    seen = _build(source, layout, over_file, Counter())
+    seen = _build(source, layout, over_file, LossCount())
     open_rows = [row for row in seen if row["verifier"] == "math" and choice_arguments(row) is None]
     golds = [row["gold"] for row in open_rows if row["gold"] is not None]
     if source.verifier is None and 2 * len(golds) > len(seen) and (best := best_verifier(golds)) not in (None, "math"):
         source = source.model_copy(update={"verifier": best})
-        rows = _build(source, layout, records, Counter())
+        rows = _build(source, layout, records, LossCount())
     commas = ""
     if (sign := gold_with_comma(rows)) is not None:
         use, gold = sign
         commas = doubt_on_comma(gold)
         if use == "decimal":
             source = source.model_copy(update={"verifier_args": {**source.verifier_args, "comma": use}})
-            rows = _build(source, layout, records, Counter())
+            rows = _build(source, layout, records, LossCount())
             commas = f"decimal: {gold} is read as {with_points(gold)}; answers may have a comma or a point"
-    spread = _build(source, layout, over_file, Counter())
+    spread = _build(source, layout, over_file, LossCount())
     return Proposal(source, layout, records, rows, spread, rejected, commas)
 
 
@@ -184,18 +219,10 @@ def doubt_on_comma(gold: str) -> str:
     )
 
 
-def _counted(rejected: Counter[str]) -> str:
-    return ", ".join(f"{count} {reason}" for reason, count in rejected.most_common())
-
-
-def first_records(source: FileSource, rejected: Counter[str]) -> tuple[list[Record], str]:
-    """Return the first records of a file, and the name of the file in errors."""
-
-    def count(reject: Reject) -> None:
-        rejected[reject.reason] += 1
-
+def first_records(source: FileSource, rejects: list[Reject]) -> tuple[list[Record], Source]:
+    """Return the first records of a file, and the opened file. Rejects are added to the list."""
     opened = open_file(Path(source.path).expanduser(), source.format, source.max_row_bytes)
-    return look_ahead(islice(opened.records, LOOK_AHEAD), count), opened.location
+    return look_ahead(islice(opened.records, LOOK_AHEAD), rejects.append), opened
 
 
 def spread_records(source: FileSource) -> list[Record]:
@@ -209,16 +236,16 @@ def spread_records(source: FileSource) -> list[Record]:
 
 def rows_over(source: FileSource, layout: Layout) -> list[Row]:
     """Return the rows from records that are spread over a file."""
-    return _build(source, layout, spread_records(source), Counter())
+    return _build(source, layout, spread_records(source), LossCount())
 
 
-def _build(source: FileSource, layout: Layout, records: Sequence[Record], rejected: Counter[str]) -> list[Row]:
+def _build(source: FileSource, layout: Layout, records: Sequence[Record], rejected: Rejected) -> list[Row]:
     builder, rows = RowBuilder(source, layout, source.label, RowWarnings()), []
     for record in records:
         try:
             rows.append(builder.build(record))
         except Unusable as unusable:
-            rejected[unusable.reason] += 1
+            rejected.add(unusable.reason, (record.reject(unusable.reason, unusable.detail), record.values))
     return rows
 
 
@@ -264,7 +291,7 @@ def columns_by_texts(samples: Samples) -> Columns | None:
         has_digits = any(any(map(str.isdigit, text)) for text in texts[name])
         return name in answers, is_quoted(name), are_letters(name), len(set(texts[name])), has_digits
 
-    answers = spelled(_ANSWERS, names)
+    answers = spelled(ANSWERS, names)
     golds = [name for name in short if name != prompt and len(set(texts[name])) > 1]
     if not (golds := [name for name in golds if name in answers or not numbers_rows(name)] or golds):
         return None
@@ -306,6 +333,11 @@ def _is_program(text: str) -> bool:
     return _PROGRAM.search(text) is not None
 
 
+def _is_sentence(name: str) -> bool:
+    """Return whether a name of a column is a question, or a text of a record."""
+    return _asks(name) or count_words(name) > NAME_WORDS
+
+
 def _asks(text: str) -> bool:
     return text.rstrip().endswith(QUESTION_MARKS)
 
@@ -342,7 +374,7 @@ def describe_reading(
     roles = [
         f"{role} {columns[role]}{f' ({spec.extract})' if spec.extract else ''}"
         for role, spec in named.items()
-        if spec.column.split(".")[0] in present
+        if spec.column in present or spec.column.split(".")[0] in present
     ]
     taken = sorted(layout.uses & present - {spec.column for spec in named.values()})
     roles += [f"{', '.join(taken)} as {layout.domain}"] if taken else []
@@ -362,10 +394,10 @@ def count_records(path: Path, form: str) -> int | None:
     form = form_by_suffix(path) if form == "auto" else form
     if form == "parquet":
         return open_file(path, form, BLOCK).total
-    is_packed = path.suffix in (".gz", ".zst")
+    is_packed = packing_of(path) is not None
     if path.stat().st_size > (COUNT_BYTES if form == "jsonl" and not is_packed else READ_BYTES):
         return None
     if is_packed or form == "csv" or is_json_array(path) or is_over_lines(path):
         return sum(1 for _ in open_file(path, form, BLOCK).records)
-    with path.open("rb") as file:
+    with open_bytes(path) as file:
         return sum(line.strip() != b"" for line in file)

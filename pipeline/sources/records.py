@@ -133,6 +133,12 @@ REMEDIES = {
     "unknown_verifier": "Name another column: --set data.columns.verifier=COLUMN, or --verifier-column COLUMN; or the "
     "verifier of all rows: --set data.verifier=NAME, or --verifier NAME.",
     "invalid_utf8": "Convert the file: iconv -f windows-1252 -t utf-8 FILE > NEW_FILE, or from what its writer used.",
+    "invalid_json": "Write every record as one line of JSON: json.dumps(record), or df.to_json(FILE, orient='records', "
+    "lines=True).",
+    "not_an_object": 'Write every record as an object: {"question": "1+1?", "answer": "2"}.',
+    "invalid_csv": 'A quote within a quoted text is written twice: "a 5"" pipe".',
+    "wrong_field_count": "Use one separator in the header and all rows, and put a text with the separator or a line "
+    'break in it into quotes: "Tom, 3 years".',
 }
 """The remedy for a reason of rejects whose detail does not name one."""
 
@@ -144,11 +150,12 @@ def nothing_usable(source: Source, rows: str, first: Reject | None, cause: str =
     """
     if first is None:
         return InputError(f"{source.location} holds no rows.")
-    excerpt = f"It begins: {first.excerpt[:80]}" if first.excerpt else None
+    excerpt = f"It begins: {first.excerpt[:80]}" if first.excerpt else ""
+    advice = cause or REMEDIES.get(first.reason, "")
     return InputError(
         f"{source.location}: none of its {rows} can be used; the first is {source.unit} "
         f"{first.row_number}: {first.reason}: {first.detail}.",
-        cause or excerpt,
+        ". ".join(filter(None, (excerpt, advice))),
     )
 
 

@@ -11,7 +11,7 @@ columns are stored in `meta`. A dry run lists all of them; `ingest` lists those 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ import orjson
 from truegold.pipeline.config.sources import SourceConfig
 from truegold.pipeline.sources.columns import Layout, gold_texts
 from truegold.pipeline.sources.conversations import PICTURES, SYSTEM_COLUMNS
+from truegold.pipeline.sources.likely_causes import ANSWERS, MOST
 from truegold.pipeline.sources.records import Record
 from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings
 from truegold.pipeline.sources.story_columns import (
@@ -90,7 +91,25 @@ def unused_columns(config: SourceConfig, layout: Layout, records: Sequence[Recor
     names = dict.fromkeys(name for row, _ in pairs for name in orjson.loads(row["meta"]))
     read = {"source_id", *(spec.column.split(".")[0] for _, spec in layout.columns if spec is not None)}
     left = [name for name in names if name not in read and not _is_carried(name, pairs)]
-    return [_described(name, pairs) for name in left]
+    empty = list(_passed_over(layout, records))
+    names_of_empty = {column.name for column in empty}
+    return [*empty, *(_described(name, pairs) for name in left if name not in names_of_empty)]
+
+
+def _passed_over(layout: Layout, records: Sequence[Record]) -> Iterator[UnusedColumn]:
+    """Yield columns with usual names of problems or golds that are empty, so that columns of other names are read."""
+    columns = dict.fromkeys(name for record in records for name in record.values)
+    for role, names, spec in (
+        ("prompt", NAMES["prompt"], layout.columns.prompt),
+        ("gold", ANSWERS, layout.columns.gold),
+    ):
+        for name in spelled(names, columns) if spec is not None else ():
+            if spec is None or name == spec.column:
+                break
+            empty = sum(text_of(record.values.get(name)) is None for record in records)
+            if name in columns and empty >= MOST * len(records):
+                hint = f"empty in {empty} of the first {len(records)} records; {role} is read from {spec.column}"
+                yield UnusedColumn(name, hint, decides=True)
 
 
 def describe_unused(columns: Iterable[UnusedColumn]) -> str:

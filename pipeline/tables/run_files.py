@@ -29,7 +29,7 @@ UNFINISHED = "unfinished_training"
 """The name of the report's input with the alarms of an unfinished training. The input's folder has the training's
 files."""
 
-HELD_REASONS = ("held_for_review", "reviewers_disagree", "fix_unpayable")
+HELD_REASONS = ("held_for_review", "reviewers_disagree", "fix_unpayable", "keep_unpayable")
 """The reasons of drops for review. These drops follow from flags, and are not findings themselves."""
 
 AFTER_TRAINING = "profile_after"

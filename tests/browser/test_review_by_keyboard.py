@@ -287,15 +287,29 @@ def test_the_summary_of_decisions_is_made_anew(server: Server, visit: Callable[.
 def test_a_program_is_judged_from_its_card(undecided: Server, visit: Callable[..., Any]) -> None:
     page = open_rows(visit, undecided, f"?q=raw.jsonl:{PROGRAM}")
     card = page.locator("#card")
-    assert card.locator(".cases th").all_inner_texts() == ["stdin", "expected output"]
+    assert card.locator(".cases th").all_inner_texts() == ["case", "stdin", "expected output"]
+    assert card.locator(".cases .number").all_inner_texts() == ["0", "1"]
     assert card.locator(".cases pre").all_text_contents() == ["1 2", "3", "  7\t8", "15"]
     assert card.locator("details pre", has_text="print(3)").text_content() == "if True:\n    print(3)"
     for block in card.locator("pre").all():
         assert "monospace" in block.evaluate("node => getComputedStyle(node).fontFamily")
     assert "chance that a blind guess passes" in card.inner_text()
-    assert page.is_disabled("button[data-decision=fix]")
+
+
+def test_the_tests_of_a_program_are_changed_line_by_line(server: Server, visit: Callable[..., Any]) -> None:
+    page = open_rows(visit, server, f"?q=raw.jsonl:{PROGRAM}")
     page.keyboard.press("f")
-    assert page.is_hidden("#gold")
+    page.locator(".reading", has_text="drop 1 removes case 1 (the first is 0)").wait_for()
+    page.fill("#gold", "hello")
+    page.locator(".reading", has_text="a case to add is not JSON").wait_for()
+    page.fill("#gold", "drop 0")
+    page.press("#gold", "Shift+Enter")
+    page.locator("#gold").press_sequentially('{"input": "4 4", "output": "8"}')
+    page.locator(".reading", has_text='drops 0: {"input": "1 2').wait_for()
+    page.press("#gold", "Enter")
+    page.locator("#review .status", has_text="fix: drop 0").wait_for()
+    (line,) = server.lines()
+    assert (line["decision"], line["gold"]) == ("fix", 'drop 0\n{"input": "4 4", "output": "8"}')
 
 
 def test_a_gold_without_dollar_signs_is_drawn_as_a_formula(undecided: Server, visit: Callable[..., Any]) -> None:

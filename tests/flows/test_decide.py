@@ -220,6 +220,7 @@ def test_decisions_of_a_folder_under_version_control_are_read_from_there(truegol
         ([YES_NO_ID, "fix"], 2, "'fix' is not a decision"),
         ([YES_NO_ID, "keep=3"], 2, "'keep=3' is not a decision"),
         ([YES_NO_ID, "fix="], 3, "gold: a fix needs the right gold"),
+        ([YES_NO_ID, "fix=1.234,5,6"], 3, "The gold '1.234,5,6' may be one number or a list."),
         ([YES_NO_ID, "undo", "--reviewer", "nobody"], 3, "nobody has no decision about"),
         (["123456", "keep"], 3, "No row of runs/small is '123456'"),
         (["zzz", "keep"], 3, "'zzz' matches no row"),
@@ -238,9 +239,10 @@ def test_a_mistake_is_one_line_and_nothing_is_written(arguments, code, line, tru
     assert not list(project.rglob("decisions/*.jsonl"))
 
 
-def test_a_gold_that_no_answer_could_match_is_said_at_once_and_held(truegold, project):
-    told = truegold("decide", PROBLEM_ID, "fix=see the picture", "--reviewer", "ann")[1]
-    assert "accepts no answer for this gold" in told
+@pytest.mark.parametrize("gold", ["see the picture", "siehe S. 3"])
+def test_a_gold_that_no_answer_could_match_is_said_at_once_and_held(gold, truegold, project):
+    told = truegold("decide", PROBLEM_ID, f"fix={gold}", "--reviewer", "ann")[1]
+    assert "accepts no answer for this gold (gold_unmatchable: placeholder)" in " ".join(told.split())
     truegold("curate", "run.yaml", "--engine", "local")
     assert ledger(project / "runs" / "small")[PROBLEM_ID][0] == "fix_unpayable"
 

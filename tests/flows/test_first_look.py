@@ -202,7 +202,7 @@ def test_a_column_called_answer_in_other_languages_is_gold(name: str) -> None:
         ("init names.jsonl --gold-column nam", "has no column 'nam'"),
         ("init names.jsonl --verifier maths", "Did you mean 'math'?"),
         ("init prose.jsonl", "rejected  of the first 12 records: 12 gold_is_prose"),
-        ("look noise.jsonl", "none of its first records can be read: 3 invalid_json"),
+        ("look noise.jsonl", "none of its 3 rows can be used; the first is line 1: invalid_json"),
         ("init header.csv", "header.csv has no records. A CSV file needs lines after its header."),
     ],
 )
@@ -372,4 +372,69 @@ def test_the_header_of_a_csv_file_is_no_row(tmp_path: Path) -> None:
     run_command("init", "preise.csv", cwd=tmp_path)
     run_command("curate", "run.yaml", "--engine", "local", cwd=tmp_path)
     told = run_command("explain", "preise.csv:1", cwd=tmp_path)
-    assert "Its records are preise.csv:2 to preise.csv:9. Line 1 of CSV names the columns." in told.stderr
+    assert "It has 8 rows of preise.csv, preise.csv:2 to preise.csv:9. Line 1 of CSV names the columns." in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "record", "line"),
+    [
+        (
+            "null.jsonl",
+            {"question": "?", "answer": None, "target": 5},
+            "answer (empty in 12 of the first 12 records; gold is read from target)",
+        ),
+        (
+            "text.jsonl",
+            {"Frage": "?", "Lösung": "", "Wert": 5},
+            "Lösung (empty in 12 of the first 12 records; gold is read from Wert)",
+        ),
+        (
+            "asked.jsonl",
+            {"question": "", "problem": "?", "answer": 5},
+            "question (empty in 12 of the first 12 records; prompt is read from problem)",
+        ),
+    ],
+)
+def test_a_column_that_is_passed_over_because_it_is_empty_is_said(
+    name: str, record: dict[str, object], line: str, tmp_path: Path
+) -> None:
+    asked = "Tom has {} pens and gets {}. How many has he?"
+    rows = [{k: asked.format(a, b) if v == "?" else a + b if v == 5 else v for k, v in record.items()} for a, b in SUMS]
+    write_lines(tmp_path / name, rows)
+    assert f"unused    {line}" in run_command("init", name, cwd=tmp_path).stdout
+
+
+def test_rejects_are_shown_with_their_remedies(tmp_path: Path) -> None:
+    rows = [
+        {"question": f"What is {a} + {b}?", "answer": a + b if a == SUMS[0][0] else "", "result": a + b}
+        for a, b in SUMS
+    ]
+    write_lines(tmp_path / "gaps.jsonl", rows)
+    told = run_command("init", "gaps.jsonl", cwd=tmp_path).stdout
+    assert "missing_gold: column 'answer' is empty. The golds of these rows stand in column 'result'." in told
+    assert "--gold-column result\n" in told and "--set" not in told
+
+
+def test_a_table_without_names_of_columns_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "sums.csv").write_text("".join(f"What is {a} + {b}?,{a + b}\n" for a, b in SUMS))
+    told = run_command("init", "sums.csv", cwd=tmp_path).stderr
+    assert "its first line, which should name the columns, is a record" in told
+    assert "Write the names of the columns above it" in told
+
+
+def test_patterns_are_quoted_and_rows_are_found_by_the_paths_of_their_files(tmp_path: Path) -> None:
+    (tmp_path / "shards").mkdir()
+    for part, start in enumerate((10, 20)):
+        rows = [{"question": f"What is {n} + {start}?", "answer": n + start} for n in range(3)]
+        write_lines(tmp_path / "shards" / f"part-{part}.jsonl", rows)
+    expanded = run_command("init", "shards/part-0.jsonl", "shards/part-1.jsonl", cwd=tmp_path)
+    assert "a pattern in quotes" in expanded.stderr
+    assert run_command("look", "shards/*.jsonl", cwd=tmp_path).stdout.endswith("truegold init 'shards/*.jsonl'\n")
+    write_lines(tmp_path / "other.jsonl", [{"question": "What is 1 + 1?", "answer": 2}])
+    for data in ("shards", "other.jsonl"):
+        run_command("curate", data, "--engine", "local", cwd=tmp_path)
+    for name in ("shards/part-1.jsonl:2", "part-1.jsonl:2", "shards:5"):
+        assert "shards:5 (part-1.jsonl:2)" in run_command("explain", name, cwd=tmp_path).stdout
+    told = run_command("explain", "shards/part-1.jsonl:9", cwd=tmp_path).stderr
+    assert "It has 3 rows of part-1.jsonl, part-1.jsonl:1 to part-1.jsonl:3." in told
+    assert "other.jsonl" not in told

@@ -12,7 +12,7 @@ from truegold.pipeline.config.stages import SettleConfig
 from truegold.pipeline.review.decisions import Decision, append_decision, load_decisions
 from truegold.pipeline.review.stage import settle
 from truegold.pipeline.running.progress import NullProgress
-from truegold.pipeline.tables.ledger import FLAG_SCHEMA
+from truegold.pipeline.tables.ledger import DROPPED_SCHEMA, FLAG_SCHEMA
 from truegold.pipeline.tables.rows import read_rows, write_rows
 from truegold.verifiers import InputError
 
@@ -51,7 +51,7 @@ def decide_row(folder, name, word, reviewer="ada", moment=NOON, **more):
 def decide(tmp_path):
     """Runs `settle` over one flagged row `a` and a plain row `b` with the given words (id, word, reviewer, gold)."""
 
-    def run(*words, rows=None, flags=None):
+    def run(*words, rows=None, flags=None, gone=()):
         rows = rows or [make_row("a", 1), make_row("b", 2)]
         flags = [make_flag(rows[0], "proof"), make_flag(rows[0], "multi_part")] if flags is None else flags
         write_rows(tmp_path / "rows.parquet", rows)
@@ -64,12 +64,15 @@ def decide(tmp_path):
             "rows": tmp_path / "rows.parquet",
             "flags": tmp_path / "flags.parquet",
             "decisions": tmp_path / "decisions",
+            "dropped vet_tests": tmp_path / "dropped.parquet",
         }
+        write_rows(inputs["dropped vet_tests"], gone, DROPPED_SCHEMA)
         report = settle(inputs, SettleConfig(), out, NullProgress())
         cleared = {row["source_row"]: row for row in read_rows(out / "rows.parquet")}
         dropped = {row["source_row"]: row["drop_reason"] for row in read_rows(out / "dropped.parquet")}
         ledger = list(read_rows(out / "ledger.parquet"))
-        assert report.rows_in == len(rows) == len(cleared) + len(dropped)
+        restored = sum(record["reason"] == "reviewer_restored" for record in ledger)
+        assert report.rows_in == len(rows) + restored == len(cleared) + len(dropped)
         assert report.rows_out == len(cleared)
         assert sum(count for key, count in report.counts.items() if key.startswith("drop:")) == len(dropped)
         return report, cleared, dropped, ledger
@@ -87,6 +90,74 @@ def test_cases_that_a_reviewer_accepts_are_added_to_the_tests(decide):
     assert json.loads(cleared[1]["verifier_args"])["cases"] == [*tests["cases"], case]
     assert dropped == {2: "fix_unpayable"}
     assert json.loads(ledger[0]["evidence"])["column"] == "verifier_args"
+
+
+ADD = {"type": "asserts", "code": "assert add(1, 2) == 3\nassert add(2, 2) == 5\n"}
+
+
+def make_program(name, source_row, tests=ADD, **more):
+    """Return a row that tests judge, with a worked solution."""
+    code = {"gold": None, "verifier": "code", "domain": "code", "verifier_args": json.dumps(tests)}
+    return {**make_row(name, source_row), **code, "solution": "def add(a, b):\n    return a + b", **more}
+
+
+@pytest.mark.parametrize(
+    ("lines", "code", "evidence"),
+    [
+        ("drop 1", "assert add(1, 2) == 3\n", (["1: assert add(2, 2) == 5"], [])),
+        (
+            "drop 1\nassert add(2, 2) == 4",
+            "assert add(1, 2) == 3\nassert add(2, 2) == 4\n",
+            (["1: assert add(2, 2) == 5"], ["assert add(2, 2) == 4"]),
+        ),
+        ("drop all\nassert add(0, 7) == 7", "assert add(0, 7) == 7\n", (["all"], ["assert add(0, 7) == 7"])),
+    ],
+    ids=["one case goes", "one case is replaced", "all cases are replaced"],
+)
+def test_a_fix_of_tests_is_carried_out_and_told_in_the_ledger(decide, lines, code, evidence):
+    _, cleared, _, ledger = decide(("a", "fix", "ada", lines), rows=[make_program("a", 1)], flags=[])
+    assert json.loads(cleared[1]["verifier_args"])["code"] == code
+    assert (ledger[0]["action"], ledger[0]["reason"]) == ("edit", "reviewer_fix")
+    told = json.loads(ledger[0]["evidence"])
+    assert (told["dropped_cases"], told["added_cases"]) == evidence
+    assert (ledger[0]["before"], ledger[0]["after"]) == (json.dumps(ADD), cleared[1]["verifier_args"])
+
+
+def test_a_fix_that_leaves_no_tests_to_judge_by_waits_with_the_fault(decide):
+    broken = {"type": "asserts", "code": "assert add(1, 2 == 3"}
+    rows = [make_program("a", 1), make_program("b", 2), make_program("c", 3, broken), make_program("d", 4)]
+    words = [
+        ("a", "hello"),
+        ("b", "drop 2"),
+        ("c", "assert add(1, 1) == 2"),
+        ("d", "drop all\nimport nowhere_to_be_found\nassert 1 == add(0, 1)"),
+    ]
+    _, _, dropped, ledger = decide(*((row, "fix", "ada", lines) for row, lines in words), rows=rows, flags=[])
+    assert dropped == dict.fromkeys((1, 2, 3, 4), "fix_unpayable")
+    faults = [json.loads(record["evidence"])["error"] for record in ledger]
+    assert faults[:2] == ["'hello' asserts nothing", "there is no case 2: the cases are 0 to 1"]
+    assert "not Python (line 1)" in faults[2] and "nowhere_to_be_found" in faults[3]
+
+
+def test_a_dropped_row_comes_back_with_other_tests_and_not_with_unreadable_ones(decide):
+    gone = [
+        make_program("x", 7, {"type": "asserts", "code": "assert add(1, 2 == 3"}, drop_reason="unreadable_tests"),
+        make_program("y", 8, {"type": "asserts", "code": "assert add(1, 2 == 3"}, drop_reason="unreadable_tests"),
+        make_program("z", 9, drop_reason="reference_fails"),
+        make_program("v", 10, drop_reason="reference_fails"),
+    ]
+    words = [
+        ("x", "keep", None),
+        ("y", "fix", "drop all\nassert add(1, 2) == 3"),
+        ("z", "fix", "hello"),
+        ("v", "keep", None),
+    ]
+    report, cleared, dropped, _ = decide(
+        *((row, word, "ada", lines) for row, word, lines in words), gone=gone, flags=[]
+    )
+    assert dropped == {7: "keep_unpayable", 9: "fix_unpayable"}
+    assert set(cleared) == {1, 2, 8, 10}
+    assert report.counts["drop:keep_unpayable"] == 1 and report.counts["keep:reviewer_restored"] == 4
 
 
 def test_without_a_word_flagged_rows_wait_and_others_pass(decide):

@@ -104,9 +104,9 @@ def test_the_tests_of_a_program_are_told_or_the_settings_of_its_verifier(tmp_pat
     programs.rows[7]["verifier_args"] = '{"comma":"decimal"}'
     programs.build(("ingest",))
     told = ["\n".join(explain_lines(explain(tmp_path / "programs", f"raw.jsonl:{line}"))) for line in (3, 6, 7)]
-    assert "\n  tests     0 2 -> 2\n            1 2 -> 3\n" in told[0]
+    assert "\n  case 0    0 2 -> 2\n  case 1    1 2 -> 3\n" in told[0]
     assert "\n            1,980 more\n" in told[0]
-    assert "\n  tests     assert f(1)\n" in told[1]
+    assert "\n  tests     assert f(1)  # case 0\n" in told[1]
     assert "\n  comma     decimal\n" in told[2]
 
 

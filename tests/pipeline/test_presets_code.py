@@ -15,8 +15,9 @@ from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.ingest.stage import ingest
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.tables.rows import Row, read_rows
-from truegold.verifiers import InputError
-from truegold.verifiers.code.suite.row_tests import LEETCODE_PRELUDE
+from truegold.verifiers import InputError, verify
+from truegold.verifiers.code.suite.reading import LEETCODE_PRELUDE
+from truegold.verifiers.sandbox.local import installed_languages
 
 STDIO = {"type": "stdio", "cases": [{"input": "1 2\n", "output": "3\n"}]}
 SOLUTION_CLASS = "class Solution:\n    def find(self, a, b):"
@@ -75,7 +76,6 @@ def test_apps_with_a_function_calls_it_and_shows_its_head(tmp_path):
     assert arguments_of(row) == {
         "type": "calls",
         "entry_point": "Solution().find",
-        "prelude": LEETCODE_PRELUDE,
         "cases": [{"args": [[1, 2], 2], "expected": 1}],
     }
 
@@ -139,7 +139,6 @@ def test_functional_tests_name_what_they_check(tmp_path):
         "type": "asserts",
         "entry_point": "Solution().twoSum",
         "code": "def check(candidate):\n    assert candidate(nums = [1]) == 1",
-        "prelude": LEETCODE_PRELUDE,
     }
     assert row["solution"] == "class Solution: ..."
 
@@ -288,6 +287,85 @@ def test_verl_rows_of_both_kinds_are_what_they_are(tmp_path):
             ("code", "code", None),
             ("math", "math", "72"),
         }
+
+
+C = "int main() {\n    assert(add(1, 2) == 3);\n    assert(add(-1, 1) == 0);\n    return 0;\n}\n"
+JS = "const testAdd = () => {\n  console.assert(add(1, 2) === 3)\n  console.assert(add(-1, 1) === 0)\n}\n\ntestAdd()\n"
+JAVA = """public class Main {
+    public static void main(String[] args) {
+        Solution s = new Solution();
+        if (!(s.add(1, 2) == 3 && s.add(-1, 1) == 0)) { throw new AssertionError(); }
+    }
+}
+"""
+RUST = """#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn main() {
+        assert_eq!(add(1, 2), 3);
+        assert_eq!(add(-1, 1), 0);
+    }
+}
+"""
+PERL = "sub test_add {\n    die unless add(1, 2) == 3;\n    die unless add(-1, 1) == 0;\n}\n\ntest_add();\n"
+BASH = 'test_add() {\n  [ "$(add 1 2)" = 3 ] || exit 1\n  [ "$(add -1 1)" = 0 ] || exit 1\n}\ntest_add\n'
+HEAD_C = "#include <assert.h>\n/* Adds. */\nint add(int a, int b)"
+BODY = "{\n    return a + b;\n}"
+SUITES = {
+    "HumanEval-X in C++": ("cpp", {"task_id": "CPP/0", "prompt": f"#include <cassert>\n{HEAD_C}{{\n", "test": C,
+                                   "canonical_solution": "    return a + b;\n}\n", "declaration": HEAD_C}),
+    "McEval in C": ("c", {"task_id": "C/1", "prompt": HEAD_C, "canonical_solution": BODY, "test": C,
+                          "entry_point": "add", "level": "easy"}),
+    "MultiPL-E in C++": ("cpp", {"name": "p_0", "language": "cpp", "prompt": f"{HEAD_C} {{\n", "tests": f"}}\n{C}"}),
+    "MBXP in JavaScript": ("javascript", {"task_id": "MBJSP/1", "language": "javascript", "test": JS, "prompt":
+                           "// Adds.\nfunction add(a, b) {\n", "entry_point": "add",
+                           "canonical_solution": "    return a + b\n}\n"}),
+    "HumanEval-X in JavaScript": ("javascript", {"task_id": "JavaScript/0", "prompt": "const add = (a, b) => {\n",
+                                                 "canonical_solution": "  return a + b\n}\n", "test": JS}),
+    "HumanEval-X in Java": ("java", {"task_id": "Java/0", "test": JAVA, "prompt":
+                            "import java.util.*;\n\nclass Solution {\n    public int add(int a, int b) {\n",
+                            "canonical_solution": "        return a + b;\n    }\n}\n"}),
+    "McEval in Rust": ("rust", {"task_id": "Rust/6", "prompt": "fn add(a: i64, b: i64) -> i64 ", "test": RUST,
+                                "entry_point": "add", "canonical_solution": "{\n    a + b\n}"}),
+    "McEval in Perl": ("perl", {"task_id": "Perl/2", "prompt": "use strict;\n# Adds.\nsub add {", "test": PERL,
+                                "entry_point": "add", "canonical_solution": "    my ($a, $b) = @_;\n    $a + $b;\n}"}),
+    "a shell": ("bash", {"lang": "sh", "prompt": "# Adds.\nadd() {", "canonical_solution": "  echo $(($1 + $2))\n}",
+                         "test": BASH, "entry_point": "add"}),
+    "C++ by its edition": ("cpp", {"programming_language": "C++17", "prompt": f"{HEAD_C}\n", "test": C,
+                                   "canonical_solution": BODY}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_humanevals_layout_in_another_language(tmp_path, name):
+    language, values = SUITES[name]
+    row = row_of(tmp_path, values)
+    arguments = arguments_of(row)
+    tests = str(values.get("test") or values["tests"]).removeprefix("}\n")
+    assert (arguments["type"], arguments["language"]) == ("inserted", language)
+    assert arguments["code"].endswith(f"#<INSERT>\n\n{tests}")
+    program = row["solution"] or f"int add(int a, int b) {BODY}"
+    if language in installed_languages():
+        right = f"It adds:\n\n```{language}\n{program}\n```"
+        assert verify(right, None, verifier="code", **arguments).score == 1
+        wrong = right.replace("a + b", "a - b").replace("$a +", "$a -").replace("$1 +", "$1 -")
+        assert verify(wrong, None, verifier="code", **arguments).score == 0
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"task_id": "C/3", "test": "def check(f):\n    assert f(1, 2) == 3"},
+        {"language": "Python3", "test": "def check(f):\n    assert f(1, 2) == 3"},
+        {"language": "en", "task_id": "HumanEval/0", "test": "def check(f):\n    assert f(1, 2) == 3"},
+    ],
+)
+def test_humanevals_layout_in_python_whatever_the_id_is(tmp_path, values):
+    head = 'def add(a, b):\n    """Adds."""'
+    row = row_of(tmp_path, values | {"prompt": head, "canonical_solution": "    return a + b", "entry_point": "add"})
+    assert (arguments_of(row)["type"], row["solution"]) == ("asserts", f"{head}\n    return a + b")
 
 
 def test_the_prelude_builds_lists_and_trees():

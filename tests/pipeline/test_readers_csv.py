@@ -74,3 +74,36 @@ def test_a_header_that_is_none_is_an_error(tmp_path):
         read(tmp_path, b"\n\n")
     with pytest.raises(InputError, match="its header"):
         read(tmp_path, b'"a"b,c\n1,2\n')
+
+
+def test_a_line_that_states_the_separator_is_no_record(tmp_path):
+    (record,) = read(tmp_path, b"sep=;\nquestion;answer\n1,2 or 3?;4\n")
+    assert isinstance(record, Record)
+    assert record.values == {"question": "1,2 or 3?", "answer": "4"}
+
+
+def test_columns_without_a_name_are_numbered_and_empty_fields_at_the_end_are_no_fault(tmp_path):
+    first, second = read(tmp_path, b",question,answer\n0,a,1,,\n1,b,2\n")
+    assert isinstance(first, Record) and isinstance(second, Record)
+    assert first.values == {"column 1": "0", "question": "a", "answer": "1"}
+
+
+def test_a_wrong_count_of_fields_names_the_separator_that_fits(tmp_path):
+    rejected, _ = read(tmp_path, HEADER + b"a;1\nb,2\n")
+    assert isinstance(rejected, Reject)
+    assert rejected.detail == "by the separator ',' it has 1 field, but the header 2; by ';' it has 2"
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        (b"PK\x03\x04....", "is an Excel workbook or another ZIP archive. Save the sheet as CSV UTF-8"),
+        (b'{"question": "1+1?", "answer": "2"}\n', "is JSON Lines, not CSV. Name it"),
+        ("question,answer\n1+1?,2\n".encode("utf-16-le"), "iconv -f utf-16le -t utf-8"),
+        (b"question,answer\r1+1?,2\r", r"tr '\\r' '\\n' < "),
+    ],
+)
+def test_what_is_no_csv_is_named_with_a_remedy(tmp_path, data, line):
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, data)
+    assert line.replace("\\\\", "\\") in str(caught.value)

@@ -55,7 +55,10 @@ def test_cases_are_shown_as_what_goes_in_and_what_comes_out() -> None:
 
 
 def test_code_is_shown_with_what_stands_before_it() -> None:
-    assert shown(type="asserts", prelude="import math", code="assert f(1)")["code"] == "import math\n\nassert f(1)"
+    assert (
+        shown(type="asserts", prelude="import math", code="assert f(1)")["code"]
+        == "import math\n\nassert f(1)  # case 0"
+    )
 
 
 def test_long_tests_are_cut_and_their_number_and_length_said() -> None:

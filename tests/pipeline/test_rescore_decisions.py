@@ -15,7 +15,7 @@ from truegold.pipeline.rescore.rollout_report import describe, write_report
 from truegold.pipeline.review.decisions import Decision, append_decision
 from truegold.pipeline.review.reviewed_run import ReviewedRun, decided_rows
 from truegold.pipeline.running.progress import NullProgress
-from truegold.pipeline.tables.rows import row_id
+from truegold.pipeline.tables.rows import content_key, row_id
 from truegold.verifiers import InputError
 
 QUESTIONS = [f"Ann has {n} pens and buys {n + 1} more at the shop. How many pens has she now?" for n in range(3, 9)]
@@ -103,3 +103,16 @@ def test_a_folder_without_decisions_is_one_line(dataset: Path, tmp_path: Path) -
     with pytest.raises(InputError, match="holds no decisions"):
         decided_rows(dataset, tmp_path / "decisions")
     assert decided_rows(dataset) is None
+
+
+def test_changes_of_tests_are_not_carried_out_twice(tmp_path: Path) -> None:
+    tests = {"type": "asserts", "code": "assert f(1) == 1\nassert f(2) == 5\nassert f(3) == 3\n"}
+    row: Any = {"id": "a", "prompt": "Write f.", "gold": None, "verifier": "code", "verifier_args": json.dumps(tests)}
+    stored = {"id": "a", "seen": content_key(row), "decision": "fix", "gold": "drop 1", "reviewer": "ann"}
+    append_decision(tmp_path, Decision.model_validate({**stored, "at": "2026-11-23T09:00:00Z"}))
+    stands = decided_rows(tmp_path / "set.jsonl", tmp_path)
+    assert stands is not None
+    fixed = stands(row)
+    assert fixed is not None and fixed.row is not None
+    assert json.loads(fixed.row["verifier_args"])["code"] == "assert f(1) == 1\nassert f(3) == 3\n"
+    assert stands(fixed.row) == fixed, "an exported row has lost its case 1 already"

@@ -61,7 +61,8 @@ def test_a_sentence_has_decimal_commas(gold: str, response: str, score: int) -> 
 @rows(
     "words",
     "Prozent,prozent,per cent,pour cent,por ciento,per cento,por cento,procent,procenta,prosent,százalék,persen,"
-    "phần trăm,процент,процента,процентов,パーセント,퍼센트,प्रतिशत,เปอร์เซ็นต์,بالمئة".split(","),
+    "phần trăm,процент,процента,процентов,パーセント,퍼센트,प्रतिशत,เปอร์เซ็นต์,بالمئة,τοις εκατό,відсотки,في المئة,درصد,"
+    "la sută,אחוז,শতাংশ,peratus,asilimia".split(","),
 )
 def test_the_words_for_percent_are_the_sign(words: str) -> None:
     for response, score in ((f"37 {words}", 1), (f"\\boxed{{37 \\text{{ {words}}}}}", 1), (f"38 {words}", 0)):
@@ -75,6 +76,21 @@ def test_the_words_for_percent_are_the_sign(words: str) -> None:
         ("37%", "达标率是百分之三十七。", 1),
         ("37.5%", "占百分之三十七点五。", 1),
         ("37%", "yüzde 37", 1),
+        ("37%", "ร้อยละ 37", 1),
+        ("37%", "Η απάντηση είναι 37 τοις εκατό.", 1),
+        *(
+            ("72", right, 1)
+            for right in "共七十二个 一共有七十二个苹果。 总共七十二元 合计七十二元。 共计七十二人。 总计"
+            "有七十二千克。 全班共七十二名学生。 "
+            "所以他们一共有七十二本书。 30+42=72，共七十二个。".split()
+        ),
+        *(
+            ("72", wrong, 0)
+            for wrong in "共七十个 不是共七十二个 共七十二个吗？ 大约共七十二个不到 可能共七十二个。 "
+            "共有七十二个和三十个。 "
+            "共七十二个减去十个。 共不足七十二个。 小明说共七十二个。 原来共七十二个，后来少了十个。".split()
+        ),
+        ("12.5", "共十二点五米。", 1),
         ("50%", "百分之五十", 1),
         ("50%", "百分之十五", 0),
         ("37%", "不是百分之三十七", 0),
@@ -92,7 +108,7 @@ def test_the_words_for_percent_are_the_sign(words: str) -> None:
         ("3/4", "如果是四分之三", 0),
     ],
 )
-def test_chinese_fractions_and_percentages_are_read(gold: str, response: str, score: int) -> None:
+def test_percentages_fractions_and_totals_in_words_are_read(gold: str, response: str, score: int) -> None:
     assert verify(response, gold=gold).score == score
 
 
@@ -125,10 +141,38 @@ def test_a_gold_in_bare_braces_is_a_set(gold: str, response: str, is_right: bool
         ),
         *(("错", wrong, 0) for wrong in "对 √ 没错 不错 不是错的 这不是错的 可能是错的 如果错 错吗？ 不一定错".split()),
         *(("对", right, 1) for right in "没错 √ ✓ 对的 正确的 26是偶数，所以对。 这句话是对的。".split()),
+        *(
+            ("False", right, 1)
+            for right in "命题错误 该命题错误。 这个说法是错误的。 判断错误 结论不成立 所以该命题是假命题。".split()
+        ),
+        *(("真", right, 1) for right in "命题正确 说法正确。 因此该说法是正确的。 命题成立 命题为真".split()),
+        *(
+            ("True", wrong, 0)
+            for wrong in "命题错误 命题正确吗？ 并非命题正确。 不能说命题正确。 "
+            "命题正确。命题错误。 逆命题正确 如果n是偶数，命题正确。".split()
+        ),
         *(("对", wrong, 0) for wrong in "不对 × 错 不是对的 可能是对的 未必是对的 谁说是对的？ 对或错".split()),
     ],
 )
 def test_chinese_words_and_marks_say_whether_it_is_right(gold: str, response: str, score: int) -> None:
+    assert verify(response, gold=gold).score == score
+
+
+@rows(
+    "gold, response, score",
+    [
+        ("true", "The statement is true.", 1),
+        ("True", "Therefore, the proposition is correct.", 1),
+        ("False", "We check n = 2.\n\nThe claim is not true.", 1),
+        ("False", "The statement is true. The statement is false.", 0),
+        ("True", "Bob says:\nThe statement is true.", 0),
+        ("True", "The statement is sometimes true.", 0),
+        ("True", "If n is even, the statement is true.", 0),
+        ("True", "The converse is true.", 0),
+        ("No", "The statement is false.", 0),
+    ],
+)
+def test_a_statement_is_called_true_or_false_without_its_problem(gold: str, response: str, score: int) -> None:
     assert verify(response, gold=gold).score == score
 
 

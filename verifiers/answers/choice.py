@@ -37,6 +37,8 @@ from truegold.verifiers.extract.chosen import (
     plain,
     texts_in,
 )
+from truegold.verifiers.extract.declared import behind, declared
+from truegold.verifiers.extract.judged import asks_for_wrong
 from truegold.verifiers.extract.restated import affirms
 from truegold.verifiers.extract.stated_values import PATTERNS
 from truegold.verifiers.options import AnswerVerifier, BadOption, bad_option_verdict, switch_option, texts_option
@@ -104,6 +106,10 @@ _COMMAND = re.compile(r"\\[A-Za-z]{1,30}")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _ANSWERS, _AFFIRMATIONS = (frozenset(PATTERNS[name]) for name in ("interjections", "affirmations"))
 """Words for yes and no, and those among them for yes."""
+_OPENING = re.compile(
+    r"[#*_\s]*(?:(?:the\s)?[^\W\d_]+(?:\sis)?\s?[:：][*_\s]*)?(?P<words>[^.:：\n。]+?)[*_]*(?:[.。]|$)", re.IGNORECASE
+)
+"""The first words of a line, behind a label: `Judgement: Correct`."""
 _LIST_MARKS = str.maketrans("[]\"'", "    ")
 """Replaces the brackets and quotes of a written list by blanks."""
 
@@ -119,7 +125,7 @@ class ChoiceVerifier(AnswerVerifier):
     options: ClassVar[tuple[str, ...]] = ("options", "multiple")
 
     name: str = "choice"
-    version: str = "6"
+    version: str = "7"
 
     def __call__(
         self, response: str, gold: str | None, *, problem: str | None = None, info: Mapping[str, Any] = NO_INFO
@@ -163,6 +169,10 @@ class ChoiceVerifier(AnswerVerifier):
             committed, answer = choice, _read(choice.text, options, multiple)
         if committed is None and multiple:
             committed, answer = _bare_set(final_part(response), options, gold_reading)
+        if not multiple and (committed is None or answer is None or not answer.letters or committed.form == "phrase"):
+            committed, answer = _declared(response, problem, committed, is_announced) or (committed, answer)
+        if options and not multiple and (answer is None or not answer.letters):
+            committed, answer = _labelled(response, options) or (committed, answer)
         if committed is None or answer is None:
             is_unread = _mentions_option(last_line(final_part(response)), gold_reading, options)
             return Verdict(0.0, Reason.UNREAD if is_unread else Reason.NO_ANSWER)
@@ -186,6 +196,27 @@ class _Reading:
 
     def __str__(self) -> str:
         return "".join(sorted(self.letters))
+
+
+def _declared(
+    response: str, problem: str | None, committed: Committed | None, is_announced: bool
+) -> tuple[Committed, _Reading] | None:
+    """Return the option that is declared further up, or below an announced answer that names no option."""
+    if problem is not None and asks_for_wrong(problem):
+        return None
+    text = final_part(response)
+    if committed is not None and is_announced:
+        text = text.rpartition("\\boxed")[2] if committed.form == "boxed" else behind(text, committed.text)
+    letter = declared(text)
+    return None if letter is None else (Committed(letter, "option"), _Reading(frozenset(letter)))
+
+
+def _labelled(response: str, options: Sequence[str]) -> tuple[Committed, _Reading] | None:
+    """Return the only option in words that opens a line: `Judgement: Correct`, `Correct. The sum holds.`"""
+    keys = {_key(option): chr(ord("A") + index) for index, option in enumerate(options) if len(option) > 1}
+    openings = (_OPENING.match(line) for line in final_part(response)[:MAX_ANSWER_CHARS].splitlines())
+    letters = {keys[key] for opening in openings if opening and (key := _key(opening["words"])) in keys}
+    return (Committed(*letters, "first_line"), _Reading(frozenset(letters))) if len(letters) == 1 else None
 
 
 def _judge(gold: _Reading, answer: _Reading, committed: Committed, options: Sequence[str]) -> Verdict:

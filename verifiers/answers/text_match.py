@@ -2,7 +2,8 @@ r"""Compares the text of an answer with gold (`exact`) or with a pattern (`regex
 
 **`exact`**: the answer, or the whole response, is the same text as gold. Unicode forms (NFC), the number of blanks, and
 case are ignored; `info["case_sensitive"]` compares case too. Synonyms, articles and punctuation count, except for a
-full stop at the end. `5` differs from `5.0`.
+full stop at the end, quotes around the answer and a name's Latin spelling behind it: `《论语》`, `孔子（Confucius）`. `5`
+differs from `5.0`.
 
 **`regex`**: the answer fits a pattern.
 
@@ -22,6 +23,7 @@ pattern that cannot be compiled gives a verdict without a score, with the error.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,7 +31,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from truegold.verifiers.extract import committed_answer, final_part, names_gold
-from truegold.verifiers.extract.stated_names import bold_words
+from truegold.verifiers.extract.stated_names import bold_words, without_gloss
 from truegold.verifiers.gold import refers_elsewhere
 from truegold.verifiers.options import AnswerVerifier, BadOption, switch_option, text_option, word_option
 from truegold.verifiers.sandbox.errors import SetupError
@@ -48,6 +50,8 @@ MAX_STEPS = 400_000_000
 """Maximum product of the number of characters and the size of the pattern: about a second of search."""
 CACHED_PATTERNS = 256
 SHOWN_CHARS = 200
+_QUOTED = re.compile(r"""[《「『“"'*]*(?P<text>[^《》「」『』“”"]+?)[》」』”"'*]*""")
+"""A text with quotes or title marks around it."""
 SEARCHED_TEXTS = ("answer", "final", "response")
 """Values of the option `where`."""
 
@@ -59,7 +63,7 @@ class ExactVerifier(AnswerVerifier):
     options: ClassVar[tuple[str, ...]] = ("case_sensitive",)
 
     name: str = "exact"
-    version: str = "7"
+    version: str = "8"
 
     def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
         case_sensitive = switch_option(info, "case_sensitive", False)
@@ -85,10 +89,12 @@ class ExactVerifier(AnswerVerifier):
         return gold
 
 
-def _spellings(text: str, case_sensitive: bool) -> tuple[str, str]:
-    """Return a normalised text with and without the full stop at its end."""
+def _spellings(text: str, case_sensitive: bool) -> tuple[str, str, str]:
+    """Return a normalised text, without its full stop, and then without quotes around it and a gloss behind it."""
     normal = _normalize(text, case_sensitive)
-    return normal, normal.rstrip(".。")
+    bare = normal.rstrip(".。")
+    quoted = _QUOTED.fullmatch(without_gloss(" ".join(text.rstrip(".。").split())))
+    return normal, bare, bare if quoted is None else _normalize(quoted["text"], case_sensitive)
 
 
 def _normalize(text: str, case_sensitive: bool) -> str:

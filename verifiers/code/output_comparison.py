@@ -11,7 +11,8 @@ The types of checkers:
                      exponent, it is compared as a number, within `abs_tol` (1e-6; less for small numbers, so that
                      0.00000050 is not 0.0) and `rel_tol` (1e-9, the error of printing a float). Other tokens,
                      such as integers, must be the same text, apart from a plus sign, the sign of zero and `.000`.
-    floats           Like `tokens`, but a decimal point on either side makes both numbers: 3 and 3.0 are equal.
+    floats           Like `tokens`, but a decimal point on either side makes both numbers: 3 and 3.0 are equal. So does
+                     `tokens` with a tolerance.
     lines            Compares lines, without blanks at their ends and without blank lines at the end of the output.
     exact            The same text, apart from `\\r\\n` and one newline at the end.
     case_insensitive, unordered_lines, unordered_tokens    Short names for `tokens` with one option.
@@ -89,7 +90,8 @@ def checker_of(spec: str | Mapping[str, Json]) -> Checker:
     if kind == "lines":
         return partial(_compare_lines, case_sensitive)
     absolute, relative = options.get("abs_tol"), options.get("rel_tol", RELATIVE_TOLERANCE)
-    tolerance = Tolerance(absolute, relative, everywhere=kind == "floats")
+    is_stated = "abs_tol" in options or "rel_tol" in options
+    tolerance = Tolerance(absolute, relative, everywhere=kind == "floats" or is_stated)
     return _TokenChecker(tolerance, case_sensitive, options.get("unordered"))
 
 

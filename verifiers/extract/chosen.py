@@ -30,8 +30,10 @@ from truegold.verifiers.extract.committed import (
     boxed,
     committed_answer,
     final_part,
+    holds_in_one_case,
     last_line,
 )
+from truegold.verifiers.extract.declared import behind, or_another
 from truegold.verifiers.extract.denials import is_claimed, is_conditional, is_counterfactual, is_doubted
 from truegold.verifiers.extract.judged import MAX_JUDGED_CHARS, asks_for_wrong, judged_letters, with_turned_verdicts
 from truegold.verifiers.extract.stated_values import ANY_OF, MAX_LINE_CHARS, may_deny
@@ -207,8 +209,8 @@ EITHER = re.compile(
 _ANNOUNCES_BELOW = re.compile(r"(?::|\banswers?|答案)$", re.IGNORECASE)
 """The end of a line that announces an option below it."""
 _OTHERS_LISTED = re.compile(
-    r"(?:^|(?<=[\n。.;；]))[^\n。.;；]{0,20}(?:\bothers?\b|\bremaining\b|\brest\b|其他|其它|其余)[^\n。.:：]{0,60}[:：]"
-    r"(?=\s{0,8}[(（]?[A-J][)）.．、:：])",
+    r"(?:^|(?<=[\n。.;；]))[^\n。.;；]{0,40}(?:\bothers?\b|\bremaining\b|\brest\b|其他|其它|其余)[^\n。.:：]{0,60}[:：]"
+    r"(?=[\s*_•-]{0,12}(?:options?\s)?[(（]?[A-J](?:[)）.．、:：]|\s(?:and|or|&)\s[A-J]\b|\s\())",
     re.IGNORECASE,
 )
 """The heading of a list of all other options: `The other statements are right: A. Wool is protein. B. ...`"""
@@ -221,6 +223,10 @@ _OTHER_WORDS = {
     **{"correct": "true", "right": "true", "incorrect": "false", "wrong": "false"},
 }
 """Maps a word of a response to the option's text that it stands for."""
+_JUDGEMENTS = frozenset(("correct", "incorrect", "right", "wrong", "true", "false", "valid", "invalid"))
+"""Options that may also be adjectives of other nouns."""
+_PREDICATIVE = r"(?:(?<!\bthe\s)(?<!\ba\s)(?<!\ban\s)|(?=\w+\s\w+\W*$))"
+"""Stands before a judgement. In `the correct answer is 5` it belongs to another noun, in `is the correct answer` not."""
 _ANSWERS = _INTERJECTIONS | {"是的", "不是", "对的", "不对"}
 """Words that may answer at the beginning of a sentence."""
 _CALLED = re.compile(
@@ -279,6 +285,9 @@ def committed_choice(
         joined = committed_answer(response)
         committed = joined if joined is not None and EITHER.search(joined.text) else committed
     if committed is not None and committed.form not in UNANNOUNCED:
+        another = or_another(final_part(response), committed.text)
+        if another and letters_in(committed.text, announced=True):
+            return Committed(f"{committed.text} or {another}", committed.form)
         other = _instead(response, committed.text) or _labelled_below(response, committed.text)
         return Committed(", ".join(sorted(other)), committed.form) if other else committed
     is_wrong_asked = problem is not None and asks_for_wrong(problem)
@@ -288,8 +297,9 @@ def committed_choice(
     if several and (choice := _chosen_set(turned)) is not None:
         return choice
     if (choice := chosen(turned, options)) is not None:
-        is_open = several and EITHER.search(last_line(turned))
-        return Committed(choice.text.replace(", ", " or "), choice.form) if is_open else choice
+        if several and EITHER.search(last_line(turned)):
+            choice = Committed(choice.text.replace(", ", " or "), choice.form)
+        return None if holds_in_one_case(final_part(response), choice, problem) else choice
     # Not an answer: a letter that stands in prose, and the last line of a list of all options.
     if committed is None or len(letters_in(committed.text, announced=True)) == 1:
         return None
@@ -308,6 +318,10 @@ def _labelled_below(response: str, text: str) -> frozenset[str]:
     """Return the letters of several labelled lines below an announcement: `The answer is:`, `A) 2`, `B) 3`."""
     lines, label = _plain_lines(final_part(response)), plain(text).lstrip("-•> ")
     for above, start in zip(reversed(lines[:-1]), range(len(lines) - 1, 0, -1), strict=True):
+        if lines[start].rstrip(".").endswith(label) and not lines[start].startswith(
+            label
+        ):  # Announced in its own line.
+            return frozenset()
         if lines[start].startswith(label) and _ANNOUNCES_BELOW.search(above):
             letters = _labels_of(lines[start:])
             return frozenset(letters) if len(letters) > 1 else frozenset()
@@ -358,7 +372,9 @@ def _with_lists_named(line: str) -> tuple[str, dict[str, list[str]]]:
 
 def _instead(response: str, text: str) -> frozenset[str]:
     """Return the letters that replace an announced option: B for `Answer: C? No, B`."""
-    tail = final_part(response).rpartition(text)[2].partition("\n\n")[0][:MAX_RETRACTION_CHARS]
+    if not letters_in(text, announced=True):
+        return frozenset()
+    tail = behind(final_part(response), text).partition("\n\n")[0][:MAX_RETRACTION_CHARS]
     taken_back = _TAKEN_BACK.search(tail)
     return letters_in(taken_back["rest"]) if taken_back is not None else frozenset()
 
@@ -467,8 +483,11 @@ def texts_in(line: str, options: Sequence[str]) -> frozenset[str]:
     keys = {plain(option).casefold().rstrip(".;"): chr(ord("A") + index) for index, option in enumerate(options)}
     stems = {_ENDING.sub("", key): letter for key, letter in keys.items() if key.isascii() and key.isalpha()}
     if stems and len(stems) == len(keys) and min(map(len, stems)) >= MIN_STEM_LETTERS:
+        lead = _PREDICATIVE if _JUDGEMENTS.issuperset(keys) else ""
         folded = re.sub(
-            rf"\b({'|'.join(stems)})(?:{_ENDING.pattern[:-1]})?\b", lambda m: f"{_X}{stems[m[1]]}{_BY_TEXT}", folded
+            rf"{lead}\b({'|'.join(stems)})(?:{_ENDING.pattern[:-1]})?\b",
+            lambda m: f"{_X}{stems[m[1]]}{_BY_TEXT}",
+            folded,
         )
     for key in sorted(keys, key=len, reverse=True):
         if sum(character.isalpha() for character in key) < MIN_TEXT_LETTERS and key.isascii():
@@ -477,6 +496,7 @@ def texts_in(line: str, options: Sequence[str]) -> frozenset[str]:
             mark = f"{_X}{keys[key]}{_BY_TEXT}"
             # Chinese words have no blanks around them.
             edges = (r"", r"") if HAN.search(key) else (rf"(?<![^\W_{_X}])", r"(?![^\W_])")
+            edges = (f"{_PREDICATIVE}{edges[0]}", edges[1]) if key in _JUDGEMENTS else edges
             folded = re.sub(re.escape(key).join(edges), mark, folded)
     if _X not in folded or line.endswith(("?", "？")):
         return frozenset()

@@ -47,6 +47,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import NamedTuple
 
+from truegold.verifiers.extract.cases import CASE_MARKS, MAX_CASE_CHARS, is_open_case
 from truegold.verifiers.extract.clauses import disowns
 from truegold.verifiers.extract.closings import repeated_values, without_closings, without_ornaments
 from truegold.verifiers.extract.denials import (
@@ -60,8 +61,9 @@ from truegold.verifiers.extract.denials import (
 )
 from truegold.verifiers.extract.objects import answer_at_end, answer_in_box
 from truegold.verifiers.extract.restated import (
+    repeats_comparison,
     restatement,
-    with_chinese_parts,
+    with_chinese_numbers,
     with_counts,
     without_explanations,
     without_given_numbers,
@@ -549,6 +551,8 @@ _PART_LINE = re.compile(r"[ \t*]*\(?([1-9]|[A-Ea-e]|i{1,3}|iv|v)[).][*:]*[ \t]+(
 """The line of one part of an answer: `(a) 900`, `**1.** 900`."""
 _PART_NAMES = (list("123456789"), list("abcde"), ["i", "ii", "iii", "iv", "v"])
 """Possible numberings of the parts of an answer."""
+ON_CONDITION = ("boxed", "phrase", "conclusion", "option", "last_line")
+"""Forms of answers whose sentence may have a condition."""
 MAX_PART_LINES_CHARS = 1_000
 """Maximum number of characters at the end of a text that are searched for numbered parts."""
 
@@ -574,12 +578,23 @@ def committed_answer(response: str, *, several: int = 0, problem: str | None = N
     parts = answering_parts(response)
     for part in parts:
         if committed := _declared(part, several):
+            if several < 2 and holds_in_one_case(part, committed, problem):
+                return None
             repeated = repeated_values(part, committed.text) if several < 2 and len(part) > MIN_LOOP_CHARS else None
             return Committed(" or ".join(repeated), committed.form) if repeated else committed
     for part in parts:
         if boxed(part, several=several) is None and (committed := _unannounced(part, several, problem)) is not None:
-            return committed
+            return None if several < 2 and holds_in_one_case(part, committed, problem) else committed
     return None
+
+
+def holds_in_one_case(part: str, committed: Committed, problem: str | None) -> bool:
+    """Return whether a text gives its answer on a condition that it leaves open: `if n is even, the answer is 5`."""
+    if committed.form not in ON_CONDITION:
+        return False
+    tail = part[-MAX_CASE_CHARS:]
+    lines = " ".join([line for line in tail.split("\n") if committed.text in line]) or tail
+    return any(map(lines.__contains__, CASE_MARKS)) and is_open_case(tail, committed.text, problem)
 
 
 def _unannounced(part: str, several: int, problem: str | None) -> Committed | None:
@@ -615,8 +630,11 @@ def _at_end(part: str, problem: str | None) -> Committed | None:
             stated = conclusion(masked)
         if stated is None and expression is None and (counted := with_counts(masked or part, problem)) is not None:
             stated = conclusion(counted)
-    if stated is expression is None and "分之" in part and (digits := with_chinese_parts(part)) is not None:
+    is_chinese = stated is expression is None and any(map(part.__contains__, ("分之", "共", "计")))
+    if is_chinese and (digits := with_chinese_numbers(part)) is not None:
         return _at_end(digits, problem)
+    if problem and stated is not None and repeats_comparison(part, stated, problem):
+        return None
     return _committed(stated, "conclusion") or _committed(expression, "last_line")
 
 

@@ -47,6 +47,13 @@ _PLANS = re.compile(ANY_OF["plan_nouns"])
 _CHINESE = rf"[{''.join((*CHINESE_DIGITS, *CHINESE_SCALES))}点]{{1,20}}"
 _CHINESE_PARTS = re.compile(rf"(负?)(?:({_CHINESE})又)?({_CHINESE})分之({_CHINESE}|\d{{1,20}}(?:\.\d{{1,20}})?)")
 """A Chinese fraction or percentage: 四分之三, 二又二分之一, 百分之五十, 百分之37."""
+_CHINESE_TOTAL = re.compile(
+    r"((?:^|[，,。；;：:])\s?(?:(?:所以|因此|因而|故|即|综上|那么|则)[，,]?)?[他她它我们两三四人全班校小组队大家]{0,6}"
+    r"(?:[一总]?共计?|[合总]计))([有是为]?)"
+    rf"((?:(?!千[克米瓦卡赫伏帕焦])[{''.join((*CHINESE_DIGITS, *CHINESE_SCALES))}点]){{1,20}})"
+    r"(?=[^\W\d_不少多几余左右到和与或加减乘除至的说吗呢，]{0,6}[。.！!]?$)"
+)
+"""A Chinese total in the last clause: 共七十二个, 所以他们一共有七十二个苹果。"""
 MAX_STATEMENT_CHARS = 400
 """Maximum length in characters of a sentence that is compared with the question."""
 _AUXILIARIES = "is|are|was|were|does|do|did|can|has|have|had|will"
@@ -69,6 +76,18 @@ _EXPLANATION = re.compile(rf"(?:{ANY_OF['explanations']})(?!.*(?:=|\bto be\b|≈
 """The beginning of a sentence that explains the value before it."""
 _LAST_SENTENCE = re.compile(r"(?:^|(?<=[.!?]\s)|(?<=\n))(?:[^.!?\n]|[.](?=\d)){1,300}[.!?*]{0,3}$")
 _QUESTION = re.compile(r"[^.?!\n]{1,400}\?")
+_COMPARED = re.compile(
+    rf"(?<![\d.,])({_NUMERAL.pattern})(?:\s[a-z]+){{0,2}}?\s(?:more|less|fewer|[a-z]{{2,9}}er)\b(?:\s[a-z]+){{0,2}}?\sthan\b"
+    rf"|比[^，。\d]{{1,12}}?[多少大小高低长短重轻贵快慢]了?({_NUMERAL.pattern})",
+    re.IGNORECASE,
+)
+"""A difference: `24 more apples than`, 比原来多24."""
+_ASKS_COMPARISON = re.compile(
+    r"\b(?:than|more|less|fewer|differ\w*|exceed\w*|increas\w*|decreas\w*|chang\w*|extra|additional|gain\w*|ris\w+|rose"
+    r"|drop\w*|gr[eo]w\w*|sav\w+|lo(?:st|se)|profit|\w{2,8}er)\b|比|差|[多少]多少|[多少]几|增|减",
+    re.IGNORECASE,
+)
+"""A question for a difference."""
 _LETTERS = re.compile(r"[^\W\d_]+(?:'t)?")
 _STEM_CHARS = 4
 """Number of letters at the start of a word that are compared, so that `buys` matches `buying`."""
@@ -105,10 +124,10 @@ def with_counts(text: str, problem: str | None) -> str | None:
     return f"{line[: count.start(2)]}{value}{line[count.end(2) :]}"
 
 
-def with_chinese_parts(text: str) -> str | None:
-    """Return the last line with Chinese fractions and percentages in digits, or None if it has neither."""
+def with_chinese_numbers(text: str) -> str | None:
+    """Return the last line with Chinese fractions, percentages and totals in digits, or None if it has none of them."""
     line = text[-MAX_TAIL_CHARS:].rstrip().rpartition("\n")[2]
-    digits = _CHINESE_PARTS.sub(_in_digits, line)
+    digits = _CHINESE_TOTAL.sub(_total_in_digits, _CHINESE_PARTS.sub(_in_digits, line))
     return None if digits == line else digits
 
 
@@ -123,6 +142,12 @@ def _in_digits(match: re.Match[str]) -> str:
         return match[0]
     value = added + Fraction(counted) / divisor
     return f" {'-' * bool(sign)}{value.numerator}/{value.denominator}"
+
+
+def _total_in_digits(match: re.Match[str]) -> str:
+    """Return a Chinese total in digits, after a verb: 一共有72个 for 一共七十二个."""
+    value = chinese_decimal(match[3])
+    return match[0] if value is None else f"{match[1]}{match[2] or '有'}{float(value):.12g}"
 
 
 def affirms(problem: str, response: str) -> bool | None:
@@ -171,6 +196,20 @@ def restatement(text: str, problem: str) -> str | None:
     words = set(_LETTERS.findall(sentence[0].casefold().replace("’", "'"))) - asked - _IDLE_IN_ANSWERS
     is_same = all(len(word) >= _STEM_CHARS and word[:_STEM_CHARS] in stems for word in words)
     return numerals[0] if is_same and "?" not in sentence[0] else None
+
+
+def repeats_comparison(text: str, value: str, problem: str) -> bool:
+    """Return whether the last sentence compares by a number of the problem, which asks for no comparison.
+
+    "... got 24 more. How many apples has it now?"      There are 24 more than before.      True
+    """
+    problem = problem[-MAX_PROBLEM_CHARS:].replace("？", "?")
+    stated, questions = _NUMERAL.search(value), _QUESTION.findall(problem)
+    if stated is None or not questions or _ASKS_COMPARISON.search(questions[-1]) is not None:
+        return False
+    line = text[-MAX_TAIL_CHARS:].rstrip().rpartition("\n")[2]
+    compared = {numeral for match in _COMPARED.findall(line) for numeral in match}
+    return stated[0] in compared.intersection(_NUMERAL.findall(problem))
 
 
 def without_explanations(text: str) -> str:

@@ -53,6 +53,62 @@ _STEM_LETTERS = 4
 """Number of letters at the start of a word that are compared with the problem."""
 _CONTRASTED = re.compile(rf"{NEGATION}|\b(?:than|unlike|like|after|before|besides)\s$", re.IGNORECASE)
 """Words right before a name that contrast or deny it: `unlike`, `than`."""
+_CALLED = re.compile(
+    r"(?:(?:so|thus|hence|therefore|consequently),?\s)?(?:the|this|that)\s(?:(?:given|above|stated)\s)?"
+    r"(?:statement|claim|proposition|assertion)\s(?:is|must be)\s(?:therefore\s|indeed\s|always\s)?(?P<denied>not\s)?"
+    r"(?:(?P<true>true|correct|right)|false|incorrect|wrong)"
+    r"|(?:(?:所以|因此|因而|故|综上(?:所述)?|可见)[，,]?)?(?:(?:[该此本]|[这那]一?[个种句]?|题目|上述|题中|前述)的?)?"
+    r"(?:命题|说法|判断|结论|话|陈述|表述)[是为]?(?:(?P<chinese>正确|对|真命题|真|成立)|错误?|假命题|假|不正确|不对|不成立|有误)的?",
+    re.IGNORECASE,
+)
+"""A sentence that calls a statement true or false: `The statement is false.`, 该命题错误。"""
+_SENTENCE_END = re.compile(r"[.!。！\n]+\s*")
+
+
+def truth_called(response: str) -> str | None:
+    """Return `true` or `false` if the last sentence calls a statement so, and no other sentence does the opposite."""
+    sentences = [text.strip("*_ ") for text in _SENTENCE_END.split(final_part(response)[-MAX_LINE_CHARS:])]
+    sentences = [text for text in sentences if text]
+    called = [_CALLED.fullmatch(text) for text in sentences]
+    if not called or called[-1] is None or (sentences[-2:-1] and sentences[-2].endswith((":", "："))):
+        return None
+    verdicts = {bool(match["true"] or match["chinese"]) != bool(match["denied"]) for match in called if match}
+    return str(verdicts.pop()).lower() if len(verdicts) == 1 else None
+
+
+_INITIAL = re.compile(r"(?<![\w.])([A-Z])\.[\s-]?(?=[A-Z])|(?<=[A-Z]\.)([A-Z])\.[\s-]?(?=[A-Z])")
+"""An initial before another one or a name: the `H.` and `D.` of `H. D. Rao`."""
+_WITH_INITIALS = re.compile(
+    r"(?:[A-ZÀ-Þ][\w'’-]+\.?\s){0,3}(?P<initials>(?:[A-Z]\.[\s-]?){1,4})(?:[A-ZÀ-Þ][\w'’-]+[\s.]?){1,3}"
+)
+"""A name with initials: `H. D. Rao`, `George W. Bush`."""
+_GLOSS = re.compile(
+    r"(?P<name>[^()（）\n]*[^\W\d_a-zA-ZÀ-ɏ][^()（）\n]*?)\s?[（(](?:[A-ZÀ-Þ][\w'’.:&-]*[ ,]{0,2}){1,8}[)）]"
+)
+"""A name with its spelling in Latin letters behind it: `孔子（Confucius）`."""
+_ASKS_PERSON = re.compile(
+    r"\b(?:who|whom|whose|kdo|koho|komu|kým|wer|wen|wem|qui|quién|quem|chi|kto|kogo|кто|кого)\b|[谁誰]|누구|누가",
+    re.IGNORECASE,
+)
+
+
+def has_initials(gold: str, problem: str | None) -> bool:
+    """Tell whether gold is a name with initials. `A. Rao` is one if a person is asked for, `A. L. Rao` in any case."""
+    match = _WITH_INITIALS.fullmatch(gold.strip())
+    if match is None:
+        return False
+    return match.start("initials") > 0 or match["initials"].count(".") > 1 or bool(_ASKS_PERSON.search(problem or ""))
+
+
+def without_points(text: str) -> str:
+    """Return a text without the points of initials: `H D Rao` for `H. D. Rao`."""
+    return _INITIAL.sub(lambda match: f"{match[1] or match[2]} ", text)
+
+
+def without_gloss(text: str) -> str:
+    """Return a name without its spelling in Latin letters: 孔子 for `孔子（Confucius）`."""
+    match = _GLOSS.fullmatch(text)
+    return text if match is None else match["name"]
 
 
 def bold_words(response: str) -> str | None:

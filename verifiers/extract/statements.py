@@ -477,6 +477,10 @@ def last_expression(text: str) -> str | None:
     return line.strip(stated_values.MARKS + ".。")
 
 
+_YEAR_BESIDE = re.compile(r"\(\d{4}\)")
+"""A year in brackets, which belongs to the name before it: `the film Alien (1979)`."""
+
+
 def conclusion(text: str) -> str | None:
     """Return the value that the last sentence states, or its words for `no solution`."""
     if (line := _last_line(text)) is None:
@@ -504,7 +508,7 @@ def _stated_for_good(sentence: str) -> str | None:
         sentence = sentence[: reason.start()]
     if (value := stated_values.stated(sentence)) is None or denials.is_denied(sentence, value):
         return None
-    if denials.is_mere_subject(sentence, value):
+    if denials.is_mere_subject(sentence, value) or _YEAR_BESIDE.fullmatch(value):
         return None
     taken_back = retraction(sentence.rpartition(value)[2], value)
     return without_about(value) if taken_back is None else taken_back

@@ -45,7 +45,15 @@ from truegold.verifiers.extract import (
 )
 from truegold.verifiers.extract.chosen import committed_choice
 from truegold.verifiers.extract.listed_options import option_texts
-from truegold.verifiers.extract.stated_names import bold_words, named_in_predicate
+from truegold.verifiers.extract.restating import restated_gold
+from truegold.verifiers.extract.stated_names import (
+    bold_words,
+    has_initials,
+    named_in_predicate,
+    truth_called,
+    without_gloss,
+    without_points,
+)
 from truegold.verifiers.gold import is_placeholder, without_reference
 from truegold.verifiers.math import worker
 from truegold.verifiers.math.choice_letters import (
@@ -78,6 +86,7 @@ from truegold.verifiers.math.policy import (
 )
 from truegold.verifiers.math.reading.answers import Unread, read_gold, read_text, simple_number
 from truegold.verifiers.math.reading.chemistry import MAY_BE_CHEMISTRY, same_chemistry
+from truegold.verifiers.math.reading.days_and_times import read_day
 from truegold.verifiers.math.reading.lexer import MAX_CHARS
 from truegold.verifiers.math.reading.normal import key_of, normal, normal_gold, normal_text, same_but_for_looks
 from truegold.verifiers.math.reading.other_readings import other_readings
@@ -86,6 +95,7 @@ from truegold.verifiers.math.reading.typesetting import matching_brace
 from truegold.verifiers.math.tree import (
     MAX_SHOWN_CHARS,
     BareList,
+    Day,
     Group,
     Measure,
     Node,
@@ -247,11 +257,21 @@ def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str,
     exact = policy.decimals is None and policy.tolerance is None
     if exact and (outcome := _compare_simple(gold_text, answer_text)) is not None:
         return verdict_of(outcome, extracted, gold_text, answer_text)
+    if are_other_ranges(gold_text, answer_text):
+        return Verdict(0.0, Reason.MISMATCH, extracted, {"rung": "range", "gold": gold_text, "answer": answer_text})
     if not gold_text:
         return Verdict(None, Reason.GOLD_UNPARSED, extracted, {"rung": "text", "gold": gold[:MAX_SHOWN_CHARS]})
     if same_but_for_looks(gold_text, answer_text):
         return _same_text(extracted, answer_text)
     return _compare_names(gold_text, answer_text, extracted, policy)
+
+
+def are_other_ranges(gold: str, answer: str) -> bool:
+    """Tell whether two texts are ranges with different ends: `9-11` and `11-13`, which are no differences."""
+    first, second = _RANGE.fullmatch(gold), _RANGE.fullmatch(answer)
+    if first is None or second is None or first.group("low", "high") == second.group("low", "high"):
+        return False
+    return first["unit"] == second["unit"] or not (first["unit"] and second["unit"])
 
 
 def _same_roman(gold_text: str, answer_text: str) -> bool | None:
@@ -552,6 +572,8 @@ REMEMBERED_GOLDS = 4_096
 """The number of golds whose kind is cached."""
 _IN_WORDS = re.compile(r"(?=.*(?:[a-zà-ÿа-я]{2}|[一-鿿぀-ヿ가-힣]{2}))[^\W\d_][^\d\\$^_=+*/<>|(){}\[\]]*")
 """A gold that consists of words, without a formula."""
+_RANGE = re.compile(r"(?P<low>\d[\d.,]*)\s?[-–—]\s?(?P<high>\d[\d.,]*)(?P<unit>(?:\s?[^\W\d_][^\d+*/^=]*|\s?%)?)")
+"""A range of numbers, with a unit: `9-11 mm`."""
 _WORD_KEY = re.compile(r"[^\W_]+")
 """A word or a number, for comparing texts word by word."""
 _MAY_BE_CHOICE = re.compile(r"[\[$\s]*(?:\\[a-z]{4,6}\s*\{\s*)*\(?\s*(?:\\[a-z]{4,6}\s*\{\s*)*[A-J](?![A-Za-z])")
@@ -561,11 +583,11 @@ RESPONSES = Policy(percent="either")
 _SCALE = re.compile(
     r"\b(?:in|of)\s+(?:the\s+)?(?:nearest\s+)?(?:(?:US\s?D|USD|US\$|dollars?|euros?|EUR|GBP|RMB|INR|JPY|[$€£¥₹])\s*(?:in\s+)?)?"
     r"\(?(thousand|million|billion|trillion)s\b|[(（]\s*(?:\$|USD|US\$)?\s*(thousand|million|billion|trillion)s?\s*[)）]"
-    r"|(?:单位|以)\s*[:：]?\s*(百万|千万|万|亿)",
+    r"|(?:单位|以)\s*[:：]?\s*(百万|千万|万|亿)|\bhow many\s+(dozen)s?\b",
     re.IGNORECASE,
 )
-"""A problem that asks for thousands or millions, such as `in USD millions`. `$5 million` then answers a gold of 5."""
-_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
+"""A problem that asks for thousands, millions or dozens, such as `in USD millions`. `$5 million` then answers a gold of 5."""
+_SCALES = {"dozen": 12, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
            "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8}  # fmt: skip
 """Maps a word of `_SCALE` to its number."""
 MAX_DECIMALS = 16
@@ -574,6 +596,8 @@ _ASKS_DIRECTION = re.compile(r"\b(?:direction|which way|vectors?|velocity|displa
 """A problem that asks for a direction."""
 _TRUTHS = (("对", "错"), ("正确", "错误"), ("是", "否"))
 """Chinese words for true and false, which are the options of a problem that lists none."""
+_YES_AND_NO = ("yes", "no", "是", "否", "是的", "不是")
+"""Golds that need not agree with the truth of a statement: no, it is not wrong."""
 _ASKS_NAME = re.compile(
     r"\b(?:symbols?|formulas?|formulae|names?|named|called|stands? for|denoted?)\b|符号|化学式|分子式|名称",
     re.IGNORECASE,
@@ -594,7 +618,7 @@ class MathVerifier:
     policy: Policy = field(default=RESPONSES)
     """The policy of every row. The options in a row's `info` override it."""
     name: str = "math"
-    version: str = "13"
+    version: str = "14"
 
     def __call__(
         self, response: str, gold: str | None, *, problem: str | None = None, info: Mapping[str, Any] = NO_INFO
@@ -606,6 +630,8 @@ class MathVerifier:
             return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": str(error)})
         if gold:
             gold, policy = with_pointed_gold(gold, policy)
+            if "." in gold and not policy.options and has_initials(gold, problem) and not option_texts(problem or ""):
+                gold, response = without_points(gold), without_points(response)
         if problem:
             policy = policy_for(problem, gold, policy, info)
             if "options" not in info and _is_choice(gold):
@@ -614,6 +640,9 @@ class MathVerifier:
             verdict = _judge_response(response, gold, problem, policy)
             if verdict.reason in (Reason.UNREAD, Reason.NO_ANSWER) and gold:
                 verdict = _judge_words(response, gold, problem, policy, verdict)
+            is_open = verdict.score == 0.0 and verdict.evidence.get("form") in (None, *GUESSED)
+            if is_open and gold and problem and (restated := _restated(response, gold, problem)) is not None:
+                verdict = restated
             if verdict.score != 1.0 and gold and (letter := small_choice(gold, problem)) is not None:
                 verdict = _judge_response(with_capital_labels(response), letter, problem, policy)
             elif verdict.score == 0.0 and gold and (listed := _options_of(gold, problem, policy)):
@@ -694,11 +723,13 @@ def _repeats_the_other_name(gold: str, answer: str, problem: str) -> bool:
 def _judge_words(response: str, gold: str, problem: str | None, policy: Policy, verdict: Verdict) -> Verdict:
     """Return the verdict on words that stand alone, or else `verdict`.
 
-    The words may be the bold ones, the whole response, the extracted text, or those after the last sentence's verb.
+    The words may be the bold ones, the whole response, the extracted text, or those after the last sentence's verb,
+    which may call a statement true or false.
     """
     in_bold, whole = bold_words(response), final_part(response).strip()
     mark = whole if whole.strip("\ufe0f") in MARKS_OF_TRUTH else None
-    for kind, alone in (("bold", in_bold), ("whole_response", mark)):
+    called = truth_called(response) if gold.strip().casefold() not in _YES_AND_NO else None
+    for kind, alone in (("bold", in_bold), ("whole_response", mark), ("predicate", called)):
         if alone is not None and (by_meaning := compare_texts(alone, gold, policy)).passed:
             return replace(by_meaning, evidence={**by_meaning.evidence, "form": kind})
     if _IN_WORDS.fullmatch(gold) is None or len(gold) > MAX_PROSE_CHARS:
@@ -707,9 +738,29 @@ def _judge_words(response: str, gold: str, problem: str | None, policy: Policy, 
     forms["predicate"] = named_in_predicate(response, problem)
     gold_words = _words_of(gold)
     for form, text in forms.items():
-        if text and text[-1] not in "?？" and _words_of(text[: 2 * MAX_PROSE_CHARS]) == gold_words:
+        if (
+            text
+            and text[-1] not in "?？"
+            and _words_of(without_gloss(text[: 2 * MAX_PROSE_CHARS].rstrip(".。"))) == gold_words
+        ):
             return Verdict(1.0, Reason.MATCH, text, {"form": form, "rung": "words"})
     return verdict
+
+
+def _restated(response: str, gold: str, problem: str) -> Verdict | None:
+    """Return the verdict on a response that is the problem as a sentence with gold in it, or None for others."""
+    if len(gold) > MIN_PROSE_CHARS or not any(map(str.isalpha, gold)):
+        return None
+    restated = restated_gold(response, gold, problem, partial(_is_day, read_day(normal_gold(gold))))
+    return None if restated is None else Verdict(1.0, Reason.MATCH, restated, {"form": "restated", "rung": "words"})
+
+
+def _is_day(day: Day | None, text: str) -> bool:
+    """Tell whether a text names the same day, with its year if that is given."""
+    other = read_day(normal_text(text)) if day is not None else None
+    return (
+        day is not None and other is not None and (day.year, day.month, day.day) == (other.year, other.month, other.day)
+    )
 
 
 def _words_of(text: str) -> list[str]:

@@ -219,9 +219,10 @@ class Ready:
         job = self._job_with({STDIN_FILE: stdin}) if self.reads_stdin_file else self._packed_job()
         return self._ended(self.box.run(dataclasses.replace(job, stdin=stdin)))
 
-    def run_with(self, files: Mapping[str, bytes]) -> Execution:
-        """Run the program with these files in addition to its own, on an empty input."""
-        return self._ended(self.box.run(self._job_with(files)))
+    def run_with(self, files: Mapping[str, bytes], stdin: bytes = b"") -> Execution:
+        """Run the program with these files in addition to its own."""
+        job = self._job_with({**files, STDIN_FILE: stdin} if self.reads_stdin_file else files)
+        return self._ended(self.box.run(dataclasses.replace(job, stdin=stdin)))
 
     def converse(
         self, script: Ready, files: Mapping[str, bytes], collect: Sequence[str]

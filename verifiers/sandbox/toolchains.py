@@ -79,6 +79,11 @@ def language_name(name: str) -> str:
     return _NAMES.get(unversioned, unversioned if unversioned in _ALIASES else plain)
 
 
+def is_known(name: str) -> bool:
+    """Return whether this is the usual name of a language."""
+    return name in _ALIASES
+
+
 @lru_cache(maxsize=CACHED_NAMES)
 def edition_name(name: str) -> str:
     """Return the usual name of a language with its edition: cpp20, java21, pypy. The usual edition is not named."""

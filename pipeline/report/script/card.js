@@ -93,11 +93,11 @@
   function judging(row, detail) {
     const { tests } = detail;
     if (!tests) return detail.settings ? part("How it is judged", facts(detail.settings)) : null;
-    const cases = tests.cases?.map((pair) => element("tr", {}, pair.map((text) => element("td", {}, codeBlock(text)))));
+    const cases = tests.cases?.map((pair, number) => element("tr", {}, element("td", { class: "number" }, String(number)), pair.map((text) => element("td", {}, codeBlock(text)))));
     return part(
       "Tests",
       facts(tests.settings),
-      cases ? element("table", { class: "cases" }, element("thead", {}, element("tr", {}, tests.heads.map((head) => element("th", { scope: "col" }, head)))), element("tbody", {}, cases)) : codeBlock(tests.code),
+      cases ? element("table", { class: "cases" }, element("thead", {}, element("tr", {}, ["case", ...tests.heads].map((head) => element("th", { scope: "col" }, head)))), element("tbody", {}, cases)) : codeBlock(tests.code),
       tests.more ? element("p", { class: "verdict" }, `and ${count(tests.more)} more`) : null,
       whole(row, tests.chars, detail.cut?.table ?? "ingest/rows.parquet", "verifier_args"),
     );

@@ -1,11 +1,12 @@
-// A reviewer's decision about a row: keep, drop, fix its gold, or unsure; with a note, and undo.
+// A reviewer's decision about a row: keep, drop, fix its gold or tests, or unsure; with a note, and undo.
 (function review() {
   const { element, settings, store, words, percent } = truegold;
   const bar = document.getElementById("review");
   const status = element("p", { class: "status", role: "status" });
   const note = element("textarea", { id: "note", rows: 1, "aria-label": "Note (N)", placeholder: "note" });
   const fix = element("form", { class: "fix", hidden: true });
-  const goldInput = element("input", { id: "gold", "aria-label": "The right gold", autocomplete: "off", spellcheck: "false", dir: "auto" });
+  const goldInput = element("textarea", { id: "gold", autocomplete: "off", spellcheck: "false", dir: "auto" });
+  const goldLabel = element("label", { for: "gold" });
   const reading = element("div", { class: "reading", "aria-live": "polite" });
   const progress = document.getElementById("progress");
   const accept = element("button", { type: "button", class: "accept", hidden: true, onclick: () => truegold.acceptSuggestion() });
@@ -137,7 +138,7 @@
     for (const button of bar.querySelectorAll("button[data-decision]")) {
       const isChosen = standing?.decision === button.dataset.decision && !standing.stale;
       button.setAttribute("aria-pressed", String(isChosen));
-      button.disabled = !row || !truegold.isDecidable(row) || (button.dataset.decision === "fix" && Boolean(truegold.detail?.tests));
+      button.disabled = !row || !truegold.isDecidable(row);
     }
     note.disabled = !row || !truegold.isDecidable(row);
     if (document.activeElement !== note) note.value = row?.id ? noteOf(row.id) : "";
@@ -146,7 +147,7 @@
     if (truegold.isDropped(row) && truegold.isDecidable(row) && !standing) lines.push(`Dropped by ${words(row.stage)}, before review. Keep or fix brings it back.`);
     if (!truegold.isDecidable(row)) lines.push(whyClosed(row));
     if (standing?.stale) lines.push("The row has changed since it was decided: decide again.");
-    if (standing?.decision === "fix") lines.push(`${truegold.detail?.tests ? "Cases added" : "New gold"}: ${standing.gold}`);
+    if (standing?.decision === "fix") lines.push(`${truegold.detail?.tests ? "Tests changed" : "New gold"}: ${standing.gold}`);
     for (const other of others.filter((entry) => entry.id === row.id && !entry.stale)) {
       lines.push(`${other.reviewer}: ${words(other.decision)}${other.gold ? ` ${other.gold}` : ""}${other.note ? ` (${other.note})` : ""}`);
     }
@@ -171,7 +172,7 @@
       truegold.drawProgress();
       drawState();
       const isKept = store.isServer || store.isKept();
-      const gold = stored.gold ? ` to ${stored.gold}` : "";
+      const gold = stored.gold ? `${truegold.detail?.tests ? ":" : " to"} ${stored.gold}` : "";
       say(`${words(stored.decision)}${gold}: ${row.place}${isKept ? "" : " (this browser stores nothing: save the file before you leave)"}`);
       return true;
     } catch (error) {
@@ -184,7 +185,8 @@
     const row = truegold.chosen;
     if (!row || !truegold.isDecidable(row)) return;
     if (kind === "fix") {
-      if (!truegold.detail?.tests) openFix(row);
+      const detail = await truegold.detailOf(row);
+      if (truegold.chosen === row) openFix(row, detail);
       return;
     }
     closeFix();
@@ -280,19 +282,20 @@
     const row = truegold.chosen;
     const gold = goldInput.value.trim();
     const number = (asked += 1);
+    const { tests } = truegold.detail ?? {};
     if (!gold) {
-      reading.replaceChildren("Type the right answer.");
+      reading.replaceChildren(tests ? `${tests.fix} (Shift and Enter).` : "Type the right answer.");
       return;
     }
     if (!store.isServer) {
-      reading.replaceChildren(readOffline(gold));
+      reading.replaceChildren(tests ? `${tests.fix}. The lines are read in the next curation.` : readOffline(gold));
       return;
     }
     try {
       const answer = await store.reading(row, gold);
       if (number !== asked) return;
       const lines = [];
-      if (answer.readable === false) lines.push(element("p", { class: "trouble" }, `The verifier cannot read it (${words(answer.verdict)}).`));
+      if (answer.readable === false) lines.push(element("p", { class: "trouble" }, `The verifier cannot read it${answer.verdict ? ` (${words(answer.verdict)})` : ""}.`));
       if (answer.reading) lines.push(element("p", {}, "read as ", element("code", {}, answer.reading)));
       if (answer.judged) lines.push(element("p", {}, `${answer.passes_before} → ${answer.passes_after} of ${answer.judged} samples pass`));
       for (const change of answer.changes ?? []) {
@@ -308,9 +311,11 @@
 
   const verdictOf = (score) => (score === null ? "not judged" : score === 1 ? "right" : "wrong");
 
-  function openFix(row) {
+  function openFix(row, detail) {
     fix.hidden = false;
-    goldInput.value = decided.get(row.id)?.gold ?? truegold.suggested(row, truegold.detail ?? {})?.gold ?? row.gold ?? "";
+    goldLabel.textContent = detail.tests ? "changed cases" : "new gold";
+    goldInput.rows = detail.tests ? 4 : 1;
+    goldInput.value = decided.get(row.id)?.gold ?? truegold.suggested(row, detail)?.gold ?? row.gold ?? "";
     goldInput.focus();
     goldInput.select();
     readGold();
@@ -340,6 +345,11 @@
       asked += 1;
       waiting = setTimeout(readGold, 250);
     });
+    goldInput.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      fix.requestSubmit();
+    });
     fix.addEventListener("submit", async (event) => {
       event.preventDefault();
       const row = truegold.chosen;
@@ -348,13 +358,13 @@
       closeFix();
       await goOn();
     });
-    fix.append(element("label", { for: "gold" }, "new gold"), goldInput, element("button", { type: "submit" }, "Save ", key("↵")), element("button", { type: "button", onclick: closeFix }, "Cancel ", key("Esc")), reading);
+    fix.append(goldLabel, goldInput, element("button", { type: "submit" }, "Save ", key("↵")), element("button", { type: "button", onclick: closeFix }, "Cancel ", key("Esc")), reading);
     note.addEventListener("input", () => truegold.chosen && keepDraft(truegold.chosen.id, note.value));
     note.addEventListener("change", leaveNote);
     window.addEventListener("pagehide", leaveNote);
     document.getElementById("guidelines").addEventListener("toggle", refreshMeasures);
     bar.append(
-      element("div", { class: "keys" }, accept, decision("Keep", "K", "keep"), decision("Drop", "D", "drop"), decision("Fix gold", "F", "fix"), decision("Unsure", "U", "unsure"), button("Undo", "Z", truegold.undo), button("Similar", "S", () => truegold.findSimilar()), button("Previous", "←", () => truegold.step(-1)), button("Next", "→", () => truegold.step(1))),
+      element("div", { class: "keys" }, accept, decision("Keep", "K", "keep"), decision("Drop", "D", "drop"), decision("Fix", "F", "fix"), decision("Unsure", "U", "unsure"), button("Undo", "Z", truegold.undo), button("Similar", "S", () => truegold.findSimilar()), button("Previous", "←", () => truegold.step(-1)), button("Next", "→", () => truegold.step(1))),
       fix,
       element("label", { class: "note-line" }, "Note ", key("N"), note),
       status,

@@ -182,3 +182,34 @@ def test_many_of_a_mark_are_read_quickly(piece):
     began = time.process_time()
     extract_code(piece * (400_000 // len(piece)), entry_point="add")
     assert time.process_time() - began < 5
+
+
+LEETCODE = {
+    "List[int]": "self, xs: List[int]) -> int:\n        return sum(xs)",
+    "Optional": "self, xs: Optional[List[int]]) -> int:\n        return sum(xs)",
+    "Counter": "self, xs):\n        return sum(x * n for x, n in Counter(xs).items())",
+    "defaultdict": "self, xs):\n        d = defaultdict(int)\n        for x in xs: d[0] += x\n        return d[0]",
+    "deque": "self, xs):\n        return sum(deque(xs))",
+    "accumulate": "self, xs):\n        return list(accumulate(xs))[-1]",
+    "reduce": "self, xs):\n        return reduce(lambda a, b: a + b, xs)",
+    "heapq": "self, xs):\n        heapify(xs)\n        return sum(heappop(xs) for _ in range(len(xs)))",
+    "inf": "self, xs):\n        return sum(x for x in xs if x < inf)",
+    "math": "self, xs):\n        return sum(gcd(x, 0) for x in xs)",
+    "cache": "self, xs):\n        @cache\n        def f(i): return i and xs[i - 1] + f(i - 1)\n        return f(3)",
+    "its own gcd": "self, xs):\n        def gcd(a, b): return 10\n        return gcd(1, 1)",
+}
+
+
+def test_a_class_solution_has_the_names_of_leetcode():
+    info = {
+        "tests": [{"input": "[1, 2, 7]", "output": "10"}],
+        "entry_point": "total",
+        "starter_code": "class Solution:\n    def total(self, xs: List[int]) -> int:\n        ",
+    }
+    other = info | {"tests": [{"input": "[1, 2, 7]", "output": "11"}]}
+    for name, method in LEETCODE.items():
+        program = fenced(f"class Solution:\n    def total({method}")
+        assert CodeVerifier()(program, info=info).score == 1, name
+        assert CodeVerifier()(program, info=other).score == 0, name
+    alone = info | {"starter_code": "def total(xs: List[int]) -> int:"}
+    assert CodeVerifier()(fenced("def total(xs: List[int]): return sum(xs)"), info=alone).score == 0

@@ -10,6 +10,7 @@ from tables import rows
 
 from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.suite.reading import (
+    LEETCODE_PRELUDE,
     Asserts,
     CallCase,
     Calls,
@@ -173,7 +174,8 @@ def test_livecodebench_functional_tests_have_one_json_value_a_line():
     read_tests = read(
         tests, metadata='{"func_name": "twoSum"}', starter_code="class Solution:\n    def twoSum(self, a):"
     )
-    assert read_tests == Calls("Solution().twoSum", (CallCase(([2, 7], "x"), {}, [0, 1], 1.0),))
+    cases = (CallCase(([2, 7], "x"), {}, [0, 1], 1.0),)
+    assert read_tests == Calls("Solution().twoSum", cases, prelude=LEETCODE_PRELUDE)
     inside = [{**tests[0], "metadata": {"func_name": "twoSum"}}]
     assert read(inside).entry_point == "twoSum"
 

@@ -20,6 +20,7 @@ from truegold.verifiers.code.protocols.stdio import (
     with_header,
 )
 from truegold.verifiers.code.suite.reading import read_suite
+from truegold.verifiers.code.verifier import CodeVerifier
 from truegold.verifiers.sandbox import Tier, local
 
 
@@ -214,3 +215,83 @@ def test_a_program_that_cannot_be_read_is_told(change: dict[str, Any], message: 
     with pytest.raises(BadSuite) as caught:
         read_suite({"tests": {**SUMS, **change}})
     assert message in str(caught.value)
+
+
+HEADER = """#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+const int EXITCODE_AC = 42;
+const int EXITCODE_WA = 43;
+inline void wrong(const char* text, const char* folder) {
+    std::ofstream((std::string(folder) + "judgemessage.txt").c_str()) << text;
+    std::exit(EXITCODE_WA);
+}
+"""
+BODY = """int main(int argc, char** argv) {
+    std::ifstream in(argv[1]), answer(argv[2]);
+    long n, a, b, best;
+    in >> n;
+    answer >> best;
+    if (argc < 4 || !in || !answer) std::exit(44);
+    if (!(std::cin >> a >> b)) wrong("two numbers", argv[3]);
+    if (a * b != n) wrong("the product", argv[3]);
+    std::exit(EXITCODE_AC);
+}
+"""
+PYTHON_VALIDATOR = """import sys
+def check(text, n):
+    a, b = map(int, text.split())
+    return a * b == n
+n = int(open(sys.argv[1]).read())
+open(sys.argv[3] + "note.txt", "w").write("seen")
+sys.exit(42 if check(sys.stdin.read(), n) else 43)
+"""
+VALIDATORS = {
+    "one file": HEADER + BODY,
+    "a header": {"type": "program", "code": f'#include "validate.h"\n{BODY}', "files": {"validate.h": HEADER}},
+    "in Python": {"type": "program", "code": PYTHON_VALIDATOR, "language": "python"},
+}
+
+
+@NEEDS_CPP
+@pytest.mark.parametrize("name", VALIDATORS)
+def test_validators_of_problem_packages(name: str) -> None:
+    tests = {"type": "stdio", "cases": [{"input": "12\n", "output": "3 4\n"}], "checker": VALIDATORS[name]}
+    outputs = {"3 4": 1, "4 3": 1, "2 6\n": 1, "12 1": 1, "-3 -4": 1, "3 5": 0, "0 0": 0, "": 0, "x y": 0, "3": 0}
+    for output, score in outputs.items():
+        verdict = CodeVerifier()(f"```python\nprint({output!r})\n```", info={"tests": tests})
+        assert verdict.score == score, (output, verdict)
+
+
+@NEEDS_CPP
+def test_a_validator_that_finds_the_jury_at_fault_gives_no_score() -> None:
+    tests = {"type": "stdio", "cases": [{"input": "", "output": "3 4\n"}], "checker": HEADER + BODY}
+    assert CodeVerifier()("```python\nprint(3, 4)\n```", info={"tests": tests}).score is None
+
+
+def test_interactive_validators_of_problem_packages() -> None:
+    validator = """import sys
+n = int(open(sys.argv[1]).read())
+for _ in range(9):
+    guess = int(sys.stdin.readline())
+    print("correct" if guess == n else "higher" if guess < n else "lower", flush=True)
+    if guess == n:
+        sys.exit(42)
+sys.exit(43)
+"""
+    interactor = {"type": "program", "code": validator, "language": "python"}
+    tests = {"type": "interactive", "cases": [{"input": "77\n"}], "interactor": interactor}
+    search = """low, high = 1, STEP
+while True:
+    middle = (low + high) // 2
+    print(middle, flush=True)
+    said = input()
+    if said == "correct":
+        break
+    low, high = (middle + 1, high) if said == "higher" else (low, middle - 1)
+"""
+    for step, score in (("100", 1), ("10**6", 0)):
+        verdict = CodeVerifier()(f"```python\n{search.replace('STEP', step)}```", info={"tests": tests})
+        assert verdict.score == score, verdict

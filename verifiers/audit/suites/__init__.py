@@ -1,5 +1,6 @@
 """Vets test suites: checks that they accept right programs and refuse wrong ones."""
 
+from truegold.verifiers.audit.suites.case_changes import ChangedTests, change_cases, forms_of_change, with_numbers
 from truegold.verifiers.audit.suites.vet_state import (
     Severity,
     SuiteFinding,
@@ -12,6 +13,7 @@ from truegold.verifiers.audit.suites.vetting import PROPOSED, Vetting, vet
 
 __all__ = [
     "PROPOSED",
+    "ChangedTests",
     "Severity",
     "SuiteFinding",
     "SuiteOutcome",
@@ -19,5 +21,8 @@ __all__ = [
     "VetReason",
     "Vetting",
     "add_cases",
+    "change_cases",
+    "forms_of_change",
     "vet",
+    "with_numbers",
 ]

@@ -218,7 +218,7 @@ def add_cases(info: Mapping[str, Any], cases: Sequence[str]) -> dict[str, Any]:
     """
     tests, is_nested = normal_form(info)
     if isinstance(tests.get("code"), str):
-        tests["code"] = "\n".join([tests["code"].rstrip("\n"), *cases, ""])
+        tests["code"] = "\n".join([*filter(None, [tests["code"].rstrip("\n")]), *cases, ""])
     elif isinstance(tests.get("cases"), list):
         try:
             tests["cases"] = [*tests["cases"], *map(json.loads, filter(str.strip, cases))]

@@ -193,6 +193,9 @@ _MAIN = re.compile(
 _END_OF_MAIN = re.compile(r"(?:return\s*(?:0|EXIT_SUCCESS)?\s*;\s*)?\}(?:\s*\})?\s*;?\s*\Z")
 """`return 0; }` at the end of the program, with the brace of a class around it in Java."""
 
+_TEST_CALLED_MAIN = re.compile(r"(#\s*\[\s*test\s*\]\s*(?:pub\s+)?fn\s+)main\b")
+"""The head of a test function of Rust called main, which is not the program's main function."""
+
 _HARNESS: Mapping[str, Mapping[str, Json]] = tomllib.loads(driver_file("harness.toml"))
 
 
@@ -202,6 +205,8 @@ def judge_inserted(
     """Insert the solution, run the program, and check its exit status and its last line."""
     word = os.urandom(WORD_BYTES).hex()
     family = language_name(language)
+    if family == "rust":
+        tests = replace(tests, code=_TEST_CALLED_MAIN.sub(r"\1tests_main", tests.code))
     if (name := uncalled_test(tests.code, family)) is not None:
         raise CannotJudge(f"the tests never call their function {name}")
     stated = read_assertions(tests.code, tests.marker, family)

@@ -9,9 +9,11 @@ Checkers and interactors may be programs of the suite, which run in the same san
 A checker judges an output. (Checkers that only compare outputs are in `output_comparison.py`.) A checker is started as
 `checker input.txt output.txt answer.txt`, or its function `check(input, output, answer)` is called. It is compiled once
 for all cases and cached for other suites. If it includes testlib.h, its exit code is the judgement (below). In a
-checker without testlib.h, exit status 0 accepts; 1, 2 and a last line of output that is 0 or False refuse. With any
-other end the checker is run again, with the expected output in place of the program's. If the expected output is
-accepted, the checker could not read the program's output, which is refused. If not, the checker is at fault.
+checker without testlib.h, exit status 0 accepts; 1, 2 and a last line of output that is 0 or False refuse. A validator
+of Kattis, ICPC or DOMjudge, whose source has the exit codes 42 (right) and 43 (wrong), is started as `validator
+input.txt answer.txt ./` and reads the output from stdin. With any other end the checker is run again, with the expected
+output in place of the program's. If the expected output is accepted, the checker could not read the program's output,
+which is refused. If not, the checker is at fault.
 
 An interactor exchanges messages with the solution: it is started as `interactor input.txt output.txt answer.txt`, and
 each of the two reads the output of the other. They run in separate sandboxes with separate limits. If the suite's
@@ -43,7 +45,7 @@ import re
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import NamedTuple
@@ -153,6 +155,9 @@ PROGRAM_LIMITS = Limits(cpu_s=30.0, memory_mb=2048)
 INPUT, OUTPUT, ANSWER = ARGUMENTS = ("input.txt", "output.txt", "answer.txt")
 """The files of a case, in the order in which testlib expects them as arguments."""
 
+_RIGHT, _WRONG = 42, 43
+"""The exit codes of validators in problem packages of Kattis."""
+
 _TRACEBACK = b"Traceback (most recent call last):"
 _REFUSING_LINES = {"0", "0.0", "False", "false"}
 """Last lines of output by which a checker without testlib refuses."""
@@ -166,7 +171,7 @@ class NotRun(CannotJudge):
         super().__init__(f"the {role} could not be run: {error}", Reason.SANDBOX_ERROR)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SuiteProgram:
     """A checker or an interactor."""
 
@@ -186,13 +191,21 @@ class SuiteProgram:
         points = float(spec.get("full_points") or 1.0)
         return cls(role, code=str(spec["code"]), language=str(spec["language"]), files=files, full_points=points)
 
+    @cached_property
+    def is_validator(self) -> bool:
+        """Whether this is a validator of a problem package, by the exit codes in its source."""
+        texts = [self.code, *(text.decode("utf-8", "replace") for text in self.files.values())]
+        codes = [any(re.search(rf"\b{code}\b", text) for text in texts) for code in (_RIGHT, _WRONG)]
+        return all(codes) and not uses_testlib(self.code)
+
     def prepare(self, local: Local) -> Ready:
         """Prepare the program for running. Raises CannotJudge if it cannot be compiled."""
         if self.language != "python" and self.language not in LANGUAGES:
             raise CannotJudge(f"{self.role}s in {self.language!r} are not supported")
         try:
             source, files = with_header(self.code, self.files)
-            ready = local.prepare_script(Program(self.language, source, files), PROGRAM_LIMITS, ARGUMENTS)
+            arguments = (INPUT, ANSWER, "./") if self.is_validator else ARGUMENTS
+            ready = local.prepare_script(Program(self.language, source, files), PROGRAM_LIMITS, arguments)
         except HeaderMissing as error:
             raise CannotJudge(f"the {self.role} cannot be compiled: {error}", Reason.SANDBOX_ERROR) from None
         except SandboxError as error:
@@ -218,6 +231,8 @@ class SuiteProgram:
                 return read_exit(execution.status, text, self.full_points)
             except JuryFailed:
                 raise CannotJudge(f"the {self.role} reports a fault of the jury: {message}") from None
+        if self.is_validator:
+            return {_RIGHT: Opinion(1.0), _WRONG: Opinion(0.0, message)}.get(execution.status)
         last_line = outcomes.last_line(execution.stdout)
         if execution.status == 0 and last_line in _REFUSING_LINES:
             return Opinion(0.0, f"the {self.role} printed {last_line}")
@@ -261,7 +276,8 @@ class _ProgramChecker:
     def __init__(self, spec: Mapping[str, Json], local: Local) -> None:
         self._program, self._local = SuiteProgram.from_spec("checker", spec), local
         self._ready: Ready | None = None
-        self._defines_check = self._program.language == "python" and "def check(" in self._program.code
+        is_called = self._program.language == "python" and not self._program.is_validator
+        self._defines_check = is_called and "def check(" in self._program.code
 
     def __call__(self, case: StdioCase, output: str) -> Opinion:
         try:
@@ -294,7 +310,7 @@ class _ProgramChecker:
         if self._ready is None:
             self._ready = self._program.prepare(self._local)
         files = {name: text.encode("utf-8", "surrogatepass") for name, text in zip(ARGUMENTS, texts, strict=True)}
-        execution = self._ready.run_with(files)
+        execution = self._ready.run_with(files, files[OUTPUT] if self._program.is_validator else b"")
         opinion = self._program.opinion(execution)
         if opinion is None:
             raise _CheckerFailed(self._program.describe_failure(execution))

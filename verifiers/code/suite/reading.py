@@ -58,6 +58,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from importlib.resources import files
 from itertools import chain
 from typing import NamedTuple
 
@@ -441,6 +442,9 @@ def _json_word(node: ast.expr) -> ast.expr:
     return ast.Constant(value=words[node.id]) if isinstance(node, ast.Name) and node.id in words else node
 
 
+LEETCODE_PRELUDE = files(__package__).joinpath("leetcode_prelude.txt").read_text(encoding="utf-8")
+"""Code that LeetCode runs before a solution (`List`, `ListNode`), and that its data sets build arguments with."""
+
 Codecs = Mapping[str, tuple[str, ...]]
 """Classes of the problem whose objects are sent between processes, with the names of their attributes."""
 
@@ -606,11 +610,18 @@ def _calls(options: Mapping[str, Json], path_prefix: str) -> Calls:
     plain_expected = plain_expected or are_plain([case.expected for case in cases], tuples=True)
     checker = options.get("checker") or "values"
     read_call_spec(checker, f"{path_prefix}checker")
-    prelude, codecs = _code(options, "prelude", path_prefix) or "", _codecs(options, path_prefix)
+    prelude, codecs = _prelude(options, entry_point, path_prefix), _codecs(options, path_prefix)
     signature = _signature(options, entry_point, path_prefix)
     in_place = _in_place(options, cases, path_prefix)
     are_plain_args = plain_args is not None
     return Calls(entry_point, cases, checker, prelude, codecs, signature, in_place, are_plain_args, plain_expected)
+
+
+def _prelude(options: Mapping[str, Json], entry_point: str | None, path_prefix: str) -> str:
+    """Return the code that runs before the program; by default the names of LeetCode for its `class Solution`."""
+    given = _code(options, "prelude", path_prefix)
+    is_leetcode = (entry_point or "").startswith("Solution()") and _language(options) == PYTHON
+    return given or (LEETCODE_PRELUDE if is_leetcode else "")
 
 
 def _signature(options: Mapping[str, Json], entry_point: str, path_prefix: str) -> Signature | None:
@@ -686,7 +697,7 @@ def _code_tests(options: Mapping[str, Json], path_prefix: str) -> dict[str, Json
     return {
         "code": code,
         "entry_point": entry_point,
-        "prelude": _code(options, "prelude", path_prefix) or "",
+        "prelude": _prelude(options, entry_point, path_prefix),
         "stub": _code(options, "stub", path_prefix) or "",
         "codecs": _codecs(options, path_prefix),
     }

@@ -10,7 +10,6 @@ r"""Makes the arguments of the verifier `code` from the tests of a record.
 The shapes of tests are those of `suite.reading`. In addition:
 
 - If the last line is a call `check(f)`, f is the entry point.
-- For a method of `class Solution`, the names that LeetCode predefines become the prelude (`leetcode_prelude.txt`).
 - Integers beyond 64 bits are written as `{"$": "int", "v": "0x..."}`, since a row's JSON cannot hold them.
 - If all expected values are lists of one entry, APPS may have wrapped them; `[3]` and `3` are then both accepted.
 """
@@ -19,7 +18,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from importlib.resources import files
 from typing import Any
 
 from truegold.verifiers.code.outcomes import BadSuite
@@ -38,8 +36,6 @@ class Unusable(Exception):
 
 Arguments = dict[str, Any]
 
-LEETCODE_PRELUDE = files(__package__).joinpath("leetcode_prelude.txt").read_text(encoding="utf-8")
-"""Code that LeetCode runs before a solution (`List`, `ListNode`), and that its data sets build arguments with."""
 INT64 = 2**63
 """The smallest positive integer beyond signed 64 bits."""
 SETUP = ("test_imports", "test_setup_code")
@@ -101,12 +97,7 @@ def parse_tests(value: Any, column: str) -> Any:
 def _code_arguments(arguments: Arguments) -> Arguments:
     if (call := _CHECK_CALL.search(arguments["code"])) is not None:
         arguments |= {"entry_point": call[1], "code": arguments["code"][: call.start()].rstrip()}
-    return _with_prelude(arguments)
-
-
-def _with_prelude(arguments: Arguments) -> Arguments:
-    in_class = str(arguments.get("entry_point", "")).startswith("Solution()")
-    return ({"prelude": LEETCODE_PRELUDE} if in_class else {}) | arguments
+    return arguments
 
 
 def _stdio_case(case: Mapping[str, Any], column: str, position: int) -> Arguments:
@@ -136,7 +127,7 @@ def _call_arguments(arguments: Arguments, calls: list[Arguments], tests: Any, co
         if all(isinstance(value, list) and len(value) == 1 for value in expected):
             cases = [{**case, "expected": [case["expected"][0], case["expected"]]} for case in cases]
             arguments["checker"] = {"type": "values", "any_of": True}
-    return _with_prelude(arguments) | {"cases": cases}
+    return arguments | {"cases": cases}
 
 
 def _exact(value: Any, column: str, depth: int = 0) -> Any:

@@ -97,6 +97,8 @@ _VULGAR_FRACTION = re.compile("[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑
 """A fraction that is one character."""
 _MARKED_LETTER = re.compile("(?<![^\\W\\d_])(?:[A-Za-zα-ω][\u0302\u20d7]|[ĉĝĥîĵŝŵŷẑ])(?![^\\W\\d_])")
 """A single letter with a hat or an arrow. Letters of words do not match."""
+_PERCENT_IN_WORDS = re.compile(r"\s?τοις εκατ[όο]|ร้อยละ\s?(\d[\d.,]{0,20})")
+"""24 τοις εκατό, ร้อยละ 24."""
 _GREEK_WITH_INDEX = re.compile(r"(?<=[α-ορ-ωΑ-Ω])(\d{1,2})(?![\d.,])")
 """The subscript of ε0 and ω12. The 3 of 2π3 is not a subscript."""
 _CIRCLED_NUMBERS = re.compile("[①-⑳][①-⑳,、 ]*")
@@ -310,6 +312,7 @@ def _strip(text: str) -> str:
 
 def _in_ascii(text: str) -> str:
     """Return the text with Unicode mathematics as LaTeX commands."""
+    text = _PERCENT_IN_WORDS.sub(lambda m: f"{m[1] or ''}%", text)
     text = _MARKED_LETTER.sub(_with_accent_command, _GREEK_WITH_INDEX.sub(r"_{\1}", text))
     text = _SUPERSCRIPTS.sub(lambda m: "^{" + m.group().translate(_FROM_SUPERSCRIPT) + "}", text)
     text = _SUBSCRIPTS.sub(lambda m: "_{" + m.group().translate(_FROM_SUBSCRIPT) + "}", text)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import linecache
 import sys
+import traceback
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from types import ModuleType
@@ -33,10 +34,19 @@ def load(prelude: str, program: str) -> dict[str, Value]:
     module.__file__ = PROGRAM_FILE
     sys.modules[MODULE] = sys.modules["__main__"] = module
     namespace = module.__dict__
+    hide_frames()
     if prelude:
         run_source(prelude, PRELUDE_FILE, namespace)
     run_source(program, PROGRAM_FILE, namespace)
     return namespace
+
+
+def hide_frames() -> None:
+    """Count the recursion limit from the frame that the caller executes next, as if a script began there."""
+    depth = sum(1 for _ in traceback.walk_stack(sys._getframe()))
+    set_limit = sys.setrecursionlimit
+    set_limit(sys.getrecursionlimit() + depth)
+    sys.setrecursionlimit = lambda limit, /: set_limit(limit + depth)
 
 
 def run_source(source: str, file: str, namespace: dict[str, Value]) -> None:

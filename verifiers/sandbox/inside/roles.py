@@ -52,7 +52,7 @@ from types import CoroutineType, ModuleType
 
 from .confine import kernel
 from .preload import ANY_PACKAGE, PLAIN, PYTEST
-from .program import NotDefined, class_finder, describe_error, load, look_up, run_coroutine
+from .program import NotDefined, class_finder, describe_error, hide_frames, load, look_up, run_coroutine
 from .wire.decoding import Decoder
 from .wire.encoding import (
     MAX_ENCODED,
@@ -100,6 +100,7 @@ def _run(source: str, arguments: list[str]) -> int:
 
 def _execute(source: str, namespace: dict[str, Value]) -> int:
     """Run source in a namespace and return the exit status that Python would return."""
+    hide_frames()
     try:
         exec(compile(source, FILE_NAME, "exec", dont_inherit=True), namespace)
     except SystemExit as leaving:

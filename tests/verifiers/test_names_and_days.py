@@ -1,0 +1,109 @@
+"""Names with initials, days and ranges of years as answers in sentences."""
+
+from __future__ import annotations
+
+import pytest
+
+from truegold.verifiers import verify
+
+BORN = "In which city was Ann Lee born?"
+DIED = "When did Ann Lee die?"
+WROTE = "Who wrote The Blue Door?"
+REPEATING = [
+    ("Ann Lee died on 5 November 2022.", "November 5, 2022", DIED),
+    ("Ann Lee died on November 5, 2022.", "5 November 2022", DIED),
+    ("Ann Lee zemřela 5. listopadu 2022.", "5. listopadu 2022", "Kdy zemřela Ann Lee?"),
+    ("Ann Lee starb am 5. November 2022.", "5. November 2022", "Wann starb Ann Lee?"),
+    ("Ann Lee est morte le 5 novembre 2022.", "5 novembre 2022", "Quand est morte Ann Lee ?"),
+    ("Ann Lee was born in Oslo.", "Oslo", BORN),
+    ("Ann Lee se narodila v Oslo.", "Oslo", "Ve kterém městě se narodila Ann Lee?"),
+    ("Tom Rolt wrote The Blue Door.", "Tom Rolt", WROTE),
+    ("Modré dveře napsal Tom Rolt.", "Tom Rolt", "Modré dveře napsal který autor?"),
+    ("První žena, která získala cenu, byla Ann Lee.", "Ann Lee", "Která první žena získala cenu?"),
+]
+OTHERWISE = [
+    ("Ann Lee died on 6 November 2022.", "November 5, 2022", DIED),
+    ("Ann Lee died before 5 November 2022.", "November 5, 2022", DIED),
+    ("Ann Lee married on 5 November 2022.", "November 5, 2022", DIED),
+    ("Ann Lee nezemřela 5. listopadu 2022.", "5. listopadu 2022", "Kdy zemřela Ann Lee?"),
+    ("Ann Lee died on 5 November 2022 or on 6 November 2022.", "November 5, 2022", DIED),
+    ("Ann Lee was raised in Oslo.", "Oslo", BORN),
+    ("Ann Lee was not born in Oslo.", "Oslo", BORN),
+    ("Was Ann Lee born in Oslo?", "Oslo", BORN),
+    ("Ann Lee beat Tom Rolt.", "Tom Rolt", "Who beat Ann Lee?"),
+    ("Ann Lee lost to Tom Rolt.", "Tom Rolt", "Who lost to Ann Lee?"),
+    ("Tom Rolt did win.", "Tom Rolt", "Who did not win?"),
+    ("Ann won and Tom did.", "Ann", "Who won, Ann or Tom?"),
+    ("Their work led to many songs, with the famous Katyusha (1938).", "1938", "In which year did Blanter begin?"),
+]
+
+
+@pytest.mark.parametrize(("response", "gold", "problem"), REPEATING)
+def test_gold_in_a_sentence_of_the_words_of_the_problem_is_the_answer(response: str, gold: str, problem: str) -> None:
+    assert verify(response, gold=gold, problem=problem).score == 1.0
+
+
+@pytest.mark.parametrize(("response", "gold", "problem"), OTHERWISE)
+def test_gold_in_a_sentence_that_says_something_else_is_not(response: str, gold: str, problem: str) -> None:
+    assert verify(response, gold=gold, problem=problem).score != 1.0
+
+
+@pytest.mark.parametrize(
+    "gold", ["H. D. Rao", "A. A. Milne", "C. V. Raman", "E. Rao", "B. F. Skinner", "G. H. Hardy", "J. Rao", "H.D. Rao",
+             "George W. Bush", "K. L. Rao"]
+)  # fmt: skip
+def test_a_name_with_initials_is_no_letter_of_an_option(gold: str) -> None:
+    problem = "Who was the 18th minister?"
+    for right in (gold, f"It was {gold}.", f"The 18th minister was {gold}.", f"\\boxed{{{gold}}}", f"**{gold}**"):
+        assert verify(right, gold=gold, problem=problem).score == 1.0, right
+    initial = gold[0]
+    for wrong in (initial, f"{initial}. Patel", f"{initial}. M. Patel", f"The 18th minister was {initial}. N. Patel."):
+        assert verify(wrong, gold=gold, problem=problem).score != 1.0, wrong
+
+
+def test_a_letter_with_a_name_is_an_option_if_the_problem_lists_options() -> None:
+    problem = "Who wrote it?\nA. Rome Rolt\nB. Paris Lee\nC. Oslo Kane"
+    assert verify("B", gold="B. Paris Lee", problem=problem).score == 1.0
+    assert verify("B", gold="B. Paris").score == 1.0
+
+
+@pytest.mark.parametrize(
+    ("gold", "other"),
+    [
+        ("1929-1930", "1930-1931"), ("9-11", "11-13"), ("2-0", "3-1"), ("1642–1644", "1667–1669"), ("9-11", "11-13 mm"),
+        ("10-12 km", "9-11 km"), ("12 - 15", "10 - 13"), ("1.5-2.5", "2.5-3.5"), ("3-5 years", "4-6 years"),
+        ("7-5", "6-4"),
+    ],
+)  # fmt: skip
+def test_a_range_is_no_difference(gold: str, other: str) -> None:
+    assert verify(f"It lasted {other}.", gold=gold).score != 1.0
+    assert verify(f"\\boxed{{{other}}}", gold=gold).score == 0.0
+    assert verify(f"\\boxed{{{gold.replace('-', '–')}}}", gold=gold).score == 1.0
+
+
+@pytest.mark.parametrize("verifier", ["exact", "math"])
+@pytest.mark.parametrize(
+    ("response", "gold"),
+    [
+        ("《圆梦书》", "圆梦书"),
+        ("“圆梦书”", "圆梦书"),
+        ("「明」", "明"),
+        ("答案是：《后窗》。", "后窗"),
+        ('"Paris"', "Paris"),
+        ("尼米捷（Niv-Mizzet）", "尼米捷"),
+        ("黑色暴牛团（Black Bulls）。", "黑色暴牛团"),
+        ("**尼米捷（Niv-Mizzet）**", "尼米捷"),
+        ("森金 (Sen'jin)", "森金"),
+        ("孔子（Confucius）", "孔子"),
+    ],
+)
+def test_quotes_and_a_latin_spelling_are_no_part_of_a_name(response: str, gold: str, verifier: str) -> None:
+    assert verify(response, gold=gold, verifier=verifier).score == 1.0
+
+
+@pytest.mark.parametrize("verifier", ["exact", "math"])
+@pytest.mark.parametrize(
+    "response", ["尼米捷（不是）", "尼米捷（or not）", "泰坦（Niv-Mizzet）", "《尼米捷》和《后窗》"]
+)
+def test_other_remarks_are_part_of_a_name(response: str, verifier: str) -> None:
+    assert verify(response, gold="尼米捷", verifier=verifier).score == 0.0
