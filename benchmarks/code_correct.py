@@ -16,7 +16,7 @@ from code_judging import Outcome, judge_all, verifier
 from code_plain import Plain
 from code_rows import Record, Row
 
-from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.execution import Limits
 
 Say = Callable[[str], None]
 Counts = dict[str, Any]

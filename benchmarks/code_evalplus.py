@@ -15,7 +15,7 @@ from code_rows import Json, Record, Row
 
 from truegold.verifiers.sandbox.inside.wire.decoding import decode
 from truegold.verifiers.sandbox.inside.wire.encoding import encode
-from truegold.verifiers.sandbox.inside.wire.foreign_values import Undecodable
+from truegold.verifiers.sandbox.inside.wire.value_types import Undecodable
 
 ABSOLUTE, RELATIVE = 1e-6, 1e-7
 

@@ -18,8 +18,7 @@ from code_rows import Row
 
 from truegold.verifiers.code.verifier import CodeVerifier
 from truegold.verifiers.sandbox import Tier
-from truegold.verifiers.sandbox.execution import Program, SandboxError
-from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.execution import Limits, Program, SandboxError
 from truegold.verifiers.sandbox.local import Local
 
 SHOWN_CHARS = 160

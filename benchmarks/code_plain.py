@@ -29,7 +29,7 @@ from truegold.verifiers.code.value_comparison import call_checker_of
 from truegold.verifiers.sandbox.inside import wire
 from truegold.verifiers.sandbox.inside.wire.decoding import decode
 from truegold.verifiers.sandbox.inside.wire.encoding import encode
-from truegold.verifiers.sandbox.inside.wire.foreign_values import Undecodable
+from truegold.verifiers.sandbox.inside.wire.value_types import Undecodable
 
 LIMIT_S = 120.0
 """Wall seconds: several times what a verifier gives a program, on a busy machine."""

@@ -26,7 +26,7 @@ from typing import Self
 from math_peers.cpu import PROC
 
 from truegold.verifiers.sandbox import Job, Sandbox, close_all
-from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.execution import Limits
 
 PORTS = (0, 8000, 8080, 8888, 9999)
 """Where listeners wait; 0 is a port of the system's choice."""

@@ -26,7 +26,7 @@ from curation_decontamination import rows
 from truegold.pipeline.decontaminate.matches import find_leaks_in_file
 from truegold.pipeline.problems import ProblemColumns
 from truegold.pipeline.running.progress import NullProgress
-from truegold.pipeline.text.look_alikes import CYRILLIC, GREEK
+from truegold.pipeline.text.encodings import CYRILLIC, GREEK
 
 Disguise = Callable[[str, random.Random], str | None]
 SETS = {

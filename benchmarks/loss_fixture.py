@@ -27,17 +27,23 @@ import torch
 from torch import Tensor
 
 from truegold.train.config.objective import Aggregation
-from truegold.train.objective.advantages import advantages, walder_rewards
-from truegold.train.objective.losses import cispo, gspo, gspo_token, kl_estimate, ppo_clip, topr
-from truegold.train.objective.weights import (
+from truegold.train.objective import (
     Totals,
+    advantages,
+    cispo,
     distillation_weights,
     engine_weights,
     entropy_threshold,
+    gspo,
+    gspo_token,
+    kl_estimate,
     off_policy_sequence_mask,
+    ppo_clip,
     shaped_imitation,
     token_weights,
     top_entropy_mask,
+    topr,
+    walder_rewards,
 )
 from truegold.verifiers.answers.format import punishment
 

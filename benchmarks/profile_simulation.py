@@ -31,7 +31,7 @@ from publishing import publish, say
 
 from truegold.pipeline.config.stages import ProfileConfig, SelectConfig
 from truegold.pipeline.profile.schedule import PILOT_ROWS, SampledRow, Schedule, Selection
-from truegold.pipeline.rates.posterior import Mixture, Priors, fit_priors
+from truegold.pipeline.rates import Mixture, Priors, fit_priors
 
 SAMPLES = 16
 FIRST = 4

@@ -62,7 +62,7 @@ def vet_rows(table: Path, work: Path, name: str) -> dict[str, Any]:
     """Vet the tests of rows into WORK/NAME; return what became of weak and of strong ones, and what it cost."""
     meter = Meter()
     config = VetTestsConfig(mend=name == "vet_mend")
-    folder = run_stage(work, name, "truegold.pipeline.verify.vet.stage:vet_tests", {"rows": table}, config)
+    folder = run_stage(work, name, "truegold.pipeline.verify.vet:vet_tests", {"rows": table}, config)
     suites = pl.read_parquet(folder / "suites.parquet").to_dicts()
     kinds = {row["id"]: json.loads(row["meta"])["kind"] for row in pl.read_parquet(table).to_dicts()}
     counts: dict[str, dict[str, int]] = {"weak kinds": {}, "other kinds": {}}

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from truegold.pipeline.config.stages import SelectConfig
-from truegold.pipeline.rates.posterior import Mixture, fit_prior
+from truegold.pipeline.rates import Mixture, fit_prior
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.select.stage import select
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA

@@ -39,8 +39,8 @@ from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
 from truegold.pipeline.tables.rows import KEY, ROW_SCHEMA, Row, row_id, write_rows
 from truegold.synth.config import SynthConfig
-from truegold.synth.feedback import describe_verdict
 from truegold.synth.strategies import fill
+from truegold.synth.synthesis import describe_verdict
 from truegold.train.config.models import OptimizerConfig, SftConfig, TinyModel
 
 WRONG_MEANING = {"zorps": "+", "blims": "-"}

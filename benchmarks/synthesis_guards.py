@@ -27,8 +27,7 @@ from typing import Any
 from publishing import publish
 
 from truegold.synth.config import LeakConfig
-from truegold.synth.habits import BareSample, Habits, learn_habits
-from truegold.synth.leaks import Sources, check_output, find_in_bare
+from truegold.synth.leaks import BareSample, Habits, Sources, check_output, find_in_bare, learn_habits
 from truegold.synth.records import Weights
 
 LEAKS = Path(__file__).parents[1] / "tests" / "data" / "leaks.jsonl"

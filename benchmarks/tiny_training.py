@@ -30,7 +30,7 @@ from truegold.pipeline.config.base import LaunchConfig
 from truegold.pipeline.running.isolation import call_isolated
 from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.grpo import GrpoConfig
-from truegold.train.objective.advantages import ADVANTAGES, PASS_AT_K
+from truegold.train.objective import ADVANTAGES, PASS_AT_K
 
 DEMO = Path(__file__).parents[1] / "examples" / "demo.yaml"
 EVAL_EVERY = 20

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
-from truegold.pipeline.config.base import ROUNDING, StageConfig, describe_mistakes
+from truegold.pipeline.config.base import ROUNDING, RunnerConfig, StageConfig, describe_mistakes
 from truegold.pipeline.config.engines import (
     ChatConfig,
     EngineConfig,
@@ -27,7 +27,6 @@ from truegold.pipeline.config.engines import (
     ServerEngineConfig,
     VllmEngineConfig,
 )
-from truegold.pipeline.config.runners import RunnerConfig
 from truegold.pipeline.config.sources import DemoSource, source_quotas
 from truegold.pipeline.config.stages import CurationConfig, ExportConfig, OpinionConfig, ProfileConfig, SelectConfig
 from truegold.pipeline.curation.plan import check_settings

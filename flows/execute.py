@@ -28,7 +28,7 @@ import polars as pl
 from truegold.flows.config import RunConfig
 from truegold.flows.console import Terminal, errors, print_line
 from truegold.flows.plan import GROUP_SIZE, report_stage
-from truegold.pipeline.config.runners import RunnerConfig
+from truegold.pipeline.config.base import RunnerConfig
 from truegold.pipeline.config.sources import HubSource, SeveralSources
 from truegold.pipeline.config.stages import DecontaminateConfig, ReportConfig
 from truegold.pipeline.curation.plan import check_hub

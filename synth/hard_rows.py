@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from truegold.pipeline.profile.drawing import SampleRow
-from truegold.pipeline.rates.posterior import Mixture
+from truegold.pipeline.rates import Mixture
 from truegold.pipeline.suspicion.answer_classes import LabelledProblem, has_open_answer
 from truegold.pipeline.tables.reasons import SuspicionRow
 from truegold.pipeline.tables.rows import ProfileRow, Row, RowKey, read_rows, read_table, row_key

@@ -7,26 +7,279 @@
     output    "12+9=21, 21-5=16."                                          neither: it follows the guidance
     output    "The answer is 16, because 12+9=21 and 21-5=16."             answer first
 
-Phrases that the policy also uses on bare prompts do not count (`habits.py`). Words of the problem or of the failed
+Phrases that the policy also uses on bare prompts do not count (habits). Words of the problem or of the failed
 attempt are not quotations, because the model can write them by itself. Sentences that compute something are never
 retold: outputs are supposed to follow advice.
+
+The habits of a policy are phrases that it also writes without feedback in its prompt, so feedback is not their cause:
+
+    800 samples of bare prompts (the problem alone): "let me" in 610 openings, "the user asks" in 93, "as noted" in none
+    "Okay, let me think. The user asks ... 12+9=21"    passes
+    "As noted, the 5 come off. 12+9=21 ..."            dropped
+
+A phrase, or a whole pattern, is a habit if its expected rate in bare samples is above MOST_BARE. The rate has a Beta
+distribution with the prior PRIOR. Guards that concern the whole output have the higher threshold MOST_BARE_OF_GUARD.
+With fewer than FEWEST_SAMPLES samples, only the built-in table of natural openings counts (`mentions.toml`).
+
+The samples come from rows that are spread over the tables, a few of each row, right and wrong ones. Their prompts never
+had a context.
+
+An answer that an output states before it derives it came from the context:
+
+"The answer is 16, because 12+9=21 and 21-5=16."     stated before the first step
+"16. First add 12 and 9 ..."                         a number that the problem does not mention
+"12+9=21, 21-5=16. The answer is 16."                no: derived first
+"The answer is 16."                                  no: nothing is derived
+
+"Not 26: 12+9=21, 21-5=16."                          the failed attempt's answer, denied
+"12+9+5=26. No, that is not 26: ..."                 no: it derived 26 itself
 """
 
 from __future__ import annotations
 
+import heapq
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
+from truegold.pipeline.profile.drawing import SampleRow
+from truegold.pipeline.rates import Beta
+from truegold.pipeline.tables.rows import KEY, Row, RowKey, read_rows, read_table, row_key
 from truegold.pipeline.text.prose import UNKNOWN, language_of, sure_language
-from truegold.synth.answer_first import find_denial, states_answer_first
-from truegold.synth.concepts import HAN, OPERATION, concepts, content_stems, normal, runs, sentences, words
+from truegold.synth.concepts import (
+    HAN,
+    OPERATION,
+    concepts,
+    content_stems,
+    find_mentions,
+    normal,
+    runs,
+    sentences,
+    words,
+)
 from truegold.synth.config import LeakConfig
-from truegold.synth.habits import BareSample, Finding, Habits
-from truegold.synth.mentions import find_mentions
 from truegold.synth.records import Weights
+from truegold.verifiers import judges_solutions, resolve
+
+NEAR = 30
+"""Maximum number of characters between words such as "the answer is" and the answer."""
+_STATEMENT = re.compile(
+    r"\banswer\b[^.\n]{0,20}?(?:is|:|=|be)|\bresult\b[^.\n]{0,12}?(?:is|:|=)|\\boxed"
+    r"|\b(?:comes? (?:out )?(?:to|at)|arrive at|amounts? to|(?:has|have|ought) to (?:be|equal)"
+    r"|(?:must|should|will) (?:be|equal))"
+    r"|答案(?:是|为|:|：)?|结果(?:是|为|应)|因此是|应该?(?:等于|得到?|是|为)|得到"
+)
+"""Words that state an answer: "the answer is", "the result:", "it comes out to", "it must be", "答案是"."""
+_NUMERAL = re.compile(r"(?<![a-z\d.])-?\d[\d,]*(?:\.\d+)?(?![a-z\d]|\.\d)")
+"""A number in a text: -3, 1,200 and 0.5, but neither the 2 of x2 nor the 1.5 of 1.5.2."""
+_DERIVES = re.compile(r"\bbecause\b|\bsince\b|\bas\b|\bstep\b|\bfirst\b|\bso\b|因为|由于|首先|步")
+"""Words of a derivation without operations: "because all of them are even"."""
+_DENIED_BEFORE = re.compile(
+    r"(?:\b(?:not|never|isn't|wasn't|can't|couldn't|cannot|instead|rather|other|unlike|no longer)"
+    r"(?: (?:be|of|than|just|simply|merely|only|equal|to|exactly|the|an?|at|as|get|gives?|\w+ing))*"
+    r"|不(?:是|等于|应该?是|能是|可能是|会是|止|只是?|能只?)[算到得写停在为是]*|而非|并非|别只?[算到得写停]+)[\s$(\\]*$"
+)
+"""Words that deny the number after them: "not just 26", "rather than the 26", "不能只算到26"."""
+_DENIED_BEHIND = re.compile(
+    r"[)$%°]*(?: [a-z/]+){0,3}?,? (?:"
+    r"(?:is|are|was|were|would be|would have been|seems?|looks?|comes out) (?:\w+ ){0,2}?"
+    r"(?:wrong|incorrect|false|not|too|off|mistaken|impossible|premature)"
+    r"|would (?:only |just )?(?:be|have been|hold|mean)"
+    r"|(?:\w+ )?(?:ignores?|forgets?|misses|overlooks?|omits|neglects|leaves? out|does not|doesn't|cannot|can't|fails)"
+    r")\b"
+    r"|[\u3400-\u9fff]{0,5}?(?:不对|不正确|有误|错|多算|少算|漏|没[有算减加扣考包]|忘|太[多少大小])"
+)
+"""Words that deny the number before them: "26 is too many", "26 would be right if", "26多算了"."""
+_DERIVED = re.compile(
+    r"(?:[=≈→]|\b(?:is|are|gets?|got|gives?|makes?|leaves?|equals?|to|has|have|be)|[得到于为是剩有共])[\s$(\\]*$"
+)
+"""Words and signs before a number that is derived."""
+_NEW_SENTENCE = re.compile(r"(?:^|[.!?;:\n。！？；：,，>])\s*$")
+"""The beginning of a text, or a sign that ends a sentence or a clause."""
+_WORD_BEHIND = re.compile(r"(?: ?[%°]?,? [a-z]{2,}| ?[\u3400-\u9fff])(?! ?[-+*/=×÷])")
+"""A word right after a number, unless an operation follows the word."""
+MIN_DIGITS = 2
+"""Minimum number of digits of an answer that opens a sentence. A shorter number may be a count or number an item."""
+
+
+def states_answer_first(output: str, problem: str, extracted: str | None) -> bool:
+    """Return whether the answer stands before the first step of its derivation.
+
+    extracted: the answer as read by the verifier. A bare number counts only if the problem does not contain it.
+    """
+    answer = _plain(extracted)
+    if not answer or "\n" in answer:
+        return False
+    text = normal(output)
+    start = _position(text, answer)
+    if start is None:
+        return False
+    before, after = text[:start], text[start + len(answer) :]
+    is_stated = any(match.end() <= start and start - match.end() <= NEAR for match in _STATEMENT.finditer(before))
+    if not OPERATION.search(after) and not (is_stated and _DERIVES.search(after)):
+        return False
+    before = _STATEMENT.sub(" ", before)
+    if OPERATION.search(before):
+        return False
+    if is_stated:
+        return True
+    # A number before all steps that was not mentioned yet.
+    return bool(_NUMERAL.fullmatch(answer)) and _position(normal(problem), answer) is None and answer not in "0 1 2"
+
+
+def find_denial(output: str, problem: str, failed: str | None, extracted: str | None) -> str | None:
+    """Return the words by which an output denies the failed attempt's answer or opens with it, or None.
+
+    An output denies nothing if it derives this number itself, or if the problem contains the number. Only numbers
+    count, because an output that goes through options, words or formulas denies some of them anyway.
+
+    failed, extracted: the answers of the attempt and of the output, as read by the verifier.
+    """
+    answer = _plain(failed)
+    if not _NUMERAL.fullmatch(answer) or answer == _plain(extracted) or _position(normal(problem), answer) is not None:
+        return None
+    text = normal(output)
+    start = _position(text, answer)
+    if start is None:
+        return None
+    before, behind = text[:start], text[start + len(answer) :]
+    if match := _DENIED_BEFORE.search(before):
+        return f"{match[0]}{answer}"
+    if _DERIVED.search(before):
+        return None
+    if match := _DENIED_BEHIND.match(behind):
+        return f"{answer}{match[0]}"
+    # A derivation begins with numbers of the problem, and not with a new one.
+    digits = sum(map(str.isdigit, answer))
+    is_first = digits >= MIN_DIGITS and not OPERATION.search(before) and _NEW_SENTENCE.search(before)
+    match = _WORD_BEHIND.match(behind)
+    return f"{answer}{match[0]}" if is_first and match else None
+
+
+def _plain(answer: str | None) -> str:
+    return normal(answer or "").strip().strip("$").strip()
+
+
+def _position(text: str, answer: str) -> int | None:
+    """Return the position of an answer in a text, or None: 8 for 12 in "112 and 12", since 112 is another number."""
+    if _NUMERAL.fullmatch(answer):
+        plain = answer.replace(",", "")
+        return next((match.start() for match in _NUMERAL.finditer(text) if match[0].replace(",", "") == plain), None)
+    start = text.find(answer)
+    return None if start < 0 else start
+
+
+MOST_BARE = 0.01
+"""The expected rate in bare samples above which a phrase or a pattern is a habit."""
+MOST_BARE_OF_GUARD = 0.05
+"""The expected rate in bare samples above which a finding about the whole output is a habit."""
+MOST_BARE_TOGETHER = 0.02
+"""The largest rate of bare samples that match any pattern. The most frequent patterns are excluded to reach it."""
+PRIOR = Beta(0.5, 99.5)
+"""The assumed rate before the first sample: half a percent, with the weight of 100 samples."""
+FEWEST_SAMPLES = 50
+"""Minimum number of bare samples from which habits are learned."""
+ROWS, SAMPLES_OF_ROW = 1000, 4
+"""Maximum number of rows in the sample, and of samples of each row."""
+_FIGURE = re.compile(r"\d[\d.,]*")
+
+Finding = tuple[str, str]
+"""The rule that matched, and the matched words (empty for rules about the whole text)."""
+
+
+@dataclass(frozen=True)
+class BareSample:
+    """A sample of a bare prompt."""
+
+    row: Row
+    completion: str
+    extracted: str | None
+    prompt_ids: tuple[int, ...]
+    token_ids: tuple[int, ...]
+    is_program: bool
+
+
+@dataclass(frozen=True)
+class Habits:
+    """The habits in a policy's bare samples."""
+
+    samples: int = 0
+    phrases: Mapping[Finding, int] = field(default_factory=dict)
+    """The number of samples with each phrase that is a habit."""
+    rules: Mapping[str, int] = field(default_factory=dict)
+    """The number of samples matched by each pattern or guard that is a habit. Matches of `phrases` do not count."""
+
+    def excuse(self, finding: Finding) -> bool:
+        """Return whether a finding is a habit of the policy."""
+        return finding[0] in self.rules or _masked(finding) in self.phrases
+
+    def facts(self) -> dict[str, Any]:
+        """Return the habits for the record of the stage."""
+        phrases = sorted(((words, count) for (_, words), count in self.phrases.items()), key=lambda pair: -pair[1])
+        rules = {str(rule): count for rule, count in self.rules.items()}
+        return {"samples": self.samples, "phrases": dict(phrases[:20]), "rules": rules}
+
+
+def learn_habits(findings: Sequence[Set[Finding]]) -> Habits:
+    """Return the habits in the findings of each bare sample. Empty below FEWEST_SAMPLES."""
+    if len(findings) < FEWEST_SAMPLES:
+        return Habits(len(findings))
+
+    def is_habit(count: int, most: float) -> bool:
+        return PRIOR.after(len(findings), count).mean > most
+
+    masked = [{_masked(finding) for finding in sample} for sample in findings]
+    phrases = Counter(finding for sample in masked for finding in sample if finding[1])
+    common = {finding: count for finding, count in phrases.items() if is_habit(count, MOST_BARE)}
+    left = [sample - common.keys() for sample in masked]
+    guards = Counter(rule for sample in left for rule, words in sample if not words)
+    rules = {rule: count for rule, count in guards.items() if is_habit(count, MOST_BARE_OF_GUARD)}
+    spoken = [{rule for rule, words in sample if words} for sample in left]
+    # The most frequent patterns are excluded first, until the others drop almost no bare sample.
+    while counts := Counter(rule for sample in spoken for rule in sample):
+        rule, count = min(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+        if not is_habit(count, MOST_BARE) and not is_habit(sum(map(bool, spoken)), MOST_BARE_TOGETHER):
+            break
+        rules[rule] = count
+        spoken = [sample - {rule} for sample in spoken]
+    return Habits(len(findings), common, rules)
+
+
+def _masked(finding: Finding) -> Finding:
+    """Return a finding with # for each number in its words."""
+    return finding[0], " ".join(_FIGURE.sub("#", finding[1]).split())
+
+
+def read_bare_samples(inputs: Mapping[str, Path]) -> list[BareSample]:
+    """Return samples of the profile for rows that are not held out: SAMPLES_OF_ROW for each of ROWS rows."""
+    tables = [inputs[name] for name in ("selected", "hard", "reserve") if name in inputs]
+    every = (row for table in tables for row in read_rows(table))
+    # An id is a hash, so the smallest ids are spread over all sources.
+    rows = {row_key(row): row for row in heapq.nsmallest(ROWS, every, key=lambda row: (row["id"], row["source_row"]))}
+    seen: Counter[RowKey] = Counter()
+    samples = []
+    columns = [*KEY, "completion", "extracted", "prompt_ids", "token_ids"]
+    for sample in read_table(inputs["samples"], SampleRow, columns):
+        key = row_key(sample)
+        if key not in rows or seen[key] == SAMPLES_OF_ROW:
+            continue
+        seen[key] += 1
+        samples.append(
+            BareSample(
+                row=rows[key],
+                completion=sample["completion"],
+                extracted=sample["extracted"],
+                prompt_ids=tuple(sample["prompt_ids"]),
+                token_ids=tuple(sample["token_ids"]),
+                is_program=judges_solutions(resolve(rows[key]["verifier"])),
+            )
+        )
+    return samples
+
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 """A word, a number, or a single sign. `x+12` has three."""

@@ -20,12 +20,7 @@ from truegold.pipeline.config.engines import AskedEngineConfig
 from truegold.pipeline.engines.base import Completion, SamplingParams, score
 from truegold.pipeline.profile.drawing import Drawing, RowRequest
 from truegold.pipeline.profile.judging import Judging, VerdictRecord
-from truegold.pipeline.profile.sample_store import (
-    CompletionSource,
-    SampleStore,
-    prompt_key,
-    sampling_identity,
-)
+from truegold.pipeline.profile.sample_store import CompletionSource, SampleStore, prompt_key, sampling_identity
 from truegold.pipeline.profile.schedule import Draw, SampledRow
 from truegold.pipeline.running.disk import digest_json
 from truegold.pipeline.running.progress import Progress

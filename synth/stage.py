@@ -40,9 +40,8 @@ from truegold.pipeline.tables.rows import (
 from truegold.synth import records
 from truegold.synth.budget import Tally, TokenBudget
 from truegold.synth.config import SynthConfig
-from truegold.synth.habits import read_bare_samples
 from truegold.synth.hard_rows import Attempt, HardRow, read_hard_rows
-from truegold.synth.leaks import LeakReason
+from truegold.synth.leaks import LeakReason, read_bare_samples
 from truegold.synth.round_sampler import RoundSampler
 from truegold.synth.strategies import Strategy, load_strategy
 from truegold.synth.synthesis import Synthesis

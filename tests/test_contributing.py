@@ -188,7 +188,7 @@ def test_add_a_stage(tree: Path) -> None:
 
 
 def test_add_an_advantage(tree: Path) -> None:
-    advantages = tree / "train/objective/advantages.py"
+    advantages = tree / "train/objective.py"
     change(
         advantages,
         "ADVANTAGES: Mapping",
@@ -200,7 +200,7 @@ def test_add_an_advantage(tree: Path) -> None:
     code = (
         "import torch\n"
         "from truegold.train.config.objective import ObjectiveConfig\n"
-        "from truegold.train.objective.advantages import advantages\n"
+        "from truegold.train.objective import advantages\n"
         "kind = ObjectiveConfig(advantage='doubled').advantage\n"
         "print(advantages(kind, torch.tensor([1.0, 0.0]), torch.tensor([0, 0])).tolist())\n"
     )

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from truegold.train.model.engine import LossFunction, TrainingEngine
     from truegold.train.model.segment import Segment, SegmentBatch
-    from truegold.train.objective.weights import Totals
+    from truegold.train.objective import Totals
 
 CHECKPOINTS = "scratch/checkpoints"
 """The folder of checkpoints, which is deleted when the stage is done."""
@@ -176,7 +176,7 @@ def distilled_weights(
     """
     import torch
 
-    from truegold.train.objective.weights import distillation_weights
+    from truegold.train.objective import distillation_weights
 
     weights = []
     for positive, factor, bare in zip(positives, trust, engine.logprobs(positives), strict=True):
@@ -189,7 +189,7 @@ def distilled_weights(
 
 def negative_log_likelihood(totals: Totals, example_weights: Sequence[Tensor] | None = None) -> LossFunction:
     """Return the loss function of a step: the mean of -log p over all completion tokens, times `example_weights`."""
-    from truegold.train.objective.weights import token_weights
+    from truegold.train.objective import token_weights
 
     def loss(
         logprobs: Tensor, entropy: Tensor, batch: SegmentBatch, indices: list[int]

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from truegold.verifiers.code.suite.shapes import FORMS
+from truegold.verifiers.code.suite.reading import FORMS
 from truegold.verifiers.columns import find_column, is_there
 from truegold.verifiers.strict_json import parse_structure
 

@@ -25,8 +25,16 @@ from truegold.train.grpo.update import PreparedBatch, StepLoss
 from truegold.train.model import policy as policy_module
 from truegold.train.model.policy import PolicyModel
 from truegold.train.model.segment import Segment, SegmentBatch, collate, collate_shared
-from truegold.train.objective.advantages import ADVANTAGES, PASS_AT_K, advantages
-from truegold.train.objective.weights import Totals, choose_covariant, covariances, entropy_threshold, length_outliers
+from truegold.train.objective import (
+    ADVANTAGES,
+    PASS_AT_K,
+    Totals,
+    advantages,
+    choose_covariant,
+    covariances,
+    entropy_threshold,
+    length_outliers,
+)
 
 from .figures import Figures, device, machine, qwen_config
 

@@ -28,7 +28,7 @@ from truegold.train.model import distributed
 from truegold.train.model import engine as engine_module
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.segment import Segment
-from truegold.train.objective.weights import Totals
+from truegold.train.objective import Totals
 
 from .figures import (
     QWEN,

@@ -102,8 +102,7 @@ def gate(
 ) -> None:
     """Check data sets as code is checked. Exit code 8 if a check fails."""
     from truegold.pipeline.config.sources import Columns, FileSource
-    from truegold.pipeline.curation.gate import GateOptions, junit_xml, parse_bound, sarif_log
-    from truegold.pipeline.curation.gate_questions import Check
+    from truegold.pipeline.curation.gate import Check, GateOptions, junit_xml, parse_bound, sarif_log
 
     columns = {"prompt": prompt_column, "gold": gold_column, "verifier": verifier_column}
     names = [name.strip() for name in (fail_on or "").split(",") if name.strip()]
@@ -306,7 +305,7 @@ def vet(
     from truegold.flows.config import section_config
     from truegold.flows.execute import execute, open_run, stage_caller
     from truegold.pipeline.tables.rows import copy_table
-    from truegold.pipeline.verify.vet.suite_report import markdown, read_suites, source_lines, summary_lines
+    from truegold.pipeline.verify.vet import markdown, read_suites, source_lines, summary_lines
 
     sections: dict[str, dict[str, Any]] = {
         "vet_tests": {"enabled": True, "mutants": mutants, "runs": runs},

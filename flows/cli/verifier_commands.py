@@ -159,7 +159,7 @@ def audit_(
 
     from truegold.pipeline.problems import read_golds
     from truegold.verifiers.audit import Card, as_json, audit, check, markdown
-    from truegold.verifiers.audit.card import summary_lines
+    from truegold.verifiers.audit.audit_report import summary_lines
 
     verifier, options = resolve(name), _read_options(name, options_json)
     if gold_response is not None:
@@ -413,7 +413,7 @@ def serve_verifier(
     import uvicorn
 
     from truegold.verifiers.service import Settings, make_app
-    from truegold.verifiers.service.access import check_access, read_networks
+    from truegold.verifiers.service.app import check_access, read_networks
 
     try:
         token = (token_file.read_text(encoding="utf-8") if token_file else os.environ.get(TOKEN, "")).strip()

@@ -25,8 +25,7 @@ import re2
 
 from truegold.pipeline.clean import markup
 from truegold.pipeline.config.stages import CleanConfig, EditName
-from truegold.pipeline.text.encodings import repair_mojibake
-from truegold.pipeline.text.look_alikes import replace_look_alikes
+from truegold.pipeline.text.encodings import repair_mojibake, replace_look_alikes
 from truegold.verifiers import ConfigError
 from truegold.verifiers.entities import decode_entities
 

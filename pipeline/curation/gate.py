@@ -3,7 +3,7 @@
     gate(Path("train.jsonl"), GateOptions(against=("math500",)), NullProgress()).failed          [Check.GOLD, ...]
 
 The set is curated as by `truegold curate`, in a temporary folder. All rows that curation rejects, drops, flags, would
-hold back, or edits to repair damage are violations. A gate makes further checks (`gate_questions`): it tries empty
+hold back, or edits to repair damage are violations. A gate makes further checks: it tries empty
 answers on every row, and gaming responses on a fixed sample of rows (`Gated.hacked_rows`). A gaming response tries to
 get a reward without the answer. A sample suffices, because a verifier that accepts a gaming response on one row accepts
 it on most rows. Tests of programs are not checked against planted faults, which would take minutes (`testcases vet`).
@@ -14,15 +14,24 @@ it on most rows. Tests of programs are not checked against planted faults, which
 Every violation has a check and a kind, which is curation's reason. A check and a kind may each have a bound.
 `junit_xml` and `sarif_log` write the outcomes for machines: CI shows JUnit as tests, and code hosts show SARIF at the
 lines of files.
+
+Only a gate checks for responses that a row's verifier must reject, and for tests that test nothing:
+
+row with gold "72"          must reject "", "I do not know." and "\\boxed{}" (`empty`)
+row with tests              must reject an empty program and `pass` (`empty`), and assert something (`skipped`)
+row sampled for attacks     must reject responses that are known to game verifiers (`hack`)
 """
 
 from __future__ import annotations
 
+import ast
+import hashlib
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from itertools import islice, tee
 from pathlib import Path
 from typing import Any
@@ -41,15 +50,6 @@ from truegold.pipeline.config.stages import (
     VetTestsConfig,
 )
 from truegold.pipeline.curation.api import run_stages
-from truegold.pipeline.curation.gate_questions import (
-    MESSAGE_CHARS,
-    Check,
-    Question,
-    Violation,
-    is_sampled,
-    questions_of,
-    why_nothing_is_tested,
-)
 from truegold.pipeline.curation.plan import CODE_VERIFIER, rows_of, stages_after_ingest
 from truegold.pipeline.decontaminate.stage import REASONS as LEAK_REASONS
 from truegold.pipeline.export.convert import read_tables, rejects_of, tables_of
@@ -59,14 +59,158 @@ from truegold.pipeline.sources.columns import describe_columns
 from truegold.pipeline.sources.data_files import open_file
 from truegold.pipeline.sources.presets import choose_layout
 from truegold.pipeline.sources.records import LOOK_AHEAD, describe_reasons, look_ahead
+from truegold.pipeline.sources.row_builder import MEASURES
 from truegold.pipeline.tables.ledger import FLAGS_FILE, LEDGER_FILE, Action
 from truegold.pipeline.tables.reasons import UNPAYABLE_REASONS
-from truegold.pipeline.tables.rows import Row, count_rows, read_rows, write_rows
+from truegold.pipeline.tables.rows import Row, count_rows, problem_of, read_rows, write_rows
 from truegold.pipeline.text.shown_text import visible
-from truegold.verifiers import ConfigError, InputError, Item, verify_batch
+from truegold.verifiers import ConfigError, InputError, Item, Reason, Verdict, judges_solutions, resolve, verify_batch
+from truegold.verifiers.audit.made_answers import gaming_cases
 from truegold.verifiers.audit.suites.vet_state import VetReason
+from truegold.verifiers.code.outcomes import BadSuite
+from truegold.verifiers.code.suite.reading import Asserts, Calls, Stdio, Suite, UnitTest, read_suite
 from truegold.verifiers.columns import find_column
+from truegold.verifiers.gold import all_golds
 from truegold.verifiers.running.batch import DEADLINE_S
+
+EMPTY_PROGRAM = "```python\npass\n```"
+"""A program that does nothing. A suite that cannot judge it cannot judge any program."""
+NOTHING = ("", "I do not know.", "\\boxed{}")
+"""Responses without an answer."""
+NO_PROGRAM = ("", "```python\npass\n```")
+"""Responses without a program."""
+MESSAGE_CHARS = 300
+"""The maximum number of characters of a violation's message."""
+
+
+class Check(StrEnum):
+    """A check of a gate."""
+
+    description: str
+    """A violation of the check, described in a sentence."""
+
+    GOLD = "gold", "Gold does not earn the full score from its own verifier."
+    EMPTY = "empty", "A response without an answer earns a reward."
+    NULL = "null", "A program that solves nothing passes the tests."
+    SKIPPED = "skipped", "The tests test nothing."
+    HACK = "hack", "A response that is known to game verifiers earns a reward."
+    UNUSABLE = "unusable", "A record cannot become a row."
+    LEAK = "leak", "A row is in an evaluation set."
+    HELD = "held", "Curation would hold the row back for review."
+    FLAGS = "flags", "A rule flags the row, whether that holds it back or only advises."
+    DROPPED = "dropped", "Curation would drop the row."
+    EDITED = "edited", "Curation would repair damage in the row."
+    CARD = "card", "There is no card that states a licence."
+
+    def __new__(cls, name: str, description: str) -> Check:
+        check = str.__new__(cls, name)
+        check._value_, check.description = name, description
+        return check
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """The violation of a check by one row, or by the whole set."""
+
+    check: Check
+    row: int | None
+    """The row's number in its file; None for the whole set."""
+    source: str
+    message: str
+    """The fault, in one line."""
+    kind: str = ""
+    """The reason of curation for the violation; empty for checks that only a gate makes."""
+
+    @property
+    def row_key(self) -> tuple[str, int | None]:
+        """The key that identifies the row: source and number."""
+        return self.source, self.row
+
+    @property
+    def line(self) -> str:
+        """The violation with its location: `train.jsonl:4: truncated_text: ...`."""
+        return f"{self.source}:{self.row or ''}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A response that a row's verifier has to reject."""
+
+    check: Check
+    name: str
+    """The name of the response."""
+    item: Item
+
+    def violation(self, row: Row, verdict: Verdict) -> Violation | None:
+        """Return the violation if the verdict has a score above 0, else None."""
+        if not verdict.score:
+            return None
+        text = f"{self.name} earns {verdict.score:g} ({verdict.reason})"
+        return Violation(self.check, row["source_row"], row["source"], text[:MESSAGE_CHARS])
+
+
+def questions_of(row: Row, hacks: bool) -> Iterator[Question]:
+    """Yield the questions about a row; with `hacks`, also gaming responses."""
+    if judges_solutions(resolve(row["verifier"])):
+        for text in NO_PROGRAM:
+            yield _ask(row, Check.EMPTY, "an empty program", text)
+        return
+    if row["verifier"] in MEASURES:
+        return
+    for text in NOTHING:
+        yield _ask(row, Check.EMPTY, f"the answer {text!r}", text)
+    golds = all_golds(row["gold"], orjson.loads(row["verifier_args"] or "{}")) if hacks else ()
+    for case in gaming_cases(golds[0], row["prompt"]) if golds else ():
+        # Empty responses are asked above, and a longer text may contain the gold of a word problem.
+        if case.response.strip():
+            yield _ask(row, Check.HACK, f"{case.name} ({case.response[:60]!r})", case.response)
+
+
+def _ask(row: Row, check: Check, name: str, response: str) -> Question:
+    return Question(check, name, Item(response, row["gold"], row["verifier"], row["verifier_args"], problem_of(row)))
+
+
+def is_sampled(row: Row, share: float) -> bool:
+    """Return whether gaming responses are tried on a row. Rows are sampled by the hash of their ids."""
+    return int(hashlib.sha256(row["id"].encode()).hexdigest()[:8], 16) < share * 2**32
+
+
+def why_nothing_is_tested(row: Row) -> str | None:
+    """Return the reason why the tests of a program test nothing, or None if they test something."""
+    verifier = resolve(row["verifier"])
+    if not judges_solutions(verifier):
+        return None
+    arguments = orjson.loads(row["verifier_args"] or "{}")
+    try:
+        suite = read_suite(arguments)
+    except BadSuite as error:
+        return f"they judge nothing: {error}"[:MESSAGE_CHARS]
+    if (why := _why_empty(suite)) is not None or not isinstance(suite.tests, Asserts | UnitTest):
+        return why
+    verdict = verifier(EMPTY_PROGRAM, None, info=arguments)
+    if verdict.reason != Reason.VERIFIER_ERROR:
+        return None
+    return f"they judge nothing: {verdict.evidence.get('error')}"[:MESSAGE_CHARS]
+
+
+def _why_empty(suite: Suite) -> str | None:
+    """Return the reason why a suite tests nothing: no cases, no assertion or no test method. Else return None."""
+    tests = suite.tests
+    if isinstance(tests, Stdio | Calls):
+        return None if tests.cases else "there are no cases"
+    if suite.language != "python":
+        return None
+    try:
+        tree = ast.parse(tests.code)
+    except SyntaxError:
+        return None
+    if isinstance(tests, Asserts):
+        has_checks = any(isinstance(node, ast.Assert | ast.Raise | ast.With) for node in ast.walk(tree))
+        called = (ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call))
+        return None if has_checks or any("assert" in name.lower() for name in called) else "nothing is asserted"
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return None if any(node.name.startswith("test") for node in functions) else "there is no test method"
+
 
 HACKED_ROWS = 300
 """The approximate number of rows on which gaming responses, some forty a row, are tried."""

@@ -73,8 +73,7 @@ from truegold.pipeline.suspicion.stage import SampleFile
 from truegold.pipeline.tables.ledger import DROPPED_FILE
 from truegold.pipeline.tables.reasons import ASKED_FILE, CONFLICTING_LABELS, GOLD_REASONS, POSSIBLE_TRANSLATION
 from truegold.pipeline.verify import verify_gold
-from truegold.pipeline.verify.vet import vet_tests
-from truegold.pipeline.verify.vet.stage import NOT_VETTED
+from truegold.pipeline.verify.vet import NOT_VETTED, vet_tests
 from truegold.verifiers import ConfigError, InputError, fingerprint
 from truegold.verifiers.audit.suites.vet_state import VetReason
 from truegold.verifiers.registry import find_option_mistakes

@@ -23,15 +23,7 @@ from pathlib import Path
 import orjson
 
 from truegold.pipeline.config.sources import DemoSource
-from truegold.pipeline.demo.planted_rows import (
-    COPIES,
-    FRESH,
-    RawRow,
-    ToldProblem,
-    clean_row,
-    conflicting_pair,
-    wrong_gold,
-)
+from truegold.pipeline.demo.planted import COPIES, FRESH, RawRow, ToldProblem, clean_row, conflicting_pair, wrong_gold
 from truegold.pipeline.demo.problems import (
     PERSON_STORIES,
     STORIES,

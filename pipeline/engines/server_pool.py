@@ -8,6 +8,12 @@
 
 A request that takes far longer than others is also sent to a second server, with the same seed, and the first answer is
 used. The pool runs in one event loop.
+
+The list of servers may change during a run:
+
+# one URL a line; text after # is ignored
+http://node-1:8000/v1
+http://node-2:8000/v1
 """
 
 from __future__ import annotations
@@ -16,18 +22,64 @@ import asyncio
 import time
 from collections import Counter, deque
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Protocol
 
 from truegold.pipeline.config.engines import ServerEngineConfig
 from truegold.pipeline.engines.base import Completion, join
 from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.engines.endpoint import Failure, Refusal, Unsound
-from truegold.pipeline.engines.server_client import Server, State
-from truegold.pipeline.engines.server_list import ServerList
+from truegold.pipeline.engines.server_client import ProbeAnswer, Server, State, find_largest_agreement, make_probe
 from truegold.pipeline.engines.server_replies import CompletionRequest
-from truegold.pipeline.engines.weight_probes import ProbeAnswer, find_largest_agreement, make_probe
-from truegold.verifiers import SetupError
+from truegold.verifiers import ConfigError, SetupError
+
+
+class ServerList:
+    """The servers of `config.url`, `config.urls` or `config.urls_file`.
+
+    Raises ConfigError if the file cannot be read, or has a line that is not a URL.
+    """
+
+    def __init__(self, config: ServerEngineConfig) -> None:
+        self._path = None if config.urls_file is None else Path(config.urls_file)
+        self.urls = config.urls or (() if config.url is None else (config.url,))
+        if self._path is not None:
+            self.urls = _read_urls(self._path)
+
+    @property
+    def may_change(self) -> bool:
+        """Return whether servers may join and leave."""
+        return self._path is not None
+
+    def read_again(self) -> tuple[str, ...]:
+        """Return the current servers, after reading the file again.
+
+        An empty or unreadable file leaves the servers unchanged, since it may be being written.
+        """
+        if self._path is not None:
+            with suppress(ConfigError):
+                self.urls = _read_urls(self._path) or self.urls
+        return self.urls
+
+
+def _read_urls(path: Path) -> tuple[str, ...]:
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"engine.urls_file: {path} cannot be read ({error}).", "Write the URL of a server on each line."
+        ) from error
+    urls = [line.partition("#")[0].strip().rstrip("/") for line in lines]
+    for line_number, url in enumerate(urls, 1):
+        if url and not url.startswith(("http://", "https://")):
+            raise ConfigError(
+                f"engine.urls_file: line {line_number} of {path} is not a URL: {url[:80]!r}.",
+                "Write a URL such as http://node-1:8000/v1.",
+            )
+    return tuple(dict.fromkeys(url for url in urls if url))
+
 
 LOOK_EVERY_S = 10.0
 """The interval between checks of a server that is up, in seconds."""

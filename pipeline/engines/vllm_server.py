@@ -10,15 +10,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any
 
 from truegold.pipeline.config.engines import ServerEngineConfig
-from truegold.pipeline.engines.base import (
-    LOOP,
-    Completion,
-    Request,
-    SamplingParams,
-    TakeRequests,
-    collect,
-    hand_out,
-)
+from truegold.pipeline.engines.base import LOOP, Completion, Request, SamplingParams, TakeRequests, collect, hand_out
 from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.engines.endpoint import read_key
 from truegold.pipeline.engines.request_loop import RequestLoop

@@ -26,7 +26,7 @@ from typing import Any
 
 from truegold.pipeline.config.stages import Fault
 from truegold.pipeline.flag.fault_questions import PROMPTS_DIGEST
-from truegold.pipeline.rates.posterior import Beta
+from truegold.pipeline.rates import Beta
 from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, open_file
 from truegold.pipeline.sources.records import LOOK_AHEAD, Record, sample_values
 from truegold.verifiers import ConfigError, InputError

@@ -33,7 +33,7 @@ import polars as pl
 
 from truegold.pipeline.near.arrays import Growing, Hashes, Ints, Marks, OnDisk, run_starts
 from truegold.pipeline.near.exact_copies import change_marked, mark_mega
-from truegold.pipeline.text.look_alikes import CYRILLIC, GREEK
+from truegold.pipeline.text.encodings import CYRILLIC, GREEK
 
 WINDOW = 32
 """The number of bytes of a window, a power of two."""

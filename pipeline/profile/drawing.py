@@ -21,13 +21,7 @@ from truegold.pipeline.profile.judging import Judging, VerdictRecord
 from truegold.pipeline.profile.sample_store import CompletionSource, SampleStore
 from truegold.pipeline.profile.schedule import Draw, SampledRow
 from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.tables.rows import (
-    Float32List,
-    Int32,
-    Int32List,
-    RowReference,
-    arrow_schema,
-)
+from truegold.pipeline.tables.rows import Float32List, Int32, Int32List, RowReference, arrow_schema
 
 
 @dataclass(frozen=True, slots=True)

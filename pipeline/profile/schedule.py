@@ -17,9 +17,17 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from truegold.pipeline.profile.saved_rule import Cell, SavedRule, StratumKey
-from truegold.pipeline.profile.stopping_rule import MOST_STRATA, Allocation, Stratum, allocate, find_cuts
-from truegold.pipeline.rates.posterior import fit_priors
+from truegold.pipeline.profile.stopping_rule import (
+    MOST_STRATA,
+    Allocation,
+    Cell,
+    SavedRule,
+    Stratum,
+    StratumKey,
+    allocate,
+    find_cuts,
+)
+from truegold.pipeline.rates import fit_priors
 from truegold.pipeline.tables.rows import Row, row_key
 
 PILOT_ROWS = 4096

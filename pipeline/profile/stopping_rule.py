@@ -19,6 +19,12 @@ This is a linear program over the chances of all states (a constrained Markov de
 "Constrained Markov Decision Processes", chapter 3), solved by HiGHS in scipy. If a chance lies between 0 and 1, a hash
 of the row's id and samples decides, so that only some of many equal rows get more samples. The order in which samples
 arrive does not matter.
+
+The rule is learned from a pilot: random rows that are sampled first. It is saved as a JSON file with the chances of
+further samples by the number of passes:
+
+{"training_rows": 5200, "levels": [4, 6, 8, 10, 12, 14, 16], "planned": {"17": 8, ...},
+ "strata": [{"source": null, "domain": null, "quotas": [], "pilot": {"4": [0.0, 0.81, ...]}, "others": {...}}], ...}
 """
 
 from __future__ import annotations
@@ -27,11 +33,14 @@ import random
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 
-from truegold.pipeline.rates.posterior import Array, Counts, Mixture, posterior_weights, teaching_shares
+from truegold.pipeline.rates import Array, Counts, Group, Mixture, posterior_weights, teaching_shares
+from truegold.pipeline.running.disk import write_whole
 
 BOUNDS = (1 / 32, 1 / 4, 3 / 4, 31 / 32)
 """The bounds between the bands. At 1/32 and 31/32, a fifth of the groups of eight still teach."""
@@ -334,3 +343,77 @@ def _minimise(costs: Array, rows: Sequence[Any], bounds: Sequence[Array], flow: 
     if solution.x is None:
         raise RuntimeError(f"The stopping rule could not be computed: {solution.message}")
     return np.asarray(solution.x, dtype=float)
+
+
+Cell = tuple[str, str]
+"""The source and the domain of a row."""
+StratumKey = tuple[Group, frozenset[str]]
+"""The key of a stratum: the group of rows that gives its prior, and the quotas that its rows may fill in selection."""
+
+NAMES = {True: "pilot", False: "others"}
+"""The names in the file of the two allocations: for rows of the pilot and for all other rows."""
+EXPECTED = ("expected_samples", "expected_teaching", "teaching_by_all")
+"""The fields of an allocation that are stored under `expected`."""
+
+
+@dataclass(frozen=True)
+class SavedRule:
+    """The stopping rule from a pilot, which does not change afterwards."""
+
+    allocations: Mapping[bool, Allocation]
+    """The rules for rows of the pilot (True) and for other rows (False). Empty if no sample of the pilot could be
+    judged."""
+    strata: Mapping[Cell, StratumKey]
+    """The stratum of each source and domain."""
+    planned: Mapping[int, int]
+    """Maps the index of each row of the pilot to its number of samples."""
+    training_rows: int
+
+    def write(self, path: Path) -> None:
+        """Write the rule to a JSON file."""
+        keys = list(self.allocations[False].chances) if self.allocations else []
+        strata = [
+            {
+                "source": source,
+                "domain": domain,
+                "quotas": sorted(quotas),
+                **{
+                    NAMES[is_pilot]: {str(level): chances.tolist() for level, chances in rule.chances[key].items()}
+                    for is_pilot, rule in self.allocations.items()
+                },
+            }
+            for key in keys
+            for (source, domain), quotas in (key,)
+        ]
+        record = {
+            "training_rows": self.training_rows,
+            "levels": self.allocations[False].levels if self.allocations else [],
+            "expected": {
+                NAMES[is_pilot]: {name: getattr(rule, name) for name in EXPECTED}
+                for is_pilot, rule in self.allocations.items()
+            },
+            "strata": strata,
+            "cells": [[*cell, keys.index(key)] for cell, key in self.strata.items()],
+            "planned": {str(index): planned for index, planned in self.planned.items()},
+        }
+        write_whole(path, orjson.dumps(record))
+
+    @classmethod
+    def read(cls, path: Path) -> SavedRule | None:
+        """Return the rule in a file, or None if the file does not exist."""
+        if not path.exists():
+            return None
+        record: dict[str, Any] = orjson.loads(path.read_bytes())
+        keys = [((each["source"], each["domain"]), frozenset(each["quotas"])) for each in record["strata"]]
+        allocations = {}
+        for is_pilot, name in NAMES.items():
+            if name not in record["expected"]:
+                continue
+            chances = {
+                key: {int(level): np.array(values) for level, values in stratum[name].items()}
+                for key, stratum in zip(keys, record["strata"], strict=True)
+            }
+            allocations[is_pilot] = Allocation(tuple(record["levels"]), chances, **record["expected"][name])
+        strata = {(source, domain): keys[stratum_index] for source, domain, stratum_index in record["cells"]}
+        planned = {int(index): samples for index, samples in record["planned"].items()}
+        return cls(allocations, strata, planned, record["training_rows"])

@@ -9,7 +9,7 @@ from typing import TypedDict
 
 from truegold.pipeline.profile.drawing import SampleRow
 from truegold.pipeline.profile.stopping_rule import decide
-from truegold.pipeline.rates.posterior import Component, Mixture, Priors
+from truegold.pipeline.rates import Component, Mixture, Priors
 from truegold.pipeline.suspicion.answer_classes import differ_for_certain, key_of
 from truegold.pipeline.tables.rows import ProfileRow, Row, dump_json, row_reference
 from truegold.verifiers import Item, Reason, gold_response, judges_solutions, resolve

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from truegold.pipeline.rates.posterior import Mixture, expected_shares
+from truegold.pipeline.rates import Mixture, expected_shares
 from truegold.pipeline.tables.rows import KEY
 from truegold.pipeline.tables.run_files import RunFiles
 

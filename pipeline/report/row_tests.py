@@ -18,8 +18,7 @@ from truegold.pipeline.tables.run_files import Fields
 from truegold.pipeline.text.shown_text import cut, visible
 from truegold.verifiers.audit.suites import forms_of_change, with_numbers
 from truegold.verifiers.code import BadSuite, Suite, read_suite
-from truegold.verifiers.code.suite.reading import CallCase, Calls, Stdio
-from truegold.verifiers.code.suite.shapes import normal_form
+from truegold.verifiers.code.suite.reading import CallCase, Calls, Stdio, normal_form
 
 CASES_SHOWN = 20
 """The number of cases of a long suite that a card shows."""

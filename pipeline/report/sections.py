@@ -25,7 +25,7 @@ from truegold.pipeline.accounting import (
     estimate_from_suspicion,
 )
 from truegold.pipeline.config.stages import ReportConfig
-from truegold.pipeline.demo.planted_scores import score_planted
+from truegold.pipeline.demo.planted import score_planted
 from truegold.pipeline.report.filter_effects import (
     EditCount,
     FilterShift,

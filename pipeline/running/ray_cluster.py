@@ -21,7 +21,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, TypeVar
 
-from truegold.pipeline.config.runners import RayConfig
+from truegold.pipeline.config.base import RayConfig
 from truegold.pipeline.running.parts import WORKERS, Part, PartWork, Runner, run_part, unfinished
 from truegold.pipeline.running.progress import NullProgress, Progress
 from truegold.pipeline.running.workers import Whereabouts, WorkerKilled

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from truegold.pipeline.config.runners import SlurmConfig
+from truegold.pipeline.config.base import SlurmConfig
 from truegold.pipeline.running.disk import write_whole
 from truegold.pipeline.running.parts import Part, PartWork
 from truegold.pipeline.running.progress import Progress

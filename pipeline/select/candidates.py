@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 
 from truegold.pipeline.config.stages import QUOTA_COLUMNS, SelectConfig
-from truegold.pipeline.rates.posterior import Mixture
+from truegold.pipeline.rates import Mixture
 from truegold.pipeline.select.columns import Array, ProfiledRows
 from truegold.pipeline.tables.measured_flags import BLOCKING_PRECISION
 from truegold.pipeline.tables.reasons import DropReason, LabelCheck

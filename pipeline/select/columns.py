@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from truegold.pipeline.rates.posterior import Component, Mixture
+from truegold.pipeline.rates import Component, Mixture
 from truegold.pipeline.tables.rows import KEY, read_batches
 from truegold.verifiers import InputError
 

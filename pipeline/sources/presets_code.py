@@ -38,8 +38,8 @@ from truegold.verifiers.code.suite.row_tests import (
 )
 from truegold.verifiers.columns import Samples, Values, text_of
 from truegold.verifiers.row_kinds import TESTS, are_tests, is_test_code
-from truegold.verifiers.sandbox.languages import is_known, language_name
 from truegold.verifiers.sandbox.local import PYTHON
+from truegold.verifiers.sandbox.toolchains import is_known, language_name
 from truegold.verifiers.strict_json import parse_structure
 
 _TEST_CASE = re.compile(r"^class\s+\w+\s*\(.*TestCase\)", re.MULTILINE)

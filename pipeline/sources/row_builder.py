@@ -66,8 +66,8 @@ from truegold.pipeline.tables.rows import Row, dump_json, row_id
 from truegold.verifiers import ConfigError, judges_solutions, resolve
 from truegold.verifiers.answers.choice_arguments import LETTER_GOLD, choice_arguments
 from truegold.verifiers.code.outcomes import BadSuite
+from truegold.verifiers.code.suite.reading import normal_form
 from truegold.verifiers.code.suite.row_tests import Unusable, function_name, read_tests_value
-from truegold.verifiers.code.suite.shapes import normal_form
 from truegold.verifiers.columns import MISSING, NAMES, Samples, Values, json_safe, last_boxed, text_of
 from truegold.verifiers.gold import OF_VALUES, OTHER_GOLDS, needs_all_golds
 from truegold.verifiers.registry import BUILT_IN, available, find_option_mistakes

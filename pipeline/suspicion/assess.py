@@ -24,7 +24,7 @@ The tier is a recommendation: `drop`, `review` or `keep`.
 
     suspicion 0.98; 12 systems, worth 9 independent ones; gold "18"       ->  drop
     all of 14 systems answer "A", gold "C", in a file of clean labels     ->  review: able systems share misconceptions
-    all of 14 systems answer "A", gold "C", in a file with 30 % of wrong labels   ->  drop (`closed_labels`)
+    all of 14 systems answer "A", gold "C", in a file with 30 % of wrong labels   ->  drop (below)
     one model answers "A" eight times, gold "C"                           ->  review: the model may be wrong
     ten of twelve answers are "1", gold "1,800"                           ->  review: extraction may have cut them short
 
@@ -38,11 +38,36 @@ of each source of evidence.
 
     {"passes": {"weak": [5, 20], "strong": [0, 20]}, "alternative_support": {"weak": [3, 20], "strong": [19, 20]},
      "history": {"label": [0.6, 0.1], ...}, "log_odds": {"prior": -2.9, "samples": 1.2, "model": 3.1}, ...}
+
+For closed questions, whose answer is one of a few options, the share of wrong labels among the questions on which all
+models agree against the label is estimated:
+
+    models that agree on one wrong option       13 of 14   14 of 14
+    questions, 2 % of labels replaced           30         79          ->  at least 59 % of the 79 are wrong
+    questions, 30 % of labels replaced          80         546         ->  at least 94 % of the 546 are wrong
+
+With only four options, all models may share a misconception and choose the same wrong letter. A misconception leads all
+models to a wrong answer about as often as it leads all models but one. So both columns above contain about the same
+number m of misconceptions. But if a label is wrong, the models choose the true answer as they choose right labels: all
+models choose a share r of the right labels, and all but one choose a share s. r and s are counted in the file. Then the
+two columns determine the number w of wrong labels:
+
+    questions on which all models agree against the label             = w r + m
+    questions on which all models but one agree against the label     = w s + m
+
+The wording of a problem may allow several readings, even if all systems choose the same one:
+
+    "Kim is three times older than Leo, who is 4."                      12, or 16?          0.5
+    "15 minutes a day and an hour on Sunday. How long is that a week?"  minutes, or hours?  0.12
+
+Systems that learnt from the same texts read such a sentence alike, so their votes are not evidence. The probabilities
+are the shares of rejected rows among rows with such a wording in a reviewed corpus (docs/explain/suspicion.md).
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -52,7 +77,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truegold.pipeline.suspicion.answer_classes import LABEL_CLASS, LabelledProblem
-from truegold.pipeline.suspicion.closed_labels import unanimously_denied
 from truegold.pipeline.suspicion.joined import (
     NOTHING_ELSE,
     UNKNOWN_MODEL,
@@ -72,8 +96,69 @@ from truegold.pipeline.suspicion.label_posterior import SHARED, UNDECIDED, WRONG
 from truegold.pipeline.suspicion.population import Learnt, learn
 from truegold.pipeline.suspicion.rasch_model import MAX_ITEMS, Ability, text_features
 from truegold.pipeline.suspicion.votes import Votes
-from truegold.pipeline.suspicion.wording import several_readings
 from truegold.pipeline.tables.reasons import AskedModel
+
+MULTIPLE, DURATION = 0.5, 0.12
+"""The probabilities for "three times older" and for a duration without a unit."""
+
+_COUNT_WORD = (
+    r"(?:\d+(?:\.\d+)?|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty"
+    r"|hundred|thousand)"
+)
+_MULTIPLE = re.compile(rf"\b{_COUNT_WORD} times (?:more|fewer|less|older|younger)\b(?! often)", re.IGNORECASE)
+"""A multiple of either the difference or the whole: "three times older"; not "three times as many", "two more
+times"."""
+_DURATION = re.compile(r"\bhow (?:long|much time)\b[^.?!]*", re.IGNORECASE)
+"""A question for a duration."""
+_UNIT = r"(?:second|minute|hour|day|week|month|year)s?"
+_NAMED_UNIT = re.compile(rf"\b{_UNIT}\b", re.IGNORECASE)
+_STATED_UNIT = re.compile(rf"\bin (?:total )?{_UNIT}\b", re.IGNORECASE)
+"""A unit in which the duration is asked for: "in minutes"."""
+MAX_CHARS = 20_000
+"""The number of characters of a text that are searched."""
+
+
+def several_readings(prompt: str | None) -> float:
+    """Return the probability that the wording of the prompt allows several readings; 0.0 for other wordings."""
+    text = (prompt or "")[:MAX_CHARS]
+    if _MULTIPLE.search(text):
+        return MULTIPLE
+    question = _DURATION.search(text)
+    if question and _NAMED_UNIT.search(text) and not _STATED_UNIT.search(question[0]):
+        return DURATION
+    return 0.0
+
+
+MIN_MODELS = 3
+"""The minimum number of models that answered a question. Questions with fewer models are not counted."""
+
+
+def unanimously_denied(votes: Votes) -> tuple[NDArray[np.bool_], float]:
+    """Mark the closed questions for which all models share another answer (n,), and return their share of wrong labels.
+
+    The share is one standard error below the most likely value; 0.0 with too few models or questions. Each model is
+    represented by its last checkpoint.
+    """
+    denied = np.zeros(votes.n_items, dtype=bool)
+    closed = np.flatnonzero(votes.closed)
+    if not len(closed) or not len(votes.family):
+        return denied, 0.0
+    answers = votes.of_items(closed).plurality()[:, np.append(votes.family[1:] != votes.family[:-1], True)]
+    answered, label = (answers >= 0).sum(axis=1), (answers == LABEL_CLASS).sum(axis=1)
+    heard = answered >= MIN_MODELS
+    other = np.zeros(len(closed), dtype=np.intp)
+    for answer_class in range(LABEL_CLASS + 1, int(answers.max()) + 1):
+        other = np.maximum(other, (answers == answer_class).sum(axis=1))
+    denied[closed] = heard & (other == answered)
+    given_by_all, given_by_most = (int((heard & (label == answered - short)).sum()) for short in (0, 1))
+    n_denied, denied_by_most = int(denied.sum()), int((heard & (other == answered - 1)).sum())
+    if not n_denied or given_by_most >= given_by_all:
+        return denied, 0.0
+    ratio = given_by_most / given_by_all
+    misconceptions = max(0.0, denied_by_most - ratio * n_denied) / (1.0 - ratio)
+    misconceptions += math.sqrt(denied_by_most + 1.0 + ratio**2 * n_denied) / (1.0 - ratio)
+    return denied, max(0.0, 1.0 - misconceptions / n_denied)
+
 
 Array = NDArray[np.float64]
 

@@ -28,7 +28,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from truegold.pipeline.rates.posterior import Component
+from truegold.pipeline.rates import Component
 from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.running.part_files import make_room, part_path, table_parts
 from truegold.verifiers.conversation import Message, write_out

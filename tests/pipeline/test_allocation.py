@@ -18,7 +18,7 @@ from truegold.pipeline.profile.stopping_rule import (
     find_cuts,
     find_levels,
 )
-from truegold.pipeline.rates.posterior import Mixture, fit_prior, fit_priors
+from truegold.pipeline.rates import Mixture, fit_prior, fit_priors
 
 FIRST, MOST, GROUP = 4, 16, 8
 

@@ -18,8 +18,7 @@ from property_tests import examples
 
 from truegold import pipeline
 from truegold.pipeline.config.sources import FileSource, HubSource
-from truegold.pipeline.curation.gate import GateOptions, gate
-from truegold.pipeline.curation.gate_questions import Check
+from truegold.pipeline.curation.gate import Check, GateOptions, gate
 from truegold.pipeline.curation.plan import resolve_sources
 from truegold.pipeline.export import convert as conversion
 from truegold.pipeline.export.formats import FORMATS

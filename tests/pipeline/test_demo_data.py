@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from truegold.pipeline.config.sources import DemoSource
-from truegold.pipeline.demo.planted_rows import COPIES, DECOY, FRESH
+from truegold.pipeline.demo.planted import COPIES, DECOY, FRESH
 from truegold.pipeline.demo.problems import (
     LARGEST_VALUE,
     PEOPLE,

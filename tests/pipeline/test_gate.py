@@ -15,8 +15,17 @@ from typer.testing import CliRunner
 from truegold import pipeline
 from truegold.flows.cli.app import app
 from truegold.pipeline.config.sources import FileSource
-from truegold.pipeline.curation.gate import INNOCENT_EDITS, Gated, GateOptions, gate, junit_xml, parse_bound, sarif_log
-from truegold.pipeline.curation.gate_questions import Check, why_nothing_is_tested
+from truegold.pipeline.curation.gate import (
+    INNOCENT_EDITS,
+    Check,
+    Gated,
+    GateOptions,
+    gate,
+    junit_xml,
+    parse_bound,
+    sarif_log,
+    why_nothing_is_tested,
+)
 from truegold.pipeline.running.progress import NullProgress
 from truegold.verifiers import ConfigError, InputError
 

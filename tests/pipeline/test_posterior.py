@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truegold.pipeline.rates.posterior import Mixture, expected_shares, fit_prior, fit_priors, moments, stack_mixtures
+from truegold.pipeline.rates import Mixture, expected_shares, fit_prior, fit_priors, moments, stack_mixtures
 
 
 def mixture(*components: tuple[float, float, float]) -> Mixture:

@@ -18,8 +18,7 @@ import pytest
 from tables import rows
 
 from truegold import pipeline
-from truegold.pipeline.curation.gate import GateOptions, gate
-from truegold.pipeline.curation.gate_questions import Check
+from truegold.pipeline.curation.gate import Check, GateOptions, gate
 from truegold.pipeline.running.progress import NullProgress
 from truegold.verifiers import ConfigError, InputError
 

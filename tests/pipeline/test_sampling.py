@@ -20,7 +20,7 @@ from truegold.pipeline.config.engines import ScriptedEngineConfig
 from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams, TakeRequests
 from truegold.pipeline.engines.scripted import ScriptedEngine
-from truegold.pipeline.profile import part_work, profiling
+from truegold.pipeline.profile import profiling
 from truegold.pipeline.profile.stage import profile
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.record_log import RecordLog
@@ -151,7 +151,7 @@ def test_rows_done_in_many_parts_end_as_in_one(tmp_path: Path, monkeypatch: pyte
     whole.mkdir()
     cut.mkdir()
     report = run(whole)
-    monkeypatch.setattr(part_work, "PART_ROWS", 5)
+    monkeypatch.setattr(profiling, "PART_ROWS", 5)
     assert run(cut) == dataclasses.replace(report, facts={**report.facts, "seconds": ANY, "sampling": ANY})
     for left, right in zip(tables(whole), tables(cut), strict=True):
         assert left.equals(right)
@@ -168,7 +168,7 @@ def test_a_profile_killed_between_parts_ends_the_same_and_keeps_those_that_are_d
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     whole.mkdir()
     cut.mkdir()
-    monkeypatch.setattr(part_work, "PART_ROWS", 4)
+    monkeypatch.setattr(profiling, "PART_ROWS", 4)
     monkeypatch.setattr(profiling, "PILOT_ROWS", pilot)
     run(whole)
     done: list[int] = []

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from tables import rows
 
 from truegold.pipeline.config.stages import SelectConfig
-from truegold.pipeline.rates.posterior import Beta, Mixture
+from truegold.pipeline.rates import Beta, Mixture
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
 from truegold.pipeline.select import ordered, stage

@@ -22,12 +22,11 @@ from truegold.pipeline.suspicion.answer_classes import (
     is_cut_short,
     key_of,
 )
-from truegold.pipeline.suspicion.assess import SAME_SOURCE, with_neighbours
+from truegold.pipeline.suspicion.assess import DURATION, MULTIPLE, SAME_SOURCE, several_readings, with_neighbours
 from truegold.pipeline.suspicion.joined import SuspicionTier
 from truegold.pipeline.suspicion.label_posterior import Population, pooled_fault
 from truegold.pipeline.suspicion.rasch_model import fit as fit_ability
 from truegold.pipeline.suspicion.votes import VoteCounter, split_by_step
-from truegold.pipeline.suspicion.wording import DURATION, MULTIPLE, several_readings
 
 
 def mislabeled(rate, rng):

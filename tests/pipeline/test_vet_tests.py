@@ -17,9 +17,8 @@ from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA
 from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, dump_json, read_rows, row_id, write_rows
-from truegold.pipeline.verify.vet import stage
-from truegold.pipeline.verify.vet.stage import Finished, programs_of, vet_tests
-from truegold.pipeline.verify.vet.suite_report import markdown, summary_lines
+from truegold.pipeline.verify import vet as vet_stage
+from truegold.pipeline.verify.vet import Finished, markdown, programs_of, summary_lines, vet_tests
 from truegold.verifiers.sandbox import Tier, possible_tiers
 from truegold.verifiers.sandbox.execution import SandboxError
 
@@ -188,7 +187,7 @@ def test_a_report_is_made_of_the_suites(done: tuple[Path, StageReport]) -> None:
 
 def test_what_is_done_is_not_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
-    real = stage.vet
+    real = vet_stage.vet
 
     def counted(info: Any, **more: Any) -> Any:
         calls.append(more["prompt"])
@@ -196,7 +195,7 @@ def test_what_is_done_is_not_done_again(tmp_path: Path, monkeypatch: pytest.Monk
             raise KeyboardInterrupt
         return real(info, **more)
 
-    monkeypatch.setattr(stage, "vet", counted)
+    monkeypatch.setattr(vet_stage, "vet", counted)
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path, ROWS, config=QUICK.model_copy(update={"workers": 1}))
     scratch = tmp_path / "out" / "scratch" / "00000" / "vetted.jsonl"
@@ -204,7 +203,7 @@ def test_what_is_done_is_not_done_again(tmp_path: Path, monkeypatch: pytest.Monk
     with scratch.open("ab") as file:
         file.write(b'{"key": ["cut", "sho')
     calls.clear()
-    monkeypatch.setattr(stage, "vet", lambda info, **more: calls.append(more["prompt"]) or real(info, **more))
+    monkeypatch.setattr(vet_stage, "vet", lambda info, **more: calls.append(more["prompt"]) or real(info, **more))
     report = run(tmp_path, ROWS)
     assert before >= 1
     assert len(calls) == 5 - before
@@ -217,7 +216,7 @@ def test_rows_that_the_sandbox_failed_on_stay_and_are_tried_again(
     def fail(*arguments: Any, **options: Any) -> None:
         raise SandboxError("no more processes")
 
-    monkeypatch.setattr(stage, "vet", fail)
+    monkeypatch.setattr(vet_stage, "vet", fail)
     report = run(tmp_path, [WRONG])
     assert (report.rows_out, dict(report.counts)) == (1, {"flag:not_vetted": 1})
     assert json.loads(table(tmp_path, "flags")[0]["evidence"]) == {"error": "no more processes"}
@@ -226,7 +225,7 @@ def test_rows_that_the_sandbox_failed_on_stay_and_are_tried_again(
 
 
 def test_data_without_code_costs_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stage, "ThreadPoolExecutor", None)
+    monkeypatch.setattr(vet_stage, "ThreadPoolExecutor", None)
     kept = flag(ARITHMETIC, "gold_unparsed")
     report = run(tmp_path, [ARITHMETIC], [kept])
     assert (report.rows_in, report.rows_out, dict(report.counts)) == (1, 1, {})

@@ -25,7 +25,7 @@ from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import OptimizerConfig
 from truegold.train.config.objective import ObjectiveConfig
 from truegold.train.grpo.guard_actions import Responder
-from truegold.train.grpo.prompt_checks import check_exported
+from truegold.train.grpo.start_checks import check_exported
 from truegold.train.grpo.step import Trainer
 from truegold.train.grpo.update import Updater, WeighedBatch
 from truegold.train.guards.table import STILL
@@ -33,7 +33,7 @@ from truegold.train.model.distributed import init_distributed
 from truegold.train.model.engine import NotFiniteError, TrainingEngine
 from truegold.train.model.segment import Segment, SegmentBatch
 from truegold.train.model.step_effects import compare_weights
-from truegold.train.objective.weights import CAUSES
+from truegold.train.objective import CAUSES
 from truegold.verifiers import GuardError
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]

@@ -22,7 +22,7 @@ from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import OptimizerConfig
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.segment import Segment
-from truegold.train.objective.weights import Totals
+from truegold.train.objective import Totals
 from truegold.train.rollout.rollout import Probe, RolloutSampler
 from truegold.train.sft import negative_log_likelihood
 

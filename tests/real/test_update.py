@@ -15,7 +15,7 @@ from truegold.train.grpo.update import PreparedBatch, StepLoss, Updater, Weighed
 from truegold.train.model.distributed import init_distributed
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.segment import Segment, collate
-from truegold.train.objective.weights import Totals
+from truegold.train.objective import Totals
 from truegold.verifiers import ConfigError
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]

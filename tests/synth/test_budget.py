@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numbered_rows import make_row, plain_row
 
-from truegold.pipeline.rates.posterior import Mixture
+from truegold.pipeline.rates import Mixture
 from truegold.synth.budget import PlannedAttempt, TokenBudget
 from truegold.synth.config import SynthConfig
 from truegold.synth.hard_rows import Attempt, HardRow, is_guessable, tail_probability

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import truegold.verifiers as tv
 from truegold.synth.config import Language
-from truegold.synth.feedback import PHRASES, describe_verdict, kind_of
+from truegold.synth.synthesis import PHRASES, describe_verdict, kind_of
 
 
 def feedback_on(response: str, gold: str | None, language: Language = "en", **options: Any) -> str:

@@ -16,10 +16,8 @@ import pytest
 from real_data import real_data
 from tables import rows
 
-from truegold.synth.answer_first import find_denial
 from truegold.synth.config import LeakConfig
-from truegold.synth.habits import Habits
-from truegold.synth.leaks import LeakReason, LeakReport, Sources, check_output, is_near_copy
+from truegold.synth.leaks import Habits, LeakReason, LeakReport, Sources, check_output, find_denial, is_near_copy
 from truegold.synth.records import Weights, weigh
 
 LEAKS = [json.loads(line) for line in (Path(__file__).parents[1] / "data" / "leaks.jsonl").read_text().splitlines()]

@@ -14,8 +14,18 @@ from synth_world import HARD, USEFUL, World
 from tables import rows
 
 from truegold.synth.config import LeakConfig
-from truegold.synth.habits import FEWEST_SAMPLES, BareSample, Finding, Habits, learn_habits, read_bare_samples
-from truegold.synth.leaks import LeakReason, Sources, check_output, find_in_bare
+from truegold.synth.leaks import (
+    FEWEST_SAMPLES,
+    BareSample,
+    Finding,
+    Habits,
+    LeakReason,
+    Sources,
+    check_output,
+    find_in_bare,
+    learn_habits,
+    read_bare_samples,
+)
 from truegold.synth.records import Weights
 
 PROBLEM = "Tom has 12 apples. He buys 9 more and gives away 5. How many apples does Tom have now?"

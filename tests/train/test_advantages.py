@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tables import rows
 
-from truegold.train.objective.advantages import ADVANTAGES, PASS_AT_K, advantages, chen, rho, walder, walder_rewards
+from truegold.train.objective import ADVANTAGES, PASS_AT_K, advantages, chen, rho, walder, walder_rewards
 
 NAN = float("nan")
 KINDS = [*ADVANTAGES, *PASS_AT_K]

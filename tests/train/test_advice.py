@@ -11,8 +11,7 @@ from turn_templates import KIMI
 from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.engines.chat import load_encoder
 from truegold.train.config.grpo import GrpoConfig
-from truegold.train.grpo.advice import advise, family_advice, overlong_advice, template_advice
-from truegold.train.grpo.start_checks import EvalSampling
+from truegold.train.grpo.start_checks import EvalSampling, advise, family_advice, overlong_advice, template_advice
 
 CARD = EvalSampling(0.6, 0.95, 20, "generation_config.json")
 LENGTH = {"name": "brief", "verifier": "length", "offset": -1, "args": {"max": 100}}

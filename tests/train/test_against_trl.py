@@ -16,7 +16,7 @@ import torch
 from truegold.train.config.objective import ObjectiveConfig
 from truegold.train.grpo.update import PreparedBatch, StepLoss
 from truegold.train.model.segment import Segment, collate
-from truegold.train.objective.weights import Totals, entropy_threshold
+from truegold.train.objective import Totals, entropy_threshold
 
 # It is imported where it is used: three seconds, which every process that collects the tests would spend.
 pytestmark = [

@@ -7,8 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.train.objective.losses import ppo_clip
-from truegold.train.objective.weights import CAUSES, clip_causes
+from truegold.train.objective import CAUSES, clip_causes, ppo_clip
 
 BOUNDS = (0.2, 0.28)
 

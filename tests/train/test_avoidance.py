@@ -19,7 +19,7 @@ from truegold.pipeline.engines.chat import ByteEncoder
 from truegold.pipeline.tables.rows import Row, dump_json
 from truegold.train.config.grpo import RewardConfig
 from truegold.train.grpo.groups import CompletionScorer
-from truegold.train.objective.advantages import ADVANTAGES, PASS_AT_K, advantages
+from truegold.train.objective import ADVANTAGES, PASS_AT_K, advantages
 
 ENCODER = ByteEncoder(ChatConfig())
 SIZE = 8

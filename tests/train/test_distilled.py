@@ -23,13 +23,11 @@ from truegold.pipeline.tables.rows import write_rows
 from truegold.synth.records import DISTILLED_SCHEMA
 from truegold.train.config.models import SftConfig
 from truegold.train.config.objective import DistilledConfig, MaskConfig, ObjectiveConfig
-from truegold.train.grpo.distilled import Distilled, join, load_distilled, relative_advantage
 from truegold.train.grpo.groups import StepCompletion
-from truegold.train.grpo.self_distillation import self_teachers
+from truegold.train.grpo.self_distillation import Distilled, join, load_distilled, relative_advantage, self_teachers
 from truegold.train.grpo.update import PreparedBatch, StepLoss, WeighedBatch
 from truegold.train.model.segment import DistilledPositive, Segment, collate
-from truegold.train.objective.losses import ppo_clip
-from truegold.train.objective.weights import Totals, distillation_weights, self_distillation
+from truegold.train.objective import Totals, distillation_weights, ppo_clip, self_distillation
 from truegold.train.sft import distilled_weights, negative_log_likelihood
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.pipeline.rates.posterior import Mixture
+from truegold.pipeline.rates import Mixture
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import FeedConfig
 from truegold.train.grpo.feed import Feed

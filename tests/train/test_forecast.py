@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from truegold.pipeline.rates.posterior import Mixture
+from truegold.pipeline.rates import Mixture
 from truegold.train.grpo.forecast import STEPS, Floats, Forecast
 
 ROWS, SAMPLES, GROUP = 200, 8, 8

@@ -15,21 +15,28 @@ from real_data import real_data
 from torch import Tensor
 
 from truegold.train.config.objective import Aggregation, Correction, CovarianceConfig
-from truegold.train.objective.losses import LOSSES, cispo, gspo, gspo_token, kl_estimate, kl_penalty, ppo_clip, topr
-from truegold.train.objective.weights import (
+from truegold.train.objective import (
+    LOSSES,
     Totals,
     choose_covariant,
+    cispo,
     covariances,
     distillation_weights,
     engine_weights,
     entropy_threshold,
+    gspo,
+    gspo_token,
     interpolated_proximal,
+    kl_estimate,
+    kl_penalty,
     length_outliers,
     off_policy_sequence_mask,
     positive_weight,
+    ppo_clip,
     shaped_imitation,
     token_weights,
     top_entropy_mask,
+    topr,
     weigh,
 )
 

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from truegold.train.objective.weights import mismatch, mismatch_sums
+from truegold.train.objective import mismatch, mismatch_sums
 
 
 def test_mismatch_reports_mean_absolute_difference_and_the_sums_of_a_step() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from truegold.pipeline.rates.posterior import Mixture
+from truegold.pipeline.rates import Mixture
 from truegold.train.grpo.feed import Posteriors
 
 GROUP = 8

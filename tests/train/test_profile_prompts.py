@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from turn_templates import CHATML, KIMI, QWEN3, turn_template
 
-from truegold.train.grpo.prompt_checks import check_prompts_have_stayed, compare_with_profile, digest_prompts
+from truegold.train.grpo.start_checks import check_prompts_have_stayed, compare_with_profile, digest_prompts
 from truegold.verifiers import GuardError
 from truegold.verifiers.conversation import Message
 

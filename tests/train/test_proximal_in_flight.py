@@ -7,7 +7,7 @@ import torch
 from truegold.train.config.objective import ObjectiveConfig
 from truegold.train.grpo.update import PreparedBatch, StepLoss, _token_staleness
 from truegold.train.model.segment import Segment, collate
-from truegold.train.objective.weights import Totals
+from truegold.train.objective import Totals
 
 
 def loss_of(segment: Segment, version: int) -> float:

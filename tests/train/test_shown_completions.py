@@ -11,7 +11,7 @@ from tables import rows
 
 from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.grpo import ShownConfig
-from truegold.train.grpo.shown_completions import COLUMNS, choose_completions, describe_completion, show_completions
+from truegold.train.grpo.stage import COLUMNS, choose_completions, describe_completion, show_completions
 from truegold.train.model.training_log import MetricsLog
 
 SCORES = [0.0, None, 1.0, 0.5, 1.0]

@@ -13,8 +13,8 @@ from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.engines.chat import ByteEncoder
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import EvaluationConfig, SamplingConfig
-from truegold.train.grpo.prompt_checks import check_prompts
 from truegold.train.grpo.start_checks import (
+    check_prompts,
     choose_eval_sampling,
     choose_max_tokens,
     find_reworded,

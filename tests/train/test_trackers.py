@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from truegold.train.model import distributed
-from truegold.train.model.trackers import RUN_IDS
-from truegold.train.model.training_log import MetricsLog
+from truegold.train.model.training_log import RUN_IDS, MetricsLog
 
 pytestmark = pytest.mark.filterwarnings("default")
 

@@ -19,7 +19,7 @@ uvicorn = pytest.importorskip("uvicorn", reason="needs truegold[serve]")
 import httpx  # noqa: E402
 
 from truegold.verifiers.service import Settings, make_app  # noqa: E402
-from truegold.verifiers.service.access import check_access, read_networks  # noqa: E402
+from truegold.verifiers.service.app import check_access, read_networks  # noqa: E402
 
 TOKEN = "s3cret/with+odd chars"
 IN_PATH = "/t/s3cret%2Fwith%2Bodd%20chars"

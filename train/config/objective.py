@@ -64,7 +64,7 @@ class ClipConfig(StageConfig):
 
 class CorrectionConfig(StageConfig):
     """A correction for the difference between the probabilities of the sampling engine and the training engine
-    (`objective.weights`)."""
+    (`train.objective`)."""
 
     kind: Correction
     """The ratio that the correction uses, and whether it is cut at the bounds or masked outside of them."""

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaln, expit, logit, logsumexp
 
-from truegold.pipeline.rates.posterior import Mixture, moments, stack_mixtures
+from truegold.pipeline.rates import Mixture, moments, stack_mixtures
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]

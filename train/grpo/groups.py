@@ -40,8 +40,7 @@ from truegold.train.grpo.update import WeighedBatch
 from truegold.train.model.distributed import rank, world_size
 from truegold.train.model.ending import interruptible
 from truegold.train.model.segment import Segment
-from truegold.train.objective.advantages import advantages
-from truegold.train.objective.weights import Mismatch
+from truegold.train.objective import Mismatch, advantages
 from truegold.train.rollout.rollout import RolloutSampler
 from truegold.train.rollout.sampler import FinishedSample
 from truegold.train.rollout.sampler_child import Usage

@@ -26,11 +26,10 @@ from truegold.pipeline.running.disk import append_lines, read_whole_lines, write
 from truegold.pipeline.running.progress import Progress
 from truegold.train.grpo.batch_metrics import Metrics
 from truegold.train.grpo.step import Trainer
-from truegold.train.guards.checkpoint_choice import healthy_checkpoint, kept_checkpoints
 from truegold.train.guards.run_log import ALARMS
 from truegold.train.guards.sampling_error import StepMean
 from truegold.train.guards.table import NOT_THE_POLICY, ORDER, SEVERITY, Action, derived_metrics
-from truegold.train.guards.watch import Alarm, GuardWatch, Series
+from truegold.train.guards.watch import Alarm, GuardWatch, Series, healthy_checkpoint, kept_checkpoints
 from truegold.train.model.distributed import barrier, gathered, rank
 from truegold.train.model.ending import write_anyway
 from truegold.train.model.engine import TrainingEngine

@@ -1,7 +1,14 @@
-"""The stage `train`: GRPO and related methods on a curated set. A single step is in the module `step`.
+r"""The stage `train`: GRPO and related methods on a curated set. A single step is in the module `step`.
 
 Planning a run imports this module for the stage's version. So modules that load torch, vLLM or DeepSpeed are imported
 inside functions.
+
+Examples of a step's completions are shown in a few lines on the terminal, and in a table of the trackers:
+
+    step 12: right (match), reward 1, gold 72 | Natalia sold clips to 48 of her ... | 48/2 = 24 ... \boxed{72}
+
+Right and wrong completions alternate, as long as the step has both. All completions are read from the file of rank 0
+in `completions/`.
 """
 
 from __future__ import annotations
@@ -10,8 +17,11 @@ import json
 from collections.abc import Mapping
 from contextlib import closing
 from functools import partial
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from truegold.pipeline.engines.base import SamplingParams
 from truegold.pipeline.engines.chat import encode_row, load_encoder
@@ -19,8 +29,52 @@ from truegold.pipeline.running.disk import read_whole_lines
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.tables.rows import arrow_schema, write_rows
-from truegold.train.config.grpo import TUNABLE_GRPO, GrpoConfig
+from truegold.pipeline.text.shown_text import visible
+from truegold.train.config.grpo import TUNABLE_GRPO, GrpoConfig, ShownConfig
 from truegold.train.model.training_log import MetricsLog, changes_of, record_settings
+
+COLUMNS = tuple("prompt completion gold extracted score reason reward advantage truncated trained version id".split())
+"""The columns of the table in the trackers."""
+PROMPT_CHARS, START_CHARS, END_CHARS = 70, 40, 110
+"""The number of characters of a prompt, of the start and of the end of a completion on the terminal."""
+
+
+def show_completions(out_dir: Path, step: int, config: ShownConfig, log: MetricsLog, progress: Progress) -> None:
+    """Print completions of a finished step and write them to the trackers, every `config.every` steps. Rank 0 only."""
+    if not config.every or step % config.every:
+        return
+    rows = choose_completions(out_dir / "completions" / f"step-{step:06d}.parquet", max(config.shown, config.rows))
+    for row in rows[: config.shown]:
+        progress.note(describe_completion(step, row))
+    if table := [[row[column] for column in COLUMNS] for row in rows[: config.rows]]:
+        log.write_table(step, "completions", COLUMNS, table)
+
+
+def choose_completions(path: Path, most: int) -> list[dict[str, Any]]:
+    """Return at most `most` completions of a step's file, right completions alternating with all others."""
+    sampled = pl.read_parquet(path, columns=list(COLUMNS))
+    is_right = sampled["score"].eq_missing(1.0)
+    right, others = (sampled.filter(kind).head(most).to_dicts() for kind in (is_right, ~is_right))
+    return [row for row in chain(*zip_longest(right, others)) if row is not None][:most]
+
+
+def describe_completion(step: int, row: Mapping[str, Any]) -> str:
+    """Return the line on the terminal for a completion."""
+    score = row["score"]
+    verdict = {None: "not judged", 1.0: "right", 0.0: "wrong"}.get(score) or f"score {score:g}"
+    reward = "none" if row["reward"] is None else f"{row['reward']:.3g}"
+    cut_off = ", cut off" if row["truncated"] else ""
+    prompt = _shorten(row["prompt"], PROMPT_CHARS, 0)
+    completion = _shorten(row["completion"], START_CHARS, END_CHARS)
+    gold = _shorten(row["gold"] or "none", END_CHARS, 0)
+    return f"step {step}: {verdict} ({row['reason']}){cut_off}, reward {reward}, gold {gold} | {prompt} | {completion}"
+
+
+def _shorten(text: str, start: int, end: int) -> str:
+    """Return the start and the end of a text on one line, with symbols in place of control characters."""
+    line = visible(" ".join(text.split()))
+    return line if len(line) <= start + end + 5 else f"{line[:start]} ... {line[len(line) - end :]}".rstrip()
+
 
 if TYPE_CHECKING:
     from truegold.train.grpo.batch_metrics import Metrics
@@ -51,11 +105,10 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     """
     progress.start("loading vLLM")
     from truegold.train.grpo import start_checks
-    from truegold.train.grpo.advice import advise
-    from truegold.train.grpo.distilled import load_distilled
     from truegold.train.grpo.feed import Feed
     from truegold.train.grpo.guard_actions import Responder
-    from truegold.train.grpo.prompt_checks import check_exported, check_prompts, compare_with_profile
+    from truegold.train.grpo.self_distillation import load_distilled
+    from truegold.train.grpo.start_checks import advise, check_exported, check_prompts, compare_with_profile
     from truegold.train.grpo.step import Trainer, make_group_source
     from truegold.train.grpo.update import Updater, resolve_loss
     from truegold.train.model.distributed import init_distributed, rank
@@ -180,7 +233,6 @@ def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Pr
 
 def _take_step(trainer: Trainer, responder: Responder, log: MetricsLog, step: int, progress: Progress) -> None:
     """Take one step with its evaluation, metrics, guards and checkpoint. Raises EndAsked after a signal to end."""
-    from truegold.train.grpo.shown_completions import show_completions
     from truegold.train.model.distributed import rank
     from truegold.train.model.ending import end_if_asked
 

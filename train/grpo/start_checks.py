@@ -1,33 +1,63 @@
-"""Rows and defaults of a training that are determined before its first step.
+"""Rows, defaults and mistakes of a training that are determined before its first step.
 
 rows          rows whose prompt leaves room for a right answer within the engine's context
 heldout       held-out rows and rows of evaluation sets whose prompt is not trained on
 max_tokens    as configured, or a little above the lengths of right completions in the profile
 evaluation    sampling of held-out rows, as configured or as in the checkpoint's generation_config.json
+
+The token ids of prompts must not have changed since the profile, or since the run was stopped:
+
+    profile     <|im_start|>user What is 1+1? ...          pass rates were measured with this prompt
+    training    <|im_start|>system You are ... user ...    error: the pass rates do not hold for this prompt
+
+The checks find, for example, a chat template or tokenizer that was changed by a library update.
+
+Settings that would spoil a training without an error get advice. Examples:
+
+    model family     reported results of RL with Llama 3.2
+    think tags       <think> is four tokens for this tokenizer; [THINK] would be one
+    chat template    drops the thinking of earlier turns
+    overlong         long completions are punished by the term `length`, but left out of the loss by a mask
+
+The advice is printed at the start and kept in the stage's record.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import tomllib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
+from importlib.resources import files
+from itertools import islice, zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
 
+from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.decontaminate.matches import find_matches
-from truegold.pipeline.engines.chat import ChatEncoder, encode_row
+from truegold.pipeline.engines.chat import ChatEncoder, encode_row, load_encoder
 from truegold.pipeline.problems import ProblemColumns, read_problems
-from truegold.pipeline.rates.lengths import MARGIN, is_wildly_above_need, propose_max_tokens, quantile_length
+from truegold.pipeline.rates import MARGIN, is_wildly_above_need, propose_max_tokens, quantile_length
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.tables.conversation import turns_text
 from truegold.pipeline.tables.reasons import MATCHES_FILE
 from truegold.pipeline.tables.rows import Row, count_rows, read_rows
-from truegold.train.config.grpo import HELDOUT_SET, EvaluationConfig, SamplingConfig
+from truegold.train.config.grpo import HELDOUT_SET, EvaluationConfig, GrpoConfig, SamplingConfig
 from truegold.train.grpo.evaluation import EvaluationRows, read_set
-from truegold.verifiers import InputError, Reason
+from truegold.train.guards.table import PROMPTS
+from truegold.train.model.engine import TrainingEngine
+from truegold.train.model.export_check import refuse_export
+from truegold.train.turns.environment import Message
+from truegold.train.turns.template import TurnTemplate
+from truegold.train.turns.template_profile import choose_opening, find_thoughts, none_where_refused, unread_arguments
+from truegold.verifiers import ConfigError, GuardError, InputError, Reason
+from truegold.verifiers.answers.format import KNOWN_PAIRS, tag_tokens
+from truegold.verifiers.user_code import close_match
 
 FALLBACK_MAX_TOKENS = 512
 """The longest completion, in tokens, if the profile has no right completion."""
@@ -266,3 +296,251 @@ def _read_generation_config(model: Path) -> dict[str, float | bool | None]:
                 "Correct the file, from which the sampling of held-out rows is read.",
             )
     return settings
+
+
+DIALOGUE: tuple[Message, ...] = (
+    {"role": "user", "content": "3+4?"},
+    {"role": "assistant", "content": "Seven.", "reasoning_content": "three and four"},
+    {"role": "user", "content": "Sure?"},
+    {
+        "role": "assistant",
+        "content": "",
+        "reasoning_content": "let me see",
+        "tool_calls": [{"id": "functions.add:0", "type": "function", "function": {"name": "add", "arguments": "{}"}}],
+    },
+    {"role": "tool", "content": "7", "name": "add", "tool_call_id": "functions.add:0"},
+)
+"""A dialogue with the parts that chat templates treat differently: thinking in earlier turns and before a tool call."""
+COMPARED = 64
+"""The number of compared rows. A few are enough, because a changed template or tokenizer changes all prompts."""
+
+
+def compare_with_profile(
+    rows: Sequence[Row], samples: Path | None, encoder: ChatEncoder, guards_off: Collection[str]
+) -> None:
+    """Raise GuardError if the prompts of the first rows have other token ids than in the profile.
+
+    With other prompts, the profile's pass rates, the selection and the limit of tokens would not hold. samples: the
+    samples of the profile; without them nothing is compared.
+    """
+    if samples is None or PROMPTS in guards_off:
+        return
+    compared = list(islice(rows, COMPARED))
+    profiled = (
+        pl.scan_parquet(samples)
+        .filter(pl.col("id").is_in([row["id"] for row in compared]) & (pl.col("sample") == 0))
+        .select("id", "prompt_ids")
+        .collect()
+    )
+    ids_of = {row_id: tuple(prompt_ids) for row_id, prompt_ids in profiled.iter_rows()}
+    for row in compared:
+        before, now = ids_of.get(row["id"]), tuple(encode_row(encoder, row))
+        if before is None or before == now:
+            continue
+        pairs = enumerate(zip_longest(before, now))
+        position = next(index for index, (old, new) in pairs if old != new)
+        raise GuardError(
+            f"The prompt of {row['source']}:{row['source_row']} has {len(now)} tokens, and had {len(before)} in the "
+            f"profile. From token {position} on they differ: {_text_around(encoder, before, position)} in the profile, "
+            f"{_text_around(encoder, now, position)} now.",
+            "Set the same chat and model for train and profile, and profile again; or, if the difference is intended, "
+            "add `prompts` to train.guards.off.",
+            PROMPTS,
+        )
+
+
+def digest_prompts(rows: Sequence[Row], encoder: ChatEncoder, template: TurnTemplate | None) -> str:
+    """Return a digest of the prompts of rows, and with a `template` of dialogues also of each prompt in `DIALOGUE`."""
+    ids = [tuple(encode_row(encoder, row)) for row in rows]
+    texts = [text for length in range(1, len(DIALOGUE) + 1, 2) if (text := _rendered(template, DIALOGUE[:length]))]
+    return hashlib.sha256(json.dumps([ids, texts]).encode()).hexdigest()
+
+
+def _rendered(template: TurnTemplate | None, messages: Sequence[Message]) -> str | None:
+    """Return the rendered text of messages, or the template's error message; None without a template."""
+    if template is None:
+        return None
+    try:
+        return template.render(messages)
+    except ConfigError as error:
+        # An error is compared like a text, because it must not change either.
+        return str(error)
+
+
+def check_prompts_have_stayed(before: str | None, now: str, guards_off: Collection[str]) -> None:
+    """Raise GuardError if the digest of prompts differs from the one in the checkpoint.
+
+    before: the digest in the checkpoint, or None if it has none.
+    """
+    if before is None or before == now or PROMPTS in guards_off:
+        return
+    raise GuardError(
+        "The prompts of this training have changed since it was stopped: the chat template or the tokenizer gives "
+        "other tokens now, for example after an update of a library.",
+        "Install the library versions that the run began with, or start a new run; or, if the change is intended, add "
+        "`prompts` to train.guards.off.",
+        PROMPTS,
+    )
+
+
+def check_exported(
+    folder: Path, engine: TrainingEngine, chat: ChatConfig, rows: Sequence[Row], encoder: ChatEncoder
+) -> None:
+    """Raise GuardError if an exported checkpoint has other weights, or writes other prompts, than the training."""
+    engine.check_export(folder)
+    refuse_export(folder, _export_differs(folder, chat, rows, encoder))
+
+
+def _export_differs(folder: Path, chat: ChatConfig, rows: Sequence[Row], encoder: ChatEncoder) -> str | None:
+    """Return the reason why an exported checkpoint writes other prompts than the training, or None if all are equal."""
+    try:
+        exported = load_encoder(folder, chat)
+    except Exception as error:
+        return f"its tokenizer cannot be loaded ({str(error).strip().splitlines()[0][:200]})"
+    compared = rows[:COMPARED]
+    if exported.stop_token_ids != encoder.stop_token_ids:
+        return f"its stop tokens are {exported.stop_token_ids}, the training's are {encoder.stop_token_ids}"
+    is_same = digest_prompts(compared, exported, None) == digest_prompts(compared, encoder, None)
+    return None if is_same else "its tokenizer or chat template writes other prompts"
+
+
+def _text_around(encoder: ChatEncoder, ids: tuple[int, ...], position: int) -> str:
+    """Return the quoted text of a few tokens before and after a position."""
+    text = encoder.tokenizer.decode(ids[max(position - 3, 0) : position + 5], skip_special_tokens=False)
+    return f"{text!r}"
+
+
+def check_prompts(prompts: Sequence[Sequence[int]], bos: int | None) -> None:
+    """Raise InputError if a prompt begins with two BOS tokens: one from its text and one from the tokenizer."""
+    doubled = sum(bos is not None and list(ids[:2]) == [bos, bos] for ids in prompts)
+    if doubled:
+        raise InputError(
+            f"Double BOS: {doubled} of {len(prompts)} prompts begin with two BOS tokens.",
+            "Remove the BOS token from the prompts' text, or set chat.use_template: false.",
+        )
+
+
+FAMILIES: Mapping[str, str] = tomllib.loads(files("truegold.train.grpo").joinpath("families.toml").read_text("utf-8"))
+"""Maps the `model_type` of a model's config.json to a sentence on reported results of RL with this family."""
+
+
+def advise(config: GrpoConfig, encoder: ChatEncoder, model_type: str, evaluation: EvalSampling) -> list[str]:
+    """Return all advice on this training, one line each."""
+    return [
+        *family_advice(model_type),
+        *_tag_advice(config, encoder),
+        *template_advice(encoder.tokenizer, config.turns.template_args if config.turns is not None else None),
+        *_argument_advice(config, encoder.tokenizer),
+        *overlong_advice(config),
+        *graded_advice(config),
+        *_sampling_advice(config, evaluation),
+    ]
+
+
+def family_advice(model_type: str) -> list[str]:
+    """Return a line on reported results of RL with a model family, or an empty list if there are no reports."""
+    return [FAMILIES[model_type]] if model_type in FAMILIES else []
+
+
+def _tag_advice(config: GrpoConfig, encoder: ChatEncoder) -> Iterator[str]:
+    """Yield advice on the think tags that the prompt or a reward asks for.
+
+    It is given for tags of several tokens, and for a reward that asks for an opening tag which the chat template
+    writes.
+    """
+    tokenizer = encoder.tokenizer
+    prompt = tokenizer.decode(encoder.encode("1+1=?"))
+    requirements = " ".join(json.dumps(term.args, ensure_ascii=False) for term in config.reward.terms)
+    for opening, closing in KNOWN_PAIRS:
+        is_required = opening in requirements or closing in requirements
+        if not is_required and opening not in prompt:
+            continue
+        tags = tag_tokens(tokenizer, (opening, closing))
+        alternative = "The tokenizer has no think tags of one token."
+        if tags.recommended:
+            alternative = f"Tags of one token are {' and '.join(tags.recommended)}."
+        for tag in tags.split:
+            count = tags.tokens[tag]
+            yield (
+                f"{tag} is {count} tokens for this tokenizer, or shares a token with the text around it: RL learns "
+                f"such tags slowly. {alternative}"
+            )
+        if is_required and prompt.rstrip().endswith(opening):
+            yield (
+                f"The chat template writes {opening} at the end of the prompt, so completions do not contain it: a "
+                "reward that asks for the opening tag rejects all completions."
+            )
+
+
+def template_advice(tokenizer: Any, arguments: Mapping[str, Any] | None = None) -> list[str]:
+    """Return advice on how the chat template renders the thinking of earlier turns.
+
+    The template is tried on a dialogue with and without a tool call. Returns an empty list if the template does not
+    render assistant turns. arguments: arguments of the template, such as `enable_thinking`.
+    """
+    render = none_where_refused(partial(tokenizer.apply_chat_template, tokenize=False, **(arguments or {})))
+    opening = choose_opening(render)
+    thoughts = find_thoughts(render, opening) if opening is not None else None
+    if thoughts is None:
+        return []
+    in_own_context = "each turn must be trained on in the context that it was sampled in"
+    if thoughts.after_question:
+        return ["The chat template keeps the thinking of earlier turns: a dialogue can be trained on as one sequence."]
+    if thoughts.after_tool is False:
+        return [
+            f"The chat template drops the thinking of earlier turns, also between tool calls: {in_own_context}, and "
+            "also the text after each tool call."
+        ]
+    return [f"The chat template drops the thinking of earlier turns: in dialogues {in_own_context}."]
+
+
+def _argument_advice(config: GrpoConfig, tokenizer: Any) -> Iterator[str]:
+    """Yield a line for each configured argument that the chat template never reads."""
+    arguments = config.turns.template_args if config.turns is not None else {}
+    for name, known in unread_arguments(tokenizer, arguments).items():
+        close = close_match(name, known)
+        meant = f"; did you mean {close}?" if close else "."
+        yield f"turns.template_args.{name} changes nothing: the model's chat template never reads it{meant}"
+
+
+def overlong_advice(config: GrpoConfig) -> list[str]:
+    """Return advice on completions cut at max_tokens, if a term of the reward punishes length."""
+    terms = [term.name for term in config.reward.terms if term.verifier == "length" and term.weight]
+    if not terms:
+        return []
+    if config.objective.masks.truncated:
+        return [
+            f"Completions that reach max_tokens are punished by the term {terms[0]}, but objective.masks.truncated "
+            "leaves them out of the loss, so the policy does not learn from the punishment. Set masks.truncated to "
+            "false or leave it out."
+        ]
+    return [
+        f"Completions that reach max_tokens are trained on, because the term {terms[0]} punishes them "
+        "(objective.masks.truncated is false)."
+    ]
+
+
+def graded_advice(config: GrpoConfig) -> list[str]:
+    """Return advice on reward terms by which a language model may also reward wrong answers."""
+    paid = [term.name for term in config.reward.terms if term.judge is not None and term.weight and term.gate is None]
+    return [
+        f"The term {name} rewards completions that a language model grades well, also if their answer is wrong: a "
+        "policy may learn to please the grader. Set its gate to the term of correctness, and read the completions "
+        "that it rewards."
+        for name in paid
+    ]
+
+
+def _sampling_advice(config: GrpoConfig, evaluation: EvalSampling) -> Iterator[str]:
+    """Yield how held-out rows and rollouts are sampled, and a warning if rollouts have a temperature other than 1."""
+    temperature = config.sampling.temperature
+    rollouts = f"temperature {temperature:g}" if isinstance(temperature, float) else "a schedule of temperatures"
+    yield (
+        f"Held-out rows are sampled at temperature {evaluation.temperature:g}, top_p {evaluation.top_p:g}, top_k "
+        f"{evaluation.top_k} ({evaluation.source}); rollouts at {rollouts}, top_p 1."
+    )
+    if isinstance(temperature, float) and temperature != 1.0:
+        yield (
+            f"Rollouts at temperature {temperature:g} train a different distribution from the one served at "
+            "temperature 1. Below 1 they explore less, and entropy falls faster."
+        )

@@ -28,7 +28,6 @@ from truegold.train.grpo.asynchronous import AsynchronousGroups, make_asynchrono
 from truegold.train.grpo.batch_metrics import Metrics, group_completions, mean_metrics, measure_batch
 from truegold.train.grpo.belonging import StoredVerdicts, count_apart, make_stored_verdicts
 from truegold.train.grpo.dialogues import make_dialogue_groups
-from truegold.train.grpo.distilled import Distilled, Member, join
 from truegold.train.grpo.evaluation import EvaluationRows, measure_evaluation
 from truegold.train.grpo.feed import Feed, GroupScore
 from truegold.train.grpo.groups import (
@@ -39,15 +38,15 @@ from truegold.train.grpo.groups import (
     count_missing_groups,
     write_completions,
 )
-from truegold.train.grpo.prompt_checks import COMPARED, check_prompts_have_stayed, digest_prompts
-from truegold.train.grpo.self_distillation import self_teachers
+from truegold.train.grpo.self_distillation import Distilled, Member, join, self_teachers
+from truegold.train.grpo.start_checks import COMPARED, check_prompts_have_stayed, digest_prompts
 from truegold.train.grpo.update import Updater, WeighedBatch, weigh_segments
 from truegold.train.model.distributed import all_max, all_sum, gathered, rank, world_size
 from truegold.train.model.ending import is_heard, write_anyway
 from truegold.train.model.engine import NotFiniteError
 from truegold.train.model.segment import Segment
 from truegold.train.model.step_effects import compare_weights
-from truegold.train.objective.weights import Mismatch
+from truegold.train.objective import Mismatch
 from truegold.train.rollout.rollout import RolloutSampler
 
 GroupSource = SampledGroups | AsynchronousGroups

@@ -14,15 +14,13 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from truegold.pipeline.config.base import plain_words
+from truegold.train import objective
 from truegold.train.config.objective import ObjectiveConfig
 from truegold.train.model.distributed import all_sum, gathered
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.policy import FrozenPolicy
 from truegold.train.model.segment import Segment, SegmentBatch
-from truegold.train.objective import weights as objective
-from truegold.train.objective.advantages import advantages
-from truegold.train.objective.losses import GSPO_BOUNDS, LOSSES, PPO_BOUNDS, TokenLoss, kl_penalty
-from truegold.train.objective.weights import Totals
+from truegold.train.objective import GSPO_BOUNDS, LOSSES, PPO_BOUNDS, TokenLoss, Totals, advantages, kl_penalty
 from truegold.verifiers import ConfigError
 
 EXPERT_COUNTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")

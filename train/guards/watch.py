@@ -7,6 +7,23 @@
 
 Baselines are medians of healthy values. A value that a guard finds wrong is not added to a baseline, so that a collapse
 does not become the baseline of later steps.
+
+Steps that train on nothing are found with their cause. A group teaches if its completions have advantages:
+
+    16 groups a step, each expected to teach with .6; none teaches in 3 steps   probability .4 ** 48: a fault, the
+                                                                                completions of a group are alike
+    4 groups a step, each expected to teach with .1; none teaches in 3 steps    probability .9 ** 12: not unusual
+    every completion is cut at max_tokens, and cut ones are masked              the policy does not end completions
+
+The expected share of teaching groups comes from the posteriors of pass rates (`Feed`) and from earlier steps of the
+run.
+
+The state also determines the checkpoints to keep, and the one to roll back to. A checkpoint is named by its step:
+
+checkpoints 0, 20, 40, 60, 80 at step 80, 20 is the best    keep 20, 60 and 80
+checkpoints 20, 60 and 80, trouble was noticed at step 62   roll back to 20, because trouble may have begun before 60
+
+All checkpoints but the newest have only weights, no optimizer state (`train/model/saved_states.py`).
 """
 
 from __future__ import annotations
@@ -19,17 +36,125 @@ from statistics import median
 from typing import Any
 
 from truegold.pipeline.report.training import TO_DEVIATION
-from truegold.train.guards.checkpoint_choice import SETTLED
-from truegold.train.guards.idleness import Idleness
-from truegold.train.guards.sampling_error import (
-    RECENT_STEPS,
-    START_GROUPS,
-    START_STEPS,
-    WINDOWS,
-    StepMean,
-    find_shift,
-)
+from truegold.train.guards.sampling_error import RECENT_STEPS, START_GROUPS, START_STEPS, WINDOWS, StepMean, find_shift
 from truegold.train.guards.table import GUARDS, SEVERITY, Action, Baseline, MetricGuard, derived_metrics
+
+SETTLED = 8
+"""The number of steps after which a checkpoint counts as settled. Guards need some steps to notice trouble."""
+MARGIN = 3
+"""The number of steps by which trouble may begin before a guard notices it."""
+
+
+def kept_checkpoints(steps: Collection[int], now: int, best: int | None) -> set[int]:
+    """Return the checkpoints to keep at step `now`.
+
+    Kept are the newest checkpoint, the best by held-out pass rate (`best`), the newest settled one, and the oldest one
+    that is not settled yet, which will be the next to settle.
+    """
+    ordered = sorted(steps)
+    settled = [step for step in ordered if step <= now - SETTLED]
+    unsettled = [step for step in ordered if step > now - SETTLED]
+    return {*ordered[-1:], *settled[-1:], *unsettled[:1], *(step for step in ordered if step == best)}
+
+
+def healthy_checkpoint(steps: Collection[int], since: int) -> int | None:
+    """Return the checkpoint to roll back to after trouble that was first noticed at step `since`.
+
+    It is the newest checkpoint at least `MARGIN` steps before `since`, or the oldest one if all are later. Returns None
+    if there are no checkpoints.
+    """
+    ordered = sorted(steps)
+    before = [step for step in ordered if step <= since - MARGIN]
+    if before:
+        return before[-1]
+    return ordered[0] if ordered else None
+
+
+FEWEST_IDLE = 3
+"""The smallest number of consecutive idle steps that is reported."""
+UNKNOWN = 0.05
+"""The expected share of teaching groups without a profile."""
+REMEMBERED = 40
+"""The number of earlier steps from which the share of teaching groups is estimated."""
+ENOUGH = 16
+"""The smallest number of groups for this estimate."""
+MASKED = 2.0
+"""The evidence, in powers of ten, of an idle step with another cause than equal rewards, such as masks or cut
+completions."""
+IDLE_KINDS = ("idle_alike", "idle_cut", "idle_masked", "idle_hard", "idle_dead")
+"""The causes: equal rewards in every group, cut completions, masks, a pass rate near 0 from the start, and a pass rate
+near 0 that was higher before."""
+ALL = 0.99
+"""The share of cut completions from which all completions count as cut."""
+ALMOST_NONE = 0.1
+"""The pass rate below which almost no completion passes."""
+
+
+@dataclass
+class Idleness:
+    """The latest consecutive steps that trained on nothing (idle steps), and how unlikely they are by chance."""
+
+    record: list[tuple[float, float]] = field(default_factory=list)
+    """The number of groups and of teaching groups in the last steps before the idle ones."""
+    streak: list[tuple[float, float]] = field(default_factory=list)
+    """The number of groups and of teaching groups in the idle steps."""
+    evidence: float = 0.0
+    """-log10 of the probability that the idle steps occur by chance."""
+    kind: str = "idle_masked"
+    """The cause of the last idle step."""
+    trained: int = 0
+    """The number of steps of the whole run that trained on something."""
+
+    def add(self, metrics: Mapping[str, float | None]) -> dict[str, float]:
+        """Add a step, and return the evidence for each of `IDLE_KINDS`, 0 but for the cause of the last idle step."""
+        passed, teaching = metrics.get("pass_rate"), metrics.get("groups_teaching") or 0.0
+        groups = metrics.get("groups")
+        step = (groups or 0.0, teaching * (groups or 0.0))
+        if metrics.get("trained_completions"):
+            self.record = [*self.record, *self.streak, step][-REMEMBERED:]
+            self.streak, self.evidence = [], 0.0
+            self.trained += 1
+        elif not metrics.get("not_finite") and passed is not None:
+            self.evidence += self._rarity(metrics, passed, groups)
+            self.streak.append(step)
+            self.kind = self._kind(metrics, passed)
+        return {**dict.fromkeys(IDLE_KINDS, 0.0), self.kind: self.evidence if self.is_long else 0.0}
+
+    @property
+    def is_long(self) -> bool:
+        """Whether there are enough consecutive idle steps for a report."""
+        return len(self.streak) >= FEWEST_IDLE
+
+    def start_over(self) -> None:
+        """Forget the idle steps, after a roll-back to earlier weights."""
+        self.streak, self.evidence = [], 0.0
+
+    def _rarity(self, metrics: Mapping[str, float | None], passed: float, groups: float | None) -> float:
+        """Return -log10 of the probability that a step trains on nothing."""
+        is_cut = (metrics.get("truncated") or 0.0) >= ALL
+        if is_cut or metrics.get("groups_teaching") or (groups is None and passed < ALMOST_NONE):
+            return MASKED
+        expected = metrics.get("feed_expected_teaching")
+        if expected is None or metrics.get("profile_pass_rate") is None:
+            expected = UNKNOWN
+        counted = sum(count for count, _ in self.record)
+        if counted >= ENOUGH:
+            recorded = sum(taught for _, taught in self.record) / counted
+            expected = recorded if metrics.get("profile_pass_rate") is None else min(expected, recorded)
+        return -(groups or 0.0) * math.log10(max(1.0 - expected, 1e-3))
+
+    def _kind(self, metrics: Mapping[str, float | None], passed: float) -> str:
+        """Return the cause of an idle step, one of `IDLE_KINDS`."""
+        if (metrics.get("truncated") or 0.0) >= ALL:
+            return "idle_cut"
+        if (metrics.get("groups_teaching") is None and passed >= ALMOST_NONE) or any(
+            taught for _, taught in self.streak
+        ):
+            return "idle_masked"
+        if passed < ALMOST_NONE:
+            return "idle_dead" if self.trained else "idle_hard"
+        return "idle_alike"
+
 
 KEPT = 64
 """The number of last values that are kept of each metric."""

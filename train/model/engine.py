@@ -42,10 +42,10 @@ from truegold.train.model.distributed import (
 )
 from truegold.train.model.ending import EndAsked, is_heard
 from truegold.train.model.export_check import check_export
-from truegold.train.model.lora import add_lora, merge, merged_parameters
 from truegold.train.model.optimizer_states import OptimizerStates
 from truegold.train.model.policy import (
     PolicyModel,
+    add_lora,
     checkpoint_with_cache,
     gather_experts_together,
     gather_head_at_once,
@@ -53,6 +53,8 @@ from truegold.train.model.policy import (
     keeps_whole_cache,
     load_causal_lm,
     measure,
+    merge,
+    merged_parameters,
 )
 from truegold.train.model.saved_states import (
     ASIDE,
@@ -75,8 +77,7 @@ from truegold.train.model.saved_states import (
 )
 from truegold.train.model.segment import Segment, SegmentBatch, collate, collate_shared, micro_batches, shared_batches
 from truegold.train.model.step_effects import WeightsState, add_push, examine_weights, with_push_gap
-from truegold.train.objective import PerToken
-from truegold.train.objective.weights import Totals
+from truegold.train.objective import PerToken, Totals
 from truegold.verifiers import GuardError, SetupError
 
 MICRO_BATCH = "micro_batch.json"

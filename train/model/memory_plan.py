@@ -20,7 +20,7 @@ from typing import Any
 from truegold.pipeline.config.engines import VllmEngineConfig
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import LoraConfig, ModelConfig, OptimizerConfig
-from truegold.train.guards.checkpoint_choice import SETTLED
+from truegold.train.guards.watch import SETTLED
 from truegold.train.model.checkpoints import architecture_of
 from truegold.train.model.machine_checks import count_ranks
 from truegold.verifiers import ConfigError
@@ -230,7 +230,7 @@ def plan_disk(shape: ModelShape, config: GrpoConfig) -> Parts:
 
     The peak is while the last checkpoint but one is written. The disk then has that checkpoint, the one before, and the
     weights of older ones: a settled one, the next to settle if checkpoints are frequent, the best one, and those of
-    `save_every` (`checkpoint_choice.kept_checkpoints`).
+    `save_every` (`guards.watch.kept_checkpoints`).
     """
     optimizer, width = config.optimizer, WIDTHS[config.optimizer.dtype]
     trained, weights = shape.trained(optimizer.lora), WIDTHS[config.optimizer.dtype] * shape.parameters

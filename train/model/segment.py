@@ -311,7 +311,7 @@ class DistilledPositive:
     Its segment has the bare prompt and the sampled ids. Its rollout log-probabilities come from the sampling engine
     with the context in the prompt, so they are not used as the old policy. The old policy is computed by the training
     engine on the bare prompt. The ratio of the two policies is the weight of a token
-    (`objective.weights.distillation_weights`).
+    (`objective.distillation_weights`).
     """
 
     key: RowKey

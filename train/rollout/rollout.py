@@ -17,7 +17,7 @@ import torch
 from truegold.pipeline.config.engines import ServerEngineConfig, VllmEngineConfig
 from truegold.pipeline.engines.base import Completion, SamplingParams, sample_seed
 from truegold.pipeline.engines.chat import ChatEncoder, encode_row
-from truegold.pipeline.engines.server_list import ServerList
+from truegold.pipeline.engines.server_pool import ServerList
 from truegold.pipeline.engines.vllm_local import GPU_BLOCK_TOKENS, VllmEngine
 from truegold.pipeline.running.ray_cluster import join_cluster
 from truegold.pipeline.tables.rows import Row
@@ -27,7 +27,7 @@ from truegold.train.model.distributed import Note, all_max, gathered, print_note
 from truegold.train.model.ending import interruptible
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.segment import Segment, collate
-from truegold.train.objective.weights import Mismatch, mismatch
+from truegold.train.objective import Mismatch, mismatch
 from truegold.train.rollout.sampler import GO_ON
 from truegold.train.rollout.sampler_child import SamplerSetup
 from truegold.train.rollout.samplers import SamplerPool

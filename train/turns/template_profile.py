@@ -6,19 +6,25 @@ The template is tried on small dialogues, so that no list of known templates is 
 earlier turns, also around tool calls? Does the next prompt begin with exactly the text of the last turn? Does the
 prompt open a thought? The profile also has the think tags that are one token each, and the sampling settings of the
 checkpoint.
+
+Arguments that a template never reads are probably misspelled:
+
+template                                            arguments                    unread
+{% if enable_thinking %}<think>{% endif %}...       {"enable_thinkin": True}     enable_thinkin
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from truegold.train.turns.environment import Message
 from truegold.train.turns.template import THINK_END, THINK_START, TurnTemplate
@@ -234,3 +240,29 @@ def _as_number(value: object) -> float | None:
     except ValueError:
         return None
     return parsed if math.isfinite(parsed) else None
+
+
+_GENERATION_TAG = re.compile(r"\{%[-+]?\s*(?:end)?generation\s*[-+]?%\}")
+"""`{% generation %}` and `{%- endgeneration -%}`, by which transformers marks text of the assistant. They are removed,
+because Jinja does not know them."""
+
+
+def unread_arguments(tokenizer: Any, arguments: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the arguments that a tokenizer's chat template does not read, each with all names that it does read.
+
+    The result is empty if the template cannot be parsed.
+    """
+    from jinja2 import TemplateError, nodes
+    from jinja2.ext import loopcontrols
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    template = tokenizer.chat_template
+    sources: Iterable[str] = template.values() if isinstance(template, dict) else [template]
+    environment = ImmutableSandboxedEnvironment(extensions=[loopcontrols])
+    try:
+        trees = [environment.parse(_GENERATION_TAG.sub("", source)) for source in sources]
+    except (TemplateError, TypeError):
+        # The template has a tag that Jinja does not know, or there is no template.
+        return {}
+    names = sorted({name.name for tree in trees for name in tree.find_all(nodes.Name) if name.ctx == "load"})
+    return {name: names for name in arguments if name not in names}

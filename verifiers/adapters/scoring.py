@@ -19,8 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from truegold.verifiers.adapters.routes import routes_in
-from truegold.verifiers.adapters.row_truth import RowTruth, truth_of
+from truegold.verifiers.adapters.row_truth import RowTruth, routes_in, truth_of
 from truegold.verifiers.conversation import Message, write_out
 from truegold.verifiers.registry import BUILT_IN, resolve
 from truegold.verifiers.running.batch import (

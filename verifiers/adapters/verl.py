@@ -25,8 +25,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from truegold.verifiers.adapters.routes import TRAINER
-from truegold.verifiers.adapters.row_truth import EXPORTED, RowTruth
+from truegold.verifiers.adapters.row_truth import EXPORTED, TRAINER, RowTruth
 from truegold.verifiers.adapters.scoring import Scorer, record_of
 from truegold.verifiers.choice_rows import option_columns
 from truegold.verifiers.row_kinds import KIND_COLUMNS

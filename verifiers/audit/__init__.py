@@ -8,8 +8,7 @@ gaming_cases(gold), HOSTILE         responses that must not get the full score, 
 assert_contract("checks.py:mine")   an assertion of the contract, for the tests of your own verifier
 """
 
-from truegold.verifiers.audit.audit_report import AuditReport, audit
-from truegold.verifiers.audit.card import Card, as_json, markdown
+from truegold.verifiers.audit.audit_report import AuditReport, Card, as_json, audit, markdown
 from truegold.verifiers.audit.contract import CheckResult, assert_contract, check
 from truegold.verifiers.audit.made_answers import (
     HOSTILE,

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from truegold.verifiers.sandbox.execution import Execution, ProgramEnd
-from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
+from truegold.verifiers.sandbox.inside.wire.value_types import Json
 from truegold.verifiers.verdict import Reason, Verdict
 
 SHOWN_VALUE_CHARS, SHOWN_CHARS = 60, 300

@@ -19,7 +19,7 @@ The types of checkers:
 
 Options of `tokens` and `floats`: `abs_tol`, `rel_tol`, `case_sensitive` (default true), and `unordered`: `lines` (lines
 in any order), `tokens` (all tokens in any order) or `tokens_in_line` (the tokens of each line in any order). `lines`
-has the option `case_sensitive`. A checker that is a program (`suite_program.py`) is only validated here.
+has the option `case_sensitive`. A checker that is a program (`protocols/stdio.py`) is only validated here.
 
 Leading zeros count, since 0101 may be a code. Not covered: unordered output with numbers so close to each other that
 rounding changes their order. Examples of numbers:
@@ -43,8 +43,8 @@ from itertools import chain, islice, zip_longest
 
 from truegold.verifiers.code import outcomes
 from truegold.verifiers.code.outcomes import BadSuite
-from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
-from truegold.verifiers.sandbox.languages import language_name
+from truegold.verifiers.sandbox.inside.wire.value_types import Json
+from truegold.verifiers.sandbox.toolchains import language_name
 
 Checker = Callable[[str, str], str | None]
 """Compares the expected and the actual output: returns None if they agree, else a line on the difference."""

@@ -60,7 +60,7 @@ from truegold.verifiers.code.python_source import (
     top_level,
 )
 from truegold.verifiers.extract.committed import PLAIN_END, SPECIAL_END, final_part
-from truegold.verifiers.sandbox.languages import language_name
+from truegold.verifiers.sandbox.toolchains import language_name
 
 MAX_BLOCKS, MAX_FENCES = 64, 1_000
 """Maximum number of blocks and of fences that are read, counted from the end of the text."""

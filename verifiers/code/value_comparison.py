@@ -37,7 +37,7 @@ from itertools import islice
 from truegold.verifiers.code import outcomes
 from truegold.verifiers.code.outcomes import SHOWN_VALUE_CHARS, BadSuite, shown
 from truegold.verifiers.code.output_comparison import MAX_REASON_CHARS, absolute_error
-from truegold.verifiers.sandbox.inside.wire.foreign_values import Array, Instance, Iterated, Opaque, Value
+from truegold.verifiers.sandbox.inside.wire.value_types import Array, Instance, Iterated, Opaque, Value
 
 MAX_PATH = 80
 """Maximum number of characters of the path to a difference."""

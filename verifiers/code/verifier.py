@@ -27,8 +27,7 @@ from truegold.verifiers.code.drivers import LANGUAGES as DRIVEN_LANGUAGES
 from truegold.verifiers.code.drivers import language_name_of
 from truegold.verifiers.code.outcomes import BadSuite, CannotJudge, Judged, cut, verdict_of
 from truegold.verifiers.code.output_comparison import with_allowed_error
-from truegold.verifiers.code.protocols.inserted import judge_inserted
-from truegold.verifiers.code.protocols.native_calls import judge_native_calls
+from truegold.verifiers.code.protocols.native_tests import judge_inserted, judge_native_calls
 from truegold.verifiers.code.protocols.python_tests import TestedProgram, judge_calls, judge_code
 from truegold.verifiers.code.protocols.stdio import NotCompiled, judge_stdio
 from truegold.verifiers.code.python_source import parse, stub_names

@@ -8,8 +8,7 @@ This package knows nothing of verdicts and can be used alone. The docstring of `
 and what it does not.
 """
 
-from truegold.verifiers.sandbox.execution import Execution, Job, Tier
-from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.execution import Execution, Job, Limits, Tier
 from truegold.verifiers.sandbox.local import run_program
 from truegold.verifiers.sandbox.pool import Sandbox, close_all, possible_tiers, sandbox
 

@@ -24,12 +24,19 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Protocol
 
-from truegold.verifiers.sandbox.execution import Execution, Job, Prepared, Program, ProgramEnd, SandboxError, Tier
+from truegold.verifiers.sandbox.execution import (
+    Execution,
+    Job,
+    Limits,
+    Prepared,
+    Program,
+    ProgramEnd,
+    SandboxError,
+    Tier,
+)
 from truegold.verifiers.sandbox.inside.confine.view import STDIN_FILE
-from truegold.verifiers.sandbox.languages import language_name
-from truegold.verifiers.sandbox.limits import COMPILE_MEMORY_MB, COMPILE_OUTPUT_MB, Limits
 from truegold.verifiers.sandbox.pool import Kind, Sandbox, sandbox, warm_modules
-from truegold.verifiers.sandbox.toolchains import LANGUAGES, Toolchain, available_toolchains
+from truegold.verifiers.sandbox.toolchains import LANGUAGES, Toolchain, available_toolchains, language_name
 
 PYTHON = "python"
 
@@ -40,6 +47,10 @@ _WAITS_FOR_STDIN = re.compile(r"\b(?:connect_read_pipe|add_reader|epoll|DefaultS
 _SIGNALLED_FROM = 128
 """An exit status above this is a signal's number plus 128, as shells report it."""
 _NO_ROOM = re.compile(rb"no space left on device", re.IGNORECASE)
+COMPILE_MEMORY_MB = 2048
+"""Memory that a compiler may use, even if the compiled program may use less."""
+COMPILE_OUTPUT_MB = 64.0
+"""Megabytes that a compiler may write."""
 KEPT_BINARIES = 32
 """Maximum number of binaries of checkers and interactors that a process keeps, since compiling one takes seconds."""
 

@@ -36,15 +36,27 @@ from typing import TypedDict
 
 from truegold.verifiers.sandbox.child_process import ChildDied, ChildProcess, DeadlinePassed, usable_cores
 from truegold.verifiers.sandbox.errors import ConfigError, SetupError
-from truegold.verifiers.sandbox.execution import Execution, Job, MachineBusy, ProgramEnd, SandboxError, Tier
+from truegold.verifiers.sandbox.execution import (
+    BOX_MB,
+    Execution,
+    Job,
+    Limits,
+    MachineBusy,
+    ProgramEnd,
+    SandboxError,
+    Tier,
+)
 from truegold.verifiers.sandbox.inside.confine.supervise import JobLimits, JobReport
 from truegold.verifiers.sandbox.inside.confine.view import empty_folder
 from truegold.verifiers.sandbox.inside.preload import ANY_PACKAGE, LOADED_WHEN_NAMED, PACKAGES, PLAIN, PYTEST
-from truegold.verifiers.sandbox.limits import BOX_MB, IDLE_S, MB, Limits
 
 VARIABLE = "TRUEGOLD_SANDBOX"
 """The environment variable that selects a tier, such as `weak` on a machine that allows no other."""
 
+IDLE_S = 5.0
+"""Maximum time that a program waits, asleep or for input, in seconds, unless `own_s` is set. Stops `sleep(10**6)`."""
+WALL_FACTOR = 20.0
+"""Maximum wall time, as a multiple of the time that a program may take on an idle machine."""
 ATTEMPTS = 2
 """Number of attempts to run a job before SandboxError is raised."""
 START_S = 120.0
@@ -53,7 +65,7 @@ GRACE_S = 60.0
 """Seconds beyond the limits of its jobs after which a silent zygote counts as dead."""
 STDERR_BYTES = 2**14
 """Maximum number of bytes of a program's stderr that are kept."""
-RESULT_BYTES = 256 * MB
+RESULT_BYTES = 256 * 2**20
 """Maximum number of bytes of a job's results that are read."""
 MAX_JOBS = 2
 """Maximum number of jobs of a zygote at one time: one job or a pair."""
@@ -411,7 +423,7 @@ class ZygoteClient:
     def _receive(self, jobs: Sequence[Job]) -> ZygoteReply:
         """Return the zygote's next message. Without jobs, this is the message on its start."""
         assert self._child is not None
-        patience_s = max((job.limits.longest_wall_s + GRACE_S for job in jobs), default=START_S)
+        patience_s = max((_longest_s(job.limits)[1] + GRACE_S for job in jobs), default=START_S)
         reply: ZygoteReply = self._child.receive(time.monotonic() + patience_s)
         if "bug" in reply:
             raise RuntimeError(f"the sandbox process failed:\n{reply['bug']}")
@@ -420,16 +432,23 @@ class ZygoteClient:
         return reply
 
 
+def _longest_s(limits: Limits) -> tuple[float, float]:
+    """Return the maximum of CPU time and waiting together, and the maximum wall time, in seconds."""
+    own_s = limits.cpu_s + IDLE_S if limits.own_s is None else limits.own_s
+    return own_s, WALL_FACTOR * own_s if limits.busy_s is None else own_s + limits.busy_s
+
+
 def describe_job(job: Job) -> dict[str, object]:
     """Return the description of a job for the zygote. The payload and streams are passed as descriptors."""
+    own_s, wall_s = _longest_s(job.limits)
     limits: JobLimits = {
         "cpu_s": job.limits.cpu_s,
         "idle_s": IDLE_S if job.limits.own_s is None else job.limits.own_s,
-        "own_s": job.limits.longest_own_s,
-        "wall_s": job.limits.longest_wall_s,
-        "memory_bytes": int(job.limits.memory_mb * MB),
-        "output_bytes": max(int(job.limits.output_mb * MB), _round_up(job.result_bytes)),
-        "files_bytes": BOX_MB * MB,
+        "own_s": own_s,
+        "wall_s": wall_s,
+        "memory_bytes": int(job.limits.memory_mb * 2**20),
+        "output_bytes": max(int(job.limits.output_mb * 2**20), _round_up(job.result_bytes)),
+        "files_bytes": BOX_MB * 2**20,
         "threads": job.limits.threads,
     }
     return {"role": job.role, "limits": limits, "native": job.native, "payload_bytes": len(job.payload)}
@@ -437,12 +456,12 @@ def describe_job(job: Job) -> dict[str, object]:
 
 def _round_up(size: int) -> int:
     """Round up to a power of two. A zygote prepares steps for each set of limits, so there should be few sets."""
-    return 1 << size.bit_length() if size > BOX_MB * MB else 0
+    return 1 << size.bit_length() if size > BOX_MB * 2**20 else 0
 
 
 def _execution(job: Job, report: JobReport, descriptors: Sequence[int]) -> Execution:
     _, _, stdout, stderr, result = descriptors
-    code, max_bytes = report["code"], int(job.limits.output_mb * MB)
+    code, max_bytes = report["code"], int(job.limits.output_mb * 2**20)
     longest = max(os.fstat(stdout).st_size, os.fstat(stderr).st_size)
     if (limit := _LIMIT_ENDS.get(report["ended_by"] or "")) is not None:
         end = limit

@@ -34,8 +34,7 @@ from typing import TypeVar
 import httpx
 
 from truegold.verifiers.sandbox.errors import ConfigError
-from truegold.verifiers.sandbox.execution import Execution, Program, ProgramEnd, SandboxError
-from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.execution import Execution, Limits, Program, ProgramEnd, SandboxError
 from truegold.verifiers.sandbox.local import Local, Ready
 
 Stages = tuple[Execution | None, Execution | None]

@@ -3,24 +3,170 @@
     LANGUAGES["cpp"].toolchain()  ->  Toolchain(compile=["/usr/bin/g++", "-O2", ...], run=["./main"], ...)  or None
 
 The command lines are those of judges of programming contests. Not covered: packages of a language (npm, crates).
+
+The packages of Go's library are compiled once on a machine, for all programs:
+
+    folder = go_cache_folder("1.22")                           ~/.cache/truegold/go-1.22; for root in /var/cache
+    fill_go_cache(folder, "/usr/lib/go/bin/go", environment)   half a minute the first time, then at once
+
+Since version 1.20 Go ships its library as source only. The compiled library needs more space than a program's folder.
+Packages are compiled outside of the sandbox, away from any program. In the sandbox the cache is read-only.
+
+Names of languages and of their editions are read as data sets, judges and Markdown fences spell them:
+
+    language_name("Python3")   "python"        language_name("c++20")        "cpp"
+    language_name("Haskell")   "haskell"       language_name("")             ""
+    edition_name("Python3")    "python"        edition_name("GNU C++20 (64)")  "cpp20"
+    edition_name("python 2.7") "python2"       edition_name("PyPy 3-64")       "pypy"
+
+Unknown names are returned in lower case. Editions are distinguished if a program of one may fail under another.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import json
 import os
 import re
 import shutil
 import subprocess
+import tempfile
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from importlib.resources import files
 from pathlib import Path
 
-from truegold.verifiers.sandbox.go_cache import fill_go_cache, go_cache_folder
-from truegold.verifiers.sandbox.languages import CPP_EDITIONS, DEFAULT_CPP, JAVA_EDITIONS, without_package
-from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.execution import Limits
+
+_ALIASES: Mapping[str, str] = json.loads(files(__package__).joinpath("languages.json").read_text(encoding="utf-8"))
+"""Other spellings of each language, separated by blanks."""
+
+DEFAULT_CPP, CPP_EDITIONS = "17", ("98", "03", "11", "14", "20", "23", "26")
+JAVA_EDITIONS = range(8, 31)
+_CPP_DRAFTS = {"0x": "11", "1y": "14", "1z": "17", "2a": "20", "2b": "23", "2c": "26"}
+"""Names of C++ editions before they were published."""
+
+_EDITIONS = re.compile(
+    r"(?:(?:gnu|ms|clang|visual)\s*)*(?:(?P<cpp>(?:[cg]\+\+|cpp|cc|cxx|gnu\+\+|clang\+\+)[-_ ]?(?P<standard>\d[\da-c]))"
+    r"|(?:java|openjdk)[-_ ]?(?:1\.)?(?P<java>\d{1,2})"
+    r"|(?P<python2>(?:python|py|cpython)[-_ ]?2(?:\.\d{1,2}){0,2})|(?P<pypy2>pypy[-_ ]?2(?:\.\d{1,2}){0,2})"
+    r"|(?P<pypy>pypy[-_ ]?(?:3(?:\.\d{1,2}){0,2})?))"
+)
+"""An edition: `gnu c++20`, `cpp2a`, `java 1.8`, `python 2.7`, `pypy3`. The group that matches names the family."""
+
+_JUDGE_REMARK = re.compile(r"\s*\([^()]{0,40}\)\s*$|[-_ ](?:64|32)(?:[-_ ]?bit)?$")
+"""A remark of a judge after a language: `(GCC 13-64, winlibs)`, `-64`."""
+
+CACHED_NAMES = 1024
+_NAMES = {alias: name for name, aliases in _ALIASES.items() for alias in aliases.split()}
+_VERSION = re.compile(r"[-_ ]?v?\d{1,3}(?:\.\d{1,4}){0,2}$")
+"""A version at the end of a name: `python3`, `ruby 3.2.1`, `node-v18`."""
+
+_PACKAGE = re.compile(r"\A((?:\s++|//[^\n]*+|/\*(?>.*?\*/))*+)package\s+[\w.]+\s*;", re.DOTALL)
+"""A package declaration and the comments before it. Atomic groups keep a row of slashes from taking for ever."""
+
+
+@lru_cache(maxsize=CACHED_NAMES)
+def language_name(name: str) -> str:
+    """Return the usual name of a language."""
+    plain = name.strip().lower()
+    if plain in _NAMES:
+        return _NAMES[plain]
+    unversioned = _VERSION.sub("", plain)
+    return _NAMES.get(unversioned, unversioned if unversioned in _ALIASES else plain)
+
+
+def is_known(name: str) -> bool:
+    """Return whether this is the usual name of a language."""
+    return name in _ALIASES
+
+
+@lru_cache(maxsize=CACHED_NAMES)
+def edition_name(name: str) -> str:
+    """Return the usual name of a language with its edition: cpp20, java21, pypy. The usual edition is not named."""
+    plain = _JUDGE_REMARK.sub("", name.strip().lower())
+    edition = _EDITIONS.fullmatch(plain)
+    if edition is None:
+        return language_name(plain)
+    if edition["cpp"]:
+        standard = _CPP_DRAFTS.get(edition["standard"], edition["standard"])
+        return "cpp" if standard == DEFAULT_CPP else f"cpp{standard}"
+    if edition["java"]:
+        return f"java{int(edition['java'])}"
+    return next(interpreter for interpreter in ("python2", "pypy2", "pypy") if edition[interpreter])
+
+
+def without_package(source: str) -> str:
+    """Return a Java program without its package declaration, so that its class can be run from a single file."""
+    return _PACKAGE.sub(r"\1", source, count=1)
+
+
+GO_PACKAGES = """
+bufio bytes cmp container/heap container/list container/ring context crypto/md5 crypto/sha1 crypto/sha256
+encoding/base64 encoding/binary encoding/hex encoding/json errors fmt hash/fnv io iter maps math math/big
+math/bits math/cmplx math/rand math/rand/v2 os reflect regexp runtime slices sort strconv strings sync
+sync/atomic text/tabwriter time unicode unicode/utf16 unicode/utf8
+""".split()
+"""Packages that programs usually import. A program that imports others compiles those itself."""
+
+BUILD_S = 900.0
+"""Maximum time for compiling all packages, in seconds. Programs compile the packages that are left."""
+
+FOLDER_FOR_ALL = Path("/var/cache")
+"""Root's cache folder. In the tier `container` programs of root run as a user who may not enter root's home."""
+
+_DONE = "truegold-done"
+"""The name of an empty file which marks that the packages are compiled."""
+
+
+def go_cache_folder(version: str) -> Path | None:
+    """Return the cache folder of a version of Go, or None if it cannot be made. `fill_go_cache` fills it."""
+    users_folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    base = FOLDER_FOR_ALL if os.geteuid() == 0 else users_folder
+    folder = base / "truegold" / f"go-{version}"
+    try:
+        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder
+
+
+def fill_go_cache(folder: Path, tool: str, environment: Mapping[str, str]) -> None:
+    """Compile the packages into the folder, unless that was done. environment: variables for the compiler.
+
+    After a failure the next process tries again. After a timeout no process does.
+    """
+    if (folder / _DONE).exists():
+        return
+    # A user without write access uses the packages that another user has compiled, if any.
+    with (
+        contextlib.suppress(OSError),
+        (folder / "truegold-lock").open("w") as lock,
+        tempfile.TemporaryDirectory() as home,
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if (folder / _DONE).exists():
+            return
+        ask = partial(
+            subprocess.run,
+            env={"PATH": os.defpath, **environment, "GOCACHE": str(folder), "HOME": home},
+            cwd=home,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            timeout=BUILD_S,
+        )
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            known = ask([tool, "list", "-e", "-f", "{{if not .Error}}{{.ImportPath}}{{end}}", *GO_PACKAGES]).stdout
+            if ask([tool, "build", *known.split()]).returncode != 0:
+                return
+        for path in folder.rglob("*"):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        (folder / _DONE).touch()
+
 
 ASK_S = 20.0
 """Maximum time that a toolchain takes to print its version or folder, in seconds."""

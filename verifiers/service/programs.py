@@ -46,10 +46,9 @@ from functools import partial
 from typing import Any, TypeVar
 
 from truegold.verifiers.running.batch import Item, TimedVerdict
-from truegold.verifiers.sandbox.execution import Execution, MachineBusy, Program, ProgramEnd
-from truegold.verifiers.sandbox.languages import language_name
-from truegold.verifiers.sandbox.limits import CPU_S_BOUNDS, Limits
+from truegold.verifiers.sandbox.execution import CPU_S_BOUNDS, Execution, Limits, MachineBusy, Program, ProgramEnd
 from truegold.verifiers.sandbox.local import PYTHON, Local
+from truegold.verifiers.sandbox.toolchains import language_name
 from truegold.verifiers.verdict import Reason
 
 MEMORY_MB = 1024

@@ -23,13 +23,7 @@ from functools import lru_cache
 from truegold.pipeline.flag.rules.detector import PATTERNS, Finding, any_of, detector
 from truegold.pipeline.tables.rows import Row
 from truegold.pipeline.text.encodings import misread_as
-from truegold.pipeline.text.prose import (
-    FORMULA,
-    asks,
-    ending,
-    sentences,
-    without_formulas,
-)
+from truegold.pipeline.text.prose import FORMULA, asks, ending, sentences, without_formulas
 from truegold.verifiers.extract.listed_options import find_options
 
 MAX_CHARS = 10_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.train.guards.checkpoint_choice import MARGIN, SETTLED, healthy_checkpoint, kept_checkpoints
+from truegold.train.guards.watch import MARGIN, SETTLED, healthy_checkpoint, kept_checkpoints
 
 
 def test_the_newest_the_best_and_the_settled_ones_stay() -> None:

@@ -19,8 +19,8 @@ from truegold.train.grpo.dialogues import (
     episode_metrics,
     score_episodes,
 )
-from truegold.train.grpo.distilled import Member, join
 from truegold.train.grpo.groups import CompletionScorer, StepCompletion
+from truegold.train.grpo.self_distillation import Member, join
 from truegold.train.grpo.update import WeighedBatch
 from truegold.train.model.segment import Segment
 from truegold.train.turns.episodes import Ending, EnvironmentFaults, Episode

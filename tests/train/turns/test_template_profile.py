@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 
 from truegold.flows.cli.app import app
 from truegold.train.turns.template import TurnTemplate
-from truegold.train.turns.template_arguments import unread_arguments
-from truegold.train.turns.template_profile import profile_template
+from truegold.train.turns.template_profile import profile_template, unread_arguments
 from truegold.verifiers import ConfigError, SetupError
 
 OPENS = CHATML.replace("assistant\n{% endif", "assistant\n<think>\n{% endif")

@@ -16,8 +16,7 @@ from tables import rows
 from tests.real_data import real_data
 from truegold.verifiers.adapters import openrlhf, verl
 from truegold.verifiers.adapters.open_instruct import TruegoldVerifier
-from truegold.verifiers.adapters.routes import routes_in
-from truegold.verifiers.adapters.row_truth import RowTruth, truth_of, truth_of_label
+from truegold.verifiers.adapters.row_truth import RowTruth, routes_in, truth_of, truth_of_label
 from truegold.verifiers.adapters.scoring import Scorer
 from truegold.verifiers.adapters.trl import TruegoldReward
 from truegold.verifiers.row_kinds import foreign_kind

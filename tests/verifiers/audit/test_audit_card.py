@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truegold.verifiers.audit import Card, CheckResult, as_json, audit, markdown
-from truegold.verifiers.audit.audit_report import AuditReport, Example, RuleCount
-from truegold.verifiers.audit.card import code
+from truegold.verifiers.audit.audit_report import AuditReport, Example, RuleCount, code
 from truegold.verifiers.rates import Rate, difference_interval
 
 NASTY = "a|b `c` $d$ <script> \n| x | ``` \x07 \ud800"

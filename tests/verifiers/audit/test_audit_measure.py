@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from truegold.verifiers import ConfigError
 from truegold.verifiers.audit import audit, check
-from truegold.verifiers.audit.audit_report import speed_of
-from truegold.verifiers.audit.card import summary_lines
+from truegold.verifiers.audit.audit_report import speed_of, summary_lines
 from truegold.verifiers.rates import Rate
 
 SIMPLE = ["5", "-12", "3.5", "\\frac{3}{4}", "2\\sqrt{3}", "x^2+1", "(1,2)", "1, 2", "[0,1)", "B", "\\text{even}"]

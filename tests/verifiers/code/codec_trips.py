@@ -5,8 +5,7 @@ import collections
 from typing import Any
 
 from truegold.verifiers.sandbox.inside.wire.decoding import decode
-from truegold.verifiers.sandbox.inside.wire.encoding import encode
-from truegold.verifiers.sandbox.inside.wire.json_lines import from_json, to_json
+from truegold.verifiers.sandbox.inside.wire.encoding import encode, from_json, to_json
 
 
 def travelled(value: object, codecs: Any = None) -> Any:

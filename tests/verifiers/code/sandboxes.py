@@ -8,8 +8,7 @@ from functools import cache
 import pytest
 
 from truegold.verifiers.sandbox import Job, Sandbox, Tier, possible_tiers, sandbox
-from truegold.verifiers.sandbox.execution import Execution
-from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.execution import Execution, Limits
 from truegold.verifiers.sandbox.pool import Kind
 
 ENTER_NAMESPACES = """

@@ -9,7 +9,7 @@ from truegold.verifiers import Reason
 from truegold.verifiers.code import CodeVerifier
 from truegold.verifiers.code.protocols.python_tests import lines
 from truegold.verifiers.sandbox.inside.wire.decoding import decode
-from truegold.verifiers.sandbox.inside.wire.foreign_values import Undecodable
+from truegold.verifiers.sandbox.inside.wire.value_types import Undecodable
 
 MOST_CPU_S = 2.0
 MOST_MB = 300

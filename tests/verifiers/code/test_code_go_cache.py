@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from truegold.verifiers.sandbox import go_cache
+from truegold.verifiers.sandbox import toolchains
 
 TOOL = """#!/bin/sh
 echo "$1 $2" >> {log}
@@ -27,7 +27,7 @@ def test_the_library_is_compiled_once_and_everybody_can_read_it(tmp_path: Path) 
     cache = tmp_path / "cache"
     cache.mkdir()
     for _ in range(2):
-        go_cache.fill_go_cache(cache, str(tool), {"CGO_ENABLED": "0"})
+        toolchains.fill_go_cache(cache, str(tool), {"CGO_ENABLED": "0"})
     assert log.read_text() == "list -e\nbuild bufio\n"
     assert not (cache / "00" / "maps").exists()  # This version lacks it.
     assert (cache / "00" / "bufio").read_text() == "0\n"
@@ -36,15 +36,15 @@ def test_the_library_is_compiled_once_and_everybody_can_read_it(tmp_path: Path) 
 
 
 def test_each_version_has_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(go_cache, "FOLDER_FOR_ALL", tmp_path)
+    monkeypatch.setattr(toolchains, "FOLDER_FOR_ALL", tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    folder = go_cache.go_cache_folder("1.22")
+    folder = toolchains.go_cache_folder("1.22")
     assert folder == tmp_path / "truegold" / "go-1.22"
     assert folder.is_dir()
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(go_cache, "FOLDER_FOR_ALL", tmp_path / "file")
+    monkeypatch.setattr(toolchains, "FOLDER_FOR_ALL", tmp_path / "file")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert go_cache.go_cache_folder("1.22") is None
+    assert toolchains.go_cache_folder("1.22") is None
 
 
 def test_a_broken_toolchain_is_tried_again_and_a_slow_one_is_not(
@@ -56,11 +56,11 @@ def test_a_broken_toolchain_is_tried_again_and_a_slow_one_is_not(
     cache = tmp_path / "cache"
     cache.mkdir()
     for times in (1, 2):
-        go_cache.fill_go_cache(cache, str(tool), {})
+        toolchains.fill_go_cache(cache, str(tool), {})
         assert len(log.read_text().splitlines()) == 2 * times
     tool.write_text(f"#!/bin/sh\necho run >> {log}\nexec sleep 60\n")
     log.write_text("")
-    monkeypatch.setattr(go_cache, "BUILD_S", 0.5)
+    monkeypatch.setattr(toolchains, "BUILD_S", 0.5)
     for _ in range(2):
-        go_cache.fill_go_cache(cache, str(tool), {})
+        toolchains.fill_go_cache(cache, str(tool), {})
     assert log.read_text() == "run\n"

@@ -4,7 +4,7 @@ import pytest
 from sandboxes import box_of
 
 from truegold.verifiers.audit import Card, as_json, audit
-from truegold.verifiers.code.protocols.inserted import INNER_FILE, NO_END, put_harness_around
+from truegold.verifiers.code.protocols.native_tests import INNER_FILE, NO_END, put_harness_around
 from truegold.verifiers.code.verifier import CodeVerifier
 from truegold.verifiers.sandbox import Tier
 from truegold.verifiers.sandbox.local import installed_languages

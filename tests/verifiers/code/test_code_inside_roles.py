@@ -8,7 +8,7 @@ from inside_jobs import Outcome, call, programs, run_jobs
 from truegold.verifiers.sandbox.inside.roles import roles_of
 from truegold.verifiers.sandbox.inside.wire.decoding import decode
 from truegold.verifiers.sandbox.inside.wire.encoding import encode
-from truegold.verifiers.sandbox.inside.wire.foreign_values import Instance, Opaque, Undecodable
+from truegold.verifiers.sandbox.inside.wire.value_types import Instance, Opaque, Undecodable
 
 NODE = "class ListNode:\n    def __init__(self, val, next):\n        self.val, self.next = val, next\n"
 HONEST = programs("honest_calls")

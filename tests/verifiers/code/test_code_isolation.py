@@ -5,7 +5,7 @@ import ast
 import pytest
 from tables import rows
 
-from truegold.verifiers.code.protocols.isolation import needs_one_process
+from truegold.verifiers.code.protocols.python_tests import needs_one_process
 from truegold.verifiers.sandbox.inside.test_code.library_functions import is_solution_module
 from truegold.verifiers.sandbox.inside.test_code.statements import plan_units
 from truegold.verifiers.sandbox.inside.test_session import tests

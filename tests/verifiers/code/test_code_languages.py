@@ -6,8 +6,8 @@ from sandboxes import STDIO, box_of, fenced
 from truegold.verifiers import Reason
 from truegold.verifiers.code import CodeVerifier
 from truegold.verifiers.sandbox import Tier
-from truegold.verifiers.sandbox.languages import edition_name
 from truegold.verifiers.sandbox.local import installed_languages
+from truegold.verifiers.sandbox.toolchains import edition_name
 
 
 def need(language: str) -> None:

@@ -13,7 +13,7 @@ from tables import is_full_run, rows
 
 from truegold.verifiers.code.checks.lowering import Lowered, lower
 from truegold.verifiers.code.suite.reading import read_suite
-from truegold.verifiers.sandbox.inside.wire.foreign_values import Array, Instance, Iterated, Opaque
+from truegold.verifiers.sandbox.inside.wire.value_types import Array, Instance, Iterated, Opaque
 
 STANDINS = [Opaque("Thing"), Instance("P", {"x": 1}), Array("int64", (1,), [1]), Iterated([1], "dict_keys")]
 

@@ -10,8 +10,7 @@ from tables import rows
 
 from truegold.verifiers.code import CodeVerifier
 from truegold.verifiers.code.suite.reading import read_suite
-from truegold.verifiers.sandbox.inside.wire.encoding import encode
-from truegold.verifiers.sandbox.inside.wire.json_lines import are_plain, from_json, to_json
+from truegold.verifiers.sandbox.inside.wire.encoding import are_plain, encode, from_json, to_json
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 VALUES = st.recursive(

@@ -4,8 +4,8 @@ import pytest
 from tables import rows
 
 from truegold.verifiers.sandbox import Job, sandbox
+from truegold.verifiers.sandbox.execution import Limits
 from truegold.verifiers.sandbox.inside.preload import ANY_PACKAGE, PLAIN
-from truegold.verifiers.sandbox.limits import Limits
 from truegold.verifiers.sandbox.pool import TESTS, group_of, warm_modules
 
 LOADED = b"import sys\nprint('numpy' in sys.modules, 'unittest' in sys.modules)"

@@ -9,8 +9,7 @@ from remote_services import CPP, OK, PYTHON, fused
 
 from truegold.verifiers.sandbox import sandboxfusion
 from truegold.verifiers.sandbox.errors import ConfigError
-from truegold.verifiers.sandbox.execution import Program, ProgramEnd, SandboxError
-from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.execution import Limits, Program, ProgramEnd, SandboxError
 from truegold.verifiers.sandbox.local import Local
 from truegold.verifiers.sandbox.sandboxfusion import SandboxFusion, backend_of
 

@@ -14,8 +14,7 @@ from remote_services import OK, PYTHON, Answer, fused
 
 from truegold.verifiers.sandbox import sandboxfusion
 from truegold.verifiers.sandbox.errors import ConfigError
-from truegold.verifiers.sandbox.execution import SandboxError
-from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.execution import Limits, SandboxError
 from truegold.verifiers.sandbox.sandboxfusion import SandboxFusion
 
 pytestmark = pytest.mark.usefixtures("fresh_connections")

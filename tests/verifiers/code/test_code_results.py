@@ -4,8 +4,7 @@ import pytest
 
 from truegold.verifiers.code.outcomes import Raised
 from truegold.verifiers.code.protocols.python_tests import ExpectedResults, NotReturned, read_results
-from truegold.verifiers.sandbox.execution import Execution, ProgramEnd
-from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.execution import Execution, Limits, ProgramEnd
 
 
 def read_outcomes(lines, expected, call_count=None):

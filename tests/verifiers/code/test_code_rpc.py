@@ -173,7 +173,7 @@ LIES = {
     "an array's type": "import numpy\nclass E:\n"
     f"  {_ALWAYS}\n  __array__ = lambda *a: numpy.array([3])\ndef f(): return E()",
     "the wire's own object": "import sys\n"
-    "wire = next(m for n, m in sys.modules.items() if n.endswith('wire.foreign_values'))\n"
+    "wire = next(m for n, m in sys.modules.items() if n.endswith('wire.value_types'))\n"
     f"class E(wire.Iterated):\n  {_ALWAYS}\ndef f(): return E([3])",
     "not a number": "def f(): return float('nan')",
 }

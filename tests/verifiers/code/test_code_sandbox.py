@@ -11,8 +11,7 @@ from sandboxes import run
 from tables import rows
 
 from truegold.verifiers.sandbox import Sandbox, run_program
-from truegold.verifiers.sandbox.execution import ProgramEnd
-from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.execution import Limits, ProgramEnd
 from truegold.verifiers.sandbox.local import installed_languages
 
 BENIGN = {

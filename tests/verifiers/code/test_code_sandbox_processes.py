@@ -144,7 +144,7 @@ def test_folders_that_a_killed_process_left_are_removed_and_those_in_use_are_not
 def test_a_killed_parent_leaves_no_sandbox_behind(box: Sandbox, tmp_path: Path) -> None:
     script = f"""
 import sys, threading, time
-from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.execution import Limits
 from truegold.verifiers.sandbox import Job, Tier, sandbox
 from truegold.verifiers.sandbox.pool import Kind
 box = sandbox(Kind(Tier({str(box.tier)!r})))
@@ -221,7 +221,7 @@ code += [(EQUAL, 0, 1, kernel.call_number("clone3")), (RET, 0, 0, 0x00050000 | 3
 code += [(EQUAL, 0, 3, kernel.call_number("clone")), (LOAD, 0, 0, 16), (ANY, 0, 1, 0x7E020000), deny, allow]
 kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
 assert seccomp.Filter(b"".join(struct.pack("=HBBI", *i) for i in code)).install() == 0
-from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.execution import Limits
 from truegold.verifiers.sandbox import Job, possible_tiers, sandbox
 print(possible_tiers())
 box = sandbox()
@@ -259,7 +259,7 @@ AS_ANOTHER_USER = """
 import os, sys
 if os.getuid() == 0:
     os.setgroups([]); os.setgid(1000); os.setuid(1000)
-from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.execution import Limits
 from truegold.verifiers.sandbox import Job, Tier, sandbox
 from truegold.verifiers.sandbox.pool import Kind
 for tier in (Tier.FULL, Tier.CONTAINER):
@@ -294,7 +294,7 @@ def _python_for_everybody() -> str:
         return sys.executable
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     for candidate in (sys.executable, f"/usr/bin/{version}", f"/usr/local/bin/{version}"):
-        usable = "import os; os.setuid(1000); import encodings.idna, truegold.verifiers.sandbox.limits"
+        usable = "import os; os.setuid(1000); import encodings.idna, truegold.verifiers.sandbox.execution"
         command = [candidate, "-c", usable]
         if Path(candidate).exists():
             tried = subprocess.run(command, capture_output=True, env=_readable_paths(), check=False)

@@ -18,10 +18,10 @@ from truegold.verifiers.code.suite.reading import (
     StdioCase,
     UnitTest,
     read_suite,
+    with_calls_of_tests,
 )
-from truegold.verifiers.code.suite.shapes import with_calls_of_tests
 from truegold.verifiers.code.value_comparison import call_checker_of
-from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.execution import Limits
 
 
 def read(tests, **info):

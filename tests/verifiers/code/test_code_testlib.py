@@ -11,7 +11,7 @@ from testlib_programs import BOTH_TIERS, NEEDS_CPP, SUM_CHECKER, SUMS, judge
 from truegold.verifiers import Reason
 from truegold.verifiers.audit.suites import VetOptions, VetReason, vet
 from truegold.verifiers.code.outcomes import BadSuite, Opinion
-from truegold.verifiers.code.protocols.testlib import (
+from truegold.verifiers.code.protocols.stdio import (
     HeaderMissing,
     JuryFailed,
     header,
@@ -143,7 +143,7 @@ def test_without_the_header_the_score_is_none_and_the_evidence_says_how_to_get_i
     assert "not_there.h" in verdict.evidence["error"]
     assert "pip install 'truegold[contest]'" in verdict.evidence["error"]
     monkeypatch.delenv("TRUEGOLD_TESTLIB")
-    monkeypatch.setattr("truegold.verifiers.code.protocols.testlib._PACKAGE", "no-such-package")
+    monkeypatch.setattr("truegold.verifiers.code.protocols.stdio._PACKAGE", "no-such-package")
     with pytest.raises(HeaderMissing, match=r"testlib\.h is not installed: pip install"):
         header()
 

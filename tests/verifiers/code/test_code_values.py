@@ -20,9 +20,8 @@ from hypothesis import strategies as st
 from property_tests import examples
 
 from truegold.verifiers.sandbox.inside.wire.decoding import Decoder
-from truegold.verifiers.sandbox.inside.wire.encoding import Encoder, encode
-from truegold.verifiers.sandbox.inside.wire.foreign_values import Array, Instance, Iterated, Opaque
-from truegold.verifiers.sandbox.inside.wire.json_lines import from_json, to_json
+from truegold.verifiers.sandbox.inside.wire.encoding import Encoder, encode, from_json, to_json
+from truegold.verifiers.sandbox.inside.wire.value_types import Array, Instance, Iterated, Opaque
 
 HASHABLE = st.recursive(
     st.one_of(

@@ -10,7 +10,7 @@ from tables import rows
 
 from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.value_comparison import ValueChecker, call_checker_of, read_call_spec
-from truegold.verifiers.sandbox.inside.wire.foreign_values import Array, Instance, Iterated, Opaque
+from truegold.verifiers.sandbox.inside.wire.value_types import Array, Instance, Iterated, Opaque
 
 
 def difference_of(expected, got, **options):

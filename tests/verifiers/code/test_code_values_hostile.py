@@ -18,16 +18,15 @@ from tables import rows
 
 from truegold.verifiers.sandbox.inside.wire import encoding
 from truegold.verifiers.sandbox.inside.wire.decoding import MAX_COMPARED, MAX_RANGE, decode
-from truegold.verifiers.sandbox.inside.wire.encoding import MAX_DEPTH, MAX_ITERATED, encode
-from truegold.verifiers.sandbox.inside.wire.foreign_values import (
+from truegold.verifiers.sandbox.inside.wire.encoding import MAX_DEPTH, MAX_ITERATED, encode, from_json
+from truegold.verifiers.sandbox.inside.wire.value_types import (
+    FORMS,
     Array,
     Iterated,
     Opaque,
     ResultTooLarge,
     Undecodable,
 )
-from truegold.verifiers.sandbox.inside.wire.forms import FORMS
-from truegold.verifiers.sandbox.inside.wire.json_lines import from_json
 
 MERSENNE = 2**61 - 1
 """Integers that differ by it have the same hash."""
@@ -273,7 +272,7 @@ def test_lines_made_to_do_harm_are_undecodable(line: bytes) -> None:
 
 def test_deep_lines_are_undecodable_whatever_the_recursion_limit() -> None:
     code = (
-        "import sys; from truegold.verifiers.sandbox.inside.wire.json_lines import *; sys.setrecursionlimit(10**6)\n"
+        "import sys; from truegold.verifiers.sandbox.inside.wire.encoding import *; sys.setrecursionlimit(10**6)\n"
         "try: from_json(b'[' * 10**6)\n"
         "except Undecodable: print('refused')\n"
         "assert from_json(b'[\"' + b'[' * 2000 + b'\"]') == ['[' * 2000]"

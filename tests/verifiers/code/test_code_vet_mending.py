@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from truegold.verifiers.audit.suites import PROPOSED, Severity, SuiteOutcome, VetOptions, Vetting, add_cases, vet
-from truegold.verifiers.audit.suites.printed_inputs import read_inputs
+from truegold.verifiers.audit.suites.made_inputs import read_inputs
 from truegold.verifiers.audit.suites.trials import Bench
 from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.suite.reading import read_suite

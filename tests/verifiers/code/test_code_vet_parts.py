@@ -7,7 +7,7 @@ from tables import rows
 
 from truegold.verifiers.audit.suites.known_cases import KnownCase, count_cases, known_cases
 from truegold.verifiers.audit.suites.known_cases import tested_names as names_of  # Pytest would take it for a test.
-from truegold.verifiers.audit.suites.null_programs import null_programs
+from truegold.verifiers.audit.suites.mutants import null_programs
 from truegold.verifiers.audit.suites.solutions import are_alike, are_all_alike, requested_checker
 from truegold.verifiers.audit.suites.text_checks import (
     find_contradictions,

@@ -9,9 +9,8 @@ import pytest
 from sandboxes import run
 
 from truegold.verifiers.sandbox import Sandbox, pool
-from truegold.verifiers.sandbox.execution import Execution, Program, ProgramEnd, SandboxError
+from truegold.verifiers.sandbox.execution import Execution, Limits, Program, ProgramEnd, SandboxError
 from truegold.verifiers.sandbox.inside.confine import supervise
-from truegold.verifiers.sandbox.limits import Limits
 from truegold.verifiers.sandbox.local import Local
 from truegold.verifiers.sandbox.pool import ZygoteClient
 

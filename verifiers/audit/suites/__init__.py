@@ -1,7 +1,6 @@
 """Vets test suites: checks that they accept right programs and refuse wrong ones."""
 
 from truegold.verifiers.audit.suites.case_changes import ChangedTests, change_cases, forms_of_change, with_numbers
-from truegold.verifiers.audit.suites.mending import PROPOSED
 from truegold.verifiers.audit.suites.vet_state import (
     Severity,
     SuiteFinding,
@@ -10,7 +9,7 @@ from truegold.verifiers.audit.suites.vet_state import (
     VetReason,
     add_cases,
 )
-from truegold.verifiers.audit.suites.vetting import Vetting, vet
+from truegold.verifiers.audit.suites.vetting import PROPOSED, Vetting, vet
 
 __all__ = [
     "PROPOSED",

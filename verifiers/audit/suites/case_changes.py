@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 from truegold.verifiers.audit.suites.vet_state import SHOWN_CHARS, add_cases, apply_repair
 from truegold.verifiers.code.outcomes import BadSuite, shown
 from truegold.verifiers.code.python_source import error_line, lines_of, parse
-from truegold.verifiers.code.suite.shapes import normal_form
-from truegold.verifiers.sandbox.languages import edition_name
+from truegold.verifiers.code.suite.reading import normal_form
 from truegold.verifiers.sandbox.local import PYTHON
+from truegold.verifiers.sandbox.toolchains import edition_name
 
 _DROP = re.compile(r"\s*drop\s+(?:cases?\s+)?(all|\d+(?:[\s,]+\d+)*)\s*", re.IGNORECASE)
 _EXAMPLE = re.compile(r"^\s*>>> ", re.MULTILINE)

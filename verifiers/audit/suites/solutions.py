@@ -44,7 +44,7 @@ from truegold.verifiers.code.output_comparison import NUMBER_PATTERN, checker_of
 from truegold.verifiers.code.suite.reading import Calls, Stdio
 from truegold.verifiers.code.suite.statement import Statement
 from truegold.verifiers.code.value_comparison import call_checker_of, read_call_spec
-from truegold.verifiers.sandbox.limits import CPU_S_BOUNDS, Limits
+from truegold.verifiers.sandbox.execution import CPU_S_BOUNDS, Limits
 from truegold.verifiers.verdict import Reason
 
 STRETCH = 10.0

@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from truegold.verifiers.code.checks.lowering import SolutionCall, lower
 from truegold.verifiers.code.outcomes import SEPARATE_PROCESSES, CannotJudge, CaseResult, Judged, failed_end
-from truegold.verifiers.code.protocols.inserted import judge_inserted
+from truegold.verifiers.code.protocols.native_tests import judge_inserted
 from truegold.verifiers.code.protocols.python_tests import (
     CallOutcomes,
     TestedProgram,
@@ -33,8 +33,7 @@ from truegold.verifiers.code.suite.imports import imports_for
 from truegold.verifiers.code.suite.reading import Asserts, Calls, Inserted, Stdio, Suite, UnitTest
 from truegold.verifiers.code.value_comparison import call_checker_of
 from truegold.verifiers.sandbox import Job, Sandbox, Tier
-from truegold.verifiers.sandbox.execution import Execution, Program
-from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.execution import Execution, Limits, Program
 from truegold.verifiers.sandbox.local import Local, Ready
 from truegold.verifiers.verdict import Reason
 

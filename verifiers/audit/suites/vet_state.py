@@ -23,8 +23,7 @@ from truegold.verifiers.audit.suites.known_cases import count_cases, known_cases
 from truegold.verifiers.audit.suites.trials import Bench, Trial
 from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.response_program import extract_code
-from truegold.verifiers.code.suite.reading import Calls, Stdio, Suite, read_suite
-from truegold.verifiers.code.suite.shapes import normal_form
+from truegold.verifiers.code.suite.reading import Calls, Stdio, Suite, normal_form, read_suite
 from truegold.verifiers.code.suite.statement import Statement, read_statement
 from truegold.verifiers.sandbox import Tier
 

@@ -20,8 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from truegold.verifiers.audit.suites.known_cases import tested_names
-from truegold.verifiers.audit.suites.made_inputs import Arguments, make_inputs
-from truegold.verifiers.audit.suites.printed_inputs import read_inputs
+from truegold.verifiers.audit.suites.made_inputs import Arguments, make_inputs, read_inputs
 from truegold.verifiers.audit.suites.trials import Bench
 from truegold.verifiers.audit.suites.vet_state import VetState, evidence_text
 from truegold.verifiers.code.outcomes import Raised
@@ -29,8 +28,8 @@ from truegold.verifiers.code.protocols.python_tests import NotReturned
 from truegold.verifiers.code.python_source import parse
 from truegold.verifiers.code.suite.reading import Asserts, CallCase, Calls, Stdio, StdioCase, Suite, UnitTest
 from truegold.verifiers.code.value_comparison import ValueChecker, call_checker_of
+from truegold.verifiers.sandbox.execution import Limits
 from truegold.verifiers.sandbox.inside.wire.encoding import encode
-from truegold.verifiers.sandbox.limits import Limits
 
 MAX_INPUTS, MAX_PRINTED = 200, 40
 """The number of inputs that are made, for functions and for programs that read stdin."""

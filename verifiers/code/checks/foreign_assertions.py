@@ -24,7 +24,7 @@ from functools import lru_cache
 from truegold.verifiers.code.checks.foreign_values import LetterCode, NoLiteral, agree, literal
 from truegold.verifiers.code.drivers import driver_file
 from truegold.verifiers.code.outcomes import CannotJudge
-from truegold.verifiers.sandbox.inside.wire.foreign_values import Value
+from truegold.verifiers.sandbox.inside.wire.value_types import Value
 
 CACHED_SUITES = 256
 MAX_CHARS = 200_000

@@ -14,7 +14,7 @@ import re
 import struct
 from collections.abc import Callable
 
-from truegold.verifiers.sandbox.inside.wire.foreign_values import Value
+from truegold.verifiers.sandbox.inside.wire.value_types import Value
 
 MAX_NESTED = 40
 """Maximum depth of brackets that are read."""

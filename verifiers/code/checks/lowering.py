@@ -41,7 +41,7 @@ from truegold.verifiers.sandbox.inside.test_code.library_functions import (
     is_solution_module,
     library_names,
 )
-from truegold.verifiers.sandbox.inside.wire.foreign_values import Array, Instance, Iterated, Opaque, Value
+from truegold.verifiers.sandbox.inside.wire.value_types import Array, Instance, Iterated, Opaque, Value
 
 MAX_CALLS, MAX_STATEMENTS, MAX_NESTED = 20_000, 100_000, 8
 """Maximum numbers of calls of the solution, of statements, and of nested calls of the tests' own functions."""

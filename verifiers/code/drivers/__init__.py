@@ -25,9 +25,8 @@ from importlib.resources import files
 
 from truegold.verifiers.code.outcomes import BadSuite, shown
 from truegold.verifiers.code.python_source import parse
-from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
-from truegold.verifiers.sandbox.languages import CACHED_NAMES, language_name, without_package
-from truegold.verifiers.sandbox.toolchains import java_class
+from truegold.verifiers.sandbox.inside.wire.value_types import Json
+from truegold.verifiers.sandbox.toolchains import CACHED_NAMES, java_class, language_name, without_package
 
 _NODE = re.compile(r"\b(ListNode|TreeNode)\b")
 _NODE_LIST = re.compile(r"(?:List|list|Sequence|vector|ArrayList|Array|Vec)\s*[\[<]|\[\s*\]")

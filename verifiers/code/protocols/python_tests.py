@@ -17,16 +17,31 @@ Test code runs in the first of these ways that is possible:
    solution's process. The verdict is marked `one_process`, because the solution could tamper with the tests.
 
 The choice depends only on the suite, never on the solution.
+
+Test code has to run in the solution's process if it does something that two processes cannot:
+
+    needs_one_process("with patch('solution.now'): ...")     "it imports unittest.mock"
+    needs_one_process("class Mine(Base): ...")              "it derives a class from Base"
+    needs_one_process("assert add(1, 2) == 3")               None
+
+Only the test code is read, so that a solution cannot choose how it is tested. Objects that the tests pass and that
+cannot be sent between processes are noticed only when the tests run.
 """
 
 from __future__ import annotations
 
+import ast
+import builtins
 import hashlib
 import os
 import re
+import sys
+import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from importlib.resources import files
 
 from truegold.verifiers.code import outcomes
 from truegold.verifiers.code.checks.lowering import CACHED_SUITES, Lowered, SolutionCall, lower
@@ -41,20 +56,166 @@ from truegold.verifiers.code.outcomes import (
     passed_case,
     without_addresses,
 )
-from truegold.verifiers.code.protocols.isolation import needs_one_process
-from truegold.verifiers.code.suite.imports import continued_names, imports_for, solution_modules
+from truegold.verifiers.code.python_source import UNREADABLE
+from truegold.verifiers.code.suite.imports import continued_names, imports_for, means_solution, solution_modules
 from truegold.verifiers.code.suite.reading import Asserts, CallCase, Calls, Codecs, UnitTest
 from truegold.verifiers.code.value_comparison import call_checker_of, shown_value, to_nodes, to_values
-from truegold.verifiers.sandbox.execution import Execution, Job
+from truegold.verifiers.sandbox.execution import BOX_MB, Execution, Job, Limits
 from truegold.verifiers.sandbox.inside.preload import PYTEST
+from truegold.verifiers.sandbox.inside.program import MODULE
+from truegold.verifiers.sandbox.inside.test_code.library_functions import defined_names, library_names
 from truegold.verifiers.sandbox.inside.wire.decoding import decode
-from truegold.verifiers.sandbox.inside.wire.encoding import encode
-from truegold.verifiers.sandbox.inside.wire.foreign_values import KNOWN_CODECS, Json, Undecodable
-from truegold.verifiers.sandbox.inside.wire.json_lines import are_plain, from_json, to_json
-from truegold.verifiers.sandbox.limits import BOX_MB, MB, Limits
+from truegold.verifiers.sandbox.inside.wire.encoding import are_plain, encode, from_json, to_json
+from truegold.verifiers.sandbox.inside.wire.value_types import KNOWN_CODECS, Json, Undecodable
 from truegold.verifiers.sandbox.local import Local
 from truegold.verifiers.sandbox.pool import warm_modules
 from truegold.verifiers.verdict import Reason
+
+_WORDS = tomllib.loads(files(__package__).joinpath("isolation.toml").read_text(encoding="utf-8"))
+_CALLS: Mapping[str, str] = _WORDS.pop("calls")
+"""Functions that need one process, and the reason for each."""
+_SETS = {name: frozenset(words.split()) for name, words in _WORDS.items()}
+"""Sets of names, as `isolation.toml` describes them."""
+
+
+@lru_cache(maxsize=CACHED_SUITES)
+def needs_one_process(code: str) -> str | None:
+    """Return the reason why test code has to share a process with the solution, or None.
+
+    Returns None also for code that cannot be parsed.
+    """
+    try:
+        tree = ast.parse(code)
+    except UNREADABLE:
+        return None
+    reasons = (_node_reason(node, code) for node in ast.walk(tree))
+    return next(filter(None, reasons), None) or _running_reason(tree, "pandas" in code) or _class_reason(tree, code)
+
+
+def _node_reason(node: ast.AST, code: str) -> str | None:
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return _import_reason(node, code)
+    if isinstance(node, ast.Call):
+        return _call_reason(node)
+    if isinstance(node, ast.FunctionDef) and (used := {a.arg for a in node.args.args} & _SETS["fixtures"]):
+        return f"it uses the fixture {min(used)}"
+    if isinstance(node, ast.AsyncFor | ast.AsyncWith):
+        return "it uses asynchronous objects of the solution"
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    targets = [node.target] if isinstance(node, ast.AugAssign) else targets
+    for target in targets:
+        name = _dotted_name(target.value if isinstance(target, ast.Subscript) else target)
+        if name in _SETS["state"]:
+            return f"it changes {name}"
+    return None
+
+
+def _import_reason(node: ast.Import | ast.ImportFrom, code: str) -> str | None:
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+    elif node.level or means_solution(node.module or "", code):
+        return None
+    else:
+        names = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
+    for name in names:
+        root = name.partition(".")[0]
+        if root in _SETS["sharing"] or name in _SETS["sharing"]:
+            return f"it imports {name if name in _SETS['sharing'] else root}"
+        is_known = root in sys.stdlib_module_names or root in _SETS["foreign_free"] or means_solution(name, code)
+        if not is_known:
+            return f"it imports {root}, whose objects cannot be passed between processes"
+    return None
+
+
+def _call_reason(node: ast.Call) -> str | None:
+    if any(keyword.arg == "allow_pickle" for keyword in node.keywords):
+        return _CALLS["read_pickle"]
+    return _CALLS.get(_dotted_name(node.func).rpartition(".")[2])
+
+
+def _running_reason(tree: ast.Module, with_pandas: bool) -> str | None:
+    """Return a reason if the code may execute a text from the solution, as in `eval(f(1))` or `map(eval, f(1))`.
+
+    A text from the solution must not run in the process of the tests; a text that is written in the test code may. A
+    call of `format` counts as execution, since `f(1).format(user)` can read every attribute of `user`.
+    """
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    paths = {
+        alias.asname or alias.name: f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name
+        for node in imports
+        for alias in node.names
+    }
+    methods = _SETS["running_methods"] | (_SETS["running_by_pandas"] if with_pandas else set())
+    texts = _names_of_texts(tree)
+    harmless = set()
+    for node in ast.walk(tree):
+        name = _dotted_name(getattr(node, "func", node))
+        first, dot, rest = name.partition(".")
+        path = f"{paths.get(first, first)}{dot}{rest}".removeprefix("builtins.")
+        last = path.rpartition(".")[2]
+        if isinstance(node, ast.Call):
+            arguments = [each.value for each in node.keywords if each.arg in _SETS["texts"] | {None}]
+            arguments += node.args[: 2 if "timeit" in path else 1]
+            if last in _SETS["formatting"] and not _is_constant(getattr(node.func, "value", node.func), texts):
+                arguments = [*node.args, *(each.value for each in node.keywords)]
+                path = "eval" if "." in path else path
+            if all(_is_constant(each, texts) for each in arguments):
+                harmless.add(id(node.func))
+                continue
+        elif id(node) in harmless:
+            continue
+        if path in _SETS["running"] or ("." in path and last in methods):
+            return f"it calls {name} with a value that may come from the solution"
+    return None
+
+
+def _names_of_texts(tree: ast.Module) -> set[str]:
+    """Return the names that the code assigns only constants to."""
+    bound = Counter(defined_names(tree))
+    constants = Counter(
+        target.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and _is_constant(node.value, set())
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    )
+    return {name for name, count in constants.items() if count == bound[name]}
+
+
+def _is_constant(node: ast.expr, texts: set[str]) -> bool:
+    """Return whether an expression is a constant, a lambda or a name in `texts`."""
+    if isinstance(node, ast.Lambda) or (isinstance(node, ast.Name) and node.id in texts):
+        return True
+    try:
+        ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False
+    return True
+
+
+def _dotted_name(node: ast.AST) -> str:
+    """Return a dotted name as text: `a.b.c`, or `().c` if the attribute belongs to another expression."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    parts.append(node.id if isinstance(node, ast.Name) else "()")
+    return ".".join(reversed(parts))
+
+
+def _class_reason(tree: ast.Module, code: str) -> str | None:
+    """Return a reason if the code derives a class from a class of the solution, else None."""
+    solutions = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and means_solution(node.module or MODULE, code)
+        for alias in node.names
+    }
+    known = (set(defined_names(tree)) - solutions) | vars(builtins).keys() | library_names(tree, None)
+    bases = (base for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for base in node.bases)
+    foreign = (base.id for base in bases if isinstance(base, ast.Name) and base.id not in known)
+    return next((f"it derives a class from {name}" for name in foreign), None)
+
 
 ROOM_FACTOR = 2
 """Maximum size of the results, as a multiple of the size of the expected results; spaces and types may differ."""
@@ -247,12 +408,12 @@ def read_results(
     execution: Execution, call_count: int, codecs: Codecs, limits: Limits, expected: ExpectedResults | None
 ) -> CallOutcomes:
     """Return the outcomes of the calls that a job made."""
-    max_line = int(limits.output_mb * MB)
+    max_line = int(limits.output_mb * 2**20)
     returned = _read_together(execution.result, call_count, codecs, max_line, expected)
     failure = outcomes.failed_end(execution)
     if returned is not None:
         return CallOutcomes(returned, failure)
-    max_bytes = max(limits.output_mb * MB, BOX_MB * MB, expected.max_bytes if expected else 0)
+    max_bytes = max(limits.output_mb * 2**20, BOX_MB * 2**20, expected.max_bytes if expected else 0)
     max_parts = max(MAX_PARTS, expected.max_parts if expected else 0)
     load_error: str | None = None
     values: list[object] = []
@@ -346,7 +507,7 @@ def judge_code(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) 
 
 @lru_cache(maxsize=CACHED_SUITES)
 def _skipped_tests(code: str, entry_point: str | None, prelude: str, local: Local) -> tuple[str, ...]:
-    """Return the tests that a suite skips when it runs without a program (`inside/test_session/probe.py`).
+    """Return the tests that a suite skips when it runs without a program (`inside/test_session/tests.py`).
 
     Raises CannotJudge for a suite whose outcome does not depend on the program.
     """

@@ -7,7 +7,7 @@ r"""Makes the arguments of the verifier `code` from the tests of a record.
     {"functional": "def check(candidate): ...\ncheck(add)"}       type asserts, entry_point add, code "def check(..."
     {"type": "asserts", "code": "assert add(1, 2) == 3"}          unchanged
 
-The shapes of tests are those of `suite.shapes`. In addition:
+The shapes of tests are those of `suite.reading`. In addition:
 
 - If the last line is a call `check(f)`, f is the entry point.
 - Integers beyond 64 bits are written as `{"$": "int", "v": "0x..."}`, since a row's JSON cannot hold them.
@@ -21,8 +21,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from truegold.verifiers.code.outcomes import BadSuite
-from truegold.verifiers.code.suite.reading import read_suite
-from truegold.verifiers.code.suite.shapes import FORMS, normal_form
+from truegold.verifiers.code.suite.reading import FORMS, normal_form, read_suite
 from truegold.verifiers.strict_json import parse_json, parse_structure
 
 

@@ -20,13 +20,7 @@ from truegold.verifiers.math.comparison.free_letters import (
     without_parameters,
 )
 from truegold.verifiers.math.comparison.lines import same_lines
-from truegold.verifiers.math.comparison.lists import (
-    is_list,
-    is_repeated_list,
-    looks_like_set,
-    same_lists,
-    same_ordered,
-)
+from truegold.verifiers.math.comparison.lists import is_list, is_repeated_list, looks_like_set, same_lists, same_ordered
 from truegold.verifiers.math.comparison.progressions import INTEGER_LETTERS, same_progressions
 from truegold.verifiers.math.comparison.relations import same_relations, same_throughout
 from truegold.verifiers.math.comparison.sets import same_sets

@@ -16,7 +16,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from types import ModuleType
 
-from .wire.foreign_values import Value
+from .wire.value_types import Value
 
 MODULE = "solution"
 PROGRAM_FILE = "solution.py"

@@ -54,9 +54,18 @@ from .confine import kernel
 from .preload import ANY_PACKAGE, PLAIN, PYTEST
 from .program import NotDefined, class_finder, describe_error, hide_frames, load, look_up, run_coroutine
 from .wire.decoding import Decoder
-from .wire.encoding import MAX_ENCODED, encode
-from .wire.foreign_values import KNOWN_CODECS, ResultTooLarge, Value
-from .wire.json_lines import PARTNER, RESULT, from_json, to_json, write_all, write_result, write_result_line
+from .wire.encoding import (
+    MAX_ENCODED,
+    PARTNER,
+    RESULT,
+    encode,
+    from_json,
+    to_json,
+    write_all,
+    write_result,
+    write_result_line,
+)
+from .wire.value_types import KNOWN_CODECS, ResultTooLarge, Value
 
 FILE_NAME = "solution.py"
 

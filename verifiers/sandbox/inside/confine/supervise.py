@@ -43,7 +43,7 @@ PAGE_BYTES = resource.getpagesize()
 
 
 class JobLimits(TypedDict):
-    """Limits of a job (`sandbox/limits.py`)."""
+    """Limits of a job (`sandbox/execution.py`)."""
 
     cpu_s: float
     idle_s: float

@@ -19,7 +19,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-from ..wire.foreign_values import Value
+from ..wire.value_types import Value
 
 
 def _read_library() -> dict[str, str]:

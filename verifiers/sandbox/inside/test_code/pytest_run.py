@@ -22,7 +22,7 @@ import pytest
 from _pytest.skipping import evaluate_xfail_marks
 
 from ..program import run_coroutine
-from ..wire.foreign_values import Value
+from ..wire.value_types import Value
 from .report import Report
 from .statements import FILE, Plan
 

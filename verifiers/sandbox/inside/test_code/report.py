@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from unittest import SkipTest
 
 from ..program import describe_error
-from ..wire.json_lines import write_result
+from ..wire.encoding import write_result
 
 SHOWN_CHARS = 300
 

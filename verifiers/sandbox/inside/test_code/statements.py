@@ -20,7 +20,7 @@ from typing import TypeGuard
 
 from ..preload import PYTEST
 from ..program import MODULE
-from ..wire.foreign_values import Value
+from ..wire.value_types import Value
 
 UNIT = "__unit__"
 """The function that takes the index of a unit and returns the context manager around it."""

@@ -7,7 +7,7 @@
 
 Then `unittest.TestCase` classes and functions named `test...` run, such as "TestAdd.test_zero" and "test_one", unless
 the code has called them itself. Classes run in the order of definition, and the tests of a class by name. A test that
-is skipped or expected to fail for every solution (`test_session/probe.py`) does not count. Other skipped tests count as
+is skipped or expected to fail for every solution (`test_session/tests.py`) does not count. Other skipped tests count as
 failed, and so do tests in which no assertion ran. Tests for pytest run with pytest (`pytest_run.py`).
 
 The outcome of each test is a line on the result descriptor. `calls` is the last call of the solution before the
@@ -19,7 +19,7 @@ outcome:
     {"done": {"passed": 2, "total": 3}}
 
 The role `one_process` runs a program and its tests in one namespace of one process, for test code that needs access to
-the solution's process (`protocols/isolation.py`):
+the solution's process (`protocols/python_tests.py`):
 
     {"prelude": "", "program": "def add(a, b): ...", "code": "...", "entry_point": "add",
      "modules": [], "stop_first": true, "seed": 17, "nonce": "6f1c..."}
@@ -56,8 +56,8 @@ from ..program import (
     run_coroutine,
     run_source,
 )
-from ..wire.foreign_values import Value
-from ..wire.json_lines import from_json, write_result
+from ..wire.encoding import from_json, write_result
+from ..wire.value_types import Value
 from .library_functions import SOLUTION_FOLDERS, SolutionFinder
 from .report import Report, RunEnded, SolutionWatch
 from .statements import FILE, HELD, HOOKS, RAN, UNIT, Plan, plan_units

@@ -1,12 +1,10 @@
 """Runs tests in one process and the solution in another. The two exchange messages.
 
-    tests            role `tests`: runs test code, whose names stand for what the solution has
+    tests            role `tests`: runs test code, whose names stand for what the solution has; also without a solution
     session            sends its requests to the solution's process, one after the other
-    remote_objects     proxies for the solution's functions, classes and objects
+    remote_objects     proxies for the solution's functions, classes and objects, with `==`, `<`, `+`
     remote_values      encodes values for the solution's process and decodes its answers
-    operators            `==`, `<`, `+` on proxies
     surroundings         keeps both processes alike: names that tests replace, streams, folder
-    probe              runs test code without a solution, to find tests that do not depend on it
 
     serve            role `serve`: loads the solution, answers requests, and knows its objects by numbers
 

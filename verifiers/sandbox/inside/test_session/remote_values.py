@@ -21,10 +21,10 @@ from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, Metho
 
 from ..wire.decoding import Decoder
 from ..wire.encoding import DICT_VIEWS, MAX_DEPTH, Encoder
-from ..wire.foreign_values import Json, Undecodable, Value
+from ..wire.value_types import Json, Undecodable, Value
 from . import shared_objects
-from .operators import CLASS_HANDLE
 from .remote_objects import (
+    CLASS_HANDLE,
     SEARCH_METHODS,
     CannotIsolate,
     RemoteCoroutineFunction,

@@ -44,11 +44,10 @@ from types import BuiltinFunctionType, CoroutineType, FunctionType, MethodType, 
 
 from ..program import MODULE, NotDefined, class_finder, describe_error, load, look_up, run_coroutine
 from ..wire.decoding import Decoder
-from ..wire.encoding import DICT_VIEWS, MAX_DEPTH, Encoder
-from ..wire.foreign_values import KNOWN_CODECS, Codecs, Json, ResultTooLarge, Value
-from ..wire.json_lines import PartnerGone, PartnerLine, from_json
+from ..wire.encoding import DICT_VIEWS, MAX_DEPTH, Encoder, PartnerGone, PartnerLine, from_json
+from ..wire.value_types import KNOWN_CODECS, Codecs, Json, ResultTooLarge, Value
 from . import shared_objects
-from .operators import OPERATORS
+from .remote_objects import OPERATORS
 from .shared_objects import BUILTIN_TYPES, EXCEPTIONS, SPECIAL_METHODS, Lender, make_view, numpy_if_installed
 from .surroundings import Followed, Used
 

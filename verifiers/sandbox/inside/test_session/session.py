@@ -27,10 +27,9 @@ from ..program import class_finder
 from ..test_code.library_functions import LIBRARY_OF
 from ..test_code.report import SHOWN_CHARS, SolutionWatch
 from ..test_code.statements import HELD
-from ..wire.foreign_values import KNOWN_CODECS, Codecs, Json, ResultTooLarge, Undecodable, Value
-from ..wire.json_lines import PartnerGone, PartnerLine
-from .operators import Operators
-from .remote_objects import CannotIsolate, RemoteFunction, RemoteObject, RemoteType
+from ..wire.encoding import PartnerGone, PartnerLine
+from ..wire.value_types import KNOWN_CODECS, Codecs, Json, ResultTooLarge, Undecodable, Value
+from .remote_objects import CannotIsolate, Operators, RemoteFunction, RemoteObject, RemoteType
 from .remote_values import RemoteValues
 from .shared_objects import EXCEPTIONS, Borrower, restore
 from .surroundings import StandIn, Surroundings

@@ -26,10 +26,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import BuiltinFunctionType, ModuleType
 
-from ..wire.foreign_values import Json, Undecodable, Value
-from ..wire.forms import MUTABLE, TypeForm
-from ..wire.json_lines import to_json
+from ..wire.encoding import to_json
 from ..wire.packages import is_changeable
+from ..wire.value_types import MUTABLE, Json, TypeForm, Undecodable, Value
 
 BUILTIN_TYPES = {
     kind.__name__: kind
@@ -72,7 +71,7 @@ SPECIAL_METHODS = tuple(
     "__len__ __iter__ __next__ __reversed__ __contains__ __getitem__ __setitem__ __delitem__ __call__ __enter__"
     " __exit__ __str__ __repr__ __format__ __int__ __float__".split()
 )
-"""Special methods that proxies pass on to the solution's objects, except operators (`operators.py`)."""
+"""Special methods that proxies pass on to the solution's objects, except operators (`remote_objects.py`)."""
 
 
 def local_name(value: Value) -> list[str] | None:

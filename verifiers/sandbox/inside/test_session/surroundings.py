@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from types import ModuleType
 
-from ..wire.foreign_values import Json, Value
+from ..wire.value_types import Json, Value
 
 TEST_MODULE = "suite"
 """The name of the module that holds the test code and its classes."""

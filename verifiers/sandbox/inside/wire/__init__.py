@@ -30,5 +30,5 @@ decoded as two.
     from_json(line) -> data      strict: limited in size and depth, no NaN, only ASCII, only one value
     are_plain(values)            whether JSON's own values represent all of them exactly
 
-`json_lines.py` also writes such lines to the descriptors of a job.
+`encoding.py` also writes such lines to the descriptors of a job.
 """

@@ -10,20 +10,22 @@ import collections
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from .foreign_values import (
+from .packages import CHANGEABLE, decode_packaged, make_objects
+from .value_types import (
     ARRAY_TIMES,
+    FORMS,
     KNOWN_CODECS,
+    SHOWN_CHARS,
     Array,
     Codecs,
     Instance,
     Iterated,
     Json,
     Opaque,
+    TypeForm,
     Undecodable,
     Value,
 )
-from .forms import FORMS, SHOWN_CHARS, TypeForm
-from .packages import CHANGEABLE, decode_packaged, make_objects
 
 MAX_NESTED = 120
 """Maximum depth of nested containers. Stops nesting that overflows the stack."""

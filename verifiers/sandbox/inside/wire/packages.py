@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
-from .foreign_values import Json, Opaque, Undecodable, Value
+from .value_types import Json, Opaque, Undecodable, Value
 
 DTYPES = re.compile(
     r"object|bool|boolean|u?int(8|16|32|64)|float(16|32|64)|complex(64|128)|U?Int(8|16|32|64)|Float(32|64)"

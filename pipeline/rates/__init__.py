@@ -1,1 +1,0 @@
-"""Pass rates, their estimates, and the lengths of completions."""
