@@ -2,8 +2,8 @@ r"""Compares the text of an answer with gold (`exact`) or with a pattern (`regex
 
 **`exact`**: the answer, or the whole response, is the same text as gold. Unicode forms (NFC), the number of blanks, and
 case are ignored; `info["case_sensitive"]` compares case too. Synonyms, articles and punctuation count, except for a
-full stop at the end, quotes around the answer and a name's Latin spelling behind it: `《论语》`, `孔子（Confucius）`. `5`
-differs from `5.0`.
+full stop at the end, quotes around the answer and a name's Latin spelling behind it: `孔子（Confucius）`. `5` differs
+from `5.0`.
 
 **`regex`**: the answer fits a pattern.
 

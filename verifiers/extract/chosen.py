@@ -228,7 +228,7 @@ _OTHER_WORDS = {
 _JUDGEMENTS = frozenset(("correct", "incorrect", "right", "wrong", "true", "false", "valid", "invalid"))
 """Options that may also be adjectives of other nouns."""
 _PREDICATIVE = r"(?:(?<!\bthe\s)(?<!\ba\s)(?<!\ban\s)|(?=\w+\s\w+\W*$))"
-"""Stands before a judgement. In `the correct answer is 5` it belongs to another noun, in `is the correct answer` not."""
+"""Stands before a judgement. In `the correct answer is 5` it belongs to a noun, in `is the correct answer` not."""
 _ANSWERS = _INTERJECTIONS | {"是的", "不是", "对的", "不对"}
 """Words that may answer at the beginning of a sentence."""
 _CALLED = re.compile(
@@ -288,10 +288,11 @@ def committed_choice(
         committed = joined if joined is not None and EITHER.search(joined.text) else committed
     if committed is not None and committed.form not in UNANNOUNCED:
         another = or_another(final_part(response), committed.text)
-        if another and letters_in(committed.text, announced=True):
-            return Committed(f"{committed.text} or {another}", committed.form)
         other = _instead(response, committed.text) or _labelled_below(response, committed.text)
-        return Committed(", ".join(sorted(other)), committed.form) if other else committed
+        text = ", ".join(sorted(other)) or committed.text
+        if another and letters_in(committed.text, announced=True):
+            text = f"{committed.text} or {another}"
+        return Committed(text, committed.form)
     is_wrong_asked = problem is not None and asks_for_wrong(problem)
     turned = _without_others(with_turned_verdicts(response) if is_wrong_asked else response)
     if (letters := judged_letters(final_part(response), problem, several=several)) is not None:

@@ -37,7 +37,8 @@ _ANNOUNCES = re.compile(
 )
 """A line that announces the option below it."""
 _SURE = re.compile(
-    r"\b(?:correct|right|best|only|answer|most|more (?:plausible|likely)|match(?:es)?|fits?|satisf(?:y|ies))\b|^\W*(?:therefore|thus|hence|so)\b",
+    r"\b(?:correct|right|best|only|answer|most|more (?:plausible|likely)|match(?:es)?|fits?|satisf(?:y|ies))\b"
+    r"|^\W*(?:therefore|thus|hence|so)\b",
     re.IGNORECASE,
 )
 """Words by which a sentence declares its option to be the answer."""

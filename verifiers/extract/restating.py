@@ -26,8 +26,8 @@ MAX_DAY_WORDS = 5
 _WORD = re.compile(r"[^\W_]+")
 _SENTENCE_END = re.compile(r"(?<!\d)[.!?…]['\"”’)*]*\s+(?=[^\W\d_a-zà-ÿ])|[。！？?]|\n")
 _LINKS = frozenset(
-    "is was are were be been called named je jsou byl byla bylo byli nazývá jmenuje ist war sind waren heißt hieß est était "
-    "es era fue son é foi era è fu jest był była było".split()
+    "is was are were be been called named je jsou byl byla bylo byli nazývá jmenuje ist war sind waren heißt hieß "
+    "est était es era fue son é foi era è fu jest był była było".split()
 )
 """Words behind which a name at the end of a sentence is its predicate."""
 _PLACE_WORDS = frozenset("in at on v ve na w we en à au a im am em no na nel nella".split())
@@ -35,8 +35,8 @@ _PLACE_WORDS = frozenset("in at on v ve na w we en à au a im am em no na nel ne
 _BOUNDS = frozenset("by from to as of do od z ze k von zu de da dal do".split())
 """Words before a date that is only the beginning or the end of a time."""
 _ASKS_PLACE = re.compile(
-    r"\b(?:where|in (?:which|what)|kde|v[e]? kter\w+|v jak\w+|na kter\w+|gdzie|w któr\w+|wo|in welche\w+|où|dans quel\w*"
-    r"|dónde|en qué|onde|em que|dove|in quale)\b",
+    r"\b(?:where|in (?:which|what)|kde|v[e]? kter\w+|v jak\w+|na kter\w+|gdzie|w któr\w+|wo|in welche\w+|où"
+    r"|dans quel\w*|dónde|en qué|onde|em que|dove|in quale)\b",
     re.IGNORECASE,
 )
 _PLAIN = (
@@ -45,7 +45,8 @@ _PLAIN = (
     | frozenset(
         "the an of for from and by with did does do has had have that this it its his her their year on "
         "se si z ze do s k o roce roku dne den v der die das dem den des ein eine jahr am um von zu hat hatte "
-        "le la les l de du des un une en année que qui a ont el los las del al lo año se y o os as do da dos das um uma ano".split()
+        "le la les l de du des un une en année que qui a ont el los las del al lo año se y o os as do da dos das "
+        "um uma ano".split()
     )
 )
 """Words that say nothing by themselves."""

@@ -250,15 +250,13 @@ def _is_too_dear(gold: str, policy: Policy) -> bool:
 
 def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str, policy: Policy) -> Verdict | None:
     """Return the verdict of the rungs that need no tree, or None if they cannot decide."""
-    if not answer_text:
-        return Verdict(0.0, Reason.NO_ANSWER)
+    if not answer_text or are_other_ranges(gold_text, answer_text):
+        return Verdict(0.0, Reason.MISMATCH if answer_text else Reason.NO_ANSWER, extracted)
     if gold_text == answer_text or key_of(gold_text) == key_of(answer_text):
         return _same_text(extracted, answer_text)
     exact = policy.decimals is None and policy.tolerance is None
     if exact and (outcome := _compare_simple(gold_text, answer_text)) is not None:
         return verdict_of(outcome, extracted, gold_text, answer_text)
-    if are_other_ranges(gold_text, answer_text):
-        return Verdict(0.0, Reason.MISMATCH, extracted, {"rung": "range", "gold": gold_text, "answer": answer_text})
     if not gold_text:
         return Verdict(None, Reason.GOLD_UNPARSED, extracted, {"rung": "text", "gold": gold[:MAX_SHOWN_CHARS]})
     if same_but_for_looks(gold_text, answer_text):
@@ -586,7 +584,7 @@ _SCALE = re.compile(
     r"|(?:单位|以)\s*[:：]?\s*(百万|千万|万|亿)|\bhow many\s+(dozen)s?\b",
     re.IGNORECASE,
 )
-"""A problem that asks for thousands, millions or dozens, such as `in USD millions`. `$5 million` then answers a gold of 5."""
+"""A problem that asks for dozens, thousands or millions: `in USD millions`. `$5 million` then answers a gold of 5."""
 _SCALES = {"dozen": 12, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
            "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8}  # fmt: skip
 """Maps a word of `_SCALE` to its number."""
