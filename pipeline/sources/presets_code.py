@@ -54,7 +54,8 @@ def humaneval(columns: Set[str], samples: Samples) -> Layout | None:
     files that have a `test` fit as well, and BigCodeBench (`complete_prompt`; its test cases make the type `unittest`).
 
     In another language (`language`, or an id such as CPP/0: HumanEval-X, MultiPL-E, MBXP, McEval) the tests may be in
-    `tests`, and the other columns be missing: `{"type": "inserted", "language": "cpp", "code": "#<INSERT>\\n\\nint ..."}`.
+    `tests`, and the other columns may be missing. verifier_args are then
+    `{"type": "inserted", "language": "cpp", "code": "#<INSERT>\\n\\nint ..."}`.
     """
     prompt, test = _first_column(columns, "prompt", "complete_prompt"), _first_column(columns, "test", "tests")
     if prompt is None or test is None:
