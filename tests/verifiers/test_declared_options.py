@@ -140,6 +140,11 @@ def test_a_judgement_beside_a_noun_judges_nothing(response: str, gold: str | Non
         ("7", "7", 1.0),
         ("The answer is 8 dozen.", "7", 0.0),
         ("The answer is 7 hundred.", "7", 0.0),
+        ("A: 84", "7", 0.0),
+        ("84 eggs", "7", 0.0),
+        ("84 dozens of eggs", "7", 0.0),
+        ("84 dozen", "7", 0.0),
+        ("$84", "7", 0.0),
     ],
 )
 def test_dozens_are_counted_where_they_are_asked_for(response: str, gold: str, score: float) -> None:

@@ -585,7 +585,10 @@ _SCALE = re.compile(
     re.IGNORECASE,
 )
 """A problem that asks for dozens, thousands or millions: `in USD millions`. `$5 million` then answers a gold of 5."""
-_SCALES = {"dozen": 12, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
+DOZEN = 12
+_DOZEN = re.compile(r"\bdozen\b", re.IGNORECASE)
+"""An answer that is read as twelve times its number: `7 dozen eggs`. A bare `84` is no answer in dozens."""
+_SCALES = {"dozen": DOZEN, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
            "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8}  # fmt: skip
 """Maps a word of `_SCALE` to its number."""
 MAX_DECIMALS = 16
@@ -794,7 +797,7 @@ def _compare_scaled(answer: str, gold: str, problem: str, policy: Policy, verdic
         return verdict
     tree, scale = read_text(normal_text(answer), policy.mixed), _SCALES[match[match.lastindex or 0].lower()]
     value = tree.value if isinstance(tree, Measure) else tree
-    if not isinstance(value, Num):
+    if not isinstance(value, Num) or (scale == DOZEN and not _DOZEN.search(answer)):
         return verdict
     counted = _in_full(value.value / scale)
     is_money = isinstance(tree, Measure) and tree.unit.is_money
