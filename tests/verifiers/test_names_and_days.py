@@ -107,3 +107,26 @@ def test_quotes_and_a_latin_spelling_are_no_part_of_a_name(response: str, gold: 
 )
 def test_other_remarks_are_part_of_a_name(response: str, verifier: str) -> None:
     assert verify(response, gold="尼米捷", verifier=verifier).score == 0.0
+
+
+@pytest.mark.parametrize(
+    ("response", "gold", "problem", "score"),
+    [
+        ("71.26 Btu/mole", "- 71.26 Btu", "What is the heat in Btu per mole?", 0.0),
+        ("Ann Lee ate 3.4 of the cake.", "3/4", "What part of the cake did Ann Lee eat?", 0.0),
+        ("The program was written in C.", "C++", "In which language was the program written?", 0.0),
+        ("The program was written in C++.", "C++", "In which language was the program written?", 1.0),
+        ("The code was written in C#.", "C", "In which language was the code written?", 0.0),
+        ("Ann Lee lost -5 points.", "5 points", "How many did Ann Lee lose?", 0.0),
+        ("The formula was x-1.", "x+1", "What was the formula?", 0.0),
+        ("The score was 1,800.", "1.800", "What was the score?", 0.0),
+        ("The mission was Apollo 11-B.", "Apollo 11", "Which was the mission?", 0.0),
+        ("The mission was Apollo 11.", "Apollo 11", "Which was the mission?", 1.0),
+        ("Ann Lee was born in **Oslo**.", "Oslo", "In which city was Ann Lee born?", 1.0),
+        ("Ann Lee was born in Oslo/Bergen.", "Oslo", "In which city was Ann Lee born?", 0.0),
+    ],
+)
+def test_signs_and_symbols_of_a_repeated_gold_are_those_of_gold(
+    response: str, gold: str, problem: str, score: float
+) -> None:
+    assert verify(response, gold=gold, problem=problem).score == score

@@ -50,6 +50,8 @@ _PLAIN = (
     )
 )
 """Words that say nothing by themselves."""
+_PUNCTUATION = ".,;:!?…。，；：！？\"'“”‘’„«»*()[]"
+"""Marks at the ends of a word that say nothing."""
 _COMMON_LETTERS = 4
 """Number of letters at the start that the forms of a word share: `founded`, `foundation`."""
 
@@ -64,9 +66,9 @@ def restated_gold(response: str, gold: str, problem: str, is_same_day: Callable[
         return None
     words = list(_WORD.finditer(text))
     folded = [word[0].casefold() for word in words]
-    gold_words = [word.casefold() for word in _WORD.findall(gold)]
     asked = [word.casefold() for word in _WORD.findall(problem[:MAX_PROBLEM_CHARS])]
-    if set(gold_words) <= set(asked) or len(spans := _spans(text, words, folded, gold_words, is_same_day)) != 1:
+    gold_words = [word.casefold() for word in _WORD.findall(gold)]
+    if set(gold_words) <= set(asked) or len(spans := _spans(text, words, folded, gold, is_same_day)) != 1:
         return None
     ((start, end),) = spans
     others = [word for word in (*folded[:start], *folded[end:]) if word not in _PLAIN]
@@ -85,13 +87,16 @@ def _spans(
     text: str,
     words: Sequence[re.Match[str]],
     folded: Sequence[str],
-    gold_words: Sequence[str],
+    gold: str,
     is_same_day: Callable[[str], bool],
 ) -> list[tuple[int, int]]:
     """Return the places of gold among the words of a sentence."""
+    gold_words = [word.casefold() for word in _WORD.findall(gold)]
     count = len(gold_words)
-    spans = [(i, i + count) for i in range(len(words) - count + 1) if list(folded[i : i + count]) == list(gold_words)]
+    spans = [(i, i + count) for i in range(len(words) - count + 1) if list(folded[i : i + count]) == gold_words]
     if spans:
+        if any(_bare(_unbroken(text, words[i].start(), words[j - 1].end())) != _bare(gold) for i, j in spans):
+            return []
         return spans
     for length in range(MAX_DAY_WORDS, 1, -1):
         for i in range(len(words) - length + 1):
@@ -99,6 +104,17 @@ def _spans(
             if any(map(str.isdigit, span)) and is_same_day(span):
                 return [(i, i + length)]
     return []
+
+
+def _unbroken(text: str, start: int, end: int) -> str:
+    """Return a part of a text with what stands at its ends without a space: `-7 Btu/mole` for `7 Btu`."""
+    before, behind = re.search(r"\S*$", text[:start]), re.match(r"\S*", text[end:])
+    return f"{before[0] if before else ''}{text[start:end]}{behind[0] if behind else ''}"
+
+
+def _bare(text: str) -> list[str]:
+    """Return the words of a text without punctuation at their ends. Signs and other symbols stay: `-7`, `c++`, `3/4`."""
+    return [bare for word in text.casefold().split() if (bare := word.strip(_PUNCTUATION))]
 
 
 def _is_form(word: str, known: str) -> bool:
