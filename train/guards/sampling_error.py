@@ -25,7 +25,7 @@ of windows."""
 PRIOR_GROUPS = 4.0
 """The weight, in groups, of the prior that every group is all right or all wrong, in the variance of groups."""
 START_STEPS, START_GROUPS = 8, 128
-"""The smallest numbers of steps and of groups in the baseline `start`."""
+"""The baseline `start` has at least START_STEPS steps and at least START_GROUPS groups."""
 RECENT_STEPS = 20
 """The number of steps in the baseline `recent`, which ends before the window."""
 LEAST_SCATTER = 3

@@ -243,7 +243,7 @@ def plan_disk(shape: ModelShape, config: GrpoConfig) -> Parts:
     sampled = config.steps * config.prompts_per_step * config.group_size * (2 + (config.sampling.refills or 0))
     return {
         "optimizer": OPTIMIZERS * (states + weights) if optimizer.lora is None else 0.0,
-        "weights to return to": returns * (weights if optimizer.lora is None else states + width * trained),
+        "kept checkpoints": returns * (weights if optimizer.lora is None else states + width * trained),
         "weights of save_every": saved * weights,
         "exported weights": weights,
         ROLLOUTS: sampled * (COMPLETION + COMPLETION_TOKEN * (config.sampling.max_tokens or longest)),
