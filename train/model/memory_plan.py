@@ -45,7 +45,7 @@ HEAD_COPIES = {"bfloat16": 3, "float32": 1}
 LOGITS = 8192 * 8192 * 4 * 1.5
 """Bytes of all logits that exist at one time."""
 ZERO2_BUCKETS, ZERO2_SMALL_BUCKETS = 5.0 * GB, 2.0 * GB
-"""DeepSpeed's buffers in the backward pass at ZeRO 2, without and with gradient checkpointing."""
+"""DeepSpeed's buffers in the backward pass at ZeRO 2. The small ones are for gradient checkpointing."""
 ZERO3_BUCKETS, ZERO3_STEP, ZERO3_GATHERED = 0.2 * GB, 4.0 * GB, 2.0 * GB
 """DeepSpeed's buffers at ZeRO 3: permanent ones, those during an optimizer step, and weights gathered from other
 ranks."""

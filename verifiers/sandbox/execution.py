@@ -47,9 +47,10 @@ class Limits:
     threads: int = 128
     """Threads and processes at one time."""
     own_s: float | None = None
-    """Seconds of CPU time and waiting together (`Execution.own_s`). None: `cpu_s` and `pool.IDLE_S`."""
+    """Seconds of CPU time and waiting together (`Execution.own_s`). If None, `cpu_s` limits the CPU time, and
+    `pool.IDLE_S` the waiting."""
     busy_s: float | None = None
-    """Maximum time that the program queues for a core, in seconds. A run that queues longer is undecided. None:
+    """Maximum time that the program queues for a core, in seconds. A run that queues longer is undecided. If None,
     `pool.WALL_FACTOR` bounds the wall time."""
 
     def __post_init__(self) -> None:
