@@ -11,8 +11,8 @@ r"""Repairs HTML and damaged LaTeX in a text, where only one reading makes sense
     such that:\n(A) 5\n(B) 7                     line breaks              line breaks were written as `\n`
     What is $x$? $                               What is $x$?             the last dollar sign opens nothing
 
-A tag of one letter counts only together with its closing tag, since `a<b>c` may be an inequality. A sign with more than
-one reading is not changed; nor are row ends (`\\`), `\(` and `\)`. Every function takes time linear in the text.
+A tag of one letter counts only together with its closing tag, since `a<b>c` may be an inequality. Signs with more than
+one reading, row ends (`\\`), `\(` and `\)` are not changed. Every function takes time linear in the text.
 """
 
 from __future__ import annotations

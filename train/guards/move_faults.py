@@ -29,7 +29,7 @@ FEWEST_EVALUATIONS = 4
 """The smallest number of evaluations in which a fall is looked for."""
 ALONE, BESIDE = 0.003, 0.02
 """A fall of the held-out accuracy is a fault if noise alone would cause it with a probability below ALONE. The bound is
-BESIDE if the fall is large while the reward rises."""
+`BESIDE` if the fall is large while the reward rises."""
 LEAST_ERROR = 0.01
 """The smallest standard error of an evaluation, also if its values are very regular."""
 MOST_PROBLEMS = 200

@@ -120,7 +120,7 @@ def judged_letters(text: str, problem: str | None, *, several: bool) -> frozense
     """Return the letters that the verdicts on all options choose.
 
     Return None if there are no such verdicts. Return an empty set if they choose no letter, or if they choose several
-    letters and gold has only one (`several` is false).
+    letters although gold has only one (`several` is false) or the problem is not known.
     """
     verdicts, is_last = judged(text)
     if not is_last or len(verdicts) < (MIN_ALIKE if problem is None else MIN_JUDGED):

@@ -102,7 +102,7 @@ class Supervisor:
 
     proc: a descriptor of the folder /proc that shows these processes, or None if there is none. boxes: the working
     folders of the jobs, if the kernel does not limit their size. groups: whether jobs are ended and counted as process
-    groups, for want of namespaces and kernel limits.
+    groups, because namespaces and kernel limits are not available.
     """
 
     def __init__(self, proc: int | None, boxes: Sequence[str] = (), groups: bool = False) -> None:

@@ -11,6 +11,8 @@ The test code runs in another process, which asks for calls and values of the pr
     ["data", 2]                          get the data of an object whose class is derived from a built-in type
     ["name", "helper"]                   get a global variable of the program
     ["entry", "Solution().twoSum"]       get the function to test
+    ["library", "matplotlib.pyplot", "gcf"]
+                                         get a function of a library that holds objects of the program
     ["public"]                           get the names of the program's public variables
 
 args is a tuple. Its last items are the keyword arguments in `names`. These are the answers:
