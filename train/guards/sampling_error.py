@@ -47,7 +47,7 @@ class StepMean:
     expected: float | None = None
     """The expected value for the same problems, such as their pass rate in the profile."""
     is_usual: bool = True
-    """Whether the value may be part of a baseline. False if a guard found it wrong."""
+    """Whether the value may be part of a baseline. A value that a guard found wrong may not."""
 
 
 @dataclass(frozen=True)

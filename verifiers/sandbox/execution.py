@@ -108,7 +108,7 @@ class Execution:
 
     @property
     def own_s(self) -> float:
-        """The time that the program needs on an idle machine: CPU time and waiting. Without CPU time: wall time."""
+        """The time that a program needs on an idle machine: CPU time and waiting, or else wall time."""
         return self.wall_s if self.cpu_s is None else self.cpu_s + (self.idle_s or 0.0)
 
     @property
