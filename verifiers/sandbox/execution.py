@@ -108,8 +108,8 @@ class Execution:
 
     @property
     def own_s(self) -> float:
-        """The time that a program needs on an idle machine: CPU time and waiting. It is the wall time if the CPU time is
-        unknown."""
+        """The time that a program needs on an idle machine: CPU time and waiting. If the CPU time is unknown, it is
+        the wall time."""
         return self.wall_s if self.cpu_s is None else self.cpu_s + (self.idle_s or 0.0)
 
     @property
