@@ -312,7 +312,11 @@ def same_number(expected: str, got: str, tolerance: Tolerance) -> bool:
     """Return whether two tokens are numbers that agree within the tolerance."""
     relative = tolerance.relative if _is_float(expected) else tolerance.of_whole
     is_compared = _is_float(expected) or (_is_float(got) and not _IS_CODE.match(expected))
-    if relative is None or not is_compared or not (NUMBER_PATTERN.fullmatch(expected) and NUMBER_PATTERN.fullmatch(got)):
+    if (
+        relative is None
+        or not is_compared
+        or not (NUMBER_PATTERN.fullmatch(expected) and NUMBER_PATTERN.fullmatch(got))
+    ):
         return False
     expected_number, got_number = float(expected), float(got)
     if not (math.isfinite(expected_number) and math.isfinite(got_number)):

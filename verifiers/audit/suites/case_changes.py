@@ -170,7 +170,11 @@ def _check_code(code: str, language: str) -> None:
 def _require_independent(removed: Sequence[ast.stmt], left: ast.Module | None) -> None:
     """Raise BadSuite if the code that is left uses a name that removed statements define, or an object they change."""
     used, bound = (
-        {each.id for each in (ast.walk(left) if left else ()) if isinstance(each, ast.Name) and isinstance(each.ctx, kind)}
+        {
+            each.id
+            for each in (ast.walk(left) if left else ())
+            if isinstance(each, ast.Name) and isinstance(each.ctx, kind)
+        }
         for kind in (ast.Load, ast.Store)
     )
     for statement in removed:

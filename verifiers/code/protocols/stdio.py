@@ -159,7 +159,7 @@ _RIGHT, _WRONG = 42, 43
 """The exit codes of validators in problem packages of Kattis."""
 _STATES_CODE = {
     code: re.compile(
-        rf"(?:(?i:exit|quit|return)[^\n;]{{0,80}}?|(?:(?i:accept|correct|right|reject|wrong)|(?<![A-Z])(?:AC|OK|WA)\b)"
+        rf"(?:(?i:exit|quit|return)[^\n;]{{0,80}}?|(?:(?i:accept|reject|wrong)|Correct|CORRECT|RIGHT|(?<![A-Z])(?:AC|OK|WA)\b)"
         rf"[^\n;\[]{{0,40}}?)\b{code}\b"
     )
     for code in (_RIGHT, _WRONG)
@@ -203,7 +203,8 @@ class SuiteProgram:
     def is_validator(self) -> bool:
         """Whether this is a validator of a problem package, by the exit codes in its source."""
         texts = [self.code, *(text.decode("utf-8", "replace") for text in self.files.values())]
-        return all(any(states.search(text) for text in texts) for states in _STATES_CODE.values()) and not uses_testlib(self.code)
+        states_codes = all(any(states.search(text) for text in texts) for states in _STATES_CODE.values())
+        return states_codes and not uses_testlib(self.code)
 
     def prepare(self, local: Local) -> Ready:
         """Prepare the program for running. Raises CannotJudge if it cannot be compiled."""
