@@ -79,6 +79,8 @@ def init(
         )
     if is_named_as_data(path):
         raise ConfigError(f"{path} is data, not the configuration to write.", ONE_PATH)
+    if not str(path).isprintable():
+        raise ConfigError(f"{str(path)!r} has a line break or another invisible character.", "Give another name.")
     if path.exists():
         named = f"truegold init {shlex.quote(str(data))} NAME.yaml"
         raise ConfigError(f"{path} exists already.", f"Give another name: {named}")
