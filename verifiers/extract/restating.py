@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from os.path import commonprefix
+from itertools import takewhile
+from operator import eq
 
 from truegold.verifiers.extract.chosen import DENIED_BEFORE
 from truegold.verifiers.extract.committed import final_part
@@ -138,7 +139,11 @@ def _replaces_phrase(before: Sequence[str], behind: Sequence[str], asked: Sequen
     phrase = asked[len(before) : len(asked) - len(behind)]
     if not (before or behind) or not 1 <= len(phrase) <= MAX_ASKING_WORDS:
         return False
-    if phrase[0] in _ASKS_OBJECT or not (_AUXILIARIES | _WHO).isdisjoint(phrase[1:]) or (phrase[0] in _WHO and phrase[1:]):
+    if (
+        phrase[0] in _ASKS_OBJECT
+        or not (_AUXILIARIES | _WHO).isdisjoint(phrase[1:])
+        or (phrase[0] in _WHO and phrase[1:])
+    ):
         return False
     return list(before) == asked[: len(before)] and list(behind) == asked[len(asked) - len(behind) :]
 
@@ -183,7 +188,7 @@ def _unbroken(text: str, start: int, end: int) -> str:
 
 
 def _bare(text: str) -> list[str]:
-    """Return the words of a text without punctuation at their ends. Signs and other symbols stay: `-7`, `c++`, `3/4`."""
+    """Return the words of a text without punctuation at their ends. Other signs stay: `-7`, `c++`, `3/4`."""
     return [bare for word in text.casefold().split() if (bare := word.strip(_PUNCTUATION))]
 
 
@@ -191,6 +196,6 @@ def _is_form(word: str, known: str) -> bool:
     """Tell whether two words are the same or forms of one: `died` and `die`, but no two numbers."""
     if word == known or word.isdigit() or known.isdigit():
         return word == known
-    shared = len(commonprefix((word, known)))
+    shared = sum(1 for _ in takewhile(bool, map(eq, word, known)))
     longer, shorter = max(len(word), len(known)), min(len(word), len(known))
     return shared >= min(shorter, _COMMON_LETTERS) > 2 and longer - shared <= _ENDING_LETTERS
