@@ -30,7 +30,7 @@ _NAMED_LAST = re.compile(r"\((?i:option|choice|answer)\s(?P<letter>[A-J])\)[*_.!
 """An option in brackets at the end of a sentence."""
 _THAN = re.compile(r"\bthan\b")
 _AND_ANOTHER = re.compile(r"(?:\band\b|&|[,/])\s{0,2}[*_(\[]{0,4}([A-J])[.):\]]")
-"""Another option beside a named one: `C. iron and D. tin`."""
+"""Another option behind a named one: `C. iron and D. tin`."""
 _COPULA = re.compile(r"\b(?:is|are|was)\b")
 _LABELLED = re.compile(rf"\W{{0,6}}{_LETTER}(?:[.):\]]{{1,2}}[*_]{{0,3}}\s*\S|(?<=[Oo]ption .)[.:*_]{{0,5}}$)")
 """A line that consists of an option with its text."""

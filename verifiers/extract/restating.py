@@ -150,10 +150,10 @@ def _replaces_phrase(before: Sequence[str], behind: Sequence[str], asked: Sequen
 
 def _is_noun_of(behind: Sequence[str], asked: Sequence[str]) -> bool:
     """Tell whether the words behind gold are the noun of a question: `lymph nodes` of `which lymph nodes`."""
-    count, places = len(behind), [i for i, word in enumerate(asked) if word in ("which", "what")]
-    if not places or not 1 <= count <= MAX_NOUN_WORDS or not _PLAIN.isdisjoint(behind) or not _WHO.isdisjoint(asked):
+    count, starts = len(behind), [i for i, word in enumerate(asked) if word in ("which", "what")]
+    if not starts or not 1 <= count <= MAX_NOUN_WORDS or not _PLAIN.isdisjoint(behind) or not _WHO.isdisjoint(asked):
         return False
-    near = asked[places[0] : places[0] + MAX_NOUN_DISTANCE]
+    near = asked[starts[0] : starts[0] + MAX_NOUN_DISTANCE]
     return any(list(behind) == near[i : i + count] for i in range(len(near) - count + 1))
 
 

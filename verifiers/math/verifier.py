@@ -266,7 +266,7 @@ def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str,
 
 
 def are_other_ranges(gold: str, answer: str) -> bool:
-    """Tell whether two texts are ranges with different ends: `9-11` and `11-13`, which are no differences."""
+    """Tell whether two texts are ranges with different ends, and not two differences: `9-11` and `11-13`."""
     first = _RANGE.fullmatch(gold)
     others = [_RANGE.fullmatch(part) for part in _RANGES_APART.split(answer)] if first is not None else []
     return first is not None and all(others) and any(_is_other_range(first, other) for other in others if other)
@@ -281,7 +281,7 @@ def _is_other_range(first: re.Match[str], second: re.Match[str]) -> bool:
 
 
 def _ends(match: re.Match[str]) -> tuple[Fraction, Fraction]:
-    """Return the ends of a range. A text that is no number counts as 0."""
+    """Return the ends of a range, with 0 for other texts than numbers."""
     low, high = (plain_number(_THOUSANDS.sub("", text.strip(".,"))) for text in match.group("low", "high"))
     return low or Fraction(), high or Fraction()
 
@@ -607,7 +607,7 @@ _SCALE = re.compile(
 """A problem that asks for dozens, thousands or millions: `in USD millions`. `$5 million` then answers a gold of 5."""
 DOZEN = 12
 _DOZEN = re.compile(r"\bdozen\b", re.IGNORECASE)
-"""An answer that is read as twelve times its number: `7 dozen eggs`. A bare `84` is no answer in dozens."""
+"""An answer that is read as twelve times its number: `7 dozen eggs`. A bare `84` does not count dozens."""
 _SCALES = {"dozen": DOZEN, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
            "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8}  # fmt: skip
 """Maps a word of `_SCALE` to its number."""
@@ -798,7 +798,7 @@ def _words_of(text: str) -> list[str]:
 
 
 def _as_name(verdict: Verdict, gold: str) -> Verdict:
-    """Return the verdict on a name with initials, which are no factors: H. D. Rao is not D. H. Rao."""
+    """Return the verdict on a name with initials, whose order counts: H. D. Rao is not D. H. Rao."""
     is_other = "".join(_words_of(_TEXT.sub(" ", verdict.extracted or ""))) != "".join(_words_of(gold))
     if not is_other and verdict.evidence.get("form") == "boxed":
         return replace(verdict, score=1.0, reason=Reason.MATCH)
