@@ -188,7 +188,7 @@ def _unbroken(text: str, start: int, end: int) -> str:
 
 
 def _bare(text: str) -> list[str]:
-    """Return the words of a text without punctuation at their ends. Other signs stay: `-7`, `c++`, `3/4`."""
+    """Return the words of a text without punctuation at their ends. Signs and other symbols stay: `-7`, `c++`."""
     return [bare for word in text.casefold().split() if (bare := word.strip(_PUNCTUATION))]
 
 

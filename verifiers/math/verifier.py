@@ -607,7 +607,7 @@ _SCALE = re.compile(
 """A problem that asks for dozens, thousands or millions: `in USD millions`. `$5 million` then answers a gold of 5."""
 DOZEN = 12
 _DOZEN = re.compile(r"\bdozen\b", re.IGNORECASE)
-"""An answer that is read as twelve times its number: `7 dozen eggs`. A bare `84` does not count dozens."""
+"""An answer that is read as twelve times its number, `7 dozen eggs`. A bare `84` is not read in dozens."""
 _SCALES = {"dozen": DOZEN, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
            "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8}  # fmt: skip
 """Maps a word of `_SCALE` to its number."""
