@@ -112,3 +112,18 @@ def test_a_difference_that_the_problem_gives_answers_no_other_question(
     response: str, asked: str | None, score: int
 ) -> None:
     assert verify(response, gold="24", problem=asked).score == score
+
+
+@pytest.mark.parametrize(
+    ("response", "gold", "score"),
+    [
+        ("If x < 0 there is no solution. If x > 0, the answer is 5.", "5", 1.0),
+        ("If n is odd, the answer is 6. If n is even, the answer is 5. Here n = 4, so 5.", "5", 1.0),
+        ("If n is odd, the answer is 6. If n is even, the answer is 5. Here n may be 4 or 3.", "5", 0.0),
+        ("If x < 0, the answer is 6, which is not impossible. If x > 0, the answer is 5.", "5", 0.0),
+        ("If x < 0, the answer is 5. If x > 0, the answer is 6, which is not impossible.", "5", 0.0),
+        ("若x<0，则无解。若x>0，则答案为5。", "5", 1.0),
+    ],
+)
+def test_a_case_without_a_solution_or_a_conclusion_opens_no_case(response: str, gold: str, score: float) -> None:
+    assert verify(response, gold=gold, problem="Let n and x be numbers. Find f.").score == score

@@ -36,6 +36,11 @@ NOTHING_DECLARED = [
     "The most likely product might be **C. Zn**.\n\nWe would have to check.",
     "The least likely product is **C. Zn**.\n\nIt is slow.",
     "The most likely product is **C. Zn**. However, this option seems to be wrong.\n\nWe stop.",
+    "The best distractor is **C. Zn**.\n\nThe metal is D.",
+    "Therefore the question is: C. Zn?\n\nIt dissolves.",
+    "So what remains is C. Zn and D. Pb\n\nBoth dissolve.",
+    "So the metal is zinc (Option C) or lead (Option D).\n\nThe reaction needs heat.",
+    "Thus iron is weaker than zinc (Option C).\n\nHence the metal may be lead.",
     "Options:\n\nA. tin\nB. lead\nC. iron\n\nI cannot decide.",
     "It may be that the correct answer is **C. iron**.\n\nThe scales would tell.",
     "The likely cause is **A. x rays**.\n\nThe most likely cause is **C. light**.\n\nThe sample was cold when it came.",
@@ -100,6 +105,9 @@ def test_an_option_in_words_that_opens_a_line_is_chosen_if_the_announced_value_i
         "Correct\n\nIncorrect\n\nThe answer is: 5",
         "Correct the error first.\nThe answer is: 5",
         "It is not correct.\nThe answer is: 5",
+        "Not: Correct\n\nIt fails.",
+        "Opposite: Correct\n\nIt fails.",
+        "Arithmetic: Correct\nLogic: flawed\nIt fails.",
     ],
 )
 def test_two_options_or_a_longer_sentence_choose_none(response: str) -> None:

@@ -20,6 +20,11 @@ REPEATING = [
     ("Tom Rolt wrote The Blue Door.", "Tom Rolt", WROTE),
     ("Modré dveře napsal Tom Rolt.", "Tom Rolt", "Modré dveře napsal který autor?"),
     ("První žena, která získala cenu, byla Ann Lee.", "Ann Lee", "Která první žena získala cenu?"),
+    ("Ann Lee wurde in Oslo geboren.", "Oslo", "In welcher Stadt wurde Ann Lee geboren?"),
+    ("Ann Lee nació en Oslo.", "Oslo", "¿En qué ciudad nació Ann Lee?"),
+    ("Spain is larger than France.", "Spain", "Which country is larger than France?"),
+    ("Right angle", "right", "What kind of angle is formed where two lines meet?"),
+    ("Submental lymph nodes", "Submental", "Which of the following lymph nodes is felt first?"),
 ]
 OTHERWISE = [
     ("Ann Lee died on 6 November 2022.", "November 5, 2022", DIED),
@@ -34,6 +39,27 @@ OTHERWISE = [
     ("Ann Lee lost to Tom Rolt.", "Tom Rolt", "Who lost to Ann Lee?"),
     ("Tom Rolt did win.", "Tom Rolt", "Who did not win?"),
     ("Ann won and Tom did.", "Ann", "Who won, Ann or Tom?"),
+    ("Did Ann Lee die on 5 November 2022", "November 5, 2022", DIED),
+    ("Ann Lee died by 5 November 2022.", "5 November 2022", DIED),
+    ("❌ Ann Lee died on 5 November 2022.", "5 November 2022", DIED),
+    ("Ann Lee died on ≠ 5 November 2022.", "5 November 2022", DIED),
+    ("The mass of the pump is - 5 kg.", "5 kg", "What is the mass of the pump?"),
+    ("The mass of the pumps is 2 × 5 kg.", "5 kg", "What is the mass of 2 pumps?"),
+    ("The mass of the pumps is 5 kg (2 kg).", "5 kg", "What is the mass of 2 pumps in kg?"),
+    ("The power of the pump is 5 MW.", "5 mW", "What is the power of the pump?"),
+    ("The symbol is CO.", "Co", "What is the symbol of cobalt?"),
+    ("Tom Rolt was beaten by Ann Lee.", "Tom Rolt", "Who beat Ann Lee?"),
+    ("Ann Lee was killed by Tom Rolt.", "Tom Rolt", "Whom did Ann Lee kill?"),
+    ("The father of Tom Rolt is Ann Lee.", "Tom Rolt", "Who is the father of Ann Lee?"),
+    ("Tom besiegte Ann Lee.", "Tom", "Wen besiegte Ann Lee?"),
+    ("Том победил Анну.", "Том", "Кого победил Анну?"),
+    ("Ann Lee was born in Oslo.", "Oslo", "Where did Tom, who was born before Ann Lee, die?"),
+    ("Ann Lee was born in Oslo.", "Oslo", "Ann Lee was born in Bergen. Where did she die?"),
+    ("The war began on 5 May 1900.", "5 May 1900", "The war began in spring. When did it end?"),
+    ("Ann Lee presented in Oslo.", "Oslo", "In which city was Ann Lee president?"),
+    ("No Tom won.", "Tom", "Who won?"),
+    ("Ganó Tom o Ann.", "Tom", "¿Quién ganó con Ann?"),
+    ("Non-right angle", "right", "What kind of angle is formed where two lines meet?"),
     ("Their work led to many songs, with the famous Katyusha (1938).", "1938", "In which year did Blanter begin?"),
 ]
 
@@ -61,6 +87,12 @@ def test_a_name_with_initials_is_no_letter_of_an_option(gold: str) -> None:
         assert verify(wrong, gold=gold, problem=problem).score != 1.0, wrong
 
 
+@pytest.mark.parametrize("response", ["D. H. Rao", "H. D. Rao Jr.", "H D", "H. D. Roy", "\\boxed{\\text{D. H. Rao}}"])
+def test_the_initials_of_a_name_have_an_order(response: str) -> None:
+    assert verify(response, gold="H. D. Rao", problem="Who won?").score == 0.0
+    assert verify("\\boxed{\\text{H. D. Rao}}", gold="H. D. Rao", problem="Who won?").score == 1.0
+
+
 def test_a_letter_with_a_name_is_an_option_if_the_problem_lists_options() -> None:
     problem = "Who wrote it?\nA. Rome Rolt\nB. Paris Lee\nC. Oslo Kane"
     assert verify("B", gold="B. Paris Lee", problem=problem).score == 1.0
@@ -79,6 +111,23 @@ def test_a_range_is_no_difference(gold: str, other: str) -> None:
     assert verify(f"It lasted {other}.", gold=gold).score != 1.0
     assert verify(f"\\boxed{{{other}}}", gold=gold).score == 0.0
     assert verify(f"\\boxed{{{gold.replace('-', '–')}}}", gold=gold).score == 1.0
+
+
+@pytest.mark.parametrize(
+    ("response", "gold", "score"),
+    [
+        ("9.0-11.0", "9-11", 1.0),
+        ("1,000-2,000", "1000-2000", 1.0),
+        ("09-11", "9-11", 1.0),
+        ("9-11 km", "9000-11000 m", 1.0),
+        ("10-12 km", "9000-11000 m", 0.0),
+        ("$10-15", "$5-10", 0.0),
+        ("$5-$10", "$5-10", 1.0),
+        ("9-11 or 11-13", "9-11", 0.0),
+    ],
+)
+def test_ranges_have_the_values_of_their_ends(response: str, gold: str, score: float) -> None:
+    assert verify(response, gold=gold).score == score
 
 
 @pytest.mark.parametrize("verifier", ["exact", "math"])
@@ -103,10 +152,19 @@ def test_quotes_and_a_latin_spelling_are_no_part_of_a_name(response: str, gold: 
 
 @pytest.mark.parametrize("verifier", ["exact", "math"])
 @pytest.mark.parametrize(
-    "response", ["尼米捷（不是）", "尼米捷（or not）", "泰坦（Niv-Mizzet）", "《尼米捷》和《后窗》"]
-)
+    "response",
+    [
+        "尼米捷（不是）", "尼米捷（or not）", "泰坦（Niv-Mizzet）", "《尼米捷》和《后窗》", "尼米捷（Not Niv-Mizzet）",
+        "尼米捷（Wrong）", "尼米捷（X）", f"尼米捷（{'A' * 300}", f"{'尼' * 50_000}（",
+    ],
+)  # fmt: skip
 def test_other_remarks_are_part_of_a_name(response: str, verifier: str) -> None:
     assert verify(response, gold="尼米捷", verifier=verifier).score == 0.0
+
+
+@pytest.mark.parametrize(("response", "gold"), [("5'", "5"), ("f'", "f"), ('5"', "5"), ("《围城", "围城")])
+def test_a_single_mark_is_no_quote(response: str, gold: str) -> None:
+    assert verify(response, gold=gold, verifier="exact").score == 0.0
 
 
 @pytest.mark.parametrize(

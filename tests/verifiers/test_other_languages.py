@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tables import rows
 
 from truegold.verifiers import verify
@@ -87,7 +88,7 @@ def test_the_words_for_percent_are_the_sign(words: str) -> None:
         *(
             ("72", wrong, 0)
             for wrong in "共七十个 不是共七十二个 共七十二个吗？ 大约共七十二个不到 可能共七十二个。 "
-            "共有七十二个和三十个。 "
+            "共有七十二个和三十个。 共七十二来个。 "
             "共七十二个减去十个。 共不足七十二个。 小明说共七十二个。 原来共七十二个，后来少了十个。".split()
         ),
         ("12.5", "共十二点五米。", 1),
@@ -254,3 +255,10 @@ def test_a_name_is_read_behind_the_verb_of_the_last_sentence(
 )
 def test_a_name_that_the_problem_gives_is_not_its_formula(gold: str, problem: str, response: str, score: int) -> None:
     assert verify(response, gold=gold, problem=problem).score == score
+
+
+@pytest.mark.parametrize(
+    ("response", "gold"), [("一共七八个。", "78"), ("一共有三四十个。", "40"), ("一共十来个。", "10")]
+)
+def test_a_chinese_total_that_is_about_a_number_is_none(response: str, gold: str) -> None:
+    assert verify(response, gold=gold, problem="一共有多少个？").score == 0.0

@@ -106,8 +106,14 @@ _COMMAND = re.compile(r"\\[A-Za-z]{1,30}")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _ANSWERS, _AFFIRMATIONS = (frozenset(PATTERNS[name]) for name in ("interjections", "affirmations"))
 """`_ANSWERS` are words for yes and no. `_AFFIRMATIONS` are those of them that mean yes."""
+_LABELS = "|".join(PATTERNS["answer_words"]) + (
+    "|answers?|judge?ments?|verdict|label|conclusion|result|decision|assessment|evaluation|classification|choice|option"
+    "|urteil|jugement|veredicto|вердикт|答案|判断|判定|结论|结果|选择|评价"
+)
+"""Nouns before an option in words."""
 _OPENING = re.compile(
-    r"[#*_\s]*(?:(?:the\s)?[^\W\d_]+(?:\sis)?\s?[:：][*_\s]*)?(?P<words>[^.:：\n。]+?)[*_]*(?:[.。]|$)", re.IGNORECASE
+    rf"[#*_\s]*(?:(?:the\s)?(?:final\s)?(?:{_LABELS})(?:\sis)?\s?[:：][*_\s]*)?(?P<words>[^.:：\n。]+?)[*_]*(?:[.。]|$)",
+    re.IGNORECASE,
 )
 """The first words of a line, behind a label: `Judgement: Correct`."""
 _LIST_MARKS = str.maketrans("[]\"'", "    ")

@@ -50,7 +50,10 @@ MAX_STEPS = 400_000_000
 """Maximum product of the number of characters and the size of the pattern: about a second of search."""
 CACHED_PATTERNS = 256
 SHOWN_CHARS = 200
-_QUOTED = re.compile(r"""[《「『“"'*]*(?P<text>[^《》「」『』“”"]+?)[》」』”"'*]*""")
+MAX_QUOTED_CHARS = 2_000
+_QUOTED = re.compile(
+    r"""(?:《(?=.*》)|[「『](?=.*[」』])|“(?=.*”)|"(?=.*")|'(?=.*'))(?P<text>[^《》「」『』“”"]+?)[》」』”"']"""
+)
 """A text with quotes or title marks around it."""
 SEARCHED_TEXTS = ("answer", "final", "response")
 """Values of the option `where`."""
@@ -93,8 +96,9 @@ def _spellings(text: str, case_sensitive: bool) -> tuple[str, str, str]:
     """Return a normalised text, without its full stop, and then without quotes around it and a gloss behind it."""
     normal = _normalize(text, case_sensitive)
     bare = normal.rstrip(".。")
-    quoted = _QUOTED.fullmatch(without_gloss(" ".join(text.rstrip(".。").split())))
-    return normal, bare, bare if quoted is None else _normalize(quoted["text"], case_sensitive)
+    plain = without_gloss(" ".join(text.rstrip(".。").split()).strip("*"))
+    quoted = _QUOTED.fullmatch(plain) if len(plain) <= MAX_QUOTED_CHARS else None
+    return normal, bare, _normalize(plain if quoted is None else quoted["text"], case_sensitive)
 
 
 def _normalize(text: str, case_sensitive: bool) -> str:

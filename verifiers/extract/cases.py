@@ -56,6 +56,12 @@ _VALUE = re.compile(
     r"\\[dt]?frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}|[-−]?\d[\d.,/]{0,40}(?<![.,])|(?<![A-Za-z])[A-J](?![A-Za-z'’])"
     r"|\b(?:true|false|(?:in)?correct|(?:yes|no)(?=\W*$))\b|不?正确|错误"
 )
+_SO = re.compile(r"\b(?:so|thus|hence|therefore)\b|所以|因此|故", re.IGNORECASE)
+_DISMISSED = re.compile(
+    r"\b(?:no solutions?|impossible|contradict\w*|undefined)\b|无解|矛盾|不可能|舍去", re.IGNORECASE
+)
+"""Words for a case without an answer."""
+_COMPARISON = re.compile(r"(?<![A-Za-z])[A-Za-z]\s?[<>=≤≥≠]\s?[-−]?\d[\d.]*")
 _OF_VARIABLE = r"\$?(?<![A-Za-z])[A-Za-z](?![A-Za-z])\$?\s?"
 _RELATION = (
     r"(?:(?:=|<|>|≤|≥|≠|\\[gln]eq?t?)\s?[-−]?(?:\d[\d.]*|[A-Za-z](?![A-Za-z]))"
@@ -89,7 +95,7 @@ def is_open_case(tail: str, answer: str, problem: str | None) -> bool:
     announcing = [index for index in stating if _ANNOUNCES.search(texts[index])]
     index = (announcing or stating or [len(texts) - 1])[-1]
     case = _sentence(texts, index)
-    if case.condition is None or case.value is None:
+    if case.condition is None or case.value is None or _is_concluded(texts, index, case.value):
         return False
     for other in (_sentence(texts, i) for i in (*range(index - 1, -1, -1), *range(index + 1, len(texts)))):
         if other.value is None or not _are_parallel(case, other):
@@ -100,6 +106,12 @@ def is_open_case(tail: str, answer: str, problem: str | None) -> bool:
     if not problem or case.concludes or any(_sentence(texts, i).condition is None for i in stating):
         return False
     return _is_assumed(case, f"{problem} {' '.join(texts[:index])}")
+
+
+def _is_concluded(texts: list[str], index: int, value: str) -> bool:
+    """Return whether a sentence behind a case gives its value without a condition: `Here n = 4, so 5.`"""
+    last = _sentence(texts, len(texts) - 1)
+    return index < len(texts) - 1 and last.condition is None and last.value == value and bool(_SO.search(last.text))
 
 
 def _sentence(texts: list[str], index: int) -> _Sentence:
@@ -118,7 +130,7 @@ def _sentence(texts: list[str], index: int) -> _Sentence:
 
 
 def _last_value(text: str) -> str | None:
-    values = _VALUE.findall(text)
+    values = _VALUE.findall(_COMPARISON.sub("", text) if _DISMISSED.search(text) else text)
     return values[-1].casefold() if values else None
 
 

@@ -26,8 +26,11 @@ _PREDICATE = re.compile(
     r"(?:[.):\]]{1,2}[*_]{0,3}\s+\S|[)\]]?[*_]{0,3}[.:]?[*_]{0,3}$)"
 )
 """A sentence whose predicate is an option with its text: `The best answer is **A. Wool**`."""
-_NAMED_LAST = re.compile(r"\((?i:option|choice|answer)\s(?P<letter>[A-J])\)[*_.]{0,4}(?:\s|$)")
+_NAMED_LAST = re.compile(r"\((?i:option|choice|answer)\s(?P<letter>[A-J])\)[*_.!]{0,4}$")
 """An option in brackets at the end of a sentence."""
+_THAN = re.compile(r"\bthan\b")
+_AND_ANOTHER = re.compile(r"(?:\band\b|&|[,/])\s{0,2}[*_(\[]{0,4}([A-J])[.):\]]")
+"""Another option behind a named one: `C. iron and D. tin`."""
 _COPULA = re.compile(r"\b(?:is|are|was)\b")
 _LABELLED = re.compile(rf"\W{{0,6}}{_LETTER}(?:[.):\]]{{1,2}}[*_]{{0,3}}\s*\S|(?<=[Oo]ption .)[.:*_]{{0,5}}$)")
 """A line that consists of an option with its text."""
@@ -43,7 +46,7 @@ _SURE = re.compile(
 )
 """Words by which a sentence declares its option to be the answer."""
 _DENIAL = re.compile(
-    rf"{ANY_OF['option_denials']}|\b(?:least|others?|common|popular|tempting|obvious|second|first|may|might|could|expected|if|unless|assum\w+|suppos\w+)\b",
+    rf"{ANY_OF['option_denials']}|\b(?:least|others?|distractor|alternative|runner-up|trap|common|popular|tempting|obvious|second|first|may|might|could|expected|if|unless|assum\w+|suppos\w+)\b",
     re.IGNORECASE,
 )
 """Words by which a sentence does not declare its option."""
@@ -90,7 +93,9 @@ def _named_by(lines: list[str], index: int) -> Iterator[tuple[str, bool]]:
     for sentence in _SENTENCE_END.split(lines[index]):
         match = _PREDICATE.match(sentence) or _NAMED_LAST.search(sentence)
         if match is not None and _COPULA.search(lead := sentence[: match.start("letter")]):
-            yield match["letter"], _declares(lead, sentence)
+            is_compared = match.re is _NAMED_LAST and _THAN.search(lead) is not None
+            yield match["letter"], _declares(lead, sentence) and not is_compared
+            yield from ((other, False) for other in _AND_ANOTHER.findall(sentence, match.end("letter")))
     above, line, below = ["", *lines, ""][index : index + 3]
     label = _LABELLED.match(line)
     if label is not None and _LABELLED.match(below) is None and _ANNOUNCES.fullmatch(above):
@@ -99,6 +104,6 @@ def _named_by(lines: list[str], index: int) -> Iterator[tuple[str, bool]]:
 
 def _declares(lead: str, sentence: str) -> bool:
     """Tell whether the words before an option say that it is the answer, and neither deny nor doubt it."""
-    if _SURE.search(lead) is None or _DENIAL.search(lead) or is_conditional(sentence):
+    if sentence.endswith("?") or _SURE.search(lead) is None or _DENIAL.search(lead) or is_conditional(sentence):
         return False
     return not (is_attributed(lead) or is_doubted(lead, ""))

@@ -51,9 +51,11 @@ _CHINESE_TOTAL = re.compile(
     r"((?:^|[，,。；;：:])\s?(?:(?:所以|因此|因而|故|即|综上|那么|则)[，,]?)?[他她它我们两三四人全班校小组队大家]{0,6}"
     r"(?:[一总]?共计?|[合总]计))([有是为]?)"
     rf"((?:(?!千[克米瓦卡赫伏帕焦])[{''.join((*CHINESE_DIGITS, *CHINESE_SCALES))}点]){{1,20}})"
-    r"(?=[^\W\d_不少多几余左右到和与或加减乘除至的说吗呢，]{0,6}[。.！!]?$)"
+    r"(?=[^\W\d_不少多几余来比倍成左右到和与或加减乘除至的说吗呢，]{0,6}[。.！!]?$)"
 )
 """A Chinese total in the last clause: 共七十二个, 所以他们一共有七十二个苹果。"""
+_CHINESE_ABOUT = re.compile("[一二两三四五六七八九]{2}")
+"""Two digits without a scale, as in 七八个 (seven or eight) and 三四十."""
 MAX_STATEMENT_CHARS = 400
 """Maximum length in characters of a sentence that is compared with the question."""
 _AUXILIARIES = "is|are|was|were|does|do|did|can|has|have|had|will"
@@ -147,7 +149,11 @@ def _in_digits(match: re.Match[str]) -> str:
 def _total_in_digits(match: re.Match[str]) -> str:
     """Return a Chinese total in digits, after a verb: 一共有72个 for 一共七十二个."""
     value = chinese_decimal(match[3])
-    return match[0] if value is None else f"{match[1]}{match[2] or '有'}{float(value):.12g}"
+    return (
+        match[0]
+        if value is None or _CHINESE_ABOUT.search(match[3].partition("点")[0])
+        else f"{match[1]}{match[2] or '有'}{float(value):.12g}"
+    )
 
 
 def affirms(problem: str, response: str) -> bool | None:

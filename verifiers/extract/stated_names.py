@@ -79,13 +79,22 @@ def truth_called(response: str) -> str | None:
 _INITIAL = re.compile(r"(?<![\w.])([A-Z])\.[\s-]?(?=[A-Z])|(?<=[A-Z]\.)([A-Z])\.[\s-]?(?=[A-Z])")
 """An initial before another one or a name: the `H.` and `D.` of `H. D. Rao`."""
 _WITH_INITIALS = re.compile(
-    r"(?:[A-ZÀ-Þ][\w'’-]+\.?\s){0,3}(?P<initials>(?:[A-Z]\.[\s-]?){1,4})(?:[A-ZÀ-Þ][\w'’-]+[\s.]?){1,3}"
+    r"(?:[A-ZÀ-Þ][\w'’-]+\.?\s){0,3}(?P<initials>(?:[A-Z]\.[\s-]?){1,4})[A-ZÀ-Þ][\w'’-]+(?:[\s.][A-ZÀ-Þ][\w'’-]+){0,2}[\s.]?"
 )
 """A name with initials: `H. D. Rao`, `George W. Bush`."""
-_GLOSS = re.compile(
-    r"(?P<name>[^()（）\n]*[^\W\d_a-zA-ZÀ-ɏ][^()（）\n]*?)\s?[（(](?:[A-ZÀ-Þ][\w'’.:&-]*[ ,]{0,2}){1,8}[)）]"
-)
+MAX_NAME_CHARS = 200
+"""Maximum length of a name whose spelling is left out, or whose initials are read."""
+MAX_GLOSS_WORDS = 8
+_GLOSS = re.compile(r"(?P<name>[^()（）\n]+?)\s?[（(](?P<gloss>[^()（）\n]{2,})[)）]")
 """A name with its spelling in Latin letters behind it: `孔子（Confucius）`."""
+_CJK = re.compile("[一-鿿぀-ヿ가-힣]")
+_LATIN_NAME = re.compile(r"[A-ZÀ-Þ][\w'’.:&-]*")
+_NO_NAME = re.compile(
+    r"(?:not?|or|nor|non|wrong|false|incorrect|un\w+|maybe|perhaps|possibly|probably|likely|except|never|else|rather"
+    r"|instead|actually|old|former\w*)\W*",
+    re.IGNORECASE,
+)
+"""A word of a remark on a name: `（Not Confucius）`."""
 _ASKS_PERSON = re.compile(
     r"\b(?:who|whom|whose|kdo|koho|komu|kým|wer|wen|wem|qui|quién|quem|chi|kto|kogo|кто|кого)\b|[谁誰]|누구|누가",
     re.IGNORECASE,
@@ -94,7 +103,7 @@ _ASKS_PERSON = re.compile(
 
 def has_initials(gold: str, problem: str | None) -> bool:
     """Tell whether gold is a name with initials. `A. Rao` is one if a person is asked for, `A. L. Rao` in any case."""
-    match = _WITH_INITIALS.fullmatch(gold.strip())
+    match = _WITH_INITIALS.fullmatch(gold.strip()) if len(gold) <= MAX_NAME_CHARS else None
     if match is None:
         return False
     return match.start("initials") > 0 or match["initials"].count(".") > 1 or bool(_ASKS_PERSON.search(problem or ""))
@@ -107,8 +116,12 @@ def without_points(text: str) -> str:
 
 def without_gloss(text: str) -> str:
     """Return a name without its spelling in Latin letters: 孔子 for `孔子（Confucius）`."""
-    match = _GLOSS.fullmatch(text)
-    return text if match is None else match["name"]
+    match = _GLOSS.fullmatch(text) if len(text) <= MAX_NAME_CHARS else None
+    if match is None or _CJK.search(match["name"]) is None:
+        return text
+    words = match["gloss"].replace(",", " ").split()
+    is_name = all(_LATIN_NAME.fullmatch(word) and not _NO_NAME.fullmatch(word) for word in words)
+    return match["name"] if is_name and len(words) <= MAX_GLOSS_WORDS else text
 
 
 def bold_words(response: str) -> str | None:

@@ -28,6 +28,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any, ClassVar
 
@@ -115,7 +116,7 @@ from truegold.verifiers.math.vocabulary import (
 from truegold.verifiers.options import BadOption
 from truegold.verifiers.sandbox.errors import ConfigError, TruegoldError
 from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
-from truegold.verifiers.written_numbers import roman_number
+from truegold.verifiers.written_numbers import plain_number, roman_number
 
 _UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|probably|either|(?:not|un) ?sure|alternatively|guess)\b", re.I)
 """Words of doubt. If one is near the end of an answer in prose, no value of the prose counts."""
@@ -265,11 +266,24 @@ def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str,
 
 
 def are_other_ranges(gold: str, answer: str) -> bool:
-    """Tell whether two texts are ranges with different ends: `9-11` and `11-13`. They are not read as differences."""
-    first, second = _RANGE.fullmatch(gold), _RANGE.fullmatch(answer)
-    if first is None or second is None or first.group("low", "high") == second.group("low", "high"):
-        return False
-    return first["unit"] == second["unit"] or not (first["unit"] and second["unit"])
+    """Tell whether two texts are ranges with different ends, and not two differences: `9-11` and `11-13`."""
+    first = _RANGE.fullmatch(gold)
+    others = [_RANGE.fullmatch(part) for part in _RANGES_APART.split(answer)] if first is not None else []
+    return first is not None and all(others) and any(_is_other_range(first, other) for other in others if other)
+
+
+def _is_other_range(first: re.Match[str], second: re.Match[str]) -> bool:
+    """Tell whether two ranges have different ends. Those in different units have, unless they are proportional."""
+    (low, high), (other_low, other_high) = map(_ends, (first, second))
+    if first["unit"] == second["unit"] or not (first["unit"] and second["unit"]):
+        return (low, high) != (other_low, other_high)
+    return low * other_high != high * other_low
+
+
+def _ends(match: re.Match[str]) -> tuple[Fraction, Fraction]:
+    """Return the ends of a range, with 0 for other texts than numbers."""
+    low, high = (plain_number(_THOUSANDS.sub("", text.strip(".,"))) for text in match.group("low", "high"))
+    return low or Fraction(), high or Fraction()
 
 
 def _same_roman(gold_text: str, answer_text: str) -> bool | None:
@@ -570,8 +584,14 @@ REMEMBERED_GOLDS = 4_096
 """The number of golds whose kind is cached."""
 _IN_WORDS = re.compile(r"(?=.*(?:[a-zà-ÿа-я]{2}|[一-鿿぀-ヿ가-힣]{2}))[^\W\d_][^\d\\$^_=+*/<>|(){}\[\]]*")
 """A gold that consists of words, without a formula."""
-_RANGE = re.compile(r"(?P<low>\d[\d.,]*)\s?[-–—]\s?(?P<high>\d[\d.,]*)(?P<unit>(?:\s?[^\W\d_][^\d+*/^=]*|\s?%)?)")
-"""A range of numbers, with a unit: `9-11 mm`."""
+_RANGE = re.compile(
+    r"(?P<sign>[^\w\s()\[\]{}+*/^=<>|.,–—-]\s?)?(?P<low>\d[\d.,]*)\s?[-–—]\s?(?(sign)(?:(?P=sign))?)(?P<high>\d[\d.,]*)"
+    r"(?P<unit>(?:\s?[^\W\d_][^\d+*/^=]*|\s?%)?)"
+)
+"""A range of numbers, with a unit: `9-11 mm`, `$5-10`."""
+_RANGES_APART = re.compile(r"\s*(?:\b(?:or|and)\b|;|,\s)\s*")
+_THOUSANDS = re.compile(r",(?=\d{3}(?!\d))")
+_TEXT = re.compile(r"\\(?:text|textbf|textrm|mathrm)\b")
 _WORD_KEY = re.compile(r"[^\W_]+")
 """A word or a number, for comparing texts word by word."""
 _MAY_BE_CHOICE = re.compile(r"[\[$\s]*(?:\\[a-z]{4,6}\s*\{\s*)*\(?\s*(?:\\[a-z]{4,6}\s*\{\s*)*[A-J](?![A-Za-z])")
@@ -631,8 +651,15 @@ class MathVerifier:
             return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": str(error)})
         if gold:
             gold, policy = with_pointed_gold(gold, policy)
-            if "." in gold and not policy.options and has_initials(gold, problem) and not option_texts(problem or ""):
-                gold, response = without_points(gold), without_points(response)
+        is_named = gold and "." in gold and not policy.options and has_initials(gold, problem)
+        if is_named and gold and not option_texts(problem or ""):
+            gold, response = without_points(gold), without_points(response)
+            return _as_name(self._judge(response, gold, problem, policy, info), gold)
+        return self._judge(response, gold, problem, policy, info)
+
+    def _judge(
+        self, response: str, gold: str | None, problem: str | None, policy: Policy, info: Mapping[str, Any]
+    ) -> Verdict:
         if problem:
             policy = policy_for(problem, gold, policy, info)
             if "options" not in info and _is_choice(gold):
@@ -768,6 +795,15 @@ def _words_of(text: str) -> list[str]:
     """Return the words of a text in lower case, without an article before them."""
     words = _WORD_KEY.findall(text.casefold())
     return words[1:] if len(words) > 1 and words[0] in ("the", "a", "an") else words
+
+
+def _as_name(verdict: Verdict, gold: str) -> Verdict:
+    """Return the verdict on a name with initials, whose order counts: H. D. Rao is not D. H. Rao."""
+    is_other = "".join(_words_of(_TEXT.sub(" ", verdict.extracted or ""))) != "".join(_words_of(gold))
+    if not is_other and verdict.evidence.get("form") == "boxed":
+        return replace(verdict, score=1.0, reason=Reason.MATCH)
+    is_wrong = verdict.reason is Reason.DECLINED or (verdict.score == 1.0 and is_other)
+    return replace(verdict, score=0.0, reason=Reason.MISMATCH) if is_wrong else verdict
 
 
 def _options_of(gold: str, problem: str | None, policy: Policy) -> tuple[str, ...]:
