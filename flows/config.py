@@ -44,7 +44,10 @@ Section = TypeVar("Section", bound=StageConfig)
 
 YAML = (".yaml", ".yml")
 INIT = "`truegold init DATA` writes a configuration for a data file."
-NO_SETTINGS = "A configuration is a text in YAML; data are JSON Lines, Parquet or CSV, with a name that says so."
+NO_SETTINGS = (
+    "A configuration is a text in YAML; data are JSON Lines, Parquet or CSV (as which "
+    "workbooks are saved), with a name that says so."
+)
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 """Control characters, which show that a file is not text."""
 

@@ -23,7 +23,7 @@ from truegold.flows.cli.data_commands import ONE_PATH, init, look
 from truegold.flows.cli.doctor import doctor
 from truegold.flows.cli.file_commands import decontaminate, dedup, flag, rescore, verify
 from truegold.flows.cli.look_commands import clean, diff, explain, report, template
-from truegold.flows.cli.options import options_of, with_options_of
+from truegold.flows.cli.options import options_of, setting_of, with_options_of
 from truegold.flows.cli.review_commands import decide, review
 from truegold.flows.cli.run_commands import PHASE_COMMANDS, demo, part, phase_command, plan, push, train
 from truegold.flows.cli.set_commands import export, gate, testcases_app
@@ -49,9 +49,9 @@ class PlainGroup(TyperGroup):
                 error.message = plain_words(error.message)
             if getattr(error, "option_name", "") == "--data" and {*PHASE_COMMANDS, "init", "look"} & set(sys.argv[1:2]):
                 error.message += f". The file is named alone: truegold {sys.argv[1]} FILE"
-            wanted = str(getattr(error, "option_name", ""))
-            if wanted.endswith("-column") and "No such option" in error.message and "--set" in self._options(ctx):
-                error.message += f". The column is a setting here: {with_options_of({'--set'}, wanted + ' COLUMN')}"
+            setting = setting_of(str(getattr(error, "option_name", "")))
+            if setting and "No such option" in error.message and "--set" in self._options(ctx):
+                error.message += f". It is a setting here: --set {setting}=VALUE"
             if error.message.endswith(" is not readable."):
                 error.message += " Allow it: chmod u+r FILE"
             if "unexpected extra argument" in error.message and all(map(os.path.exists, sys.argv[2:4])):

@@ -32,6 +32,14 @@ def options_of(command: Any) -> set[str]:
     return {name for parameter in getattr(command, "params", ()) for name in parameter.opts}
 
 
+def setting_of(option: str) -> str | None:
+    """Return the setting that stands for an option of the commands on one file, or None for any other option."""
+    name = option.removeprefix("--")
+    if name.endswith("-column"):
+        return f"data.columns.{name.removesuffix('-column')}"
+    return f"data.{name}" if name in ("preset", "verifier", "limit") else None
+
+
 def with_options_of(options: Collection[str], text: str) -> str:
     """Return advice in the spelling that a command with these options understands.
 

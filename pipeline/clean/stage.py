@@ -28,7 +28,7 @@ from truegold.pipeline.config.stages import CleanConfig
 from truegold.pipeline.running.parts import Part, PartWork, run_parts, split_inputs, sum_reports
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.pipeline.tables.ledger import DROPPED_FILE, LEDGER_FILE, DroppedRow, Ledger
+from truegold.pipeline.tables.ledger import DROPPED_FILE, LEDGER_FILE, DropRecord, Ledger
 from truegold.pipeline.tables.losses import CUT, DROPPED, LOSSES, LOUD_SHARE, Cause, LossCount
 from truegold.pipeline.tables.rows import (
     FILE,
@@ -86,9 +86,9 @@ def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progre
 
 def _heavy_losses(dropped: Path, report: StageReport) -> list[dict[str, Any]]:
     """Return the reasons of many drops as facts of the stage, except for languages, which the user has chosen."""
-    lost: LossCount[DroppedRow] = LossCount()
+    lost: LossCount[DropRecord] = LossCount()
     is_heavy = report.rows_in - report.rows_out > LOUD_SHARE * report.rows_in
-    for row in read_table(dropped, DroppedRow) if is_heavy else ():
+    for row in read_table(dropped, DropRecord) if is_heavy else ():
         if row["drop_reason"] != "other_language":
             lost.add(row["drop_reason"], row)
     return lost.heavy(
@@ -96,7 +96,7 @@ def _heavy_losses(dropped: Path, report: StageReport) -> list[dict[str, Any]]:
     )
 
 
-def _explain_drops(reason: str, rows: list[DroppedRow]) -> Cause:
+def _explain_drops(reason: str, rows: list[DropRecord]) -> Cause:
     """Return a cause if the prompts are shorter than the golds, as happens if their columns are exchanged."""
     if reason != "prompt_too_short" or any(len(row["gold"] or "") <= len(row["prompt"]) for row in rows):
         return Cause()

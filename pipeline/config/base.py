@@ -247,16 +247,17 @@ def _explain_mistake(problem: Any, root: type[BaseModel]) -> str:
 
 def _right_form(problem: Any, path: Sequence[str], root: type[BaseModel]) -> str:
     """Return the form of a section for which a text was given, and of a path for which a list was; else ""."""
-    given, typed = problem["input"], _follow(path, root)[0]
-    if problem["type"] == "string_type" and isinstance(given, list) and typed[-1] == "path":
+    value, typed = problem["input"], _follow(path, root)[0]
+    if problem["type"] == "string_type" and isinstance(value, list) and typed[-1] == "path":
         return ". It names one file, a folder, or a pattern such as 'data/*.jsonl'; `data` may be a list of sources"
-    if problem["type"] != "model_type" or not isinstance(given, str):
+    if problem["type"] not in ("model_type", "dict_type") or not isinstance(value, str):
         return ""
     above, sections = _follow(path[:-1], root)[1], _follow(path, root)[1]
     fields = {name for section in sections for name in section.model_fields}
-    is_type = given in map(_type_of, above)
+    is_type = value in map(_type_of, above)
     name = "type" if is_type else next((name for name in USUAL_FIELDS if name in fields), None)
-    meant = f"{{{name}: {given}}}" if name else f"{{SETTING: VALUE}}; known: {', '.join(sorted(fields))}"
+    known = f"; known: {', '.join(sorted(fields))}" if fields else ""
+    meant = f"{{{name}: {value}}}" if name else f"{{SETTING: VALUE}}{known}"
     return f". Write {typed[-1]}: {meant}" if not typed[-1].isdecimal() else f". Write {meant}"
 
 

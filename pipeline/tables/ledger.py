@@ -38,7 +38,7 @@ RESTORED = "reviewer_restored"
 """The reason, in the ledger of `settle`, for a row that an earlier stage dropped and a reviewer restored."""
 
 
-class DroppedRow(Row):
+class DropRecord(Row):
     """A row of `dropped.parquet`."""
 
     drop_reason: str

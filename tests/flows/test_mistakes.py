@@ -151,6 +151,7 @@ def test_a_setting_is_named_as_it_is_typed(settings: dict[str, Any], line: str) 
         ("data=[a.csv]", "data.0: must be a section, with settings of its own (given: 'a.csv'). Write {path: a.csv}"),
         ("data.path=[a.csv, b.csv]", "a folder, or a pattern such as 'data/*.jsonl'; `data` may be a list of sources"),
         ("engine=vllm", "Write engine: {type: vllm}"),
+        ("data.verifier_args=decimal", "(given: 'decimal'). Write verifier_args: {SETTING: VALUE}"),
         ("clean=all", "Write clean: {SETTING: VALUE}; known: boilerplate,"),
         ("data.heldout=1.5", "data.heldout: must be less than 1 (given: 1.5)"),
         ("data.heldout=10%", "data.heldout: must be a number (given: '10%')"),
@@ -194,8 +195,9 @@ def test_a_value_of_set_is_understood_as_in_yaml(change: str, value: int | None)
         ("curate run.yaml --engine prefct", "'prefct' is not one of 'prefect', 'local'"),
         ("curate table.xlsx", "table.xlsx is not a text: it has the character '\\x03'"),
         ("curate list.yaml", "list.yaml holds a list, not settings by name"),
-        ("curate run.yaml --gold-column answer", "The column is a setting here: --set data.columns.gold=COLUMN"),
-        ("flag --data train.jsonl --out f --prompt-column q", "setting here: --set data.columns.prompt=COLUMN"),
+        ("curate run.yaml --gold-column answer", "It is a setting here: --set data.columns.gold=VALUE"),
+        ("flag --data train.jsonl --out f --prompt-column q", "is a setting here: --set data.columns.prompt=VALUE"),
+        ("curate run.yaml --limit 3", "It is a setting here: --set data.limit=VALUE"),
         ("verify --input train.jsonl --output v.parquet --max-timeouts 5", "'--max-timeouts': must be at most 1"),
         ("verify --input train.jsonl --output v.parquet --max-timeouts -3", "'--max-timeouts': must be at least 0"),
         ("verify --input train.jsonl --output v.parquet --workers -1", "'--workers': must be at least 0"),
@@ -422,8 +424,8 @@ def test_followed_advice_on_unknown_columns_works(
 def test_look_finds_the_golds_beside_a_named_prompt(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines = (f"{number} y {number} son?;{2 * number};texto {number}" for number in range(20))
-    (project / "es.csv").write_text("\n".join(["Enunciado;Cifra;Nota", *lines]))
+    lines = (f"{number} y {number} son?;{2 * number}" for number in range(20))
+    (project / "es.csv").write_text("\n".join(["Enunciado;Cifra", *lines]))
     assert run(monkeypatch, "look", "es.csv", "--prompt-column", "Enunciado") == 0
     assert "prompt Enunciado; gold Cifra" in capsys.readouterr().out
     assert run(monkeypatch, "look", "es.csv", "--prompt-column", "Cifra", "--gold-column", "Cifra") == 3
