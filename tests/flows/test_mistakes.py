@@ -40,7 +40,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "zeros.jsonl").write_bytes(bytes(40))
     (tmp_path / "foreign.csv").write_text("Enunciado,Respuesta\nDos más dos?,4\n")
     (tmp_path / "dangling.jsonl").symlink_to("gone.jsonl")
-    (tmp_path / "zz.yaml").symlink_to("gone.yaml")
+    (tmp_path / "a-link-to-settings.yml").symlink_to("gone.yaml")
     (tmp_path / "data.xlsx").write_bytes(random.Random(1).randbytes(900))
     (tmp_path / "random.jsonl").write_bytes(random.Random(2).randbytes(900))
     (tmp_path / "cut.parquet").write_bytes(b"PAR1 and no more")
@@ -89,7 +89,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
             2,
             "settings of a second opinion, such as verifier: math_verify",
         ),
-        ("curate zz.yaml", 2, "zz.yaml: no such file. `truegold init DATA`"),
+        ("curate a-link-to-settings.yml", 2, "a-link-to-settings.yml: no such file. `truegold init DATA`"),
         ("look data.xlsx", 3, "Save its sheet as CSV UTF-8"),
         ("look cut.parquet", 3, "Copy or download the file again"),
         ("look random.jsonl", 3, "random.jsonl is not text, but a binary file"),
