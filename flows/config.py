@@ -44,7 +44,10 @@ Section = TypeVar("Section", bound=StageConfig)
 
 YAML = (".yaml", ".yml")
 INIT = "`truegold init DATA` writes a configuration for a data file."
-NO_SETTINGS = "A configuration is a text in YAML; data are JSON Lines, Parquet or CSV, with a name that says so."
+NO_SETTINGS = (
+    "A configuration is a text in YAML; data are JSON Lines, Parquet or CSV (as which "
+    "workbooks are saved), with a name that says so."
+)
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 """Control characters, which show that a file is not text."""
 
@@ -231,15 +234,15 @@ def run_name(path: Path) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("-._") or "run"
 
 
-def _read_yaml(path: Path) -> dict[str, Any]:
+def _read_yaml(path: Path, advice: str = INIT) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except IsADirectoryError as error:
-        raise ConfigError(f"{path} is a directory without data files.", INIT) from error
+        raise ConfigError(f"{path} is a directory without data files.", advice) from error
     except FileNotFoundError as error:
         if path.suffix not in YAML:
             check_file(path)  # It explains why a path that is not YAML cannot be read.
-        raise ConfigError(f"{path}: no such file.", near_path(path) or INIT) from error
+        raise ConfigError(f"{path}: no such file.", near_path(path) or advice) from error
     except PermissionError as error:
         raise ConfigError(
             f"{path} may not be read by this user.", f"Allow it: chmod u+r {shlex.quote(str(path))}"
@@ -253,10 +256,10 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}{_describe_yaml(error)}", _yaml_hint(text, error)) from error
     if values is None:
-        raise ConfigError(f"{path} holds no settings.", INIT)
+        raise ConfigError(f"{path} holds no settings.", advice)
     if not isinstance(values, dict):
         kind = {"list": "a list", "str": "a text"}.get(type(values).__name__, "a value")
-        raise ConfigError(f"{path} holds {kind}, not settings by name.", INIT)
+        raise ConfigError(f"{path} holds {kind}, not settings by name.", advice)
     return values
 
 
@@ -303,7 +306,7 @@ def read_opinion(who: str) -> OpinionConfig:
     """Return the second opinion that a command line names: a verifier, or a YAML file with settings."""
     values: Any = who
     if who.endswith(YAML):
-        values = _read_yaml(Path(who))
+        values = _read_yaml(Path(who), "The file has the settings of a second opinion, such as verifier: math_verify.")
     opinion = _validate(OpinionConfig, values, who)
     check_settings(opinion, who)
     return opinion

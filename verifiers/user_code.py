@@ -81,7 +81,7 @@ def close_match(word: str, known: Iterable[str]) -> str | None:
 def near_path(path: Path) -> str | None:
     """Return the hint "Did you mean ...?" with the most similar name in the folder of a missing path, or None."""
     beside = path.parent.iterdir() if path.parent.is_dir() else ()
-    name = close_match(path.name, (other.name for other in beside))
+    name = close_match(path.name, (other.name for other in beside if other.name != path.name))
     return f"Did you mean {str(path.parent / name)!r}?" if name is not None else None
 
 

@@ -8,10 +8,9 @@ or a judge errs more often than allowed; 8 a data set fails its gate; 130 interr
 from __future__ import annotations
 
 import os
-import re
 import signal
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from threading import Event
@@ -24,6 +23,7 @@ from truegold.flows.cli.data_commands import ONE_PATH, init, look
 from truegold.flows.cli.doctor import doctor
 from truegold.flows.cli.file_commands import decontaminate, dedup, flag, rescore, verify
 from truegold.flows.cli.look_commands import clean, diff, explain, report, template
+from truegold.flows.cli.options import options_of, setting_of, with_options_of
 from truegold.flows.cli.review_commands import decide, review
 from truegold.flows.cli.run_commands import PHASE_COMMANDS, demo, part, phase_command, plan, push, train
 from truegold.flows.cli.set_commands import export, gate, testcases_app
@@ -49,42 +49,25 @@ class PlainGroup(TyperGroup):
                 error.message = plain_words(error.message)
             if getattr(error, "option_name", "") == "--data" and {*PHASE_COMMANDS, "init", "look"} & set(sys.argv[1:2]):
                 error.message += f". The file is named alone: truegold {sys.argv[1]} FILE"
+            setting = setting_of(str(getattr(error, "option_name", "")))
+            if setting and "No such option" in error.message and "--set" in self._options(ctx):
+                error.message += f". It is a setting here: --set {setting}=VALUE"
+            if error.message.endswith(" is not readable."):
+                error.message += " Allow it: chmod u+r FILE"
             if "unexpected extra argument" in error.message and all(map(os.path.exists, sys.argv[2:4])):
                 error.message += f". {ONE_PATH}"
             raise
         except TruegoldError as error:
-            command = self.get_command(ctx, ctx.invoked_subcommand or "")
-            command = getattr(command, "commands", {}).get((sys.argv[2:] or [""])[0], command)
-            options = {name for parameter in getattr(command, "params", ()) for name in parameter.opts}
+            options = self._options(ctx)
             error.message = with_options_of(options, error.message)
             error.hint = error.hint and with_options_of(options, error.hint)
             error.args = (error.message, error.hint)
             raise
 
-
-SAID_TWICE = re.compile(r"(?P<setting>--set data\.\S+=(?P<value>\S+)), or (?P<option>--[a-z-]+) (?P=value)")
-"""Advice with two spellings of one setting, of which a command understands one."""
-COLUMN_OPTION = re.compile(r"--([a-z]+)-column (?!COLUMN for)")
-"""Advice to name a column by an option."""
-
-
-def with_options_of(options: Collection[str], text: str) -> str:
-    """Return advice in the spelling that a command with these options understands.
-
-    For example, `--gold-column X` or `--set data.columns.gold=X`. Advice is unchanged if the command has neither.
-    """
-    has_set = "--set" in options
-
-    def choose(match: re.Match[str]) -> str:
-        if match["option"] in options:
-            return match["option"] + " " + match["value"]
-        return match["setting"] if has_set else match[0]
-
-    def turn(match: re.Match[str]) -> str:
-        is_known = f"--{match[1]}-column" in options or not has_set
-        return match[0] if is_known else f"--set data.columns.{match[1]}="
-
-    return COLUMN_OPTION.sub(turn, SAID_TWICE.sub(choose, text))
+    def _options(self, ctx: Any) -> set[str]:
+        """Return the options of the command that the command line names."""
+        command = self.get_command(ctx, ctx.invoked_subcommand or "")
+        return options_of(getattr(command, "commands", {}).get((sys.argv[2:] or [""])[0], command))
 
 
 UsageError: Any = typer.BadParameter.__base__

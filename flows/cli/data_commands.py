@@ -205,7 +205,9 @@ def look(
         rows, flags, dropped = _flag(proposal.source.model_copy(update={"limit": limit}), Path(folder) / "run")
     for line in chain(_summary(rows, flags, dropped), _suspects(rows, flags)):
         print_line(line)
-    print_line(f"nothing was written; next: truegold init {shlex.quote(str(data))}")
+    name = shlex.quote(str(data))
+    next_step = f"next: truegold init {name}" if len(rows) else f"no row is left; mend the records of {name} first"
+    print_line(f"nothing was written; {next_step}")
 
 
 def _flag(source: FileSource, run_dir: Path) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
@@ -237,6 +239,10 @@ def _summary(rows: pl.DataFrame, flags: pl.DataFrame, dropped: pl.DataFrame) -> 
     """Yield lines on lengths, languages, kinds of golds, flags and drops, and on checks that only a run makes."""
     notes = [json.loads(meta).get("truegold", {}) for meta in rows["meta"]]
     yield f"looked at {len(rows):,} rows"
+    fallen = f"dropped   {_counted(dropped['drop_reason']) or 'none'}"
+    if not len(rows):
+        yield fallen
+        return
     for name, column in (("prompts", "prompt"), ("solutions", "solution")):
         lengths = rows[column].drop_nulls().str.len_chars().sort()
         if len(lengths):
@@ -248,7 +254,7 @@ def _summary(rows: pl.DataFrame, flags: pl.DataFrame, dropped: pl.DataFrame) -> 
     yield f"golds     {_counted(kinds)}; judged by {_counted(rows['verifier'])}"
     held = flags.filter("blocks").select("source", "source_row").n_unique() if len(flags) else 0
     yield f"flags     {_counted(flags['reason']) or 'none'}"
-    yield f"dropped   {_counted(dropped['drop_reason']) or 'none'}"
+    yield fallen
     yield f"held      {held:,} of {len(rows):,} rows would wait for a person"
     if programs := (rows["verifier"] == "code").sum():
         yield f"not run   the tests of {programs:,} programs, by which `truegold curate` drops rows and mends others"

@@ -40,6 +40,7 @@ from typing import Annotated, Any
 import typer
 
 from truegold.flows.cli.options import (
+    DeadlineS,
     GoldColumn,
     IdColumn,
     LastTurnOnly,
@@ -48,6 +49,7 @@ from truegold.flows.cli.options import (
     Preset,
     PromptColumn,
     SecondOpinion,
+    Workers,
 )
 from truegold.flows.console import Terminal, errors, print_line, write_summary
 from truegold.pipeline.running.disk import disk_errors_reported, refuse_input
@@ -251,11 +253,11 @@ def verify(
         str | None,
         typer.Option(help="The verifier of rows that name none.", show_default="math; code for a file with tests"),
     ] = None,
-    workers: Annotated[int, typer.Option(help="Processes; 0 takes one per core.")] = 0,
-    deadline_s: Annotated[
-        float, typer.Option(help="Seconds for one verdict, after which it is a timeout.")
-    ] = DEADLINE_S,
-    max_timeouts: Annotated[float, typer.Option(help="The share of timeouts that is allowed.")] = MAX_TIMEOUTS,
+    workers: Workers = 0,
+    deadline_s: DeadlineS = DEADLINE_S,
+    max_timeouts: Annotated[
+        float, typer.Option(min=0, max=1, help="The share of timeouts that is allowed.")
+    ] = MAX_TIMEOUTS,
     response_column: Annotated[
         str | None, typer.Option(help="The column of the response; else found by its name.")
     ] = None,
@@ -315,15 +317,16 @@ def rescore(
         Path | None,
         typer.Option(help="Reviewers' decisions to measure J; for a run, those in its folder.", show_default=False),
     ] = None,
+    prompt_column: PromptColumn = None,
+    gold_column: GoldColumn = None,
     reward: Annotated[str | None, typer.Option(help="The column of TRL's reward, if there are several.")] = None,
-    workers: Annotated[int, typer.Option(help="Processes; 0 takes one per core.")] = 0,
-    deadline_s: Annotated[
-        float, typer.Option(help="Seconds for one verdict, after which it is a timeout.")
-    ] = DEADLINE_S,
+    workers: Workers = 0,
+    deadline_s: DeadlineS = DEADLINE_S,
     second_opinion: SecondOpinion = None,
 ) -> None:
     """Judge stored rollouts again, and report which rewards were wrong and what that cost."""
     from truegold.flows.config import read_opinion
+    from truegold.pipeline.config.sources import Columns
     from truegold.pipeline.rescore import rescore as judge_again
     from truegold.pipeline.rescore.rollout_report import describe, write_report
     from truegold.pipeline.review.reviewed_run import decided_rows
@@ -341,6 +344,7 @@ def rescore(
             out,
             terminal,
             data=data,
+            columns=Columns.model_validate({"prompt": prompt_column, "gold": gold_column}),
             verifiers=names,
             reward=reward,
             workers=workers,

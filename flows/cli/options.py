@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,6 +21,44 @@ def _on_disk(folder: Path) -> Path:
     return folder
 
 
+SAID_TWICE = re.compile(r"(?P<setting>--set data\.\S+=(?P<value>\S+)), or (?P<option>--[a-z-]+) (?P=value)")
+"""Advice with two spellings of one setting, of which a command understands one."""
+COLUMN_OPTION = re.compile(r"--([a-z]+)-column ")
+"""Advice to name a column by an option."""
+
+
+def options_of(command: Any) -> set[str]:
+    """Return the options of a command of Typer, such as `--out`."""
+    return {name for parameter in getattr(command, "params", ()) for name in parameter.opts}
+
+
+def setting_of(option: str) -> str | None:
+    """Return the setting that stands for an option of the commands on one file, or None for any other option."""
+    name = option.removeprefix("--")
+    if name.endswith("-column"):
+        return f"data.columns.{name.removesuffix('-column')}"
+    return f"data.{name}" if name in ("preset", "verifier", "limit") else None
+
+
+def with_options_of(options: Collection[str], text: str) -> str:
+    """Return advice in the spelling that a command with these options understands.
+
+    For example, `--gold-column X` or `--set data.columns.gold=X`. Advice is unchanged if the command has neither.
+    """
+    has_set = "--set" in options
+
+    def choose(match: re.Match[str]) -> str:
+        if match["option"] in options:
+            return match["option"] + " " + match["value"]
+        return match["setting"] if has_set else match[0]
+
+    def turn(match: re.Match[str]) -> str:
+        is_known = f"--{match[1]}-column" in options or not has_set
+        return match[0] if is_known else f"--set data.columns.{match[1]}="
+
+    return COLUMN_OPTION.sub(turn, SAID_TWICE.sub(choose, text))
+
+
 OutFolder = Annotated[
     Path, typer.Option("--out", help="The folder to write to.", show_default=False, callback=_on_disk)
 ]
@@ -27,6 +67,8 @@ GoldColumn = Annotated[str | None, typer.Option(help="The column of the answer; 
 IdColumn = Annotated[str | None, typer.Option(help="The column of the id; else its name, or the row's number.")]
 Preset = Annotated[str | None, typer.Option(help="The shape of the file; found by its columns if not given.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Take only this many rows, from the start.")]
+Workers = Annotated[int, typer.Option(min=0, help="Processes; 0 takes one per core.")]
+DeadlineS = Annotated[float, typer.Option(min=0.001, help="Seconds for one verdict, after which it is a timeout.")]
 VerifierColumn = Annotated[
     str | None,
     typer.Option(

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from truegold.flows.cli.options import LastTurnOnly, MaxHeld, MaxRejected
+from truegold.flows.cli.options import LastTurnOnly, MaxHeld, MaxRejected, with_options_of
 from truegold.flows.console import Terminal, describe_seconds, errors, output, print_line
 from truegold.pipeline.running.stage_table import Phase
 from truegold.verifiers import ConfigError, SetupError
@@ -143,7 +143,7 @@ def _run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: b
         _run_as_flow(until, config)
     print_line(f"run: {run_dir}\nreport: {run_dir / 'report' / 'index.html'}")
     for line in execution.losses_in_words(run_dir):
-        errors.print(line, style="red", markup=False, soft_wrap=True)
+        errors.print(with_options_of({"--set"}, line), style="red", markup=False, soft_wrap=True)
     _push(run_dir, target)
     for line in execution.next_steps(run_dir, shlex.join(["truegold", *sys.argv[1:]])):
         print_line(line, errors)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from truegold.flows.cli.options import (
+    DeadlineS,
     GoldColumn,
     IdColumn,
     LastTurnOnly,
@@ -32,6 +33,7 @@ from truegold.flows.cli.options import (
     PromptColumn,
     SplitColumn,
     VerifierColumn,
+    Workers,
 )
 from truegold.flows.console import Terminal, errors, print_line
 from truegold.pipeline.running.disk import disk_errors_reported, refuse_input, write_whole
@@ -97,8 +99,8 @@ def gate(
     gold_column: GoldColumn = None,
     verifier_column: VerifierColumn = None,
     last_turn_only: LastTurnOnly = False,
-    workers: Annotated[int, typer.Option(help="Processes; 0 takes one per core.")] = 0,
-    deadline_s: Annotated[float, typer.Option(help="Seconds for one verdict, else a timeout.")] = DEADLINE_S,
+    workers: Workers = 0,
+    deadline_s: DeadlineS = DEADLINE_S,
 ) -> None:
     """Check data sets as code is checked. Exit code 8 if a check fails."""
     from truegold.pipeline.config.sources import Columns, FileSource

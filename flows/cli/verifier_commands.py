@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from truegold.flows.cli.options import GoldColumn, PromptColumn
+from truegold.flows.cli.options import DeadlineS, GoldColumn, PromptColumn, Workers
 from truegold.flows.console import Terminal, describe_seconds, errors, print_line
 from truegold.pipeline.running.disk import disk_errors_reported
 from truegold.verifiers import ConfigError, InputError, TruegoldError, Verifier, available, fingerprint, resolve
@@ -385,16 +385,14 @@ def serve_verifier(
         str, typer.Option(help="The address to listen on; beyond loopback it needs a token or --allow.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535)] = PORT,
-    workers: Annotated[int, typer.Option(min=0, help="Processes; 0 takes one per core.")] = 0,
+    workers: Workers = 0,
     queue: Annotated[
         int, typer.Option(min=1, help="Responses and programs that may wait; further ones are refused (429).")
     ] = 4096,
     max_mb: Annotated[int, typer.Option(min=1, help="A larger request is refused (413).")] = 16,
-    deadline_s: Annotated[
-        float, typer.Option(help="Seconds for one verdict, after which it is a timeout.")
-    ] = DEADLINE_S,
+    deadline_s: DeadlineS = DEADLINE_S,
     request_s: Annotated[
-        float, typer.Option(help="Seconds for a request, including its wait in the queue (503).")
+        float, typer.Option(min=0.001, help="Seconds for a request, including its wait in the queue (503).")
     ] = 300.0,
     token_file: Annotated[
         Path | None, typer.Option(help=f"A file with the token that clients send; else {TOKEN} of the environment.")

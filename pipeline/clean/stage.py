@@ -28,8 +28,8 @@ from truegold.pipeline.config.stages import CleanConfig
 from truegold.pipeline.running.parts import Part, PartWork, run_parts, split_inputs, sum_reports
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.pipeline.tables.ledger import LEDGER_FILE, Ledger
-from truegold.pipeline.tables.losses import CUT
+from truegold.pipeline.tables.ledger import DROPPED_FILE, LEDGER_FILE, DropRecord, Ledger
+from truegold.pipeline.tables.losses import CUT, DROPPED, LOSSES, LOUD_SHARE, Cause, LossCount
 from truegold.pipeline.tables.rows import (
     FILE,
     NOTES,
@@ -39,6 +39,8 @@ from truegold.pipeline.tables.rows import (
     TableWriter,
     dump_json,
     read_rows,
+    read_table,
+    row_place,
 )
 from truegold.pipeline.text.announced_answers import drop_answer_line
 from truegold.pipeline.text.prose import UNKNOWN, known_languages, language_of
@@ -78,7 +80,30 @@ def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progre
     phrases = describe_cuts(edits, report.rows_in)
     for line in phrases:
         progress.note(line)
-    return replace(report, facts={CUT: phrases}) if phrases else report
+    facts = {CUT: phrases, LOSSES: _heavy_losses(out_dir / DROPPED_FILE, report)}
+    return replace(report, facts={name: lines for name, lines in facts.items() if lines})
+
+
+def _heavy_losses(dropped: Path, report: StageReport) -> list[dict[str, Any]]:
+    """Return the reasons of many drops as facts of the stage, except for languages, which the user has chosen."""
+    lost: LossCount[DropRecord] = LossCount()
+    is_heavy = report.rows_in - report.rows_out > LOUD_SHARE * report.rows_in
+    for row in read_table(dropped, DropRecord) if is_heavy else ():
+        if row["drop_reason"] != "other_language":
+            lost.add(row["drop_reason"], row)
+    return lost.heavy(
+        DROPPED, report.rows_in, lambda row: f"{row_place(row)}, prompt {row['prompt']!r:.60}", _explain_drops
+    )
+
+
+def _explain_drops(reason: str, rows: list[DropRecord]) -> Cause:
+    """Return a cause if the prompts are shorter than the golds, as happens if their columns are exchanged."""
+    if reason != "prompt_too_short" or any(len(row["gold"] or "") <= len(row["prompt"]) for row in rows):
+        return Cause()
+    return Cause(
+        "These golds are longer than their prompts: are the columns of prompt and gold swapped?",
+        "Exchange their names: --prompt-column COLUMN --gold-column COLUMN",
+    )
 
 
 def describe_cuts(edits: pl.LazyFrame, rows: int) -> list[str]:

@@ -40,6 +40,8 @@ LIST = "list"
 """The tag of the list among the members of a union."""
 OFFERING = ("literal_error", "enum")
 """The types of errors for a word outside the allowed values."""
+USUAL_FIELDS = ("path", "prompt", "against", "target")
+"""Settings that a text is meant for if it stands in place of a section."""
 PLAIN_WORDS = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
@@ -242,7 +244,23 @@ def _explain_mistake(problem: Any, root: type[BaseModel]) -> str:
         return f"{field}: {_offer(problem['input'], words)}"
     is_shown = path and problem["type"] not in ("missing", SECRET) and path[-1:] != [LIST]
     message = plain_words(problem["msg"]) + (_shown(problem["input"]) if is_shown else "")
-    return f"{field}: {message}" if path else message
+    return f"{field}: {message}{_right_form(problem, path, root)}" if path else message
+
+
+def _right_form(problem: Any, path: Sequence[str], root: type[BaseModel]) -> str:
+    """Return the form of a section for which a text was given, and of a path for which a list was; else ""."""
+    value, typed = problem["input"], _follow(path, root)[0]
+    if problem["type"] == "string_type" and isinstance(value, list) and typed[-1] == "path":
+        return ". It names one file, a folder, or a pattern such as 'data/*.jsonl'; `data` may be a list of sources"
+    if problem["type"] not in ("model_type", "dict_type") or not isinstance(value, str):
+        return ""
+    above, sections = _follow(path[:-1], root)[1], _follow(path, root)[1]
+    fields = {name for section in sections for name in section.model_fields}
+    is_type = value in map(_type_of, above)
+    name = "type" if is_type else next((name for name in USUAL_FIELDS if name in fields), None)
+    known = f"; known: {', '.join(sorted(fields))}" if fields else ""
+    meant = f"{{{name}: {value}}}" if name else f"{{SETTING: VALUE}}{known}"
+    return f". Write {typed[-1]}: {meant}" if not typed[-1].isdecimal() else f". Write {meant}"
 
 
 def _sections_with(name: str, root: type[BaseModel]) -> list[str]:

@@ -53,6 +53,7 @@ from truegold.pipeline.curation.api import run_stages
 from truegold.pipeline.curation.plan import CODE_VERIFIER, rows_of, stages_after_ingest
 from truegold.pipeline.decontaminate.stage import REASONS as LEAK_REASONS
 from truegold.pipeline.export.convert import read_tables, rejects_of, tables_of
+from truegold.pipeline.report.reason_docs import explain_reasons
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageResult
 from truegold.pipeline.sources.columns import describe_columns
@@ -72,6 +73,7 @@ from truegold.verifiers.code.suite.reading import Asserts, Calls, Stdio, Suite, 
 from truegold.verifiers.columns import find_column
 from truegold.verifiers.gold import all_golds
 from truegold.verifiers.running.batch import DEADLINE_S
+from truegold.verifiers.user_code import did_you_mean
 
 EMPTY_PROGRAM = "```python\npass\n```"
 """A program that does nothing. A suite that cannot judge it cannot judge any program."""
@@ -337,9 +339,12 @@ class Gated:
 def parse_bound(text: str) -> tuple[str, int | float]:
     """Return the name and the bound in a text: a number of rows (`gold=3`), or a share (`gold=0.01` or `gold=1%`).
 
-    Raises ConfigError for any other text.
+    Raises ConfigError for any other text, and for a name that is neither a check nor a reason.
     """
     name, _, value = text.partition("=")
+    if value and name not in (known := {*map(str, Check), *explain_reasons()}):
+        near = did_you_mean(name, known) or f"Checks: {', '.join(Check)}; reasons are in docs/reference/reasons.md."
+        raise ConfigError(f"--max {text}: there is no check or reason {name!r}.", near)
     hint = "Give a number of rows (--max gold=3), or a share of the rows (--max gold=0.01, --max gold=1%)."
     try:
         if value.isdecimal():

@@ -23,7 +23,7 @@ from typing import Any, TypedDict
 
 import polars as pl
 
-from truegold.pipeline.config.sources import FileSource
+from truegold.pipeline.config.sources import Columns, FileSource
 from truegold.pipeline.config.stages import OpinionConfig
 from truegold.pipeline.export.convert import finished_tables, read_tables, tables_of
 from truegold.pipeline.judge.opinions import open_opinion, verify_and_hear
@@ -110,14 +110,14 @@ class KnownRows:
     and then one whose question occurs completely within the prompt.
     """
 
-    def __init__(self, data: Path | None, decide: Decide) -> None:
+    def __init__(self, data: Path | None, decide: Decide, columns: Columns) -> None:
         """Read the data set: a run, an exported set, or any file. Raises InputError if it cannot be read."""
         self._rows: dict[str, Row] = {}
         self._by_end: dict[str, list[str]] = {}
         self._by_prompt: dict[str, Row | None] = {}
         self._decide = decide
         self._decisions: dict[str, DecidedRow | None] = {}
-        for row in _read(data) if data is not None else ():
+        for row in _read(data, columns) if data is not None else ():
             question = normalise_for_id(row["prompt"])
             self._rows[question] = row
             if len(question) >= MIN_QUESTION_CHARS:
@@ -167,10 +167,10 @@ class KnownRows:
         return None if longest is None else self._rows[longest]
 
 
-def _read(data: Path) -> list[Row]:
+def _read(data: Path, columns: Columns) -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="truegold-") as scratch:
         # Rollouts are looked up by their last user message, which is also what `logs` reads.
-        source = FileSource(path=str(data), last_turn_only=not finished_tables(data))
+        source = FileSource(path=str(data), columns=columns, last_turn_only=not finished_tables(data))
         tables, _ = tables_of(data, source, Path(scratch), NullProgress())
         return list(read_tables(tables))
 
@@ -195,6 +195,7 @@ def rescore(
     progress: Progress,
     *,
     data: Path | None = None,
+    columns: Columns | None = None,
     verifiers: Sequence[str] = (ROW_VERIFIER,),
     reward: str | None = None,
     workers: int = 0,
@@ -212,7 +213,7 @@ def rescore(
     rescored = Rescored(verifiers=tuple("each row's own" if name is None else fingerprint(name) for name in names))
     for name in filter(None, names):
         resolve(name)
-    rows = KnownRows(data, decide)
+    rows = KnownRows(data, decide, columns or Columns())
     progress.start("verifying logged completions")
     groups: dict[tuple[str, int | None, str], int] = {}
     rollouts, to_write = tee(_judgeable(read_logs(runs, reward), rows, rescored))

@@ -56,6 +56,8 @@ SUFFIXES = {
     ".tsv": "csv",
 }
 """The format for each suffix of a file name."""
+SHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
+"""The suffixes of workbooks, which cannot be read."""
 
 MAX_ROW_BYTES = 64 * 2**20
 """The longest line that commands on a file read, in bytes. A run has its own bound (`data.max_row_bytes`)."""
@@ -225,6 +227,8 @@ def check_file(path: Path, *, may_be_empty: bool = False) -> None:
     path = at_hand(path)
     if path.is_dir():
         raise InputError(f"{path} is a folder, not a file.", "Name a file in it.")
+    if path.is_symlink() and not path.exists():
+        raise InputError(f"{path} is a link to {path.readlink()}, which does not exist.", "Mend or remove the link.")
     if not path.exists():
         raise InputError(f"{path} does not exist.", near_path(path) or _list_siblings(path))
     if not path.is_file():
@@ -243,7 +247,9 @@ def check_file(path: Path, *, may_be_empty: bool = False) -> None:
 def _list_siblings(path: Path) -> str:
     """Return a sentence that lists the data files in the folder of a missing file."""
     if not path.parent.is_dir():
-        return f"Nor does its folder; relative paths start at {Path.cwd()}."
+        hub = f" A set of the Hugging Face hub is data: {{type: hf, name: {path}}} in a run's file."
+        is_hub_name = len(path.parts) == 2 and not path.suffix and not path.is_absolute()
+        return f"Nor does its folder; relative paths start at {Path.cwd()}.{hub if is_hub_name else ''}"
     names = sorted(other.name for other in path.parent.iterdir() if _suffix_of(other) in SUFFIXES)
     shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
     return f"Data files in that folder: {shown}." if names else f"There is no data file in {path.parent.absolute()}."
@@ -267,6 +273,8 @@ def is_named_as_data(path: Path) -> bool:
 def form_by_suffix(path: Path) -> str:
     """Return the format by a file's name: jsonl, parquet or csv. Raises InputError for other names."""
     if (form := SUFFIXES.get(_suffix_of(path))) is None:
+        if _suffix_of(path) in SHEETS:
+            raise InputError(f"{path} is named as a workbook.", "Save its sheet as CSV UTF-8.")
         if path.is_file():
             refuse_other_formats(path)
         raise InputError(
@@ -454,7 +462,10 @@ def open_parquet(path: Path) -> Any:
     try:
         return pq.ParquetFile(path, buffer_size=PAGE_BUFFER, pre_buffer=False)
     except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"{path} is not an intact Parquet file: {first_line(error)}.") from None
+        raise InputError(
+            f"{path} is not an intact Parquet file: {first_line(error)}.",
+            "Copy or download the file again; if it is in another format, end its name in that.",
+        ) from None
 
 
 def read_parquet(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
@@ -467,7 +478,9 @@ def read_parquet(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
                     row_number += 1
                     yield as_record(row_number, values, max_row_bytes)
         except (pa.ArrowInvalid, OSError) as error:
-            raise InputError(f"{path} is damaged after row {row_number}: {first_line(error)}.") from None
+            raise InputError(
+                f"{path} is damaged after row {row_number}: {first_line(error)}.", "Copy or download the file again."
+            ) from None
 
 
 def as_record(row_number: int, values: dict[str, Any] | Exception, max_row_bytes: int) -> Record | Reject:

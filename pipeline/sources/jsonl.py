@@ -326,6 +326,9 @@ OTHER_FORMATS = {
     b"SQLite": ("a database", "Write its table as CSV."),
 }
 """The names of formats that are not text, and what to do, by the first bytes of a file."""
+CONTROL_SHARE = 0.05
+"""The share of control characters above which a file is not text."""
+_CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
 def refuse_other_formats(path: Path) -> None:
@@ -334,6 +337,9 @@ def refuse_other_formats(path: Path) -> None:
     for magic, (what, remedy) in OTHER_FORMATS.items():
         if start.startswith(magic):
             raise InputError(f"{path} is {what}.", remedy)
+    # Text of any encoding is left to the reader; that of UTF-16 without a mark has many null bytes.
+    if len(_CONTROL.findall(start)) > CONTROL_SHARE * len(start) and start.count(0) < CONTROL_SHARE * len(start):
+        raise InputError(f"{path} is not text, but a binary file.", "Name a file of JSON Lines, Parquet or CSV.")
 
 
 def _refuse_nested(path: Path) -> None:

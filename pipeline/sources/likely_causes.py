@@ -100,9 +100,9 @@ def cause_of_rejects(reason: str, samples: Samples, gold: str | None) -> Cause:
     """Return the likely cause of rejected records. `gold` is the column of golds, if it is known."""
     if reason in ("missing_gold", "gold_not_found", "gold_not_text", "gold_unparsed", "gold_is_prose"):
         return _cause_of_golds(reason, samples, gold)
-    if reason == "prompt_not_text" and len(samples) == 1:
+    if reason == "prompt_not_text" and _are_whole_columns(samples):
         return Cause(
-            "The file is one object, with all values of a column together.",
+            "The record holds all values of a column together.",
             "Write a line for each record: df.to_json(FILE, orient='records', lines=True)",
         )
     if reason == "missing_prompt" and (name := _filled(NAMES["prompt"], samples, text_of)) is not None:
@@ -116,6 +116,12 @@ def cause_of_rejects(reason: str, samples: Samples, gold: str | None) -> Cause:
         texts = [text for values in samples for text in gold_texts(Column(name)(values))]
         return meant_verifier(texts, {CODE}) or Cause()
     return Cause()
+
+
+def _are_whole_columns(samples: Samples) -> bool:
+    """Return whether there is one record, all of whose values are lists of one length above 1."""
+    lengths = {len(value) if isinstance(value, list) else 0 for values in samples for value in values.values()}
+    return len(samples) == 1 and len(lengths) == 1 and max(lengths) > 1
 
 
 def _cause_of_golds(reason: str, samples: Samples, gold: str | None) -> Cause:

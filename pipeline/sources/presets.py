@@ -384,7 +384,7 @@ def choose_layout(config: SourceConfig, location: str, samples: Samples) -> Layo
     if config.preset is not None:
         layout = layout_of_preset(config.preset, samples, location, _taken_elsewhere(config))
     elif config.columns.prompt is not None:
-        layout = _layout_without_preset(config, samples)
+        layout = _layout_without_preset(config, location, samples)
     else:
         layout = _fit_preset(config, location, _column_names(samples), samples)
     configured = {name: spec for name, spec in config.columns if spec is not None}
@@ -465,7 +465,7 @@ def _taken_elsewhere(config: SourceConfig) -> set[str]:
     return names
 
 
-def _layout_without_preset(config: SourceConfig, samples: Samples) -> Layout:
+def _layout_without_preset(config: SourceConfig, location: str, samples: Samples) -> Layout:
     columns = config.columns
     taken = {spec.column for _, spec in columns if spec is not None}
     if columns.tests is not None:
@@ -478,8 +478,11 @@ def _layout_without_preset(config: SourceConfig, samples: Samples) -> Layout:
         return Layout(Columns(gold=gold_spec(gold, samples)))
     if any(without_gold):
         return Layout(Columns())
-    raise ConfigError(
-        "columns names a prompt and no gold.", "Add columns.gold, columns.tests, or a verifier that needs neither."
+    prompt = columns.prompt.column if columns.prompt is not None else ""
+    raise UnusualNamesError(
+        f"{location}: the prompt is column {prompt!r}, and no other column has a usual name of answers.",
+        f"{_list_columns(samples)} Name that of the answers: --gold-column COLUMN. Rows without answers need tests, or "
+        "a verifier that judges without them.",
     )
 
 
@@ -506,8 +509,8 @@ def _fit_preset(config: SourceConfig, location: str, names: set[str], samples: S
     raise UnusualNamesError(
         f"{location}: no column has a usual name of problems or answers.",
         f"{_list_columns(samples)} `truegold init {shlex.quote(location)}` proposes their roles; or name them: "
-        "`data: {columns: {prompt: ..., gold: ...}}` in a run's file; --prompt-column COLUMN --gold-column COLUMN for "
-        "commands on one file; prompt=..., gold=... in Python.",
+        "--prompt-column COLUMN --gold-column COLUMN; `data: {columns: {prompt: ..., gold: ...}}` in a run's file; "
+        "prompt=..., gold=... in Python.",
     )
 
 
@@ -531,7 +534,13 @@ def _answers_in_turns(location: str, name: str, samples: Samples) -> InputError:
 
 
 def check_columns(config: SourceConfig, layout: Layout, location: str, samples: Samples) -> None:
-    """Raise InputError for a configured column that no sample record has."""
+    """Raise InputError for a configured column that no sample record has, and for golds that are the prompts."""
+    prompt, gold = layout.columns.prompt, layout.columns.gold
+    if prompt is not None and gold is not None and (gold.column, gold.extract) == (prompt.column, None):
+        raise InputError(
+            f"{location}: column {gold.column!r} is named for the prompt and for the gold.",
+            f"{_list_columns(samples)} Name two: --prompt-column COLUMN --gold-column COLUMN.",
+        )
     for field, spec in layout.columns:
         required = getattr(config.columns, field) is not None or field in ("prompt", "gold")
         if spec is None or not required:

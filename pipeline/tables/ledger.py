@@ -20,6 +20,7 @@ import pyarrow as pa
 from truegold.pipeline.tables.rows import (
     FILE,
     ROW_SCHEMA,
+    Row,
     RowReference,
     TableWriter,
     arrow_schema,
@@ -35,6 +36,12 @@ DROPPED_FILE = "dropped.parquet"
 FLAGS_FILE = "flags.parquet"
 RESTORED = "reviewer_restored"
 """The reason, in the ledger of `settle`, for a row that an earlier stage dropped and a reviewer restored."""
+
+
+class DropRecord(Row):
+    """A row of `dropped.parquet`."""
+
+    drop_reason: str
 
 
 class LedgerRecord(RowReference):

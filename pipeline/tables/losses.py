@@ -138,11 +138,11 @@ def _check_bound(report: StageReport, kind: str, lost: Mapping[str, int], name: 
 
 
 def _nothing_left(report: StageReport, held: int, earlier: Iterable[StageReport]) -> str:
-    if held > 0:
-        return f"No row is left of {report.rows_in:,}."
     drops: Counter[str] = Counter()
     for before in (*earlier, report):
         drops.update({name: rows for name, rows in before.counts.items() if name.startswith("drop:")})
+    if held == drops.total() > 0:
+        return f"No row is left of {report.rows_in:,}."
     reasons = ", ".join(f"{rows:,} {name.removeprefix('drop:')}" for name, rows in drops.most_common())
     return f"No row is left; dropped were {reasons}." if reasons else "No row is left."
 

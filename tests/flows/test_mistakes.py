@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import random
 import shutil
 import sys
 from pathlib import Path
@@ -15,7 +17,8 @@ from command_line import run_command
 from rich.console import Console
 
 from truegold.flows import console
-from truegold.flows.cli.app import main, with_options_of
+from truegold.flows.cli.app import main
+from truegold.flows.cli.options import with_options_of
 from truegold.flows.config import load_config, parse_settings, validate_config
 from truegold.flows.console import Terminal, describe_seconds
 from truegold.pipeline.select.candidates import remedy_for_none
@@ -35,6 +38,12 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "blank.jsonl").write_text("\n\n")
     (tmp_path / "broken.jsonl").write_text('{"question": "Wh')
     (tmp_path / "zeros.jsonl").write_bytes(bytes(40))
+    (tmp_path / "foreign.csv").write_text("Enunciado,Respuesta\nDos más dos?,4\n")
+    (tmp_path / "dangling.jsonl").symlink_to("gone.jsonl")
+    (tmp_path / "a-link-to-settings.yml").symlink_to("gone.yaml")
+    (tmp_path / "data.xlsx").write_bytes(random.Random(1).randbytes(900))
+    (tmp_path / "random.jsonl").write_bytes(random.Random(2).randbytes(900))
+    (tmp_path / "cut.parquet").write_bytes(b"PAR1 and no more")
     (tmp_path / "folder").mkdir()
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / "train.jsonl").write_text(json.dumps(record) + "\n")
@@ -71,6 +80,21 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
         ("decontaminate --data train.jsonl --against broken.jsonl --out out", 3, "broken.jsonl: none of its 1 rows"),
         ("flag --data zeros.jsonl --out out", 3, "It begins: \ufffd\ufffd"),
         ("verify --input folder --output v.parquet", 3, "folder has no data file"),
+        ("rescore folder --data foreign.csv --out out", 3, "name them: --prompt-column COLUMN --gold-column COLUMN"),
+        ("look openai/gsm8k", 3, "is data: {type: hf, name: openai/gsm8k} in a run's file"),
+        ("look dangling.jsonl", 3, "dangling.jsonl is a link to gone.jsonl, which does not exist"),
+        ("profile run.yaml --engine local --set model.path=./train.jsonl", 4, "is a file, not a folder"),
+        (
+            "verify --input train.jsonl --output v.parquet --second-opinion judge.yml",
+            2,
+            "settings of a second opinion, such as verifier: math_verify",
+        ),
+        ("curate a-link-to-settings.yml", 2, "a-link-to-settings.yml: no such file. `truegold init DATA`"),
+        ("look data.xlsx", 3, "Save its sheet as CSV UTF-8"),
+        ("look cut.parquet", 3, "Copy or download the file again"),
+        ("look random.jsonl", 3, "random.jsonl is not text, but a binary file"),
+        ("gate train.jsonl --max falgs=0", 2, "there is no check or reason 'falgs'. Did you mean 'flags'?"),
+        ("gate train.jsonl --max trunctated_text=0", 2, "Did you mean 'truncated_text'?"),
         ("curate run.yaml --set data.limitt=3", 2, "data.limitt: unknown setting; did you mean limit?"),
         ("curate run.yaml --set engine.type=server --set engine.urll=x", 2, "engine.urll: unknown setting"),
     ],
@@ -121,7 +145,16 @@ def test_a_setting_is_named_as_it_is_typed(settings: dict[str, Any], line: str) 
         ("clean.languages=[english]", "clean.languages.0: must be a language's code, such as en (given: 'english')"),
         ("columns.prompt=question", "columns: unknown setting; did you mean data.columns?"),
         ("data.path=", "data.path: must be a text (given: nothing)"),
-        ("data=train.jsonl", "data: must be a section, with settings of its own (given: 'train.jsonl')"),
+        ("data=train.jsonl", "settings of its own (given: 'train.jsonl'). Write data: {path: train.jsonl}"),
+        (
+            "data.columns=task",
+            "data.columns: must be a section, with settings of its own (given: 'task'). Write columns: {prompt: task}",
+        ),
+        ("data=[a.csv]", "data.0: must be a section, with settings of its own (given: 'a.csv'). Write {path: a.csv}"),
+        ("data.path=[a.csv, b.csv]", "a folder, or a pattern such as 'data/*.jsonl'; `data` may be a list of sources"),
+        ("engine=vllm", "Write engine: {type: vllm}"),
+        ("data.verifier_args=decimal", "(given: 'decimal'). Write verifier_args: {SETTING: VALUE}"),
+        ("clean=all", "Write clean: {SETTING: VALUE}; known: boilerplate,"),
         ("data.heldout=1.5", "data.heldout: must be less than 1 (given: 1.5)"),
         ("data.heldout=10%", "data.heldout: must be a number (given: '10%')"),
         ("data.format=xml", "data.format: there is no 'xml'. There are: auto, jsonl, parquet, csv."),
@@ -164,6 +197,14 @@ def test_a_value_of_set_is_understood_as_in_yaml(change: str, value: int | None)
         ("curate run.yaml --engine prefct", "'prefct' is not one of 'prefect', 'local'"),
         ("curate table.xlsx", "table.xlsx is not a text: it has the character '\\x03'"),
         ("curate list.yaml", "list.yaml holds a list, not settings by name"),
+        ("curate run.yaml --gold-column answer", "It is a setting here: --set data.columns.gold=VALUE"),
+        ("flag --data train.jsonl --out f --prompt-column q", "is a setting here: --set data.columns.prompt=VALUE"),
+        ("curate run.yaml --limit 3", "It is a setting here: --set data.limit=VALUE"),
+        ("verify --input train.jsonl --output v.parquet --max-timeouts 5", "'--max-timeouts': must be at most 1"),
+        ("verify --input train.jsonl --output v.parquet --max-timeouts -3", "'--max-timeouts': must be at least 0"),
+        ("verify --input train.jsonl --output v.parquet --workers -1", "'--workers': must be at least 0"),
+        ("rescore folder --out f --deadline-s 0", "'--deadline-s': must be at least 0.001"),
+        ("gate train.jsonl --workers -1", "'--workers': must be at least 0"),
         ("curate train.jsnl", "train.jsnl does not exist. Did you mean 'train.jsonl'?"),
         ("curate folder", "folder is a directory without data files"),
         ("run run.yaml --set model.path=./none --set train.steps=1", "model.path: ./none does not exist"),
@@ -368,6 +409,59 @@ def test_an_interrupted_command_says_whether_anything_is_kept(
 )
 def test_advice_names_options_that_the_command_has(options: set[str], advice: str) -> None:
     assert with_options_of(options, "--set data.columns.gold=label, or --gold-column label") == advice
+
+
+@pytest.mark.parametrize("command", ["curate foreign.csv --engine local", "flag --data foreign.csv --out f"])
+def test_followed_advice_on_unknown_columns_works(
+    command: str, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, *command.split()) == 3
+    advised = "--set data.columns.prompt=COLUMN --set data.columns.gold=COLUMN"
+    told = capsys.readouterr().err
+    assert advised in told and "-column" not in told
+    followed = [advised.split()[1].replace("COLUMN", "Enunciado"), advised.split()[3].replace("COLUMN", "Respuesta")]
+    assert run(monkeypatch, *command.split(), "--set", followed[0], "--set", followed[1]) == 0
+
+
+def test_look_finds_the_golds_beside_a_named_prompt(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (f"{number} y {number} son?;{2 * number}" for number in range(20))
+    (project / "es.csv").write_text("\n".join(["Enunciado;Cifra", *lines]))
+    assert run(monkeypatch, "look", "es.csv", "--prompt-column", "Enunciado") == 0
+    assert "prompt Enunciado; gold Cifra" in capsys.readouterr().out
+    assert run(monkeypatch, "look", "es.csv", "--prompt-column", "Cifra", "--gold-column", "Cifra") == 3
+    assert "'Cifra' is named for the prompt and for the gold" in capsys.readouterr().err
+
+
+def test_exchanged_columns_are_told_as_such(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (f"How many are {number} and {number} apples?,{2 * number}" for number in range(20))
+    (project / "x.csv").write_text("\n".join(["question,answer", *lines, "What does page 45 say?,see page 45"]))
+    swapped = "data.columns={prompt: answer, gold: question}"
+    assert run(monkeypatch, "curate", "x.csv", "--engine", "local", "--set", swapped) == 3
+    told = capsys.readouterr().err
+    assert "dropped were 20 prompt_too_short, 1 held_for_review" in told
+    assert "are the columns of prompt and gold swapped? Exchange their names: --set data.columns.prompt=" in told
+
+
+def test_a_file_that_may_not_be_read_has_a_remedy(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.R_OK)  # The superuser may read everything.
+    assert run(monkeypatch, "look", "train.jsonl") == 2
+    assert "Allow it: chmod u+r FILE" in " ".join(capsys.readouterr().err.replace("\u2502", " ").split())
+
+
+def test_look_at_a_file_without_a_row_proposes_no_next_step(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "few.jsonl").write_text('{"question": "2+2?", "answer": "4"}\n{"question": ["a"], "answer": {"x": 1}}\n')
+    assert run(monkeypatch, "look", "few.jsonl") == 0
+    shown = capsys.readouterr().out
+    assert "dropped   1 prompt_too_short\nnothing was written; no row is left" in shown
+    assert "golds " not in shown and "together" not in shown and "next:" not in shown
 
 
 def test_advice_for_a_run_names_settings(tmp_path: Path) -> None:

@@ -410,10 +410,10 @@ def test_a_bound_that_no_row_meets_is_said(tmp_path: Path) -> None:
     data = tmp_path / "set.jsonl"
     data.write_text("".join(json.dumps(record) + "\n" for record in SUMS))
     done = CliRunner().invoke(
-        app, ["gate", str(data), "--workers", "1", "--max", "trunctated_text=2", "--max", "gold=1"]
+        app, ["gate", str(data), "--workers", "1", "--max", "truncated_text=2", "--max", "gold=1"]
     )
     assert done.exit_code == 0, done.output
-    assert done.stdout.splitlines()[-1] == "--max trunctated_text: no row has this reason."
+    assert done.stdout.splitlines()[-1] == "--max truncated_text: no row has this reason."
 
 
 def test_columns_that_are_not_known_are_named_with_their_options(tmp_path: Path) -> None:

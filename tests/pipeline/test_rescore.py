@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from truegold.pipeline.config.sources import Columns
 from truegold.pipeline.rescore import Rescored, rescore, verdict_parts
 from truegold.pipeline.rescore.logs import read_logs
 from truegold.pipeline.rescore.rollout_report import write_report
@@ -172,6 +173,14 @@ def test_a_kill_costs_the_verdicts_of_the_part_under_way(tmp_path: Path, monkeyp
 def test_logs_with_golds_need_no_set(tmp_path: Path) -> None:
     log = log_of("nemo-gym", tmp_path / "log", [(RIGHT, 0.0)])
     assert judge(log, tmp_path / "out")[1]["wrongly_refused"] == 1
+
+
+def test_the_columns_of_the_set_may_be_named(tmp_path: Path) -> None:
+    log = log_of("truegold", tmp_path, [("\\boxed{1/2}", 1.0), ("\\boxed{3}", 1.0)])
+    german = lines(tmp_path / "data" / "set.jsonl", [{"Aufgabe": QUESTION, "Ergebnis": "3"}])
+    columns = Columns.model_validate({"prompt": "Aufgabe", "gold": "Ergebnis"})
+    judge(log, tmp_path / "out", german, columns=columns)
+    assert pl.read_parquet(tmp_path / "out" / "rollouts.parquet")["gold"].unique().to_list() == ["3"]
 
 
 def test_logs_without_golds_say_what_to_name(tmp_path: Path) -> None:

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from ingest_files import read_file, rejects, row_of, write_lines
 
-from truegold.verifiers import ConfigError, InputError
+from truegold.verifiers import InputError
 
 ADD = {"prompt": "Add.", "verifier": "code"}
 ASSERTIONS = ["assert add(1, 2) == 3"]
 WITH_TESTS = {**ADD, "verifier_args": {"tests": ASSERTIONS}}
 PROGRAM = "def add(a, b):\n    return a + b"
 NO_PRESET = (InputError, "no column has a usual name of problems or answers")
-NO_GOLD = (ConfigError, "names a prompt and no gold")
+NO_GOLD = (InputError, "no other column has a usual name of answers")
 
 
 @pytest.mark.parametrize(

@@ -43,9 +43,8 @@ def check_local(path: str) -> Path:
     """Return the folder of a local checkpoint. Raises SetupError if it is not a checkpoint."""
     folder = Path(path).expanduser()
     if not folder.is_dir():
-        raise SetupError(
-            f"model.path: {path} does not exist.", "Give a checkpoint's folder or a hub name (owner/name)."
-        )
+        fault = "is a file, not a folder" if folder.exists() else "does not exist"
+        raise SetupError(f"model.path: {path} {fault}.", "Give a checkpoint's folder or a hub name (owner/name).")
     if not (folder / "config.json").exists():
         raise SetupError(f"model.path: {path} has no config.json.", "Give the folder of a Hugging Face checkpoint.")
     return folder
