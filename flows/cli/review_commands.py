@@ -282,7 +282,7 @@ def runs_by_age() -> list[Path]:
     """Return the folders of the runs, the newest first. Raises InputError if there are none."""
     manifests = sorted(RUNS.glob("*/manifest.json"), key=lambda path: -path.stat().st_mtime)
     if not manifests:
-        raise InputError("There is no run in `runs`.", "Name the run's folder: --run PATH.")
+        raise InputError("There is no run in `runs`.", "Curate first: truegold curate RUN.yaml. A run elsewhere: --run PATH")
     return [manifest.parent for manifest in manifests]
 
 

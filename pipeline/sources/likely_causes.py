@@ -6,6 +6,8 @@
     gold column `level`, column `answer`        The golds stand in column 'answer'.
     golds "... the value is 452.", column `n`   The golds of these rows stand in column 'n' (452).
     a user's verifier that reads only boxes     checks.py:boxed refuses gold by itself and reads ... \\boxed{72}
+    a user's verifier that raises an error      checks.py:paid fails on 20 of 20 golds: AttributeError: ...
+    a user's verifier that pays every answer    checks.py:paid pays another answer, too.
 
 A cause is named if it holds for eight of ten sampled rows. A verifier that compares texts can read any gold, so it is
 named only for short golds that no other verifier reads. Placeholders (`N/A`, `see solution`) are not golds, and do not
@@ -24,7 +26,7 @@ import orjson
 from truegold.pipeline.sources.columns import Column, compile_column, gold_spec, gold_texts
 from truegold.pipeline.tables.losses import Cause
 from truegold.pipeline.tables.reasons import GOLD_REASONS
-from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.tables.rows import Row, problem_of
 from truegold.verifiers import Item, Reason, gold_response, resolve, verify_batch
 from truegold.verifiers.answers.gold_types import gold_note
 from truegold.verifiers.columns import GOLDS_COLUMNS, NAMES, Samples, spelled, text_of
@@ -76,6 +78,8 @@ def cause_of_held(reason: str, rows: Sequence[Row]) -> Cause:
     judged_by = {row["verifier"] for row in rows}
     # For the excluded reasons, the verifier reads the golds, and another one would not help.
     if reason not in ("solution_contradicts_gold", "same_gold"):
+        if (fault := _fault_of_own_verifier(reason, rows, judged_by)) is not None:
+            return fault
         if (form := _unsaid_form([row["gold"] or "" for row in rows], judged_by)) is not None:
             return form
         cause = meant_verifier([row["gold"] or "" for row in rows], judged_by)
@@ -192,6 +196,27 @@ def _counts_read(golds: Sequence[str], judged_by: Iterable[str]) -> dict[str, in
 def _ablest(counts: Mapping[str, int], golds: int) -> str | None:
     able = [name for name, count in counts.items() if count >= MOST * golds]
     return max([name for name in able if name != "exact"] or able, key=lambda name: counts[name], default=None)
+
+
+def _fault_of_own_verifier(reason: str, rows: Sequence[Row], judged_by: Collection[str]) -> Cause | None:
+    """Return a cause if a user's verifier fails on most golds, or also pays another answer."""
+    name, *others = judged_by or [""]
+    if others or not name or name in BUILT_IN:
+        return None
+    remedy = f"Correct the verifier: truegold verifiers check {shlex.quote(name)}"
+    if reason == "gold_unmatchable":
+        return Cause(f"{name} pays another answer, too.", remedy)
+    verifier = resolve(name)
+    items = (
+        Item(response, row["gold"], name, row["verifier_args"], problem_of(row))
+        for row in rows
+        if (response := gold_response(verifier, row["gold"], row["solution"])) is not None
+    )
+    verdicts = verify_batch(items, workers=1, item_deadline_s=DEADLINE_S)
+    errors = [verdict for verdict in verdicts if verdict.reason is Reason.VERIFIER_ERROR]
+    if not errors or len(errors) < MOST * len(rows):
+        return None
+    return Cause(f"{name} fails on {len(errors)} of {len(rows)} golds: {errors[0].evidence['error']}.", remedy)
 
 
 def _unsaid_form(golds: Sequence[str], judged_by: Collection[str]) -> Cause | None:
