@@ -263,7 +263,7 @@ def next_steps(run_dir: Path, command: str) -> list[str]:
         steps.append((step, f"truegold review {run}"))
     is_reviewable = any(load_record(run_dir / stage) for stage in BEFORE_SETTLE)
     if is_reviewable and (dropped := ReviewedRun.open(run_dir).count_restorable()):
-        step = f"look at {dropped:,} dropped {_rows(dropped)}"
+        step = f"look at {dropped:,} dropped {_rows(dropped)} that can return"
         steps.append((step, f"truegold review {run}  # outcome: dropped"))
     if steps:
         steps.append(("then, with the decisions", command))

@@ -154,7 +154,9 @@ def _run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: b
 def _left_out(stages: Set[str]) -> str | None:
     """Return what a run with these stages left out because its section is missing, and how to ask for it."""
     if stages.isdisjoint(("profile", "take_rows")):
-        return "curated only: nothing was profiled, selected or trained without a model; --set model.path=MODEL names one"
+        return (
+            "curated only: nothing was profiled, selected or trained without a model; --set model.path=MODEL names one"
+        )
     return None if "train" in stages else "nothing was trained: there is no `train` section; `truegold init` shows one"
 
 

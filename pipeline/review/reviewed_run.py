@@ -161,7 +161,7 @@ class ReviewedRun:
     def count_restorable(self) -> int:
         """Return the number of rows dropped before `settle` that a reviewer could restore and has not decided about."""
         tables = [table.select("id") for _, table in self.files.tables(DROPPED_FILE, DROPPING_STAGES)]
-        gone = pl.concat(tables).join(self.rows.select("id"), on="id", how="anti")
+        gone = pl.concat(tables).unique().join(self.rows.select("id"), on="id", how="anti")
         return int(gone.filter(~has_id(self.decisions())).select(pl.len()).collect().item())
 
     def decide(
@@ -188,7 +188,7 @@ class ReviewedRun:
         if seen is not None and seen not in {content_key(row) for row in rows}:
             raise StaleRowError(f"The row {row_id} has changed since it was shown.", "Reload the page.")
         if decision is DecisionKind.FIX and takes_gold(row) and not (gold or "").strip():
-            raise InputError(f"A fix of the row {row_id} ({row_place(row)}) needs the right gold.", "Type it: fix=GOLD")
+            raise InputError(f"The row {row_id} ({row_place(row)}): a fix needs the right gold.", "Type it: fix=GOLD")
         gold = self.as_meant(row, gold) if gold else gold
         if decision is DecisionKind.FIX and not takes_gold(row) and (fault := case_fault(row, gold or "")) is not None:
             raise InputError(

@@ -532,7 +532,13 @@ def _why_unmatchable(row: _Pending) -> str | None:
         return None
     on_gold, another = row.verdict_on(_Role.GOLD), row.verdict_on(_Role.ANOTHER)
     is_unread = another is not None and another.reason is Reason.GOLD_UNPARSED
-    if row.verifier not in BUILT_IN and on_gold is not None and on_gold.passed and another is not None and another.passed:
+    if (
+        row.verifier not in BUILT_IN
+        and on_gold is not None
+        and on_gold.passed
+        and another is not None
+        and another.passed
+    ):
         return ANY_ANSWER
     is_foreign = row.word_fault is None and is_unread and not is_name(row.gold or "")
     if is_foreign and on_gold is not None and on_gold.passed:
