@@ -145,8 +145,8 @@ def _run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: b
     for line in execution.losses_in_words(run_dir):
         errors.print(line, style="red", markup=False, soft_wrap=True)
     _push(run_dir, target)
-    if until is Phase.REPORT and (line := _left_out({stage.name for stage in stages})) is not None:
-        print_line(line, errors)
+    if until is Phase.REPORT and (left_out := _left_out({stage.name for stage in stages})) is not None:
+        print_line(left_out, errors)
     for line in execution.next_steps(run_dir, shlex.join(["truegold", *sys.argv[1:]])):
         print_line(line, errors)
 

@@ -80,8 +80,6 @@ def cause_of_held(reason: str, rows: Sequence[Row]) -> Cause:
     if reason not in ("solution_contradicts_gold", "same_gold"):
         if (fault := _fault_of_own_verifier(reason, rows, judged_by)) is not None:
             return fault
-        if (form := _unsaid_form([row["gold"] or "" for row in rows], judged_by)) is not None:
-            return form
         cause = meant_verifier([row["gold"] or "" for row in rows], judged_by)
         if cause is not None:
             return cause
@@ -199,7 +197,7 @@ def _ablest(counts: Mapping[str, int], golds: int) -> str | None:
 
 
 def _fault_of_own_verifier(reason: str, rows: Sequence[Row], judged_by: Collection[str]) -> Cause | None:
-    """Return a cause if a user's verifier fails on most golds, or also pays another answer."""
+    """Return a cause if a user's verifier fails on most golds, also pays another answer, or has a form of its own."""
     name, *others = judged_by or [""]
     if others or not name or name in BUILT_IN:
         return None
@@ -207,23 +205,22 @@ def _fault_of_own_verifier(reason: str, rows: Sequence[Row], judged_by: Collecti
     if reason == "gold_unmatchable":
         return Cause(f"{name} pays another answer, too.", remedy)
     verifier = resolve(name)
-    items = (
+    trials = (
         Item(response, row["gold"], name, row["verifier_args"], problem_of(row))
         for row in rows
         if (response := gold_response(verifier, row["gold"], row["solution"])) is not None
     )
-    verdicts = verify_batch(items, workers=1, item_deadline_s=DEADLINE_S)
+    verdicts = verify_batch(trials, workers=1, item_deadline_s=DEADLINE_S)
     errors = [verdict for verdict in verdicts if verdict.reason is Reason.VERIFIER_ERROR]
-    if not errors or len(errors) < MOST * len(rows):
-        return None
-    return Cause(f"{name} fails on {len(errors)} of {len(rows)} golds: {errors[0].evidence['error']}.", remedy)
+    if errors and len(errors) >= MOST * len(rows):
+        error = errors[0].evidence.get("error", errors[0].reason)
+        return Cause(f"{name} fails on {len(errors)} of {len(rows)} golds: {error}.", remedy)
+    has_form = getattr(verifier, "gold_response", None) is not None
+    return None if has_form else _unsaid_form(name, [row["gold"] or "" for row in rows])
 
 
-def _unsaid_form(golds: Sequence[str], judged_by: Collection[str]) -> Cause | None:
+def _unsaid_form(name: str, golds: Sequence[str]) -> Cause | None:
     """Return a cause if a user's verifier reads gold only in a form that it does not declare, such as a box."""
-    name, *others = judged_by or [""]
-    if others or not name or name in BUILT_IN or getattr(resolve(name), "gold_response", None) is not None:
-        return None
     golds, templates = golds[:ENOUGH_GOLDS], list(RESPONSE_FORMS.values())
     shown = (Item(template.format(gold=gold), gold, name) for template in templates for gold in golds)
     verdicts = list(verify_batch(shown, workers=1, item_deadline_s=DEADLINE_S))
