@@ -64,7 +64,7 @@ _Fault = tuple[str, dict[str, Any]]
 """The reason to drop a row, with the found and the allowed value."""
 
 
-@stage_function(version=5, tunable=("workers",), aims=("workers",))
+@stage_function(version=6, tunable=("workers",), aims=("workers",))
 def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Clean every row, part by part, and drop rows without a usable prompt or gold."""
     # The language model takes 80 MB, and only the workers need it.

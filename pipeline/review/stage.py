@@ -80,7 +80,7 @@ STALE_SHOWN = 20
 DECIDED_SCHEMA = pa.schema([ROW_SCHEMA.field(name) for name in KEY])
 
 
-@stage_function(version=7, judges="rows")
+@stage_function(version=8, judges="rows")
 def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Apply the reviewers' decisions, and hold back rows that still need one."""
     decisions = load_decisions(*(path for name, path in inputs.items() if name.startswith("decisions")))
