@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
-from truegold.pipeline.config.base import ROUNDING, RunnerConfig, StageConfig, describe_mistakes
+from truegold.pipeline.config.base import PATTERN_SIGNS, ROUNDING, RunnerConfig, StageConfig, describe_mistakes
 from truegold.pipeline.config.engines import (
     ChatConfig,
     EngineConfig,
@@ -88,6 +88,8 @@ class RunConfig(CurationConfig):
 
     @model_validator(mode="after")
     def _parts_fit_together(self) -> RunConfig:
+        if "://" not in self.runs_dir and PATTERN_SIGNS & {*self.runs_dir}:
+            raise ValueError("runs_dir has one of * ? [, which stand for several files: name another folder")
         self._check_sources()
         self._check_models()
         self._check_training_engine()

@@ -222,7 +222,7 @@ class LabelErrors:
     known: int
     """The number of rows that the estimate is based on."""
     rate: float | None = None
-    """None without an estimate, like `low` and `high`."""
+    """The share of wrong labels. `rate`, `low` and `high` are None if there is no estimate."""
     low: float | None = None
     high: float | None = None
 

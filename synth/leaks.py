@@ -225,7 +225,7 @@ class Habits:
 
 
 def learn_habits(findings: Sequence[Set[Finding]]) -> Habits:
-    """Return the habits in the findings of each bare sample. Empty below FEWEST_SAMPLES."""
+    """Return the habits in the findings of each bare sample. Fewer than FEWEST_SAMPLES samples show no habits."""
     if len(findings) < FEWEST_SAMPLES:
         return Habits(len(findings))
 

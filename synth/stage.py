@@ -5,8 +5,9 @@
                                         selected.parquet    the selected rows, and 48 more that became trainable
                                         reserve.parquet     good rows beyond the selection, without those 48
 
-A row that selection left out as too hard is selected if it has a positive now. Training goes on sampling it on the bare
-prompt, and gets the positive in addition. Held-out rows are never used.
+A row that selection left out as too hard becomes a selected row if it has a positive now. Training samples the row like
+every other selected row, by its prompt alone, without the hints by which a positive was made. The positive joins these
+samples. Held-out rows are never used.
 """
 
 from __future__ import annotations

@@ -32,9 +32,9 @@ class Strategy:
     version: str
     """A text that changes whenever a prompt does."""
     answer: Mapping[str, str] = field(default_factory=dict)
-    """The text that replaces the problem, by language. Empty for the bare prompt."""
+    """The text that replaces the problem, by language. If it is empty, the problem itself is the prompt."""
     reflection: Mapping[str, str] = field(default_factory=dict)
-    """The prompt that asks for a reflection on the failed attempt, by language. Empty for none."""
+    """The prompt that asks for a reflection on the failed attempt, by language. If it is empty, none is asked for."""
     uses_gold: bool = False
     """Whether the model sees the gold. Such a strategy is tried last, and its positives are marked."""
     for_programs: bool | None = None

@@ -29,7 +29,8 @@ OWN_FORM = "gold_response"
 """The name of the form that the verifier's `gold_response` makes."""
 
 ENOUGH_GOLDS, GOLDS_TRIED = 5, 20
-"""A form is taken at once if the first `ENOUGH_GOLDS` golds pass in it. If none is, the first `GOLDS_TRIED` decide."""
+"""A form is taken at once if the first `ENOUGH_GOLDS` golds pass in it. Otherwise, the form is taken in which most of
+the first `GOLDS_TRIED` golds pass."""
 
 Respond = Callable[[str], str]
 """Makes a response from an answer."""

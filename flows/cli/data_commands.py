@@ -40,9 +40,10 @@ if TYPE_CHECKING:
 STARTER = Path(__file__).parents[1] / "starter.yaml.txt"
 """The configuration that `truegold init` writes: short, commented, and valid once its names are filled in."""
 TRAINING = "# ---- training\n"
-"""The line of the starter before the sections of training."""
+"""The line of the starter that precedes the sections on training."""
 SHOWN_ROWS, MAX_SHOWN, SUSPECTS = 3, 6, 10
-"""Maximum numbers of rows that are shown: usually, if there are many kinds of golds, and as suspicious."""
+"""`init` shows SHOWN_ROWS rows, or more if there are more kinds of golds, but at most MAX_SHOWN. `look` lists at most
+SUSPECTS suspicious rows."""
 CHARS = 160
 """Maximum number of characters of a text that are shown."""
 LOOKED_AT = 2_000
@@ -78,6 +79,8 @@ def init(
         )
     if is_named_as_data(path):
         raise ConfigError(f"{path} is data, not the configuration to write.", ONE_PATH)
+    if not str(path).isprintable():
+        raise ConfigError(f"{str(path)!r} has a line break or another invisible character.", "Give another name.")
     if path.exists():
         named = f"truegold init {shlex.quote(str(data))} NAME.yaml"
         raise ConfigError(f"{path} exists already.", f"Give another name: {named}")

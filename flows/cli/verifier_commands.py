@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 BROKEN_CONTRACT = 6
 TOO_MANY_ERRORS = 7
 TELL_AFTER_S, LONG_S = 2.0, 300.0
-"""Seconds after which a measurement shows its remaining time, and the remaining seconds above which it adds a hint."""
+"""A measurement shows its remaining time after TELL_AFTER_S seconds, with a hint if more than LONG_S seconds remain."""
 MEASURING_SHARE = 0.7
 """The share of `--seconds` for measuring rates. The rest is for checking the contract."""
 MAX_NAMED = 20

@@ -11,8 +11,8 @@ r"""Repairs HTML and damaged LaTeX in a text, where only one reading makes sense
     such that:\n(A) 5\n(B) 7                     line breaks              line breaks were written as `\n`
     What is $x$? $                               What is $x$?             the last dollar sign opens nothing
 
-A tag of one letter counts only together with its closing tag, since `a<b>c` may be an inequality. Row ends (`\\`), `\(`
-and `\)` stay, like everything with more than one reading. Every function takes time linear in the text.
+A tag of one letter counts only together with its closing tag, since `a<b>c` may be an inequality. Signs with more than
+one reading, row ends (`\\`), `\(` and `\)` are not changed. Every function takes time linear in the text.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _DAMAGED = (
 )
 
 _MAYBE_DAMAGED = re.compile("[\x07\x08\t\x0b\x0c\r]|\n(?=eq|otin|abla|geq|leq)")
-"""The first character of every damaged command. Most texts of several lines contain none, and are done quickly."""
+"""A quick test: the first characters of damaged commands. Most texts of several lines contain none of them."""
 
 MAX_CHARS = 100_000
 """Longer texts are not repaired: problems are shorter, and some patterns look a thousand characters ahead."""
@@ -48,7 +48,8 @@ _RUN = re.compile(r"\\+")
 _ENGLISH = frozenset(files(__package__).joinpath("english_commands.txt").read_text("utf-8").split())
 """LaTeX commands whose names are also English words."""
 _UNLIKE_WORDS = frozenset(name for name in COMMANDS if len(name) >= 3 and name not in _ENGLISH)
-"""Commands whose names are not words: `\\\\frac` can only be an escaped command, `\\\\where` a row end and a word."""
+r"""Commands whose names are not words. So `\\frac` can only be an escaped command; `\\where` may be a row end and a
+word."""
 _DOUBLED = re.compile(r"(?<!\\)\\\\(?=([A-Za-z]{2,20})(\{?))")
 r"""Two backslashes before letters: a command as in `\\frac{`, or a row end and a word as in `\\where`."""
 _BLOCK = re.compile(r"\\begin\b")
@@ -106,8 +107,9 @@ def repair_commands(text: str) -> str:
 def halve_backslashes(text: str) -> str:
     r"""Return the text with doubled backslashes halved.
 
-    All are halved if every run of backslashes has an even length and at least one stands before a command. In other
-    texts only `\\` before a command is halved; with an environment (`\begin`), whose rows end in `\\`, nothing is.
+    All backslashes are halved if every run of them has an even length and at least one pair stands before a command.
+    Otherwise only pairs before a command are halved. If such a text has an environment (`\begin`), it is unchanged,
+    since the rows of an environment end in `\\`.
     """
     if "\\\\" not in text or len(text) > MAX_CHARS:
         return text
@@ -144,7 +146,10 @@ def restore_backslashes(text: str) -> str:
 
 
 def unescape_newlines(text: str) -> str:
-    r"""Return the text with line breaks in place of written `\n`. Texts with programs, which mean `\n`, stay."""
+    r"""Return the text with line breaks in place of written `\n`.
+
+    Texts with a program (a code fence or the word `print`) are unchanged, since a program may contain `\n` itself.
+    """
     if "\\n" not in text or len(text) > MAX_CHARS or "```" in text or "print" in text:
         return text
     return _NEWLINE.sub("\n", text)

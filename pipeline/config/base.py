@@ -26,6 +26,8 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 from truegold.verifiers.running.batch import DEADLINE_S, MAX_TIMEOUTS
 from truegold.verifiers.user_code import close_match
 
+PATTERN_SIGNS = frozenset("*?[")
+"""Characters that make the path of a table a pattern."""
 ROUNDING = 1e-6
 """The tolerance of a sum of shares: three shares of .333333 count as 1."""
 MOVED = "moved"

@@ -1,6 +1,7 @@
 """Settings of every pipeline stage, and of a whole curation.
 
-An evaluation set, for example, can be named in four ways:
+Each class is a section of the configuration. For example, `DecontaminateConfig` is the section `decontaminate`, which
+names evaluation sets in four ways:
 
 decontaminate:
   against:
@@ -103,8 +104,8 @@ class DedupConfig(StageConfig):
     """The least probability that two rows with different golds are the same problem, for both to be flagged. Both are
     kept."""
     reworded_conflicts: bool = False
-    """Flag rewordings with different golds. These flags only advise, since 2 of 33 that were read are right. Exact
-    copies with different golds are always flagged."""
+    """Flag rewordings with different golds. These flags only advise, since readers found only 2 of 33 of them right.
+    Exact copies with different golds are always flagged."""
     template_cap: int | None = Field(default=None, ge=1)
     """The number of problems of one template (same words, other quantities) to keep; null keeps all. Needs
     `reworded`."""
@@ -199,8 +200,8 @@ class VerifyGoldConfig(VerdictConfig):
     workers: int = Field(default=0, ge=0)
     """The number of processes; 0 means one per core."""
     second_opinion: OpinionConfig | None = None
-    """A second verifier or a model for worked solutions that contradict the gold or could not be judged. It changes no
-    flag."""
+    """A second verifier or a model for worked solutions that contradict the gold or could not be judged. Its opinion
+    does not change flags."""
 
 
 class VetTestsConfig(StageConfig):
@@ -211,8 +212,8 @@ class VetTestsConfig(StageConfig):
     workers: int = Field(default=0, ge=0)
     """The number of suites vetted at a time; 0 means one per core."""
     programs: int = Field(default=3, ge=1, le=100)
-    """Maximum number of a row's worked solutions that are run. The same maximum holds for programs that the source
-    lists as wrong."""
+    """Maximum number of a row's worked solutions that are run. The same maximum holds for the wrong programs that some
+    sources list."""
     runs: int = Field(default=3, ge=1, le=20)
     """Runs of each worked solution, each with another hash seed. A case that passes only sometimes is flaky."""
     mutants: int = Field(default=30, ge=0, le=1000)
@@ -232,7 +233,7 @@ class VetTestsConfig(StageConfig):
     max_leaked: float = Field(default=0.5, ge=0, le=1)
     """Tests are flagged `leaked_cases` if the prompt shows a larger share of them."""
     max_headroom: float = Field(default=0.5, ge=0, le=1)
-    """The largest share of the CPU limit that the worked solution may use; if it uses more, the limit is raised."""
+    """The largest share of the CPU limit that the worked solution may use. If it uses more, the limit is raised."""
     max_repeat_s: float = Field(default=60.0, gt=0)
     """Maximum CPU seconds of a row for each kind of repetition, such as `runs` and `mutants`. Slow solutions get fewer
     runs and fewer planted faults."""
@@ -352,9 +353,9 @@ class ProfileConfig(VerdictConfig):
     group_size: int = Field(default=8, ge=2)
     """The number of samples in a training group; by default `train.group_size`."""
     rows_to_select: int | None = Field(default=None, ge=1)
-    """The number of rows that selection will take; by default `select.max_rows`. If neither is set, a problem is
-    sampled as long as samples could change a selection of a quarter, or of half, of the rows. A finished profile
-    remains valid if this, `quotas`, `zero_share` or `group_size` changes."""
+    """The number of rows that selection will take; by default `select.max_rows`. A problem is sampled as long as more
+    samples could change which rows are selected. If the number is unknown, selections of a quarter and of half of all
+    rows are considered. A finished profile remains valid if this, `quotas`, `zero_share` or `group_size` changes."""
     quotas: dict[str, float] = Field(default_factory=dict)
     """Shares of the selection by `domain:NAME` or `source:NAME`; by default those of `select`."""
     zero_share: float = Field(default=0.1, ge=0, le=1)

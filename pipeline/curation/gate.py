@@ -226,7 +226,7 @@ CHECK_OF_REASON: Mapping[str, Check] = {
     VetReason.REFERENCE_FAILS: Check.GOLD,
     VetReason.PAID_NULL: Check.NULL,
 }
-"""The checks of reasons with their own check. Other reasons belong to `dropped`, `edited`, `held` or `flags`."""
+"""Maps some reasons to the check that they violate. Other reasons count for `dropped`, `edited`, `held` or `flags`."""
 INNOCENT_EDITS = ("unicode", "whitespace", "stray_dollar", "boilerplate", "multiple_choice", "decimal_comma", "notes")
 """Edits that only normalise a text, and do not repair damage."""
 

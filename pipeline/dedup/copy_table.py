@@ -107,7 +107,7 @@ class CopyTable:
         return ExactCopies(winner, _number_conflicts(cluster, unified.contradicted))
 
     def _cluster_by_prompt(self, quality_order: Ints) -> Ints:
-        """Return for each row the best row with the same prompt; a row without a prompt is its own.
+        """Return for each row the best row with the same prompt. For a row without a prompt, this is the row itself.
 
         `quality_order` has each row's place in the order of quality, 0 for the best.
         """

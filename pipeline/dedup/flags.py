@@ -28,7 +28,8 @@ REWORDED_CONFIDENCE = 0.06
 """The precision of conflicts between rewordings. Two blind readers found 2 of 33 flags right, from 14 corpora. In the
 other 31 pairs, the problems are different."""
 MAX_SHOWN = 10
-"""Maximum number of golds and of rows in a conflict's evidence. Without it, each of 10,000 copies would list 10,000."""
+"""Maximum number of golds and of rows in a conflict's evidence. Without a limit, the evidence of each of 10,000 copies
+would list all 10,000."""
 GOLD_CHARS = 200
 """The number of characters shown of each gold."""
 PROMPT_CHARS = 1_000

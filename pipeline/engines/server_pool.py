@@ -1,10 +1,10 @@
 """A pool of vLLM servers: each request goes to the server with most room, and is retried on another one if it fails.
 
-    up        takes requests; checked every `LOOK_EVERY_S`
-    down      does not answer; checked again after growing pauses, and is up once it answers
-    out       sent a faulty reply, or has other weights than most servers; checked again after longer pauses, and is up
-              once its weights agree, up to TIMES_OUT - 1 times
-    gone      is no longer on the list of servers (`engine.urls_file`)
+    up        The server takes requests. The pool checks it every LOOK_EVERY_S seconds.
+    down      The server does not answer. The pool checks it after growing pauses; it is up again once it answers.
+    out       The server sent a faulty reply, or has other weights than most servers. The pool checks it after longer
+              pauses; it is up again once its weights agree. A server that was put out TIMES_OUT times stays out.
+    gone      The server is no longer on the list of servers (`engine.urls_file`).
 
 A request that takes far longer than others is also sent to a second server, with the same seed, and the first answer is
 used. The pool runs in one event loop.
@@ -98,13 +98,14 @@ LATE_IN_A_ROW = 5
 """A server is down after FAILURES_IN_A_ROW failed requests, or LATE_IN_A_ROW late ones, in a row."""
 LATE_FACTOR = 3.0
 LATE_AT_LEAST_S = 1.0
-"""By default, a request is late after LATE_FACTOR times the fastest server's 95th percentile, and never before
-LATE_AT_LEAST_S."""
+"""By default, a request is late after LATE_FACTOR times the 95th percentile of the fastest server's response times, and
+never before LATE_AT_LEAST_S seconds."""
 OVERLOADS = 5
-"""A request may fail this many times by overload for each other failure that it may have."""
+"""A request may fail `engine.retries` times. Failures by overload are counted apart, and this many times as many are
+allowed."""
 STARTED_AGAIN = "it was started again"
 ASK_AGAIN_S = 0.25
-"""The pause before a late request looks again for room on a second server, in seconds."""
+"""The pause before the pool looks again for a second server with room for a late request, in seconds."""
 
 _Attempts = dict[asyncio.Task[Completion], tuple[Server, float]]
 """The attempts at one request, with their servers and the times of sending."""

@@ -46,17 +46,18 @@ MAX_ROWS = 50_000
 MAX_CHARS = 4_000
 """The number of characters that are read of a prompt, from its start, and of a solution, from its end."""
 MIN_ROWS, MIN_SHARE = 3, 0.02
-"""The least number of rows that make a fact, and their least share of the rows that could show it."""
+"""A fact needs at least MIN_ROWS rows. They must be at least the share MIN_SHARE of the rows that could show it."""
 CERTAIN = ("repeats_gold", "shifted_golds", "golds_of_neighbours", "html", "options_twice")
 """Facts that are never chance, and are reported for a small share of rows too."""
 MIN_REPEATED = 3
 """The least number of solutions with the same words around their golds, for those words to be only a frame."""
 BOILERPLATE_SHARE, MIN_BOILERPLATE = 0.2, 10
-"""The least share and the least number of prompts with a sentence of boilerplate."""
+"""A sentence of boilerplate is in at least MIN_BOILERPLATE prompts, and in at least this share of all prompts."""
 TEMPLATE_SHARE = 0.9
 """A sentence in at least this share of prompts belongs to the template of all problems and is not boilerplate."""
 MIN_WORDS, MIN_HAN = 4, 8
-"""The least length of boilerplate, in words or Chinese characters; shorter sentences are repeated in sound sets."""
+"""A sentence of boilerplate has at least MIN_WORDS words or MIN_HAN Chinese characters. Sound sets, too, repeat shorter
+sentences."""
 MAX_SENTENCES = 200_000
 MIN_RUN = 4
 """The least number of different consecutive golds that fit a neighbour's solution, but not their own."""

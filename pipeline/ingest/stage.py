@@ -11,9 +11,10 @@ several sources have held-out shares. `limit` bounds the number of records that 
 in the ledger, since they never became rows. `rows_in` counts the records that were read: it equals `rows_out` plus the
 sum of all `reject:*` counts.
 
-A hash of the content decides which rows are held out, so that their order has no effect. In a single source,
-rows are held out whose hash is below the share (`is_heldout`), independently of all other rows. Of several sources,
-each has exactly its share: the rows with its smallest hashes, at least one.
+The setting `heldout` is the share of a source's rows to hold out. A hash of each row's content decides, so that the
+order of rows has no effect. If there is a single source, a row is held out if its hash, as a fraction of the largest
+hash, is below the share (`is_heldout`). So the number of held-out rows is only approximately the share. If there are
+several sources, each source holds out exactly its share, but at least one row: the rows with the smallest hashes.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@
 A rewording may leave a quantity unnamed, but hardly ever names another one. Of 967 labelled pairs of the same problem,
 none was found opposed; of 241 pairs of different problems, 18 were.
 
-Rows of a reading set share a passage, a table or a statute, and differ only in their questions. There each word of the
-question counts, and so does each option (`ask_otherwise`):
+Rows of a reading set share a passage, a table or a statute, and differ only in their questions. In these rows each word
+of the question and each option counts (`ask_otherwise`):
 
     "<table> ... What is owed to members of Peel?"   "<table> ... What is owed by members of Peel?"   another problem
 

@@ -1,14 +1,17 @@
 r"""Finds texts that contain an evaluation item (a problem of a test set) letter for letter, in any layout.
 
+Texts are compared in a squashed form, without layout. `SquashedItems` finds items within texts. `SquashedKeys` pairs
+texts that are equal as a whole.
+
     an item     "A triangle has sides of 3 cm, 4 cm and 5 cm. What is its two-digit area?"
     squashed    atrianglehassidesof#3#cm#4#cmand#5#cmwhatisitstwodigitarea
     a text      "A tri-\nangle  has **sides** of 3 cm, 4 cm and 5&nbsp;cm. Whаt is its two digit area?"
-    squashed    the same; one а is Cyrillic
+    squashed    the same bytes, although one а of the text is Cyrillic
 
 Squashing removes spaces, line ends, punctuation, markup, case and hyphens between words; in a search for leaked items,
 it also removes accents. It replaces look-alike letters (Cyrillic ones, and Greek ones within a word). It keeps letters,
-numbers (1 2 is not 12) and mathematical signs, in one spelling: `10⁵` is `10^{5}` and not 105, `f''` is not `f'`. Both
-sides are squashed, so texts in Cyrillic or Greek are compared, too.
+numbers (1 2 is not 12) and mathematical signs, each in one spelling: `10⁵` becomes `10^{5}` and not 105, and `f''` does
+not become `f'`. Items and texts are squashed alike, so texts in Cyrillic or Greek can be compared, too.
 
 Texts with the same letters and digits but different signs are different problems (`differ_in_signs`).
 
@@ -144,8 +147,9 @@ _FORMULA: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
 )
 """Changes of formulas: the pattern of texts to change, and its replacements.
 
-Braces around a single sign are removed, and so is "=?" at the end of a sum. Signs with a meaning are kept, as control
-characters: f(x,y) is not f(xy), f'(x) not f(x), 5! not 5, 2·3 not 23, a:b not ab.
+Braces around a single sign are removed. "=?" at the end of a sum is removed, too. Signs with a meaning are kept as
+control characters, so that these pairs stay different: f(x,y) and f(xy), f'(x) and f(x), 5! and 5, 2·3 and 23, a:b and
+ab.
 """
 _BROKEN = r"([a-z])-[ \t]*\n\s*([a-z])"
 """A word that is hyphenated at a line end, such as "kilo-" and "meter"."""
@@ -312,7 +316,8 @@ class LayoutCopies:
     left: Ints
     right: Ints
     whole: Marks
-    """The pairs that are equal as a whole. The others are equal without a final request for a form of the answer."""
+    """True for each pair that is equal as a whole. The other pairs are equal only without a final request for a form of
+    the answer."""
 
 
 class SquashedKeys:
@@ -464,7 +469,10 @@ def _holds(squashed: bytes, text: str, item: bytes, last_word: str) -> bool:
 
 
 def _is_gap(text: str, length: int) -> bool:
-    """Return whether the first `length` squashed bytes end where a word, or half of a hyphenated word, ends."""
+    """Return whether a word of a text ends after `length` bytes of the squashed text.
+
+    The parts of a hyphenated word count as words.
+    """
     gaps = [match.start() for match in re.finditer(r"[\W_]+", text)]
     index = bisect_left(gaps, length, key=lambda gap: len(squash(pl.Series([text[:gap]]))) - len(_END))
     return index < len(gaps) and len(squash(pl.Series([text[: gaps[index]]]))) - len(_END) == length

@@ -32,7 +32,7 @@ GROUP_TOKENS = 2**17
 """A row group ends with its sample number GROUP_ROWS, or earlier once it has GROUP_TOKENS. Groups are read whole."""
 GROUPS_KEPT = 128
 FILES_KEPT = 16
-"""The numbers of row groups and of open files that are cached in memory."""
+"""At most GROUPS_KEPT row groups are cached in memory, and at most FILES_KEPT files are kept open."""
 SPREAD = 0x9E3779B97F4A7C15
 """An odd factor that spreads the samples of one prompt over the range of keys."""
 ALL_BITS = 2**64 - 1

@@ -1,13 +1,15 @@
 """Plans the next samples: a few of every row, then more of those rows where they may change the selection.
 
-    rows of the pilot, at random   4 samples each, all for a few  ->  pass rates of all problems, and a stopping rule
-    the same rows                  by that rule up to 8           ->  both again, from the larger number of samples
-    all rows, in order             4 samples each, meanwhile
-    rows that need more            2 more and their verdicts, repeatedly, until the rule stops or `samples` are reached
-    rows with a doubtful gold      more even against the rule: no sample passes, and most agree
+    1  Random rows (the pilot) get 4 samples each; one row in 32 gets all `samples`. A first stopping rule is computed.
+    2  The pilot gets further samples by the first rule, up to 8. From these samples the final rule is computed.
+       Meanwhile, all other rows get 4 samples each, in order.
+    3  Each row gets further samples, usually 2 at a time, until the final rule stops it or it has all `samples`.
 
-The samples of a row depend only on the pilot's and the row's own verdicts, not on the order of arrival. So a killed
-profile ends with the same samples. Held-out rows measure a model, and get all samples.
+A row whose gold is doubtful gets all `samples` even if the rule stops it: none of its samples passes, and most of them
+agree on one answer. Held-out rows get all samples, too, since they measure a model.
+
+The samples of a row depend only on the verdicts of the pilot and of the row itself, not on the order in which they
+arrive. So a profile that was killed and resumed ends with the same samples.
 """
 
 from __future__ import annotations
@@ -33,10 +35,11 @@ from truegold.pipeline.tables.rows import Row, row_key
 PILOT_ROWS = 4096
 """The largest number of rows in the pilot, to which the prior of the stopping rule is fitted."""
 WHOLE_SHARE = 1 / 32
-"""The share of the pilot's rows that get all samples at once: from four samples alone, the rule could not know how
-often rows with four passes continue to pass."""
+"""The share of the pilot's rows that get all samples at once. Without them, the rule could not know how often rows that
+passed four times continue to pass."""
 HALFWAY = 2
-"""The number of steps for which the pilot follows the first rule. That rule is based on four samples of most rows."""
+"""The index of the level (`Allocation.levels`) up to which the pilot follows the first rule: 8 samples if the levels
+are 4, 6, 8, 10, ... The first rule is provisional, since it is based on four samples of most rows."""
 ROUNDS = 2
 """The number of times that the rule is computed."""
 OPEN_ROWS = 4096
@@ -111,8 +114,8 @@ class Schedule:
         """Plan `first_samples` of each row, and at most `samples`. If both are equal, there is no pilot.
 
         `training_rows` is the number of training rows. `pilot` has only training rows, and `others` all other rows. A
-        row gets all `samples` if none passes and at least `suspect_agreement` of them agree on one answer: a few may
-        agree by chance.
+        row gets all `samples` if none passes and at least the share `suspect_agreement` of them agree on one answer.
+        More samples are needed then, because a few may agree by chance.
         """
         self._others = others
         self._suspect_agreement = suspect_agreement
@@ -126,7 +129,7 @@ class Schedule:
         self._exhausted = False
         self._pilot = {sampled.index: sampled for sampled in pilot}
         self._is_whole = first_samples == samples or not pilot
-        """True if the final rule exists, or none is needed."""
+        """True if the final rule exists, or if no rule is needed."""
         self._rounds = 0
         """The number of times that the rule was computed."""
         self._resting: dict[int, SampledRow] = {}

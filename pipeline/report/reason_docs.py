@@ -1,4 +1,6 @@
-"""Reads the explanations of reasons from the documentation's tables, which the package includes (`page/*.md`).
+"""Explains the reasons of rejects, drops, edits and flags.
+
+The explanations are read from the tables of the documentation, which the package includes (`page/*.md`):
 
 explain_reasons()["gold_wrapped"]
     {"example": 'gold "Answer: 72"', "means": '"#### 72", "Answer: 72", ...: more around gold than the answer, ...'}
@@ -27,7 +29,8 @@ _NAME = re.compile(r"`(\w+)`")
 
 @cache
 def explain_reasons() -> dict[str, dict[str, str]]:
-    """Return the explanation of each reason: what it `means`, an `example` and a `remedy`, as far as documented."""
+    """Return the explanation of each documented reason: its meaning (`means`), an `example` and a `remedy`, or some of
+    the three."""
     explained: dict[str, dict[str, str]] = {}
     for page in PAGES:
         heads: list[str] = []
@@ -56,7 +59,10 @@ def exemplify_reason(reason: str) -> str:
 
 
 def _names(cell: str) -> Iterator[str]:
-    """Yield the reasons in a cell; "`evaluation_copy`, `_overlap`" has two with the same beginning."""
+    """Yield the reasons that a table's first cell names.
+
+    The cell "`evaluation_copy`, `_overlap`" names two reasons: `evaluation_copy` and `evaluation_overlap`.
+    """
     stem = ""
     for name in _NAME.findall(cell):
         stem = stem if name.startswith("_") else name.partition("_")[0]

@@ -112,7 +112,10 @@ class RateChange:
 
 @dataclass(frozen=True)
 class InputChange:
-    """The numbers of rows that both runs read, that only one read, and that were changed between the runs."""
+    """The difference between the inputs of two runs.
+
+    It has the number of rows that both runs read, that only one run read, and that changed between the runs.
+    """
 
     both: int
     only_first: int

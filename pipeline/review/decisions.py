@@ -35,7 +35,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w-]+")
 MAX_REVIEWER = 60
 """The largest number of characters of a reviewer's name, which must fit in a file name of 255 bytes."""
 MAX_GOLD, MAX_NOTE = 20_000, 10_000
-"""The largest numbers of characters of a gold and of a note."""
+"""A gold may have MAX_GOLD characters, and a note MAX_NOTE."""
 
 
 class DecisionKind(StrEnum):

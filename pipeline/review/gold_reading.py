@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -88,7 +89,7 @@ def with_gold(row: Row, gold: str | None) -> Row:
 
 def changed_tests(row: Row, lines: str) -> ChangedTests:
     """Return the tests of a row after a fix. Raises BadSuite if the fix cannot be read."""
-    return change_cases(orjson.loads(row["verifier_args"]), lines.splitlines())
+    return change_cases(orjson.loads(row["verifier_args"]), re.split(r"\r\n?|\n", lines))
 
 
 def unpayable_because(row: Row, gold: str, deadline_s: float = BATCH_DEADLINE_S) -> FlagRecord | None:

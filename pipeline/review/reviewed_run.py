@@ -11,6 +11,8 @@ tables.
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -19,6 +21,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 import polars as pl
+import yaml
 from pydantic import ValidationError
 
 from truegold.pipeline.report.explain import find_rows
@@ -55,6 +58,8 @@ BEFORE_SETTLE = ("well_posed", "flag")
 """The stages whose rows `settle` may read; the first one that a run has counts."""
 WORK = "work"
 """The folder of the run inside the output of `truegold flag`."""
+_NOT_IN_RUN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
+"""Characters that a folder may have in its name, and a run may not."""
 
 Population = Literal["flagged", "all"]
 
@@ -103,14 +108,14 @@ class ReviewedRun:
     def curate_command(self) -> str:
         """The command that applies the decisions. A copied or moved run needs its name and place in it."""
         resolved, folder = read_resolved(self.run_dir), self.run_dir.absolute()
-        runs_dir = resolved.get("runs_dir", "://")
-        changes = [] if resolved.get("name", folder.name) == folder.name else [f"name={folder.name}"]
-        changes += (
-            [] if "://" in runs_dir or Path(runs_dir).absolute() == folder.parent else [f"runs_dir={folder.parent}"]
-        )
-        return " ".join(
-            ["truegold curate", *(["..."] if changes else []), *(f"--set {shlex.quote(each)}" for each in changes)]
-        )
+        runs_dir, name = resolved.get("runs_dir", "://"), _NOT_IN_RUN_NAMES.sub("-", folder.name).strip("-._") or "run"
+        rename = shlex.join(["mv", str(folder), str(folder.with_name(name))])
+        changes = {} if resolved.get("name", name) == name else {"name": name}
+        if "://" not in runs_dir and Path(runs_dir).absolute() != folder.parent:
+            changes["runs_dir"] = str(folder.parent)
+        options = [f"--set {shlex.quote(f'{key}={_yaml_text(value)}')}" for key, value in changes.items()]
+        command = " ".join(["truegold curate", *(["..."] if options else []), *options])
+        return command if name == folder.name else f"{rename} && {command}"
 
     def decisions(self) -> Decisions:
         """Return the current decisions of all reviewers."""
@@ -400,3 +405,9 @@ def _decided(row: Row, agreed: AgreedDecision | None, decisions: Decisions) -> D
     is_as_seen = content_key(row) in {decision.seen for decision in decisions[row["id"]]}
     is_changed = agreed.kind is DecisionKind.FIX and (takes_gold(row) or is_as_seen)
     return DecidedRow(str(agreed.kind), with_gold(row, agreed.gold) if is_changed else row)
+
+
+def _yaml_text(text: str) -> str:
+    """Return a text as a setting's value in YAML, with quotes if it would be read as a number or a date."""
+    is_plain = re.fullmatch(r"[A-Za-z/][\w./ -]*", text) and yaml.safe_load(text) == text
+    return text if is_plain else json.dumps(text)

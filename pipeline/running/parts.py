@@ -16,8 +16,8 @@ Facts about all rows together are found before the parts are processed, and pass
 Decisions that need all parts are made by the stage afterwards. So the tables do not depend on their division.
 
 A runner does the work on parts and returns when all have markers. A runner gets the work and the parts, which can be
-pickled. `run_locally` uses processes of this machine. `set_runner` sets another runner for all stages, except for
-stages with their own runner, whose resources cannot be sent to other processes.
+pickled. `run_locally` uses processes of this machine. `set_runner` sets another runner for all stages that do not name
+one. A stage names a runner if its resources cannot be sent to other processes.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ _RUNNER: ContextVar[Runner] = ContextVar("runner")
 
 @contextmanager
 def set_runner(runner: Runner) -> Iterator[None]:
-    """Within this context, use `runner` in `run_parts` for stages without their own runner."""
+    """Within this context, `run_parts` uses `runner` for stages that do not name a runner."""
     token = _RUNNER.set(runner)
     try:
         yield

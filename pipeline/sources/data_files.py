@@ -278,7 +278,7 @@ def form_by_suffix(path: Path) -> str:
 
 DELIMITERS = (",", "\t", ";", "|")
 """The characters that may separate fields, the most common first."""
-_SEPARATOR_LINE = re.compile(r"sep=(.)\s*")
+_SEPARATOR_LINE = re.compile(r"sep=([^\w\"\0])\s*")
 """A first line that Excel reads as the separator: `sep=;`."""
 DELIMITER_LINES = 50
 """The number of lines by which the separator is found."""
@@ -437,7 +437,7 @@ def _describe_count(fields: int, expected: int, line: str, reader: Any) -> str:
     """Return how a record differs from the header, and the separator by which its line does not, if there is one."""
     used = reader.dialect.delimiter
     fitting = [mark for mark in DELIMITERS if len(next(csv.reader([line], delimiter=mark), ())) == expected]
-    others = f"; by {fitting[0]!r} it has {expected}" if fitting else ""
+    others = f"; by {fitting[0]!r} it has {expected}" if fitting and expected > 1 else ""
     return f"by the separator {used!r} it has {fields} field{'s' * (fields > 1)}, but the header {expected}{others}"
 
 

@@ -1,11 +1,14 @@
-r"""Provenance of rows: their origin and licence, which are stored when rows are read, and written to every export.
+r"""Provenance of rows, and the copy of its row that each exported record carries.
+
+The provenance of a row is its origin and its licence. Both are stored when the row is read, and are in every export:
 
     data: {path: train.jsonl, license: mit, origin: "https://example.org/sets/1"}    for all rows of the source
     {"question": ..., "license": "cc-by-4.0", "data_source": "openai/gsm8k"}          for one row, by its columns
 
 The columns of a row take precedence over the configuration of its source. Without columns and configuration, the
 licence is unknown, and the origin is the name of the source. Licence and origin are stored in `meta`, which every stage
-preserves. So of several copies, the kept row has its own licence and origin.
+preserves. If deduplication keeps one of several copies, it keeps this row's licence and origin, and not those of the
+dropped copies.
 
 An exported record carries its whole row in an additional column, so that the row can be restored:
 
@@ -83,7 +86,7 @@ FLAGS = "flags"
 """The name of the note with the flags that a row had at an earlier export."""
 _LOCATIONS = (CARRIED, f"extra_info.{CARRIED}", f"metadata.{CARRIED}", "output")
 _IS_CARRIED = re.compile(r'"content":.*"verifier_args":', re.DOTALL)
-"""A quick test: matches the JSON text of an exported row."""
+"""A quick test: matches the JSON text of a carried row."""
 _PROMPTS = ("prompt", "messages", "input", "responses_create_params.input", "question")
 """Columns of the prompt. In NeMo-Gym, the model sees `input`, which may have a system message, and not `question`."""
 
@@ -114,7 +117,7 @@ def _problem_in(message: str, carried: Mapping[str, Any]) -> str:
 
 
 def earlier_flags(row: Row) -> list[str]:
-    """Return the reasons of the flags that a row had at an earlier export, empty for other rows."""
+    """Return the reasons of the flags that a row had at an earlier export, or an empty list for other rows."""
     meta = parse_structure(row["meta"]) if f'"{FLAGS}"' in row["meta"] else None
     notes = meta.get(NOTES) if isinstance(meta, Mapping) else None
     flags = notes.get(FLAGS) if isinstance(notes, Mapping) else None

@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 import polars as pl
 
+from truegold.pipeline.config.base import PATTERN_SIGNS
 from truegold.pipeline.running.stage import RECORD, load_record
 from truegold.pipeline.running.stage_table import DROPPING_STAGES, ROW_STAGES
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE, LEDGER_FILE, RESTORED
@@ -195,6 +196,10 @@ def open_finished(run_dir: Path) -> RunFiles:
 
     Raises InputError if the folder is not a run, has no rows yet, or lacks files of a stage.
     """
+    if PATTERN_SIGNS & {*str(run_dir)}:
+        raise InputError(
+            f"{run_dir} has one of * ? [ in its path, which stand for several files.", "Rename the folder."
+        )
     records = {name: run_dir / name / RECORD for name in read_manifest(run_dir)}
     for path in records.values():
         if path.exists():

@@ -89,8 +89,8 @@ AS_TEXT = "notation"
 """The reason of a gold that is compared letter by letter. Two blind readers found that 11 of 30 such golds match no
 right answer in other words, and 75 of 79 golds with another reason of `gold_unmatchable`."""
 SAMPLED_ROWS, MOST_UNMATCHABLE = 200, 0.2
-"""The number of sampled rows of a set, and a share of unmatchable golds among them. Above this share, the verifier or
-the column is probably wrong, and `gold_unmatchable` holds rows back; otherwise it only advises."""
+"""SAMPLED_ROWS rows of a set are sampled. If more than the share MOST_UNMATCHABLE of their golds are unmatchable, the
+verifier or the column is probably wrong, and `gold_unmatchable` holds rows back. Otherwise it only advises."""
 ANY_ANSWER = "any_answer"
 """The reason of a gold whose verifier pays another answer, too."""
 NO_ANSWERS = ("missing", "placeholder", ANY_ANSWER)

@@ -282,6 +282,7 @@ def test_init_writes_a_configuration_that_loads(tmp_path: Path, tiny_model: Path
     again = run_command("init", "x.jsonl", "mine.yaml", cwd=tmp_path)
     assert again.returncode == 2
     assert "exists already" in again.stderr
+    assert "has a line break" in run_command("init", "x.jsonl", "a\nname: b.yaml", cwd=tmp_path).stderr
     shown = run_command("run", "mine.yaml", "--dry-run", "--set", f"model.path={tiny_model}", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
 

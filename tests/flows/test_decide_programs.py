@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -128,6 +129,26 @@ def test_a_copied_or_moved_run_has_its_own_decisions(truegold: Command) -> None:
     told = truegold("decide", f"mbpp.jsonl:{WRONG}", "drop", "--reviewer", "bob", "--run", "elsewhere/mbpp")[1]
     assert "in elsewhere/mbpp/decisions/bob.jsonl" in told
     assert f"--set runs_dir={Path.cwd() / 'elsewhere'}`" in told
+
+
+@pytest.mark.parametrize(("folder", "name"), [("a b", "a-b"), ("$x's", "x-s"), ("1e3", "1e3"), ("null", "null")])
+def test_the_command_for_a_copied_run_works_whatever_its_name(truegold: Command, folder: str, name: str) -> None:
+    shutil.copytree("runs/mbpp", f"runs/{folder}")
+    told = truegold("decide", f"mbpp.jsonl:{WEAK}", "keep", "--reviewer", "ann", "--run", f"runs/{folder}")[1]
+    rename, _, curate = told.partition("The next `")[2].partition("` of ")[0].rpartition(" && ")
+    if rename:
+        shutil.move(*shlex.split(rename)[1:])
+    command = shlex.split(curate.replace("...", "mbpp.jsonl"))[1:]
+    assert truegold(*command, "--engine", "local")[0] == 0
+    assert (set(settled(name)), set(settled())) == ({WEAK, RIGHT}, {RIGHT})
+
+
+def test_a_path_that_is_a_pattern_is_refused(truegold: Command) -> None:
+    code, told = truegold("curate", "mbpp.jsonl", "--engine", "local", "--set", "runs_dir=r[1]")
+    assert code == 2 and "runs_dir has one of * ? [" in told
+    shutil.copytree("runs/mbpp", "runs/[x]")
+    code, told = truegold("review", "runs/[x]", "--status")
+    assert code == 3 and "runs/[x] has one of * ? [ in its path" in told
 
 
 def test_a_named_folder_of_decisions_that_is_gone_is_told(truegold: Command) -> None:

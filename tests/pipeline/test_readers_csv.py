@@ -82,6 +82,12 @@ def test_a_line_that_states_the_separator_is_no_record(tmp_path):
     assert record.values == {"question": "1,2 or 3?", "answer": "4"}
 
 
+def test_a_letter_or_a_quote_is_no_separator(tmp_path):
+    for line in (b"sep=a", b'sep="'):
+        first, *_ = read(tmp_path, line + b"\na,b\n1,2\n")
+        assert isinstance(first, Reject)
+
+
 def test_columns_without_a_name_are_numbered_and_empty_fields_at_the_end_are_no_fault(tmp_path):
     first, second = read(tmp_path, b",question,answer\n0,a,1,,\n1,b,2\n")
     assert isinstance(first, Record) and isinstance(second, Record)

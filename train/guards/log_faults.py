@@ -207,7 +207,7 @@ def _periodic(log: RunLog) -> Iterator[LogFault]:
 
 
 FEWEST_HITS, FEWEST_SPIKES = 3, 5
-"""The smallest number of outliers that make a period; the second for metrics in `SPIKED`."""
+"""Outliers make a period if there are at least FEWEST_HITS of them, or FEWEST_SPIKES for metrics in `SPIKED`."""
 SPIKED = ("grad_norm", "kl", "mismatch_kl", "mismatch_abs")
 """Metrics that also have outliers without a period."""
 PERIODIC = (

@@ -28,8 +28,8 @@ SOLVED = 0.9
 FEWEST_EVALUATIONS = 4
 """The smallest number of evaluations in which a fall is looked for."""
 ALONE, BESIDE = 0.003, 0.02
-"""The largest probability of noise at which a fall of the held-out accuracy is a fault. The second is for a large fall
-while the reward rises."""
+"""A fall of the held-out accuracy is a fault if noise alone would cause it with a probability below ALONE. The bound is
+`BESIDE` if the fall is large while the reward rises."""
 LEAST_ERROR = 0.01
 """The smallest standard error of an evaluation, also if its values are very regular."""
 MOST_PROBLEMS = 200

@@ -25,7 +25,7 @@ of windows."""
 PRIOR_GROUPS = 4.0
 """The weight, in groups, of the prior that every group is all right or all wrong, in the variance of groups."""
 START_STEPS, START_GROUPS = 8, 128
-"""The smallest numbers of steps and of groups in the baseline `start`."""
+"""The baseline `start` has at least START_STEPS steps and at least START_GROUPS groups."""
 RECENT_STEPS = 20
 """The number of steps in the baseline `recent`, which ends before the window."""
 LEAST_SCATTER = 3
@@ -47,7 +47,7 @@ class StepMean:
     expected: float | None = None
     """The expected value for the same problems, such as their pass rate in the profile."""
     is_usual: bool = True
-    """Whether the value may be part of a baseline. False if a guard found it wrong."""
+    """Whether the value may be part of a baseline. A value that a guard found wrong may not."""
 
 
 @dataclass(frozen=True)

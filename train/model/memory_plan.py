@@ -45,7 +45,7 @@ HEAD_COPIES = {"bfloat16": 3, "float32": 1}
 LOGITS = 8192 * 8192 * 4 * 1.5
 """Bytes of all logits that exist at one time."""
 ZERO2_BUCKETS, ZERO2_SMALL_BUCKETS = 5.0 * GB, 2.0 * GB
-"""DeepSpeed's buffers in the backward pass at ZeRO 2, without and with gradient checkpointing."""
+"""DeepSpeed's buffers in the backward pass at ZeRO 2. The small ones are for gradient checkpointing."""
 ZERO3_BUCKETS, ZERO3_STEP, ZERO3_GATHERED = 0.2 * GB, 4.0 * GB, 2.0 * GB
 """DeepSpeed's buffers at ZeRO 3: permanent ones, those during an optimizer step, and weights gathered from other
 ranks."""
@@ -243,7 +243,7 @@ def plan_disk(shape: ModelShape, config: GrpoConfig) -> Parts:
     sampled = config.steps * config.prompts_per_step * config.group_size * (2 + (config.sampling.refills or 0))
     return {
         "optimizer": OPTIMIZERS * (states + weights) if optimizer.lora is None else 0.0,
-        "weights to return to": returns * (weights if optimizer.lora is None else states + width * trained),
+        "kept checkpoints": returns * (weights if optimizer.lora is None else states + width * trained),
         "weights of save_every": saved * weights,
         "exported weights": weights,
         ROLLOUTS: sampled * (COMPLETION + COMPLETION_TOKEN * (config.sampling.max_tokens or longest)),

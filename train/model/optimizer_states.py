@@ -5,8 +5,9 @@
     states.come_back()    moves them back bit for bit; sums of gradients are zeros
 
 Storages are resized to 0 and back, as FSDP does with weights. So tensors and all views of them stay valid, at ZeRO 0
-to 3. DeepSpeed's `offload_states` replaces tensors instead. It does not exist at ZeRO 1 in bfloat16, where views in
-`_hp_mapping` would keep the memory, and it refuses torch's AdamW at ZeRO 3.
+to 3. DeepSpeed has a method `offload_states` of its own, which replaces tensors instead. It is not used, because two
+cases are missing: DeepSpeed does not offer it at ZeRO 1 in bfloat16, and it refuses torch's AdamW at ZeRO 3. At ZeRO 1
+in bfloat16 replacing tensors would not free memory either, since the views in `_hp_mapping` keep the old tensors.
 """
 
 from __future__ import annotations

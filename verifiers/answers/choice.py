@@ -105,7 +105,7 @@ _FORMULA_SIGN = re.compile(r"[\d\\^_=+*/<>°√π∞]")
 _COMMAND = re.compile(r"\\[A-Za-z]{1,30}")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _ANSWERS, _AFFIRMATIONS = (frozenset(PATTERNS[name]) for name in ("interjections", "affirmations"))
-"""Words for yes and no, and those among them for yes."""
+"""`_ANSWERS` are words for yes and no. `_AFFIRMATIONS` are those of them that mean yes."""
 _OPENING = re.compile(
     r"[#*_\s]*(?:(?:the\s)?[^\W\d_]+(?:\sis)?\s?[:：][*_\s]*)?(?P<words>[^.:：\n。]+?)[*_]*(?:[.。]|$)", re.IGNORECASE
 )

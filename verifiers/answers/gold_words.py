@@ -27,7 +27,7 @@ MAX_PHRASE_HAN = 25
 """Maximum length of a phrase that a right answer repeats word for word, in words or in Chinese characters."""
 MAX_STATEMENT_CHARS = 200
 MAX_STATEMENT_FORMULAS = 2
-"""Maximum numbers of characters and of formulas in a gold that is an answer. A longer gold is a solution."""
+"""A gold with more characters, or with more formulas, is a solution and not an answer."""
 
 _FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$]*\$|\\\(.*?\\\)|\\\[.*?\\\]|\\begin\{(\w+)\}.*?\\end\{\1\}", re.DOTALL)
 """`$x^2$`, `$$x$$`, `\\(x\\)`, `\\[x\\]`, `\\begin{cases}...\\end{cases}`."""

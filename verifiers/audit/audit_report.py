@@ -7,13 +7,13 @@
 
 Rules make the answers from the golds. Each rule is sure to keep or to change the value, so that no labels are needed.
 Answers are made only from golds that pass as answers to themselves, and are tried in the form of response that the
-verifier reads (`RESPONSE_FORMS`). Verdicts without a score are counted separately, and so are rules of policy, on which
-sensible verifiers differ.
+verifier reads (`RESPONSE_FORMS`). Verdicts without a score are counted separately. Rules of policy, on which sensible
+verifiers differ, are counted separately, too.
 
 Not covered: the answers that models really give. The rules know only some kinds of golds (`form_reader.form_of`), such
 as fractions and intervals. For other golds, only identity and a part of gaming are measured.
 
-Writes the results of an audit as a verifier card, in Markdown or JSON.
+The results of an audit are written as a verifier card, in Markdown or JSON:
 
     card = Card(report, contract, fingerprint="math@1", data="train.jsonl", date="2026-01-31")
     markdown(card), as_json(card)
@@ -50,7 +50,7 @@ from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.verdict import Verifier
 
 DEFAULT_LIMIT = 500
-"""The default number of golds: about 30,000 verdicts, and intervals of a few tenths of a per cent."""
+"""The default number of golds. It takes about 30,000 verdicts, and gives intervals of a few tenths of a per cent."""
 
 FEWEST_TRIALS = 12
 """Minimum number of answers that are tried for each gold if there is no time for all."""
@@ -179,7 +179,8 @@ class AuditReport:
     undecided: Counter[str] = field(default_factory=Counter)
     """The number of verdicts without a score, by reason."""
     weaknesses: Counter[str] = field(default_factory=Counter)
-    """The number of verdicts with each `weakness` in the evidence, a way for a response to influence its verdict."""
+    """The number of verdicts by the `weakness` that their evidence names: a way in which a response could influence its
+    own verdict."""
     speed: Speed = field(default_factory=lambda: speed_of(()))
 
     @property
@@ -315,7 +316,10 @@ def _measure(probe: VerifierProbe, golds: list[str], report: AuditReport, count:
 
 
 def _passes_itself(probe: VerifierProbe, gold: str, report: AuditReport) -> bool:
-    """Count a gold's identity; return whether it also passes in the form that is used for other answers."""
+    """Judge a gold as the answer to itself, and count the verdict under `identity`.
+
+    Return whether the gold passes. It must also pass in the form of response in which the other answers are tried.
+    """
     response, failure = probe.gold_response(gold)
     if response is None:
         observed = Observed(None, None, None, failure or "no right response can be made")

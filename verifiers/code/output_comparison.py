@@ -90,8 +90,8 @@ def checker_of(spec: str | Mapping[str, Json]) -> Checker:
     if kind == "lines":
         return partial(_compare_lines, case_sensitive)
     absolute, relative = options.get("abs_tol"), options.get("rel_tol", RELATIVE_TOLERANCE)
-    is_stated = "abs_tol" in options or "rel_tol" in options
-    tolerance = Tolerance(absolute, relative, everywhere=kind == "floats" or is_stated)
+    stated = options.get("rel_tol", 0.0) if "abs_tol" in options or "rel_tol" in options else None
+    tolerance = Tolerance(absolute, relative, of_whole=relative if kind == "floats" else stated)
     return _TokenChecker(tolerance, case_sensitive, options.get("unordered"))
 
 
@@ -292,6 +292,10 @@ _WHOLE_DECIMAL = re.compile(_BOUNDED + r"[+-]?[0-9]+\.0+")
 """An integer written with decimals: `5.000`."""
 
 
+_IS_CODE = re.compile(r"[+-]?0[0-9]")
+"""The beginning of a whole number with leading zeros."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tolerance:
     """The allowed difference of two numbers."""
@@ -299,15 +303,20 @@ class Tolerance:
     absolute: float | None
     """The absolute tolerance, or None for a tolerance that depends on the expected number (`absolute_error`)."""
     relative: float
-    everywhere: bool = False
-    """Whether a decimal point or an exponent in either token makes both tokens numbers. If False, only a decimal point
-    or an exponent in the expected token does."""
+    of_whole: float | None = None
+    """The relative tolerance if the expected token has no decimal point or exponent, but the other one has. None: such
+    tokens are not compared as numbers."""
 
 
 def same_number(expected: str, got: str, tolerance: Tolerance) -> bool:
     """Return whether two tokens are numbers that agree within the tolerance."""
-    is_compared = _is_float(expected) or (tolerance.everywhere and _is_float(got))
-    if not is_compared or not (NUMBER_PATTERN.fullmatch(expected) and NUMBER_PATTERN.fullmatch(got)):
+    relative = tolerance.relative if _is_float(expected) else tolerance.of_whole
+    is_compared = _is_float(expected) or (_is_float(got) and not _IS_CODE.match(expected))
+    if (
+        relative is None
+        or not is_compared
+        or not (NUMBER_PATTERN.fullmatch(expected) and NUMBER_PATTERN.fullmatch(got))
+    ):
         return False
     expected_number, got_number = float(expected), float(got)
     if not (math.isfinite(expected_number) and math.isfinite(got_number)):
@@ -317,7 +326,7 @@ def same_number(expected: str, got: str, tolerance: Tolerance) -> bool:
         decimals = expected.partition(".")[2]
         printing = 0.5 * 10.0 ** -len(decimals) if len(decimals) > 1 and decimals.isdecimal() else 0.0
         absolute = max(absolute_error(expected_number), min(printing, ABSOLUTE_TOLERANCE))
-    return abs(expected_number - got_number) <= max(absolute, tolerance.relative * abs(expected_number))
+    return abs(expected_number - got_number) <= max(absolute, relative * abs(expected_number))
 
 
 def absolute_error(expected: float) -> float:

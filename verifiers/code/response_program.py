@@ -257,7 +257,8 @@ MAX_CUTS = 4
 """Maximum number of attempts to find the end of code without a fence."""
 
 MAX_VERSIONS = MAX_BODIES = MAX_INLINE = 8
-"""Maximum numbers of programs between prose, of blocks tried as a function's body, and of pieces in backticks."""
+"""At most MAX_VERSIONS programs between prose and MAX_INLINE pieces in backticks are read. At most MAX_BODIES blocks
+are tried as the body of a function."""
 
 MAX_TOKEN_CHARS = 40
 """Number of characters at the end of a text that are searched for another end token."""

@@ -481,7 +481,7 @@ def place_of(line: str, options: Sequence[str]) -> frozenset[str]:
 
 
 def texts_in(line: str, options: Sequence[str]) -> frozenset[str]:
-    """Return the letter of the option whose text a line affirms. Empty if the line affirms several."""
+    """Return the letter of the option whose text a line affirms, or an empty set if the line affirms several."""
     folded = line.casefold()
     keys = {plain(option).casefold().rstrip(".;"): chr(ord("A") + index) for index, option in enumerate(options)}
     stems = {_ENDING.sub("", key): letter for key, letter in keys.items() if key.isascii() and key.isalpha()}

@@ -1,17 +1,24 @@
 r"""Decides by the clause around a value whether the value is stated as the answer.
 
-    We conclude that | the answer is 5.         Nobody doubts that | it is 5.           asserted: two negations affirm
-    I deny that | the answer is 5.              The rumour that | it is 5               not asserted
-    Whether the answer is 5 is open.            That it is 5 was never shown.           not asserted
-    Bob's | answer is 5.    My first | answer was 5.    In his opinion | the answer is 5.    another answer
-    Last year | the answer was 5.               Without the rule | the answer would be 5.    another time or world
-    The condition | forbids | 5.                The answer | skips | 5.                 excluded by the reasoning
-    Tom | skips | 5 stones.                     We | exclude | 5 students.              a story, and a count: asserted
-    5 | flunks the test.    5 | is too few.     5 apples | too few                      5 does not pass the test
-    答案从来不是5。    没有证据表明答案是5。    课本的答案是5。                            not asserted, in Chinese
+A bar separates the deciding words from the value or its clause. In these examples 5 is stated:
+
+    We conclude that | the answer is 5.
+    Nobody doubts that | it is 5.                                    two negations affirm
+    Tom skips | 5 stones.    We exclude | 5 students.                5 is a count, which these words do not exclude
+
+In these examples 5 is not stated as the answer:
+
+    I deny that | the answer is 5.    The rumour that | it is 5      the main clause does not assert it
+    That | the answer is 5 | was never shown.                        the main clause denies it
+    Bob's | answer is 5.    In his opinion | the answer is 5.        it is the answer of another person
+    My first | answer was 5.    Last year | the answer was 5.        it is an earlier answer
+    Without the rule | the answer would be 5.                        it is hypothetical
+    The condition forbids | 5.    The answer skips | 5.              5 is excluded
+    5 | flunks the test.    5 | is too few.    5 | apples too few    5 is rejected by the words after it
+    答案从来不是 | 5。    没有证据表明 | 答案是5。    课本的 | 答案是5。  the same in Chinese
 
 A main clause asserts its subordinate clause if it has an asserting word (`conclude`, `fact`) and no negating word
-(`deny`), or if it has two negating words. So unknown words assert nothing.
+(`deny`), or if it has two negating words. A main clause of unknown words does not assert its subordinate clause.
 
 A sentence after an answer takes it back if it calls the answer wrong, withdraws it, or only says no (`takes_back`):
 
@@ -110,7 +117,10 @@ def _is_denied_behind(after: str) -> bool:
 
 
 def _leaves_out(clause: str, after: str) -> bool:
-    """Return whether the clause excludes a number, or another person answers with that number: `we can discard | 5`."""
+    """Return whether the clause excludes a number, or says that another person found it.
+
+    Examples: `we can discard | 5`, `a careless reader gets | 5`.
+    """
     if _CLAUSE["parted"].search(clause) and _CLAUSE["parted_end"].match(after):
         return True
     if _CLAUSE["bare_end"].match(after) is None or clause.endswith(_COPULAS):
@@ -119,7 +129,7 @@ def _leaves_out(clause: str, after: str) -> bool:
 
 
 def _is_subordinate_denied(clause: str, after: str) -> bool:
-    """Return whether a clause such as `the answer is` is not asserted by its main clause, or is another person's."""
+    """Return whether a clause such as `the answer is` names another answer, or is not asserted by its main clause."""
     if (clausal := _CLAUSE["clausal"].match(clause)) and _CLAUSE["named"].match(clause[clausal.start("how") :]):
         return clausal["how"].lower() != "that" or _CLAUSE["upheld"].match(after) is None
     if (named := _CLAUSE["named"].search(clause)) is not None:
@@ -149,7 +159,7 @@ def _is_of_another(clause: str, named: re.Match[str]) -> bool:
 
 
 def _is_unasserted(matrix: str, has_that: bool) -> bool:
-    """Return whether the words before a clause govern it and do not assert it: `I deny (that)`."""
+    """Return whether a clause depends on the words before it, and these do not assert it: `I deny (that)`."""
     if not has_that and _CLAUSE["contact"].search(matrix) is None:
         return False
     if (subject := _CLAUSE["subject"].search(matrix)) is not None:
@@ -200,7 +210,8 @@ def affirms(before: str) -> bool:
 def takes_back(tail: str, *, is_letter: bool = False) -> bool:
     """Return whether one of the first sentences after an answer calls it wrong, withdraws it, or only says no.
 
-    is_letter: whether the answer is the letter of an option. The option's text may be `no`, which then denies nothing.
+    is_letter: whether the answer is the letter of an option. The word `no` after a letter may be the option's text, and
+    is not read as a denial.
     """
     if _NEW_SENTENCE.match(tail) is None:
         return False

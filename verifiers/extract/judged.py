@@ -16,7 +16,7 @@ import unicodedata
 MAX_JUDGED_CHARS = 8_000
 """Maximum number of characters at the end of a text that are searched for verdicts."""
 MIN_JUDGED, MIN_ALIKE = 2, 3
-"""Minimum numbers of judged options, if the problem is known and if it is not."""
+"""At least MIN_JUDGED options must have a verdict if the problem is known, and at least MIN_ALIKE if it is not."""
 
 _WRONG = (
     r"(?:not|n['’]t|never) (?:correct|true|right|valid|accurate)|incorrect|false|wrong|untrue|invalid|inaccurate"
@@ -77,7 +77,7 @@ def with_turned_verdicts(text: str) -> str:
     """Return an answer with verdicts turned over, for a problem that asks for the wrong option.
 
     `C is wrong` becomes `C is correct`, since it names C as the answer. A line that calls no option wrong does not
-    change: `C is correct` alone names C too.
+    change, because in such a line `C is correct` already names C as the answer.
     """
     start = max(0, len(text) - MAX_JUDGED_CHARS)
     if _IS_WRONG.search(text, start) is None:
@@ -119,7 +119,8 @@ def judged(text: str) -> tuple[dict[str, bool], bool]:
 def judged_letters(text: str, problem: str | None, *, several: bool) -> frozenset[str] | None:
     """Return the letters that the verdicts on all options choose.
 
-    None without such verdicts. An empty set if they choose no letter, or several where gold has one.
+    Return None if there are no such verdicts. Return an empty set if they choose no letter, or if they choose several
+    letters although gold has only one (`several` is false) or the problem is not known.
     """
     verdicts, is_last = judged(text)
     if not is_last or len(verdicts) < (MIN_ALIKE if problem is None else MIN_JUDGED):

@@ -76,7 +76,7 @@ _COMPLEX_LETTERS = frozenset("zw")
 _GROWTH_MARKS = frozenset({"O", "o", "Theta", "Omega", "omega"})
 """Names of growth, as in O(n^2)."""
 _FREQUENCIES, _SIZE_LETTERS = frozenset({"omega", "Omega"}), frozenset({"n", "m", "N"})
-"""Greek names that may also be frequencies. They stand for growth only if all variables are in the second set."""
+"""omega and Omega may also be frequencies. They stand for growth only if all variables are `_SIZE_LETTERS`."""
 _SIZES = (10**5, 10**9)
 """The values of n at which growth is compared."""
 _SAME_GROWTH = 0.06

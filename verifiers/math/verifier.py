@@ -265,7 +265,7 @@ def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str,
 
 
 def are_other_ranges(gold: str, answer: str) -> bool:
-    """Tell whether two texts are ranges with different ends: `9-11` and `11-13`, which are no differences."""
+    """Tell whether two texts are ranges with different ends: `9-11` and `11-13`. They are not read as differences."""
     first, second = _RANGE.fullmatch(gold), _RANGE.fullmatch(answer)
     if first is None or second is None or first.group("low", "high") == second.group("low", "high"):
         return False
@@ -587,7 +587,7 @@ _SCALE = re.compile(
 """A problem that asks for dozens, thousands or millions: `in USD millions`. `$5 million` then answers a gold of 5."""
 DOZEN = 12
 _DOZEN = re.compile(r"\bdozen\b", re.IGNORECASE)
-"""An answer that is read as twelve times its number: `7 dozen eggs`. A bare `84` is no answer in dozens."""
+"""An answer that is read as twelve times its number, `7 dozen eggs`. A bare `84` is not read in dozens."""
 _SCALES = {"dozen": DOZEN, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
            "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8}  # fmt: skip
 """Maps a word of `_SCALE` to its number."""

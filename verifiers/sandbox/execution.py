@@ -47,9 +47,10 @@ class Limits:
     threads: int = 128
     """Threads and processes at one time."""
     own_s: float | None = None
-    """Seconds of CPU time and waiting together (`Execution.own_s`). None: `cpu_s` and `pool.IDLE_S`."""
+    """Seconds of CPU time and waiting together (`Execution.own_s`). If None, `cpu_s` limits the CPU time, and
+    `pool.IDLE_S` the waiting."""
     busy_s: float | None = None
-    """Maximum time that the program queues for a core, in seconds. A run that queues longer is undecided. None:
+    """Maximum time that the program queues for a core, in seconds. A run that queues longer is undecided. If None,
     `pool.WALL_FACTOR` bounds the wall time."""
 
     def __post_init__(self) -> None:
@@ -107,7 +108,8 @@ class Execution:
 
     @property
     def own_s(self) -> float:
-        """The time that the program needs on an idle machine: CPU time and waiting. Without CPU time: wall time."""
+        """The time that a program needs on an idle machine: CPU time and waiting. If the CPU time is unknown, it is
+        the wall time."""
         return self.wall_s if self.cpu_s is None else self.cpu_s + (self.idle_s or 0.0)
 
     @property

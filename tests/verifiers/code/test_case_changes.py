@@ -119,6 +119,54 @@ def test_a_line_that_is_no_change_is_refused(info: dict[str, Any], lines: str) -
         change_cases(info, lines.split("\n"))
 
 
+@pytest.mark.parametrize(
+    ("info", "line"),
+    [
+        (ASSERTS, f"drop {'9' * 5000}"),
+        (CALLS, f"drop {'9' * 5000}"),
+        (CALLS, "[" * 100_000),
+        (CALLS, '{"args": [1], "expected": NaN}'),
+        (CALLS, '{"args": [1], "expected": 1e999}'),
+        (CALLS, '{"args": ["\\ud800"], "expected": 1}'),
+    ],
+)
+def test_a_case_that_a_row_cannot_hold_is_refused(info: dict[str, Any], line: str) -> None:
+    with pytest.raises(BadSuite):
+        change_cases(info, [line])
+
+
+def test_a_long_integer_in_a_case_is_kept() -> None:
+    changed = change_cases(CALLS, ["drop 0, 1", f'{{"args": [{10**30}], "expected": {10**30}}}'])
+    assert CodeVerifier()(IDENTITY, info=changed.info).score == 1
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def check(f):\n    assert f(1) == 1\ncheck(f)\nassert f(2) == 2\n",
+        "for x in [1]:\n    y = f(x)\n    assert y\nassert y == 1\n",
+        "r = []\nfor x in [1]:\n    r.append(f(x))\n    assert r\nassert r == [1]\n",
+        "t = 0\nfor x in [1]:\n    t += f(x)\n    assert t\nassert t == 1\n",
+    ],
+)
+def test_lines_on_which_others_depend_are_not_removed(code: str) -> None:
+    with pytest.raises(BadSuite, match="depends: use drop all"):
+        change_cases({"type": "asserts", "code": code}, ["drop 0"])
+
+
+def test_a_loop_goes_if_another_one_has_its_names() -> None:
+    loop = "for x in [1]:\n    y = f(x)\n    assert y\n"
+    assert content_of(change_cases({"type": "asserts", "code": 2 * loop}, ["drop 0"]).info) == loop
+
+
+def test_a_long_chain_of_conditions_is_read() -> None:
+    code = "if x == 0:\n    assert f(0) == 0\n" + "".join(
+        f"elif x == {n}:\n    assert f({n})\n" for n in range(1, 1500)
+    )
+    assert with_numbers(code).endswith("# case 1499")
+    assert change_cases({"type": "asserts", "code": code}, ["drop 1499"]).dropped == ["1499: assert f(1499)"]
+
+
 def test_the_hint_has_a_case_in_the_form_of_the_tests() -> None:
     for info in (ASSERTS, CALLS, STDIO, {"tests": 3}):
         case, _, rest = forms_of_change(info).partition(" adds a case")

@@ -251,3 +251,26 @@ def test_functions_of_javascript_that_are_called_where_they_are_defined(code: st
     for sign, score in (("+", 1), ("-", 0)):
         verdict = CodeVerifier()(f"```js\nfunction add(a, b) {{ return a {sign} b; }}\n```", info=info)
         assert verdict.score == (score if is_called else None), verdict
+
+
+WAITING = "async function test() { await null; require('assert').strictEqual(f(1), 2); }\ntest();"
+
+
+@pytest.mark.parametrize(
+    ("code", "program", "score"),
+    [
+        (WAITING, "function f(x) { return x + 1; }", 1),
+        (WAITING, "function f(x) { return x; }", 0),
+        (WAITING, "function f(x) { process.exit(0); }", 0),
+        (WAITING, "process.on('unhandledRejection', () => {}); function f(x) { return x; }", 0),
+        (WAITING, "process.on('beforeExit', () => process.exit(0)); function f(x) { return x; }", 0),
+        (WAITING.replace("f(1)", "await f(1)"), "const f = (x) => new Promise((y) => setTimeout(y, 9, x + 1));", 1),
+    ],
+)
+def test_tests_of_javascript_that_wait_are_finished(code: str, program: str, score: float) -> None:
+    if "javascript" not in installed_languages():
+        pytest.skip("there is no toolchain for javascript on this machine")
+    info = {"tests": {"type": "inserted", "code": f"#<INSERT>\n{code}"}, "language": "javascript"}
+    verdict = CodeVerifier()(f"```js\n{program}\n```", info=info)
+    assert verdict.score == score, verdict
+    assert "wait" in verdict.evidence["weakness"]

@@ -26,6 +26,8 @@ BENIGN = {
     "main": "if __name__ == '__main__':\n    print(int(input()) + int(input()))",
     "recursion": "import sys\nsys.setrecursionlimit(200000)\ndef f(n): return 0 if n == 0 else 1 + f(n - 1)\n"
     "f(50000)\nprint(int(input()) + int(input()))",
+    "the largest limit of recursion": "import sys\nclass N:\n    def __index__(self): return 5000\n"
+    "sys.setrecursionlimit(N())\nsys.setrecursionlimit(2**31 - 1)\nprint(int(input()) + int(input()))",
     "recursion through C": "import sys\nfrom functools import lru_cache\n"
     "sys.setrecursionlimit(10**6)\n@lru_cache(None)\n"
     "def f(n): return 0 if n == 0 else 1 + f(n - 1)\nf(50000)\nprint(int(input()) + int(input()))",

@@ -265,6 +265,40 @@ def test_validators_of_problem_packages(name: str) -> None:
         assert verdict.score == score, (output, verdict)
 
 
+PLAIN_CHECKER = """import sys
+CASES = [41, 42, 43]
+LIMIT, right = 43, 42
+output, answer = (open(name).read().split() for name in sys.argv[2:4])
+if len(output) in (42, 43):
+    sys.exit(1)
+sys.exit(output != answer)
+"""
+CALLED_CHECKER = "SPECIAL = 42, 43\ndef check(input, output, answer):\n    return output.split() == answer.split()\n"
+
+
+@pytest.mark.parametrize("code", [PLAIN_CHECKER, CALLED_CHECKER])
+def test_a_checker_with_the_numbers_42_and_43_is_no_validator(code: str) -> None:
+    tests = {"type": "stdio", "cases": [{"input": "", "output": "7"}], "checker": {"type": "program", "code": code}}
+    for output, score in (("7", 1), ("8", 0)):
+        assert CodeVerifier()(f"```python\nprint({output})\n```", info={"tests": tests}).score == score
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "AC, WA = 42, 43\nsys.exit(AC if right else WA)",
+        "if right:\n    os._exit(42)\nquit(43)",
+        "kAccepted = 42\nkWrongAnswer = 43\nsys.exit(kAccepted if right else kWrongAnswer)",
+        "sys.exit([43, 42][right])",
+    ],
+)
+def test_the_exit_codes_of_validators_are_written_in_many_ways(end: str) -> None:
+    code = f"import os, sys\nright = sys.stdin.read().split() == open(sys.argv[2]).read().split()\n{end}\n"
+    tests = {"type": "stdio", "cases": [{"input": "", "output": "7"}], "checker": {"type": "program", "code": code}}
+    for program, score in (("print(7)", 1), ("print(42)", 0), ("import os; os._exit(42)", 0)):
+        assert CodeVerifier()(f"```python\n{program}\n```", info={"tests": tests}).score == score
+
+
 @NEEDS_CPP
 def test_a_validator_that_finds_the_jury_at_fault_gives_no_score() -> None:
     tests = {"type": "stdio", "cases": [{"input": "", "output": "3 4\n"}], "checker": HEADER + BODY}

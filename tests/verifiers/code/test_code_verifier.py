@@ -291,6 +291,26 @@ def test_the_error_that_a_problem_allows_holds_where_the_checker_names_none(
     assert CodeVerifier()(fenced("print('1234567.05')"), problem=problem, info={"tests": tests}).score == score
 
 
+@pytest.mark.parametrize(
+    ("expected", "printed", "checker", "score"),
+    [
+        ("1", "1.0000005", {"type": "tokens", "abs_tol": 1e-6}, 1.0),
+        ("1000000000000", "1000000000999.0", {"type": "tokens", "abs_tol": 1e-6}, 0.0),
+        ("1000000000000", "1e12", {"type": "tokens", "abs_tol": 1e-6}, 1.0),
+        ("1000000", "1000000.5", {"type": "tokens", "rel_tol": 1e-6}, 1.0),
+        ("1000000", "1000001", {"type": "tokens", "rel_tol": 1e-6}, 0.0),
+        ("007", "7.0", {"type": "tokens", "abs_tol": 1e-6}, 0.0),
+        ("1000000", "1000000.5", "tokens", 0.0),
+    ],
+)
+def test_whole_numbers_have_the_tolerance_that_is_stated_and_no_other(
+    expected: str, printed: str, checker: object, score: float
+) -> None:
+    box_of(Tier.FULL)
+    tests = {"type": "stdio", "checker": checker, "cases": [{"input": "", "output": expected}]}
+    assert CodeVerifier()(fenced(f"print({printed!r})"), info={"tests": tests}).score == score
+
+
 def test_settings_that_mean_nothing_are_errors_where_they_are_made():
     for setting in ({"reward": "al"}, {"stop": "now"}, {"tier": "strong"}, {"backend": "nonsense://localhost"}):
         with pytest.raises(ConfigError):

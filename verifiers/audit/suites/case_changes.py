@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from truegold.verifiers.audit.suites.vet_state import SHOWN_CHARS, add_cases, apply_repair
@@ -25,7 +25,7 @@ from truegold.verifiers.code.suite.reading import normal_form
 from truegold.verifiers.sandbox.local import PYTHON
 from truegold.verifiers.sandbox.toolchains import edition_name
 
-_DROP = re.compile(r"\s*drop\s+(?:cases?\s+)?(all|\d+(?:[\s,]+\d+)*)\s*", re.IGNORECASE)
+_DROP = re.compile(r"\s*drop\s+(?:cases?\s+)?(all|\d{1,9}(?:[\s,]+\d{1,9})*)\s*", re.IGNORECASE)
 _EXAMPLE = re.compile(r"^\s*>>> ", re.MULTILINE)
 """The beginning of a doctest."""
 _EXAMPLES = {
@@ -64,7 +64,9 @@ def change_cases(info: Mapping[str, Any], lines: Sequence[str]) -> ChangedTests:
         if drops_all or tree is None:
             tests["code"] = "" if drops_all else code
         elif numbers:
-            tests["code"] = _without(code, tree, {id(statements[index]) for index in numbers})
+            removed = list(_outermost(tree, {id(statements[index]) for index in numbers}))
+            tests["code"] = _without(code, removed)
+            _require_independent(removed, parse(tests["code"]))
         changed = {**info, "tests": tests} if is_nested else {**info, **tests}
     else:
         cases = tests.get("cases") or []
@@ -104,11 +106,13 @@ def with_numbers(code: str) -> str:
 
 def case_statements(tree: ast.AST) -> Iterator[ast.stmt]:
     """Yield the assertions of test code in the order of their lines."""
-    for node in ast.iter_child_nodes(tree):
+    waiting = [tree]  # A chain of `elif` is too deep for recursion.
+    while waiting:
+        node = waiting.pop()
         if isinstance(node, ast.stmt) and _asserts(node):
             yield node
         elif not isinstance(node, ast.expr):
-            yield from case_statements(node)
+            waiting += reversed(list(ast.iter_child_nodes(node)))
 
 
 def _asserts(statement: ast.stmt) -> bool:
@@ -163,10 +167,42 @@ def _check_code(code: str, language: str) -> None:
         raise BadSuite(f"{shown(code)} asserts nothing")
 
 
-def _without(code: str, tree: ast.Module, dropped: set[int]) -> str:
-    """Return test code without some assertions, and without statements that have no other assertion."""
+def _require_independent(removed: Sequence[ast.stmt], left: ast.Module | None) -> None:
+    """Raise BadSuite if the code that is left uses a name that removed statements define, or an object they change."""
+    used, bound = (
+        {
+            each.id
+            for each in (ast.walk(left) if left else ())
+            if isinstance(each, ast.Name) and isinstance(each.ctx, kind)
+        }
+        for kind in (ast.Load, ast.Store)
+    )
+    for statement in removed:
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names = {statement.name}
+        else:
+            names = {name for each in ast.walk(statement) for name in _changed_names(each, bound)}
+        if lost := sorted(names & used):
+            raise BadSuite(f"the change removes lines on which {lost[0]} depends: use drop all")
+
+
+def _changed_names(node: ast.AST, bound: Set[str]) -> Iterator[str]:
+    """Yield names that a part of a removed statement defines, unless others are `bound` too, and objects it changes."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store()) if name not in bound:
+            yield name
+        case (
+            ast.AugAssign(target=ast.Name(id=name))
+            | ast.Subscript(value=ast.Name(id=name), ctx=ast.Store())
+            | ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name))))
+        ) if not (isinstance(node, ast.stmt) and _asserts(node)):
+            yield name
+
+
+def _without(code: str, removed: Sequence[ast.stmt]) -> str:
+    """Return code without some of its statements."""
     lines = code.encode().splitlines(keepends=True)
-    for statement in reversed(list(_outermost(tree, dropped))):
+    for statement in reversed(removed):
         first, last = lines_of(statement)
         before, after = lines[first - 1][: statement.col_offset], lines[last - 1][statement.end_col_offset :]
         shares_line = (before + after.partition(b"#")[0]).strip()
@@ -176,11 +212,11 @@ def _without(code: str, tree: ast.Module, dropped: set[int]) -> str:
 
 def _outermost(node: ast.AST, dropped: set[int]) -> Iterator[ast.stmt]:
     """Yield the dropped assertions, or in their place the outermost statement with no other assertion."""
-    for child in ast.iter_child_nodes(node):
-        inner = [child] if isinstance(child, ast.stmt) and _asserts(child) else list(case_statements(child))
-        if not inner or not dropped & {id(each) for each in inner}:
-            continue
-        if isinstance(child, ast.stmt) and dropped >= {id(each) for each in inner}:
+    waiting = [node]
+    while waiting:
+        child = waiting.pop()
+        inner = {id(each) for each in case_statements(child)}
+        if isinstance(child, ast.stmt) and inner and dropped >= inner:
             yield child
-        else:
-            yield from _outermost(child, dropped)
+        elif dropped & inner:
+            waiting += reversed(list(ast.iter_child_nodes(child)))

@@ -24,8 +24,10 @@ from truegold.verifiers.audit.suites.trials import Bench, Trial
 from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.response_program import extract_code
 from truegold.verifiers.code.suite.reading import Calls, Stdio, Suite, normal_form, read_suite
+from truegold.verifiers.code.suite.row_tests import Unusable, exact
 from truegold.verifiers.code.suite.statement import Statement, read_statement
 from truegold.verifiers.sandbox import Tier
+from truegold.verifiers.strict_json import parse_json
 
 SHOWN_CHARS = 160
 """Maximum number of characters of an input or output in the evidence."""
@@ -221,12 +223,19 @@ def add_cases(info: Mapping[str, Any], cases: Sequence[str]) -> dict[str, Any]:
         tests["code"] = "\n".join([*filter(None, [tests["code"].rstrip("\n")]), *cases, ""])
     elif isinstance(tests.get("cases"), list):
         try:
-            tests["cases"] = [*tests["cases"], *map(json.loads, filter(str.strip, cases))]
-        except ValueError as error:
+            tests["cases"] = [*tests["cases"], *map(_read_case, filter(str.strip, cases))]
+        except (ValueError, Unusable) as error:
             raise BadSuite(f"a case to add is not JSON: {error}") from error
     changed = {**info, "tests": tests} if is_nested else {**info, **tests}
     read_suite(changed)
     return changed
+
+
+def _read_case(text: str) -> object:
+    """Return a case as a row's JSON holds it. Raises ValueError for an infinite number, which it cannot hold."""
+    case = exact(parse_json(text), "cases")
+    json.dumps(case, allow_nan=False)
+    return case
 
 
 class VetState:

@@ -32,16 +32,17 @@ from truegold.verifiers.sandbox.execution import Limits
 from truegold.verifiers.sandbox.inside.wire.encoding import encode
 
 MAX_INPUTS, MAX_PRINTED = 200, 40
-"""The number of inputs that are made, for functions and for programs that read stdin."""
+"""MAX_INPUTS inputs are made for a function, and MAX_PRINTED for a program that reads stdin."""
 MIN_INPUTS, MIN_PRINTED = 20, 10
-"""Minimum number of inputs, for functions and for programs that read stdin, on which equal results show that two
-programs are equivalent."""
+"""Two functions count as equivalent if their results are equal for at least MIN_INPUTS inputs. Two programs that read
+stdin need equal output for at least MIN_PRINTED inputs."""
 MAX_INPUT_CHARS = 2_000
 """Maximum length of an input that is read from tests, in characters."""
 MAX_CONFIRMED = 5
 """Maximum number of inputs that are tried as cases for one fault."""
 TOLERANCE, LOOSE_TOLERANCE = 1e-6, 1e-4
-"""Tolerances for comparing results: for test code that uses `==`, and for test code with a tolerance (`_LOOSE`)."""
+"""Results are compared with TOLERANCE if the test code uses `==`, and with LOOSE_TOLERANCE if it has a tolerance itself
+(`_LOOSE`)."""
 _LOOSE = re.compile(r"\babs\(|isclose|allclose|AlmostEqual|round\(")
 """A comparison with a tolerance: `abs(f(2) - 1.41) < 0.01`, `math.isclose(f(2), 1.41)`."""
 _UNORDERED = re.compile(r"\b(?:set|sorted|Counter)\(\s*\w+\(")

@@ -172,7 +172,7 @@ def _masked(text: str, language: str) -> tuple[str, str]:
 
 
 _CALLED_AT_ONCE = re.compile(r"[(!+]\s*(?:async\s*)?\Z")
-"""What stands before a function of JavaScript that is called where it is defined: `(function test() {...})()`."""
+"""The beginning of a JavaScript function that is called where it is defined: `(` in `(function test() {...})()`."""
 
 
 @lru_cache(maxsize=CACHED_SUITES)

@@ -44,10 +44,11 @@ from truegold.verifiers.sandbox.inside.test_code.library_functions import (
 from truegold.verifiers.sandbox.inside.wire.value_types import Array, Instance, Iterated, Opaque, Value
 
 MAX_CALLS, MAX_STATEMENTS, MAX_NESTED = 20_000, 100_000, 8
-"""Maximum numbers of calls of the solution, of statements, and of nested calls of the tests' own functions."""
+"""Test code may call the solution MAX_CALLS times, and run MAX_STATEMENTS statements. Calls of its own functions may be
+nested MAX_NESTED deep."""
 
 MAX_BITS, MAX_ITEMS = 100_000, 1_000_000
-"""Maximum numbers of bits of a computed constant and of items of a repeated list: `10 ** 10 ** 10` is refused."""
+"""A computed constant may have MAX_BITS bits, and a repeated list MAX_ITEMS items. So `10 ** 10 ** 10` is refused."""
 
 MAX_TEXT_CHARS = 200
 """Maximum number of characters of an assertion that the evidence shows."""

@@ -14,5 +14,5 @@
   for (const tests of [assert, assert.strict]) Object.freeze(tests);
   Object.freeze(assert.AssertionError);
   CONSOLE_ASSERT  module._compile(source, __filename);
-  writeSync(1, word);
+  AT_END
 })();

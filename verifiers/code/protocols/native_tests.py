@@ -172,6 +172,7 @@ WORD_BYTES, NAME_BYTES = 16, 8
 IN_MEMORY = "the program could search its memory for the word that is printed at the end"
 IN_VARIABLE = "the program could list the shell's variables, one of which is printed at the end"
 IN_SOURCE = "the program could read the word that is printed at the end in its own source"
+WAITS = "the tests wait: a program could leave them waiting, or call the listener that prints the word at the end"
 NO_END = "a program passes by exit status 0 alone: the harness cannot add a last line to these tests"
 
 STATED = b"\x01"
@@ -319,7 +320,11 @@ def put_harness_around(code: str, language: str, word: str) -> Harness:
         name = f"{INNER_FILE}.{language}"
         runner = driver_file("harness.js" if language == "javascript" else "harness.pl").replace("FILE", name)
         runner = runner.replace("CONSOLE_ASSERT", driver_file("console_assert.js"))
-        return Harness(runner, {name: code.encode("utf-8", "surrogatepass")})
+        end = _HARNESS["end_of_javascript"]
+        waits = language == "javascript" and re.search(end["waits"], code) is not None
+        runner = runner.replace("AT_END", end["at_exit" if waits else "at_once"])
+        files = {name: code.encode("utf-8", "surrogatepass")}
+        return Harness(runner, files, weakness=WAITS if waits else None)
     if last_line := _HARNESS["last_line"].get(language):
         return Harness(f"{code}\n{last_line.replace('{word}', word)}\n", weakness=IN_SOURCE)
     variable = f"w{os.urandom(NAME_BYTES).hex()}"

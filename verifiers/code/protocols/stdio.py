@@ -157,6 +157,14 @@ INPUT, OUTPUT, ANSWER = ARGUMENTS = ("input.txt", "output.txt", "answer.txt")
 
 _RIGHT, _WRONG = 42, 43
 """The exit codes of validators in problem packages of Kattis."""
+_STATES_CODE = {
+    code: re.compile(
+        rf"(?:(?i:exit|quit|return)[^\n;]{{0,80}}?|(?:(?i:accept|reject|wrong)|Correct|CORRECT|RIGHT|(?<![A-Z])(?:AC|OK|WA)\b)"
+        rf"[^\n;\[]{{0,40}}?)\b{code}\b"
+    )
+    for code in (_RIGHT, _WRONG)
+}
+"""An exit code in a source: `exit(42)`, `return ok ? 42 : 43`, `EXIT_AC = 42`. The number alone may be a value."""
 
 _TRACEBACK = b"Traceback (most recent call last):"
 _REFUSING_LINES = {"0", "0.0", "False", "false"}
@@ -195,8 +203,8 @@ class SuiteProgram:
     def is_validator(self) -> bool:
         """Whether this is a validator of a problem package, by the exit codes in its source."""
         texts = [self.code, *(text.decode("utf-8", "replace") for text in self.files.values())]
-        codes = [any(re.search(rf"\b{code}\b", text) for text in texts) for code in (_RIGHT, _WRONG)]
-        return all(codes) and not uses_testlib(self.code)
+        states_codes = all(any(states.search(text) for text in texts) for states in _STATES_CODE.values())
+        return states_codes and not uses_testlib(self.code)
 
     def prepare(self, local: Local) -> Ready:
         """Prepare the program for running. Raises CannotJudge if it cannot be compiled."""

@@ -546,10 +546,12 @@ class Suite:
 
 
 MAX_CASES, MAX_CODECS, MAX_NAMED = 20_000, 64, 4
-"""Maximum numbers of cases of a suite, of classes in `codecs`, and of unrun tests that an error message lists."""
+"""A suite may have MAX_CASES cases, and MAX_CODECS classes in `codecs`. An error message lists at most MAX_NAMED tests
+that do not run."""
 
 MAX_SUITE_CHARS, MAX_CODE_CHARS = 128 * 2**20, 4 * 2**20
-"""Maximum numbers of characters of all inputs and outputs together, and of test code, a prelude or a stub."""
+"""All inputs and outputs together may have MAX_SUITE_CHARS characters. Test code, a prelude or a stub may have
+MAX_CODE_CHARS."""
 
 SUITE_OPTIONS = (
     *("type", "cases", "code", "language", "limits", "checker", "interactor", "files", "entry_point", "prelude"),

@@ -116,7 +116,7 @@ def _stdio_text(value: Any, name: str, column: str) -> str:
 def _call_arguments(arguments: Arguments, calls: list[Arguments], tests: Any, column: str) -> Arguments:
     if "entry_point" not in arguments:
         raise _unreadable(column, "the function to call is not named")
-    cases = [{key: _exact(value, column) for key, value in case.items() if key != "kwargs" or value} for case in calls]
+    cases = [{key: exact(value, column) for key, value in case.items() if key != "kwargs" or value} for case in calls]
     # A list of cases may be APPS in another shape, with wrapped values. A value that is written as text is not wrapped.
     listed_cases = tests if isinstance(tests, list) else []
     if len({case.get("fn_name") for case in listed_cases}) > 1:
@@ -130,16 +130,16 @@ def _call_arguments(arguments: Arguments, calls: list[Arguments], tests: Any, co
     return arguments | {"cases": cases}
 
 
-def _exact(value: Any, column: str, depth: int = 0) -> Any:
+def exact(value: Any, column: str, depth: int = 0) -> Any:
     """Return a value with integers beyond 64 bits as tagged objects. Raises Unusable for values nested too deeply."""
     if depth > MAX_NESTED:
         raise _unreadable(column, f"values nested more than {MAX_NESTED} deep")
     if isinstance(value, int) and not isinstance(value, bool) and not -INT64 <= value < INT64:
         return {"$": "int", "v": hex(value)}
     if isinstance(value, list):
-        return [_exact(item, column, depth + 1) for item in value]
+        return [exact(item, column, depth + 1) for item in value]
     if isinstance(value, Mapping):
-        return {key: _exact(item, column, depth + 1) for key, item in value.items()}
+        return {key: exact(item, column, depth + 1) for key, item in value.items()}
     return value
 
 

@@ -23,7 +23,7 @@ from truegold.verifiers.math.identity import approximate, same_value
 from truegold.verifiers.math.tree import PLUS_ONE, Add, Mul, Node, Num, Pow, symbols
 
 NEAR, NEARER = mpq(1, 100), mpq(1, 400)
-"""Maximum relative differences from a measured gold, and from a precise gold.
+"""The largest relative differences from gold: NEAR from a measured gold, and NEARER from a precise one.
 
 Golds are precise if they have `MANY_FIGURES`, or are whole numbers with a unit to which the answer does not round."""
 EXACT = 100

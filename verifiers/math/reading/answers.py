@@ -5,8 +5,8 @@ r"""Parses a normalised answer into a tree: a list, or one item that is mathemat
     k\pi, k\in\mathbb{Z}         Family: one value for each integer k (`wording`)
     The area is 54 cm^2          54 cm^2 (`wording`, `quantities`)
 
-Raises UnreadableAnswer for other texts, and TooLarge beyond a limit. Less usual readings of the same texts are in
-`other_readings`.
+Other texts raise UnreadableAnswer, and texts beyond a limit raise TooLarge. The module `other_readings` has less usual
+readings of the same texts.
 
 Congruences such as `x \equiv 3 \pmod 7`, `3 mod 7` and `x \equiv 1, 5 \pmod 6` are read here too.
 """
@@ -159,11 +159,13 @@ _SIMPLE = re.compile(
 )
 r"""A plain number: -3, 2.5, 3/4, \frac{3}{4}, 1,234."""
 REMEMBERED_TEXTS = 4_096
-"""The number of texts whose values are cached: the verifier first tries a text as a number, and then parses it."""
+"""The number of texts for which `simple_number` caches its result. It gets most texts twice: the verifier tries a text
+as a plain number first, and if this decides nothing, `read` tries it again."""
 MAX_ITEMS = 100
 """Maximum number of items in a list. Stops an answer that lists every possible number."""
 MAX_NAME = 5
-"""The name of an index, such as `n_{x}`, must have fewer than this many tokens and characters."""
+"""The name of an index with a range, such as the n of `n = 1, 2, ...`, has fewer tokens and fewer characters than
+this."""
 MAX_PRODUCT = 3
 """The longest run of letters that is a product within a formula. Longer runs are words."""
 MAX_LABEL_TOKENS = 12
@@ -240,7 +242,11 @@ def read_text(text: str, mixed: MixedNumbers) -> Node | Unread:
 
 @remembered(CACHED_READINGS)
 def read_gold(text: str, mixed: MixedNumbers) -> Node | Unread:
-    """Return the tree of a normalised gold. In a solution the box is read, and in a sentence the stated value."""
+    """Return the tree of a normalised gold, or the reason why it has none.
+
+    If the whole gold cannot be read, a part of it is read: the box of a solution, the answer in a response (`_STATED`),
+    or the predicate of a sentence (`_PREDICATE`).
+    """
     first_reading = reading = read_text(text, mixed)
     is_stated = isinstance(reading, Unread) and ("\\boxed" in text or _STATED.fullmatch(text) is not None)
     if is_stated and (committed := committed_answer(text, several=1)) is not None:
@@ -388,7 +394,7 @@ class _AnswerReader:
             equals = [*map(text_of, slices[start])].index("=") if start else 0
             name = "".join(map(text_of, slices[start][:equals]))
             while start > 1 and slices[start - 1][0].kind == "name" and len(slices[start - 1]) < MAX_NAME:
-                # The range is for n as well in `n, l = 0, 1, 2, ...`.
+                # In `n, l = 0, 1, 2, ...` the range holds for l and for n.
                 slices, start = [*slices[: start - 1], *slices[start:]], start - 1
             values = [slices[start][equals + 1 :], *slices[start + 1 : -1]]
             before = "".join(token.text for part in slices[:start] for token in part)
@@ -448,7 +454,7 @@ class _AnswerReader:
         return equation if equation is not None else self._read_wording(tokens)
 
     def _read_letter_units(self, tokens: list[Lexeme]) -> Node | None:
-        """Read `5 N` and `F = 5 N`."""
+        """Read a quantity whose unit may be taken for a letter: `5 N`, or `F = 5 N`."""
         if (measure := read_letter_units(tokens, self._read_expression)) is not None:
             return measure
         is_equation = any(token[:2] == ("rel", "=") for token in tokens)

@@ -122,7 +122,7 @@ def reaction(text: str) -> Reaction | None:
 
 @lru_cache(maxsize=REMEMBERED_KEYS)
 def substances(text: str) -> frozenset[Key]:
-    """Return the keys of all substances that a normalised text may be. Empty for other texts."""
+    """Return the keys of all substances that a normalised text may be, or an empty set for other texts."""
     if len(text) > MAX_FORMULA_CHARS:
         return frozenset()
     return frozenset(_readings(text))

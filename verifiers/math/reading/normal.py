@@ -139,7 +139,7 @@ _INDEX_IN_LETTERS = re.compile(r"(?<![A-Za-z\\])([A-Za-z])_([A-Za-z]{3,})(?=\s*=
 """The v_rel of `v_rel = 0.14c`."""
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*\{")
 _CHARS_A_STEP = 10
-"""The number of characters that are normalised for one step of the budget."""
+"""The number of characters whose normalisation costs one step of the verdict's budget (`policy.charge`)."""
 
 
 _GROUPED = re.compile(r"\{\s*-?\d{1,3}(?:,\d{3})+(?:\.\d+)?\s*\}")
@@ -151,7 +151,7 @@ r"""Commands that only affect the layout: \noindent, line breaks at the end."""
 
 
 def normal_text(text: str) -> str:
-    """Return an answer normalised, and charge the steps for it."""
+    """Return an answer normalised. The work is charged to the verdict's budget (`policy.charge`)."""
     charge(len(text) // _CHARS_A_STEP)
     return normal(text)
 
@@ -164,7 +164,8 @@ def normal_gold(gold: str) -> str:
 
 
 def _lists_in_braces(text: str) -> bool:
-    """Tell whether a text is a list in braces, such as {2, 3}, which is a set as gold. {1,000} is a number."""
+    """Tell whether a text is a list in braces, such as {2, 3}. As a gold, such a text is a set. {1,000} is a number and
+    not a list."""
     if not text.startswith("{") or ("," not in text and ";" not in text) or _GROUPED.fullmatch(text):
         return False
     return matching_brace(text, 0) == len(text) - 1

@@ -10,11 +10,13 @@ Because its `__name__` is "solution", code for running it as a script, such as r
 from __future__ import annotations
 
 import linecache
+import operator
 import sys
 import traceback
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from types import ModuleType
+from typing import SupportsIndex
 
 from .wire.value_types import Value
 
@@ -22,6 +24,8 @@ MODULE = "solution"
 PROGRAM_FILE = "solution.py"
 PRELUDE_FILE = "prelude.py"
 SHOWN_CHARS = 500
+MAX_LIMIT = 2**31 - 1
+"""The largest recursion limit that Python takes."""
 
 
 class NotDefined(LookupError):
@@ -46,7 +50,12 @@ def hide_frames() -> None:
     depth = sum(1 for _ in traceback.walk_stack(sys._getframe()))
     set_limit = sys.setrecursionlimit
     set_limit(sys.getrecursionlimit() + depth)
-    sys.setrecursionlimit = lambda limit, /: set_limit(limit + depth)
+
+    def set_program_limit(limit: SupportsIndex, /) -> None:
+        frames = operator.index(limit)
+        set_limit(frames + depth if frames <= MAX_LIMIT - depth else frames)
+
+    sys.setrecursionlimit = set_program_limit
 
 
 def run_source(source: str, file: str, namespace: dict[str, Value]) -> None:

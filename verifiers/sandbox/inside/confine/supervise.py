@@ -30,11 +30,11 @@ MAX_ORPHANS = 10_000
 """Maximum number of processes that are killed after a job. Stops an endless race with a job that forks faster."""
 
 BLOCK_BYTES, ENTRY_BYTES = 512, 2**16
-"""Sizes by which a box, the working folder of a job, is measured: a block, and an entry in addition to its blocks. A
-thousand empty entries reach the limit of 64 MiB."""
+"""The size of a block of a file, and the size that each file or folder counts in addition to its blocks. So about a
+thousand empty files in a box (the working folder of a job) reach the limit of 64 MiB."""
 
 MAX_FOLDERS = 200
-"""Maximum number of folders of a box that are measured. A box with more folders counts as endless."""
+"""Maximum number of folders of a box that are measured. A box with more folders has the size `ENDLESS`."""
 
 ENDLESS = 2**50
 """The size of a folder that cannot be measured."""
@@ -43,7 +43,11 @@ PAGE_BYTES = resource.getpagesize()
 
 
 class JobLimits(TypedDict):
-    """Limits of a job (`sandbox/execution.py`)."""
+    """Limits of a job (`sandbox/execution.py`).
+
+    idle_s: the longest waiting time. own_s: the longest sum of CPU time and waiting time. wall_s: the longest time from
+    start to end, which ends a job only if the machine is busy or waiting cannot be measured.
+    """
 
     cpu_s: float
     idle_s: float
@@ -78,11 +82,12 @@ class Watched:
         self.started = self.looked = time.monotonic()
         """`started` is the time of the start, `looked` the time of the last check of the limits."""
         self.idle_s = 0.0
-        """Seconds in which no process of the request could run."""
+        """The waiting time so far: seconds in which no process of the jobs that run together could run."""
         self.cpu_s = 0.0
         """CPU time of all its processes at the last check. Killed processes have no other measure."""
         self.ended_by: str | None = None
-        """The reason that the supervisor ended it: a limit, by its name in `execution.ProgramEnd`, busy or partner."""
+        """The reason why the supervisor ended the process, or None: the name of a limit (as in `execution.ProgramEnd`),
+        `busy` if the machine was too busy, or `partner` if the other job had ended."""
         self.report: JobReport | None = None
         """The report on the process, or None while it runs."""
 
@@ -95,8 +100,9 @@ class Watched:
 class Supervisor:
     """Checks the limits of processes and ends those that exceed one.
 
-    proc: a descriptor of a /proc that shows them, or None. boxes: working folders without a limit on their size.
-    groups: whether jobs are ended and counted as process groups, for want of namespaces and kernel limits.
+    proc: a descriptor of the folder /proc that shows these processes, or None if there is none. boxes: the working
+    folders of the jobs, if the kernel does not limit their size. groups: whether jobs are ended and counted as process
+    groups, because namespaces and kernel limits are not available.
     """
 
     def __init__(self, proc: int | None, boxes: Sequence[str] = (), groups: bool = False) -> None:
@@ -119,7 +125,7 @@ class Supervisor:
         try:
             while any(job.running for job in jobs):
                 ended = {descriptor for descriptor, _ in poll.poll(TICK_S * 1000)}
-                # An ended job may have run in its last interval, which is usually its only one. It does not count.
+                # The time since the last check is not added for an ended job, since the job may have run in it.
                 self._add_idle_time([job for job in jobs if job.running and job.handle not in ended])
                 if not has_left and max(job.idle_s for job in jobs) > LEAVES_CORE_S:
                     has_left = True

@@ -40,8 +40,8 @@ from .surroundings import TEST_MODULE, StandIn, may_stand_in
 MAX_CLASSES = 10_000
 MAX_NAMES = 2000
 MAX_NAME_CHARS = 200
-"""Maximum numbers of classes, of methods of a class and of characters of a name. Stop descriptions that would fill the
-memory."""
+"""A program may describe MAX_CLASSES classes, each with MAX_NAMES methods, and names of MAX_NAME_CHARS characters. Its
+descriptions could fill the memory otherwise."""
 
 _DATA_TYPES = frozenset(BUILTIN_TYPES.values())
 """Types whose objects can be sent as data."""

@@ -1,17 +1,38 @@
-"""Plays the role `serve`: loads the program, and answers requests of the test code's process until that process ends.
+"""Loads the program of a test session, and answers requests of the test code's process until that process ends.
 
-    ["call", 0, args, names]             ["ok", 3]  or  ["changed", contents]  or  ["error", class, message, args, {}]
-    ["call", 0, args, names, true]       or ["changed", contents, 3]
-    ["method", 2, "push", args, names]   the same answers as for call
-    ["attribute", 2, "size"]  ["set", 2, "size", 5]  ["special", 2, "__len__", args]
-    ["operate", "add", args]  ["data", 2]
-    ["name", "helper"]  ["entry", "Solution().twoSum"]  ["public"]
+The test code runs in another process, which asks for calls and values of the program. These are the requests:
+
+    ["call", 0, args, names]             call a function, given by its handle
+    ["method", 2, "push", args, names]   call a method of an object
+    ["special", 2, "__len__", args]      call a special method
+    ["operate", "add", args]             apply an operator
+    ["attribute", 2, "size"]             get an attribute
+    ["set", 2, "size", 5]                set an attribute
+    ["data", 2]                          get the data of an object whose class is derived from a built-in type
+    ["name", "helper"]                   get a global variable of the program
+    ["entry", "Solution().twoSum"]       get the function to test
+    ["library", "matplotlib.pyplot", "gcf"]
+                                         get a function of a library that holds objects of the program
+    ["public"]                           get the names of the program's public variables
+
+args is a tuple. Its last items are the keyword arguments in `names`. These are the answers:
+
+    ["ok", 3]                            the value
+    ["error", class, message, args, attributes, cause]
+    ["missing"]                          a name that the program does not define
+    ["lent", value, containers, changes] a value with containers that the program goes on to use (`Lender`)
+    ["changed", contents]                the new contents of the arguments, if the call returned None
+    ["changed", contents, 3]             the same with the value, if the request ends with `true`
+
+A request ends with `true` if the tests check the arguments after the call (`ArgumentUse`).
+
+Both processes have a copy of each lent container. A request or answer can begin with the sender's changes:
+
     ["also", {"take": changes, "follow": surroundings}, "call", ...]
-                                         ["also", {"changes": changes, "printed": texts}, "ok", 3]
+    ["also", {"changes": changes, "printed": texts}, "ok", 3]
 
-args is a tuple. Its last items are the keyword arguments in `names`. `also` has one side's changes in lent containers
-(`Lender`) and in the surroundings (`Surroundings`). `changed` has the changed arguments of a call that returned None,
-or of a call with `true`, whose arguments the tests check afterwards (`ArgumentUse`).
+`changes` has the new contents of lent containers. `surroundings` has changes by the test code to names, streams, folder
+and environment, which the program must see (`surroundings.py`). `printed` has the texts that the program printed.
 
 A running function may call functions of the test code with ["callback", index, args, names]. The answer is ["value",
 value] or ["raise", class, args]. Other requests may come before this answer.
