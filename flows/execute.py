@@ -32,7 +32,7 @@ from truegold.pipeline.config.base import RunnerConfig
 from truegold.pipeline.config.sources import HubSource, SeveralSources
 from truegold.pipeline.config.stages import DecontaminateConfig, ReportConfig
 from truegold.pipeline.curation.plan import check_hub
-from truegold.pipeline.review.decisions import DECISIONS
+from truegold.pipeline.review.decisions import DECISIONS, load_decisions
 from truegold.pipeline.review.reviewed_run import BEFORE_SETTLE, ReviewedRun
 from truegold.pipeline.review.stage import OPEN_FLAGS_FILE
 from truegold.pipeline.running.disk import DigestCache, disk_errors_reported, write_whole
@@ -78,6 +78,10 @@ def open_run(config: RunConfig) -> Iterator[Path]:
         run_dir.mkdir(parents=True, exist_ok=True)
         with held_run(run_dir):
             settings = config.resolved().model_dump(mode="json")
+            # A mistake in them is found before the settings that `truegold decide` reads are replaced.
+            for path in map(Path, settings["decisions"]):
+                if path.exists() and not load_decisions(path) and path != (run_dir / DECISIONS).absolute():
+                    print_line(f"decisions: none in {path} yet", errors)
             # Without the run's own folder of decisions: a copy of the run has its own.
             run_decisions = str((run_dir / DECISIONS).absolute())
             settings["decisions"] = [path for path in settings["decisions"] if path != run_decisions]
@@ -259,7 +263,7 @@ def next_steps(run_dir: Path, command: str) -> list[str]:
         steps.append((step, f"truegold review {run}"))
     is_reviewable = any(load_record(run_dir / stage) for stage in BEFORE_SETTLE)
     if is_reviewable and (dropped := ReviewedRun.open(run_dir).count_restorable()):
-        step = f"look at {dropped:,} dropped {_rows(dropped)}"
+        step = f"look at {dropped:,} dropped {_rows(dropped)} that can return"
         steps.append((step, f"truegold review {run}  # outcome: dropped"))
     if steps:
         steps.append(("then, with the decisions", command))

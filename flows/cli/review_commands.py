@@ -232,7 +232,8 @@ def decide(
         raise InputError(f"{name} has no decision about {row_id} to take back.")
     made = reviewed.decide(row_id, kind, name, gold=gold or None, note=note)
     subject = reviewed.rows_of(row_id)[0]
-    print_line(f"{row_id}  {_describe_decision(made.decision, made.gold)}  in {reviewer_file(reviewed.folder, name)}")
+    file = reviewer_file(reviewed.folder, name)
+    print_line(f"{row_id}  {_describe_decision(made.decision, made.gold)}  by {name}  in {file}")
     if (why := reviewed.why_dropped(row_id)) is not None and kind in (DecisionKind.KEEP, DecisionKind.FIX):
         print_line(f"It was dropped ({why}), and comes back.")
     if kind is DecisionKind.UNDO:
@@ -282,7 +283,9 @@ def runs_by_age() -> list[Path]:
     """Return the folders of the runs, the newest first. Raises InputError if there are none."""
     manifests = sorted(RUNS.glob("*/manifest.json"), key=lambda path: -path.stat().st_mtime)
     if not manifests:
-        raise InputError("There is no run in `runs`.", "Name the run's folder: --run PATH.")
+        raise InputError(
+            "There is no run in `runs`.", "Curate first: truegold curate RUN.yaml. A run elsewhere: --run PATH"
+        )
     return [manifest.parent for manifest in manifests]
 
 

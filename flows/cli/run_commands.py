@@ -27,7 +27,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import nullcontext
 from enum import StrEnum
 from importlib.util import find_spec
@@ -145,8 +145,19 @@ def _run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: b
     for line in execution.losses_in_words(run_dir):
         errors.print(with_options_of({"--set"}, line), style="red", markup=False, soft_wrap=True)
     _push(run_dir, target)
+    if until is Phase.REPORT and (left_out := _left_out({stage.name for stage in stages})) is not None:
+        print_line(left_out, errors)
     for line in execution.next_steps(run_dir, shlex.join(["truegold", *sys.argv[1:]])):
         print_line(line, errors)
+
+
+def _left_out(stages: Set[str]) -> str | None:
+    """Return what a run with these stages left out because its section is missing, and how to ask for it."""
+    if stages.isdisjoint(("profile", "take_rows")):
+        return (
+            "curated only: nothing was profiled, selected or trained without a model; --set model.path=MODEL names one"
+        )
+    return None if "train" in stages else "nothing was trained: there is no `train` section; `truegold init` shows one"
 
 
 def _preview(config: RunConfig, stages: Sequence[Stage], memory: Sequence[str], as_json: bool) -> None:

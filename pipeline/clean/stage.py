@@ -10,7 +10,7 @@ prompt_too_long, gold_too_long, empty_gold and other_language. A dropped row kee
 Lengths are measured on the cleaned text. A blank solution becomes null. Ids stay unchanged.
 
 The notes on a row, such as its language, go into `meta.truegold`. They count as an edit only if they replace other
-notes there.
+notes there. The option `comma: decimal` becomes `comma: answers`, which counts as an edit only with a changed gold.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _Fault = tuple[str, dict[str, Any]]
 """The reason to drop a row, with the found and the allowed value."""
 
 
-@stage_function(version=5, tunable=("workers",), aims=("workers",))
+@stage_function(version=6, tunable=("workers",), aims=("workers",))
 def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Clean every row, part by part, and drop rows without a usable prompt or gold."""
     # The language model takes 80 MB, and only the workers need it.
@@ -199,7 +199,8 @@ def _write_points(row: Row) -> _Changes:
     others = {OTHER_GOLDS: list(map(with_points, golds))} if (golds := arguments.get(OTHER_GOLDS)) else {}
     gold, rest = with_points(row["gold"]), dump_json({**arguments, **others, "comma": "answers"})
     changes = [("gold", Edit("decimal_comma", row["gold"], gold))] if gold != row["gold"] else []
-    changes.append(("verifier_args", Edit("decimal_comma", row["verifier_args"], rest)))
+    if changes or others.get(OTHER_GOLDS) != golds:
+        changes.append(("verifier_args", Edit("decimal_comma", row["verifier_args"], rest)))
     row["gold"], row["verifier_args"] = gold, rest
     return changes
 

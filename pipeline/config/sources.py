@@ -81,7 +81,8 @@ class SourceConfig(StageConfig):
     limit: int | None = Field(default=None, ge=1)
     """The number of rows to read; by default all."""
     heldout: float = Field(default=0.0, ge=0.0, lt=1.0)
-    """The share of rows set aside for evaluation, chosen by the hash of their content: never trained on."""
+    """The share of rows set aside for evaluation and never trained on. A row is set aside if the hash of its content is
+    below the share, so a single source has about this share, and several have exactly theirs."""
     max_row_bytes: int = Field(default=8 * 2**20, ge=1)
     """Maximum length of a line in bytes. Longer lines are rejected without being read into memory."""
 

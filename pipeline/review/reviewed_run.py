@@ -192,6 +192,8 @@ class ReviewedRun:
         row = self.row_of(row_id, source_key)
         if seen is not None and seen not in {content_key(row) for row in rows}:
             raise StaleRowError(f"The row {row_id} has changed since it was shown.", "Reload the page.")
+        if decision is DecisionKind.FIX and takes_gold(row) and not (gold or "").strip():
+            raise InputError(f"The row {row_id} ({row_place(row)}): a fix needs the right gold.", "Type it: fix=GOLD")
         gold = self.as_meant(row, gold) if gold else gold
         if decision is DecisionKind.FIX and not takes_gold(row) and (fault := case_fault(row, gold or "")) is not None:
             raise InputError(

@@ -80,7 +80,7 @@ STALE_SHOWN = 20
 DECIDED_SCHEMA = pa.schema([ROW_SCHEMA.field(name) for name in KEY])
 
 
-@stage_function(version=7, judges="rows")
+@stage_function(version=8, judges="rows")
 def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Apply the reviewers' decisions, and hold back rows that still need one."""
     decisions = load_decisions(*(path for name, path in inputs.items() if name.startswith("decisions")))
@@ -108,7 +108,8 @@ def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, prog
     if stale["count"]:
         progress.note(
             f"{stale['count']} decisions were not applied: {stale['gone']} about rows that are not in the data or were "
-            f"dropped before, {stale['changed']} about rows that have changed since (settle/{STALE_FILE})."
+            f"dropped before, {stale['changed']} about rows that the data or a setting of `clean` has changed since "
+            f"(settle/{STALE_FILE})."
         )
     heavy = held.heavy(HELD, total, _describe_row, cause_of_held)
     return sum_reports(

@@ -6,6 +6,8 @@
     gold column `level`, column `answer`        The golds stand in column 'answer'.
     golds "... the value is 452.", column `n`   The golds of these rows stand in column 'n' (452).
     a user's verifier that reads only boxes     checks.py:boxed refuses gold by itself and reads ... \\boxed{72}
+    a user's verifier that raises an error      checks.py:paid fails on 20 of 20 golds: AttributeError: ...
+    a user's verifier that pays every answer    checks.py:paid pays another answer, too.
 
 A cause is named if it holds for eight of ten sampled rows. A verifier that compares texts can read any gold, so it is
 named only for short golds that no other verifier reads. Placeholders (`N/A`, `see solution`) are not golds, and do not
@@ -24,7 +26,7 @@ import orjson
 from truegold.pipeline.sources.columns import Column, compile_column, gold_spec, gold_texts
 from truegold.pipeline.tables.losses import Cause
 from truegold.pipeline.tables.reasons import GOLD_REASONS
-from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.tables.rows import Row, problem_of
 from truegold.verifiers import Item, Reason, gold_response, resolve, verify_batch
 from truegold.verifiers.answers.gold_types import gold_note
 from truegold.verifiers.columns import GOLDS_COLUMNS, NAMES, Samples, spelled, text_of
@@ -76,8 +78,8 @@ def cause_of_held(reason: str, rows: Sequence[Row]) -> Cause:
     judged_by = {row["verifier"] for row in rows}
     # For the excluded reasons, the verifier reads the golds, and another one would not help.
     if reason not in ("solution_contradicts_gold", "same_gold"):
-        if (form := _unsaid_form([row["gold"] or "" for row in rows], judged_by)) is not None:
-            return form
+        if (fault := _fault_of_own_verifier(reason, rows, judged_by)) is not None:
+            return fault
         cause = meant_verifier([row["gold"] or "" for row in rows], judged_by)
         if cause is not None:
             return cause
@@ -200,11 +202,31 @@ def _ablest(counts: Mapping[str, int], golds: int) -> str | None:
     return max([name for name in able if name != "exact"] or able, key=lambda name: counts[name], default=None)
 
 
-def _unsaid_form(golds: Sequence[str], judged_by: Collection[str]) -> Cause | None:
-    """Return a cause if a user's verifier reads gold only in a form that it does not declare, such as a box."""
+def _fault_of_own_verifier(reason: str, rows: Sequence[Row], judged_by: Collection[str]) -> Cause | None:
+    """Return a cause if a user's verifier fails on most golds, also pays another answer, or has a form of its own."""
     name, *others = judged_by or [""]
-    if others or not name or name in BUILT_IN or getattr(resolve(name), "gold_response", None) is not None:
+    if others or not name or name in BUILT_IN:
         return None
+    remedy = f"Correct the verifier: truegold verifiers check {shlex.quote(name)}"
+    if reason == "gold_unmatchable":
+        return Cause(f"{name} pays another answer, too.", remedy)
+    verifier = resolve(name)
+    trials = (
+        Item(response, row["gold"], name, row["verifier_args"], problem_of(row))
+        for row in rows
+        if (response := gold_response(verifier, row["gold"], row["solution"])) is not None
+    )
+    verdicts = verify_batch(trials, workers=1, item_deadline_s=DEADLINE_S)
+    errors = [verdict for verdict in verdicts if verdict.reason is Reason.VERIFIER_ERROR]
+    if errors and len(errors) >= MOST * len(rows):
+        error = errors[0].evidence.get("error", errors[0].reason)
+        return Cause(f"{name} fails on {len(errors)} of {len(rows)} golds: {error}.", remedy)
+    has_form = getattr(verifier, "gold_response", None) is not None
+    return None if has_form else _unsaid_form(name, [row["gold"] or "" for row in rows])
+
+
+def _unsaid_form(name: str, golds: Sequence[str]) -> Cause | None:
+    """Return a cause if a user's verifier reads gold only in a form that it does not declare, such as a box."""
     golds, templates = golds[:ENOUGH_GOLDS], list(RESPONSE_FORMS.values())
     shown = (Item(template.format(gold=gold), gold, name) for template in templates for gold in golds)
     verdicts = list(verify_batch(shown, workers=1, item_deadline_s=DEADLINE_S))

@@ -18,7 +18,8 @@ The row's verifier judges several responses:
   they are counted as `skip:gold_compared_as_text`. If more than a fifth of a sample of the set cannot be matched, they
   are `gold_unmatchable`, with `why` "notation". Golds that are not answers are recognised by their words
   (`gold_words`), unless the verifier accepts a formula in them. "None." is an answer, unless more than a fifth of the
-  set means "no gold" by such words.
+  set means "no gold" by such words. A user's verifier that pays another answer makes the gold `gold_unmatchable` with
+  `why` "any_answer". This answer is a frequent gold of the set, or a number for a gold with digits.
 - *All golds.* If nearly all rows have the same gold, they are flagged `same_gold`.
 - *Measured golds.* If golds look like measured values, options of the verifier are proposed (`measured_golds`), in a
   printed line and in the stage's record under `proposed_verifier_args`.
@@ -79,6 +80,7 @@ from truegold.verifiers.answers.gold_words import gold_fault_kind, is_name, shor
 from truegold.verifiers.columns import boxed_spans
 from truegold.verifiers.decimal_commas import comma_setting, with_points
 from truegold.verifiers.gold import NOTHING_IN_BULK, OTHER_GOLDS, mistake_in_golds
+from truegold.verifiers.registry import BUILT_IN
 
 ROWS_FILE = "rows.parquet"
 TEXT_CHARS = 500
@@ -89,12 +91,16 @@ right answer in other words, and 75 of 79 golds with another reason of `gold_unm
 SAMPLED_ROWS, MOST_UNMATCHABLE = 200, 0.2
 """SAMPLED_ROWS rows of a set are sampled. If more than the share MOST_UNMATCHABLE of their golds are unmatchable, the
 verifier or the column is probably wrong, and `gold_unmatchable` holds rows back. Otherwise it only advises."""
-NO_ANSWERS = ("missing", "placeholder")
-"""Reasons of `gold_unmatchable` that always hold a row back, since there is no answer."""
+ANY_ANSWER = "any_answer"
+"""The reason of a gold whose verifier pays another answer, too."""
+NO_ANSWERS = ("missing", "placeholder", ANY_ANSWER)
+"""Reasons of `gold_unmatchable` that always hold a row back, since there is no answer, or any answer is paid."""
 ANOTHER_ANSWER = "7919"
 """An answer that hardly any row has as its gold."""
 READ_BY_MEANING = ("math", "numeric")
 """Verifiers that parse golds. For others, such as `exact`, a sentence may be the answer."""
+FREQUENT_GOLDS = 5
+"""The number of frequent golds of a set from which a user's verifier is given another answer."""
 COMMITTED_FORMS = ("boxed", "hashes", "phrase", "answer_tag")
 """Forms in which a worked solution marks its answer."""
 CONCLUSION = "conclusion"
@@ -129,7 +135,7 @@ COLUMNS = ["id", "prompt", "gold", "domain", "verifier", "verifier_args", "solut
 SKIPPED, SKIPPED_AS_TEXT = "skip:no_gold_response", "skip:gold_compared_as_text"
 
 
-@stage_function(version=12, judges="rows", store=".samples", tunable=("workers",), aims=("workers",))
+@stage_function(version=13, judges="rows", store=".samples", tunable=("workers",), aims=("workers",))
 def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Judge every gold by its own verifier, and flag golds that no answer can match.
 
@@ -137,7 +143,7 @@ def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: P
     """
     opinion = open_opinion(config.second_opinion, inputs.get(STORE, out_dir / SCRATCH))
     rows = inputs["rows"]
-    shared = (_repeated_gold(rows), _is_foreign(rows), _golds_for_nothing(rows))
+    shared = (_repeated_gold(rows), _is_foreign(rows), _golds_for_nothing(rows), _frequent_golds(rows))
     work = PartWork(f"{__name__}:verify_part", config, shared)
     runner = None if opinion is None else partial(run_here, opinion=opinion)
     reports = run_parts(work, split_inputs(inputs, out_dir), progress, "verifying gold", runner)
@@ -160,17 +166,17 @@ def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: P
 def verify_part(
     part: Part,
     config: VerifyGoldConfig,
-    shared: tuple[RepeatedGold | None, bool, tuple[str, ...]],
+    shared: tuple[RepeatedGold | None, bool, tuple[str, ...], tuple[str, ...]],
     progress: Progress,
     opinion: SecondOpinion | None = None,
 ) -> StageReport:
     """Judge the golds of one part.
 
-    `shared` has the gold of nearly all rows, whether the verifier cannot read the set's golds, and the golds that mean
-    "no gold".
+    `shared` has the gold of nearly all rows, whether the verifier cannot read the set's golds, the golds that mean
+    "no gold", and frequent golds.
     """
-    repeated, is_foreign, for_nothing = shared
-    queue, proposal, as_text = _Queue(for_nothing), ProposalBySource(), 0
+    repeated, is_foreign, for_nothing, frequent = shared
+    queue, proposal, as_text = _Queue(for_nothing, frequent), ProposalBySource(), 0
     rows = proposal.counting(paced(read_rows(part.inputs["rows"], COLUMNS), progress, "verifying gold"))
     if opinion is not None:
         opinion.counts = {}
@@ -280,10 +286,12 @@ class _Pending:
 class _Queue:
     """A queue of rows: it makes the items to verify, and matches the verdicts, which have the same order."""
 
-    def __init__(self, for_nothing: tuple[str, ...] = ()) -> None:
+    def __init__(self, for_nothing: tuple[str, ...] = (), frequent: tuple[str, ...] = ()) -> None:
         self._pending: deque[_Pending] = deque()
         self._for_nothing = for_nothing
         """Golds that mean "no gold" in this set."""
+        self._frequent = frequent
+        """Frequent golds of this set."""
         self.rows = 0
         """The number of rows that were judged."""
         self.skipped = 0
@@ -342,6 +350,8 @@ class _Queue:
                 yield _Role.ANOTHER, gold_response(verifier, ANOTHER_ANSWER) or ANOTHER_ANSWER
             for answer in shorter_answers(gold) if word_fault == "prose" else ():
                 yield _Role.SHORTER, gold_response(verifier, answer) or answer
+        elif row["verifier"] not in BUILT_IN and (other := self._another_answer(gold)) is not None:
+            yield _Role.ANOTHER, gold_response(verifier, other) or other
         if solution and row["domain"] != "code":
             # The labels of a drawing after the answer are not part of the answer.
             solution = _DRAWING.sub(" ", solution)
@@ -349,6 +359,13 @@ class _Queue:
             boxes = boxed_spans(solution)
             for start, end in boxes if 1 < len(boxes) <= MAX_BOXES else ():
                 yield _Role.BOX, f"\\boxed{{{solution[start:end]}}}"
+
+    def _another_answer(self, gold: str) -> str | None:
+        """Return an answer that is not written within the gold, nor the gold within it."""
+        bare = _bare(gold)
+        numbers = [ANOTHER_ANSWER] if any(map(str.isdigit, gold)) else []
+        answers = (*numbers, *self._frequent, ANOTHER_ANSWER)
+        return next((each for each in answers if _bare(each) not in bare and bare not in _bare(each)), None)
 
     def _stands_for_nothing(self, row: Row) -> bool:
         """Return True if the gold means "no gold", unless the problem asks for this word: "If there are none, write
@@ -434,6 +451,12 @@ def _golds_for_nothing(path: Path) -> tuple[str, ...]:
     return tuple(sorted(nothing.unique()) if is_common else ())
 
 
+def _frequent_golds(path: Path) -> tuple[str, ...]:
+    """Return the most frequent golds of a table."""
+    counts = pl.read_parquet(path, columns=["gold"])["gold"].drop_nulls().value_counts()
+    return tuple(counts.sort("count", "gold", descending=[True, False])["gold"].head(FREQUENT_GOLDS))
+
+
 def _repeated_gold(path: Path) -> RepeatedGold | None:
     """Return the gold of nearly all rows of a table, the number of rows with it, and the number of all rows. None
     without such a gold."""
@@ -509,6 +532,14 @@ def _why_unmatchable(row: _Pending) -> str | None:
         return None
     on_gold, another = row.verdict_on(_Role.GOLD), row.verdict_on(_Role.ANOTHER)
     is_unread = another is not None and another.reason is Reason.GOLD_UNPARSED
+    if (
+        row.verifier not in BUILT_IN
+        and on_gold is not None
+        and on_gold.passed
+        and another is not None
+        and another.passed
+    ):
+        return ANY_ANSWER
     is_foreign = row.word_fault is None and is_unread and not is_name(row.gold or "")
     if is_foreign and on_gold is not None and on_gold.passed:
         return gold_fault_kind(AS_TEXT, row.gold or "")

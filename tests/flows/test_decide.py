@@ -219,7 +219,7 @@ def test_decisions_of_a_folder_under_version_control_are_read_from_there(truegol
         ([YES_NO_ID, "maybe"], 2, "'maybe' is not a decision. Type keep, drop, fix=GOLD, unsure or undo."),
         ([YES_NO_ID, "fix"], 2, "'fix' is not a decision"),
         ([YES_NO_ID, "keep=3"], 2, "'keep=3' is not a decision"),
-        ([YES_NO_ID, "fix="], 3, "gold: a fix needs the right gold"),
+        ([YES_NO_ID, "fix="], 3, "a fix needs the right gold"),
         ([YES_NO_ID, "fix=1.234,5,6"], 3, "The gold '1.234,5,6' may be one number or a list."),
         ([YES_NO_ID, "undo", "--reviewer", "nobody"], 3, "nobody has no decision about"),
         (["123456", "keep"], 3, "No row of runs/small is '123456'"),
@@ -279,7 +279,7 @@ def test_a_fix_is_read_as_the_source_writes_numbers_and_a_suggestion_as_it_is_sh
         ]
 
     told = fix(1, "5.000")
-    assert "fix 5000  in" in told and "5.000 is written 5000: its source has decimal commas" in told
+    assert "fix 5000  by ann  in" in told and "5.000 is written 5000: its source has decimal commas" in told
     assert "read as 5000" in told
     assert "4,60 is written 4.60" in fix(2, "4,60")
     fix(2, "4.60", "bob")
@@ -323,3 +323,33 @@ def test_a_row_that_left_before_flags_comes_back_where_it_is_kept(truegold, proj
     assert (code, "It was dropped (clean: prompt_too_short), and comes back." in told) == (0, True)
     truegold("curate", "run.yaml", "--engine", "local")
     assert "keep reviewer_restored" in truegold("explain", "train.jsonl:12")[1]
+
+
+def test_a_run_is_decided_about_after_a_curation_whose_decisions_are_invalid(truegold, project):
+    (project / "bad.jsonl").write_text('{"id": "x", "decision": "kep", "reviewer": "ann", "at": "2026-01-01"}\n')
+    code, told = truegold("curate", "run.yaml", "--engine", "local", "--decisions", "bad.jsonl")
+    assert (code, "bad.jsonl, line 1: decision: must be 'keep'" in told) == (3, True), told
+    assert "ingest" not in told, "nothing runs before the mistake is found"
+    assert truegold("decide", YES_NO_ID, "keep", "--reviewer", "ann")[0] == 0
+
+
+def test_a_fix_without_a_gold_names_its_row_and_a_folder_without_decisions_is_named(truegold, project):
+    code, told = truegold("decide", "train.jsonl:2", "fix=", "--reviewer", "a/b")
+    assert code == 3 and "(train.jsonl:2): a fix needs the right gold. Type it: fix=GOLD" in told
+    told = truegold("decide", "train.jsonl:2", "fix=5", "--reviewer", "a/b")[1]
+    assert "fix 5  by a/b  in runs/small/decisions/a-b.jsonl" in told
+    (project / "words").mkdir()
+    told = truegold("curate", "run.yaml", "--engine", "local", "--decisions", "words")[1]
+    assert f"decisions: none in {project / 'words'} yet" in told
+
+
+@pytest.mark.parametrize("command", [("decide", "9f0c21", "keep"), ("explain", "9f0c21")])
+def test_before_any_run_one_is_told_to_curate(command, truegold, project):
+    shutil.rmtree(project / "runs")
+    assert "Curate first: truegold curate RUN.yaml" in truegold(*command)[1]
+
+
+def test_a_run_without_a_model_says_what_it_left_out(truegold):
+    told = truegold("run", "run.yaml", "--engine", "local")[1]
+    assert "nothing was profiled, selected or trained without a model; --set model.path=MODEL names one" in told
+    assert "nothing was profiled" not in truegold("curate", "run.yaml", "--engine", "local")[1]

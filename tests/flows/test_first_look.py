@@ -275,13 +275,15 @@ def prices(path: Path, golds: list[str]) -> None:
 
 
 def test_golds_with_decimal_commas_are_proposed_as_such_and_become_points(tmp_path: Path) -> None:
-    prices(tmp_path / "preise.csv", [f"{number},{number}5" for number in range(1, 9)])
+    prices(tmp_path / "preise.csv", [*(f"{number},{number}5" for number in range(1, 9)), "12"])
     output = run_command("init", "preise.csv", cwd=tmp_path).stdout
     assert "commas    decimal: 1,15 is read as 1.15; answers may have a comma or a point" in output
     assert yaml.safe_load((tmp_path / "run.yaml").read_text())["data"]["verifier_args"] == {"comma": "decimal"}
     run_command("curate", "run.yaml", "--engine", "local", cwd=tmp_path)
     curated = pl.read_parquet(tmp_path / "runs" / "run" / "settle" / "rows.parquet")
-    assert curated["gold"].to_list() == [f"{number}.{number}5" for number in range(1, 9)]
+    assert curated["gold"].to_list() == [*(f"{number}.{number}5" for number in range(1, 9)), "12"]
+    edits = pl.read_parquet(tmp_path / "runs" / "run" / "clean" / "ledger.parquet")
+    assert sorted(edits.filter(reason="decimal_comma")["source_row"].unique()) == list(range(2, 10))
     assert set(curated["verifier_args"]) == {'{"comma":"answers"}'}
     told = run_command("explain", "preise.csv:2", cwd=tmp_path).stdout
     assert "edit decimal_comma" in told

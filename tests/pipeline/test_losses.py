@@ -200,15 +200,30 @@ def said(response, gold):
 
 def never(response, gold):
     return False
+
+def raises(response, gold):
+    return response.gold
+
+def words(response, gold):
+    return "yes"
+
+def always(response, gold):
+    return True
 """
 
 
 @pytest.mark.parametrize(
-    ("name", "says"), [("boxed", "@verifier(gold_response="), ("never", "is `math` meant?"), ("said", None)]
+    ("name", "says"),
+    [
+        ("boxed", "@verifier(gold_response="),
+        ("never", "is `math` meant?"),
+        ("raises", "mine.py:raises fails on 20 of 20 golds: AttributeError: 'str' object has no attribute 'gold'."),
+        ("words", "mine.py:words fails on 20 of 20 golds: TypeError: returned str, expected a bool, a score"),
+        ("always", "mine.py:always pays another answer, too. Correct the verifier: truegold verifiers check"),
+        ("said", None),
+    ],
 )
-def test_a_verifier_that_reads_gold_in_a_form_of_its_own_is_told_how_to_say_so(
-    name: str, says: str | None, tmp_path: Path
-) -> None:
+def test_the_fault_of_a_verifier_of_ones_own_is_told(name: str, says: str | None, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(BOXED)
     verifier = f"{tmp_path / 'mine.py'}:{name}"
     if says is None:

@@ -88,6 +88,41 @@ def checks(tmp_path) -> str:
     return f"{tmp_path / 'checks.py'}:Checks"
 
 
+PAYS = """
+def always(response, gold):
+    return True
+
+def unreadable(response, gold):
+    return not gold.isdecimal() or response == gold
+
+def within(response, gold):
+    return gold in response
+
+def length(response, gold):
+    return len(response) == len(gold)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "golds", "flagged"),
+    [
+        ("always", ["12", "see page 3", "yes"], ["12", "see page 3", "yes"]),
+        ("always", ["12"], ["12"]),
+        ("unreadable", ["12", "15", "see page 3"], ["see page 3"]),
+        ("within", ["1", "12", "112", "no", "north", "(B)", "B"], []),
+        ("length", ["A", "B", "C"], ["A", "B", "C"]),
+    ],
+)
+def test_golds_for_which_a_verifier_of_ones_own_pays_another_answer_are_held(
+    name: str, golds: list[str], flagged: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "pays.py").write_text(PAYS)
+    _, flags, _ = run(tmp_path, *(make(gold, f"{tmp_path / 'pays.py'}:{name}") for gold in golds))
+    assert [json.loads(flag["evidence"])["gold"] for flag in flags] == flagged
+    assert all((flag["reason"], flag["blocks"]) == ("gold_unmatchable", True) for flag in flags)
+    assert {json.loads(flag["evidence"])["why"] for flag in flags} <= {"any_answer"}
+
+
 def test_gold_that_passes_its_verifier_leaves_no_trace(tmp_path):
     report, flags, ledger = run(tmp_path, make("42"), make(r"\frac{1}{2}"), make("B", "choice"), make("Paris", "exact"))
     assert dict(report.counts) == {}
