@@ -337,8 +337,10 @@ def refuse_other_formats(path: Path) -> None:
     for magic, (what, remedy) in OTHER_FORMATS.items():
         if start.startswith(magic):
             raise InputError(f"{path} is {what}.", remedy)
-    # Text of any encoding is left to the reader; that of UTF-16 without a mark has many null bytes.
-    if len(_CONTROL.findall(start)) > CONTROL_SHARE * len(start) and start.count(0) < CONTROL_SHARE * len(start):
+    # Text of any encoding is left to the reader; that of UTF-16 without a mark has many null bytes. A file with a sound
+    # first line is damaged further on, and its other rows are read.
+    n_controls = len(_CONTROL.findall(start)) if _CONTROL.search(start.partition(b"\n")[0]) else 0
+    if n_controls > CONTROL_SHARE * len(start) and start.count(0) < CONTROL_SHARE * len(start):
         raise InputError(f"{path} is not text, but a binary file.", "Name a file of JSON Lines, Parquet or CSV.")
 
 

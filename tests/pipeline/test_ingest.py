@@ -251,7 +251,7 @@ def test_errors_of_the_configuration_come_before_files_are_opened(tmp_path):
 
 
 def test_columns_without_a_gold_need_a_verifier_that_does_without(tmp_path):
-    with pytest.raises(ConfigError, match="a prompt and no gold"):
+    with pytest.raises(InputError, match="no other column has a usual name of answers"):
         run(tmp_path, lines({"q": "Write a poem."}), columns={"prompt": "q"})
     _, (row,) = run(tmp_path, lines({"q": "Write a poem."}), columns={"prompt": "q"}, verifier="checks.py:rhymes")
     assert (row["gold"], row["verifier"]) == (None, "checks.py:rhymes")
