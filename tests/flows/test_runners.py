@@ -198,9 +198,12 @@ match Path(sys.argv[0]).name:
         os.killpg(int(sys.argv[-1]), 9)
 """
 QUEUE = """#!/bin/sh
-# Stands in for squeue, which is asked every moment.
+# Stands in for squeue, which is asked every moment. A job that has ended, but was not waited for (Z), is not listed.
 for job; do :; done
-kill -0 "$job" 2> /dev/null && echo "$job R" || { echo "slurm_load_jobs error: Invalid job id specified" >&2; exit 1; }
+case "$(cut -d ' ' -f 3 "/proc/$job/stat" 2> /dev/null)" in
+  "" | Z) echo "slurm_load_jobs error: Invalid job id specified" >&2; exit 1 ;;
+  *) echo "$job R" ;;
+esac
 """
 
 
