@@ -108,10 +108,10 @@ class ReviewedRun:
     def curate_command(self) -> str:
         """The command that applies the decisions. A copied or moved run needs its name and place in it."""
         resolved, folder = read_resolved(self.run_dir), self.run_dir.absolute()
-        runs_dir, name = resolved.get("runs_dir", "://"), _NOT_IN_RUN_NAMES.sub("-", folder.name).strip("-._") or "run"
+        runs_dir, name = resolved.get("runs_dir"), _NOT_IN_RUN_NAMES.sub("-", folder.name).strip("-._") or "run"
         rename = shlex.join(["mv", str(folder), str(folder.with_name(name))])
         changes = {} if resolved.get("name", name) == name else {"name": name}
-        if "://" not in runs_dir and Path(runs_dir).absolute() != folder.parent:
+        if runs_dir and "://" not in runs_dir and Path(runs_dir).absolute() != folder.parent:
             changes["runs_dir"] = str(folder.parent)
         options = [f"--set {shlex.quote(f'{key}={_yaml_text(value)}')}" for key, value in changes.items()]
         command = " ".join(["truegold curate", *(["..."] if options else []), *options])

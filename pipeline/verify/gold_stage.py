@@ -143,7 +143,8 @@ def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: P
     """
     opinion = open_opinion(config.second_opinion, inputs.get(STORE, out_dir / SCRATCH))
     rows = inputs["rows"]
-    shared = (_repeated_gold(rows), _is_foreign(rows), _golds_for_nothing(rows), _frequent_golds(rows))
+    golds = pl.read_parquet(rows, columns=["gold"])["gold"].drop_nulls()
+    shared = (_repeated_gold(golds), _is_foreign(rows), _golds_for_nothing(golds), _frequent_golds(golds))
     work = PartWork(f"{__name__}:verify_part", config, shared)
     runner = None if opinion is None else partial(run_here, opinion=opinion)
     reports = run_parts(work, split_inputs(inputs, out_dir), progress, "verifying gold", runner)
@@ -443,24 +444,21 @@ def _is_foreign(path: Path) -> bool:
     return sum(_why_unmatchable(row) is not None for row in judged) > MOST_UNMATCHABLE * len(judged)
 
 
-def _golds_for_nothing(path: Path) -> tuple[str, ...]:
-    """Return the golds of a table that mean "no gold", such as "None.", if more than a fifth of all golds do."""
-    golds = pl.read_parquet(path, columns=["gold"])["gold"].drop_nulls()
+def _golds_for_nothing(golds: pl.Series) -> tuple[str, ...]:
+    """Return the golds of a set that mean "no gold", such as "None.", if more than a fifth of all golds do."""
     nothing = golds.filter(golds.str.contains(NOTHING_IN_BULK))
     is_common = len(golds) >= MIN_REPEATED_ROWS and len(nothing) > MOST_UNMATCHABLE * len(golds)
     return tuple(sorted(nothing.unique()) if is_common else ())
 
 
-def _frequent_golds(path: Path) -> tuple[str, ...]:
-    """Return the most frequent golds of a table."""
-    counts = pl.read_parquet(path, columns=["gold"])["gold"].drop_nulls().value_counts()
-    return tuple(counts.sort("count", "gold", descending=[True, False])["gold"].head(FREQUENT_GOLDS))
+def _frequent_golds(golds: pl.Series) -> tuple[str, ...]:
+    """Return the most frequent golds of a set."""
+    return tuple(golds.value_counts().sort("count", "gold", descending=[True, False])["gold"].head(FREQUENT_GOLDS))
 
 
-def _repeated_gold(path: Path) -> RepeatedGold | None:
-    """Return the gold of nearly all rows of a table, the number of rows with it, and the number of all rows. None
+def _repeated_gold(golds: pl.Series) -> RepeatedGold | None:
+    """Return the gold of nearly all rows of a set, the number of rows with it, and the number of all rows. None
     without such a gold."""
-    golds = pl.read_parquet(path, columns=["gold"])["gold"].drop_nulls()
     if len(golds) < MIN_REPEATED_ROWS:
         return None
     gold, count = golds.value_counts(sort=True).row(0)

@@ -46,7 +46,7 @@ from truegold.verifiers.extract import (
 )
 from truegold.verifiers.extract.chosen import committed_choice
 from truegold.verifiers.extract.listed_options import option_texts
-from truegold.verifiers.extract.restating import restated_gold
+from truegold.verifiers.extract.repeated_question import restated_gold
 from truegold.verifiers.extract.stated_names import (
     bold_words,
     has_initials,
@@ -605,10 +605,9 @@ _SCALE = re.compile(
     re.IGNORECASE,
 )
 """A problem that asks for dozens, thousands or millions: `in USD millions`. `$5 million` then answers a gold of 5."""
-DOZEN = 12
 _DOZEN = re.compile(r"\bdozen\b", re.IGNORECASE)
 """An answer that is read as twelve times its number, `7 dozen eggs`. A bare `84` is not read in dozens."""
-_SCALES = {"dozen": DOZEN, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
+_SCALES = {"dozen": 12, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
            "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8}  # fmt: skip
 """Maps a word of `_SCALE` to its number."""
 MAX_DECIMALS = 16
@@ -651,8 +650,8 @@ class MathVerifier:
             return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": str(error)})
         if gold:
             gold, policy = with_pointed_gold(gold, policy)
-        is_named = gold and "." in gold and not policy.options and has_initials(gold, problem)
-        if is_named and gold and not option_texts(problem or ""):
+        is_name = gold is not None and "." in gold and not policy.options and has_initials(gold, problem)
+        if gold and is_name and not option_texts(problem or ""):
             gold, response = without_points(gold), without_points(response)
             return _as_name(self._judge(response, gold, problem, policy, info), gold)
         return self._judge(response, gold, problem, policy, info)
@@ -766,11 +765,9 @@ def _judge_words(response: str, gold: str, problem: str | None, policy: Policy, 
     forms["predicate"] = named_in_predicate(response, problem)
     gold_words = _words_of(gold)
     for form, text in forms.items():
-        if (
-            text
-            and text[-1] not in "?？"
-            and _words_of(without_gloss(text[: 2 * MAX_PROSE_CHARS].rstrip(".。"))) == gold_words
-        ):
+        if not text or text[-1] in "?？":
+            continue
+        if _words_of(without_gloss(text[: 2 * MAX_PROSE_CHARS].rstrip(".。"))) == gold_words:
             return Verdict(1.0, Reason.MATCH, text, {"form": form, "rung": "words"})
     return verdict
 
@@ -785,10 +782,9 @@ def _restated(response: str, gold: str, problem: str) -> Verdict | None:
 
 def _is_day(day: Day | None, text: str) -> bool:
     """Tell whether a text names the same day, with its year if that is given."""
-    other = read_day(normal_text(text)) if day is not None else None
-    return (
-        day is not None and other is not None and (day.year, day.month, day.day) == (other.year, other.month, other.day)
-    )
+    if day is None or (other := read_day(normal_text(text))) is None:
+        return False
+    return (day.year, day.month, day.day) == (other.year, other.month, other.day)
 
 
 def _words_of(text: str) -> list[str]:
@@ -833,7 +829,7 @@ def _compare_scaled(answer: str, gold: str, problem: str, policy: Policy, verdic
         return verdict
     tree, scale = read_text(normal_text(answer), policy.mixed), _SCALES[match[match.lastindex or 0].lower()]
     value = tree.value if isinstance(tree, Measure) else tree
-    if not isinstance(value, Num) or (scale == DOZEN and not _DOZEN.search(answer)):
+    if not isinstance(value, Num) or (scale == _SCALES["dozen"] and not _DOZEN.search(answer)):
         return verdict
     counted = _in_full(value.value / scale)
     is_money = isinstance(tree, Measure) and tree.unit.is_money
