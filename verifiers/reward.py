@@ -1,4 +1,4 @@
-"""Composes a reward from named terms, each a verifier's score with a weight and perhaps a gate (a condition).
+"""Composes a reward from named terms: verifiers' scores with weights, and perhaps with gates (terms that must pass).
 
     Term("format", "format", weight=0.1)
     Term("correct", gate="format")                                       counts only if the format is right

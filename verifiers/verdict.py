@@ -29,9 +29,9 @@ class Reason(StrEnum):
     HEDGED = "hedged"
     """The response gives several different answers instead of one."""
     UNREAD = "unread"
-    """The response seems to have an answer, but in a form that cannot be read, so that it may be right. The score is
-    0: with None, a model in training could avoid every problem that it cannot solve. Reports count it apart from
-    `mismatch`."""
+    """The response seems to have an answer, but in a form that cannot be read; the answer may be right. The score is 0:
+    with None, a model in training could avoid every problem that it cannot solve. Reports count these verdicts apart
+    from `mismatch`."""
     GOLD_MISSING = "gold_missing"
     """The row has no gold answer, or an empty one."""
     GOLD_UNPARSED = "gold_unparsed"

@@ -1,19 +1,19 @@
 r"""Finds the option that a response chooses: by its letter, its place in the list or its text.
 
-    Therefore, the value of BF is (B).      B: the predicate of the sentence
-    Hence D is correct. I choose D.         D: a verdict on the option, or a verb of choosing
-    Thus, option D        So we have 8. D   D: a named option, or a letter that stands alone
-    Choice (D) is correct; (C) is small.    D: a verdict counts more than a mention
-    A is wrong, so it is B, not C.          B: a denied option is not chosen
-    the incorrect statement is C            C: `incorrect` belongs to the noun and denies nothing
-    Option A or option B is right.          A and B: undecided
-    We argue as in A.                       nothing: a letter in prose
-    Option #3 fits. The third option.       C
-    The capital is Rome.                    C, if Rome is the text of C and no other option is named
-    No, there are more bikes.               B, if the options are Yes and No
+    Therefore, the value of BF is (B).   -> B: the predicate of the sentence
+    Hence D is correct. I choose D.      -> D: a verdict on the option, or a verb of choosing
+    Thus, option D     -> So we have 8. D   D: a named option, or a letter that stands alone
+    Choice (D) is correct; (C) is small. -> D: a verdict counts more than a mention
+    A is wrong, so it is B, not C.       -> B: a denied option is not chosen
+    the incorrect statement is C         -> C: `incorrect` belongs to the noun and denies nothing
+    Option A or option B is right.       -> A and B: undecided
+    We argue as in A.                    -> nothing: a letter in prose
+    Option #3 fits. The third option.    -> C
+    The capital is Rome.                 -> C, if Rome is the text of C and no other option is named
+    No, there are more bikes.            -> B, if the options are Yes and No
 
-If no answer is announced (`committed`), the last line before courtesies is read (`chosen`). Then the first line is
-read, which may be a letter with reasons below. A list that repeats all options chooses none.
+If no answer is announced (`committed`), the last line before courtesies is read (`chosen`), and then the first line.
+The first line may be a letter with reasons below it. A list that repeats all options chooses none.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from truegold.verifiers.extract.stated_values import ANY_OF, MAX_LINE_CHARS, may
 MAX_PLAIN_CHARS = 2_000
 """Maximum number of characters of a text that are normalised. Stops text made to be slow to normalise."""
 _NOT_FOLDED = ("<super>", "<sub>", "<fraction>")
-"""Compatibility forms with a meaning, which are kept: 5² is not 52."""
+"""Unicode forms with a meaning of their own, which `plain` keeps: 5² is not 52."""
 WRAPPER = re.compile(r"\\(?:text|textbf|mathrm|mathbf|boxed|fbox)\s{0,3}(?=\{)")
 """Commands that typeset a text without changing its meaning."""
 _ACCENTED = re.compile(r"\\([a-z]{2,16})\s{0,3}\{?\s{0,3}([A-Za-z])\}?")
 r"""A letter with an accent, which names no option: `\overline{A}`."""
 UNANNOUNCED = ("whole_response", "first_line", "last_line", "conclusion")
-"""Forms of answers without an announcement. Options are searched for before these."""
+"""Forms of answers that are not announced. An option anywhere is read before these."""
 _OPERATOR = re.compile(
     r"\\(?!(?:text|textbf|mathrm|mathbf|boxed|fbox|quad|qquad|left|right|bf|rm)(?![a-z]))[a-z]{2,20}"
 )
@@ -62,12 +62,12 @@ MAX_MENTIONS = 30
 MIN_TEXT_LETTERS = 3
 """Minimum number of letters in an option's text that is searched for in a sentence."""
 MIN_STEM_LETTERS = 5
-"""Minimum number of letters in every stem if endings of the options' texts are ignored (`_ENDING`)."""
+"""Endings of words are ignored (`_ENDING`) only if each stem of the options has at least this many letters."""
 _ENDING = re.compile(r"(?:ent|ence|es|ed|ing|s|e)$")
 """Endings that are ignored if every option is a single word: `diverges` names the option `divergent`."""
 
 _X, _IN_BRACKETS, _BY_TEXT = "\ue000", "\ue001", "\ue002"
-"""Marks in a text: before an option's letter, after a letter in brackets, and after a letter that replaces a text."""
+"""Marks that are put into a text: before an option's letter, after a bracketed letter, after a letter for a text."""
 _OPTION = rf"(?:{_X}.|{_X}.{_IN_BRACKETS}|{_X}.{_BY_TEXT})"
 """A marked option."""
 _MARKED = re.compile(rf"{_X}(.)")
@@ -137,7 +137,7 @@ _SECOND_THOUGHT = re.compile(
 _HEDGED = re.compile(
     rf"{_X}.{_IN_BRACKETS}?\W{{1,3}}(?:or\W+)?(?:maybe|perhaps|possibly)\W+{_DETERMINER}{_WORD}{_X}(.)", re.IGNORECASE
 )
-"""An option with a less certain one behind it: `A (maybe B)`."""
+"""An option with a less certain one after it: `A (maybe B)`."""
 UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|could|might|may)\b|可能(?!性[がは](?:最も)?高)", re.IGNORECASE)
 """Words by which a clause is not sure of its option."""
 _LEFT_OPEN = re.compile(
@@ -154,7 +154,7 @@ _DENIED_BEHIND = re.compile(
     r"|(?:là )?(?:sai|không)(?!\w)|yanlış|doğru değil|غير|ليس|خطأ|خاطئ)",
     re.IGNORECASE,
 )
-"""An option with a denial behind it: `C cannot be right`, `C is not the answer`."""
+"""An option with a denial after it: `C cannot be right`, `C is not the answer`."""
 _NOUN_IS_DENIED = re.compile(
     r"^\W*(?:(?:so|thus|hence|therefore)\W+)?(?:the|which|only)\b"
     r"(?!.*\b(?:that (?:the|it)|say|said|think|believe|claim)\b)"
@@ -177,7 +177,7 @@ _LABELLED = re.compile(
 _ALONE = re.compile(rf"\W*{_X}(.){_IN_BRACKETS}?\W*")
 """A line that consists of one letter."""
 _BESIDE = re.compile(rf"{_X}.{_IN_BRACKETS}?\W{{0,4}}(.{{1,200}}?)\W*$")
-"""A letter with a text behind it at the end of a line."""
+"""A letter with a text after it at the end of a line."""
 _ORDINALS = (*("first", "second", "third", "fourth", "fifth", "sixth"), *"一二三四五六")
 _NTH = re.compile(
     r"\b(first|second|third|fourth|fifth|sixth|last)\s(?:option|choice|answer)\b|第([一二三四五六])(?:个?选项|项)"
@@ -228,7 +228,7 @@ _OTHER_WORDS = {
 _JUDGEMENTS = frozenset(("correct", "incorrect", "right", "wrong", "true", "false", "valid", "invalid"))
 """Options that may also be adjectives of other nouns."""
 _PREDICATIVE = r"(?:(?<!\bthe\s)(?<!\ba\s)(?<!\ban\s)|(?=\w+\s\w+\W*$))"
-"""Stands before a judgement. In `the correct answer is 5` it belongs to a noun, in `is the correct answer` not."""
+"""Rejects a judgement that belongs to a noun: `the correct answer is 5`. `5 is the correct answer` is allowed."""
 _ANSWERS = _INTERJECTIONS | {"是的", "不是", "对的", "不对"}
 """Words that may answer at the beginning of a sentence."""
 _CALLED = re.compile(
@@ -242,7 +242,7 @@ _SUPPOSED = re.compile(
 )
 """Words of a sentence that does not itself affirm a statement: `if`, `some say`."""
 _COMPARED = re.compile(rf"\b(?:than|unlike|like|except|besides)\s(?:the\s)?{_X}", re.IGNORECASE)
-"""An option that is only compared with: `unlike C`."""
+"""An option that serves only as a comparison: `unlike C`."""
 
 
 def plain(text: str) -> str:

@@ -1,15 +1,15 @@
 r"""Reads answers that a response gives as a JSON object, also with raw LaTeX, line breaks and single quotes in it.
 
-    {"reasoning": "... \frac{1}{3}", "answer": "\frac{1}{2}"}    \frac{1}{2}
-    {'steps': ['2+2', '4+1'], 'final_answer': 5,}                5
-    {"answer": {"value": 5, "unit": "cm"}}                       5\text{ cm}
-    {"solution": "We add ...", "answer": 5}                      5: the field `answer` goes before `solution`
-    {"answer": 5, "final_answer": 6}                             5 or 6: a hedge
-    {"x": 1, "y": 2}                                             x=1, y=2
-    {"reasoning": "the \"answer\": 5 is wrong", "answer": 6}     6
-    {"answer": 5, "correct": false}                              nothing
-    {"answer": "\ln 2", "numerical_answer": 0.6931}              \ln 2: the decimal is only its approximation
-    \text{"answer": "}\frac{1}{2}\text{"}                        \frac{1}{2}: an object in a box, without its braces
+    {"reasoning": "... \frac{1}{3}", "answer": "\frac{1}{2}"} -> \frac{1}{2}
+    {'steps': ['2+2', '4+1'], 'final_answer': 5,}             -> 5
+    {"answer": {"value": 5, "unit": "cm"}}                    -> 5\text{ cm}
+    {"solution": "We add ...", "answer": 5}                   -> 5: the field `answer` goes before `solution`
+    {"answer": 5, "final_answer": 6}                          -> 5 or 6: a hedge
+    {"x": 1, "y": 2}                                          -> x=1, y=2
+    {"reasoning": "the \"answer\": 5 is wrong", "answer": 6}  -> 6
+    {"answer": 5, "correct": false}                           -> nothing
+    {"answer": "\ln 2", "numerical_answer": 0.6931}           -> \ln 2: the decimal is only its approximation
+    \text{"answer": "}\frac{1}{2}\text{"}                     -> \frac{1}{2}: an object in a box, without its braces
 
 Not covered: quotation marks inside a string without a backslash before them.
 """
@@ -93,8 +93,8 @@ def answer_in_json(text: str) -> str | None:
 def answer_in_box(text: str) -> str | None:
     """Return the answer in a JSON object that LaTeX typesets in a box, or None if the text is not such an object.
 
-    The answer is empty for an object without braces that names no answer. One with braces returns None in this case,
-    because it may be the answer itself.
+    If an object without braces names no answer, the text is empty. An object with braces then gives None, because it
+    may be the answer itself.
     """
     if len(text) > MAX_CHARS or ('"' not in text and "'" not in text):
         return None
@@ -249,5 +249,5 @@ def _text_of(value: Value, depth: int) -> str:
 
 
 def _label(key: str) -> str:
-    """Return a variable as LaTeX: a longer name as text."""
+    """Return a variable as LaTeX. A name of three or more letters becomes text: `\\text{speed}`."""
     return key if len(key) <= 2 else f"\\text{{{key}}}"

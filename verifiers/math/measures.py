@@ -109,7 +109,7 @@ POWERS_BEFORE, POWERS_BEHIND = (
     {word: power for power, words in enumerate(_TABLES["words"][side], 2) for word in words.split()}
     for side in ("before", "behind")
 )
-"""Map a word to a power, before its unit (`square` to 2) and behind it (`squared` to 2)."""
+"""Map a word to a power, before its unit (`square` to 2) and after it (`squared` to 2)."""
 _ANGLES = {"radian": (mpq(1), 0), "cycle": (mpq(2), 1), "degree": (mpq(1, 180), 1)}
 """Maps an angle to its size in radians: a factor, and the power of pi."""
 _IDLE_DIMENSIONS = frozenset({*_ANGLES, "decay", "absorbed", "equivalent", "pound"})

@@ -202,7 +202,7 @@ def normal(text: str) -> str:
 
 
 def _with_currencies_marked(text: str) -> str:
-    """Return the text with one character for each currency before an amount, and with codes behind amounts as words."""
+    """Return the text with one character for each currency before an amount, and with codes after amounts as words."""
     if _MAY_HOLD_CURRENCY.search(text) is None:
         return text
     text = _CURRENCY.sub(lambda m: MONEY_MARKS[m[2] or f"{m[1].strip()}$"], text)

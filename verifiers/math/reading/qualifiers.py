@@ -44,7 +44,7 @@ _DIRECTION = re.compile(
 _FIRST = re.compile(rf"({_SIDE})(?:\s*[,:]\s*|\s+(?=[\d\\]))", re.IGNORECASE)
 """A direction at the start: `left, 10 N`."""
 _OPENED = re.compile(r"(?:[\s,;~(]|\\[a-z]{1,7}\s*\{\s*$|\\[,;: ]|\band$)+$")
-"""Punctuation between a quantity and the direction behind it."""
+"""Punctuation between a quantity and the direction after it."""
 _SUBSTANCE = re.compile(r"(-?\d\S*(?:\s[^,;=&]*?[A-Za-z}]|\s*\\\w+\{\s*[A-Za-z/]+|\s?[A-Za-z]+))\s+(of\s+)?(\S{2,20})")
 """A quantity and its substance: `146 g HCl`, `5 kg of iron`."""
 
