@@ -312,7 +312,7 @@ def conversion(target: Unit, source: Unit) -> Conversion | None:
 
 
 def _split_dimension(unit: Unit) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the base units of a unit that must not be left out, and those that may be (`_IDLE_DIMENSIONS`)."""
+    """Split the base units of a unit into those that must be written and those that may not be (`_IDLE_DIMENSIONS`)."""
     kind = {name: power for name, power in unit.dimension if name not in _IDLE_DIMENSIONS}
     return kind, {name: power for name, power in unit.dimension if name in _IDLE_DIMENSIONS}
 

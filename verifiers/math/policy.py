@@ -1,15 +1,15 @@
-"""The policy and the budget of a comparison, its possible results, and its errors.
+"""Defines the options of the math verifier (`Policy`), the budget of work for a verdict, and results of comparisons.
 
 The policy decides questions that mathematics alone does not, with one option for each, such as {"units": "strict"}. A
 row sets options in its `verifier_args`, and `equivalent` takes them as keywords. The text of the problem sets some of
 the remaining options (`policy_for`), for example if it asks for a percentage, a ratio, or an order.
 
-All work of a verdict is charged to one budget before it is done: terms, digits, nodes, readings and comparisons, in
-steps of about a microsecond. Separate limits would multiply, as in a sum of sums. Counting steps, unlike a clock, gives
-the same verdict on every machine.
+The budget of a verdict is a number of steps of about a microsecond. A function takes the steps of its work from the
+budget before it begins (`charge`); `Spent` is raised if too few are left. Separate limits would multiply, as in a sum
+of sums. A count of steps gives the same verdict on every machine, but a clock does not.
 
-A cached result (`remembered`) is charged again at each use, so that no verdict depends on earlier ones. Outside of a
-verdict there is no limit.
+A cached result (`remembered`) costs its steps at each use, so no verdict depends on earlier ones. Outside of a verdict
+there is no limit.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PERCENT = re.compile(ANY_OF["percentages"], re.IGNORECASE)
 _ORDER = re.compile(ANY_OF["orders"], re.IGNORECASE)
 """A problem that asks to arrange something."""
 _NO_ORDER = re.compile(ANY_OF["no_orders"], re.IGNORECASE)
-"""Words that look like such a request: `ordered pair`, `in order to`."""
+"""Words that only look like a request to arrange something: `ordered pair`, `in order to`."""
 _PARTS = re.compile(r"[(（](?:a|i|1)[)）].*[(（](?:b|ii|2)[)）]", re.DOTALL)
 """A problem with the parts (a) and (b)."""
 _ROOT = re.compile(r"\\sqrt|\\l(?:n|og)|\^\{?\(?(?:-?\d/2|-?\\[dt]?frac)|\^\{?\d\}?\s*=")
@@ -69,12 +69,13 @@ class Policy:
     """The rules by which two answers are the same. The defaults fit most data sets of mathematics."""
 
     rounding: bool | Literal["measured"] = True
-    """true: a gold with two decimals or more, or with one decimal and three digits or more, is a rounded value. An
-    exact answer matches if it rounds to gold or is truncated to it. A decimal answer matches if it rounds to gold and
-    has two places more. A gold that is an integer, a fraction or a radical is exact. measured: a gold with a point, a
-    power of ten or a unit is a measured number. An answer of two significant digits or more may differ from it by 1 %.
-    A decimal matches a whole gold of three digits if it rounds to gold. A decimal of three digits matches a fraction or
-    a root. false: no gold is rounded."""
+    """true: gold is rounded if it has two decimals or more, or one decimal and three digits or more. An exact answer
+    matches if it rounds to gold or is truncated to it. A decimal answer matches if it rounds to gold and has two places
+    more. A gold that is an integer, a fraction or a radical is exact.
+    measured: a gold with a point, a power of ten or a unit is a measured number. An answer of two significant digits or
+    more may differ from it by 1 %. A decimal matches a whole gold of three digits if it rounds to gold. A decimal of
+    three digits matches a fraction or a root.
+    false: no gold is rounded."""
     decimals: int | None = None
     """Numbers must agree only to this many decimals."""
     tolerance: float | None = None
@@ -198,7 +199,7 @@ _ACCOUNT = _Account()
 
 
 def charge(steps: int) -> None:
-    """Charge the steps of work before it is done. Raises Spent if they exceed the budget."""
+    """Take the steps of some work from the budget, before the work is done. Raises Spent if too few are left."""
     steps_left = _ACCOUNT.steps_left - steps
     _ACCOUNT.steps_left = steps_left
     if steps_left < 0:
@@ -238,7 +239,7 @@ class StepBudget:
 
 
 def remembered(maxsize: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Decorate a function with a cache. A cached result is charged the same steps as its first computation."""
+    """Decorate a function with a cache. A cached result costs the same steps as its first computation."""
 
     def decorate(function: Callable[..., T]) -> Callable[..., T]:
         known: dict[tuple[Any, ...], tuple[T, int]] = {}
@@ -279,7 +280,7 @@ SAME_NUMBER, OTHER_NUMBER = Sameness(True, "exact"), Sameness(False, "exact")
 SAME_STRUCTURE, OTHER_STRUCTURE = Sameness(True, "structure"), Sameness(False, "structure")
 UNDECIDED = Sameness(None, "structure")
 OPEN = Sameness(None, "open")
-"""The outcome if no rule can decide. The verdict has no score, while `UNDECIDED` passes to the next rung."""
+"""`UNDECIDED` passes to the next kind of comparison. `OPEN` says that no rule can decide: the verdict has no score."""
 
 
 class TooLarge(Exception):

@@ -1,9 +1,10 @@
 r"""Compares formulas of sets and of statements by their truth tables.
 
-    A \cup (B \cap C)         (A \cup B) \cap (A \cup C)    the same
-    \overline{A \cap B}       \overline{A} \cup \overline{B}
-    \neg(p \land q)           \neg p \lor \neg q            the same
-    p \implies q              q \implies p                  different
+    Gold                      Answer                              Result
+    A \cup (B \cap C)         (A \cup B) \cap (A \cup C)          the same
+    \overline{A \cap B}       \overline{A} \cup \overline{B}      the same
+    \neg(p \land q)           \neg p \lor \neg q                  the same
+    p \implies q              q \implies p                        different
 
 Letters, and predicates such as P(x), are the variables of a formula.
 """

@@ -1,4 +1,4 @@
-r"""Compares periodic solutions, which have one value for each integer.
+r"""Compares periodic solutions, which have one value for each integer. These pairs are the same:
 
     \frac{\pi}{4}+k\pi                     \frac{5\pi}{4}+n\pi, n \in \mathbb{Z}
     \frac{\pi}{2}+k\pi                     \pm\frac{\pi}{2}+2k\pi
@@ -122,7 +122,7 @@ def _is_angle(node: tree.Node) -> bool:
 
 
 def _progressions(part: _Repeating) -> list[_Progression]:
-    """Return the progressions of the even and the odd integers, or an empty list if the values are not arithmetic."""
+    """Return the values at even and at odd integers as progressions, or an empty list if they are not arithmetic."""
     letters = tree.symbols(part.value)
     if len(letters) != 1 or not letters <= (part.declared or INTEGER_LETTERS):
         return []

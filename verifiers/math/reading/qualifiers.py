@@ -1,9 +1,10 @@
 r"""Splits a quantity from its direction or its substance.
 
-    10 N to the left            10 N          the direction left
-    5 m/s, 30° north of east    5 m/s         the direction 30: degrees counterclockwise from east
-    60° east of north           no quantity   the direction 30
-    146 g HCl                   146 g         the substance HCl; `hydrochloric acid` is the same (`chemistry`)
+    Text                        Quantity      Direction or substance
+    10 N to the left            10 N          left
+    5 m/s, 30° north of east    5 m/s         30: degrees counterclockwise from east
+    60° east of north           none          30
+    146 g HCl                   146 g         HCl; `hydrochloric acid` is the same substance (`chemistry`)
 
 Not covered: unit vectors, which are values, and directions within a sentence.
 """
@@ -21,7 +22,7 @@ from truegold.verifiers.math.reading.typesetting import with_balanced_braces
 from truegold.verifiers.math.vocabulary import ANY_OF, BEARINGS, DIRECTIONS
 
 MAX_CHARS = 120
-"""The longest text that is split. Longer texts are sentences."""
+"""Maximum length of a text that is split, in characters. Longer texts are sentences."""
 REMEMBERED_TEXTS = 2_048
 _QUARTER, _TURN = 90, 360
 
