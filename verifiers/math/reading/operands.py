@@ -184,7 +184,7 @@ _ARITIES = {
     "log": (1, 2),
     **dict.fromkeys(NAMED, (1, 2)),
 }
-"""The smallest and the largest number of arguments. Functions that are not listed take exactly one."""
+"""Maps a function to its smallest and largest number of arguments. Other functions take exactly one argument."""
 _NO_ARGUMENT = frozenset({"op", "logic", "rel", "sep", "gap", "row", "cell", "close", "unbrace", "end", "stop"})
 """Kinds of tokens that do not begin an argument."""
 _CLOSING_OF_CALL = {"(": ")", "[": "]"}
@@ -391,7 +391,8 @@ NAMED_FUNCTIONS = frozenset({"Gamma", "zeta", "phi", "sigma", "tau"})
 _GIVING = frozenset({"=", "~", "sim", "cong", "propto"})
 """Relations that define a function: `W(x) = x^2`."""
 _LEAST_ARGUMENT = _LEAST_TOTAL = 3
-"""The smallest n for which \\phi(n) is a function, and C_n^k a binomial coefficient next to other letters."""
+"""`_LEAST_ARGUMENT` is the smallest n for which \\phi(n) is a function. `_LEAST_TOTAL` is the smallest n for which
+C_n^k is a binomial coefficient next to other letters."""
 _OF_VACUUM = frozenset({"epsilon", "mu"})
 """Letters with a zero for the subscript o: \\epsilon_o is \\epsilon_0."""
 _COUNTS = {"C_": "binom", "A_": "perm", "P_": "perm"}

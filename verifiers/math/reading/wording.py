@@ -84,7 +84,7 @@ _NOTHING = re.compile(
     r"(?:(?:the|this) (?:equation|system|inequality|problem) has |there (?:is|are) |it has )?"
     r"no (?:real |valid |integer |possible |such )*(?:solutions?|roots?|values?)(?: (?:of|for) [a-z])?(?: exists?)?"
 )
-"""`no solution`, `there are no real values of x`."""
+"""Matches `no solution`, `there are no real values of x`."""
 
 ReadItem: TypeAlias = Callable[[list[Lexeme]], Node]
 
