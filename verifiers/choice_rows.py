@@ -7,7 +7,7 @@
     {"question": "...", "opa": "iron", "opb": "argon", "cop": 1}
     {"question": "...", "distractor1": "iron", "correct_answer": "argon"}
     {"question": "...", "choices": "['iron', 'argon']", "answer": "argon"}      a list as Python writes it
-    {"question": "...", "options": "iron|argon", "answer": "B"}                 also semicolons or line ends
+    {"question": "...", "options": "iron|argon", "answer": "B"}                 or semicolons, or line ends
     {"question": "...", "options": "a ) iron , b ) argon", "correct": "b"}      MathQA
     {"goal": "...", "sol1": "iron", "sol2": "argon", "label": 1}                PIQA
 
@@ -306,7 +306,7 @@ def _unlabelled(text: str, position: int) -> str:
 
 
 def read_choice(columns: ChoiceColumns, values: Values, first: int | None, question: str) -> tuple[list[str], str]:
-    """Return the options of a record and the letters of the right options. Raises Unusable if they do not fit."""
+    """Return the options of a record and the letters of the right options. Raises Unusable if there are none."""
     if columns.wrong:
         return _shuffled(columns, values, question)
     slots = columns.slots(values)

@@ -71,7 +71,7 @@ def _take_step(value: Any, step: str) -> Any:
 
 
 MAX_DEPTH = 64
-"""Maximum depth of a structure. Deeper levels become `<dict>` or `<list>`, since the JSON writer fails on very many."""
+"""Maximum depth of a structure. Deeper levels become `<dict>` or `<list>`: the JSON writer fails on a thousand."""
 EXACT_FLOAT: Final = 2**53
 """Whole floats below this bound are exact integers."""
 

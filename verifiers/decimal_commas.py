@@ -29,7 +29,6 @@ MIN_SIGNS = 3
 _SPACE = r"(?:[. \u00a0\u202f\u2009'’]|\\,|\{\.\})"
 """A separator of thousands: `1.234`, `1 234`, `1'234`."""
 _START, _END = r"(?<![\w.,])", r"(?!\d|[.,]\d)"
-"""The boundaries of a number."""
 _WITH_COMMA = re.compile(rf"{_START}(\d{{1,3}}(?:{_SPACE}\d{{3}})+|\d+)(?:,|\{{,\}})(\d+){_END}")
 """A number with a decimal comma: `2,25`, `1.234,50`."""
 _NUMERAL = re.compile(rf"{_WITH_COMMA.pattern}|{_START}([1-9]\d{{0,2}}(?:\.\d{{3}})+){_END}")

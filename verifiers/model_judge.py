@@ -37,7 +37,6 @@ MAX_TAGS = 2
 """Maximum number of tags of chat markup in an answer that is sent. More tags are taken for an attack."""
 
 _NONCE_CHARS = 12
-"""Length of the nonce, in characters."""
 
 _MARKUP = re.compile(r"<\|[^|<>]{0,60}\|>|</?[A-Za-z_][\w:-]{1,40}/?>|\[/?[A-Z_]{3,30}\]|<<[^<>]{0,40}>>")
 """Chat markup of the usual templates: <|im_start|>, </think>, [INST], <<SYS>>."""

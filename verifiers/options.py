@@ -76,7 +76,7 @@ def text_option(info: Mapping[str, Any], key: str, max_chars: int) -> str | None
 
 
 def texts_option(info: Mapping[str, Any], key: str, default: Sequence[str], most: int, max_chars: int) -> list[str]:
-    """Return a list of texts; empty for null in `info`."""
+    """Return a list of at most `most` texts, or an empty list for null."""
     value = info.get(key, default) or ()
     is_list = isinstance(value, list | tuple) and len(value) <= most
     if is_list and all(isinstance(entry, str) and len(entry) <= max_chars for entry in value):

@@ -16,7 +16,7 @@ from typing import Any, NoReturn, Protocol, runtime_checkable
 
 
 class Reason(StrEnum):
-    """The reason of a verdict: one of a fixed set of codes, by which reports count."""
+    """The reason of a verdict, as a code. Reports count verdicts by these codes."""
 
     MATCH = "match"
     """The response earns the full score."""
@@ -56,7 +56,7 @@ class Verdict:
     score: float | None
     """The share that the response earned, in [0, 1], or None if it could not be judged."""
     reason: Reason
-    """The reason of the verdict, by which reports count."""
+    """The code of the verdict, by which reports count it."""
     extracted: str | None = None
     """The answer that was judged, as the response wrote it."""
     evidence: Mapping[str, Any] = field(default_factory=dict)

@@ -89,11 +89,10 @@ _AROUND_SET = re.compile(r"^both\s|\s?(?:only|alone|번|です|입니다)$", re.
 _BETWEEN_LABELLED = re.compile(r"[\s,;、，；]+(?:(?:and|und|et|[和与])\s{0,3})?(?=\(?[A-Z][).:]\s?\w)")
 """The separator in `A) two and C) four`."""
 _NUMBERED = re.compile(r"(\d{1,2})[.번番]?")
-"""The number of an option."""
 _CIRCLED = {0x2460 + index: f" {index + 1} " for index in range(20)}
 """Replaces circled numbers by plain ones: ① -> 1."""
 _SCRIPTS = {"ㄱㄴㄷㄹㅁㅂㅅ": r"[ㄱ-ㅎ]", "アイウエオカキク": r"[ァ-ヶー]"}
-"""Letters of options in Korean and Japanese, and a pattern of characters that must not stand next to such a letter."""
+"""Maps letters of options in Korean and Japanese to a pattern of characters that must not stand next to them."""
 
 _CHOOSING = re.compile(
     r"\b(?:option|choice|alternative|statement)\b|\b(?:first|second|third|fourth|fifth|last)\s(?:one|of)\b|选项|第[一二三四五]"
@@ -111,7 +110,7 @@ _LABELS = "|".join(PATTERNS["answer_words"]) + (
     "|answers?|judge?ments?|verdict|label|conclusion|result|decision|assessment|evaluation|classification|choice|option"
     "|urteil|jugement|veredicto|вердикт|答案|判断|判定|结论|结果|选择|评价"
 )
-"""Nouns before an option in words."""
+"""Nouns that may stand before an option: `judgement`, `result`."""
 _OPENING = re.compile(
     rf"[#*_\s]*(?:(?:the\s)?(?:final\s)?(?:{_LABELS})(?:\sis)?\s?[:：][*_\s]*)?(?P<words>[^.:：\n。]+?)[*_]*(?:[.。]|$)",
     re.IGNORECASE,

@@ -5,7 +5,7 @@ r"""Recognises an answer that holds only in one case, so the response does not c
     If n is even, the answer is 5. If n is odd, it is 5 too.      -> 5 in both cases
     If x = 3, the answer is 5.                                    -> none, unless problem or response says x = 3
     If Tom has 3 apples and buys 2, the answer is 5.              -> 5: the condition repeats the problem
-    If 2x = 10, then x = 5.   -> So if x = 3, the answer is 5.       5: a conclusion
+    If 2x = 10, then x = 5.      So if x = 3, the answer is 5.    -> 5: a conclusion
 
 A condition stands at the beginning of its sentence, or after the value. Not covered: cases without an announcement and
 without a variable (`if she keeps one, she has 6`), since the steps of a solution use the same words.

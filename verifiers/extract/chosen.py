@@ -2,7 +2,7 @@ r"""Finds the option that a response chooses: by its letter, its place in the li
 
     Therefore, the value of BF is (B).   -> B: the predicate of the sentence
     Hence D is correct. I choose D.      -> D: a verdict on the option, or a verb of choosing
-    Thus, option D     -> So we have 8. D   D: a named option, or a letter that stands alone
+    Thus, option D     So we have 8. D   -> D: a named option, or a letter that stands alone
     Choice (D) is correct; (C) is small. -> D: a verdict counts more than a mention
     A is wrong, so it is B, not C.       -> B: a denied option is not chosen
     the incorrect statement is C         -> C: `incorrect` belongs to the noun and denies nothing
@@ -47,7 +47,7 @@ WRAPPER = re.compile(r"\\(?:text|textbf|mathrm|mathbf|boxed|fbox)\s{0,3}(?=\{)")
 _ACCENTED = re.compile(r"\\([a-z]{2,16})\s{0,3}\{?\s{0,3}([A-Za-z])\}?")
 r"""A letter with an accent, which names no option: `\overline{A}`."""
 UNANNOUNCED = ("whole_response", "first_line", "last_line", "conclusion")
-"""Forms of answers that are not announced. An option anywhere is read before these."""
+"""Forms of answers that are not announced. An option that the response chooses is preferred to them."""
 _OPERATOR = re.compile(
     r"\\(?!(?:text|textbf|mathrm|mathbf|boxed|fbox|quad|qquad|left|right|bf|rm)(?![a-z]))[a-z]{2,20}"
 )
@@ -69,7 +69,6 @@ _ENDING = re.compile(r"(?:ent|ence|es|ed|ing|s|e)$")
 _X, _IN_BRACKETS, _BY_TEXT = "\ue000", "\ue001", "\ue002"
 """Marks that are put into a text: before an option's letter, after a bracketed letter, after a letter for a text."""
 _OPTION = rf"(?:{_X}.|{_X}.{_IN_BRACKETS}|{_X}.{_BY_TEXT})"
-"""A marked option."""
 _MARKED = re.compile(rf"{_X}(.)")
 """The letter of a marked option."""
 _LETTER = re.compile(
@@ -79,7 +78,7 @@ _LETTER = re.compile(
     + r")\b))"
     r"(?![A-Za-zÀ-ɏЀ-ӿ0-9_'’^+<>|]|\s?[=*·×]\s?\w|\s?=|-\w|[/:]\d)"
 )
-"""A letter that names an option: B, (B), [B]. Not the article A, nor the letter of `x = A`, `A + 1`, `vitamin-C`."""
+"""A letter that names an option: B, (B), [B]. The article A and the letters of `x = A` and `vitamin-C` do not match."""
 _SMALL = re.compile(
     r"^(\W{0,4})([a-j])(?=[).:、](?:\s|[^\x00-\u024f])|[)\]]?[\s*_.。]{0,3}$|\s\([^()]{2,80}\)\W*$|\s(?:[^\x00-\u024f]|[-–—]\s[^\W\d_]{2}))"
     r"|(?<![^\W_])([(\[]?(?<![^\W_][(\[]))([a-j])(?=[)\]]?\s(?:is|was|must be|seems)\s(?:the\s)?(?:only\s|best\s)?"
@@ -87,7 +86,7 @@ _SMALL = re.compile(
     r"|((?:\b(?:options?|choices?|statements?)\s|选项|選択肢)[(\[]?)([a-j])(?![\w'’])",
     re.IGNORECASE,
 )
-"""A small letter that names an option: `c. text`, `c (text)`, `(c)`, `c is correct`. Not the article of `a reason`."""
+"""A small letter that names an option: `c. text`, `c (text)`, `(c)`, `c is correct`. `a fact` does not match."""
 _SMALL_BESIDE_KANA = re.compile(r"(?<![A-Za-z0-9=+*/^_\\])()([a-j])(?![A-Za-z0-9=+*/^_])")
 """A small letter next to Japanese text."""
 HAN = re.compile(r"[一-鿿]{2}")
@@ -99,7 +98,7 @@ _CLAUSE_END = re.compile(
     rf"|,(?=\s?{_X}.{_IN_BRACKETS}?(?:\s(?:is|was|has|does|fits|works|would|gives|seems|must|cannot)\b|项?是?[正错不]))",
     re.IGNORECASE,
 )
-"""The end of a clause. A comma before another option ends one only if a verb or a verdict follows."""
+"""The end of a clause. A comma before another option ends a clause only if a verb or a verdict follows."""
 _WORD = rf"(?:(?:{_OPTION_WORDS})\W{{0,3}}){{0,3}}"
 """Nouns before a letter: `option`, `the answer`."""
 _DETERMINER = r"(?:(?:the|an?|la|le|el|los|die|der|das|o|os|il)\s|l['’])?"
@@ -193,7 +192,6 @@ _SEVERAL_ORDINALS = re.compile(
 _NUMBERS = ("one", "two", "three", "four", "five", "six")
 """Number words for places of options."""
 _ITEM = r"[(\[]?(?<![A-Za-z0-9])(?:[A-J]|[a-j](?=\W))(?![A-Za-z0-9'’])[)\]]?(?:选?项)?"
-"""An item of a list of letters."""
 _LIST = re.compile(
     rf"(?:\b(?:both|options?|choices?|statements?)\s)*{_ITEM}(?:\s?(?:(?:[,;、&+]|(?:,\s?)?\b(?:and|und|et|y)\b|[和及与과와と])\s?|(?=\()){_ITEM})+(?:\s(?:only|alone)\b)?(?P<plural>\s(?:are|were)\b(?:\s(?:both|all)\b)?)?"
     r"|(?<![A-Za-z0-9])[A-J]{2,10}(?=[^\x00-\u024f])",
@@ -359,7 +357,7 @@ def _chosen_set(response: str) -> Committed | None:
 
 
 def _with_lists_named(line: str) -> tuple[str, dict[str, list[str]]]:
-    """Return a line with one letter, (Z), (Y), ..., for each of its lists of letters, and the letters of each list."""
+    """Return a line with (Z), (Y), ... for its lists of letters, and the lists: `A and C fit` -> `(Z) fit`, Z: A, C."""
     lists: dict[str, list[str]] = {}
 
     def name(match: re.Match[str]) -> str:
@@ -435,7 +433,7 @@ def _same_text(text: str, options: Sequence[str]) -> frozenset[str]:
 
 
 def _answered_first(first: str, last: str, options: Sequence[str], is_list: bool) -> frozenset[str]:
-    """Return the letter in the first line, or that of a yes or no that begins the first or last line."""
+    """Return the letter in the first line, or the letter of a yes or no at the start of the first or last line."""
     marked = _with_letters_marked(first, len(options) or LETTERS)
     if label := _ALONE.fullmatch(marked) or (None if is_list else _LABELLED.match(marked)):
         return frozenset(label[1])

@@ -74,7 +74,6 @@ MAX_REPEATED = 64
 """Maximum number of repeated sentences that are read, counted from the end."""
 
 _AROUND = f"{MARKS}$.。"
-"""Marks around a value that are dropped."""
 _BEGINS = re.compile(r".*(?:\n|[.?!](?=\s)|[。！？])\s{0,9}", re.DOTALL)
 """A text up to the beginning of its last sentence."""
 _TURN = re.compile(

@@ -11,7 +11,7 @@ r"""Tells whether a sentence answers with a value, or denies, doubts or only men
     \cancel{5}   ~~5~~                                                                      struck out
     The answer is not 5 but 7.   5, nicht 7                                                 the other value answers
 
-A negation denies a value only if nothing but infinitives, adverbs and articles stands between the two (`light_words`).
+A negation denies a value only if the words between them are infinitives, adverbs or articles (`light_words`).
 None of these sentences denies 5:
 
     It is not hard to see that the answer is 5.     Those who do not play are 5.     So 5 students did not pass.
@@ -130,13 +130,12 @@ _NO_MORE = re.compile(
     r"\b(?:exceed|surpass|more|less|fewer|greater|larger|smaller|go (?:over|beyond))\b", re.IGNORECASE
 )
 _SUPPOSING = r"if|whether|unless|lest|granted|as though|given that|(?<=^)provided"
-"""Words that begin a supposition."""
 _HYPOTHESIS = re.compile(rf"\b(?:{_SUPPOSING})\b(?!.*\b(?:if|whether|unless|lest)\b)|^\W*when\b", re.IGNORECASE)
 """A condition that is still open at the end of a clause: `if the answer is`."""
 _FINITE = re.compile(
     rf"{SPEECH['copulas']}|[<>≤≥≠]|\b(?:get|gets|gives|yields|has|have|holds|follows)\b", re.IGNORECASE
 )
-"""A verb or a relation, by which a clause is complete."""
+"""A verb or a relation, which makes a clause complete."""
 _SUBJECT = re.compile(r"\b(?:the|it|we|you|he|she|they|I|this|there|its|his|her|their|our|my)\b", re.IGNORECASE)
 _AFFIRMED = re.compile(rf"\bonly\W*$|(?:{_ANY_OF['negations']}|impossible|fails?)\b.*\bunless\W*$", re.IGNORECASE)
 """Words before a condition that affirm the value: `only if`, `impossible unless`."""
@@ -181,7 +180,7 @@ WORDS_BEFORE = re.compile(r"(?:[a-z]{1,20} ){1,6}(?=[-−$\d])")
 _OPTION = re.compile(r"(?<![A-Za-z\\'’])[A-Z](?![A-Za-z'’])|(?<![^\W\d_]\()(?<=\()[a-j](?=\))")
 """A letter that names an option."""
 _UP_TO_FIGURES = re.compile(r".*(?:\d[%)\]]{0,2}|[$}])", re.DOTALL)
-"""A value up to its last digit, without the words after."""
+"""A value up to its last digit."""
 _OTHER_ANSWERS = _any_of("other_answers")
 _OTHER_PROBLEMS = _any_of("other_problems")
 _ANSWER = re.compile(r"\b(?:answer|solution)\b", re.IGNORECASE)
@@ -217,7 +216,7 @@ _QUESTION = re.compile(r"^[^\w.!。]{0,6}[?？](?P<rest>.{0,40})", re.DOTALL)
 _CONFIRMED = re.compile(rf"\W*(?:{_ANY_OF['confirming']}|\d)", re.IGNORECASE)
 """Words after a question that confirm its value."""
 _NEARLY = re.compile(r"\b(?:almost|nearly|not quite|close to|near|just about)\W*$", re.IGNORECASE)
-"""Words before a letter by which the letter is only near the answer: `close to B`."""
+"""Words that call a letter only near the answer: `close to B`."""
 _STRUCK = _any_of("struck")
 _CUE = re.compile(r"(?<![\\a-zA-Z])[^\W\d_]{2,}|\s\(")
 """A word between two numbers, which shows that they are not one value."""

@@ -93,8 +93,7 @@ def answer_in_json(text: str) -> str | None:
 def answer_in_box(text: str) -> str | None:
     """Return the answer in a JSON object that LaTeX typesets in a box, or None if the text is not such an object.
 
-    If an object without braces names no answer, the text is empty. An object with braces then gives None, because it
-    may be the answer itself.
+    If the object names no answer, the result is an empty text, or None if it has braces and may be the answer itself.
     """
     if len(text) > MAX_CHARS or ('"' not in text and "'" not in text):
         return None

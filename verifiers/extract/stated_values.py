@@ -261,7 +261,7 @@ def _is_relative(sentence: str, end: int) -> bool:
 
 
 def _excerpt(sentence: str, first: _Token, last: _Token) -> str:
-    """Return the text from one value to another, with a label before and a unit after."""
+    """Return the text from one value to another, with the label before them and the unit after them."""
     start = first.start
     if first is not last and (label := _LABEL_BEFORE.search(sentence, 0, start)):
         start = label.start()

@@ -202,7 +202,7 @@ class Arithmetic:
         return self._rounded(midpoint, exponent_of(midpoint) + max(by_base, by_exponent) + 3)
 
     def trigonometric(self, name: str, a: Ball) -> Ball:
-        """Return the sine or cosine, by its name in gmpy2."""
+        """Return the sine or cosine, given its name in gmpy2."""
         if exponent_of(a.midpoint) > MAX_REDUCED_BITS:
             raise TooLarge("an angle of astronomical size")
         midpoint = getattr(self.context, name)(a.midpoint)
@@ -219,7 +219,7 @@ class Arithmetic:
         return self._rounded(self.context.log(a.midpoint), max(a.error_exponent - size, -self.bits) + 3)
 
     def inverse_sine(self, name: str, a: Ball) -> Ball:
-        """Return the arcsine or arccosine, by its name in gmpy2."""
+        """Return the arcsine or arccosine, given its name in gmpy2."""
         unit = mpfr(1, self.bits)
         left = self.context.sub(unit, self.context.mul(a.midpoint, a.midpoint))
         room = exponent_of(left)
@@ -235,14 +235,14 @@ class Arithmetic:
         return self._rounded(midpoint, relative // 2 + 3 if is_near_one else relative - min(room, 0) // 2 + 3)
 
     def smooth(self, name: str, a: Ball) -> Ball:
-        """Return the value of a function, by its name in gmpy2. Its slope is at most 1 or about equal to its value."""
+        """Return a function, given its name in gmpy2, whose slope is at most 1 or about equal to its value."""
         if exponent_of(a.midpoint) > 36 and name in ("sinh", "cosh"):
             raise TooLarge("a hyperbolic function of astronomical size")
         midpoint = getattr(self.context, name)(a.midpoint)
         return self._rounded(midpoint, max(a.error_exponent, -self.bits) + max(exponent_of(midpoint), 0) + 3)
 
     def special(self, name: str, a: Ball) -> Ball:
-        """Return zeta, gamma, erf or erfc, by its name in gmpy2.
+        """Return zeta, gamma, erf or erfc, given its name in gmpy2.
 
         The error is measured by evaluating at both ends of the argument's ball.
         """
@@ -282,7 +282,7 @@ class Arithmetic:
         return self._rounded(midpoint, max(grown, exponent_of(midpoint) - self.bits) + 4)
 
     def round_to_whole(self, name: str, a: Ball) -> Ball:
-        """Return the floor or ceiling, by its name in gmpy2."""
+        """Return the floor or ceiling, given its name in gmpy2."""
         if isinstance(a.midpoint, mpc):
             raise Unsupported(name)
         if exponent_of(a.midpoint) > MAX_REDUCED_BITS:

@@ -27,7 +27,6 @@ SameText: TypeAlias = Callable[[str, str], bool]
 """Tells whether the normalised texts of an option and of an answer mean the same."""
 
 _LETTERS = "ABCDEFGHIJ"
-"""The letters of options."""
 _TEXT_COMMAND = r"\\(?:text|mathrm|textbf|mathbf)\s*\{"
 """The start of a text command: `\\text{`."""
 _LONE_LETTER = re.compile(

@@ -34,7 +34,6 @@ _LAST_LETTERS = re.compile(r"^[^A-Za-z]*\d[^A-Za-z]*?([A-Za-z]{1,3})$")
 _IN_UNITS = re.compile(r"\b(?:in|units? of)\s(?:[A-Za-z]{1,3})(?=[\s.,;:?!)\]]*(?:$|[.,;:?!)\]]\s|\(|to |with ))")
 """The `in V` of `Find the voltage in V.`, which shows that V is a unit in a gold of `5 V`."""
 _FORMULA = re.compile(r"\$[^$]{1,400}\$|\\\(.{1,400}?\\\)", re.DOTALL)
-"""A formula of a problem."""
 # The next patterns match problems whose text sets an option.
 _PERCENT = re.compile(ANY_OF["percentages"], re.IGNORECASE)
 """A problem that may ask for a percentage."""
@@ -49,7 +48,6 @@ _ROOT = re.compile(r"\\sqrt|\\l(?:n|og)|\^\{?\(?(?:-?\d/2|-?\\[dt]?frac)|\^\{?\d
 _MATRICES = re.compile(r"\bmatri(?:x|ces)\b|\bcommutators?\b|\bcartesian\b|\bdo(?:es)? not commute|矩阵", re.IGNORECASE)
 """A problem about matrices or operators, which do not commute."""
 _RATIO = re.compile(r"\bratios?\b|\bproportions?\b|\bodds\b|\bscale\b|比", re.IGNORECASE)
-"""A problem about ratios."""
 
 MAX_STEPS = 25_000
 """The budget of a verdict: six times the cost of the most expensive of ten thousand labelled rows."""

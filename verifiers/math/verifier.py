@@ -140,7 +140,7 @@ _COMMAND = re.compile(r"\\[A-Za-z]+")
 _WORD = re.compile(r"(?<![A-Za-z\\])[A-Za-z]{2,20}(?![A-Za-z])|(?<=\\)m(?:ax|in)\b")
 r"""A word, or the `max` of \max."""
 _X_OF_Y = re.compile(r"\b([A-Za-z]{1,20}) of ([A-Za-z]{1,20})(?![A-Za-z])")
-"""`north of east`, which differs from `east of north`."""
+"""Two words joined by `of`: `north of east` is not `east of north`."""
 _BOLD_PRODUCT = re.compile(r"\\(?:math)?bf\s*\{?\s*[A-Z]\s*\}?\s*\\(?:math)?bf\s*\{?\s*[A-Z]\b")
 r"""A product of matrices: `\mathbf{A}\mathbf{B}`."""
 _INNER_CAPITAL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
@@ -163,7 +163,6 @@ _WORKED = re.compile(
 _MAY_BE_QUALIFIED = re.compile(rf"{MAY_BE_DIRECTED.pattern}|\d.*[A-Za-z}}] .*[A-Za-z]{{2}}", re.IGNORECASE)
 """A quick test for a quantity with a direction or a substance: `10 N to the left`, `146 g HCl`."""
 _MAY_BE_ROMAN = frozenset("IVXLCDMivxlcdm")
-"""Letters of Roman numerals."""
 _FUNCTION_MARKS = ("_", "i(", "i (", "i}", "psi")
 r"""A quick test: every text that applies a named function, such as `\mathrm{Li}_2(x)`, has one of these marks."""
 
@@ -613,7 +612,6 @@ _SCALES = {"dozen": 12, "thousand": 10**3, "million": 10**6, "billion": 10**9, "
 MAX_DECIMALS = 16
 """Maximum number of decimals in a scaled number."""
 _ASKS_DIRECTION = re.compile(r"\b(?:direction|which way|vectors?|velocity|displacement)\b", re.IGNORECASE)
-"""A problem that asks for a direction."""
 _TRUTHS = (("对", "错"), ("正确", "错误"), ("是", "否"))
 """Chinese words for true and false, which are the options of a problem that lists none."""
 _YES_AND_NO = ("yes", "no", "是", "否", "是的", "不是")

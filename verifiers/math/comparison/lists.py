@@ -35,7 +35,6 @@ _CONDITIONS = frozenset({"<", ">", "<=", ">=", "!=", "in"})
 _SHOWN_TERMS = 3
 """Minimum number of terms before the dots of a sequence."""
 _CHOICE_LETTERS = "ABCDEFGH"
-"""Letters of options."""
 
 
 class Comparison(Protocol):

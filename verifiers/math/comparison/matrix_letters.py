@@ -40,7 +40,6 @@ TRANSPOSED = "^T"
 _MATRIX_STEPS = 20
 """Cost of evaluating one node, in steps of the verdict's budget (`policy`)."""
 _MAX_POWER = 20
-"""The highest power of a matrix."""
 _TOLERANCE = 1e-9
 """The largest relative difference of equal cells."""
 _DIMENSIONS = frozenset("MLT")
@@ -140,7 +139,6 @@ def _times(a: _Matrix, b: _Matrix) -> _Matrix:
 
 
 def _power(base: _Matrix, exponent: Node) -> _Matrix:
-    """Return a whole power of a matrix."""
     power = rational(exponent)
     if power is None or power.denominator != 1 or abs(power) > _MAX_POWER:
         raise _NoMatrixError

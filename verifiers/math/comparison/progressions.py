@@ -27,7 +27,6 @@ from truegold.verifiers.math.reading.wording import integers_of_node
 INTEGER_LETTERS = frozenset("klmnj")
 """Letters that may be integers without a declaration."""
 _UNKNOWNS = frozenset({"x", "y", "z", "t", "theta", "alpha", "phi", "beta", "u"})
-"""Letters of unknowns."""
 MAX_PARTS = 12
 """Maximum number of expressions on one side."""
 MAX_VALUES = 64
@@ -143,7 +142,7 @@ def _fraction(ratio: mpq) -> Fraction:
 
 
 def _within(side: list[list[_Progression]], period: mpq) -> set[int]:
-    """Return the values within one period, each as a whole number of its `_GRAIN` parts."""
+    """Return the values within one period, as whole multiples of the period divided by `_GRAIN`."""
     return {
         round((p.start + turn * p.step) / period * _GRAIN) % _GRAIN
         for part in side

@@ -1,7 +1,7 @@
 r"""Expands the signs ± and ∓ of a tree to lists of values.
 
     1\pm\sqrt2     -> 1+\sqrt2, 1-\sqrt2
-    \pm a, \mp b  ->  a, -a, -b, b: the signs of different items are independent
+    \pm a, \mp b   -> a, -a, -b, b: the signs of different items are independent
     \pm 1 \pm 2    -> 3, -3 if both signs are the same; 3, -1, 1, -3 if they are independent
 
 If one value has several signs, they may be the same or independent. Both readings are returned, and the one that

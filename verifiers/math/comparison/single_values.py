@@ -95,7 +95,6 @@ OTHER_UNIT = Sameness(False, "units")
 UNKNOWN_UNIT = Sameness(None, "units")
 
 _HALF_DAY = 12 * 60
-"""Half a day in minutes."""
 _LAST_HOUR = 24
 """The largest hour of a time."""
 _ResidueClasses = tuple[int, frozenset[int]]

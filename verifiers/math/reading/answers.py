@@ -164,7 +164,7 @@ as a plain number first, and if this decides nothing, `read` tries it again."""
 MAX_ITEMS = 100
 """Maximum number of items in a list. Stops an answer that lists every possible number."""
 MAX_NAME = 5
-"""Limit (exclusive) of the tokens, and of the characters, in the name of an index: the n of `n = 1, 2, ...`."""
+"""Limit (exclusive) of the number of tokens and of characters in the name of an index: the n of `n = 1, 2, ...`."""
 MAX_PRODUCT = 3
 """Maximum number of letters in a product within a formula. Longer runs of letters are words."""
 MAX_LABEL_TOKENS = 12
@@ -322,8 +322,7 @@ class _AnswerReader:
         return node
 
     def _conclusion(self, tokens: list[Lexeme]) -> list[Lexeme]:
-        """Return the end of a derivation: `x=2` for `6x=12 \\implies x=2`. Other implications are returned
-        unchanged."""
+        """Return `x=2` for the derivation `6x=12 \\implies x=2`. Other implications are returned unchanged."""
         premise, behind = conclusion(tokens)
         if not premise or "rel" not in map(kind_of, premise):
             return tokens if premise and _may_be_statement(premise) else behind

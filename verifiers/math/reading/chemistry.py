@@ -52,7 +52,7 @@ _SYMBOL = re.compile(r"[A-Z][a-z]?")
 _LAST_DIGIT = re.compile(r"(?<![_\d])\d+$")
 """Digits at the end, which may belong to the charge."""
 _FRACTION = re.compile(r"^\\[dt]?frac\{(\d)\}\{(\d)\}")
-r"""The count of \frac{1}{2}O_2."""
+r"""The count before a substance: the \frac{1}{2} of \frac{1}{2}O_2."""
 _NUCLIDE = re.compile(r"(?:\^(\d{1,3})(?:_(\d{1,3}))?|_(\d{1,3})\^(\d{1,3}))([A-Z][a-z]?)")
 """A nuclide without its braces: `^14_6C`."""
 _NAMED_NUCLIDE = re.compile(r"([A-Za-z]{1,13})-(\d{1,3})")
@@ -62,7 +62,6 @@ _SHELL = r"\d(?:s\^?[12]|p\^?[1-6]|d\^?(?:10|[1-9])|f\^?(?:1[0-4]|[1-9]))"
 _SHELLS = re.compile(rf"(?:\[([A-Z][a-z])\])?((?:{_SHELL})+)")
 """Matches `[Ar]3d^54s^1`."""
 _HYBRIDS = frozenset({"sp", "sp2", "sp3", "sp3d", "sp3d2", "dsp2", "dsp3", "d2sp3"})
-"""Hybrid orbitals."""
 _CHARGE = re.compile(r"\^?(?:(\d)([+-])|([+-])(\d|I{2,3}|IV|VI{1,2}))")
 """Matches `2+`, `+2`, `+II`."""
 _ROMAN = {numeral: str(value) for value, numeral in enumerate(("I", "II", "III", "IV", "V", "VI", "VII"), 1)}

@@ -1,13 +1,13 @@
 r"""Rewrites Chinese numbers and phrases as formulas and quantities.
 
-    一万二千 -> 三点一四    负七               12000   3.14   -7
-    三十元   -> 第七                           30元   7
-    三分之一 -> 一半    三又二分之一           \frac{1}{3}   \frac{1}{2}   3\frac{1}{2}
-    百分之二十五 -> 八折                       25\%   80\%
-    2根号5   -> 2的3次方    1比2               2\sqrt{5}   2^{3}   1:2
+    一万二千    三点一四    负七            -> 12000   3.14   -7
+    三十元      第七                        -> 30元   7
+    三分之一    一半    三又二分之一        -> \frac{1}{3}   \frac{1}{2}   3\frac{1}{2}
+    百分之二十五    八折                    -> 25\%   80\%
+    2根号5      2的3次方    1比2            -> 2\sqrt{5}   2^{3}   1:2
     x除以7余3                               -> x \equiv 3 \pmod{7}
     3个半小时   2小时30分   每小时60千米    -> 3.5小时   2小时30分钟   60千米/小时
-    零下5度  -> 方程无解                       -5度   无解
+    零下5度     方程无解                    -> -5度   无解
 
 A numeral may be followed only by a unit or a measure word: 三维 is not changed. Not covered: numerals within sentences.
 """

@@ -360,7 +360,7 @@ class Grammar(Cursor):
             exponent = self._read_exponent(exponent)
         self.depth -= 1
         if type(base) is Group and any(type(part) is FunctionCall for part in walk(base)):
-            # [2\\cosh x]^N
+            # The base of [2\\cosh x]^N has idle brackets.
             base = base.elements[0] if len(base.elements) == 1 else base
         return Pow(without_group(base), exponent)
 

@@ -136,7 +136,7 @@ _BEFORE_NEGATION = frozenset({"rel", "sep", "gap", "logic", "open"})
 """Kinds of tokens after which a tilde may mean `not`."""
 _LETTER_FOLLOWS = re.compile(r"\s*\(?[A-Za-z]")
 _VECTOR = re.compile(r"\\(?:mathbf|boldsymbol|bm|pmb|bf)\s*(?:\{\s*(\\?[A-Za-z]{1,10})\s*\}|([A-Za-z])(?![A-Za-z]))")
-r"""\mathbf{F}, which is a vector if the text has a cross product."""
+r"""A bold letter, `\mathbf{F}`, which is a vector if the text has a cross product."""
 _OPERAND_ENDS = frozenset({"num", "name", "const", "close", "unbrace"})
 """Kinds of tokens that end an operand."""
 _NAMED = frozenset({"name", "const", "unbrace"})

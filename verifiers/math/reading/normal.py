@@ -12,13 +12,13 @@ The result is text, not a value. Not covered: LaTeX macros.
 
 Answers in words become formulas: ratios, fractions, numbers and bounds.
 
-    3 to 2 -> five to four    2 is to 1                3:2   5:4   2:1
-    7 out of 12 -> 1 in 6                              \frac{7}{12}   \frac{1}{6}
-    three fourths -> two and a half                    \frac{3}{4}   2\frac{1}{2}
-    negative five -> minus one half                    -5   -\frac{1}{2}
+    3 to 2    five to four    2 is to 1             -> 3:2   5:4   2:1
+    7 out of 12    1 in 6                           -> \frac{7}{12}   \frac{1}{6}
+    three fourths    two and a half                 -> \frac{3}{4}   2\frac{1}{2}
+    negative five    minus one half                 -> -5   -\frac{1}{2}
     two point five                                  -> 2.5
     all nonnegative real numbers                    -> t \ge 0
-    x is at least 3 -> greater than 3    大于3         x \ge 3   t > 3   t > 3
+    x is at least 3    greater than 3    大于3      -> x \ge 3   t > 3   t > 3
 
 A bound without a letter gets the letter t. Not covered: such words within a sentence.
 """
@@ -341,7 +341,6 @@ def _as_list(match: re.Match[str]) -> str:
 
 
 _WRAPPING = re.compile(rf"{TEXT_COMMAND}|\\[ ,;:!](?![A-Za-z])|~")
-"""Typesetting around words."""
 _NUMBER_WORD = "|".join(sorted(BELOW_HUNDRED, key=len, reverse=True))
 _COUNT = rf"(?:{NUMERAL}|(?:{'|'.join(TENS)})[- ](?:{_NUMBER_WORD})|{_NUMBER_WORD})"
 """Matches `12`, `-3.5`, `twelve`, `twenty-five`."""

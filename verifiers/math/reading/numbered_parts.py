@@ -24,7 +24,6 @@ r"""The mark of a single part: `(ii) \frac{1}{2}`. The product `i(1 + i)` does n
 _LINES = re.compile(r"\\begin\{(array|align|aligned|gathered|split)\*?\}(?:\{[lcr| ]*\})?(.*)\\end\{\1\*?\}", re.DOTALL)
 """An environment of lines, which may be numbered."""
 _SEQUENCES = (tuple("123456789"), tuple("abcde"), ("i", "ii", "iii", "iv", "v"))
-"""The names of parts, in order."""
 
 
 def with_numbered_parts(text: str) -> str:

@@ -506,8 +506,7 @@ def read_name(reader: Grammar, token: Lexeme) -> tree.Node:
 
 
 def _may_count(reader: Grammar, total: int, chosen: mpq) -> bool:
-    """Tell whether C_5^2 is a binomial coefficient. C_1^3 and C_2^{-1} are powers, and so is C_2^2 next to other
-    letters."""
+    """Tell whether C_5^2 is a binomial coefficient. C_1^3 is a power, and so is C_2^2 next to other letters."""
     if not 0 <= chosen <= total or chosen.denominator != 1:
         return False
     names = {token.text for token in reader.tokens if token.kind == "name"}

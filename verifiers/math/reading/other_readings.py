@@ -86,7 +86,7 @@ _MARKED_LETTER = re.compile(r"\\(?:w?i?d?e?hat|vec|mathbf|boldsymbol|bm|bf)(?![A
 _OF_AXES = {"x": "i", "y": "j", "z": "k"}
 """Maps an axis to its unit vector."""
 _LOST_CARET = re.compile(r"(?<![\d.])([1-9](?:\.\d{1,20})?\s?(?:\\times|\\cdot|[x*])\s?10)\s?-\s?(\d{1,2})(?!\d)")
-"""1.6 x 10-19, a power whose `^` was lost in copying."""
+"""A power whose `^` was lost in copying: `1.6 x 10-19`."""
 _MINUTES_AND_SECONDS = re.compile(r"(\d{1,4})'\s?(?:(\d{1,2}(?:\.\d{1,6})?)'')?")
 """Matches `5'30''`."""
 _DOTS_OF_TIME = {"t": DOT, "t^(2)": "\u0308"}

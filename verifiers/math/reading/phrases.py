@@ -1,9 +1,9 @@
 r"""Rewrites English phrases that are the whole answer and stand for one value.
 
-    3 hours and 20 minutes -> 3h20min        3 hours 20 minutes
-    a dozen -> half a million                12   500000
-    half a litre -> 5 over 8   4 times       0.5 litre   \frac{5}{8}   4
-    2 root 3 -> the cube root of 5           2\sqrt{3}   \sqrt[3]{5}
+    3 hours and 20 minutes    3h20min     -> 3 hours 20 minutes
+    a dozen    half a million             -> 12   500000
+    half a litre    5 over 8   4 times    -> 0.5 litre   \frac{5}{8}   4
+    2 root 3    the cube root of 5        -> 2\sqrt{3}   \sqrt[3]{5}
     between 1 and 3, inclusive            -> [1, 3]
     all real numbers except 2 and 3       -> \mathbb{R} \setminus \{2, 3\}
     either 2 or -5                        -> 2 or -5
@@ -37,7 +37,7 @@ _HOURS_AND_MINUTES = re.compile(r"(\d+) ?(?:h|hrs?) ?(\d+) ?(?:m|mins?)(?: ?(\d+
 _MINUTES_AND_SECONDS = re.compile(r"(\d+) ?(?:m|mins?) ?(\d+(?:\.\d+)?) ?(?:s|secs?)", re.IGNORECASE)
 """Matches `5 min 30 s`."""
 _TWO_MEASURES = re.compile(rf"({NUMERAL}) ?([a-z]{{1,10}}) and ({NUMERAL}) ?([a-z]{{1,10}})", re.IGNORECASE)
-"""Matches `3 hours`, `20 minutes`."""
+"""Matches `3 hours and 20 minutes`."""
 _ADDITIVE_DIMENSIONS = frozenset({"s", "dollar", "sterling", "month", "kg", "degree"})
 """Dimensions in which a quantity may have two units that add up: 3 hours and 20 minutes.
 

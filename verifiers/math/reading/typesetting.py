@@ -2,7 +2,7 @@ r"""Removes typesetting without meaning, such as colours and tags, and repairs b
 
     \color{red}{5}   {\color{blue}5}   \textcolor{red}{5}   \bbox[yellow]{5}    -> 5
     1\phantom{0}2   \hspace{2em}12   12 \tag{3}   \cancel{7}12                  -> 12
-    \sqrt{3 -> \frac{1}{2}}                                                        \sqrt{3}   \frac{1}{2}
+    \sqrt{3    \frac{1}{2}}                                                     -> \sqrt{3}   \frac{1}{2}
 
 The text is read once from left to right. Not covered: a brace that was lost in the middle, because its place is
 unknown.
