@@ -11,8 +11,8 @@
     {"question": "...", "options": "a ) iron , b ) argon", "correct": "b"}      MathQA
     {"goal": "...", "sol1": "iron", "sol2": "argon", "label": 1}                PIQA
 
-Each of these becomes a row for the verifier `choice`: the prompt is the question with its options, one on each line,
-and gold is the letter B. Distractors and the right option have no order. They are ordered by a hash of the question's
+Each of these becomes a row for the verifier `choice`. The prompt is the question with its options, one on each line;
+gold is the letter B. Distractors and the right option have no order. They are ordered by a hash of the question's
 text, so gold may be another letter.
 
 Indices count from 0 if one of the first records has the index 0. They count from 1 if one of these records has an index

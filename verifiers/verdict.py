@@ -91,7 +91,7 @@ def reason_for_score(score: float) -> Reason:
 class Verifier(Protocol):
     """The protocol of a verifier, which judges a whole response.
 
-    Optional attributes, by which the arguments of a configuration are checked before any work:
+    With three optional attributes, the arguments of a configuration are checked before any work:
 
     - `options`: the keys of `info` that the verifier reads.
     - `needed_options`: the keys of `info` that are required.

@@ -124,8 +124,8 @@ _LIST_MARKS = str.maketrans("[]\"'", "    ")
 class ChoiceVerifier(AnswerVerifier):
     """Judges answers to multiple-choice questions: whether a response commits to the right option.
 
-    Settings in `info`: `options`, the texts of the options in the order of their letters; `multiple` (default false),
-    whether gold is a set of letters that are all needed.
+    Settings in `info`: `options` are the texts of the options in the order of their letters. `multiple` (default false)
+    says that gold is a set of letters, all of which are needed.
     """
 
     options: ClassVar[tuple[str, ...]] = ("options", "multiple")
@@ -277,7 +277,7 @@ def _read_set(text: str, options: Sequence[str], *, numbered: bool, is_gold: boo
     """Return the letters of a set (`A, C and E`, `ACE`, `["a", "c"]`, texts of several options), or None.
 
     numbered: read `1, 3` and `①③` as letters too. is_gold: the letters of `ACE` must be capitals in alphabetical order,
-    to tell them from words, and a single number must be written as `②`.
+    which tells them from words. A single number must then be written as `②`.
     """
     if "/" in text and (not is_gold or any(map(str.isdigit, text))):
         return None

@@ -40,9 +40,8 @@ group.
         Qwen3:      TagReport(tokens={"<think>": 1, "</think>": 1}, recommended=("<think>", "</think>"))
         SmolLM2:    TagReport(tokens={"<think>": 3, "</think>": 3}, recommended=None)
 
-A tag of several tokens is learnt slowly by RL: its tokens may merge with the text around it (`.</think>` may begin with
-a token `.</`), and several token sequences spell it. The tokenizer is any object with `tokenize(text)` or
-`encode(text)`, such as those of transformers, tokenizers and tiktoken.
+RL learns a tag of several tokens slowly, since several token sequences spell it: `.</think>` may begin with `.</`. The
+tokenizer is any object with `tokenize(text)` or `encode(text)`, such as those of transformers, tokenizers and tiktoken.
 """
 
 from __future__ import annotations

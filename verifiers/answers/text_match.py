@@ -1,9 +1,9 @@
 r"""Compares the text of an answer with gold (`exact`) or with a pattern (`regex`).
 
-**`exact`**: the answer, or the whole response, is the same text as gold. Blanks and Unicode composition (NFC) are
-ignored, and so is case without `info["case_sensitive"]`. Also ignored are a full stop at the end, quotes around
-the answer, and a name's Latin spelling after it: `孔子（Confucius）`. Synonyms, articles and other punctuation count.
-`5` differs from `5.0`.
+**`exact`**: the answer, or the whole response, is the same text as gold. The number of blanks, case and Unicode
+composition (NFC) are ignored; `info["case_sensitive"]` compares case. Also ignored are a full stop at the end, quotes
+around the answer, and a name's Latin spelling after it: `孔子（Confucius）`. Synonyms, articles and other punctuation
+count. `5` differs from `5.0`.
 
 **`regex`**: the answer fits a pattern.
 
@@ -12,13 +12,13 @@ the answer, and a name's Latin spelling after it: `孔子（Confucius）`. Synon
     info {"pattern": "def \\w+\\(", "where": "final", "full": false}   the text after the thinking defines a function
     gold "colou?r", no pattern in info                                 gold is the pattern
 
-`where` names the text to search: `answer` is the answer that the response commits to (`extract`), `final` the text
+`where` names the text to search. `answer` is the answer that the response commits to (`extract`), `final` the text
 after the thinking, and `response` the whole response. With `full` the pattern must match all of the text, otherwise a
 part. `flags` holds any of `i` (ignore case), `m` (`^` and `$` match at every line) and `s` (`.` matches a line break).
 
 Patterns are run by RE2 (google-re2). Its time is linear in the text, so `(a+)+$` cannot stall a reward. RE2 has no
 look-around and no back-references, writes `\z` for Python's `\Z`, and its `\d`, `\w`, `\s` and `\b` match ASCII only. A
-pattern that cannot be compiled gives a verdict without a score, whose evidence holds the error.
+pattern that cannot be compiled gives a verdict without a score. Its evidence holds the error.
 """
 
 from __future__ import annotations

@@ -138,11 +138,11 @@ _HEDGED = re.compile(
 )
 """An option with a less certain one after it: `A (maybe B)`."""
 UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|could|might|may)\b|可能(?!性[がは](?:最も)?高)", re.IGNORECASE)
-"""Words by which a clause is not sure of its option."""
+"""Words of a clause that is not sure of its option."""
 _LEFT_OPEN = re.compile(
     rf"{UNSURE.pattern}|\b(?:whether|unclear|unsure|not sure)\b|也许|或许|大概|不确定", re.IGNORECASE
 )
-"""Words by which a clause leaves its option open."""
+"""Words of a clause that leaves its option open."""
 NEGATION = ANY_OF["option_denials"]
 DENIED_BEFORE = re.compile(NEGATION, re.IGNORECASE)
 _DENIED_BEHIND = re.compile(
@@ -203,7 +203,7 @@ MAX_LIST_LETTERS, MAX_LISTS = 26, 16
 EITHER = re.compile(
     r"\b(?:or|oder|ou|either|one of|maybe|perhaps|possibly)\b|[或/]|また?は|もしくは|あるいは|또는|혹은"
 )
-"""Words by which several options are alternatives."""
+"""Words that make several options alternatives."""
 _ANNOUNCES_BELOW = re.compile(r"(?::|\banswers?|答案)$", re.IGNORECASE)
 """The end of a line that announces an option below it."""
 _OTHERS_LISTED = re.compile(
@@ -217,7 +217,7 @@ _OPTION_WORD = re.compile(r"^(?:options?|choices?|statements?)\s", re.IGNORECASE
 _OTHERS = re.compile(r"\b(?:others?|rest|remaining|remainder)\b|其他|其它|其余|他の|나머지", re.IGNORECASE)
 """Words for the options that are not the answer."""
 _INTERJECTIONS = frozenset(ANY_OF["interjections"].split("|"))
-"""Words such as yes and no, by which a response may answer."""
+"""Words such as yes and no, which may be a whole answer."""
 _OTHER_WORDS = {
     **{"是的": "是", "不是": "否", "对的": "对", "不对": "错"},
     **{"correct": "true", "right": "true", "incorrect": "false", "wrong": "false"},

@@ -17,8 +17,8 @@ In these examples 5 is not stated as the answer:
     5 | flunks the test.    5 | is too few.    5 | apples too few    5 is rejected by the words after it
     答案从来不是 | 5。    没有证据表明 | 答案是5。    课本的 | 答案是5。  the same in Chinese
 
-A main clause asserts its subordinate clause if it has an asserting word (`conclude`, `fact`) and no negating word
-(`deny`), or if it has two negating words. A main clause of unknown words does not assert its subordinate clause.
+A main clause with an asserting word (`conclude`, `fact`) and no negating word (`deny`) asserts its subordinate clause.
+So does one with two negating words. A main clause of unknown words does not.
 
 A sentence after an answer takes it back if it calls the answer wrong, withdraws it, or only says no (`takes_back`):
 
@@ -49,7 +49,7 @@ MAX_TAIL_SENTENCES = 4
 
 _TABLE: Final = tomllib.loads(files(__package__).joinpath("clauses.toml").read_text(encoding="utf-8"))
 _CLASSES = {name: f"(?:{'|'.join(words)})" for name, words in _TABLE.items() if isinstance(words, list)}
-"""Maps each word class of `clauses.toml` to its pattern, to which other patterns of the file refer as `<name>`."""
+"""Maps each word class of `clauses.toml` to its pattern. Other patterns of the file refer to a class as `<name>`."""
 _NAMED_CLASS = re.compile(r"(?<!\?P)<(\w+)>")
 
 

@@ -65,7 +65,7 @@ _CROSSES = frozenset("❌✗✘❎🚫🤔❓❔👎☒")
 """Ornaments that deny or doubt an answer. They are not cut off."""
 
 MAX_REPEATED_CHARS = 120
-"""Maximum number of characters of a sentence before its value. Its earlier copy is searched in twice this number."""
+"""Maximum number of characters of a repeated sentence before its value. Two copies may be twice as far apart."""
 MIN_VALUES = 3
 """Minimum number of different values in a loop or a list. Two values are a correction."""
 MAX_ASIDE_CHARS = 3
@@ -81,7 +81,7 @@ _TURN = re.compile(
     r"|不|错|更正|等等|아니|틀|違|待",
     re.IGNORECASE,
 )
-"""Words by which a response turns from one value to the next."""
+"""Words that replace one value by the next: `wait`, `actually`."""
 
 
 def without_closings(text: str) -> str:

@@ -298,7 +298,7 @@ _CORRECTED = re.compile(
     r"|不对|错|更正|等等|或",
     re.IGNORECASE,
 )
-"""Words between two boxes by which the second replaces the first: `wait, no`."""
+"""Words between two boxes that let the second box replace the first: `wait, no`."""
 _POSSIBLY = re.compile(r"[^.\n]{0,60}\b(?:may|might|could|maybe|perhaps|possibly)\b[^.\n]{0,30}", re.IGNORECASE)
 """Words between two boxes that leave both possible: `but it may be`."""
 MAX_GAP_CHARS = 200
@@ -329,7 +329,7 @@ _GAP_PART = re.compile(r"[或和与及]者?|[^\W\d_或和与及]+(?:/or)?|[,;，
 """A word or a sign between two boxes."""
 _SENTENCE_END = re.compile(r"[.?!:](?=\s)|[。！？：=≈→]|\\(?:approx|[Rr]ightarrow|implies|to|therefore)(?![A-Za-z])|\n")
 _CONSEQUENCE = frozenset(PATTERNS["consequence_words"])
-"""Words between two boxes by which the second follows from the first: `so`."""
+"""Words between two boxes that derive the second box from the first: `so`."""
 
 
 class Boxed(NamedTuple):
@@ -468,7 +468,7 @@ def _parts_of_answer(text: str, boxes: list[_Box], count: int) -> list[str] | No
 
 
 def content_key(content: str) -> str:
-    """Return the contents of a box without blanks, dollars and full stops, by which boxes are compared."""
+    """Return a key for comparing boxes: the contents without blanks, dollars and full stops."""
     return "".join(content.split()).strip("$*.")
 
 
@@ -735,7 +735,7 @@ def _cells(row: str) -> list[str]:
 
 
 def _taken_back(announcement: str, narrowed: str | None) -> str | None:
-    """Return the value by which an announcement replaces its first value: the 6 of `Answer: 5? No: 6`."""
+    """Return the value that replaces the first value of an announcement: the 6 of `Answer: 5? No: 6`."""
     end = announcement.find(narrowed) + len(narrowed) if narrowed and narrowed in announcement else 0
     return retraction(announcement[end:], narrowed) if end else None
 

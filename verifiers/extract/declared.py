@@ -44,7 +44,7 @@ _SURE = re.compile(
     r"|^\W*(?:therefore|thus|hence|so)\b",
     re.IGNORECASE,
 )
-"""Words by which a sentence declares its option to be the answer."""
+"""Words that declare the option of a sentence to be the answer."""
 _DENIAL = re.compile(
     rf"{ANY_OF['option_denials']}|\b(?:least|others?|distractor|alternative|runner-up|trap|common|popular|tempting|obvious|second|first|may|might|could|expected|if|unless|assum\w+|suppos\w+)\b",
     re.IGNORECASE,
@@ -55,7 +55,7 @@ _TAKEN_BACK = re.compile(
     r"|\b(?:however|but)\b[^.\n]{0,60}\b(?:incorrect|wrong|false|not (?:correct|right|true))\b",
     re.IGNORECASE,
 )
-"""Words by which a text takes an option back."""
+"""Words that take an option back."""
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\W[A-J]\.)[*_]{0,3}\s+(?=[A-Z*(])")
 """The end of a sentence. The point of a label such as `A.` does not end one."""
 _OR_ANOTHER = re.compile(

@@ -86,7 +86,7 @@ _ACTING = re.compile(
     r"(?!next|first|second|last|other|following|same|rest|day|week|month|year|hour|minute|second|night|person|piece)"
     r"|(?:goes|gets)\b|(?:drops|steps|bows|backs) (?:off|out|away|down)\b)"
 )
-"""A verb by which a value does something other than answer: `5 bites the dust`."""
+"""A verb that shows that a value is not the answer: `5 bites the dust`."""
 _CLAUSE_START = re.compile(
     r"(?:^|[,;])\W*(?:(?:so|hence|thus|therefore|then|and|but)\b,?\s?)?[\s$\\(*]*(?:[a-z]\s?=\s?)?$", re.IGNORECASE
 )

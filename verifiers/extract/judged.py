@@ -119,8 +119,8 @@ def judged(text: str) -> tuple[dict[str, bool], bool]:
 def judged_letters(text: str, problem: str | None, *, several: bool) -> frozenset[str] | None:
     """Return the letters that the verdicts on all options choose.
 
-    Return None if there are no such verdicts. Return an empty set if they choose no letter, or if they choose several
-    letters although gold has only one (`several` is false) or the problem is not known.
+    Return None if there are no such verdicts, and an empty set if they choose no letter. Several letters are returned
+    only if gold has several (`several`) and the problem is known. Otherwise the set is empty too.
     """
     verdicts, is_last = judged(text)
     if not is_last or len(verdicts) < (MIN_ALIKE if problem is None else MIN_JUDGED):

@@ -81,7 +81,7 @@ class Options:
     texts: tuple[str, ...]
     """Their texts in the order of their letters."""
     may_be_parts: bool = False
-    """Whether the labels are small letters, by which a problem may also name its parts."""
+    """Whether the labels are small letters, which may also name parts of the problem."""
 
     @property
     def letters(self) -> str:

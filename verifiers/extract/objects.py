@@ -52,7 +52,7 @@ _LAYOUT = re.compile(
 )
 """Commands that lay out the lines of an object."""
 _TYPESET = re.compile(r"(\\(?:text|mathrm|texttt)\{|\\[\\{}_]|[{}])")
-"""Commands, braces and escapes by which LaTeX typesets an object."""
+"""Commands, braces and escapes that typeset an object in LaTeX."""
 _ESCAPED = {r"\{": "{", r"\}": "}", r"\_": "_"}
 _CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "none": None}
 _DECIMALS = frozenset({"numericalanswer", "numericanswer", "numericalvalue", "decimalanswer", "approximateanswer"})
@@ -66,7 +66,7 @@ _KEYS = (
 )
 """Fields that hold the answer, in groups: a field of an earlier group goes first."""
 _JUDGED = frozenset({"correct", "iscorrect", "valid", "isvalid", "right", "isright"})
-"""Fields by which an object judges its answer."""
+"""Fields that say whether the answer of an object is right."""
 _NAME = re.compile(r"[A-Za-z一-鿿][\w\- ]{0,30}")
 """A field that may be a variable: `x`."""
 
@@ -93,7 +93,7 @@ def answer_in_json(text: str) -> str | None:
 def answer_in_box(text: str) -> str | None:
     """Return the answer in a JSON object that LaTeX typesets in a box, or None if the text is not such an object.
 
-    If the object names no answer, the result is an empty text, or None if it has braces and may be the answer itself.
+    An object without an answer gives an empty text. If it has braces, it gives None: it may be the answer itself.
     """
     if len(text) > MAX_CHARS or ('"' not in text and "'" not in text):
         return None

@@ -11,8 +11,8 @@
     What kind of angle is formed?    Right angle                          right: found before a noun of the question
     Ann's son left. When did she go? Ann left on 5 November 2022.         not found, the question has no `left`
 
-Two kinds of sentences may deny or doubt gold and are not read: a sentence with a word or sign that is neither in the
-question nor in gold, and a sentence that leaves out a later word of the question.
+A sentence with a word or sign that is neither in the question nor in gold may deny or doubt gold, and is not read. A
+sentence that leaves out a later word of the question is not read either.
 """
 
 from __future__ import annotations

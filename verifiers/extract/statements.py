@@ -73,7 +73,7 @@ _CUT = re.compile(
     rf"|(?P<end>[.?]{_ABBREVIATED}(?=[*_`\")\]]{{0,3}}(?:\s|$))|!(?=\s{{1,3}}[A-Z])|[。！؟।]|．(?=\s|$))"
     rf"|(?P<why>{stated_values.ANY_OF['reasons']})"
 )
-"""A formula or a brace, which are skipped, or the end of an answer: a full stop, or a word such as `because`."""
+"""The end of an answer: a full stop, or a word such as `because`. Formulas and braces match too, and are skipped."""
 _CONCLUDING = re.compile(stated_values.ANY_OF["concluding_words"])
 """Words that begin a sentence even if no full stop ends the one before."""
 _POSTPOSED = re.compile(rf"\s?(?:{stated_values.ANY_OF['postposed_words']})[。.]?$")
@@ -118,7 +118,7 @@ _CONFIRMED_LATER = re.compile(
     r"|正确|没错|一致|成立",
     re.IGNORECASE,
 )
-"""Words by which a second thought confirms the answer."""
+"""Words of a second thought that confirms the answer."""
 _PLAIN_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
 """A word outside of commands. A new value with such a word, as `12 than 11`, is not accepted."""
 _WEAK_AGAIN = re.compile(

@@ -12,8 +12,8 @@ r"""Tells responses with an unread answer from responses without an answer.
     C       ... 综上，选项为 C 项。                           True
 
 These tests do not change the score: an unread answer scores 0, as a wrong answer does. Their counts show whether a
-verifier misses a form of answers. A gold of one digit often stands at the end of a response by chance, so
-`unread_tally` compares the count with the count for the gold of another row.
+verifier misses a form of answers. A gold of one digit often stands at the end of a response by chance. `unread_tally`
+therefore also counts how often the gold of another row stands there.
 """
 
 from __future__ import annotations

@@ -326,8 +326,8 @@ _NO_KINDS = _Kinds(frozenset(), frozenset(), frozenset(), False)
 def _points(names: frozenset[str], kinds: _Kinds) -> Iterator[Point]:
     """Yield one point of each region. Whole variables are from 2 to 7 in all regions.
 
-    For expressions with a floor or a ceiling, every second point is whole, because \\lceil x \\rceil and
-    \\lfloor x \\rfloor + 1 differ only at such points.
+    For expressions with a floor or a ceiling, every second point is whole. Only there, \\lceil x \\rceil and
+    \\lfloor x \\rfloor + 1 differ.
     """
     for salt, (low, high) in enumerate(_WIDE_REGIONS if kinds.has_steps else _REGIONS):
         charge(_COORDINATE_STEPS * (1 + len(names)))

@@ -73,7 +73,7 @@ class Unit:
 
 
 class Conversion(NamedTuple):
-    """The number by which a value is multiplied to convert it: `factor` times pi to the power of `pi_power`."""
+    """The factor of a conversion: `factor` times pi to the power of `pi_power`."""
 
     factor: mpq
     pi_power: int = 0

@@ -5,8 +5,8 @@ r"""Named functions of numbers: Bessel functions, polylogarithms, exponential in
     I_0(1-e^{-2})       ->  not changed: a product, such as an intensity times a bracket
 
 `with_named_functions` rewrites the text for the reader, and mpmath computes the values. Gold uses a letter as a
-function if it applies the letter to a whole number or applies it twice, and never writes it without brackets
-(`letters_used`).
+function if it applies the letter to a whole number or applies it twice. Gold must never write the letter without
+brackets (`letters_used`).
 
 Not covered: functions of variables, letters without a subscript, and elliptic integrals, whose argument may be the
 modulus or the parameter.

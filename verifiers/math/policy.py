@@ -104,8 +104,8 @@ class Policy:
     colon: Literal["auto", "ratio", "time"] = "auto"
     """The meaning of `4:30`. auto: a time of day if both sides may be one, else a ratio."""
     factors: Literal["auto", "commute", "ordered"] = "auto"
-    """Whether AB equals BA. auto: yes, unless the problem is about matrices, or a side has A^{-1} or A^T and another
-    capital letter. ordered: capital letters never commute."""
+    """commute: AB equals BA. ordered: AB is not BA for capital letters A and B. auto: `ordered` if the problem is about
+    matrices, or if a side has A^{-1} or A^T and another capital letter; else `commute`."""
     mixed: Literal["sum", "product"] = "sum"
     """The meaning of 2\\frac13. sum: 7/3. product: 2/3. (With a blank and a slash, 2 1/3 is always 7/3.)"""
     signs: Literal["auto", "any", "positive"] = "auto"

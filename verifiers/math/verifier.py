@@ -748,8 +748,8 @@ def _repeats_the_other_name(gold: str, answer: str, problem: str) -> bool:
 def _judge_words(response: str, gold: str, problem: str | None, policy: Policy, verdict: Verdict) -> Verdict:
     """Return the verdict on words that stand alone, or else `verdict`.
 
-    The words may be the bold ones, the whole response, the extracted text, or those after the last sentence's verb,
-    which may call a statement true or false.
+    The words may be in bold, the whole response, or the extracted text. They may also stand after the verb of the last
+    sentence: `The statement is false.`
     """
     in_bold, whole = bold_words(response), final_part(response).strip()
     mark = whole if whole.strip("\ufe0f") in MARKS_OF_TRUTH else None

@@ -5,8 +5,8 @@ r"""Compares periodic solutions, which have one value for each integer. These pa
     \frac{\pi}{6}+2k\pi, \frac{5\pi}{6}+2k\pi     k\pi+(-1)^k\frac{\pi}{6}
     \{n\pi : n \in \mathbb{Z}\}            x = n\pi
 
-Each side is reduced to its values within one period. Gold must declare that its letter is an integer, or be an equation
-of an unknown with a multiple of pi, because `(n-2)\pi` alone may be a sum of angles. Not covered: natural numbers, and
+Each side is reduced to its values within one period. Gold must declare that its letter is an integer, or give an
+unknown a multiple of pi (`x = n\pi`): `(n-2)\pi` alone may be a sum of angles. Not covered: natural numbers, and
 several letters.
 """
 

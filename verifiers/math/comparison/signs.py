@@ -46,7 +46,7 @@ def _expanded(node: Node, choices: Sequence[tuple[bool, ...]]) -> Node:
 
 
 def _with_signs_chosen(node: Node, plus: Iterator[bool]) -> Node:
-    """Return the tree with 1 or -1 for each sign, as the next item of `plus` says."""
+    """Return the tree with 1 or -1 for each sign. `plus` yields True where the upper part of the sign is meant."""
 
     def chosen(part: Node) -> Node:
         if isinstance(part, Sign):

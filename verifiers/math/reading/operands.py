@@ -549,8 +549,8 @@ def _read_primes(reader: Grammar) -> str:
 def _applies_to_number(reader: Grammar, name: str) -> bool:
     """Tell whether a Greek letter is a function here.
 
-    Gamma and zeta are functions before any bracket, but phi, sigma and tau only before a whole number from 3 on:
-    \\phi(1) may be a density, and \\sigma(x) a product.
+    Gamma and zeta are functions before any bracket. phi, sigma and tau are functions only before a whole number from 3
+    on: \\phi(1) may be a density, and \\sigma(x) a product.
     """
     if not reader.next_is("open", "("):
         return False
