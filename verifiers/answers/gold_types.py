@@ -77,7 +77,7 @@ def _read_mathematics(gold: str) -> Note:
         return "unreadable", None
     if isinstance(tree, t.Measure):
         return _note_quantity(tree)
-    # Inside a list, `show` writes 5 cm and 5 m alike, without the unit's factor, so such a list has no normal form.
+    # In a list, `show` writes 5 cm as `5 (0.01 m)`, which is not a normal form.
     has_unit = any(isinstance(node, t.Measure) for node in t.walk(tree))
     return _type_of(tree), None if has_unit else show(tree)
 

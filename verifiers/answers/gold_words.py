@@ -161,7 +161,7 @@ def is_name(gold: str) -> bool:
 
 
 def shorter_answers(gold: str) -> list[str]:
-    """Return the parts of a prose gold that a right answer may be: formulas, and the answer that it commits to."""
+    """Return the parts of a prose gold that a right answer may be: formulas, and the answer that gold commits to."""
     formulas = [match[0].strip("$ \n") for match in _FORMULA.finditer(gold)]
     if len(gold) > MAX_STATEMENT_CHARS or len(formulas) > MAX_STATEMENT_FORMULAS or _DERIVES.search(gold):
         return []
