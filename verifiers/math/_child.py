@@ -19,7 +19,7 @@ from truegold.verifiers.sandbox.child_process import Conversation, die_with_pare
 from truegold.verifiers.verdict import Reason
 
 MAX_MEMORY_BYTES = 64 << 20
-"""Maximum memory of one comparison, in addition to sympy's own. Stops expressions that expand without an end."""
+"""Maximum memory of one comparison, in addition to sympy's own. Stops expressions that grow without end."""
 
 PROBE_DIGITS = 40
 """The number of digits that are computed of two numbers, to compare them."""

@@ -53,7 +53,7 @@ IGNORED, TYPEFACES, TEXT_COMMANDS = WORDS["ignored"], WORDS["typefaces"], WORDS[
 MATRIX_ENVIRONMENTS, LINE_ENVIRONMENTS = WORDS["matrix_environments"], WORDS["line_environments"]
 """Environments that lay out a matrix, such as `pmatrix`, and environments that lay out lines, such as `aligned`."""
 _BIG_OPERATORS = spellings(_TABLES["big_operators"])
-"""Maps a command to the kind of a sum, product, integral or limit."""
+"""Maps the command of a sum, product, integral or limit to its kind: `iint` to `int2`."""
 COMMANDS = frozenset[str]().union(
     filter(str.isalpha, RELATIONS), GREEK_NAMES, FUNCTIONS, _BIG_OPERATORS, WORDS["fractions"], WORDS["binomials"],
     TEXT_COMMANDS, TYPEFACES, IGNORED, WORDS["other_commands"], spellings(_TABLES["command_tokens"]["accent"]),
@@ -122,7 +122,7 @@ EXCLUSIVE = {
     for kind, indices in enumerate(kinds)
     for index in indices.split()
 }
-"""Maps a subscript to the number of its group, and to the number of its meaning within the group.
+"""Maps a subscript to two numbers, its group and its meaning within the group: `x` to (0, 0) and `y` to (0, 1).
 
 Subscripts of one group with different meanings exclude each other: F_x is not F_y."""
 DIRECTIONS = spellings(_TABLES["directions"])

@@ -1,8 +1,8 @@
 """Compares trees with sympy in a child process, which is killed after a deadline.
 
 sympy can take hours or all memory for an integral, a limit or an infinite sum, and Python cannot interrupt it from
-within. So a comparison runs in a child (`_child.py`) with limits on CPU time and memory. There is also a deadline in
-wall time, which is long, for busy machines. The child receives trees, never text.
+within. So a comparison runs in a child (`_child.py`) with limits on CPU time and memory. A deadline in wall time is
+long enough for busy machines. The child receives trees, never text.
 
 The child starts with the first comparison, lives as long as this process, and is replaced when it dies. Threads take
 turns, and a forked process starts another child. Not covered: several comparisons at a time. For these, `verify_batch`
@@ -33,7 +33,7 @@ from truegold.verifiers.sandbox.errors import SetupError
 from truegold.verifiers.verdict import Reason
 
 CPU_S = 0.05
-"""CPU time of one comparison, in seconds. The rest of the verdict's budget is added to it."""
+"""The least CPU time of one comparison, in seconds. `verifier` adds what is left of a verdict's budget."""
 
 DEADLINE_S = 10.0
 """Wall time of one comparison, in seconds, after which the child is killed. It is long enough for a busy machine."""

@@ -52,7 +52,7 @@ _LOST_DEGREE = re.compile(r"(?<=\d)\s*\^\s*$")
 _EMPTY_TEXT = re.compile(r"\\text\{[\s.,;]*\}")
 """A text command without words."""
 _LOST_BACKSLASH = re.compile(r"(?<![\\A-Za-z])([dt]?frac)(?=\{)")
-"""The frac of frac{1}{2}."""
+"""A `frac` that lost its backslash: `frac{1}{2}`."""
 _NUMBER_MACRO = re.compile(
     r"\\(?:(si|unit)|num|SI|qty)\s*(?:\[[^\]]{0,60}\])?\{([^{}]{1,60})\}(?:\s*\{([^{}]{1,80})\})?"
 )
