@@ -13,10 +13,10 @@ list. One exception: `"['72', '73']"` in a column of data is a list that was wri
 
     Gold                                                   Meaning
     "see the solution below", "siehe S. 3", "同上", "证明略"    refers elsewhere: cannot be compared
-    "N/A", "TBD", "null", "-", "?", "\\boxed{}"               a placeholder, unless it is an answer in this set
+    "N/A", "TBD", "null", "None", "-", "?", "\\boxed{}"       a placeholder; only for `exact` the text of an answer
     "none", "no solution", "undefined", "0"                   an answer
 
-A verdict on a placeholder has no score: 0 would punish right answers, and 1 would reward the response "N/A".
+Without an answer in gold, a verdict has no score: 0 would punish right answers, and 1 would reward "N/A".
 
 `gold_response` returns a right response for a gold, or None if none can be made:
 
@@ -77,7 +77,7 @@ _REFERENCE = re.compile(
 NOTHING_IN_BULK = rf"(?i)^\s*(?:{'|'.join(_PATTERNS['in_bulk'])})[.。]?\s*$"
 """A pattern of golds such as "None.": answers in a few rows, but placeholders if a large share of a set has them."""
 _WRITTEN_NULL = "None"
-"""Python's None as text, a placeholder; "none" in other spellings may be an answer."""
+"""Python's None as text. It is a placeholder, while "none" in other spellings may be an answer."""
 
 
 class BadGold(ValueError):

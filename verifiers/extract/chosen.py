@@ -67,7 +67,8 @@ _ENDING = re.compile(r"(?:ent|ence|es|ed|ing|s|e)$")
 """Endings that are ignored if every option is a single word: `diverges` names the option `divergent`."""
 
 _X, _IN_BRACKETS, _BY_TEXT = "\ue000", "\ue001", "\ue002"
-"""Marks that are put into a text: before an option's letter, after a bracketed letter, after a letter for a text."""
+"""Marks that are put into a text: `_X` before the letter of an option, `_IN_BRACKETS` after a letter in brackets, and
+`_BY_TEXT` after a letter that replaces the text of its option."""
 _OPTION = rf"(?:{_X}.|{_X}.{_IN_BRACKETS}|{_X}.{_BY_TEXT})"
 _MARKED = re.compile(rf"{_X}(.)")
 """The letter of a marked option."""
@@ -335,7 +336,7 @@ def _plain_lines(text: str) -> list[str]:
 
 
 def _labels_of(lines: Iterable[str]) -> list[str]:
-    """Return the letters that label the first lines, except of lines that deny their option."""
+    """Return the letters that label the first lines, without the letters of lines that deny their option."""
     marked = (_with_letters_marked(line, LETTERS) for line in lines)
     labelled = takewhile(_LABELLED.match, marked)
     return [line[line.index(_X) + 1] for line in labelled if not _is_denied(line)]

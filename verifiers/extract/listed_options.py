@@ -112,7 +112,7 @@ def find_options(prompt: str) -> Options | None:
     return None
 
 
-@lru_cache(maxsize=1_024)  # Problems repeat.
+@lru_cache(maxsize=1_024)  # Cached, because many responses have the same problem.
 def option_texts(problem: str) -> tuple[str, ...]:
     """Return the texts of a problem's options, or an empty tuple if it has none or its labels may be those of parts."""
     options = find_options(problem)

@@ -1,6 +1,6 @@
 """Computes exact values of constants: rationals of limited size, and residues modulo a prime for larger numbers.
 
-No rational is larger than MAX_BITS: the length of a power is computed before the power is. Expressions that are equal
+No rational is larger than MAX_BITS: the length of a power is computed before the power. Expressions that are equal
 modulo 2^127 - 1 at a random point count as equal. The probability of an error is about 1 in 10^38 (Schwartz 1980,
 Zippel 1979).
 """

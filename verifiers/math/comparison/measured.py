@@ -27,17 +27,16 @@ NEAR, NEARER = mpq(1, 100), mpq(1, 400)
 
 A gold is precise if it has `MANY_FIGURES`, or is a whole number with a unit to which the answer does not round."""
 EXACT = 100
-"""An answer whose last digit is worth at most 1/`EXACT` of gold's last digit only has to round to gold.
+"""An answer with at least two decimals more than gold only has to round to gold: 0.1429c matches 0.14c.
 
-0.1429c matches 0.14c: its last digit is worth 0.0001, and gold's is worth 0.01."""
+`EXACT` is the value of gold's last digit, as a multiple of the value of the answer's last digit."""
 MANY_FIGURES = 6
 """Minimum number of significant digits in a precise gold."""
 MIN_FIGURES = 2
-"""Minimum number of significant digits in an answer. A measured gold needs as many if the answer only rounds to it."""
+"""Minimum number of significant digits in an answer, and in a measured gold to which the answer only rounds."""
 MIN_WHOLE_FIGURES = 3
-"""Minimum number of significant digits in a decimal answer to an exact gold, such as a fraction.
-
-A whole gold without a unit needs as many if a decimal answer rounds to it."""
+"""Minimum number of significant digits in a decimal answer to an exact gold, such as a fraction, and in a whole gold
+without a unit to which a decimal answer rounds."""
 MAX_TERMS = 4
 """Maximum number of terms in a sum whose coefficients are compared."""
 

@@ -391,7 +391,7 @@ NAMED_FUNCTIONS = frozenset({"Gamma", "zeta", "phi", "sigma", "tau"})
 _GIVING = frozenset({"=", "~", "sim", "cong", "propto"})
 """Relations that define a function: `W(x) = x^2`."""
 _LEAST_ARGUMENT = _LEAST_TOTAL = 3
-"""`_LEAST_ARGUMENT` is the smallest n for which \\phi(n) is a function. `_LEAST_TOTAL` is the smallest n for which
+"""`_LEAST_ARGUMENT` is the smallest n for which \\phi(n) is a function, and `_LEAST_TOTAL` the smallest n for which
 C_n^k is a binomial coefficient next to other letters."""
 _OF_VACUUM = frozenset({"epsilon", "mu"})
 """Letters with a zero for the subscript o: \\epsilon_o is \\epsilon_0."""
