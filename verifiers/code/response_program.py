@@ -1,7 +1,7 @@
 """Finds the program in a response: exactly one, chosen without running any tests.
 
     Here is my solution:
-    ```python                    Extracted("def add(a, b):\\n    return a + b", "fence")
+    ```python
     def add(a, b):
         return a + b
     ```
@@ -10,19 +10,20 @@
     print(add(1, 2))
     ```
 
-The program is searched after the thinking, inside `<answer>` if that has code, and before a token or mark that ends the
-answer (`<|im_end|>`, `[DONE]`). The forms of programs are tried in this order:
+For this response, `extract_code` returns `Extracted("def add(a, b):\\n    return a + b", "fence")`. It searches the
+text after the thinking, up to a token or mark that ends the answer (`<|im_end|>`, `[DONE]`). If `<answer>` contains
+code, only the text inside is searched. The forms of programs are tried in this order:
 
     fence        the last fenced block in the language that defines the entry point. Without an entry point: the last
                  block that reads stdin, else the last one that defines something, else the last one. Blocks
-                 without a language count if they are code
+                 without a language are used if they are code
     joined       such a block, with statements from other blocks that define its missing names
     body         the body of a function, which continues the stub
     wrapper      [PYTHON]...[/PYTHON], [BEGIN]...[DONE], <code>...</code>
-    inline       ```...``` or `...` within a line
     whole        a response that is nothing but code
-    part         code on separate lines between prose, or after tags; of several versions the last one
-    begun        the rest of a definition whose beginning, `def f(`, ends the prompt
+    inline       ```...``` within a line; `...` if the response has no other code
+    part         code on separate lines between prose, or after tags; the last one if there are several versions
+    begun        the rest of the entry point, if the prompt ends with its beginning: `def f(`
     data         a notebook, or a JSON object with a program under `code`, `solution` or `program`
 
 If the response was cut off, an unfinished statement at the end of the last block is removed. Python that does not parse
@@ -35,7 +36,7 @@ Fences are those of Markdown. The language is the first word after a fence, in a
     - a fence inside a triple-quoted string of Python is part of the string, if the string is closed later
     - "```" at the end of a line of code closes its block
     - the last block may stay open, if the response was cut off
-    - the first block may begin with the text, if the prompt ends with its opening fence
+    - the first block may begin at the start of the response, since its opening fence may end the prompt
 
 Not covered: methods without their class, programs in several files, and diffs of a program that is not in the response.
 """
@@ -92,12 +93,12 @@ _MEANT = {
     **dict.fromkeys(("text", "txt", "plaintext", "plain", "code", "diff", "patch", "tool_code"), ""),
     **dict.fromkeys(("pycon", "python-repl", "ipython", "jupyter"), "python"),
 }
-"""The languages of further labels; an empty text stands for an unknown language."""
+"""Further labels of fences, with their languages. An empty text stands for an unknown language."""
 
 _STRING_OR_COMMENT = re.compile(
     r"#[^\n]*|'''|\"\"\"|'(?:[^'\\\n]|\\.)*(?:'|$)|\"(?:[^\"\\\n]|\\.)*(?:\"|$)", re.MULTILINE | re.DOTALL
 )
-"""A triple quote, a comment, or a string on one line. Quotes inside comments and strings do not count: `"'''"`."""
+"""A triple quote, a comment, or a string on one line. The match skips quotes inside the latter two: `"'''"`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +198,7 @@ def _end_of_string(lines: list[str], fences: list[_Fence], start: int, fence_ind
 
 
 def _open_quote(source: str, quote: str | None) -> str | None:
-    """Return the triple quote that is open at the end of `source`, or None. quote: the one open at its start."""
+    """Return the triple quote that is open at the end of `source`, or None. quote: one that is open at the start."""
     position = 0
     while position < len(source):
         if quote is not None:
@@ -215,7 +216,7 @@ def _open_quote(source: str, quote: str | None) -> str | None:
 
 
 def _block(lines: list[str], language: str, closed: bool) -> Block:
-    """Return the block with these lines. An open block ends at backticks at the end of a line: `print(1)````."""
+    """Return the block with these lines. A block without a closing fence ends at a line such as `print(1)````."""
     if not closed:
         last = next((index for index, line in enumerate(lines) if line.rstrip().endswith("```")), None)
         if last is not None:
@@ -277,7 +278,7 @@ _PLAIN_END = re.compile(rf"(?:^[ \t]*|(?<=[^\s\"'])){_PLAIN}[ \t]*$", re.MULTILI
 """A token such as `</s>` directly after code or alone on a line. After a blank it is part of a comment."""
 
 _TOKEN = re.compile(rf"\s*(?:{_SPECIAL}|{_PLAIN})")
-"""Any end token, for the start of the text."""
+"""An end token of either kind, which is matched at the start of the text."""
 
 _LAST_TOKEN = re.compile(rf"{_PLAIN}\s*\Z")
 """A token such as `</s>` at the end of the text."""
@@ -286,7 +287,7 @@ _DONE = re.compile(r"^[ \t]*\[DONE\][ \t]*$", re.MULTILINE | re.IGNORECASE)
 """A line `[DONE]`."""
 
 _NAMES_DONE = re.compile(r"(?<!\[)\bDONE\b", re.IGNORECASE)
-"""The name `DONE` in code. If it occurs, `[DONE]` is a list and not a mark."""
+"""The name `DONE` in code. If it occurs before a line `[DONE]`, this line is a list and not a mark."""
 
 _ANSWER = ("<answer>", "</answer>")
 _WRAPPERS = (  # Opening and closing marks around programs.
@@ -300,7 +301,7 @@ _STRAY_QUOTES = re.compile(r"\n[ \t]*(\'\'\'|\"\"\")[ \t]*$")
 """Triple quotes on the last line, which models copy from a prompt with a quoted example."""
 
 _BOUND = re.compile(r"^(?:async[ \t]+def|def|class|del)?[ \t]*([^\W\d]\w*)", re.MULTILINE)
-"""The first name in each line without indentation, which the line may bind."""
+"""The name that a line without indentation may bind: `x` in `x = 1`, `f` in `def f(a):`."""
 
 _TAGS = re.compile(r"^(?:[ \t]*<[A-Za-z][\w-]*(?:[ =][^<>\n]{0,200})?>)+", re.MULTILINE)
 """HTML tags at the start of a line: `<pre><code class="python">`."""
@@ -320,7 +321,7 @@ _OTHER_CODE_LINE = re.compile(
 """A line of code in another language: `#include`, `public class Main`, `fn main`, `let [a, b]`."""
 
 _PROSE_LINE = re.compile(r"\s*(?:[^\W\da-z_][^;{}()=$<>\n]*|[^\n]*[:：.。!！?？])[ \t]*(?:\n|$)")
-"""A line of prose, for the start of a text: `This reads two numbers`, `the sum is printed:`."""
+"""A line of prose at the start of a text: `This reads two numbers`, `the sum is printed:`."""
 
 _CODE_MARK = re.compile(r"[;{}()=$<>|\"`\[\]]")
 """Characters that occur in nearly every program, but rarely in prose."""
@@ -329,7 +330,7 @@ _RUNS_ALONE = re.compile(r"\bmain\s*(?:\(|=|::)|\bMain\b|\breadline\b|\bstdin\b|
 """A sign of a whole program instead of a snippet: a main function, or code that reads stdin."""
 
 _LABELS = {"cpp": ("cpp", "c"), "javascript": ("javascript", "typescript")}
-"""Labels of blocks that are accepted for a language; for other languages only the name itself."""
+"""The labels of blocks that are accepted for a language. Other languages accept only their own name."""
 
 _QUOTED_FENCE = re.compile(r"^> ?(?:```|~~~)", re.MULTILINE)
 _QUOTE_MARK = re.compile(r"^>(?!>) ?", re.MULTILINE)
@@ -358,7 +359,7 @@ def extract_code(
     """Return the program of a response, or None if the response has no program."""
     language = language_name(language)
     text = _answer_text(response)
-    # An end mark may occur in prose before the program, so that the whole text is tried too.
+    # An end mark may occur in prose before the program, so the whole text is tried too.
     for part in dict.fromkeys((_up_to_end(text), text)):
         label, _, below = part.partition("\n")
         # If the prompt ends with backticks, the response begins with the name of the language.
@@ -383,7 +384,7 @@ def extract_code(
 
 
 def _begun(text: str, entry_point: str) -> Extracted | None:
-    """Return the entry point's definition if the text continues one whose beginning, `def f(`, ends the prompt."""
+    """Return the entry point's definition if the text is the rest of one that the prompt begins with `def f(`."""
     rest = text_before_fences(text)
     for beginning in ("def ", f"def {entry_point}", f"def {entry_point}("):
         tree = parse(beginning + rest) if len(rest) <= MAX_PROGRAM_CHARS else None
@@ -442,7 +443,7 @@ def _answer_text(response: str) -> str:
 
 
 def _up_to_end(text: str) -> str:
-    """Return the text before the first end mark: of the answer, or of a wrapper that the prompt has opened."""
+    """Return the text before the first mark that ends the answer or closes a wrapper that the prompt has opened."""
     start = 0
     while token := _TOKEN.match(text, start):
         start = token.end()
@@ -456,7 +457,7 @@ def _up_to_end(text: str) -> str:
         return text[: done.start()] if done else text
     ends = [done, _PLAIN_END.search(text)]
     for opening, closing in (_ANSWER, *_WRAPPERS):
-        if opening[:-1] not in text and closing in text:  # The mark counts alone on a line, or at the very end.
+        if opening[:-1] not in text and closing in text:  # The mark must be alone on a line, or at the end.
             mark = re.escape(closing)
             ends.append(re.search(rf"^[ \t]*{mark}[ \t]*$|{mark}\s*\Z", text, re.MULTILINE))
     text = text[: min((end.start() for end in ends if end is not None), default=len(text))]
@@ -552,7 +553,7 @@ def _without_cut(source: PythonSource) -> PythonSource:
 
 
 def _defining(sources: Sequence[PythonSource], entry_point: str) -> PythonSource | None:
-    """Return the last source that defines the entry point. For a method, the class alone is second choice."""
+    """Return the last source that defines the entry point, or None. If none defines a method, its class is enough."""
     dotted = entry_point.replace("()", "")
     first_name = dotted.partition(".")[0]
     for name in (dotted, first_name):
@@ -565,7 +566,7 @@ def _defining(sources: Sequence[PythonSource], entry_point: str) -> PythonSource
 
 
 def _best(sources: Sequence[PythonSource]) -> PythonSource:
-    """Return the source to use without an entry point: the last one that reads stdin, else that defines something."""
+    """Return the last source that reads stdin, else the last one that defines something, else the last one."""
     reading = [source for source in sources if source.reads_stdin]
     return (reading or [source for source in sources if source.defines] or sources)[-1]
 
@@ -581,7 +582,7 @@ def _with_needs(chosen: PythonSource, sources: Sequence[PythonSource], form: str
     parts: list[str] = []
     taken: set[tuple[int, int]] = set()
     position = next(index for index, source in enumerate(sources) if source is chosen)
-    # Blocks before the chosen one are searched first, the nearest one at the start.
+    # Blocks before the chosen one are searched first, beginning with the nearest one.
     others = [*reversed(sources[:position]), *sources[position + 1 :]]
     needs = sorted(chosen.needs)
     for name in needs:
@@ -655,7 +656,10 @@ def _quoted(tree: ast.Module) -> Extracted | None:
 
 
 def _part(text: str, versions: int = MAX_VERSIONS) -> Extracted | None:
-    """Return the code from the first line of code up to the last that parses; of several versions the last one."""
+    """Return the code from the first line of code up to the last that parses.
+
+    If the text has several versions of the program, the last one is returned. versions: the number of them to try.
+    """
     first = CODE_LINE.search(text)
     if first is None:
         return _shifted_part(text)

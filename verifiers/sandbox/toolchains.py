@@ -1,4 +1,4 @@
-"""Finds compilers and interpreters on this machine, for all languages except sandboxed Python.
+"""Finds compilers and interpreters on this machine, for all languages except Python 3.
 
     LANGUAGES["cpp"].toolchain()  ->  Toolchain(compile=["/usr/bin/g++", "-O2", ...], run=["./main"], ...)  or None
 
@@ -66,7 +66,7 @@ _VERSION = re.compile(r"[-_ ]?v?\d{1,3}(?:\.\d{1,4}){0,2}$")
 """A version at the end of a name: `python3`, `ruby 3.2.1`, `node-v18`."""
 
 _PACKAGE = re.compile(r"\A((?:\s++|//[^\n]*+|/\*(?>.*?\*/))*+)package\s+[\w.]+\s*;", re.DOTALL)
-"""A package declaration and the comments before it. Atomic groups keep a row of slashes from taking for ever."""
+"""A package declaration and the comments before it. Atomic groups keep the match fast for a long row of slashes."""
 
 
 @lru_cache(maxsize=CACHED_NAMES)
@@ -86,7 +86,7 @@ def is_known(name: str) -> bool:
 
 @lru_cache(maxsize=CACHED_NAMES)
 def edition_name(name: str) -> str:
-    """Return the usual name of a language with its edition: cpp20, java21, pypy. The usual edition is not named."""
+    """Return the usual name of a language with its edition: cpp20, java21, pypy. C++17 is `cpp`, Python 3 `python`."""
     plain = _JUDGE_REMARK.sub("", name.strip().lower())
     edition = _EDITIONS.fullmatch(plain)
     if edition is None:
@@ -113,7 +113,7 @@ sync/atomic text/tabwriter time unicode unicode/utf16 unicode/utf8
 """Packages that programs usually import. A program that imports others compiles those itself."""
 
 BUILD_S = 900.0
-"""Maximum time for compiling all packages, in seconds. Programs compile the packages that are left."""
+"""Maximum time for compiling all packages, in seconds. After it, programs compile the missing packages themselves."""
 
 FOLDER_FOR_ALL = Path("/var/cache")
 """Root's cache folder. In the tier `container` programs of root run as a user who may not enter root's home."""

@@ -106,7 +106,7 @@ def _imported_modules(node: ast.AST) -> list[str]:
 
 
 def _unknown_modules(tree: ast.Module) -> set[str]:
-    """Return the imported modules that are not installed. Imports in `try` statements count only without others."""
+    """Return the imported modules that are not installed. If others exist, those in `try` statements are left out."""
     caught = {
         id(below) for node in ast.walk(tree) if isinstance(node, ast.Try) and node.handlers for below in ast.walk(node)
     }
@@ -150,7 +150,7 @@ def _names_solution(tree: ast.Module) -> bool:
 
 
 def continued_names(code: str, prelude: str) -> list[str]:
-    """Return the variables of a script, the prelude, that the program may change and the tests then check.
+    """Return the variables of the prelude that the program may change and the tests then check.
 
     With the prelude `df = load()` and the tests `assert df.equals(df.sort_values("a"))`, the result is ["df"]. If the
     tests also use names that the prelude does not define, the result is empty: the program defines these names, and the

@@ -7,18 +7,20 @@
     read_suite({"tests": {"type": "stdio", "cases": [{"input": "1 2", "output": 3}]}})
         BadSuite: tests.cases[0].output must be text, got 3
 
-`info["tests"]` has one of the forms, or one of the shapes below, as an object or as JSON text. Without `tests`, `info`
-itself is read as tests. Options of the tests (`SUITE_OPTIONS`) may also be keys of `info`; other keys are ignored.
+`info["tests"]` is an object or JSON text: tests with one of the types of `FORMS`, or in one of the shapes below.
+Without `tests`, `info` itself is read as tests. Options of the tests (`SUITE_OPTIONS`) may also be keys of `info`;
+other keys are ignored.
 
-Arguments and expected values are JSON. Values that JSON lacks are tagged objects (`inside.wire`), for example a tuple
-is `{"$": "tuple", "v": [1, 2]}`. Not covered: tests that have to be decompressed or unpickled.
+Arguments and expected values are JSON. Values that JSON lacks are tagged objects (`inside.wire`): a tuple is
+`{"$": "tuple", "v": [1, 2]}`. Not covered: tests that have to be decompressed or unpickled.
 
 A suite's checker and interactor may be programs, which can use the suite's `files`. `read_checker` completes them:
 
     "#include \\"testlib.h\\"\\nint main(..."             {"type": "program", "code": "...", "language": "cpp"}
 
-Tests in the shapes of many data sets are converted into these forms first (`normal_form`):
+Tests in the shapes of many data sets first become tests with one of these types (`normal_form`):
 
+    shape of the tests                                              type (data sets)
     [{"input": "1 2\\n", "output": "3\\n"}, ...]                    stdio (Codeforces, DeepCoder, rLLM)
     {"inputs": ["1 2\\n"], "outputs": ["3\\n"]}                     stdio (APPS, TACO, verl); also "input", "output"
     {"inputs": [[1, 2]], "outputs": [[3]], "fn_name": "add"}        calls (APPS, TACO, PRIME)
@@ -33,16 +35,16 @@ Tests in the shapes of many data sets are converted into these forms first (`nor
     {"functional": "def check(candidate): ...\\n\\ncheck(f)"}       asserts (rLLM's LeetCode)
     {"test": "def check(candidate): ...", "entry_point": "f"}       asserts (HumanEval), unittest (BigCodeBench)
     "from solution import f\\n\\ndef test_f(): assert f(3) == 4"    asserts (KodCode)
-    {"public_tests": {"input": [...], "output": [...]}, ...}        stdio (CodeContests): all its lists together
-    {"public_test_cases": "[...]", "private_test_cases": "[...]"}   as LiveCodeBench, both lists together
-    {"language": "python", "test_cases": [...]}                     the tests inside (open-r1)
+    {"public_tests": {"input": [...], "output": [...]}, ...}        stdio (CodeContests), the lists are joined
+    {"public_test_cases": "[...]", "private_test_cases": "[...]"}   stdio or calls (LiveCodeBench), the lists are joined
+    {"language": "python", "test_cases": [...]}                     the type of the inner tests (open-r1)
 
 Every shape may be JSON text. A list of lines is joined into one text.
 
-The arguments of a call are a list, an object by names, or a text; with a text the expected value is a text too. APPS
-wraps some expected values in a list of one entry. If every entry of `outputs` is such a list, `[3]` and `3` are both
-accepted, as in APPS' own evaluation. In APPS, an object with only integers as keys, `{"1": "a"}`, means `{1: "a"}`.
-Texts hold JSON or Python literals, and become the JSON that `inside.wire` decodes:
+The arguments of a call are a list, an object of named arguments, or a text. APPS wraps some expected values in a list
+of one entry. If every entry of `outputs` is such a list, `[3]` and `3` are both accepted, as in APPS' own evaluation.
+In APPS, an object with only integers as keys, `{"1": "a"}`, means `{1: "a"}`. If the arguments are a text, so is the
+expected value. Such texts contain JSON or Python literals, and become the JSON that `inside.wire` decodes:
 
     read_arguments("[2, 7, 11]\\n9")             ([[2, 7, 11], 9], {})
     read_arguments("nums = [2, 7], target = 9")  ([], {"nums": [2, 7], "target": 9})
@@ -92,11 +94,14 @@ _WRAPPERS = ("test_cases", "unit_tests", "official_tests", "input_output", "veri
 _NAMES = ("entry_point", "fn_name", "func_name", "function_name")
 """Keys with the name of the function under test."""
 _FUNCTIONAL = ("functional", "function_call", "call_based")
-"""Types of cases in data sets that are calls."""
+"""Values of `type` or `testtype` that mark a case of a data set as a call."""
 
 
 def normal_form(info: Mapping[str, Json]) -> tuple[dict[str, Json], str]:
-    """Return the tests in normal form, and the prefix of field names in errors ("tests." or ""). Raises `BadSuite`."""
+    """Return the tests with a `type` of `FORMS`, and the prefix of field names in errors ("tests." or "").
+
+    Raises `BadSuite`.
+    """
     has_tests = info.get("tests") is not None
     tests = _normal(info["tests"] if has_tests else info, info, MAX_WRAPPED)
     return tests, "tests." if has_tests else ""
@@ -290,7 +295,8 @@ _RUNS_DOCTESTS = frozenset({"testmod", "DocTestSuite", "run_docstring_examples"}
 def with_doctests(code: str) -> str:
     """Return test code with a test function added for each docstring with examples (`>>> add(1, 2)`).
 
-    Code is unchanged unless it consists of text only, or runs its own doctests, for example by `doctest.testmod()`.
+    Only two kinds of code are changed: text without other code, and code that itself runs doctests, for example by
+    `doctest.testmod()`.
     """
     if ">>>" not in code:
         return code
@@ -336,7 +342,7 @@ def _is_of_doctest(function: ast.expr) -> bool:
 
 
 def _has_examples(text: str) -> bool:
-    """Return whether a docstring has an example that is not skipped; True also for one that cannot be parsed."""
+    """Return whether a docstring has an example that is not skipped, or examples that cannot be parsed."""
     try:
         examples = doctest.DocTestParser().get_examples(text)
     except ValueError:
@@ -443,7 +449,7 @@ def _json_word(node: ast.expr) -> ast.expr:
 
 
 LEETCODE_PRELUDE = files(__package__).joinpath("leetcode_prelude.txt").read_text(encoding="utf-8")
-"""Code that LeetCode runs before a solution (`List`, `ListNode`), and that its data sets build arguments with."""
+"""Code that LeetCode runs before a solution: names such as `List` and `ListNode`, and functions that build nodes."""
 
 Codecs = Mapping[str, tuple[str, ...]]
 """Classes of the problem whose objects are sent between processes, with the names of their attributes."""
@@ -830,7 +836,7 @@ _PYTHON = re.compile(r"^(?:import|from|def|class) ", re.MULTILINE)
 
 
 def read_checker(options: Mapping[str, Json], path_prefix: str) -> str | Mapping[str, Json]:
-    """Return the checker of a suite; a program is completed by its language and files. Raises `BadSuite`."""
+    """Return the checker of a suite, with its language and files if it is a program. Raises `BadSuite`."""
     spec = options.get("checker") or "tokens"
     if isinstance(spec, str) and is_source(spec):
         spec = {"type": "program", "code": spec}

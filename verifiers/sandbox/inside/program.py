@@ -114,7 +114,7 @@ def last_line_in(file: str, error: BaseException) -> int | None:
 
 
 def class_finder(namespace: Mapping[str, Value], fields_of: Mapping[str, Value]) -> Callable[[str], type]:
-    """Return a function that finds the class for a name: the program's class, or else one with the fields given."""
+    """Return a function that finds the class for a name: the program's class, or else a plain class with the fields."""
     plain_classes: dict[str, type] = {}
 
     def find_class(name: str) -> type:

@@ -65,8 +65,8 @@ class Report:
     def add_success(self, test: str, first_assertion: int | None = None) -> None:
         """Report a test that passed. first_assertion: the line of its first assertion, if it has any.
 
-        If the test has assertions and none of them held, it counts as failed: a solution may have returned an empty
-        list to a loop of assertions.
+        If the test has assertions and none of them held, it counts as failed: the solution may have returned an empty
+        list, over which the test loops.
         """
         is_idle = first_assertion is not None and not self._held
         if is_idle or self.watch.broken_reason is not None:

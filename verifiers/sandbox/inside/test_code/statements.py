@@ -166,7 +166,7 @@ def module_statements(tree: ast.Module, asserting: set[str]) -> list[ast.stmt]:
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     statements: list[ast.stmt] = []
     for node in tree.body:
-        if _is_main_guard(node) and any(asserts(*_told_by(each, asserting, functions)) for each in node.body):
+        if _is_main_guard(node) and any(asserts(*_exit_or_statement(each, asserting, functions)) for each in node.body):
             statements += map(_StatusCheck().visit, node.body)
         else:
             statements.append(_StatusCheck().visit(node) if node is tree.body[-1] else node)
@@ -177,8 +177,8 @@ def module_statements(tree: ast.Module, asserting: set[str]) -> list[ast.stmt]:
     return statements
 
 
-def _told_by(node: ast.stmt, asserting: set[str], functions: set[str]) -> tuple[ast.stmt, set[str]]:
-    """Return the statement that may assert and the asserting functions. Any function may set an exit status."""
+def _exit_or_statement(node: ast.stmt, asserting: set[str], functions: set[str]) -> tuple[ast.stmt, set[str]]:
+    """Return the arguments of `asserts` for a statement. For an exit, they are its status and all functions."""
     leaving = _exit_of(node)
     return (node, asserting) if leaving is None else (leaving, asserting | functions)
 
@@ -288,9 +288,10 @@ class _Cutter:
 
 
 def asserts(node: ast.stmt, asserting: set[str], *, raises: bool = True) -> bool:
-    """Return whether a statement asserts something. `asserting` names functions of the test code that do.
+    """Return whether a statement asserts something.
 
-    raises: whether to count statements that can only fail, such as `raise`, `assert False` and `self.fail()`.
+    asserting: the functions of the test code that assert something. raises: whether statements that can only fail, such
+    as `raise`, `assert False` and `self.fail()`, count as assertions.
     """
     return any(_is_assertion(below, asserting, raises) for below in walk_same_scope(node))
 
@@ -339,7 +340,8 @@ def _goes_over(node: ast.AST, names: set[str]) -> bool:
 def _is_call(node: ast.AST, names: set[str], only: bool = False, handed_over: bool = True) -> TypeGuard[ast.Call]:
     """Return whether a node calls one of the names, or a function that asserts by its own name.
 
-    only: whether to count only the names. handed_over: whether to count a name that is passed: `map(check, cases)`.
+    only: whether functions outside `names` are ignored. handed_over: whether it is enough that the node passes one of
+    the names to another function: `map(check, cases)`.
     """
     if not isinstance(node, ast.Call):
         return False

@@ -24,10 +24,10 @@ the solution's process (`protocols/python_tests.py`):
     {"prelude": "", "program": "def add(a, b): ...", "code": "...", "entry_point": "add",
      "modules": [], "stop_first": true, "seed": 17, "nonce": "6f1c..."}
 
-If every test passed, the last line is {"nonce": ...}. So a program that ends the process early does not pass. Such a
-verdict is weak, because the program can search the process and override names that the tests use. Replaced assertions
-and builtins are noticed, unless the program restores them in time. While the program runs, the nonce is only on the
-interpreter's evaluation stack, where frames and objects do not lead to it.
+If every test passed, the last line is {"nonce": ...}, a random text. So a program that ends the process early does not
+pass. The verdict is weak nevertheless, because the program can search the process and override names that the tests
+use. Replaced assertions and builtins are noticed, unless the program restores them in time. While the program runs, the
+nonce is only on the interpreter's evaluation stack, where frames and objects do not lead to it.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _is_for_runner(name: str, kind: type) -> bool:
 
 
 def seed_randomness(seed: int) -> None:
-    """Seed random numbers with a hash of the test code, so that no solution can foresee the tests' inputs."""
+    """Seed random numbers. The seed is a hash that the solution does not know, so it cannot foresee inputs."""
     random.seed(seed)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(seed % 2**32)
@@ -216,7 +216,7 @@ def _find_tests(
 
 
 def _asks_for_pytest(name: str, value: Value, module: str) -> bool:
-    """Tell whether the test code needs pytest: for a class, a fixture, a hook or a mark."""
+    """Return whether a definition of the test code needs pytest: a class `Test...`, a fixture, a hook or a mark."""
     is_definition = inspect.isfunction(value) or isinstance(value, type)
     if is_definition and value.__module__ != module:
         return False
