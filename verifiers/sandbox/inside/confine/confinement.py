@@ -1,19 +1,19 @@
 """Takes rights away from a process before it runs an untrusted program.
 
-A zygote, the process that is forked for every job, enters a tier once:
+A zygote, the process that forks a copy of itself for every job, enters a tier once:
 
     full        separate user, mount, pid, network, IPC and UTS namespaces; a root folder with only the interpreter and
                 the system; Landlock if the kernel has it; seccomp
     container   no namespaces: Landlock and seccomp
     weak        resource limits only
 
-Each forked process then gives up, for good, its capabilities, the file system except for its box, its descriptors and
-most system calls. These steps are prepared as C calls before the fork. The reason is speed: the kernel has to copy
-every page that a forked process touches, also for Python objects, and these copies are most of the cost of a short job.
+Each forked process then gives up, for good, its capabilities, its descriptors, most system calls, and the file system
+except for its working folder (the box). These steps are prepared as C calls before the fork. The reason is speed: the
+kernel has to copy every page that a forked process touches, and these copies are most of the cost of a short job.
 Resource limits are set before the fork too. Programs may ask for a larger stack, so the filter of system calls lets
 `setrlimit` succeed without effect.
 
-Parameters named `native` tell whether a job runs a command, such as a compiler or a compiled program, that may start
+The parameter `native` tells whether a job runs a command, such as a compiler or a compiled program, that may start
 further programs. Python programs may not. A `seat` is the position of a job, 0 or 1, among the jobs that run together.
 """
 
@@ -153,7 +153,7 @@ def filter_for(tier: str, native: bool) -> seccomp.Filter | None:
 
 
 def lock_in(steps: Sequence[Step], descriptors: Sequence[int], last: seccomp.Filter | None) -> bool:
-    """Confine the forked process and return whether that worked. descriptors: all that it keeps."""
+    """Confine the forked process and return whether that worked. descriptors: those that the process keeps."""
     for step in steps:
         if step() != 0:
             return False

@@ -1,6 +1,6 @@
 """Limits the system calls that a sandboxed program may make. All others fail with EPERM or ENOSYS.
 
-This is an allowlist, so a call that a later kernel adds is denied from the start. Denied are, among others, sockets
+This is an allowlist, so a call that a later kernel adds is denied from the start. Among the denied calls are sockets
 (`socketpair` works, because asyncio needs it), ptrace and reading other processes' memory, SysV IPC and message queues,
 keyrings, io_uring, memfd_create, userfaultfd, bpf, perf events, mounting, namespaces and pidfds. All programs may start
 threads. Only native jobs, which run a command such as a compiler or a compiled program, may call `fork` and `execve`.

@@ -179,7 +179,7 @@ class Zygote:
         return {"jobs": [job.report for job in watched]}
 
     def _fork(self, seat: int, job: Mapping[str, Any], job_descriptors: Sequence[int], shared: bool) -> int:
-        """Fork a process that confines itself and then plays the job's role. Return its id.
+        """Fork a process that confines itself and then runs the job's role. Return the process id.
 
         seat: the position of the job in its request, 0 or 1.
         """

@@ -42,7 +42,7 @@ _USED_BY_MESSAGE = frozenset({"argparse", "queue", "_queue", "re", "sqlite3"})
 """Modules whose objects stay in the tests' process, because they hold locks, files or functions."""
 
 _FIGURE_NAMES = frozenset({"gcf", "gca", "figure", "_pylab_helpers"})
-"""Names that occur in the code of those functions of matplotlib.pyplot that use figures."""
+"""Names by which the code of a function of matplotlib.pyplot uses figures."""
 
 _getcwd, _chdir = os.getcwd, os.chdir
 """The functions of `os` before tests replace them."""
@@ -93,8 +93,9 @@ def is_mock(value: Value) -> bool:
 
 
 def may_stand_in(value: Value) -> bool:
-    """Tell whether the solution gets a stand-in for an object of the tests: a mock, a file, or an object of a class
-    that the tests define.
+    """Tell whether the solution gets a stand-in for an object of the tests.
+
+    It does for a mock, a file, and an object of a class that the tests define.
     """
     kind = type(value)
     if kind.__module__ == TEST_MODULE:

@@ -136,8 +136,7 @@ class ProbeReport(Report):
         super().__init__(session, False)
         self.session = session
         self._is_first = True
-        """Whether no earlier test has used an object of the solution. A later test may depend on such an earlier
-        test."""
+        """Whether no earlier test has used an object of the solution, on which later tests may depend."""
 
     def begin(self) -> None:
         """Note that a test begins."""

@@ -35,7 +35,7 @@ MAX_COMPARED = 4_000_000
 quadratic."""
 
 COSTLY_COMPARISON = 1000
-"""The cost of comparing keys other than numbers, in comparisons of numbers: tuples may be equal up to their end."""
+"""A comparison of two keys that are not numbers counts as this many, since tuples may be equal up to their end."""
 
 FEW_KEYS = 16
 """Maximum number of keys that are not checked for collisions, because few keys cost little."""

@@ -66,8 +66,8 @@ _NUMBERS = {int, float, bool, type(None)}
 class Encoder:
     """Encodes one value.
 
-    known: maps the ids of objects that both sides have to indices; these objects are sent as their indices. track:
-    whether mutable objects get indices in the order in which they are met, and are collected in `tracked`.
+    known: the index of each object that both sides have, by id. Such objects are sent as their indices. track: whether
+    mutable objects are numbered in the order in which the encoder finds them, and collected in `tracked`.
     """
 
     def __init__(self, codecs: Codecs | None = None, known: dict[int, int] | None = None, track: bool = False) -> None:
@@ -417,7 +417,7 @@ def _too_deep(line: bytes) -> bool:
 
 
 def are_plain(values: Collection[object], tuples: bool = False, depth: int = 0) -> bool:
-    """Return whether JSON represents each value exactly, with all values inside it. tuples: whether tuples count."""
+    """Return whether JSON represents each value and all values in it exactly. tuples: whether tuples are allowed."""
     kinds = set(map(type, values))
     if depth > MAX_DEPTH or not kinds <= (_DATA if tuples else _JSON):
         return False
