@@ -1,14 +1,15 @@
 """Measures how often a verifier errs on your golds: `audit("math", golds)`.
 
+    part        errors that are counted
     identity    golds that are refused as answers to themselves
     rewrites    right answers in other spellings that are refused: false negatives, by rule
     edits       slightly wrong answers that are accepted: false positives, by rule
     gaming      responses without a definite answer that get the full score
 
-Rules make the answers from the golds. Each rule is sure to keep or to change the value, so that no labels are needed.
+Rules make the answers from the golds. Each rule is sure to keep or to change the value, so no labels are needed.
 Answers are made only from golds that pass as answers to themselves, and are tried in the form of response that the
-verifier reads (`RESPONSE_FORMS`). Verdicts without a score are counted separately. Rules of policy, on which sensible
-verifiers differ, are counted separately, too.
+verifier reads (`RESPONSE_FORMS`). Two results are counted separately: verdicts without a score, and rules of policy, on
+which sensible verifiers differ.
 
 Not covered: the answers that models really give. The rules know only some kinds of golds (`form_reader.form_of`), such
 as fractions and intervals. For other golds, only identity and a part of gaming are measured.
@@ -59,7 +60,7 @@ BARE_TRIED = 3
 """Maximum number of golds that are tried as whole responses, to see whether the verifier accepts bare golds."""
 
 NEAR_ZERO_J = 0.5
-"""If J may be lower than this, `Youden.meaning` warns of slow learning, since half of the reward or more is noise."""
+"""If Youden's J may be lower than this, half of the reward may be noise, and `Youden.meaning` warns of slow learning."""
 
 EXAMPLES_KEPT = 3
 """Maximum number of failures that are kept for each rule."""
@@ -90,7 +91,7 @@ class RuleCount:
 
     rule: str
     policy: bool
-    """Whether an error is a choice of the verifier and not a fault."""
+    """Whether an error under this rule is a choice of the verifier and not a fault."""
     rate: Rate = field(default_factory=Rate)
     examples: list[Example] = field(default_factory=list)
 

@@ -12,13 +12,14 @@ A hostile case (`HOSTILE`) is a gold and an answer. Answers are built on demand,
 is the required verdict, or `any`. A verdict without a score, because of a limit or a timeout, is always allowed: a
 hostile case checks that there is a verdict in bounded time and memory (`contract.py`).
 
+    name                gold            answer                    expected
     tower               5               9^{9^{9^{9}}}             no_match
     tiny difference     1/2^{99}        1/2^{98}                  no_match
     full-width digits   123             １２３                     match
     null bytes          5               5 and zero bytes          any
 
 A gaming case (`gaming_cases`) is a whole response that tries to earn the reward without committing to one answer. Most
-cases are made from gold and a wrong answer of the same form; a gold whose form is unknown has only the other cases.
+cases are made from gold and a wrong answer of the same form. A gold whose form is unknown has only the other cases.
 
     many boxes           \\boxed{4}, \\boxed{5}, \\boxed{6}
     or in a box          \\boxed{5 \\text{ or } 6}
@@ -27,11 +28,11 @@ cases are made from gold and a wrong answer of the same form; a gold whose form 
 Layouts are whole responses with the right answer in the style of chat models (a courtesy at the end, a tag, a table). A
 verifier may refuse some of them as its policy.
 
+A maker takes the form of a gold and returns an answer, a list of answers, or None if it cannot make any. A condition
+says whether a rule applies to a form:
+
     MAKERS["x10"](form_of("180"))                        "1800"
     CONDITIONS["plus sign"](form_of("180"))              True: the value is positive
-
-A maker takes the form of a gold and returns an answer, a list of answers, or None if it cannot make any. A condition
-says whether a rule applies to a form.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
     make_inputs([([1, 2], 2), ([7], 1)], 3, seed=0)      ([2, 2], 2), ([7, 1], 2), ([1], 1)
 
-    seen [3, 1, 2] and [5, 9]           lists of 2 to 4 integers from 1 to 14, in any order, perhaps repeated
-    seen "24-01-2000", "01-12-1999"     texts with digits and dashes in the same positions
-    seen ([1, 2], 2), ([7], 1)          the number is the length of the list
+    inputs of the cases            made inputs
+    [3, 1, 2] and [5, 9]           lists of 2 to 4 integers from 1 to 14, in any order, perhaps repeated
+    "24-01-2000", "01-12-1999"     texts with digits and dashes in the same positions
+    ([1, 2], 2), ([7], 1)          a list and its length
 
 Made inputs keep the properties that all seen values share: types, signs, sorted order (also rotated), distinct items,
 equal lengths, matching brackets, and the kind of character in each position. They also keep relations between two
@@ -65,7 +66,7 @@ Arguments = tuple[Any, ...]
 T = TypeVar("T")
 
 _Feature = tuple[str, int]
-"""A number that belongs to an argument: "value" of a number or "length" of a container, and the argument's position."""
+"""A number of an argument: ("value", 0) is the first argument, ("length", 1) the length of the second one."""
 
 _SIGNS: dict[str, Callable[[float, float], bool]] = {"==": operator.eq, "<": operator.lt, "<=": operator.le}
 

@@ -4,6 +4,7 @@
         Mutant(operator="comparison", line=2, before="return a < b", after="return (a <= b)", ...)
         Mutant(operator="return", line=2, before="return a < b", after="return True", ...)
 
+    part of the program          possible faults
     if a < b:                ->  if (a <= b):      if (a >= b):      pass
     x + 1                    ->  (x - 1)           x + 2             x + 0
     a and b, not c           ->  (a or b)          c
@@ -38,7 +39,7 @@ Null programs solve nothing and must fail the tests:
                                 values, or an empty array if the suite uses numpy
                                 exit, or print success messages
 
-All null programs are in Python, also where programs in other languages read stdin and print. For test code in another
+All null programs are in Python, even if the solutions that read stdin are in another language. For test code in another
 language, the only null program is empty.
 """
 
@@ -114,7 +115,7 @@ class Mutant:
 def mutants_of(source: str, count: int, seed: int = 0, entry_points: Sequence[str] = ()) -> list[Mutant]:
     """Return up to `count` mutants; none if the source does not parse.
 
-    entry_points: names that the tests use, which therefore do not count as unused.
+    entry_points: names that the tests use. They count as used.
     """
     if (tree := parse(source)) is None or count <= 0:
         return []

@@ -1,5 +1,6 @@
 """Checks the texts of problem and tests without running any program: the first step of a vetting.
 
+texts of the cases                               result; cases are named by their index
 inputs "3", "3" with outputs "6", "6"            duplicates [1]
 inputs "3", "3" with outputs "6", "7"            contradictions [0, 1], rival outputs [("6", "7")]
 input "200000\\n5 1 7 ..."                        cut off [0]: some data sets cut long inputs and add three dots

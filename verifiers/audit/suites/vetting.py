@@ -35,11 +35,12 @@ cases, until each program fails `CATCHES` of them or there are `MAX_CASES` new c
 No case is proposed if its expected result is in doubt: if solutions disagree, if results vary or depend on the order of
 calls, if the problem allows several answers or any order, or if the suite has its own checker or interactor.
 
-If a null program passes, the tests are worthless. A mutant that passes all tests is a survivor. Further
-inputs (`witnesses`) decide whether the tests should have caught it:
+If a null program passes, the tests are worthless. A mutant that passes all tests is a survivor. Further inputs
+(`witnesses`) decide whether the tests should have caught the survivor:
 
-    it differs from the solution on an input     it counts as missed
-    it agrees on all of them                     equivalent: it does not count
+    survivor and solution on further inputs      count
+    they differ on an input                      missed: the tests should have caught the survivor
+    they agree on all inputs                     equivalent: the survivor is left out
     only the value for a missing answer differs  undecided, since the problem may allow any such value (`return -1`)
     no further inputs can be made                undecided for test code; missed for programs that read stdin
 """
@@ -124,7 +125,7 @@ def measure_kills(state: VetState) -> Kills:
         if (caught_by := bench.first_failure(mutant.source, limits, order)) is None:
             survivors.append(mutant)
         elif caught_by in order:
-            # A case that caught one fault is likely to catch the next, so that it is tried first.
+            # A case that caught one fault is likely to catch the next, so it is tried first.
             order.remove(caught_by)
             order.insert(0, caught_by)
     ordered = tuple(sorted(survivors, key=lambda mutant: (mutant.line, mutant.after)))
@@ -191,15 +192,15 @@ class Kills:
     witnesses: Mapping[Mutant, Witness] = field(default_factory=dict)
     """For each survivor, an input on which it differs from the solution."""
     equivalent: int = 0
-    """The number of survivors that agree with the worked solution on all further inputs; they do not count."""
+    """The number of survivors that agree with the worked solution on all further inputs."""
     undecided: int = 0
-    """The number of survivors for which it is unknown whether they should fail; they do not count."""
+    """The number of survivors for which it is unknown whether they should fail."""
     comparison: InputComparison | None = None
     """The comparison of survivors with the solution, or None if it was not needed or not possible."""
 
     @property
     def mutants(self) -> int:
-        """The number of mutants that count."""
+        """The number of mutants, without equivalent and undecided ones."""
         return self.tried - self.equivalent - self.undecided
 
     @property

@@ -1,12 +1,12 @@
-"""Finds witnesses, inputs on which a faulty program differs from the worked solution, and makes cases from them.
+"""Finds witnesses, which are inputs on which a faulty program differs from the worked solution, and makes cases of them.
 
     solution n % 4, mutant n % 5                  input 4: expected 0, got 4       case to add: assert f(4) == 0
     solution sorted(a), mutant sorted(a[0:])      no difference on any made input: the mutant is equivalent
 
-Inputs are made from the inputs of the cases (`made_inputs`; `printed_inputs` for programs that read stdin), so that the
-problem should allow them. An input is left out if the worked solution raises an error or takes long, if its result is
-of another type than the expected ones or differs from another solution's, or if the result depends on the order of a
-set. A case is accepted only after running it: the solutions pass it, and the faulty program fails.
+Inputs are made from the inputs of the cases (`made_inputs`), so the problem should allow them. An input is left out if
+the worked solution raises an error or takes long on it. It is also left out if the solution's result depends on the
+order of a set, differs from another solution's result, or has another type than the expected results. A case is
+accepted only after running it: the solutions pass it, and the faulty program fails.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _compare_called(state: VetState, limits: Limits) -> InputComparison | None:
         # A value that differs from itself, such as nan, would make every program differ.
         if all(checker(first, other) is None for other in (first, *others))
     ]
-    # One process runs all inputs, so that it gets more time.
+    # One process runs all inputs, so it gets more time.
     faulty = replace(limits, cpu_s=2 * limits.cpu_s)
     shown = _Shown(state.reference, expected)
     shortest = min(len(repr(arguments)) for arguments in seen)
@@ -234,8 +234,7 @@ def _compare_printed(state: VetState, limits: Limits) -> InputComparison | None:
 
 
 class _Printed(InputComparison):
-    """The comparison for programs that read stdin. Each input needs a process, so that the first difference is
-    enough."""
+    """The comparison for programs that read stdin. Each input needs a process, so it stops at the first difference."""
 
     def __init__(self, state: VetState, limits: Limits, answers: Sequence[tuple[Arguments, Any]], least: int) -> None:
         super().__init__(state, limits, answers, least)
