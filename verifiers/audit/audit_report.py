@@ -60,7 +60,7 @@ BARE_TRIED = 3
 """Maximum number of golds that are tried as whole responses, to see whether the verifier accepts bare golds."""
 
 NEAR_ZERO_J = 0.5
-"""If Youden's J may be lower than this, half of the reward may be noise, and `Youden.meaning` warns of slow learning."""
+"""If Youden's J may be lower than this, half of the reward may be noise, and `Youden.meaning` warns about it."""
 
 EXAMPLES_KEPT = 3
 """Maximum number of failures that are kept for each rule."""
@@ -128,9 +128,8 @@ class Youden:
 
     j: float
     low: float
-    """The lower end of the 95 % interval."""
     high: float
-    """The upper end of the 95 % interval."""
+    """The ends of the 95 % interval are `low` and `high`."""
 
     @property
     def meaning(self) -> str:
@@ -149,9 +148,7 @@ class AuditReport:
     """The results of an audit."""
 
     name: str
-    """The verifier's name."""
     version: str
-    """The verifier's version."""
     response_form: str
     """The form of the responses: a name of `RESPONSE_FORMS`, `OWN_FORM`, or a template of the caller."""
     gold_count: int

@@ -1,6 +1,6 @@
 """The verifier `code`, which runs the program in a response against the tests of its row.
 
-suite/              reads the tests of a row into one of five forms
+suite/              reads the tests of a row, which data sets write in many shapes
 response_program    finds the program in a response; python_source repairs it
 protocols/          run a program on its tests: stdin and stdout, calls, test code, test programs
 checks/             turn assertions into calls and comparisons, so that the test code itself does not run

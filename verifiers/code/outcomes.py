@@ -3,7 +3,7 @@
     results of the cases                   score    reason
     all passed                             1        match
     one failed                             0        mismatch; timeout or limit if the program exceeded a limit
-    3 of 4 passed, reward "pass_rate"      0.75     partial; cases with a `weight` count by it
+    3 of 4 passed, reward "pass_rate"      0.75     partial; the score is a share of the cases' weights
 
     require(isinstance(output, str), "tests.cases[3].output", "text", 5)
         BadSuite: tests.cases[3].output must be text, got 5
@@ -44,7 +44,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]{6,16}\b")
 
 
 class BadSuite(ValueError):
-    """Raised for tests that cannot be used. The message, on one line, names the field and its valid values."""
+    """Raised for tests that cannot be used. The message is one line that names the field and its valid values."""
 
     def __init__(self, message: str) -> None:
         super().__init__("\\n".join(message.splitlines()))
@@ -81,9 +81,10 @@ def require_files(value: object, field: str) -> None:
 def checker_options(
     spec: object, field: str, presets: Mapping[str, Mapping[str, Json]], default: str
 ) -> tuple[str, dict[str, Json]]:
-    """Return the type and the options of a checker, given as the name of a type or as an object.
+    """Return the type and the options of a checker. Raises `BadSuite` for an unknown type.
 
-    presets: options that each type implies. default: the type of an object without `type`.
+    spec: the name of a type, or an object. presets: options that each type implies. default: the type of an object
+    without `type`.
     """
     options: dict[str, Json] = {"type": spec} if isinstance(spec, str) else {}
     options |= spec if isinstance(spec, Mapping) else {}
@@ -162,7 +163,7 @@ class Judged:
     """The way the suite was run: `stdio`, `calls`, `lowered` (assertions that became calls), `two_processes`,
     `one_process` or `inserted`."""
     weakness: str | None = None
-    """A way in which a hostile program could change its verdict. With ONE_PROCESS, None stands for SHARES_PROCESS."""
+    """A way in which a hostile program could change its verdict. If it is None, ONE_PROCESS means SHARES_PROCESS."""
 
 
 class CannotJudge(Exception):
@@ -234,7 +235,7 @@ def without_addresses(text: str) -> str:
 
 
 def cut(value: object) -> str:
-    """Return the beginning of a value as text; lone surrogates are escaped, so that it can be written as UTF-8."""
+    """Return the beginning of a value as a text that UTF-8 can encode: lone surrogates are escaped."""
     text = value if isinstance(value, str) else repr(value)
     if not text.isascii():
         text = text.encode("utf-8", "backslashreplace").decode()

@@ -115,10 +115,7 @@ def tolerance_options(error: float, is_relative: bool) -> dict[str, float]:
 
 
 def read_spec(spec: object, field: str) -> tuple[str, dict[str, Json]]:
-    """Return the type and the options of a checker. Raises `BadSuite` for an invalid one.
-
-    field: the name of `spec` in errors.
-    """
+    """Return the type and the options of a checker. Raises `BadSuite`. field: the name of `spec` in errors."""
     kind, options = outcomes.checker_options(spec, field, _PRESETS, "tokens")
     known = _OPTIONS.get(kind, _TOKEN_OPTIONS)
     for key, value in options.items():
@@ -154,8 +151,6 @@ def _check_option(key: str, value: Json, field: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _TokenChecker:
-    """Compares the tokens of two texts."""
-
     tolerance: Tolerance
     case_sensitive: bool
     unordered: str | None

@@ -114,7 +114,7 @@ class PythonSource:
 
     @cached_property
     def is_code(self) -> bool:
-        """Whether the source is more than an expression: an output such as `5` or `YES` is valid Python too."""
+        """Whether the source is more than an expression, since an output such as `5` or `YES` is valid Python too."""
         if self.tree is None:
             return bool(self.defines)
         return any(not isinstance(each, ast.Expr) or isinstance(each.value, ast.Call) for each in self.tree.body)

@@ -12,11 +12,12 @@
 
 For this response, `extract_code` returns `Extracted("def add(a, b):\\n    return a + b", "fence")`. It searches the
 text after the thinking, up to a token or mark that ends the answer (`<|im_end|>`, `[DONE]`). If `<answer>` contains
-code, only the text inside is searched. The forms of programs are tried in this order:
+code, only the text inside is searched. The entry point is the name that the tests use, and the stub is the code with
+which a problem begins. The forms of programs are tried in this order:
 
-    fence        the last fenced block in the language that defines the entry point. Without an entry point: the last
-                 block that reads stdin, else the last one that defines something, else the last one. Blocks
-                 without a language are used if they are code
+    fence        the last fenced block that defines the entry point. Without an entry point: the last block that reads
+                 stdin, else the last one that defines something, else the last one. Blocks without a language are
+                 used if they are code
     joined       such a block, with statements from other blocks that define its missing names
     body         the body of a function, which continues the stub
     wrapper      [PYTHON]...[/PYTHON], [BEGIN]...[DONE], <code>...</code>
@@ -186,7 +187,7 @@ def _end(lines: list[str], fences: list[_Fence], opening_index: int) -> tuple[in
 
 
 def _end_of_string(lines: list[str], fences: list[_Fence], start: int, fence_index: int) -> int | None:
-    """Return the index of the closing fence after the triple-quoted string around a fence, or None without one."""
+    """Return the index of the closing fence after the triple-quoted string around a fence, or None."""
     quote = _open_quote("\n".join(lines[start : fences[fence_index].line]), None)
     if quote is None:
         return None
@@ -226,7 +227,6 @@ def _block(lines: list[str], language: str, closed: bool) -> Block:
 
 
 def _language(info: str) -> str:
-    """Return the language in the text after a fence, or an empty text."""
     word = _FIRST_WORD.match(info)
     return language_name(word[1]) if word else ""
 
@@ -272,10 +272,11 @@ _PLAIN = rf"(?:{PLAIN_END}|\[/?INST\]|<unk>|(?:<pad>)+|<reserved_\d+>)"
 """Tokens that end a turn or begin the next one."""
 
 _END_OF_TURN = re.compile(rf"{_SPECIAL}(?![\"'])")
-"""A token such as `<|im_end|>` in a text. A quote after it means that it is part of a string."""
+"""A token such as `<|im_end|>` in a text. A token before a quote is part of a string and does not match."""
 
 _PLAIN_END = re.compile(rf"(?:^[ \t]*|(?<=[^\s\"'])){_PLAIN}[ \t]*$", re.MULTILINE)
-"""A token such as `</s>` directly after code or alone on a line. After a blank it is part of a comment."""
+"""A token such as `</s>` directly after code or alone on a line. A token after a blank is part of a comment and does
+not match."""
 
 _TOKEN = re.compile(rf"\s*(?:{_SPECIAL}|{_PLAIN})")
 """An end token of either kind, which is matched at the start of the text."""
@@ -284,8 +285,6 @@ _LAST_TOKEN = re.compile(rf"{_PLAIN}\s*\Z")
 """A token such as `</s>` at the end of the text."""
 
 _DONE = re.compile(r"^[ \t]*\[DONE\][ \t]*$", re.MULTILINE | re.IGNORECASE)
-"""A line `[DONE]`."""
-
 _NAMES_DONE = re.compile(r"(?<!\[)\bDONE\b", re.IGNORECASE)
 """The name `DONE` in code. If it occurs before a line `[DONE]`, this line is a list and not a mark."""
 
@@ -334,7 +333,7 @@ _LABELS = {"cpp": ("cpp", "c"), "javascript": ("javascript", "typescript")}
 
 _QUOTED_FENCE = re.compile(r"^> ?(?:```|~~~)", re.MULTILINE)
 _QUOTE_MARK = re.compile(r"^>(?!>) ?", re.MULTILINE)
-"""Markdown's mark of a quotation, `> `, before a fence and before any line."""
+"""`> `, which is Markdown's mark of a quotation."""
 
 _DATA_STARTS = ("```json\n", "```\n", "<tool_call>\n")
 """Texts before a JSON object at the end of a response."""
@@ -384,7 +383,7 @@ def extract_code(
 
 
 def _begun(text: str, entry_point: str) -> Extracted | None:
-    """Return the entry point's definition if the text is the rest of one that the prompt begins with `def f(`."""
+    """Return the entry point's definition if the prompt ends with its beginning, `def f(`, and the text is the rest."""
     rest = text_before_fences(text)
     for beginning in ("def ", f"def {entry_point}", f"def {entry_point}("):
         tree = parse(beginning + rest) if len(rest) <= MAX_PROGRAM_CHARS else None
@@ -468,7 +467,7 @@ def _up_to_end(text: str) -> str:
 
 
 def _python(text: str, entry_point: str | None, stub: str | None) -> Extracted | None:
-    """Return the Python program of a text, in the first form of the module's docstring that the text has."""
+    """Return the Python program of a text. Its forms are tried in the order of the module's docstring."""
     blocks = _python_blocks(text, entry_point, stub)
     tagged, untagged = _sources(blocks)
     readable = [source for source in untagged if source.tree is not None and source.is_code]
@@ -656,9 +655,9 @@ def _quoted(tree: ast.Module) -> Extracted | None:
 
 
 def _part(text: str, versions: int = MAX_VERSIONS) -> Extracted | None:
-    """Return the code from the first line of code up to the last that parses.
+    """Return the code from the first line of code on, as far as it parses.
 
-    If the text has several versions of the program, the last one is returned. versions: the number of them to try.
+    If the text has later versions of this code, the last version is returned. versions: how many are searched for.
     """
     first = CODE_LINE.search(text)
     if first is None:
@@ -677,7 +676,7 @@ def _part(text: str, versions: int = MAX_VERSIONS) -> Extracted | None:
 
 
 def _shifted_part(text: str) -> Extracted | None:
-    """Return code between prose that is indented, quoted or after prompts (`>>>`)."""
+    """Return code that is indented, quoted or after prompts (`>>>`), from between lines of prose."""
     shifted = _SHIFTED.search(text)
     if shifted is None:
         return None

@@ -269,10 +269,9 @@ def die_with_process(pid: int) -> None:
 
 
 def usable_cores() -> int:
-    """Return the number of cores that this process may use, at least 1.
+    """Return the number of cores that this process may use, at least 1, with a fraction rounded up.
 
-    A container may limit a process to some of the machine's cores, or to a share of their time. A fraction is rounded
-    up.
+    A container may limit a process to some of the machine's cores, or to a share of their time.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, math.ceil(min(cores, cpu_quota())))

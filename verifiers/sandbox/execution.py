@@ -107,8 +107,7 @@ class Execution:
 
     @property
     def own_s(self) -> float:
-        """The time that a program needs on an idle machine: CPU time and waiting. If the CPU time is unknown, it is
-        the wall time."""
+        """The time that a program needs on an idle machine: CPU time and waiting, or wall time if these are unknown."""
         return self.wall_s if self.cpu_s is None else self.cpu_s + (self.idle_s or 0.0)
 
     @property

@@ -76,7 +76,7 @@ def closed_languages(tier: Tier) -> list[str]:
 
 
 def closed_folder(paths: Iterable[str], tier: Tier) -> str | None:
-    """Return the first folder on the way to a path that programs cannot enter, such as "/root", or None."""
+    """Return the first folder that programs cannot enter among the paths and the folders above them, or None."""
     if tier is not Tier.CONTAINER or os.geteuid() != 0:
         return None
     folders = (folder for path in map(Path, paths) for folder in (*reversed(path.parents), path))
@@ -344,7 +344,7 @@ def _unpack_files(result: bytes) -> dict[str, bytes]:
 
 
 def _with_command_end(execution: Execution) -> Execution:
-    """Return the execution with the command's own end: exit status 128 + n, as shells report it, is signal n."""
+    """Return the execution, in which exit status 128 + n (as shells report signals) becomes the end by signal n."""
     if execution.end is ProgramEnd.EXITED and execution.status > _SIGNALLED_FROM:
         return dataclasses.replace(execution, end=ProgramEnd.SIGNALLED, status=execution.status - _SIGNALLED_FROM)
     return execution

@@ -265,7 +265,7 @@ class Sandbox:
                 self._asking -= 1
 
     def _end_surplus(self, zygote: ZygoteClient) -> None:
-        """End a zygote that was started for jobs while others waited, if no job needs the zygote any more."""
+        """End a zygote that was started because the others waited, if no job needs it any more."""
         with self._lock:
             running = sum(client.pid is not None and client.group == zygote.group for client in self._clients)
             is_surplus = running > max(self._jobs_at_once, self._asking - 1)
@@ -455,10 +455,7 @@ def describe_job(job: Job) -> dict[str, object]:
 
 
 def _round_up(size: int) -> int:
-    """Round a large size up to a power of two, and a small one to 0, so that few sets of limits occur.
-
-    A zygote prepares its work for each set of limits.
-    """
+    """Round a large size up to a power of two, and a small one to 0. Few sizes make few sets of limits to prepare."""
     return 1 << size.bit_length() if size > BOX_MB * 2**20 else 0
 
 

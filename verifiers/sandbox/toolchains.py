@@ -6,11 +6,11 @@ The command lines are those of judges of programming contests. Not covered: pack
 
 The packages of Go's library are compiled once on a machine, for all programs:
 
-    folder = go_cache_folder("1.22")                           ~/.cache/truegold/go-1.22; for root in /var/cache
+    folder = go_cache_folder("1.22")                           ~/.cache/truegold/go-1.22, or in /var/cache for root
     fill_go_cache(folder, "/usr/lib/go/bin/go", environment)   half a minute the first time, then at once
 
-Since version 1.20 Go ships its library as source only. The compiled library needs more space than a program's folder.
-Packages are compiled outside of the sandbox, away from any program. In the sandbox the cache is read-only.
+Since version 1.20 Go ships its library as source only. The compiled library does not fit into a program's folder. So it
+is compiled outside of the sandbox, away from any program, and is read-only in the sandbox.
 
 Names of languages and of their editions are read as data sets, judges and Markdown fences spell them:
 
@@ -113,7 +113,7 @@ sync/atomic text/tabwriter time unicode unicode/utf16 unicode/utf8
 """Packages that programs usually import. A program that imports others compiles those itself."""
 
 BUILD_S = 900.0
-"""Maximum time for compiling all packages, in seconds. After it, programs compile the missing packages themselves."""
+"""Maximum time for compiling all packages, in seconds. Programs then compile the missing packages themselves."""
 
 FOLDER_FOR_ALL = Path("/var/cache")
 """Root's cache folder. In the tier `container` programs of root run as a user who may not enter root's home."""

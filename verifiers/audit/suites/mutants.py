@@ -169,16 +169,13 @@ class Change:
     """A possible fault: the bytes `start` to `end` of the source become `text`."""
 
     operator: str
-    """The kind of the fault."""
     start: int
     end: int
     text: str
     line: int
-    """The line that changes, counted from 1."""
     description: str | None = None
     """A description of the change, if the text of the line does not show it."""
     is_fallback: bool = False
-    """Whether only the value for a missing answer changes."""
 
 
 def changes_of(tree: ast.Module, source: bytes, entry_points: Sequence[str] = ()) -> Iterator[Change]:

@@ -261,8 +261,7 @@ class VetState:
 
     @property
     def cases(self) -> int:
-        """The number of cases after the repairs so far. For test code it is the number of tests in a run, or before any
-        run the number of assertions."""
+        """The number of cases after the repairs so far. For test code, it is the number of tests or assertions."""
         tests = self.suite.tests
         is_code = not isinstance(tests, Stdio | Calls)
         return self.trial.total if is_code and self.trial is not None else count_cases(tests)

@@ -1,4 +1,4 @@
-"""Finds witnesses, which are inputs on which a faulty program differs from the worked solution, and makes cases of them.
+"""Finds witnesses, the inputs on which a faulty program differs from the worked solution, and makes cases from them.
 
     solution n % 4, mutant n % 5                  input 4: expected 0, got 4       case to add: assert f(4) == 0
     solution sorted(a), mutant sorted(a[0:])      no difference on any made input: the mutant is equivalent
@@ -85,8 +85,7 @@ class InputComparison(ABC):
 
     @abstractmethod
     def confirm(self, program: str, index: int) -> Witness | None:
-        """Run an input as a separate case; return the witness if the solutions pass and the program fails, else
-        None."""
+        """Run an input as a case alone. Return the witness if solutions pass and the program fails, else None."""
 
     def witness(self, program: str, differing: Sequence[int]) -> Witness | None:
         """Return the first of the differing inputs that `confirm` accepts, or None."""
@@ -160,14 +159,12 @@ class _Called(InputComparison):
         self.likely = {index for index, (_, expected) in enumerate(answers) if shown.is_like(expected)}
 
     def written(self, index: int) -> str:
-        """Return an input as a case to add to the suite (`vet_state.add_cases`)."""
         arguments, expected = self.answers[index]
         if not isinstance(self._state.suite.tests, Calls):
             return self._case(arguments, f"{self._name}({', '.join(map(repr, arguments))})", expected)[0]
         return json.dumps({"args": [encode(each, {}) for each in arguments], "expected": encode(expected, {})})
 
     def differences(self, program: str) -> list[int]:
-        """Return the inputs on which a program differs from the solution, the best ones for a case first."""
         arguments = [arguments for arguments, _ in self.answers]
         outcomes = self._bench_of_all.call(program, self._name, arguments, self._limits).outcomes
         differing = []
@@ -179,8 +176,6 @@ class _Called(InputComparison):
         return sorted(differing, key=lambda index: (index not in self.likely, self._ranks[index]))
 
     def confirm(self, program: str, index: int) -> Witness | None:
-        """Run an input as a separate case; return the witness if the solutions pass and the program fails, else
-        None."""
         arguments, expected = self.answers[index]
         written = ", ".join(map(repr, arguments))
         case, suite = self._case(arguments, f"{self._name}({written})", expected)
@@ -248,12 +243,11 @@ class _Printed(InputComparison):
         return replace(self._state.suite, tests=replace(tests, cases=cases))
 
     def written(self, index: int) -> str:
-        """Return an input as a case to add to the suite (`vet_state.add_cases`)."""
         (text,), output = self.answers[index]
         return json.dumps({"input": text, "output": output}, ensure_ascii=False)
 
     def differences(self, program: str) -> list[int]:
-        """Return the first input on which a program differs; the input that the last program failed is tried first."""
+        """Return the first input on which a program differs. The input that the last program failed is tried first."""
         if not self.answers:
             return []
         first = self._bench(self._with(self.answers)).first_failure(program, self._limits, self._order)
@@ -264,8 +258,6 @@ class _Printed(InputComparison):
         return [first]
 
     def confirm(self, program: str, index: int) -> Witness | None:
-        """Run an input as a separate case; return the witness if the solutions pass and the program fails, else
-        None."""
         (text,), expected = self.answers[index]
         bench = self._bench(self._suites[index])
         if not self._passes_alone(bench, program):

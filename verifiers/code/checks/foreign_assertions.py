@@ -146,7 +146,7 @@ class _Unread(Exception):
 def read_assertions(code: str, marker: str, language: str) -> StatedTests | None:
     """Return the rewritten tests, or None if a part of them cannot be read.
 
-    marker: the place of the solution in the tests. language: its usual name, such as cpp.
+    marker: the text that the solution replaces. language: the usual name of the language, such as cpp.
     """
     head, _, tail = code.partition(marker)
     if language not in _LANGUAGES or marker in tail or len(code) > MAX_CHARS:
@@ -547,7 +547,7 @@ class _Rewriter:
                 raise _Unread
 
     def _stated(self, start: int, end: int) -> str:
-        """Return an expression for the program to print. Raises `_Unread` for a literal or a call of a test function."""
+        """Return an expression to print. Raises `_Unread` for a literal or a call of a function of the tests."""
         text = self.text[start:end].strip()
         called = re.findall(r"\b(\w+)\s*\(", self.mask[start:end])
         if not text or self._data(start, end) is not None or self.defined & set(called):

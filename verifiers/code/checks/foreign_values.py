@@ -5,7 +5,7 @@
     literal("std::map<string, int>{{\\"a\\", 1}}", "cpp")              {"a": 1}
     literal("f(2)", "cpp")                                             raises NoLiteral
 
-Lists, arrays, tuples and pairs become lists. `agree` compares such a value with the value that a program returned.
+Lists, arrays, tuples and pairs become lists. `agree` compares the result with a value that a program returned.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ All calls go to the solution's process in one batch. The expected values never g
 MBPP and LeetCode consist of statements that `lower` understands:
 
     - assertions that compare a call with a constant, or that test whether its result is true or false
-    - names for constants and for the results of calls
+    - assignments of constants and of results of calls to names
     - `check(candidate)`, and calls of the tests' own functions as statements
     - unused imports, and `from solution import f`
 
@@ -177,10 +177,9 @@ class _Constant:
 
 @dataclass(frozen=True, slots=True)
 class _Returned:
-    """The result of a call of the solution."""
+    """The result of the call of the solution with this index."""
 
     call: int
-    """The index of the call."""
 
 
 _UNUSABLE = object()

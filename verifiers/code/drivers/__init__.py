@@ -132,7 +132,7 @@ class CallTarget:
     signature: Signature = field(default_factory=Signature)
     """The types that the suite states."""
     arity: int | None = None
-    """The number of arguments, which selects one of several functions with this name. None on the first try."""
+    """The number of arguments, which selects one of several functions with this name, or None for a single function."""
 
     @property
     def name(self) -> str:
@@ -154,7 +154,7 @@ def compose_stated(language: str, head: str, solution: str, tail: str) -> str:
 
 
 def _state_cpp(head: str, solution: str, tail: str) -> str:
-    # The driver's headers come last, because programs may use names of theirs for their own functions.
+    # The driver's headers come last, because a program may use names from these headers for its own functions.
     macros = "".join(f"#undef {name}\n" for name in re.findall(r"#[ \t]*define[ \t]+(\w+)", solution))
     tests = f"{head}{solution}\ntemplate <class T> void truegold_emit(const T& value);\n{tail}\n{macros}"
     nodes = _nodes("cpp", tests, _CPP_NODE)
@@ -273,7 +273,7 @@ def _java(source: str, target: CallTarget) -> str:
     classes = list(dict.fromkeys(re.findall(r"\bclass\s+(\w+)", code)))
     classes.sort(key=lambda each: each != "Solution")
     names = [each for each in classes if not _is_nested(code, re.search(rf"\bclass\s+{each}\b", code))]
-    # A file may have only one public class, and the driver has it.
+    # A file may have only one public class, which is the driver's.
     solution = _PUBLIC_TYPE.sub(r"\1\2", without_package(source))
     driver = f"{_nodes('java', source, _JAVA_NODE)}{driver_file('driver.java')}"
     return f"{_JAVA_IMPORTS}{solution}\n{driver}{_java_constants(names, name, target.in_place)}"

@@ -310,10 +310,10 @@ class Harness:
 def put_harness_around(code: str, language: str, word: str) -> Harness:
     """Return a test program with its harness.
 
-    language: its usual name, such as cpp. word: the secret word, for languages whose harness cannot read it from stdin.
+    language: the usual name, such as cpp. word: the secret word, for a harness that cannot read it from stdin.
     """
     if (leaves := _HARNESS["leaves_by_itself"].get(language)) and re.search(leaves, code, re.MULTILINE):
-        # Node's `console.assert` only prints a line, so that it is replaced by one that ends the program.
+        # Node's `console.assert` only prints a line, so it is replaced by one that ends the program.
         lead = driver_file("console_assert.js") if language == "javascript" else ""
         return Harness(lead + code, weakness=NO_END)
     if language in ("javascript", "perl"):

@@ -215,7 +215,7 @@ def _class_reason(tree: ast.Module, code: str) -> str | None:
 
 
 ROOM_FACTOR = 2
-"""Maximum size of the results, as a multiple of the size of the expected results, since their spaces may differ."""
+"""Maximum size of the results, as a multiple of the size of the expected results. Types and floats may differ."""
 
 MAX_PARTS, MAX_MESSAGE_PARTS = 8_000_000, 2_000_000
 """Maximum number of parts (values within values) of all results, and of all messages of tests."""

@@ -13,18 +13,18 @@ A checker judges an output. It is compiled once for all cases and cached for oth
     checker input.txt output.txt answer.txt      exit status 0              1, 2, or a last line `0` or `False`
         if it includes testlib.h                 exit status 0              the exit codes below
     check(input, output, answer) in Python       True                       False
-    validator input.txt answer.txt ./ <output    exit status 42             exit status 43
+    validator input.txt answer.txt ./            exit status 42             exit status 43
 
-The last is a validator of Kattis, ICPC or DOMjudge, whose source has both exit codes. A checker that ends in another
-way is run again on the expected output. If it accepts that, it could not read the program's output, which is refused.
-If it does not, the checker is at fault.
+The last is a validator of Kattis, ICPC or DOMjudge, whose source has both exit codes. It reads the output from stdin. A
+checker that ends in another way is run again on the expected output. If it accepts the expected output, it could not
+read the program's output, which is refused. Otherwise the checker is at fault.
 
 An interactor exchanges messages with the solution. It is started as `interactor input.txt output.txt answer.txt`, and
 each of the two reads the output of the other. They run in separate sandboxes with separate limits. The interactor's
 judgement decides, even if the solution ends with an error, unless the solution exceeded a limit. If the interactor
 accepts and the suite's checker is a program, this checker judges the file output.txt that the interactor wrote. An
-interactor that fails is run again with a silent program. If it can judge that, it could not read the solution's
-messages, and the solution fails the case. If it cannot, the interactor is at fault.
+interactor that fails is run again with a silent program. If it can judge the silent program, it could not read the
+solution's messages, and the solution fails the case. Otherwise the interactor is at fault.
 
 testlib.h is the header that most checkers and interactors in C++ use:
 

@@ -87,7 +87,7 @@ def _imports_of(code: str) -> tuple[tuple[str, str], ...]:
 
 
 def _named_imports(tree: ast.Module, code: str) -> Iterator[tuple[str, str]]:
-    # nodes_in_scope yields the last statement first; reversed, a later import of a name replaces an earlier one.
+    # nodes_in_scope yields the last statement first. A later import of a name has to replace an earlier one.
     for node in reversed(list(nodes_in_scope(tree.body))):
         if isinstance(node, ast.Import | ast.ImportFrom):
             for alias in node.names:

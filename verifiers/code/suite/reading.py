@@ -79,7 +79,7 @@ from truegold.verifiers.sandbox.local import PYTHON
 from truegold.verifiers.sandbox.toolchains import edition_name
 
 MAX_JSON_CHARS, MAX_WRAPPED = 256 * 2**20, 4
-"""Maximum number of characters of JSON text, and maximum depth of shapes: `{"test_cases": {"test_cases": ...`"""
+"""Maximum number of characters of JSON text, and of objects around tests: `{"test_cases": {"test_cases": ...`"""
 
 _EXAMPLE = re.compile(r"^\s*>>> ", re.MULTILINE)
 """An example of a doctest."""
@@ -98,10 +98,7 @@ _FUNCTIONAL = ("functional", "function_call", "call_based")
 
 
 def normal_form(info: Mapping[str, Json]) -> tuple[dict[str, Json], str]:
-    """Return the tests with a `type` of `FORMS`, and the prefix of field names in errors ("tests." or "").
-
-    Raises `BadSuite`.
-    """
+    """Return tests with a `type` of `FORMS`, and the prefix of fields in errors: "tests." or "". Raises `BadSuite`."""
     has_tests = info.get("tests") is not None
     tests = _normal(info["tests"] if has_tests else info, info, MAX_WRAPPED)
     return tests, "tests." if has_tests else ""
@@ -197,7 +194,6 @@ def _calls_of(tests: Sequence[Mapping[str, Json]], options: Mapping[str, Json]) 
 
 
 def _columns(tests: Mapping[str, Json], info: Mapping[str, Json], inputs: str, outputs: str) -> _NormalForm:
-    """Return the tests for a list of inputs and a list of outputs."""
     pairs = _pairs(tests[inputs], tests[outputs], inputs, outputs)
     options = {**info, **tests}
     if _function(options) is None:
@@ -626,7 +622,7 @@ def _calls(options: Mapping[str, Json], path_prefix: str) -> Calls:
 
 
 def _prelude(options: Mapping[str, Json], entry_point: str | None, path_prefix: str) -> str:
-    """Return the code that runs before the program; by default the names of LeetCode for its `class Solution`."""
+    """Return the code that runs before the program. By default, a `class Solution` gets the names of LeetCode."""
     prelude = _code(options, "prelude", path_prefix)
     is_leetcode = (entry_point or "").startswith("Solution()") and _language(options) == PYTHON
     return prelude or (LEETCODE_PRELUDE if is_leetcode else "")
@@ -658,7 +654,7 @@ def _plain_arguments(cases: Json) -> list[tuple[Json, ...]] | None:
     """Return the arguments of all cases in one fast step, or None if a case is invalid or has to be decoded."""
     if not isinstance(cases, list) or not 0 < len(cases) <= MAX_CASES or set(map(type, cases)) != {dict}:
         return None
-    # Cases of a suite usually have the same keys, so that this set has one or two entries.
+    # Cases of a suite usually have the same keys, so this set has one or two entries.
     combinations = set(map(tuple, cases))
     unusual = any("expected" not in keys or "weight" in keys for keys in combinations)
     if unusual or any(case.get("kwargs") for case in cases):

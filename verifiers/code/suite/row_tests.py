@@ -46,7 +46,7 @@ MAX_NESTED = 50
 
 _CHECK_CALL = re.compile(r"\ncheck\(\s*([\w.()]+)\s*\)\s*$")
 _KEPT = ("type", "entry_point", "code", "checker", "interactor", "files", "prelude", "stub", "codecs")
-"""Keys of tests in normal form that become the verifier's arguments unchanged; cases are rewritten."""
+"""Keys of `normal_form` that become the verifier's arguments unchanged. Cases are rewritten."""
 
 
 def read_tests(value: Any, column: str, name: str | None = None, hints: Iterable[str | None] = ()) -> Arguments:

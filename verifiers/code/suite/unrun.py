@@ -237,7 +237,6 @@ def _names(nodes: Iterable[ast.AST]) -> set[str]:
 
 
 def _asserts_in(node: _Function, asserting: set[str]) -> bool:
-    """Say whether a function asserts something."""
     return any(asserts(below, asserting - {node.name}) for below in node.body if not isinstance(below, _Function))
 
 

@@ -1,10 +1,10 @@
-"""Loads the modules that most programs import into a zygote, the process that is forked for every job.
+"""Loads the modules that most programs import into a zygote, the process that forks a copy of itself for every job.
 
 Each loaded module makes every fork slower: a megabyte of modules takes 0.04 ms or more. Each missing module makes the
-programs that import it slower. So a zygote starts with the modules that nearly all programs use. It
-loads other modules once a program names them (`LOADED_WHEN_NAMED`), and these stay loaded. Packages, and modules that
-run test code, are so large that their jobs get separate zygotes (`pool.group_of`). In a shared zygote, every job after
-one that imports sympy would cost four times as much.
+programs that import it slower. So a zygote starts with the modules that nearly all programs use. It loads other modules
+once a program names them (`LOADED_WHEN_NAMED`), and these stay loaded. Packages, and modules that run test code, are so
+large that their jobs get separate zygotes (`pool.group_of`). If all jobs shared one zygote, each job after one that
+imports sympy would cost four times as much.
 """
 
 from __future__ import annotations

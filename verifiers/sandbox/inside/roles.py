@@ -20,6 +20,7 @@ and files are flushed when they are dropped. The interpreter is not shut down af
 Expected results never come here. A line is written as soon as its call is over, so that a later crash or hang loses no
 result. A missing function gives a line {"missing": name}, and a NameError for each call of it. With `"in_place": 0` the
 result is the first argument after the call. Coroutines are run to their end, and iterators are read to their end.
+`codecs` maps the names of classes whose objects are sent to the names of their attributes.
 
 `native` writes files into the working folder, runs one command there, and returns the files that the command made. Both
 payload and result are a line of JSON with the sizes of the files, and then their contents:
@@ -76,7 +77,7 @@ def run_main(payload: bytes) -> None:
 
 
 def run_script(payload: bytes) -> None:
-    """Run a program with arguments and files: `{"source", "arguments": [], "files": {}, "pipes_stdin": false}`."""
+    """Run a program with arguments: `{"source": "...", "arguments": [], "files": {}, "pipes_stdin": false}`."""
     request = json.loads(payload)
     for name, text in request["files"].items():
         with open(name, "w", encoding="utf-8", errors="surrogatepass", newline="") as file:
@@ -245,7 +246,7 @@ def _write_files(files: list[list[Value]], contents: bytes) -> None:
 
 
 def _make_stdin_a_pipe() -> None:
-    """Replace a file as stdin by a pipe, which can be read only once. Input that is too long for a pipe stays a file."""
+    """Replace a file as stdin by a pipe, which can be read only once. Input too long for a pipe stays a file."""
     if not stat.S_ISREG(os.fstat(0).st_mode):
         return
     reading, writing = os.pipe()

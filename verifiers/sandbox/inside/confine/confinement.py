@@ -48,7 +48,7 @@ Step = Callable[[], int]
 
 
 class User(NamedTuple):
-    """A user that jobs become instead of root."""
+    """A user under whose id jobs run, if root runs the sandbox."""
 
     uid: int
     reads_interpreter: bool
@@ -68,7 +68,7 @@ class Confinement(NamedTuple):
     counts_tasks: bool = False
     """Whether the kernel's limit on a user's tasks counts only tasks of this sandbox."""
     user: User | None = None
-    """The user that jobs become instead of root."""
+    """The user under whose id jobs run, if root runs the sandbox."""
     shared_user: bool = False
     """Whether jobs run as an ordinary user, who may have other processes."""
     proc: int | None = None
@@ -269,9 +269,9 @@ def _become_user(uid: int) -> None:
 
 
 def _unused_user(boxes: tuple[str, ...], needed: list[str]) -> User | None:
-    """Return an unused user id, or None if root may not change its user. Limits on tasks do not bind root.
+    """Return a user with an unused id, or None if root may not change its user.
 
-    The boxes become that user's, and root's group keeps access to them.
+    Limits on tasks do not bind root. The boxes become that user's, and root's group keeps access to them.
     """
     uid = FIRST_UNUSED_UID + os.getpid()
     child = os.fork()

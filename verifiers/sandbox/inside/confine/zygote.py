@@ -1,4 +1,4 @@
-"""Forks a process for every job out of one process that has loaded all modules: the zygote.
+"""Runs the zygote, a process that has loaded all modules and forks a copy of itself for every job.
 
 A fresh interpreter, whose stdin is a socket, becomes a zygote in two stages. The first sets a large stack limit, which
 takes effect only at the next exec. The second enters the requested tier and writes either `{"ready": true}` or

@@ -113,14 +113,13 @@ def plan_units(code: str) -> Plan:
 def _reached_functions(
     tree: ast.Module, statements: Sequence[ast.stmt], check: ast.FunctionDef | None
 ) -> frozenset[str]:
-    """Return the functions that the module itself calls, directly or through others."""
     called_by = {node.name: _called_names(node.body) for node in tree.body if isinstance(node, _FUNCTIONS)}
     called = _called_names([node for node in statements if not isinstance(node, _DEFINITIONS)])
     return frozenset(_reached(called | _called_names(check.body if check is not None else ()), called_by))
 
 
 def _reached(names: set[str], edges: Mapping[str, set[str]]) -> set[str]:
-    """Return the names, and all names that can be reached from them. edges: the names one step from each name."""
+    """Return the names, and all names that can be reached from them. edges: the names that each name leads to."""
     reached: set[str] = set()
     pending = list(names)
     while pending:
@@ -264,7 +263,10 @@ def _comes_first(node: ast.stmt) -> bool:
 
 
 class _Cutter:
-    """Cuts statements into units. asserting: functions that assert. holding: those with assertions that can hold."""
+    """Cuts statements into units.
+
+    asserting: the functions that assert something. holding: those that assert more than a failure such as `raise`.
+    """
 
     def __init__(self, lines: list[str], asserting: set[str], holding: set[str]) -> None:
         self.units: list[tuple[str, int | None]] = []

@@ -64,7 +64,7 @@ from .statements import FILE, HELD, HOOKS, RAN, UNIT, Plan, plan_units
 
 
 def run_code(plan: Plan, code: str, namespace: dict[str, Value], candidate: Value, report: Report) -> None:
-    """Run all tests of the code, or all up to the first failure, depending on the report."""
+    """Run all tests of the code, or those up to the first failure if `report` stops there."""
     with suppress(RunEnded):  # Tests that were not reached count as not passed.
         _run_all(plan, code, namespace, candidate, report)
 

@@ -1,6 +1,6 @@
 """Runs tests in one process and the solution in another. The two exchange messages.
 
-    tests            role `tests`: runs test code, whose undefined names mean the solution's; also without a solution
+    tests            role `tests`: runs test code, in which undefined names mean the solution's functions and classes
     session            sends its requests to the solution's process, one after the other
     remote_objects     proxies for the solution's functions, classes and objects, with `==`, `<`, `+`
     remote_values      encodes values for the solution's process and decodes its answers

@@ -10,11 +10,12 @@ data (below). Methods such as `startswith` are refused for an object that a func
 a text or a list there, and the object could answer yes to everything. Objects that the test code made, `Trie()`, may
 answer, because that is how classes are tested.
 
-The solution's own code may answer some operators on its objects:
+The solution's own code may answer some operators on its objects (`add` and `make` are its functions, `P` and `S` are
+its classes):
 
     add(1, 2) == P(3)            answered: both sides are of a class whose name is in the test code
     P(3) == 3                    not answered: only data can equal plain data
-    S([1, 2]) == [1, 2]          if a class is derived from list, the list in the object is compared
+    S([1, 2]) == [1, 2]          not answered: if S is derived from list, the list in the object is compared
     add(1, 2) == add(2, 1)       not answered if the test code does not name their class
     sorted(make())               answered: the order alone proves nothing
     make(1) < make(2)            not answered: here the answer would be the verdict

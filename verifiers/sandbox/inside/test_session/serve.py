@@ -22,7 +22,7 @@ args is a tuple. Its last items are the keyword arguments in `names`. These are 
     ["missing"]                          a name that the program does not define
     ["lent", value, containers, changes] a value with containers that the program still uses: they are lent (`Lender`)
     ["changed", contents]                the new contents of the arguments, if the call returned None
-    ["changed", contents, 3]             the same with the value, if the request ends with `true`
+    ["changed", contents, 3]             the new contents and the value, if the request ends with `true`
 
 A request ends with `true` if the tests check the arguments after the call (`ArgumentUse`).
 
@@ -135,7 +135,6 @@ class _Server:
         return self._call(getattr(self._handles[handle], name), args, names, keep)
 
     def special(self, handle: int, name: str, args: Json) -> Json:
-        """Call a special method, such as `__len__`."""
         target = self._handles[handle]
         values = self._handles.decode(args)
         if name in _COPIES:
@@ -149,11 +148,9 @@ class _Server:
         return self._answer(result)
 
     def operate(self, name: str, args: Json) -> Json:
-        """Apply an operator."""
         return ["ok", self._handles.encode(OPERATORS[name](*self._handles.decode(args)))]
 
     def data(self, handle: int) -> Json:
-        """Send the data of an object whose class is derived from a built-in type."""
         encoder = _Encoder(self._handles, None)
         return ["ok", Encoder.encode_uncommon(encoder, self._handles[handle], 0)]
 

@@ -9,7 +9,7 @@ closed list. An object of the standard library can be named only if the test cod
 Both processes see each change of a mutable object:
 
     def clear(a): a.clear()      test code:  x = [1]; clear(x); assert x == []
-    data = stack.data            after `stack.pop()` data is empty; after `data.append(5)` the stack has 5 on it
+    data = stack.data            after `stack.clear()` data is empty; after `data.append(5)` the stack has 5 on it
 
 Both sides keep the mutable objects of the arguments in the same order (`track` of encoder and decoder). After the call,
 the new contents are put into the test code's own objects, which keep their identity.

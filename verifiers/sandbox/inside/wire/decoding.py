@@ -245,7 +245,7 @@ def _checked_index(index: Json, objects: Sequence[Value]) -> int:
 
 
 def _decode_array(decoder: Decoder, data: dict[str, Json], depth: int) -> Value:
-    """Return numpy's array, or an `Array` instead. Raises `Undecodable`."""
+    """Return an array of numpy, or an `Array` if numpy is not used. Raises `Undecodable`."""
     dtype, shape, flat = data["dtype"], data["shape"], decoder.decode_items(data["v"], depth)
     _check_shape(dtype, shape, len(flat))
     if (numpy := decoder.numpy_module()) is not None:
@@ -266,7 +266,7 @@ def _check_shape(dtype: Json, shape: Json, length: int) -> None:
 
 
 def _decode_scalar(decoder: Decoder, data: dict[str, Json], depth: int) -> Value:
-    """Return numpy's number, or a plain number instead. Raises `Undecodable`."""
+    """Return a number of numpy, or a plain number if numpy is not used. Raises `Undecodable`."""
     item = decoder.decode_part(data["v"], depth + 1)
     if not _is_known(data["dtype"]) or type(item) not in (bool, int, float, complex, str):
         raise Undecodable("a number of an unknown kind")

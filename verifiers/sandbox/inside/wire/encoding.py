@@ -167,8 +167,7 @@ class Encoder:
         return None
 
     def encode_uncommon(self, value: object, depth: int) -> Json:
-        """Return the JSON of a value whose exact type is not in the table: an object of a known class, a value of
-        numpy, or an object of a subclass."""
+        """Return the JSON of an object of a known class, a value of a package, or an object of a subclass."""
         kind = type(value)
         name = self._names.get(kind, "")
         if name == "":
