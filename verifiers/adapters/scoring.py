@@ -7,7 +7,7 @@
 Built-in verifiers limit their own work, so they judge small batches in the caller's thread. Large batches and users'
 verifiers run in child processes, which are kept from one batch to the next and killed if a verdict is late.
 
-A scorer is pickled by its settings. The copy starts child processes of its own, and so does a forked process.
+Only the settings of a scorer are pickled. The copy starts child processes of its own, and so does a forked process.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Scorer:
     routes: Mapping[str, str] | str | None = None
     """Verifiers by data set, for rows that do not name a verifier; by default TRUEGOLD_ROUTES."""
     trains: bool = True
-    """Whether a model learns from the rewards. If it does, a response that could not be judged scores 0 if it is at
-    fault itself (`blame`)."""
+    """Whether a model learns from the rewards. If it does, a response that could not be judged scores 0 if the response
+    itself is at fault (`blame`)."""
     _verifiers: ResolvedVerifiers = field(init=False, repr=False, compare=False)
     _processes: BatchVerifier = field(init=False, repr=False, compare=False)
     _tally: TimeoutTally = field(init=False, repr=False, compare=False)

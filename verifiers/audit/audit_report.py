@@ -51,7 +51,7 @@ from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.verdict import Verifier
 
 DEFAULT_LIMIT = 500
-"""The default number of golds. It takes about 30,000 verdicts, and gives intervals of a few tenths of a per cent."""
+"""The default number of golds. They take about 30,000 verdicts, and give intervals of a few tenths of a per cent."""
 
 FEWEST_TRIALS = 12
 """Minimum number of answers that are tried for each gold if there is no time for all."""
@@ -159,8 +159,7 @@ class AuditReport:
     info: Mapping[str, Any]
     """The `info` that the verifier got."""
     unsaid_form: str | None = None
-    """The template of responses that the verifier reads, if it refuses bare golds and has no `gold_response`; else
-    None."""
+    """The form that the verifier should define, since it refuses bare golds. None if it defines one or needs none."""
     most_trials: int | None = None
     """Maximum number of answers that were tried for each gold, or None if there was time for all."""
     kinds: dict[str, int] = field(default_factory=dict)
@@ -227,7 +226,7 @@ def audit(
 ) -> AuditReport:
     """Measure the error rates of a verifier, given by name or as an object, on gold answers.
 
-    info: the `info` of all verdicts. limit: the most distinct golds that are audited; the same `seed` draws the same
+    info: the `info` of all verdicts. limit: the maximum number of distinct golds; the same `seed` draws the same
     golds. cpu_s, wall_s: the CPU time and wall time after which a verdict counts as undecided. gold_response: a
     template of a right response, such as `\\boxed{{{gold}}}`; by default the form is found by trying. seconds: the time
     for the audit; if it is too short, fewer golds and answers are drawn. on_verdicts: called with the number of

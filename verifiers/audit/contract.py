@@ -5,7 +5,7 @@
     works in asyncio         evidence is JSON          stands a missing gold     stands hostile answers and golds
 
 All checks run in separate processes, so that a hang or a crash is a finding. The `ok` of a result is None if the check
-was not possible. Not covered: the correctness of verdicts (see `audit_report.py`), and faults of other machines.
+was not possible. Not covered: errors of verdicts (see `audit_report.py`), and faults that show only on other machines.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ STANDS_ANSWERS, STANDS_GOLDS = "stands hostile answers", "stands hostile golds"
 ROUNDS = 10
 """Maximum number of times that each thread judges every row. It is more than 1, since races are rare."""
 PASSES = 5
-"""Number of times that the checks without threads judge every row. It serves to estimate the total."""
+"""Number of times that the checks without threads judge every row, for estimating the total number of verdicts."""
 FORM_REMEDY = (
     "Gold was refused in every form that was tried. Define the form of a right response: "
     "@verifier(gold_response=\"\\\\boxed{{{gold}}}\"), or --gold-response '\\boxed{{{gold}}}'."

@@ -476,8 +476,7 @@ def neighbour(form: Form) -> str | None:
 
 
 def shift(form: Scalar) -> str:
-    """Return a number one higher, a fraction with a numerator one higher, or an irrational with a coefficient or
-    radicand one higher."""
+    """Return another value of the form: 5 -> 6, 3/4 -> 4/4, 2 sqrt 3 -> 3 sqrt 3, sqrt 3 -> sqrt 4."""
     if isinstance(form, Irrational):
         if form.radicand is not None and form.coefficient == 1:
             return root(form.radicand + 1)

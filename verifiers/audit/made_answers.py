@@ -616,7 +616,7 @@ def _fill(template: str, form: Form) -> str | None:
 
 
 def _respell(pattern: str, *replacements: str) -> Maker:
-    """Return a maker of one answer for each replacement, which takes the place of the matches of `pattern` in gold."""
+    """Return a maker that makes one answer for each replacement: gold with the matches of `pattern` replaced."""
     return lambda form: [re.sub(pattern, replacement, form.text) for replacement in replacements]
 
 
@@ -643,7 +643,7 @@ EXECUTED = "TRUEGOLD_AUDIT_EXECUTED"
 """The environment variable that injected code sets, as harmless proof that an answer was executed."""
 
 INJECTION = f"__import__('os').environ.__setitem__('{EXECUTED}', '1')"
-"""Injected code: an answer that sets the variable if it is evaluated. `<injection>` in `hostile_answers.json`."""
+"""An answer that sets the variable if it is evaluated. In `hostile_answers.json`, `<injection>` stands for it."""
 
 MANY = 20
 """The number of candidates in long lists of answers."""

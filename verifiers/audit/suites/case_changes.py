@@ -6,8 +6,8 @@
     {"args": [3], "expected": 4}    adds a case to calls; {"input": "3\\n", "output": "4\\n"} to programs that print
 
 Numbers are those of the tests before the change, from 0. In test code each assertion is a case. A function, loop or
-class that loses its last assertion is removed with it. The evidence of verdicts has the same numbers, except for test
-functions of unittest and pytest, which it counts as wholes.
+class that loses its last assertion is removed with it. The evidence of verdicts has the same numbers, but there a test
+function of unittest or pytest is a single case.
 """
 
 from __future__ import annotations
@@ -187,10 +187,7 @@ def _require_independent(removed: Sequence[ast.stmt], left: ast.Module | None) -
 
 
 def _changed_names(node: ast.AST, bound: Set[str]) -> Iterator[str]:
-    """Yield the names that a part of a removed statement defines, and the objects that it changes.
-
-    bound: the names that the other statements define. They are not yielded.
-    """
+    """Yield the names that a node defines and other statements do not (`bound`), and the objects that it changes."""
     match node:
         case ast.Name(id=name, ctx=ast.Store()) if name not in bound:
             yield name
@@ -214,7 +211,7 @@ def _without(code: str, removed: Sequence[ast.stmt]) -> str:
 
 
 def _outermost(node: ast.AST, dropped: set[int]) -> Iterator[ast.stmt]:
-    """Yield the dropped assertions, or in their place the outermost statement with no other assertion."""
+    """Yield each dropped assertion, or the outermost statement around it that has no other assertions."""
     waiting = [node]
     while waiting:
         child = waiting.pop()

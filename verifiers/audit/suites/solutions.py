@@ -48,7 +48,7 @@ from truegold.verifiers.sandbox.execution import CPU_S_BOUNDS, Limits
 from truegold.verifiers.verdict import Reason
 
 STRETCH = 10.0
-"""A worked solution that exceeds its limit is run again with this factor on the limit."""
+"""A worked solution that exceeds its limit is run again with this many times the limit."""
 
 ROOM = 4.0
 """A raised limit is this many times the CPU time that the worked solution needs."""

@@ -130,7 +130,7 @@ class Bench:
             return Trial((), total, error=str(error))
         if not isinstance(tests, Stdio):
             return _trial_of(judged, [*recorder.executions, *watched.executions])
-        # After two timeouts the remaining cases do not run, so that they have no execution.
+        # After two timeouts the remaining cases do not run, so they have no execution.
         pairs = zip_longest(judged.cases, recorder.executions)
         attempts = [_printed_attempt(result, execution) for result, execution in pairs]
         return Trial(attempts, total, *_cpu_times(recorder.executions), judged.isolation)

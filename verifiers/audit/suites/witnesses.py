@@ -172,7 +172,7 @@ class _Called(InputComparison):
             if isinstance(outcome, Raised | NotReturned) or self._differs(expected, outcome) is not None:
                 differing.append(index)
             if isinstance(outcome, NotReturned):
-                break  # The process ended, so that later inputs did not run.
+                break  # The process ended, so later inputs did not run.
         return sorted(differing, key=lambda index: (index not in self.likely, self._ranks[index]))
 
     def confirm(self, program: str, index: int) -> Witness | None:
@@ -291,7 +291,7 @@ class _Shown:
 
 
 def _side(value: Any) -> Any:
-    """Return whether a value is 0 or more, if it is a number, or not empty, if it is anything else."""
+    """Return whether a number is 0 or more, or whether any other value is not empty."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value >= 0
     return isinstance(value, bool) or bool(value)

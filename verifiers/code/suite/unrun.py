@@ -168,8 +168,7 @@ class _Reader:
         return is_named and not is_fixture and self._is_looked_at(definition.owner)
 
     def _case_names(self) -> set[str]:
-        """Return the classes whose test methods run: classes of unittest, classes `Test...` of pytest, their bases and
-        their subclasses."""
+        """Return the classes whose tests run: those of unittest and pytest, and their bases and subclasses."""
         bases = {name: set(map(ast.unparse, node.bases)) for name, node in self._classes.items()}
         cases = {name for name in bases if any(base.endswith("TestCase") for base in bases[name])}
         cases |= {name for name, node in self._classes.items() if name.startswith("Test") and not _is_constructed(node)}

@@ -31,8 +31,7 @@ MAX_NESTED = 120
 """Maximum depth of nested containers. Stops nesting that overflows the stack."""
 
 MAX_COMPARED = 4_000_000
-"""Maximum number of comparisons of keys with equal hashes in one message. Stops integers that make building a dict
-quadratic."""
+"""Maximum number of comparisons of keys with equal hashes in one message, since they make building a dict slow."""
 
 COSTLY_COMPARISON = 1000
 """A comparison of two keys that are not numbers counts as this many, since tuples may be equal up to their end."""
@@ -47,12 +46,10 @@ MAX_EMPTY = 1_000_000
 """Maximum number of lists in an array without items. Stops a short shape such as (10**12, 0)."""
 
 MAX_LISTS = 1_000_000
-"""Maximum number of lists that an array becomes. Stops a shape such as (10**6, 1, 1, 1), with a million lists for each
-axis."""
+"""Maximum number of lists that an array becomes. The shape (10**6, 1, 1, 1) has a million lists for each axis."""
 
 MAX_AXES = 32
-"""Maximum number of axes of an array, as in numpy before 2.0. Stops shapes of a million ones, which take quadratic
-time."""
+"""Maximum number of axes of an array. Stops shapes of a million ones, which take quadratic time."""
 
 _NUMBERS = {bool, int, float}
 

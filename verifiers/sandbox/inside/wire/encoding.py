@@ -45,8 +45,7 @@ from .value_types import (
 )
 
 MAX_DEPTH = 100
-"""Maximum depth of nested containers. Deeper containers are opaque. Stops nesting that overflows the stack of a JSON
-reader."""
+"""Maximum depth of nested containers. Deeper containers are opaque, since they could overflow a JSON reader's stack."""
 
 MAX_ENCODED = 16 * 2**20
 """Approximate maximum number of characters of one encoded value. Stops a result that fills the memory of its reader."""
