@@ -68,7 +68,7 @@ NO_ROUTES: Mapping[str, str] = {}
 
 
 def routes_in(value: Mapping[str, str] | str | None) -> dict[str, str]:
-    """Return the routes in a setting; None reads the environment variable TRUEGOLD_ROUTES.
+    """Return the routes in a setting, or those of the environment variable TRUEGOLD_ROUTES if the setting is None.
 
     A text is a JSON object, or `source=verifier` pairs separated by commas. Raises ConfigError for any other value and
     for a verifier that does not exist.

@@ -108,7 +108,7 @@ class Speed:
 
 
 def speed_of(seconds: Sequence[float]) -> Speed:
-    """Return mean, median, 99th percentile and maximum of CPU times in seconds; zeros without any times."""
+    """Return mean, median, 99th percentile and maximum of CPU times in seconds, or zeros without any times."""
     if not seconds:
         return Speed(0, 0.0, 0.0, 0.0, 0.0)
     costs = sorted(1000 * cost for cost in seconds)

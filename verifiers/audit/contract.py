@@ -330,7 +330,7 @@ def _check_line(session: _Session, name: str) -> CheckResult:
 
 
 def _compare(session: _Session, verdicts: Iterable[tuple[int, Observed]]) -> Iterator[str] | None:
-    """Return a line for each row with a verdict that differs from its first verdict; None without rows."""
+    """Return a line for each row with a verdict that differs from its first verdict, or None without rows."""
     if not session.rows:
         return None
     changed: dict[int, str] = {}

@@ -518,7 +518,7 @@ def _interval_across_a_gap(form: Union) -> str:
 
 
 def _other_word(form: Letter | WordForm) -> str | None:
-    """Return another letter or word, else the negation of the word; None for a word that is a negation."""
+    """Return another letter or word, else the negation of the word, or None for a word that is a negation."""
     if isinstance(form, Letter):
         return "A" if form.word != "A" else "B"
     if form.opposite is not None:

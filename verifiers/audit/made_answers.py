@@ -598,7 +598,7 @@ def wrong_answer(gold: str) -> str | None:
 
 
 def make_variants(rules: Iterable[Rule], gold: str) -> Iterator[Variant]:
-    """Yield the answers that rules make from a gold, each once; none if its form is unknown."""
+    """Yield the distinct answers that rules make from a gold. A gold whose form is unknown has none."""
     if (form := form_of(gold)) is None:
         return
     seen = {form.text}
@@ -730,7 +730,7 @@ def gaming_cases(gold: str, problem: str | None = None) -> Iterator[GamingCase]:
 
 
 def layouts(gold: str) -> Iterator[GamingCase]:
-    """Yield whole responses with gold as answer, in layouts of chat models; none if the form of gold is unknown."""
+    """Yield whole responses with gold as answer, in layouts of chat models, if the form of gold is known."""
     if (form := form_of(gold)) is not None:
         for name, template in _GAMING["with_the_right_answer"].items():
             yield GamingCase(name, template.replace("<gold>", form.text))

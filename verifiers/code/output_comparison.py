@@ -29,7 +29,7 @@ numbers so close to each other that rounding changes their order. Examples of nu
     same_integer("5", "5.000")                                True
     same_integer("-0", "0"), same_integer("+7", "7")          True
 
-Only ASCII digits count. `inf`, `nan` and numbers that overflow a float (`1e400`) are compared as texts.
+Other digits than those of ASCII, `inf`, `nan` and numbers that overflow a float (`1e400`) are compared as texts.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class CodeVerifier:
     """`local`, or a server such as `sandboxfusion+http://host:8080` for programs that read stdin; test code always runs
     on this machine."""
     tier: Tier | None = None
-    """The sandbox tier, such as `weak`; None for the strongest that the machine supports."""
+    """The sandbox tier, such as `weak`, or None for the strongest that the machine supports."""
     python: str = sys.executable
     """The interpreter whose packages Python programs may use."""
     reward: str = "all"

@@ -96,7 +96,7 @@ class Shape:
 
 
 def make_inputs(seen: Sequence[Arguments], count: int, seed: int) -> list[Arguments]:
-    """Return up to `count` new inputs; none if there are too few seen inputs to learn from."""
+    """Return up to `count` new inputs, or an empty list if there are too few seen inputs to learn from."""
     if len(seen) < MIN_SEEN or len({len(arguments) for arguments in seen}) != 1 or not seen[0]:
         return []
     rng = random.Random(seed)

@@ -13,7 +13,8 @@
     total += x               ->  total -= x        pass
     return found             ->  return None       return True (if a truth value is returned)
     max(a, b)                ->  min(a, b)         a                 b
-    abs(x), sorted(x)        ->  x                 text.strip()      ->  text
+    abs(x), sorted(x)        ->  x
+    text.strip()             ->  text
     a - b                    ->  (a + b)           (b - a)           abs(a - b)
     if a: ... else: ...      ->  the first branch alone, the other alone
     for ...:                 ->  the loop ends after its first iteration
@@ -113,7 +114,7 @@ class Mutant:
 
 
 def mutants_of(source: str, count: int, seed: int = 0, entry_points: Sequence[str] = ()) -> list[Mutant]:
-    """Return up to `count` mutants; none if the source does not parse.
+    """Return up to `count` mutants, or an empty list if the source does not parse.
 
     entry_points: names that the tests use. They count as used.
     """
@@ -474,7 +475,7 @@ class NullProgram:
 
 
 def null_programs(suite: Suite, prompt: str | None = None) -> list[NullProgram]:
-    """Return the null programs of a suite, each once; none for test code whose tested names are unknown.
+    """Return the distinct null programs of a suite, or an empty list for test code whose tested names are unknown.
 
     If a suite has a single case without an input, a program that prints its output solves the problem. Such a program
     counts as a null program only if the problem's text shows the output.

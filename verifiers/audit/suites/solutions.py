@@ -216,7 +216,7 @@ class Diagnosis:
     without: set[int] = field(default_factory=set)
     """The indexes of the cases to remove."""
     checker: dict[str, Any] | None = None
-    """The new checker; None keeps the old one."""
+    """The new checker, or None to keep the old one."""
 
 
 def diagnose(tests: object, trials: Sequence[Trial], statement: Statement) -> Diagnosis:

@@ -145,7 +145,7 @@ class Bench:
         return next((index for index, attempt in enumerate(trial.attempts) if not attempt.passed), len(trial.attempts))
 
     def run_shuffled(self, program: str, seed: int) -> Trial | None:
-        """Run a program with the calls in another order, in one process; None for tests that are not plain calls."""
+        """Run a program with the calls in another order, in one process. Return None for tests that are not calls."""
         tests, limits = self.suite.tests, self.suite.limits
         if isinstance(tests, Calls):
             order = _shuffled_indexes(len(tests.cases), seed)

@@ -197,7 +197,7 @@ def apply_repair(
 ) -> dict[str, Any]:
     """Return the verifier's arguments after a repair.
 
-    without: the indexes of cases to remove. checker, cpu_s: the new checker and CPU limit; None keeps the old one.
+    without: the indexes of cases to remove. checker, cpu_s: the new checker and CPU limit, or None to keep the old one.
     """
     tests, is_nested = normal_form(info)
     if without:

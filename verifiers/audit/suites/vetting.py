@@ -171,7 +171,7 @@ def faulty_limits(state: VetState) -> Limits:
 
 
 def _cheapest_first(state: VetState) -> list[int]:
-    """Return the indexes of the cases, the fastest first; empty for tests whose cases share a process."""
+    """Return the indexes of the cases, the fastest first, or an empty list for tests whose cases share a process."""
     if not isinstance(state.suite.tests, Stdio):
         return []
     order = list(range(state.cases))

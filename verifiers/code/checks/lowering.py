@@ -120,7 +120,7 @@ class ResultCheck:
     call: int
     """The index of the call whose result is checked."""
     compare: _Compare | None = None
-    """The comparison; None for a call that only has to return."""
+    """The comparison, or None for a call that only has to return."""
     constant: Value = None
     """The value that the result is compared with."""
 

@@ -344,7 +344,7 @@ class Interactor:
         has_checker = isinstance(tests.checker, Mapping) and tests.checker.get("type") == "program"
         self._collected_files: Sequence[str] = [OUTPUT] if has_checker else []
         self._works: bool | None = None
-        """Whether the interactor can judge a silent program; None until this was tried."""
+        """Whether the interactor can judge a silent program, or None before this was tried."""
 
     def judge(self, case: StdioCase, partner: Ready) -> tuple[CaseResult, Execution]:
         """Return the result of a case and the execution of the solution. partner: the prepared solution."""

@@ -7,8 +7,8 @@ missing_package("def f(): import numpy_typo\n")   None: only a call of f imports
 
 imports_for("... re.findall('a', s)", "import re, os")         "try:\n    import re\nexcept Exception: pass\n"
 
-The module under test is the imported module with a usual name (`from solution import add`). If no import has a usual
-name, and the test code uses only defined names, it is the imported module that is neither installed nor part of Python.
+The module under test is the imported module with a usual name (`from solution import add`). Without a usual name, it is
+the imported module that is neither installed nor part of Python, provided that the test code defines all other names.
 
 A solution may rely on imports of the tests, as if solution and tests were one file. In the solution's process, these
 imports run before the solution, whose own definitions replace imported names.

@@ -93,7 +93,7 @@ class Report:
             self.add_failure(test, line, error)
 
     def add_skip(self, test: str, reason: str, tests: int = 1) -> None:
-        """Report skipped tests. A test that the suite skips for every program does not count; any other has failed."""
+        """Report skipped tests. Those that the suite skips for every program leave the total; others have failed."""
         if test in self._skipped:
             self.total -= tests
         else:

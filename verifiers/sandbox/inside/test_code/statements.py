@@ -6,8 +6,8 @@
             assert candidate(x) == x                    for x in range(9): ...
 
 A unit is a statement of the module, or of its `check(candidate)`, that asserts something. It contains an `assert`, a
-`raise`, a call of a function with "assert" in its name, or a call of a function of the test code that contains one of
-these. Assertions under `if __name__ == "__main__":` belong to the module.
+`raise`, or a call of a function that asserts: one with "assert" in its name, or one of the test code that contains such
+a statement. Assertions under `if __name__ == "__main__":` belong to the module.
 """
 
 from __future__ import annotations

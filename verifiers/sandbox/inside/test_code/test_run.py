@@ -7,7 +7,7 @@
 
 Then `unittest.TestCase` classes and functions named `test...` run, such as "TestAdd.test_zero" and "test_one", unless
 the code has called them itself. Classes run in the order of definition, and the tests of a class by name. A test that
-is skipped or expected to fail for every solution (`test_session/tests.py`) does not count. Other skipped tests count as
+is skipped or expected to fail for every solution (`test_session/tests.py`) is left out. Other skipped tests count as
 failed, and so do tests in which no assertion ran. Tests for pytest run with pytest (`pytest_run.py`).
 
 The outcome of each test is a line on the result descriptor. `calls` is the last call of the solution before the
