@@ -1,4 +1,4 @@
-"""Checks a verifier against the contract of `truegold.verifiers.verdict`: `check("math")`.
+"""Checks a verifier against the contract of `truegold.verifiers.verdict`: `check("math")`. The lines of the contract:
 
     gold passes itself       tells wrong from right    returns a verdict         deterministic
     same in a fresh process  picklable                 works in a thread         safe in many threads

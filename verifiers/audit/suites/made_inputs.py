@@ -9,7 +9,7 @@
 
 Made inputs keep the properties that all seen values share: types, signs, sorted order (also rotated), distinct items,
 equal lengths, matching brackets, and the kind of character in each position. They also keep relations between two
-arguments: one is the length of the other, both have the same length, or one is at most the other or its length.
+arguments: one is the length of the other, both have the same length, or one is never larger than the other.
 
 Ranges are widened by about half. Signs and emptiness never change, since the problem may not allow values that its
 tests do not show.
@@ -145,7 +145,7 @@ def _relations(seen: Sequence[Arguments]) -> Iterator[tuple[_Feature, str, _Feat
 
 
 def _equate(arguments: list[Any], shapes: Sequence[Shape], rng: random.Random) -> None:
-    """Sometimes set a number equal to another argument, if this value is within its range."""
+    """Sometimes set a number equal to another argument, if that value is within the range of the number."""
     index, other = rng.randrange(len(arguments)), rng.randrange(len(arguments))
     value: Any = arguments[other]
     shape = shapes[index]
