@@ -315,7 +315,7 @@ def _measure(probe: VerifierProbe, golds: list[str], report: AuditReport, count:
 def _passes_itself(probe: VerifierProbe, gold: str, report: AuditReport) -> bool:
     """Judge a gold as the answer to itself, and count the verdict under `identity`.
 
-    Return whether the gold passes. It must also pass in the form of response in which the other answers are tried.
+    Return whether the gold passes. The gold must also pass in the form of response in which other answers are tried.
     """
     response, failure = probe.gold_response(gold)
     if response is None:

@@ -496,7 +496,7 @@ def _python_blocks(text: str, entry_point: str | None, stub: str | None) -> list
     first, *others = fenced_blocks(text, "python")
     source = read_source(first.text)
     is_whole = bool(source.tree and entry_point and _defining([source], entry_point))
-    # The first fence opens a block if a program follows it. It closes one if prose follows it.
+    # The first fence opens a block if a program follows, and closes one if prose follows.
     opens = bool(blocks) and _program_in(blocks[0].text, entry_point, stub) is not None
     is_even = bool(entry_point) or all(block.closed for block in blocks)
     corrects = is_even and any(_program_in(block.text, entry_point, None) is not None for block in blocks[1:])

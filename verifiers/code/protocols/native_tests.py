@@ -23,7 +23,7 @@ The word is not in a file, an argument or the environment. Depending on the lang
 the word, since solution and harness share a process. So the verdict is weak, and `weakness` says why.
 
 Tests of simple assertions are not run in this way. They are rewritten so that they print values, which the verifier
-compares with the expected ones (`checks/foreign_assertions.py`). Such a verdict is not weak.
+compares with the expected ones (`checks/foreign_assertions.py`). The verdict of these tests is not weak.
 """
 
 from __future__ import annotations

@@ -497,7 +497,7 @@ def judge_code(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) 
             try:
                 return _judge_lowered(lowered, source, tests.codecs, run_all)
             except _NeedsRunning:
-                # A returned value is the cause. It must not let the program into the process of the tests.
+                # A returned value is the cause. A program must not choose to share a process with the tests.
                 judged = _run_in_two_processes(tests, source, run_all)
                 case = failed_case(1.0, error="the returned value cannot be sent to the tests")
                 return judged or Judged([case], 1, 1.0, method=TWO_PROCESSES)

@@ -312,7 +312,7 @@ class Session(SolutionWatch):
             try:
                 return ["value", self._values.encode(result)[0]]
             except CannotIsolate as problem:
-                # The solution chose this request. It must not bring the tests into its own process.
+                # The solution chose this request. A solution must not bring the tests into its own process.
                 raise TypeError(str(problem)) from None
         except (CannotIsolate, SolutionGone):
             raise
