@@ -106,8 +106,8 @@ class OptimizerConfig(StageConfig):
     max_grad_norm: float = Field(default=1.0, gt=0)
     """The largest gradient norm. Larger gradients are scaled down to this norm."""
     zero_stage: Literal[0, 1, 2, 3] = 1
-    """DeepSpeed's ZeRO stage. It shards over the ranks nothing (0), optimizer state (1), also gradients (2), also
-    parameters (3)."""
+    """DeepSpeed's ZeRO stage. 0 shards nothing over the ranks, 1 the optimizer state, 2 also the gradients, 3 also the
+    parameters."""
     offload: bool = False
     """Keep optimizer state in host memory (ZeRO 2 and 3, GPU)."""
     dtype: Literal["float32", "bfloat16"] = "bfloat16"
@@ -170,8 +170,8 @@ class SftConfig(StageConfig):
     """Supervised fine-tuning before RL: the cold start. The loss covers the completion only."""
 
     data: str | None = None
-    """A JSON Lines file with {"prompt", "completion"} or, for dialogues, {"messages"} in each line, used in its order.
-    By default, the worked solutions of curated rows, if the row's verifier accepts the solution."""
+    """A JSON Lines file, used in its order. Each line has {"prompt", "completion"} or, for a dialogue, {"messages"}. By
+    default, SFT trains on the worked solutions of curated rows that the row's verifier accepts."""
     chat: ChatConfig = ChatConfig()
     """The format of prompts. By default the run's `chat`."""
     dialogues: DialoguesConfig = DialoguesConfig()
@@ -183,8 +183,8 @@ class SftConfig(StageConfig):
     max_length: int = Field(default=1024, ge=8)
     """The largest number of tokens of an example. Longer examples are left out and counted."""
     weight: DistillationWeight = "token"
-    """How the tokens of distilled positives are weighted, as in `train.objective.distilled.weight`. The tokens of
-    worked solutions have weight 1."""
+    """How the tokens of distilled positives (right completions made by `synth`) are weighted, as in
+    `train.objective.distilled.weight`. The tokens of worked solutions have weight 1."""
     packing: bool = True
     """Put several examples into one row of a micro-batch, if the architecture keeps them apart."""
     optimizer: OptimizerConfig = OptimizerConfig(lr=1e-5)

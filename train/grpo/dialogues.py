@@ -108,7 +108,7 @@ class DialogueGroups(SampledGroups):
     def score_group(self, members: Sequence[StepCompletion], kind: str, k: int) -> GroupScore:
         """Return the score that decides whether a group enters a batch.
 
-        If turns have separate rewards, a group teaches if at least one of its turns does.
+        A group teaches if its episodes have advantages or, with separate rewards of turns, if any of its turns have.
         """
         score = super().score_group(members, kind, k)
         if self.turns.credit == "equal":

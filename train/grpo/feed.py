@@ -42,7 +42,7 @@ SHARPNESS = 2.0
 """With order `signal`, a row is taken with probability (p / p_best) ** SHARPNESS, where p is the probability that a
 group of the row teaches, and p_best this probability for the best rows."""
 BEST_ROWS = 0.9
-"""The quantile of p over all rows that is p_best. Rows above it are always taken."""
+"""p_best is this quantile of p over all rows. Rows with a higher p are always taken."""
 UNJUDGED = 0.5
 """The factor by which a row's p falls with each consecutive group that has no judged completion."""
 
@@ -110,7 +110,7 @@ class Feed:
         self._draws: list[Draw] = []
         """The draws of the current step, in the order of its groups."""
         self._unjudged: dict[int, int] = {}
-        """The number of a row's latest consecutive groups without a judged completion."""
+        """The number of a row's groups without a judged completion since its last judged group, by index of the row."""
 
     def take(self, count: int) -> list[Row]:
         """Return the next `count` rows of the stream."""
@@ -127,7 +127,7 @@ class Feed:
         return [self._pool[index] for index in reserved] + self.take(count - len(reserved))
 
     def pass_rates(self, groups: Iterable[int]) -> dict[int, float]:
-        """Return the expected pass rates of the rows of these groups of the step, from all earlier steps."""
+        """Return the expected pass rate of each group's row, estimated from all earlier steps, by group number."""
         expected = self._posteriors.means()
         return {group: float(expected[self._draws[group].index]) for group in groups}
 
@@ -290,7 +290,8 @@ DRIFT_PER_STEP = 0.1
 RECENT_GROUPS = 150.0
 """The approximate number of latest groups from which mean and variance of all pass rates are estimated."""
 RATIO_GROUPS = 40.0
-"""The weight, in groups, of the previous teaching ratio (observed to predicted teaching groups) against a step's."""
+"""The number of groups that the previous teaching ratio (observed to predicted teaching groups) counts for when a step
+updates the ratio."""
 TEACHING_RATIOS = (0.25, 2.0)
 """The lowest and the highest teaching ratio."""
 MOST_STRENGTH = 200.0
@@ -335,7 +336,7 @@ class Posteriors:
     weight. Several rates of forgetting run side by side. The one that predicted the latest groups best is used.
 
     Hopeless problems: some problems never pass, because their label or text is wrong. By Bayes' rule, each group that
-    is all wrong makes it more probable that the problem is hopeless, most if it was expected to pass.
+    is all wrong makes it more probable that the problem is hopeless, especially if it was expected to pass.
 
     Teaching ratio: training drives pass rates towards 0 and 1. Beta distributions after much forgetting are too broad
     and predict too many teaching groups. So predictions are multiplied by the ratio of observed to predicted
@@ -521,7 +522,7 @@ class _Track:
         share = len(passed) / (len(passed) + RECENT_GROUPS)
         self._center += share * (float(np.average(passed / seen, weights=weights)) - self._center)
         self._center = min(max(self._center, 1e-3), 1 - 1e-3)
-        # (c - n m)^2 - n m (1 - m) has the expectation n (n - 1) times the variance of the rates.
+        # With c passes of n and mean rate m: (c - n m)^2 - n m (1 - m) has the expectation n (n - 1) var(rates).
         excess = (passed - seen * self._center) ** 2 - seen * self._center * (1 - self._center)
         pairs = float((weights * seen * (seen - 1)).sum())
         if pairs:

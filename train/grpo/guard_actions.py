@@ -85,7 +85,7 @@ class Responder:
         self._observed: set[str] = set()
         """Names of metrics of the current step that the guards have already got."""
         self._counts = {"roll_back": 0, "skip_step": 0}
-        """The number of times that each action was taken since the last `HEALED` steps without an alarm."""
+        """The number of times that each action was taken. Reset to 0 after `HEALED` steps without an alarm."""
         self._last_alarm = -HEALED
         """The step of the last alarm."""
         self._heldout: dict[int, tuple[float, float]] = {}
@@ -160,10 +160,10 @@ class Responder:
     def finish(self, step: int, metrics: Metrics) -> None:
         """Process the last evaluation, and roll back if the last weights are broken, so that they are not exported.
 
-        The last weights count as broken if the evaluation raises an alarm that rolls back or stops, or if the last
-        steps were not finite. Without an evaluation, alarms that guards were about to raise (`unfinished`) count too.
-        With an evaluation, only the guard `weights_still` counts among them: the evaluation measures the last weights
-        themselves, while the last batches were sampled by earlier weights.
+        The last weights count as broken if the evaluation raises an alarm that rolls back or stops, or if the loss or
+        the gradients of the last steps were not finite. Alarms that guards were about to raise (`unfinished`) count
+        too. But with an evaluation, only the guard `weights_still` counts among them: the evaluation measures the last
+        weights themselves, while the last batches were sampled by earlier weights.
 
         Raises GuardError if only the weights from the start of the training could be exported.
         """
@@ -191,8 +191,8 @@ class Responder:
         return [alarm for alarm in alarms if alarm is not None]
 
     def _is_for_nothing(self, alarm: Alarm) -> bool:
-        """Return whether a run that ends with this alarm has nothing to export: it trained nothing, or would return to
-        the weights of its start."""
+        """Return whether a run that ends with this alarm has nothing to export, because it trained nothing or returns
+        to the weights of its start."""
         return alarm.action == "stop" or not self._last_healthy(alarm)
 
     def save(self, step: int, *, counts: bool = True) -> None:

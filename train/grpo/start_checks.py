@@ -1,5 +1,6 @@
-"""Rows, defaults and mistakes of a training that are determined before its first step.
+"""Choices and checks before the first step of a training: its rows, its default settings, and mistakes in them.
 
+choice        rule
 rows          rows whose prompt leaves room for a right answer within the engine's context
 heldout       held-out rows and rows of evaluation sets whose prompt is not trained on
 max_tokens    as configured, or a little above the lengths of right completions in the profile
@@ -445,8 +446,8 @@ def family_advice(model_type: str) -> list[str]:
 def _tag_advice(config: GrpoConfig, encoder: ChatEncoder) -> Iterator[str]:
     """Yield advice on the think tags that the prompt or a reward asks for.
 
-    It is given for tags of several tokens, and for a reward that asks for an opening tag which the chat template
-    writes.
+    There is advice on tags of several tokens, and on a reward that asks completions for an opening tag, although the
+    chat template already writes this tag into the prompt.
     """
     tokenizer = encoder.tokenizer
     prompt = tokenizer.decode(encoder.encode("1+1=?"))

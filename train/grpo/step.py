@@ -2,8 +2,8 @@
 
 The groups come from a `GroupSource`: single answers (`groups`), dialogues (`dialogues`), or either of them sampled in
 the background (`asynchronous`). Rewards are the weighted sum of the configured terms, by default the verifier's score
-alone. A completion that could not be judged is left out of its group and counted. Groups without advantages, such as
-groups that are all right or all wrong, have no gradient and are not trained on.
+alone. A completion that could not be judged is left out of its group and counted. A group teaches if its completions
+have advantages. Other groups, such as groups that are all right or all wrong, have no gradient and are not trained on.
 
 Each rank takes its share of the step's rows, samples them with its engine and trains on its completions. Losses are
 divided by counts of the whole batch over all ranks (`update`).
@@ -67,7 +67,7 @@ class Trainer:
     """The sampling parameters of held-out rows."""
     out_dir: Path
     distilled: Distilled | None = None
-    """Distilled positives that join the groups of their rows."""
+    """Distilled positives: right completions made by the stage `synth`, which join the groups of their rows."""
     version: int = 0
     """The version of the weights in training, raised by each step with an update. The sampler gets the weights every
     `sync_every` steps."""
@@ -185,10 +185,10 @@ class Trainer:
         return self.groups.answers.trained_segments(batch, weighed)
 
     def _count_prompts_moved(self, completions: Sequence[StepCompletion]) -> float:
-        """Return the number of changed prompts over all ranks.
+        """Return the number of changed prompts over all ranks, or 0 for dialogues.
 
-        A changed prompt is a group that was sampled from another prompt than its row's, or a rank on which the digest
-        of prompts has changed since the start. Returns 0 for dialogues.
+        Each group counts that was sampled from another prompt than its row's. A rank adds 1 if the digest of its
+        prompts has changed since the start.
         """
         if self.config.turns is not None:
             return 0.0
@@ -202,8 +202,8 @@ class Trainer:
         """Return `push_missing`, the amount by which `push_gap` (`step_effects`) is below its lower bound of 1.
 
         The bound holds if only advantages enter the loss and the reward is correctness alone: then every right
-        completion is pushed up and every wrong one down. In other cases, and for a negative gap (guard `update_sign`),
-        returns an empty dict.
+        completion is pushed up and every wrong one down. Returns an empty dict in other cases, and for a negative gap,
+        which the guard `update_sign` reports.
         """
         objective, gap = self.config.objective, metrics.get("push_gap")
         is_else = objective.kl.weight or objective.self_distillation.weight or objective.covariance.kind == "kl"
@@ -274,7 +274,7 @@ class Trainer:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from the state of a checkpoint. Raises GuardError if the prompts have changed.
 
-        The version of the sampler's weights is not set here, but by the sync before.
+        The version of the sampler's weights is already set, by the sync before.
         """
         check_prompts_have_stayed(state.get("prompts"), self.prompts, self.config.guards.off)
         self.updater.steps = state["updates"]

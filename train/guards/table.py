@@ -135,8 +135,7 @@ BLIND = 0.1
 STILL = 1e-3
 """The move of weights, as a share of the learning rate, below which they count as untrained. AdamW moves weights by
 about the rate."""
-ALMOST_ALL = 0.9
-ALMOST_NONE = 0.1
+ALMOST_NONE, ALMOST_ALL = 0.1, 0.9
 """Between these pass rates a batch has enough right and wrong completions for its rewards to differ."""
 
 
@@ -182,7 +181,7 @@ def derived_metrics(metrics: Mapping[str, float | None]) -> dict[str, float]:
     if mismatch is not None and fresh is None:
         derived["engine_mismatch"] = mismatch
     elif fresh:
-        # Only fresh tokens count: tokens of older weights differ from the current policy also between equal engines.
+        # Only fresh tokens count: tokens of older weights differ from the current policy even if the engines are equal.
         derived["engine_mismatch"] = (metrics.get("mismatch_fresh") or 0.0) / fresh
     if metrics.get("clip_share") is None and metrics.get("clipped_low") is not None:
         derived["clip_share"] = (metrics["clipped_low"] or 0.0) + (metrics.get("clipped_high") or 0.0)

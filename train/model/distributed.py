@@ -160,7 +160,7 @@ def _reduce(values: Sequence[float], operation: str) -> list[float]:
 
 BUCKET = 50_000_000
 """The number of values that ZeRO 2 and 3 communicate at a time. With DeepSpeed's default of 500 million, a GPU needs 2
-to 4 GB more and one GPU is not faster. ZeRO 2 without gradient checkpointing keeps the default."""
+to 4 GB more, and a training on one GPU is not faster. ZeRO 2 without gradient checkpointing keeps the default."""
 
 
 def deepspeed_config(config: OptimizerConfig, ranks: int) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """The training engine: a policy on DeepSpeed that takes one optimizer step per call.
 
 A step's loss is a weighted sum over tokens. The weights refer to the whole batch over all ranks
-(`objective.token_weights`), so that the cut into micro-batches does not matter. DeepSpeed averages gradients over
-ranks, so each rank's loss is multiplied by the number of ranks. Ranks may have different numbers of segments. A rank
-with fewer micro-batches runs empty ones, because all ranks must take part in collective operations.
+(`objective.token_weights`), so that the loss does not depend on the split into micro-batches. DeepSpeed averages
+gradients over ranks, so each rank's loss is multiplied by the number of ranks. Ranks may have different numbers of
+segments. A rank with fewer micro-batches runs empty ones, because all ranks must take part in collective operations.
 """
 
 from __future__ import annotations
@@ -265,7 +265,7 @@ class TrainingEngine:
 
         step: the number of the optimizer step, from 0. steps: their number in the run. Both set the learning rate.
 
-        Returns metrics over all ranks: loss, grad_norm, lr, push_gap, and the sums that the loss function reports
+        Returns metrics over all ranks: loss, grad_norm, lr, push_gap, and each sum that the loss function reports,
         divided by the number of tokens. Raises NotFiniteError on all ranks if the loss or the gradient of any rank is
         not finite; then weights and optimizer are not changed. Raises NoRoomError if a GPU has not enough memory.
         """
@@ -505,7 +505,7 @@ class TrainingEngine:
             self.export(folder, self.tokenizer)
 
     def _take_smaller_batches(self, path: Path) -> None:
-        """Use a smaller micro-batch if this one was too large for a GPU before."""
+        """Use a smaller micro-batch if an earlier start found the configured one too large for a GPU."""
         smaller = json.loads(path.read_text()) if path.exists() else {"too_large": math.inf}
         if self._config.micro_batch_tokens >= smaller["too_large"]:
             self._config = self._config.model_copy(update={"micro_batch_tokens": smaller["tokens"]})

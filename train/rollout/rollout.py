@@ -1,4 +1,7 @@
-"""Rollouts with vLLM in this process, in samplers or on servers, and the probe that checks each weight sync."""
+"""Rollouts with vLLM in this process, in other processes or on servers.
+
+After each sync of weights, the probe compares the log-probabilities of the sampling engine with the trainer's.
+"""
 
 from __future__ import annotations
 

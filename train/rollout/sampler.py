@@ -1,4 +1,4 @@
-"""The trainer's end of a sampler (a process with vLLM, or a thread that calls a server), and its finished samples.
+"""The trainer's end of the connection to a sampler, which is a process with vLLM or a thread that calls a server.
 
 A sampler may be on a GPU or node that Ray chooses, possibly of another machine:
 

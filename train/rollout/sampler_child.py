@@ -7,12 +7,12 @@ tuples of a kind and arguments:
     call                 method, *arguments of it               answer
     requests             [Request, ...]                         done, for each request, in a stream
     episodes             [(key, Episode), ...], seeded_by       done, for each episode, in a stream
-    weights              folder, version                        answer; in a stream `loaded`, if none newer arrive first
+    weights              folder, version                        answer; in a stream loaded, unless newer weights arrive
     stream               SamplingParams, in_flight              paused, at the end of the stream
     pause                                                       paused
     close
 
-    from the sampler     arguments
+    from the sampler     arguments                              remarks
     ready                the longest prompt plus completion     sent once, when the engine is loaded
     answer               the result of the method; None for weights
     done                 the request's sample or the episode's key, Completion or Episode, Versions
@@ -347,7 +347,7 @@ class SamplerChild:
                 self._keep(kind, *arguments)
             elif kind == "weights":
                 if self.arrived is not None:
-                    # These weights were not loaded and are replaced by newer ones.
+                    # The earlier weights were not loaded, and these replace them.
                     release_weights(self.arrived[0], self.name)
                 self.arrived = (arguments[0], arguments[1])
             elif kind == "pause":

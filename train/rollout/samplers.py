@@ -1,8 +1,8 @@
 """The pool of samplers of a training. Rank 0 runs the samplers, and all ranks use them.
 
-The number of samplers does not depend on the number of ranks. In the background, all requests of a group go to the
-sampler with the least work, so that the prompt is computed once. New weights are written to files once, and every
-sampler reads them. The states of a sampler:
+A sampler is a process with vLLM, or a thread that calls a server. The number of samplers does not depend on the number
+of ranks. In the background, all requests of a group go to the sampler with the least work, so that the prompt is
+computed once. New weights are written to files once, and every sampler reads them. The states of a sampler:
 
     starting    a process loads the model, here or on a node of Ray, or a thread connects to its server
     loading     the sampler loads the current weights

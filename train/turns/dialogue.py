@@ -6,10 +6,10 @@ begins:
     tokens so far    <user> 2+2? <assistant> <think> hm </think> 4 <end>
     next prompt      <user> 2+2? <assistant> 4 <end> <user> sure? <assistant>      the template drops earlier thinking
 
-The second turn was sampled after the next prompt, so it is trained on in a new segment after this prompt. After the
-tokens so far, the turn's log-probabilities would belong to a context that the model never saw. A new segment also
-begins if the prompt has the same text but other tokens, because the tokenizer splits a text into other tokens than the
-sampled ones (re-tokenization drift). This case is counted separately.
+The second turn was sampled after the next prompt, so it is trained on in a new segment after this prompt. If it were
+trained on after the tokens so far, its log-probabilities would belong to a context that the model never saw. A new
+segment also begins if the prompt has the same text but other tokens, because the tokenizer splits a text into other
+tokens than the sampled ones (re-tokenization drift). This case is counted separately.
 """
 
 from __future__ import annotations

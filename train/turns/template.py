@@ -1,7 +1,8 @@
 """The chat template of a tokenizer for dialogues: from messages to token ids, and from sampled text back to a message.
 
-    <think>two apples</think>It has 2.<|im_end|>       {"reasoning_content": "two apples", "content": "It has 2."}
-    <tool_call>{"name": "look", "arguments": {}}</tool_call>       {"content": "", "tool_calls": [{"function": ...}]}
+    sampled text                                                message
+    <think>two apples</think>It has 2.<|im_end|>                {"reasoning_content": "two apples", "content": ...}
+    <tool_call>{"name": "look", "arguments": {}}</tool_call>    {"content": "", "tool_calls": [{"function": ...}]}
 
 Text that does not follow a known format stays in the content unchanged.
 """
