@@ -1,7 +1,7 @@
 """The actions of guards: skip a step, halve the learning rate, roll back to a healthy checkpoint, pause, or stop.
 
-Every action is written to alarms.jsonl with its evidence. The completions of the steps that caused an action are
-copied to quarantine/.
+A guard watches one metric of the training and raises an alarm if the metric is wrong (`guards.watch`). Every action is
+written to alarms.jsonl with its evidence. The completions of the steps that caused an action are copied to quarantine/.
 
 A roll-back loads the weights of a checkpoint, and its optimizer state if there is one, and divides the learning rate by
 4. The training continues with the next step number and the next rows, so that the same weights do not see the same

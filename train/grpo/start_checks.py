@@ -6,7 +6,8 @@ heldout       held-out rows and rows of evaluation sets whose prompt is not trai
 max_tokens    as configured, or a little above the lengths of right completions in the profile
 evaluation    sampling of held-out rows, as configured or as in the checkpoint's generation_config.json
 
-The token ids of prompts must not have changed since the profile, or since the run was stopped:
+The token ids of prompts must not have changed since the profile (the samples of each problem from before the training),
+or since the run was stopped:
 
     profile     <|im_start|>user What is 1+1? ...          pass rates were measured with this prompt
     training    <|im_start|>system You are ... user ...    error: the pass rates do not hold for this prompt

@@ -238,7 +238,10 @@ class Trainer:
         return {"trained_completions": 0.0, **self.groups.finish((), version, step)}
 
     def update_sampler(self) -> Mismatch | None:
-        """Send the weights in training to the sampler if it has older ones, and return the result of the probe."""
+        """Send the weights in training to the sampler if it has older ones.
+
+        Returns the difference of the two engines that the probe measures, or None if nothing was sent or measured.
+        """
         if self.rollout.version == self.version:
             return None
         probe = self.groups.send_weights(self.version)

@@ -1,4 +1,7 @@
-"""Training on the scored completions of a batch: advantages and weights, the loss, and the optimizer steps."""
+"""Training on the scored completions of a batch: advantages and weights, the loss, and the optimizer steps.
+
+A segment is a completion with its prompt, or a part of a dialogue (`model.segment`).
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 A step's loss is a weighted sum over tokens. The weights refer to the whole batch over all ranks
 (`objective.token_weights`), so that the loss does not depend on the split into micro-batches. DeepSpeed averages
 gradients over ranks, so each rank's loss is multiplied by the number of ranks. Ranks may have different numbers of
-segments. A rank with fewer micro-batches runs empty ones, because all ranks must take part in collective operations.
+segments (completions with their prompts). A rank with fewer micro-batches runs empty ones, because all ranks must take
+part in collective operations.
 """
 
 from __future__ import annotations
