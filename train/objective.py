@@ -213,8 +213,7 @@ def positive_weight(advantages: PerCompletion, lengths: PerCompletion, floor: fl
 def effective_size(masses: PerCompletion) -> float:
     """Return the effective number of completions with these weights m, (sum |m|)^2 / sum m^2 (Kish 1965).
 
-    It is the number of completions if all weights are equal, and near 1 if one weight is far above the others. Returns
-    0 if all are 0.
+    It is the number of completions if all weights are equal, near 1 if one is far above the others, and 0 if all are 0.
     """
     absolute = masses.abs()
     squares = float((absolute**2).sum())

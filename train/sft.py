@@ -172,7 +172,7 @@ def distilled_weights(
     """Return the weights of the tokens of each distilled positive, [T].
 
     A weight is the positive's trust times the ratio of the engine's probability on the bare prompt to the sampler's
-    probability with the context.
+    probability with the context (the help that `synth` added).
     """
     import torch
 
@@ -237,7 +237,7 @@ def read_examples(
 
 
 def dialogues_of(turns: TurnsConfig) -> DialoguesConfig:
-    """Return the additions to prompts with which examples are written like the rollouts of `turns`.
+    """Return the settings with which examples get the same prompts as the rollouts of `turns`.
 
     The environment is created once, to read its tools. Raises ConfigError if it cannot be created.
     """

@@ -148,8 +148,7 @@ class RewardTerm(StageConfig):
     name: str
     """The term's name in metrics, completions and gates."""
     verifier: str | None = None
-    """A built-in name, an entry point or an import string. By default the row's own verifier, which judges
-    correctness."""
+    """A built-in name, an entry point or an import string. By default the row's own verifier judges correctness."""
     weight: float = Field(default=1.0, allow_inf_nan=False)
     """The factor of the term. With 0 the term is measured, but not part of the reward."""
     offset: float = Field(default=0.0, allow_inf_nan=False)
@@ -275,8 +274,7 @@ class SamplingConfig(StageConfig):
     """The temperature of rollouts. The trainer computes log-probabilities at the same temperature. top_p is always 1,
     because other values would bias the importance ratio."""
     temperature_bands: tuple[TemperatureBand, ...] = ()
-    """Separate temperatures for problems with a low pass rate. The band with the lowest bound above the pass rate is
-    used."""
+    """Separate temperatures for problems with a low pass rate. The band with the lowest bound above it is used."""
     refills: int | None = Field(default=None, ge=0)
     """Maximum number of further rounds of rollouts in a step. They sample problems of the reserve (good rows beyond the
     selection) and replace groups without advantages, such as groups that are all right or all wrong (DAPO's dynamic
@@ -368,8 +366,7 @@ class ShownConfig(StageConfig):
 
 
 class ProbeConfig(StageConfig):
-    """A comparison of the sampling and the training engine after each weight sync, on continuations of a few
-    prompts."""
+    """A comparison of the sampling and the training engine after each weight sync, on a few prompts."""
 
     prompts: int = Field(default=8, ge=1)
     """Prompts that are continued after each sync."""

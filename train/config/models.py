@@ -99,14 +99,13 @@ class OptimizerConfig(StageConfig):
     warmup_steps: int = Field(default=0, ge=0)
     """Steps of linear warm-up."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
-    """How the learning rate falls after the warm-up. A linear or cosine schedule reaches `final_lr` at the run's
-    end."""
+    """How the learning rate falls after the warm-up: not at all (constant), or to `final_lr` at the end of the run."""
     final_lr: float = Field(default=0.0, ge=0)
     """The last learning rate of a linear or cosine schedule."""
     max_grad_norm: float = Field(default=1.0, gt=0)
     """The largest gradient norm. Larger gradients are scaled down to this norm."""
     zero_stage: Literal[0, 1, 2, 3] = 1
-    """DeepSpeed's ZeRO stage. 0 shards nothing over the ranks, 1 the optimizer state, 2 also the gradients, 3 also the
+    """DeepSpeed's ZeRO stage. 0 shards nothing over the ranks, 1 optimizer state, 2 also gradients, 3 also
     parameters."""
     offload: bool = False
     """Keep optimizer state in host memory (ZeRO 2 and 3, GPU)."""

@@ -162,8 +162,7 @@ class DistilledConfig(StageConfig):
     cap: float = Field(default=1.0, gt=0)
     """The largest weight."""
     strength: float = Field(default=0.5, ge=0)
-    """The factor (lambda) of a positive's advantage, for rows with pass rate 0. With strength 0, all positives are left
-    out."""
+    """The factor (lambda) of a positive's advantage, for rows with pass rate 0. With 0, all positives are left out."""
     zero_at: float = Field(default=0.5, gt=0, le=1)
     """The estimated pass rate at which lambda reaches 0. Between pass rates 0 and `zero_at`, lambda falls linearly."""
     per_group: int = Field(default=1, ge=1)
@@ -180,8 +179,8 @@ class SelfDistillationConfig(StageConfig):
     weight: float = Field(default=0.0, ge=0)
     """The weight of the divergence from the teacher. 0: off."""
     template: str = SELF_TEACHER
-    """The teacher's prompt. `{prompt}` is the problem, and `{solution}` is another completion of the group, which is
-    right."""
+    """The teacher's prompt. `{prompt}` is the problem, `{solution}` a right completion of the group other than this
+    one."""
     max_gap: float = Field(default=5.0, gt=0)
     """Differences of log-probabilities are cut at this many nats."""
 

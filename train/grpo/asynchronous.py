@@ -7,7 +7,7 @@
     ended         groups whose end is recorded in groups.jsonl:
                   {"group": 17, "id": "...", "event": "trained", "step": 4, "staleness": 1}
 
-Each group has a unique key, is requested once and ends once: `trained`, `idle` (its completions have no advantages,
+Each group has a unique key, is requested once and ends once: as `trained`, `idle` (its completions have no advantages,
 its step was skipped, or it was not needed) or `stale` (too old, or sampled by weights that were rolled back). A
 checkpoint has the keys of unfinished groups, so that a resumed run requests them again.
 

@@ -93,7 +93,7 @@ def _judging_metrics(completions: Sequence[StepCompletion]) -> Metrics:
     timeouts             the share of verdicts, of all terms, with a timeout
     judged               the number of judged completions
     unjudged             the share of completions without a reward
-    avoidable            the share of completions that score 0 because they could not be judged and are at fault
+    avoidable            the share of completions that could not be judged and score 0, because they are at fault
     ended                the number of completions that were not cut at max_tokens
     unread               the share of the `ended` completions whose answer the verifier could not read
     raised               the share of completions whose unread answer a second opinion scored 1
@@ -226,7 +226,7 @@ def group_completions(completions: Sequence[StepCompletion]) -> list[list[StepCo
 def distinct_share(groups: Sequence[Sequence[object]]) -> float | None:
     """Return the mean, over groups, of the number of distinct values divided by the number of values.
 
-    Values are for example extracted answers; None is skipped. Returns None if no group has a value.
+    Values are, for example, extracted answers; None is skipped. Returns None if no group has a value.
     """
     known = [[value for value in group if value is not None] for group in groups]
     return _mean([len(set(values)) / len(values) if values else None for values in known])
@@ -313,7 +313,7 @@ def _ngrams(ids: Sequence[int], n: int) -> list[tuple[int, ...]]:
 
 
 def foreign_share(counts: Mapping[str, int], known: set[str]) -> float:
-    """Return the share of foreign letters: of scripts that are neither in `known` nor in `KNOWN_SCRIPTS`.
+    """Return the share of letters whose script is neither in `known` nor in `KNOWN_SCRIPTS`.
 
     counts: the number of letters of each script. known: the scripts of the problems.
     """

@@ -1,17 +1,18 @@
 """Checks for mix-ups in a step: rows on wrong ranks, and golds, verdicts or rewards of wrong completions.
 
-    mix-up                                                                            metric
-    two of the ranks train on the same row                                            ranks_apart 1
-    each completion of a step has the verdict of the completion before it             verdicts_moved 1
-
-Some completions of each step are read from the files in `completions/` and judged again in a separate process. Some of
-the first step, the canaries, are judged again at every step. A different verdict is a fault:
+`count_apart` finds rows on wrong ranks. For the other mix-ups, some completions of each step are read from the files in
+`completions/` and judged again in a separate process. A few completions of the first step, the canaries, are judged
+again at every step. A different verdict is a fault:
 
     "\\boxed{3}" with gold 8 was scored 1, and is now scored 0
 
-To find the kind of the fault, more completions of the step are judged again: with their own golds, to compare the
-verdicts with those stored for neighbouring completions, and with the golds of neighbouring groups. For a verifier that
-is not deterministic, such as one that asks a model, the share of different verdicts is checked instead.
+To find the kind of the fault, more completions of the step are judged again:
+
+    finding                                                                           metric
+    verdicts are those that are stored for neighbouring completions                   verdicts_moved 1
+    verdicts with the golds of neighbouring groups are the stored ones                golds_moved 1
+
+For a verifier that is not deterministic, such as one that asks a model, the share of different verdicts is checked.
 """
 
 from __future__ import annotations

@@ -77,8 +77,7 @@ class Draw:
 
 
 class KnownRate(RowReference):
-    """A row of `pass_rates.parquet`: the pass rate of a problem at the end of a training, with columns as in the
-    profile."""
+    """A row of `pass_rates.parquet`, the pass rates at the end of a training, with columns as in the profile."""
 
     posterior: Posterior
     expected_rate: float
@@ -290,8 +289,7 @@ DRIFT_PER_STEP = 0.1
 RECENT_GROUPS = 150.0
 """The approximate number of latest groups from which mean and variance of all pass rates are estimated."""
 RATIO_GROUPS = 40.0
-"""The number of groups that the previous teaching ratio (observed to predicted teaching groups) counts for when a step
-updates the ratio."""
+"""The weight, as a number of groups, of the previous teaching ratio (observed to predicted) when a step updates it."""
 TEACHING_RATIOS = (0.25, 2.0)
 """The lowest and the highest teaching ratio."""
 MOST_STRENGTH = 200.0
@@ -322,7 +320,7 @@ class Posteriors:
     """The posteriors of pass rates under the current policy: the profile's posteriors, updated by every rollout.
 
         profile: the problem passed 2 of 8 times                   Beta(3.7, 10.5)
-        20 steps later, other problems pass far more often         Beta(3.1, 1.2): shifted with them, less certain
+        20 steps later, other problems pass far more often         Beta(3.1, 1.2): shifted like them, less certain
         a group of the problem passes 3 of 8 times                 Beta(6.1, 6.2)
 
     Each posterior is a mixture of Beta distributions (`pipeline.rates`). All components are kept, so that a
@@ -357,7 +355,7 @@ class Posteriors:
         start = stack_mixtures(known)
         self._tracks = [_Track(*start, forget) for forget in FORGET]
         self._scores = np.zeros(len(FORGET))
-        """The discounted sum of log-likelihoods of the latest groups under each track."""
+        """The discounted sum of log-likelihoods of the latest groups, under each rate of forgetting."""
 
     @property
     def _best(self) -> _Track:

@@ -95,8 +95,8 @@ class StepCompletion:
 def strip_texts(completion: StepCompletion) -> StepCompletion:
     """Return a completion with only the parts that metrics over all ranks need, so that it is small to send.
 
-    Token ids are replaced by placeholders of the same number. The row keeps its pass rate and domain, verdicts keep
-    only the marks `AVOIDABLE` and `RAISED` of their evidence.
+    Token ids are replaced by placeholders of the same number. The row keeps only its pass rate and domain. Verdicts
+    keep only the marks `AVOIDABLE` and `RAISED` of their evidence.
     """
     segment, score = completion.segment, completion.score
 
@@ -231,8 +231,7 @@ def _question(term: Term, row: Row, completion: Completion, text: str) -> Item:
 
 
 CountMissing = Callable[[Sequence[StepCompletion]], int]
-"""A function of this rank's completions of a step. It returns the number of groups that the batch still lacks, over all
-ranks."""
+"""A function from this rank's completions of a step to the number of groups that the batch lacks, over all ranks."""
 
 
 @dataclass
@@ -285,9 +284,9 @@ class SampledGroups:
     def collect(self, version: int, step: int, count_missing: CountMissing) -> list[StepCompletion]:
         """Return this rank's scored completions of a step.
 
-        This rank samples its share of the step's groups, and of refills: further groups that replace groups without
-        advantages, and bring the share of right completions into its bounds. version: the version of the weights in
-        training.
+        This rank samples its share of the step's groups and of refills. These are further groups that replace groups
+        without advantages, and bring the share of right completions into its bounds. version: the version of the
+        weights in training.
         """
         size = self.config.prompts_per_step
         completions = self.sample(self.feed.take(size), step, 0)
@@ -437,7 +436,7 @@ def score_group(segments: Sequence[Segment], kind: str, k: int) -> GroupScore:
     """
     judged = [(segment.reward, segment.right) for segment in segments if segment.reward is not None]
     teaches = bool(judged)
-    # Checked first because rounding may give equal rewards advantages that are not exactly 0.
+    # Checked first, because by rounding the advantages of equal rewards may not be exactly 0.
     if kind != "reinforce_pp" and len(set(judged)) < 2:
         teaches = False
     elif kind != "reinforce_pp":

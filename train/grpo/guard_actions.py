@@ -4,8 +4,7 @@ A guard watches one metric of the training and raises an alarm if the metric is 
 written to alarms.jsonl with its evidence. The completions of the steps that caused an action are copied to quarantine/.
 
 A roll-back loads the weights of a checkpoint, and its optimizer state if there is one, and divides the learning rate by
-4. The training continues with the next step number and the next rows, so that the same weights do not see the same
-batch again.
+4. The training continues with the next step number and rows, so that the same weights do not see the same batch.
 """
 
 from __future__ import annotations
@@ -44,8 +43,7 @@ MOST_SKIPS = 3
 ROLL_BACK_RATE = 4
 """The factor by which each roll-back divides the learning rate. Three roll-backs divide it by 64."""
 SAMPLED = ("pass_rate", "truncated", "repetition", "foreign_script", "not_finite")
-"""Metrics of the sampled completions. After a roll-back they should be about as they were when the checkpoint was
-written."""
+"""Metrics of the sampled completions. After a roll-back they should be about as when the checkpoint was written."""
 HELDOUT = "heldout_pass_rate"
 """The metric of the run's held-out rows."""
 HELDOUT_ERROR = "heldout_error"
@@ -175,7 +173,7 @@ class Responder:
         endings = [*([] if alarms else unfinished), *self._endings(step)]
         off = self._trainer.config.guards.off
         for alarm in [*alarms, *endings]:
-            action: Action = "stop" if self._is_for_nothing(alarm) else "roll_back"
+            action: Action = "stop" if self._has_nothing_to_export(alarm) else "roll_back"
             if SEVERITY[alarm.action] >= SEVERITY["roll_back"] and action not in off:
                 self._act(step, alarm, action)
                 return
@@ -190,7 +188,7 @@ class Responder:
             alarms.append(None if spoilt is None else replace(spoilt, action="roll_back"))
         return [alarm for alarm in alarms if alarm is not None]
 
-    def _is_for_nothing(self, alarm: Alarm) -> bool:
+    def _has_nothing_to_export(self, alarm: Alarm) -> bool:
         """Return whether a run that ends with this alarm has nothing to export, because it trained nothing or returns
         to the weights of its start."""
         return alarm.action == "stop" or not self._last_healthy(alarm)

@@ -46,8 +46,8 @@ def self_teachers(
 ) -> list[Segment | None]:
     """Return the teacher's segment for each completion: the same output after a prompt with another right completion.
 
-    It is None if no other completion of the group is right, or if the teacher's prompt and output have more than
-    `longest` tokens. completions: whole groups. template: the teacher's prompt, with {prompt} and {solution}.
+    A teacher is None if no other completion of the group is right, or if its prompt and output have more than `longest`
+    tokens. completions: whole groups. template: the teacher's prompt, with {prompt} and {solution}.
     """
     teachers: dict[int, Segment] = {}
     for group in group_completions(completions):

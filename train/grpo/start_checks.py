@@ -64,8 +64,7 @@ from truegold.verifiers.user_code import close_match
 FALLBACK_MAX_TOKENS = 512
 """The longest completion, in tokens, if the profile has no right completion."""
 PLAIN_SAMPLING = {"temperature": 1.0, "top_p": 1.0, "top_k": 0}
-"""The settings of sampling from the model's own distribution. The configuration and generation_config.json use the same
-names."""
+"""The settings of sampling from the model's own distribution, by their names in generation_config.json."""
 
 
 @dataclass(frozen=True)
@@ -200,8 +199,7 @@ def split_by_room(
 def split_by_leak(heldout: Iterable[Row], *trained: Iterable[Row]) -> tuple[list[Row], list[Row]]:
     """Return the held-out rows whose prompt is not trained on, and those whose prompt is.
 
-    Prompts are compared without case, and with single spaces for any white space. Raises InputError if all prompts are
-    trained on.
+    Prompts are compared without case and differences in white space. Raises InputError if all are trained on.
     """
     prompts = {_normalize(turns_text(row)) for rows in trained for row in rows}
     sound: list[Row] = []
@@ -252,8 +250,7 @@ def _right_lengths(samples: Path | None, *columns: str) -> pl.DataFrame:
 def choose_eval_sampling(config: EvaluationConfig, model: Path) -> EvalSampling:
     """Return the sampling settings of an evaluation.
 
-    Each setting is taken from the configuration, else from the checkpoint's generation_config.json, else from
-    `PLAIN_SAMPLING`.
+    Each setting is taken from the configuration, else from generation_config.json, else from `PLAIN_SAMPLING`.
     """
     checkpoint_settings = _read_generation_config(model)
     stated = {name: checkpoint_settings.get(name) for name in PLAIN_SAMPLING}

@@ -42,7 +42,7 @@ from truegold.train.grpo.self_distillation import Distilled, Member, join, self_
 from truegold.train.grpo.start_checks import COMPARED, check_prompts_have_stayed, digest_prompts
 from truegold.train.grpo.update import Updater, WeighedBatch, weigh_segments
 from truegold.train.model.distributed import all_max, all_sum, gathered, rank, world_size
-from truegold.train.model.ending import is_heard, write_anyway
+from truegold.train.model.ending import is_end_asked, write_anyway
 from truegold.train.model.engine import NotFiniteError
 from truegold.train.model.segment import Segment
 from truegold.train.model.step_effects import compare_weights
@@ -135,7 +135,7 @@ class Trainer:
             self.version += 1
             updated = time.monotonic()
         # After a signal to end, the sampler does not get new weights.
-        probe = self.update_sampler() if is_sync_due and not all_max(float(is_heard())) else None
+        probe = self.update_sampler() if is_sync_due and not all_max(float(is_end_asked())) else None
         synced = time.monotonic()
         metrics |= self._note_outcome(completions, entered if is_trained else None, version, step)
         rollouts = (step, completions, config.reward.composition, self.rollout.encoder, rank())

@@ -43,8 +43,7 @@ class WeighedBatch:
     distilled: Tensor | None = None
     """Bool [N]: whether each segment is a distilled positive; None if there are none."""
     teachers: Sequence[Segment | None] = ()
-    """The teacher's segment for each segment (`self_teachers`), None without a teacher. Empty without
-    self-distillation."""
+    """The teacher's segment for each segment (`self_teachers`), or None. Empty without self-distillation."""
     episode_tokens: Tensor | None = None
     """Float [N]: the number of tokens of each segment's episode, if episodes count as sequences; else None."""
     episodes: int = 0
@@ -269,8 +268,7 @@ class PreparedBatch:
     covariant: Sequence[Tensor] | None = None
     """1 for tokens that `objective.covariance` treats, else 0, or None if it is off."""
     teacher: Sequence[Tensor] | None = None
-    """Log-probabilities under the policy as its own teacher, NaN for segments without a teacher, or None without
-    self-distillation."""
+    """Log-probabilities under the teacher, NaN for segments without one. None without self-distillation."""
 
     def select(self, indices: Sequence[int]) -> PreparedBatch:
         """Return the values of the segments at these indices."""
@@ -389,8 +387,7 @@ class StepLoss:
     def _clip_causes(
         self, current: Tensor, old: Tensor, batch: SegmentBatch, mask: Tensor, advantages: Tensor, indices: list[int]
     ) -> dict[str, Tensor]:
-        """Return the number of clipped tokens, in total and by cause. Text without rollout log-probabilities does not
-        count."""
+        """Return the number of clipped tokens, in total and by cause. Text that no policy sampled does not count."""
         sampled = (batch.rollout_logprobs != 0).any(1, keepdim=True)
         clip, is_gspo = self.config.clip, self.config.loss.startswith("gspo")
         low, high = GSPO_BOUNDS if is_gspo else PPO_BOUNDS

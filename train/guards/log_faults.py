@@ -5,9 +5,8 @@
 
     Steps 11 to 71: periodic: reward is 0 (usual 0.47) at every 10 steps, 7 times, from step 11. Likely: ...
 
-To avoid false alarms, a move of a metric counts only if it is both beyond noise (`trends.py`) and large. A sudden fall
-of accuracy from which it rises again is not a fault, because harder problems cause it. The causes and remedies are in
-`log_faults.toml`.
+To avoid false alarms, a move of a metric counts only if it is both beyond noise (`trends.py`) and large. The causes and
+remedies are in `log_faults.toml`.
 """
 
 from __future__ import annotations

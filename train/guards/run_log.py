@@ -65,8 +65,7 @@ CHART = re.compile(r"(?P<run>.+)(?: - |: )(?P<metric>(?:(?! - |: ).)+?)(?P<edge>
 DECIMAL = r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|-?(?:nan|NaN|inf|Infinity)"
 """A number: `0.5`, `-1e-3`, `nan`."""
 LONGEST_NAME, LONGEST_PART = 200, 400
-"""Names are read up to LONGEST_NAME characters, and parts between bars up to LONGEST_PART. So very long lines are
-skipped fast."""
+"""The largest lengths of a name and of a part between bars, so that very long lines are skipped fast."""
 VERL_LINE = re.compile(r"\bstep:(\d{1,15}) - (.+)")
 """A line of verl's console: `step:1 - actor/entropy:0.5 - ...`."""
 VERL_PAIR = re.compile(rf"(.{{1,{LONGEST_NAME}}}?):(?:np\.\w{{1,20}}\()?({DECIMAL})\)?")

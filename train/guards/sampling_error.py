@@ -33,7 +33,7 @@ RECENT_STEPS = 20
 LEAST_SCATTER = 3
 """The smallest number of steps from which a variance is estimated."""
 BEYOND_SAMPLING = 2.5
-"""The ratio of the variance of steps to their sampling variance from which the policy itself varies between steps."""
+"""If the variance of steps is more than this multiple of their sampling variance, the policy itself varies."""
 
 
 @dataclass

@@ -133,8 +133,8 @@ before its first step."""
 BLIND = 0.1
 """The smallest `reward_gap` of a reward that measures correctness, as a share of `reward_spread`."""
 STILL = 1e-3
-"""The move of weights, as a share of the learning rate, below which they count as untrained. AdamW moves weights by
-about the rate."""
+"""Weights that move by less than this share of the learning rate count as untrained. AdamW moves them by about the
+rate."""
 ALMOST_NONE, ALMOST_ALL = 0.1, 0.9
 """Between these pass rates a batch has enough right and wrong completions for its rewards to differ."""
 

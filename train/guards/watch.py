@@ -78,8 +78,7 @@ REMEMBERED = 40
 ENOUGH = 16
 """The smallest number of groups for this estimate."""
 MASKED = 2.0
-"""The evidence (-log10 of a probability) of an idle step with another cause than equal rewards, such as masks or cut
-completions."""
+"""The evidence (-log10 of a probability) of an idle step whose cause is not equal rewards but, for example, masks."""
 IDLE_KINDS = ("idle_alike", "idle_cut", "idle_masked", "idle_hard", "idle_dead")
 """The causes: equal rewards in every group (alike), cut completions (cut), masks (masked), a pass rate near 0 from the
 start (hard), and a pass rate near 0 that was higher before (dead)."""
@@ -105,7 +104,7 @@ class Idleness:
     """The number of steps of the whole run that trained on something."""
 
     def add(self, metrics: Mapping[str, float | None]) -> dict[str, float]:
-        """Add a step, and return the evidence for each of `IDLE_KINDS`, 0 but for the cause of the last idle step."""
+        """Add a step. Return the evidence for each of `IDLE_KINDS`, 0 except for the cause of the last idle step."""
         passed, teaching = metrics.get("pass_rate"), metrics.get("groups_teaching") or 0.0
         groups = metrics.get("groups")
         step = (groups or 0.0, teaching * (groups or 0.0))

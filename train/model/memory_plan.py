@@ -53,8 +53,7 @@ gathered from other ranks."""
 CUDA = 1.0 * GB
 """Memory of the driver and the libraries, and memory that the allocator cannot use."""
 VLLM_OVERHEAD, GRAPHS = 1.5 * GB, 1.0 * GB
-"""Memory of vLLM in addition to weights and cache: VLLM_OVERHEAD for a forward pass over prompts, GRAPHS for CUDA
-graphs."""
+"""Memory of vLLM besides weights and cache: VLLM_OVERHEAD for a forward pass over prompts, GRAPHS for CUDA graphs."""
 AT_A_TIME = 16
 """The smallest number of sequences in vLLM's cache in a proposed setting. With fewer, decoding is slow."""
 ASLEEP = 0.5 * GB

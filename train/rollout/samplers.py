@@ -429,8 +429,7 @@ class SamplerPool:
     def _spread(
         self, local: Sequence[Any], key: Callable[[Any], object], call: Callable[[list[Any]], tuple[Any, ...]]
     ) -> list[Any]:
-        """Distribute the requests of all ranks over the samplers, and return the answers to this rank's requests, in
-        order.
+        """Distribute the requests of all ranks over the samplers. Return the answers to this rank's requests, in order.
 
         key: a function of a request; requests with equal keys go to the same sampler. call: a function from a part of
         the requests to the method and its arguments.

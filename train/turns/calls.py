@@ -8,8 +8,7 @@ Plain functions run in threads, coroutines on an event loop.
 
 - A function that waits occupies its thread. If other calls are queued, another thread (a stand-in) is started.
 - A function that never returns cannot be ended. Its thread is abandoned; it is a daemon and dies with the process.
-- A coroutine that blocks the event loop blocks all coroutines. The loop is abandoned, and later coroutines run on a new
-  one.
+- A coroutine that blocks the event loop blocks all coroutines. Later coroutines run on a new loop.
 - The event loop continues after any error of a coroutine, because other coroutines run there too.
 """
 

@@ -271,8 +271,7 @@ def _skip_space(text: str, position: int) -> int:
 
 
 def _decode_json(text: str, position: int) -> tuple[Any, int] | None:
-    """Return the JSON value at a position and the position after it, or None if it is invalid or not allowed in
-    messages."""
+    """Return the JSON value at a position and the position after it, or None if messages may not have this value."""
     try:
         value, end = _DECODER.raw_decode(text, _skip_space(text, position))
     except (ValueError, RecursionError):
