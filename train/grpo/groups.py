@@ -76,11 +76,9 @@ class StepCompletion:
     """One completion of a step: its problem, its training record and its score."""
 
     row: Row
-    """The row of the prompt."""
     segment: Segment
     """The tokens of the prompt and completion."""
     score: CompletionScore
-    """The reward and verdicts."""
     advantage: float = 0.0
     """The advantage of the completion in its group."""
     trained: bool = False

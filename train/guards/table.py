@@ -84,9 +84,8 @@ class LogFault:
 
     name: str
     first: int
-    """The first step of the fault."""
     last: int
-    """The last step of the fault."""
+    """The fault is in the steps `first` to `last`."""
     evidence: str
     """The numbers that show the fault."""
 

@@ -174,7 +174,6 @@ class Alarm:
     action: Action
     metric: str
     value: float
-    """The value of the metric."""
     baseline: float | None
     """The value that it was compared with; None for a limit."""
     threshold: float
@@ -182,9 +181,7 @@ class Alarm:
     since: int
     """The first of the consecutive wrong steps."""
     causes: str
-    """The usual causes of this alarm."""
     remedy: str
-    """Advice on how to correct the fault."""
 
     def line(self) -> str:
         """Return one line with the step, guard, metric, bound and causes."""

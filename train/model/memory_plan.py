@@ -80,11 +80,9 @@ class ModelShape:
     """The sum of the input and output sizes of all linear layers except the head. LoRA of rank r trains r times this
     number of parameters."""
     hidden: int
-    """The hidden size."""
     inner: int
     """The width of a feed-forward layer. With experts, the sum of the widths of a token's experts."""
     layers: int
-    """The number of layers."""
     cached: int
     """The number of values in the key-value cache for each token."""
     dtype: str = "bfloat16"

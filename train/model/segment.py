@@ -31,7 +31,6 @@ class Segment:
     """A completion to train on, with its prompt: a whole answer, or one or more turns of a dialogue."""
 
     prompt_ids: tuple[int, ...]
-    """The token ids of the prompt."""
     output_ids: tuple[int, ...]
     """The token ids of the completion. In a dialogue, text between the model's turns is included."""
     rollout_logprobs: tuple[float, ...] = ()
@@ -42,7 +41,6 @@ class Segment:
     version: int = 0
     """The version of the weights that sampled the completion; the oldest if there are several."""
     temperature: float = 1.0
-    """The sampling temperature."""
     origin: Origin = "policy"
     reward: float | None = None
     """The reward, or None if the completion could not be judged."""

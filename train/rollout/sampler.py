@@ -288,7 +288,6 @@ class Sampler:
         return None if message[0] == "alive" else message
 
     def _hangs(self) -> GuardError:
-        """Return the error of a sampler that hangs."""
         hanging = "The sampler" if self.process is None else f"The sampling process {self.process.pid}"
         return GuardError(
             f"{hanging} hangs: it has work, but has sent no message for {LONGEST_SILENCE_S:.0f} seconds.",
@@ -297,7 +296,6 @@ class Sampler:
         )
 
     def _died(self) -> GuardError:
-        """Return the error of a sampler whose process has died."""
         ending = ""
         if self.process is not None:
             self.process.join(5)

@@ -180,9 +180,8 @@ class _Stream:
     said_alive: float = field(default_factory=time.monotonic)
     """The time of the last `alive` message."""
     starved_s: float = 0.0
-    """As in `Usage`."""
     environments_s: float = 0.0
-    """As in `Usage`."""
+    """These two times are those of `Usage`."""
     idle_since: float | None = None
     """The time since which all episodes have waited for their environments, or None."""
 
@@ -209,7 +208,6 @@ class SamplerChild:
     load_weights: Callable[[Path, int], None]
     """A function that makes the engine load the weights of a version from a folder."""
     name: str = ""
-    """The name of the sampler."""
     runner: EpisodeRunner | None = None
     """Plays episodes; None if the sampler plays none."""
     version: int = 0

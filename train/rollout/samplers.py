@@ -403,7 +403,6 @@ class SamplerPool:
             release_weights(folder, sampler.name)
 
     def _ready(self) -> list[_Slot]:
-        """Return the slots whose sampler is ready."""
         return [slot for slot in self._slots.values() if slot.is_ready]
 
     def _wait(self, timeout_s: float) -> None:

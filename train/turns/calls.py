@@ -210,7 +210,6 @@ class EnvironmentCalls:
                     queued -= 1
 
     def _no_thread_error(self) -> SetupError:
-        """Return the error if no further thread can be started."""
         return SetupError(
             f"There is no thread left for calls of environments: {self.lost_threads:,} calls have never returned.",
             "Set a timeout for each operation on which the environment waits.",
