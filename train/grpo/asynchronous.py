@@ -166,7 +166,6 @@ class Pipeline:
     drawn: list[int] = field(default_factory=list)
     """The number of rows of each draw from the feed that the other ranks have not repeated yet."""
     next_key: int = 0
-    """The key of the next requested group."""
     asked: dict[int, RequestedGroup] = field(default_factory=dict)
     """Requested groups that are not fully sampled, by key."""
     ready: list[RequestedGroup] = field(default_factory=list)

@@ -52,9 +52,7 @@ class GroupScore:
     """The numbers of a group that decide whether it enters a batch."""
 
     right: int
-    """The number of right completions."""
     judged: int
-    """The number of judged completions."""
     teaches: bool
     """Whether the group's completions have advantages."""
 
@@ -529,11 +527,9 @@ class _Track:
         self._spread = min(max(self._spread, whole / MOST_STRENGTH), 0.95 * whole)
 
     def state(self) -> dict[str, Any]:
-        """Return the state for a checkpoint."""
         return {name: array.tolist() if name in _ARRAYS else array for name, array in vars(self).items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from the state of a checkpoint."""
         for name, value in state.items():
             setattr(self, name, np.array(value, dtype=np.float64) if name in _ARRAYS else value)
 

@@ -80,14 +80,12 @@ class StepCompletion:
     """The tokens of the prompt and completion."""
     score: CompletionScore
     advantage: float = 0.0
-    """The advantage of the completion in its group."""
     trained: bool = False
     """Whether the completion is in the training batch."""
     parts: tuple[Segment, ...] = ()
     """For an episode, the segments that are trained on. `segment` then has all tokens that the policy sampled, turn
     after turn."""
     ending: str | None = None
-    """The ending of an episode."""
 
 
 def strip_texts(completion: StepCompletion) -> StepCompletion:

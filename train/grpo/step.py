@@ -76,7 +76,6 @@ class Trainer:
     may_train: Callable[[int, Metrics], bool] = lambda step, metrics: True
     """A function of a step and its metrics before the update, which returns whether the batch may be trained on."""
     stored: StoredVerdicts = field(init=False)
-    """Judges stored completions again."""
 
     def __post_init__(self) -> None:
         scorer, rows = self.groups.answers.scorer, self.feed.all_rows()

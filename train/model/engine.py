@@ -276,7 +276,6 @@ class TrainingEngine:
     def _update(
         self, segments: Sequence[Segment], loss_function: LossFunction, step: int, steps: int
     ) -> dict[str, float]:
-        """Take the optimizer step of `update`."""
         self._take_states_back()
         self._engine.train()
         lr = self._config.learning_rate(step, steps) * self.rate_factor

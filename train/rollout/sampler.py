@@ -48,7 +48,6 @@ class _Actor:
         child.close()
 
     def send(self, message: bytes) -> None:
-        """Pass a message on to the process."""
         self._connection.send_bytes(message)
 
     def receive(self) -> list[bytes]:

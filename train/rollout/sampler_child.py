@@ -176,7 +176,6 @@ class _Stream:
     """The versions of each running request, by its `sample`: pairs of the first token and the version that sampled from
     there. [(0, 4), (120, 5)]: tokens 0 to 119 by version 4, then by version 5."""
     began: float = field(default_factory=time.monotonic)
-    """The start of the stream."""
     said_alive: float = field(default_factory=time.monotonic)
     """The time of the last `alive` message."""
     starved_s: float = 0.0

@@ -79,7 +79,6 @@ class _Call:
     has_stand_in: bool = False
     """Whether a stand-in was started. The thread of the call then ends when the function returns."""
     has_returned: bool = False
-    """Whether the function has returned."""
     is_lost: bool = False
     """Whether the thread of the call was abandoned."""
     future: Any = None

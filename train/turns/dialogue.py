@@ -49,7 +49,6 @@ class SegmentTokens:
     logprobs: list[float] = field(default_factory=list)
     """The log-probability (nats) of each output token, 0 for tokens that were not sampled."""
     sampled: list[bool] = field(default_factory=list)
-    """Whether the policy sampled each output token."""
     versions: list[tuple[int, int]] = field(default_factory=list)
     """Versions of the weights with their numbers of sampled tokens, as in `Versions`."""
     is_truncated: bool = False
