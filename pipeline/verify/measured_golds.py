@@ -1,13 +1,13 @@
 r"""Finds sets whose golds look like measured values, and proposes options of `math` for them.
 
     gold "5.96e24", gold "0.85", problem "... moves at 3.2 m/s ..."    measured
-    golds "58.333", "0.14400000000000002", "2000.0"                    computed: as programs write them
+    golds "58.333", "0.14400000000000002", "2000.0", "16.9%"           computed: as programs write them
     gold "2.5", problem "... shares 5 apples ..."                      neither: no proposal
 
 A gold looks measured if it has a decimal point, a power of ten or a physical unit, and the gold or its problem has a
-power of ten or a unit. It looks computed if it is a fraction with three or more decimals. If enough golds look measured
-or computed, options are proposed. A proposal changes nothing: it is printed, and recorded with the setting that would
-apply it.
+power of ten or a unit. It looks computed if it is a fraction with three or more decimals, or of a percentage. If enough
+golds look measured or computed, options are proposed. A proposal changes nothing: it is printed, and recorded with the
+setting that would apply it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ science have .15 and .31."""
 MIN_ROWS = 10
 MIN_FRACTIONS, MIN_COMPUTED = 0.25, 1 / 3
 """The least share of decimal fractions among golds with digits, and the least share of these with three or more
-decimals. Of 18 sets of mathematics none has more than .21 of fractions; two of finance have .28 and .75."""
+decimals or a percent sign. Of 18 sets of mathematics none has more than .21 of fractions; three of finance have .28,
+.58 and .75."""
 EXAMPLE_CHARS = 60
 MAX_CHARS = 4_000
 """The number of characters at the start of a problem that are read."""
@@ -45,7 +46,7 @@ _EVERYDAY = frozenset(
 """Dimensions of ordinary word problems, which are not a sign of measurement. Areas and volumes are rare in such
 problems, so they are a sign."""
 _POINT = re.compile(r"\d\.\d|(?<!\d)\.\d")
-_FRACTION = re.compile(r"\D{0,3}\d[\d,]*\.(?=\d*[1-9])(\d\d(\d)?)?\d*%?")
+_FRACTION = re.compile(r"\D{0,3}\d[\d,]*\.(?=\d*[1-9])(\d\d(\d)?)?\d*\s?[%％]?")
 _GROUPED = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 """A number that may have a point between thousands, `1.250`: if all fractions are like this, they are not computed."""
 _POWER_OF_TEN = re.compile(r"(?:\\times|\\cdot|[x×*·])\s?\{?10\s?\^|\d[eE][-+]?\d")
@@ -78,7 +79,7 @@ class MeasuredTally:
     fractions: int = 0
     """The number of golds with a nonzero decimal place."""
     computed: int = 0
-    """The number of such golds with three or more decimals."""
+    """The number of such golds with three or more decimals, or with a percent sign."""
     ungrouped: int = 0
     """The number of fractions that cannot be thousands such as 1.250."""
     example: str = ""
@@ -90,9 +91,10 @@ class MeasuredTally:
         self.golds += 1
         if (fraction := _FRACTION.fullmatch(gold.strip())) is not None:
             self.fractions += 1
-            self.computed += fraction[2] is not None
+            is_computed = fraction[2] is not None or gold.rstrip()[-1] in "%％"
+            self.computed += is_computed
             self.ungrouped += _GROUPED.fullmatch(gold.strip()) is None
-            self.example = self.example or (f"{gold[:EXAMPLE_CHARS]!r}" if fraction[2] else "")
+            self.example = self.example or (f"{gold[:EXAMPLE_CHARS]!r}" if is_computed else "")
         sign = find_sign(gold)
         if sign is None and (_POINT.search(gold) is None or (sign := find_sign(prompt)) is None):
             return

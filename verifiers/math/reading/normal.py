@@ -85,6 +85,8 @@ _CODE_BEHIND = re.compile(rf"(?<=[\dnd])([~\s]?)({CODES})(?![A-Za-z])")
 """Matches `5 CHF`, `5 million CHF`."""
 _OF_AMERICA = re.compile(r"\bU\.?S\.? (?=dollars?\b)")
 """The `US` of US dollars."""
+_LOSS = re.compile(r"△(?=[¥￥]?\d)|▲(?=[¥￥]\d|\d[\d,.]*[百千万億兆]*円)")
+"""The sign of a negative amount in Japanese accounts: `△2.2%`."""
 _SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿⁱ⁽⁾ˣ"
 _SUBSCRIPT = "₀₁₂₃₄₅₆₇₈₉₊₋ₙᵢ₍₎ₓ"
 _PLAIN_SCRIPT = "0123456789+-ni()x"
@@ -313,7 +315,7 @@ def _strip(text: str) -> str:
 
 def _in_ascii(text: str) -> str:
     """Return the text with Unicode mathematics as LaTeX commands."""
-    text = _PERCENT_IN_WORDS.sub(lambda m: f"{m[1] or ''}%", text)
+    text = _PERCENT_IN_WORDS.sub(lambda m: f"{m[1] or ''}%", _LOSS.sub("-", text))
     text = _MARKED_LETTER.sub(_with_accent_command, _GREEK_WITH_INDEX.sub(r"_{\1}", text))
     text = _SUPERSCRIPTS.sub(lambda m: "^{" + m.group().translate(_FROM_SUPERSCRIPT) + "}", text)
     text = _SUBSCRIPTS.sub(lambda m: "_{" + m.group().translate(_FROM_SUBSCRIPT) + "}", text)
