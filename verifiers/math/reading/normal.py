@@ -85,7 +85,9 @@ _CODE_BEHIND = re.compile(rf"(?<=[\dnd])([~\s]?)({CODES})(?![A-Za-z])")
 """Matches `5 CHF`, `5 million CHF`."""
 _OF_AMERICA = re.compile(r"\bU\.?S\.? (?=dollars?\b)")
 """The `US` of US dollars."""
-_BODY = re.compile(r"(?:/|\s?\bper\b)\s?\(?1\.73(?:\s|\\[ ,;]|~|\\(?:text|mathrm|rm)\b|\{){0,4}m\s?\}?\s?(?:\^\{?2\}?|²)\)?")
+_BODY = re.compile(
+    r"(?:/|\s?\bper\b)\s?\(?1\.73(?:\s|\\[ ,;]|~|\\(?:text|mathrm|rm)\b|\{){0,4}m\s?\}?\s?(?:\^\{?2\}?|²)\)?"
+)
 """The body surface that a rate of filtration refers to: `/1.73 m²`."""
 _LOSS = re.compile(r"△(?=[¥￥]?\d)|▲(?=[¥￥]\d|\d[\d,.]*[百千万億兆]*円)")
 """The sign of a negative amount in Japanese accounts: `△2.2%`."""
@@ -185,10 +187,9 @@ def normal(text: str) -> str:
         text = with_escapes_decoded(text)
     if "&" in text:
         text = decode_entities(text)
+    text = _BODY.sub("/bsa", text) if "1.73" in text else text
     if not (is_ascii := text.isascii()):
         text = _in_ascii(text)
-    if "1.73" in text:
-        text = _BODY.sub("/bsa", text)
     if not text.isprintable():
         for pattern, repaired in _DAMAGED:
             text = pattern.sub(repaired, text)
