@@ -80,6 +80,8 @@ _LETTER = re.compile(
     r"(?![A-Za-zÀ-ɏЀ-ӿ0-9_'’^+<>|]|\s?[=*·×]\s?\w|\s?=|-\w|[/:]\d)"
 )
 """A letter that names an option: B, (B), [B]. The article A and the letters of `x = A` and `vitamin-C` do not match."""
+_LETTERED = re.compile(rf"\b(?:{ANY_OF['lettered_nouns']})(?:\s(?:is|was|must be))?[\s:\"'“]*$", re.IGNORECASE)
+"""Words before a letter that is no option: `vitamin C`, `the chemical symbol is C`."""
 _SMALL = re.compile(
     r"^(\W{0,4})([a-j])(?=[).:、](?:\s|[^\x00-\u024f])|[)\]]?[\s*_.。]{0,3}$|\s\([^()]{2,80}\)\W*$|\s(?:[^\x00-\u024f]|[-–—]\s[^\W\d_]{2}))"
     r"|(?<![^\W_])([(\[]?(?<![^\W_][(\[]))([a-j])(?=[)\]]?\s(?:is|was|must be|seems)\s(?:the\s)?(?:only\s|best\s)?"
@@ -120,8 +122,13 @@ _MENTIONS = (
     re.compile(rf"{_X}.{_IN_BRACKETS}"),
 )
 """Patterns of clauses that name an option. They count if no clause has a verdict."""
-_ANNOUNCED_MENTIONS = (*_MENTIONS, re.compile(rf"{_X}.{_IN_BRACKETS}?\W*$"))
-"""Patterns of clauses that name an option after an announcement."""
+_ANNOUNCED_MENTIONS = (
+    *_MENTIONS,
+    re.compile(
+        rf"(?:[^\w\s]\s*|[^\x00-\u024f]\s?|\b(?:\w{{2,12}}ly|and|or|either|both|just|indeed|{ANY_OF['option_things']})\s){_X}.{_IN_BRACKETS}?\W*$"
+    ),
+)
+"""Patterns of clauses that name an option after an announcement. In `vitamin C` a noun takes the letter."""
 _TURNED_DOWN = re.compile(
     rf"(?:\b(?:and|but|et|und|y|e)\s)?(?:{ANY_OF['turned_down']}){_DETERMINER}{_WORD}{_OPTION}(?:\W{{0,3}}(?:(?:or|nor|and|或|和)\s?)?{_WORD}{_OPTION})*",
     re.IGNORECASE,
@@ -412,6 +419,8 @@ def _at_end(text: str, options: Sequence[str]) -> frozenset[str]:
     if not letters and is_label and not is_list:
         letters = frozenset(is_label[1]) | _second_thoughts(marked)
     if letters:
+        if not (_ALONE.fullmatch(marked) or any(pattern.search(marked) for pattern in _MENTIONS)):
+            letters = letters.union(*(_same_text(letter, options) for letter in letters))
         beside = _BESIDE.search(marked)
         return letters | (_same_text(beside[1], options) if beside is not None else frozenset())
     if is_label and is_list:
@@ -520,7 +529,7 @@ def _with_letters_marked(text: str, count: int) -> str:
 
     def mark(match: re.Match[str]) -> str:
         letter = match[1] or match[2] or match[3] or match[4]
-        if ord(letter) - ord("A") >= count:
+        if ord(letter) - ord("A") >= count or (not match[1] and _LETTERED.search(text, 0, match.start())):
             return match[0]
         return _X + letter + (_IN_BRACKETS if match[1] else "")
 
