@@ -106,7 +106,7 @@ def test_a_letter_with_a_name_is_an_option_if_the_problem_lists_options() -> Non
     [
         ("1929-1930", "1930-1931"), ("9-11", "11-13"), ("2-0", "3-1"), ("1642–1644", "1667–1669"), ("9-11", "11-13 mm"),
         ("10-12 km", "9-11 km"), ("12 - 15", "10 - 13"), ("1.5-2.5", "2.5-3.5"), ("3-5 years", "4-6 years"),
-        ("7-5", "6-4"),
+        ("7-5", "6-4"), ("(9-11)", "(11-13)"), ("[9-11]", "[11-13]"), ("(1-3, 5-7)", "(2-4, 6-8)"),
     ],
 )  # fmt: skip
 def test_a_range_is_no_difference(gold: str, other: str) -> None:
@@ -126,6 +126,11 @@ def test_a_range_is_no_difference(gold: str, other: str) -> None:
         ("$10-15", "$5-10", 0.0),
         ("$5-$10", "$5-10", 1.0),
         ("9-11 or 11-13", "9-11", 0.0),
+        ("(9-11)", "9-11", 1.0),
+        ("-2", "9-11", 0.0),
+        ("-2", "(9-11)", 0.0),
+        ("5", "10-5", 1.0),
+        ("(5-3)", "2", 1.0),
     ],
 )
 def test_ranges_have_the_values_of_their_ends(response: str, gold: str, score: float) -> None:
