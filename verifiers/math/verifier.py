@@ -55,6 +55,7 @@ from truegold.verifiers.extract.stated_names import (
     without_gloss,
     without_points,
 )
+from truegold.verifiers.extract.stated_values import has_value
 from truegold.verifiers.gold import is_placeholder, without_reference
 from truegold.verifiers.math import worker
 from truegold.verifiers.math.choice_letters import (
@@ -763,6 +764,8 @@ def _judge_words(response: str, gold: str, problem: str | None, policy: Policy, 
     sentence: `The statement is false.`
     """
     in_bold, whole = bold_words(response), final_part(response).strip()
+    if in_bold is not None and has_value(in_bold) and has_value(verdict.extracted or ""):
+        in_bold = None  # Of two values, only the extracted one counts.
     mark = whole if whole.strip("\ufe0f") in MARKS_OF_TRUTH else None
     called = truth_called(response) if gold.strip().casefold() not in _YES_AND_NO else None
     for kind, alone in (("bold", in_bold), ("whole_response", mark), ("predicate", called)):
