@@ -1,8 +1,9 @@
 """The same text."""
 
+import pytest
 from tables import rows
 
-from truegold.verifiers import ExactVerifier, Reason
+from truegold.verifiers import ExactVerifier, Reason, verify
 
 judge = ExactVerifier()
 
@@ -35,3 +36,17 @@ def test_case_counts_when_asked():
 def test_what_is_missing():
     assert judge("", "Paris").reason is Reason.NO_ANSWER
     assert judge("Paris", None).reason is Reason.GOLD_MISSING
+
+
+@pytest.mark.parametrize("verifier", ["exact", "math"])
+@pytest.mark.parametrize("answers", [("5", "6"), ("Paris", "London"), ("Yes", "No"), ("12 cm", "13 cm")])
+@pytest.mark.parametrize(
+    "response",
+    [
+        "The answer is {}.\n\n**{}**", "The answer is {}. Backup: **{}**", "**{}** So we get {}.", "\\boxed{{{}}} or **{}**",
+        "Answer: {}\n\nBob says: **{}**", "#### {}\n**{}**", "**{}** Alternatively, it is {}.",
+    ],
+)  # fmt: skip
+def test_no_response_is_paid_for_two_golds(response: str, answers: tuple[str, str], verifier: str) -> None:
+    scores = [verify(response.format(*answers), gold=gold, verifier=verifier).score for gold in answers]
+    assert scores.count(1.0) < 2

@@ -38,7 +38,7 @@ from truegold.verifiers.extract.chosen import (
     plain,
     texts_in,
 )
-from truegold.verifiers.extract.declared import behind, declared
+from truegold.verifiers.extract.declared import behind, declared, is_taken_back
 from truegold.verifiers.extract.judged import asks_for_wrong
 from truegold.verifiers.extract.restated import affirms
 from truegold.verifiers.extract.stated_values import PATTERNS
@@ -220,8 +220,11 @@ def _declared(
 def _labelled(response: str, options: Sequence[str]) -> tuple[Committed, _Reading] | None:
     """Return the only option in words that opens a line: `Judgement: Correct`, `Correct. The sum holds.`"""
     keys = {_key(option): chr(ord("A") + index) for index, option in enumerate(options) if len(option) > 1}
-    openings = (_OPENING.match(line) for line in final_part(response)[:MAX_ANSWER_CHARS].splitlines())
-    letters = {keys[key] for opening in openings if opening and (key := _key(opening["words"])) in keys}
+    text = final_part(response)[:MAX_ANSWER_CHARS]
+    openings = (opening for line in text.splitlines() if (opening := _OPENING.match(line)))
+    letters = {keys[key]: words for opening in openings if (key := _key(words := opening["words"])) in keys}
+    if any(is_taken_back(behind(text, words), words) for words in letters.values()):
+        return None
     return (Committed("".join(letters), "first_line"), _Reading(frozenset(letters))) if len(letters) == 1 else None
 
 

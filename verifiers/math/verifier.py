@@ -55,6 +55,7 @@ from truegold.verifiers.extract.stated_names import (
     without_gloss,
     without_points,
 )
+from truegold.verifiers.extract.stated_values import has_value
 from truegold.verifiers.gold import is_placeholder, without_reference
 from truegold.verifiers.math import worker
 from truegold.verifiers.math.choice_letters import (
@@ -265,10 +266,21 @@ def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str,
 
 
 def are_other_ranges(gold: str, answer: str) -> bool:
-    """Tell whether two texts are ranges with different ends, and not two differences: `9-11` and `11-13`."""
-    first = _RANGE.fullmatch(gold)
-    others = [_RANGE.fullmatch(part) for part in _RANGES_APART.split(answer)] if first is not None else []
-    return first is not None and all(others) and any(_is_other_range(first, other) for other in others if other)
+    """Tell whether gold is one or more ranges that the answer does not have.
+
+    `9-11` and `(11-13)` are not read as differences, and `-2` does not answer `9-11`.
+    """
+    first, second = (
+        [_RANGE.fullmatch(part.strip("()[] ")) for part in _RANGES_APART.split(text)] for text in (gold, answer)
+    )
+    golds, answers = ([match for match in matches if match] for matches in (first, second))
+    if len(golds) < len(first):
+        return False
+    if len(answers) < len(second):
+        low, high = _ends(golds[0])
+        return len(golds) == 1 and low < high and not golds[0]["unit"] and plain_number(answer) is not None
+    pairs = [[_is_other_range(gold, answer) for answer in answers] for gold in golds]
+    return any(map(all, pairs)) or any(map(all, zip(*pairs, strict=True)))
 
 
 def _is_other_range(first: re.Match[str], second: re.Match[str]) -> bool:
@@ -762,6 +774,8 @@ def _judge_words(response: str, gold: str, problem: str | None, policy: Policy, 
     sentence: `The statement is false.`
     """
     in_bold, whole = bold_words(response), final_part(response).strip()
+    if in_bold is not None and has_value(in_bold) and has_value(verdict.extracted or ""):
+        in_bold = None  # Of two values, only the extracted one counts.
     mark = whole if whole.strip("\ufe0f") in MARKS_OF_TRUTH else None
     called = truth_called(response) if gold.strip().casefold() not in _YES_AND_NO else None
     for kind, alone in (("bold", in_bold), ("whole_response", mark), ("predicate", called)):
