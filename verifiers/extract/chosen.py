@@ -187,6 +187,14 @@ _LABELLED = re.compile(
     rf"\W*{_X}(.)(?:{_IN_BRACKETS}|[.):、]|,(?!\s?{_X})|\s[-–—]\s(?=[^\W\d_]{{2}}|\d\S*\s)|\s\()\s*(?=\S)"
 )
 """A line with a letter as its label: `A) 2`."""
+_REJECTED, _REJECTION = (re.compile(ANY_OF[name], re.IGNORECASE) for name in ("rejections", "failures"))
+"""Predicates of an option that reject it. Those of `_REJECTION` may also be an option's own text."""
+_NEITHER = re.compile(r"\b(?:neither|none) (?:of (?:the|these|both) )?(?:given |listed )?(?:options?|choices)\b", re.IGNORECASE)
+_REJECTED_LATER = re.compile(
+    rf"{_X}.*,\s(?:but|although|though|however,?) (?:it|this|that) (?:is|was)(?: not|n['’]t) (?:the )?(?:correct|right)\b",
+    re.IGNORECASE,
+)
+"""A remark that rejects the option before it: `(B), but this is not the correct answer`."""
 _ALONE = re.compile(rf"\W*{_X}(.){_IN_BRACKETS}?\W*")
 """A line that consists of one letter."""
 _BESIDE = re.compile(rf"{_X}.{_IN_BRACKETS}?\W{{0,4}}(.{{1,200}}?)\W*$")
@@ -428,12 +436,14 @@ def _at_end(text: str, options: Sequence[str]) -> frozenset[str]:
         return letters
     taken_back = _TAKEN_BACK.search(marked)
     has_first = taken_back is not None and _X in marked[: taken_back.start()]
-    if is_conditional(line):
+    if is_conditional(line) or (marked.count(_X) == 1 and _REJECTED_LATER.search(marked)):
         return frozenset()
     letters = _chosen_in(taken_back["rest"], _MENTIONS) if taken_back is not None and has_first else frozenset()
     if not letters and not (is_label and is_list):
         letters = _chosen_in(marked, _MENTIONS)
     if not letters and is_label and not is_list:
+        if _is_rejected(is_label[1], marked[is_label.end() :], options):
+            return letters
         letters = frozenset(is_label[1]) | _second_thoughts(marked)
     if letters:
         if not (_ALONE.fullmatch(marked) or any(pattern.search(marked) for pattern in _MENTIONS)):
@@ -575,6 +585,7 @@ def _chosen_in(marked: str, mentions: Sequence[re.Pattern[str]]) -> frozenset[st
         ]
         if choosing:
             letters = frozenset(letter for clause in choosing for letter in _MARKED.findall(clause))
+            letters -= _denied_last(marked) if patterns is mentions else frozenset()
             return letters | hedged | _second_thoughts(marked)
     return frozenset()
 
@@ -602,6 +613,21 @@ def _without_claims(marked: str, *, is_contrast: bool) -> str:
         return match[1].lower() if is_none else match[0]
 
     return _MARKED.sub(unmark, marked)
+
+
+def _is_rejected(letter: str, text: str, options: Sequence[str]) -> bool:
+    """Tell whether the text behind a label rejects its option, at once or at its end, and is not the option's own."""
+    own = plain(options[ord(letter) - ord("A")]).casefold() if options else text.casefold()
+    is_own = own.startswith(text[: len(own)].casefold().rstrip("."))
+    if _NEITHER.search(text) or letter in _denied_last(text):
+        return True
+    return _REJECTED.match(text) is not None or (_REJECTION.match(text) is not None and not is_own)
+
+
+def _denied_last(marked: str) -> frozenset[str]:
+    """Return the letters of the last clause with letters if it denies them."""
+    clause = next((clause for clause in reversed(_CLAUSE_END.split(marked)) if _X in clause), "")
+    return frozenset(_MARKED.findall(clause)) if _DENIED_BEHIND.search(clause) else frozenset()
 
 
 def _is_denied(clause: str) -> bool:
