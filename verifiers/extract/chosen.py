@@ -189,9 +189,9 @@ _LABELLED = re.compile(
 """A line with a letter as its label: `A) 2`."""
 _REJECTED, _REJECTION = (re.compile(ANY_OF[name], re.IGNORECASE) for name in ("rejections", "failures"))
 """Predicates of an option that reject it. Those of `_REJECTION` may also be an option's own text."""
-_NEITHER = re.compile(r"\b(?:neither|none) (?:of (?:the|these|both) )?(?:given |listed )?(?:options?|choices)\b", re.IGNORECASE)
 _REJECTED_LATER = re.compile(
-    rf"{_X}.*,\s(?:but|although|though|however,?) (?:it|this|that) (?:is|was)(?: not|n['’]t) (?:the )?(?:correct|right)\b",
+    rf"{_X}.*,\s(?:but|although|though|however,?) (?:it|this|that) (?:is|was)(?: not|n['’]t)"
+    r" (?:the )?(?:correct|right)\b",
     re.IGNORECASE,
 )
 """A remark that rejects the option before it: `(B), but this is not the correct answer`."""
@@ -247,6 +247,8 @@ _OTHER_WORDS = {
 """Maps a word of a response to the option's text that it stands for."""
 _JUDGEMENTS = frozenset(("correct", "incorrect", "right", "wrong", "true", "false", "valid", "invalid"))
 """Options that may also be adjectives of other nouns."""
+_QUOTED = re.compile(r"[`\"“][^`\"“”\s]+\s[^`\"“”]*[`\"”]")
+"""Several words in quotes, such as an expression that is judged: `the result of "not True" is False`."""
 _PREDICATIVE = r"(?:(?<!\bthe\s)(?<!\ba\s)(?<!\ban\s)|(?=\w+\s\w+\W*$))"
 """Rejects a judgement that belongs to a noun: `the correct answer is 5`. `5 is the correct answer` is allowed."""
 _ANSWERS = _INTERJECTIONS | {"是的", "不是", "对的", "不对"}
@@ -441,9 +443,8 @@ def _at_end(text: str, options: Sequence[str]) -> frozenset[str]:
     letters = _chosen_in(taken_back["rest"], _MENTIONS) if taken_back is not None and has_first else frozenset()
     if not letters and not (is_label and is_list):
         letters = _chosen_in(marked, _MENTIONS)
-    if not letters and is_label and not is_list:
-        if _is_rejected(is_label[1], marked[is_label.end() :], options):
-            return letters
+    is_rejected = is_label and not is_list and _is_rejected(is_label[1], marked[is_label.end() :], options)
+    if not letters and is_label and not is_list and not is_rejected:
         letters = frozenset(is_label[1]) | _second_thoughts(marked)
     if letters:
         if not (_ALONE.fullmatch(marked) or any(pattern.search(marked) for pattern in _MENTIONS)):
@@ -452,7 +453,8 @@ def _at_end(text: str, options: Sequence[str]) -> frozenset[str]:
         return letters | (_same_text(beside[1], options) if beside is not None else frozenset())
     if is_label and is_list:
         return _answered_first(text, "", options, is_list)
-    return place_of(line, options) or texts_in(line, options) or _answered_first(text, line, options, is_list)
+    named = place_of(line, options) or texts_in(line, options)
+    return named if named or is_rejected else _answered_first(text, line, options, is_list)
 
 
 def _announced_by_colon(text: str, letter: str, count: int) -> frozenset[str]:
@@ -484,7 +486,8 @@ def _answered_first(text: str, last: str, options: Sequence[str], is_list: bool)
         return frozenset(words.get((match["word"] or match["han"]).casefold(), ""))
     interjections = "|".join(map(re.escape, sorted(words.keys() & _ANSWERS, key=len, reverse=True)))
     pattern = re.compile(
-        rf"(?:^|[.!?。]\s?|\b(?:so|thus|then|therefore),?\s|(?:所以|因此|故)[，,]?)\W*({interjections})"
+        rf"(?:^|[.!?。]\s?|(?<!\bif the )(?<!\bwhether the )\b(?:final )?answer(?:\sis)?\W{{1,6}}"
+        rf"|\b(?:so|thus|then|therefore),?\s|(?:所以|因此|故)[，,]?)\W*({interjections})"
         r"(?=\W*$|[,.!;:，。、]|\s(?:it|they|he|she|there|this|that|we)\b)",
         re.IGNORECASE,
     )
@@ -523,6 +526,8 @@ def texts_in(line: str, options: Sequence[str]) -> frozenset[str]:
     """Return the letter of the option whose text a line affirms, or an empty set if the line affirms several."""
     folded = line.casefold()
     keys = {plain(option).casefold().rstrip(".;"): chr(ord("A") + index) for index, option in enumerate(options)}
+    if _JUDGEMENTS.issuperset(keys):
+        folded = _QUOTED.sub(" ", folded)
     stems = {_ENDING.sub("", key): letter for key, letter in keys.items() if key.isascii() and key.isalpha()}
     if stems and len(stems) == len(keys) and min(map(len, stems)) >= MIN_STEM_LETTERS:
         lead = _PREDICATIVE if _JUDGEMENTS.issuperset(keys) else ""
@@ -619,9 +624,7 @@ def _is_rejected(letter: str, text: str, options: Sequence[str]) -> bool:
     """Tell whether the text behind a label rejects its option, at once or at its end, and is not the option's own."""
     own = plain(options[ord(letter) - ord("A")]).casefold() if options else text.casefold()
     is_own = own.startswith(text[: len(own)].casefold().rstrip("."))
-    if _NEITHER.search(text) or letter in _denied_last(text):
-        return True
-    return _REJECTED.match(text) is not None or (_REJECTION.match(text) is not None and not is_own)
+    return bool(letter in _denied_last(text) or _REJECTED.match(text) or (_REJECTION.match(text) and not is_own))
 
 
 def _denied_last(marked: str) -> frozenset[str]:

@@ -251,9 +251,11 @@ def _is_too_dear(gold: str, policy: Policy) -> bool:
 
 def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str, policy: Policy) -> Verdict | None:
     """Return the verdict of the rungs that need no tree, or None if they cannot decide."""
-    if not answer_text or are_other_ranges(gold_text, answer_text):
+    marks = {_AROUND_BRACKETS.sub("", text) for text in (gold, extracted)}
+    are_brackets = all(map(_BRACKETS.fullmatch, marks))
+    if not answer_text or are_other_ranges(gold_text, answer_text) or (are_brackets and len(marks) > 1):
         return Verdict(0.0, Reason.MISMATCH if answer_text else Reason.NO_ANSWER, extracted)
-    if gold_text == answer_text or key_of(gold_text) == key_of(answer_text):
+    if are_brackets or gold_text == answer_text or key_of(gold_text) == key_of(answer_text):
         return _same_text(extracted, answer_text)
     exact = policy.decimals is None and policy.tolerance is None
     if exact and (outcome := _compare_simple(gold_text, answer_text)) is not None:
@@ -628,6 +630,9 @@ _SCALES = {"dozen": 12, "thousand": 10**3, "million": 10**6, "billion": 10**9, "
            "千": 10**3, "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8, "億": 10**8, "兆": 10**12}  # fmt: skip
 """Maps a word of `_SCALE` to its number."""
 _BEHIND_NUMBER = re.compile(r"(?<=\d)[^\d]+$")
+_BRACKETS = re.compile(r"[)\]}>][()\[\]{}<>]*")
+"""Brackets that close nothing, such as `} ) }`, with `_AROUND_BRACKETS` taken away. They are compared as signs."""
+_AROUND_BRACKETS = re.compile(r"[\s`'\",$.]|\\(?=[{}])")
 _RATE_POINTS = re.compile(r"(?:率|\bpercent|\brate|\bmargin)[^。?？]*(?:何ポイント|\bpoints)", re.IGNORECASE)
 """A problem that asks for the change of a rate, in points."""
 _POINTS = re.compile(r"(?<=\d)[%％]?(?:ポイント| points?)$")
