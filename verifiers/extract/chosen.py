@@ -342,12 +342,13 @@ def _without_others(text: str) -> str:
 def _labelled_below(response: str, text: str) -> frozenset[str]:
     """Return the letters of several labelled lines below an announcement: `The answer is:`, `A) 2`, `B) 3`."""
     lines, label = _plain_lines(final_part(response)), plain(text).lstrip("-•> ")
-    for above, start in zip(reversed(lines[:-1]), range(len(lines) - 1, 0, -1), strict=True):
-        if lines[start].rstrip(".").endswith(label) and not lines[start].startswith(
-            label
-        ):  # Announced in its own line.
+    for start in range(len(lines) - 1, 0, -1):
+        above, line = lines[start - 1 : start + 1]
+        # `Answer: A` does not begin with the label A.
+        begins = line.startswith(label) and not line[len(label) :][:1].isalnum()
+        if line.rstrip(".").endswith(label) and not begins:  # Announced in its own line.
             return frozenset()
-        if lines[start].startswith(label) and _ANNOUNCES_BELOW.search(above):
+        if begins and _ANNOUNCES_BELOW.search(above):
             letters = _labels_of(lines[start:])
             return frozenset(letters) if len(letters) > 1 else frozenset()
     return frozenset()
