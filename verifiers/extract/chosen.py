@@ -164,7 +164,7 @@ _DENIED_BEHIND = re.compile(
     r"|\w{2,6}n['’]t\b"
     r"|(?:cannot|can not|may not|fails)\s(?:(?:both |all )?be (?:right|correct|the|true|valid)|to|hold|work|satisf|fit)"
     r"|(?:是|为|[はがも는은이가]\s?)?(?:不|错|誤|間違|有误|被?排除|틀)|[はがも].{0,12}(?:ない|ません)|[는은이가].{0,12}아니"
-    r"|(?:là )?(?:sai|không)(?!\w)|yanlış|doğru değil|غير|ليس|خطأ|خاطئ)",
+    r"|(?::\s|=>\s|-\s?)?(?:(?:là|bị) )?(?:sai|loại|không)(?!\w)|yanlış|doğru değil|غير|ليس|خطأ|خاطئ)",
     re.IGNORECASE,
 )
 """An option with a denial after it: `C cannot be right`, `C is not the answer`."""
@@ -187,6 +187,8 @@ _LABELLED = re.compile(
     rf"\W*{_X}(.)(?:{_IN_BRACKETS}|[.):、]|,(?!\s?{_X})|\s[-–—]\s(?=[^\W\d_]{{2}}|\d\S*\s)|\s\()\s*(?=\S)"
 )
 """A line with a letter as its label: `A) 2`."""
+_ENDS_IN_LETTER = re.compile(r"\w \([A-Z]\)\.?$")
+"""The text of an option that ends in a symbol: `ampere (A)`."""
 _REJECTED, _REJECTION = (re.compile(ANY_OF[name], re.IGNORECASE) for name in ("rejections", "failures"))
 """Predicates of an option that reject it. Those of `_REJECTION` may also be an option's own text."""
 _REJECTED_LATER = re.compile(
@@ -433,6 +435,9 @@ def _at_end(text: str, options: Sequence[str]) -> frozenset[str]:
     written = last_line(text)
     if len(written) > MAX_LINE_CHARS or not (line := plain(written)):
         return frozenset()
+    for index, option in enumerate(map(plain, options)):
+        if _ENDS_IN_LETTER.search(option):
+            line = line.replace(option.rstrip("."), f"({chr(ord('A') + index)})")
     marked = _with_letters_marked(line, count)
     is_label, is_list = _LABELLED.match(marked), _restates(text, count)
     if is_label and is_list and (letters := _announced_by_colon(text, is_label[1], count)):
@@ -525,8 +530,11 @@ def place_of(line: str, options: Sequence[str]) -> frozenset[str]:
 
 def texts_in(line: str, options: Sequence[str]) -> frozenset[str]:
     """Return the letter of the option whose text a line affirms, or an empty set if the line affirms several."""
-    folded = line.casefold()
-    keys = {plain(option).casefold().rstrip(".;"): chr(ord("A") + index) for index, option in enumerate(options)}
+    texts = [plain(option).rstrip(".;") for option in options]
+    # Genotypes such as AaBb and aabb differ only by case.
+    fold = str.casefold if len({text.casefold() for text in texts}) == len(texts) else str
+    folded = fold(line)
+    keys = {fold(text): chr(ord("A") + index) for index, text in enumerate(texts)}
     if _JUDGEMENTS.issuperset(keys):
         folded = _QUOTED.sub(" ", folded)
     stems = {_ENDING.sub("", key): letter for key, letter in keys.items() if key.isascii() and key.isalpha()}
