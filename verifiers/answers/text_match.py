@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from truegold.verifiers.extract import committed_answer, final_part, names_gold
+from truegold.verifiers.extract import committed_answer, final_part, names_gold, without_hidden
 from truegold.verifiers.extract.stated_names import bold_beside, without_gloss
 from truegold.verifiers.gold import refers_elsewhere
 from truegold.verifiers.options import AnswerVerifier, BadOption, switch_option, text_option, word_option
@@ -79,7 +79,7 @@ class ExactVerifier(AnswerVerifier):
         normal_gold = _normalize(gold, case_sensitive)
         # The whole response is compared first, because gold itself may contain "the answer is".
         answer = committed_answer(response)
-        in_bold = bold_beside(response, answer and answer.text, answer and answer.form)
+        in_bold = bold_beside(without_hidden(response), answer and answer.text, answer and answer.form)
         for form, text in (("whole_response", final_text), ("bold", in_bold or "")):
             if normal_gold in _spellings(text, case_sensitive):
                 return Verdict(1.0, Reason.MATCH, text, {"form": form})

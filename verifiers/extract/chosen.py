@@ -187,7 +187,7 @@ _LABELLED = re.compile(
     rf"\W*{_X}(.)(?:{_IN_BRACKETS}|[.):、]|,(?!\s?{_X})|\s[-–—]\s(?=[^\W\d_]{{2}}|\d\S*\s)|\s\()\s*(?=\S)"
 )
 """A line with a letter as its label: `A) 2`."""
-_ALONE = re.compile(rf"\W*{_X}(.){_IN_BRACKETS}?\W*")
+_ALONE = re.compile(rf"\W*{_X}(.){_IN_BRACKETS}?[^\w?？]*")
 """A line that consists of one letter."""
 _BESIDE = re.compile(rf"{_X}.{_IN_BRACKETS}?\W{{0,4}}(.{{1,200}}?)\W*$")
 """A letter with a text after it at the end of a line."""

@@ -268,9 +268,22 @@ def with_plain_marks(text: str) -> str:
     return _CLOSING.sub("\n", text)
 
 
+_HIDDEN = re.compile(
+    r"<!--.*?(?:-->|\Z)|\\iffalse\b.*?(?:\\fi\b|\Z)|<(del|strike)>[^<]{0,400}</\1>"
+    r"|(?<![\w~}])~~(?=[^\s~=\\])[^~\n]{0,400}(?<=[^\s~=])~~(?![\w~])",
+    re.DOTALL,
+)
+"""Text that a reader does not see, or sees struck out. In LaTeX `~~` is a blank."""
+
+
+def without_hidden(text: str) -> str:
+    """Return a text without comments and without text that is struck out: 5 for `~~6~~ 5 <!-- 6 -->`."""
+    return _HIDDEN.sub("", text) if any(map(text.__contains__, ("<!--", "~~", "\\iffalse", "<del>", "<strike>"))) else text
+
+
 def answering_parts(response: str) -> list[str]:
     """Return the parts of a response that may hold its answer. Each part answers one problem."""
-    text = with_plain_marks(with_plain_boxes(final_part(response)))
+    text = with_plain_marks(with_plain_boxes(without_hidden(final_part(response))))
     if any(mark in text for mark in ("hoice_", "ption_", "nswer_")):
         text = _NAMED_LETTER.sub(r"\1 \2", text)
     return split_problems(text)

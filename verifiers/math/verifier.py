@@ -43,6 +43,7 @@ from truegold.verifiers.extract import (
     last_line,
     names_gold,
     several_values,
+    without_hidden,
 )
 from truegold.verifiers.extract.chosen import committed_choice
 from truegold.verifiers.extract.listed_options import option_texts
@@ -672,6 +673,7 @@ class MathVerifier:
             policy = policy_for(problem, gold, policy, info)
             if "options" not in info and _is_choice(gold):
                 policy = replace(policy, options=option_texts(problem))
+        response = without_hidden(response)
         with StepBudget():
             verdict = _judge_response(response, gold, problem, policy)
             if verdict.reason in (Reason.UNREAD, Reason.NO_ANSWER) and gold:
