@@ -803,7 +803,7 @@ def _committed(answer: str | None, form: str) -> Committed | None:
         text = _unwrapped(text)
     if "(" in text or "（" in text:
         text = without_struck(text).strip(MARKS)
-    if not text or (
+    if not text or text[-1] in "?？" or (
         not _PLAIN_NUMBER.fullmatch(text)
         and not only_announces(text)
         and (form != "conclusion" or may_deny(text))
