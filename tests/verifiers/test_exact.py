@@ -43,7 +43,8 @@ def test_what_is_missing():
 @pytest.mark.parametrize(
     "response",
     [
-        "The answer is {}.\n\n**{}**", "The answer is {}. Backup: **{}**", "**{}** So we get {}.", "\\boxed{{{}}} or **{}**",
+        "The answer is {}.\n\n**{}**", "The answer is {}. Backup: **{}**", "**{}** So we get {}.",
+        "\\boxed{{{}}} or **{}**",
         "Answer: {}\n\nBob says: **{}**", "#### {}\n**{}**", "**{}** Alternatively, it is {}.",
     ],
 )  # fmt: skip
@@ -71,7 +72,8 @@ def test_the_letter_of_one_option_beside_the_value_of_another_is_not_paid_for_bo
 
 @pytest.mark.parametrize("gold", ["5", "B"])
 @pytest.mark.parametrize(
-    "response", ["**(B)**\nIt is 5.", "Option B is correct, since 2 + 3 = 5.", "Answer: B) 5", "It is 5.", "Not 3, but 5."]
+    "response",
+    ["**(B)**\nIt is 5.", "Option B is correct, since 2 + 3 = 5.", "Answer: B) 5", "It is 5.", "Not 3, but 5."],
 )
 def test_a_letter_beside_its_own_value_is_paid(response: str, gold: str) -> None:
     assert verify(response, gold=gold, problem=LISTED).score == 1.0

@@ -2,8 +2,8 @@ r"""Compares the text of an answer with gold (`exact`) or with a pattern (`regex
 
 **`exact`**: the answer, or the whole response, is the same text as gold. The number of blanks, case and Unicode
 composition (NFC) are ignored; `info["case_sensitive"]` compares case. Also ignored are a full stop at the end, quotes
-around the answer, and a name's Latin spelling or initials after it: `孔子（Confucius）`, `United States (USA)`. Synonyms, articles and other punctuation
-count. `5` differs from `5.0`.
+around the answer, and a name's Latin spelling or initials after it: `孔子（Confucius）`, `United States (USA)`.
+Synonyms, articles and other punctuation count. `5` differs from `5.0`.
 
 **`regex`**: the answer fits a pattern.
 
@@ -79,7 +79,7 @@ class ExactVerifier(AnswerVerifier):
         normal_gold = _normalize(gold, case_sensitive)
         # The whole response is compared first, because gold itself may contain "the answer is".
         answer = committed_answer(response)
-        in_bold = bold_beside(without_hidden(response), answer and answer.text, answer and answer.form)
+        in_bold = bold_beside(without_hidden(response), answer)
         for form, text in (("whole_response", final_text), ("bold", in_bold or "")):
             if normal_gold in _spellings(text, case_sensitive):
                 return Verdict(1.0, Reason.MATCH, text, {"form": form})

@@ -278,7 +278,9 @@ _HIDDEN = re.compile(
 
 def without_hidden(text: str) -> str:
     """Return a text without comments and without text that is struck out: 5 for `~~6~~ 5 <!-- 6 -->`."""
-    return _HIDDEN.sub("", text) if any(map(text.__contains__, ("<!--", "~~", "\\iffalse", "<del>", "<strike>"))) else text
+    return (
+        _HIDDEN.sub("", text) if any(map(text.__contains__, ("<!--", "~~", "\\iffalse", "<del>", "<strike>"))) else text
+    )
 
 
 def answering_parts(response: str) -> list[str]:
@@ -803,11 +805,15 @@ def _committed(answer: str | None, form: str) -> Committed | None:
         text = _unwrapped(text)
     if "(" in text or "（" in text:
         text = without_struck(text).strip(MARKS)
-    if not text or text[-1] in "?？" or (
-        not _PLAIN_NUMBER.fullmatch(text)
-        and not only_announces(text)
-        and (form != "conclusion" or may_deny(text))
-        and is_refused(text, letters=len(text) <= MAX_OPTION_CHARS)
+    if (
+        not text
+        or text[-1] in "?？"
+        or (
+            not _PLAIN_NUMBER.fullmatch(text)
+            and not only_announces(text)
+            and (form != "conclusion" or may_deny(text))
+            and is_refused(text, letters=len(text) <= MAX_OPTION_CHARS)
+        )
     ):
         return None
     return Committed(preferred(text) if "not " in text else text, form)

@@ -37,6 +37,7 @@ from gmpy2 import mpq
 from truegold.verifiers.decimal_commas import with_points
 from truegold.verifiers.extract import (
     GUESSED,
+    Committed,
     committed_answer,
     ends_with_value,
     final_part,
@@ -763,7 +764,8 @@ def _judge_words(response: str, gold: str, problem: str | None, policy: Policy, 
     The words may be in bold, the whole response, or the extracted text. They may also stand after the verb of the last
     sentence: `The statement is false.`
     """
-    in_bold, whole = bold_beside(response, verdict.extracted, verdict.evidence.get("form")), final_part(response).strip()
+    extracted = Committed(verdict.extracted, verdict.evidence.get("form", "")) if verdict.extracted else None
+    in_bold, whole = bold_beside(response, extracted), final_part(response).strip()
     mark = whole if whole.strip("\ufe0f") in MARKS_OF_TRUTH else None
     called = truth_called(response) if gold.strip().casefold() not in _YES_AND_NO else None
     for kind, alone in (("bold", in_bold), ("whole_response", mark), ("predicate", called)):
