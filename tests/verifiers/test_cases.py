@@ -94,8 +94,9 @@ def test_a_condition_before_a_decided_answer_does_not_harm(response: str, proble
 @rows(
     "response",
     [
-        "If x = 4, the answer is 5.", "When n is even, the answer is 5.", "若n是偶数，则答案为5。", "当x=4时，答案是5。",
-        "If he keeps one, he has 5.", "Should he find some, he has 5.", "Unless he sells one, there are 5.",
+        "If x = 4, the answer is 5.", "When n is even, the answer is 5.", "若n是偶数，则答案为5。",
+        "当x=4时，答案是5。", "If he keeps one, he has 5.",
+        "Should he find some, he has 5.", "Unless he sells one, there are 5.",
         "He has 5 if he drops none.", "Assuming that he steals some, the answer is 5.", "如果他留下一个，他有5个。",
     ],
 )  # fmt: skip

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from truegold.verifiers.answers.gold_words import truth_of
-from truegold.verifiers.extract import Committed, final_part, last_line, names_gold
+from truegold.verifiers.extract import Committed, final_part, last_line, names_gold, without_hidden
 from truegold.verifiers.extract.chosen import (
     UNANNOUNCED,
     WRAPPER,
@@ -167,7 +167,7 @@ class ChoiceVerifier(AnswerVerifier):
             among = f"one of the {len(options)} options" if options else "the letter of an option"
             error = f"gold is not {among}; if it is a value, use the verifier math"
             return Verdict(None, Reason.GOLD_UNPARSED, evidence={"gold": gold[:MAX_ANSWER_CHARS], "error": error})
-        response = response if gold.isascii() else _in_latin(response, gold)
+        response = without_hidden(response if gold.isascii() else _in_latin(response, gold))
         multiple = multiple or len(gold_reading.letters) > 1
         if gold_reading.is_numbered:
             response = response.translate(_CIRCLED)

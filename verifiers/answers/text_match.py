@@ -2,8 +2,8 @@ r"""Compares the text of an answer with gold (`exact`) or with a pattern (`regex
 
 **`exact`**: the answer, or the whole response, is the same text as gold. The number of blanks, case and Unicode
 composition (NFC) are ignored; `info["case_sensitive"]` compares case. Also ignored are a full stop at the end, quotes
-around the answer, and a name's Latin spelling or initials after it: `孔子（Confucius）`, `United States (USA)`. Synonyms, articles and other punctuation
-count. `5` differs from `5.0`.
+around the answer, and a name's Latin spelling or initials after it: `孔子（Confucius）`, `United States (USA)`.
+Synonyms, articles and other punctuation count. `5` differs from `5.0`.
 
 **`regex`**: the answer fits a pattern.
 
@@ -30,9 +30,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from truegold.verifiers.extract import GUESSED, committed_answer, final_part, names_gold
-from truegold.verifiers.extract.stated_names import bold_words, without_gloss
-from truegold.verifiers.extract.stated_values import has_value
+from truegold.verifiers.extract import committed_answer, final_part, names_gold, without_hidden
+from truegold.verifiers.extract.stated_names import bold_beside, without_gloss
 from truegold.verifiers.gold import refers_elsewhere
 from truegold.verifiers.options import AnswerVerifier, BadOption, switch_option, text_option, word_option
 from truegold.verifiers.sandbox.errors import SetupError
@@ -79,10 +78,9 @@ class ExactVerifier(AnswerVerifier):
             return Verdict(0.0, Reason.NO_ANSWER)
         normal_gold = _normalize(gold, case_sensitive)
         # The whole response is compared first, because gold itself may contain "the answer is".
-        in_bold, answer = bold_words(response) or "", committed_answer(response)
-        if answer is not None and (answer.form not in GUESSED or (has_value(in_bold) and has_value(answer.text))):
-            in_bold = ""  # Of two answers, only the committed one counts.
-        for form, text in (("whole_response", final_text), ("bold", in_bold)):
+        answer = committed_answer(response)
+        in_bold = bold_beside(without_hidden(response), answer)
+        for form, text in (("whole_response", final_text), ("bold", in_bold or "")):
             if normal_gold in _spellings(text, case_sensitive):
                 return Verdict(1.0, Reason.MATCH, text, {"form": form})
         if answer is None:

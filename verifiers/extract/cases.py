@@ -75,7 +75,8 @@ _ASSUMED = re.compile(rf"\s*{_OF_VARIABLE}{_RELATION}[$\s时]*", re.IGNORECASE)
 """A condition that only gives a variable its value, `x = 3`. An equation such as `2x = 10` does not match."""
 _TOKEN = re.compile(r"\d+(?:\.\d+)?|(?<![A-Za-z])(?:[A-Za-z]|[A-Za-z]{3,})(?![A-Za-z])|[奇偶正负质素合整]数")
 _HYPOTHETICAL = re.compile(
-    r"\b(?:if|unless|should|suppos(?:e|ing)|assum(?:e|ing)|provided|in case|as long as)\b|如果|若|要是|假[如设定使]|倘|只要",
+    r"\b(?:if|unless|should|suppos(?:e|ing)|assum(?:e|ing)|provided|in case|as long as)\b"
+    r"|如果|若|要是|假[如设定使]|倘|只要",
     re.IGNORECASE,
 )
 _BY_SOLVER = re.compile(r"[\W_]*(?:we|you|i|one|let)\b", re.IGNORECASE)

@@ -197,7 +197,7 @@ _REJECTED_LATER = re.compile(
     re.IGNORECASE,
 )
 """A remark that rejects the option before it: `(B), but this is not the correct answer`."""
-_ALONE = re.compile(rf"\W*{_X}(.){_IN_BRACKETS}?\W*")
+_ALONE = re.compile(rf"\W*{_X}(.){_IN_BRACKETS}?[^\w?？]*")
 """A line that consists of one letter."""
 _BESIDE = re.compile(rf"{_X}.{_IN_BRACKETS}?\W{{0,4}}(.{{1,200}}?)\W*$")
 """A letter with a text after it at the end of a line."""
@@ -401,10 +401,10 @@ def _with_lists_named(line: str) -> tuple[str, dict[str, list[str]]]:
 def _instead(response: str, text: str) -> frozenset[str]:
     """Return the letters that replace an announced option: B for `Answer: C? No, B`.
 
-    A paragraph further down may begin with the retraction. Letters that it only mentions are added to the announced one.
+    A paragraph further down may begin with the retraction. Letters that it only mentions join the announced one.
     """
     label = _LABELLED.match(_with_letters_marked(plain(text), LETTERS))
-    if not (own := frozenset(label[1]) if label else letters_in(text, announced=True)):
+    if not (letters := frozenset(label[1]) if label else letters_in(text, announced=True)):
         return frozenset()
     first, *below = behind(final_part(response), text)[:MAX_JUDGED_CHARS].split("\n\n")
     if (taken_back := _TAKEN_BACK.search(first[:MAX_RETRACTION_CHARS])) is not None:
@@ -414,7 +414,7 @@ def _instead(response: str, text: str) -> frozenset[str]:
             rest = plain(taken_back["rest"])
             others = frozenset(_MARKED.findall(_with_letters_marked(rest, LETTERS)))
             is_open = others and not IS_WRONG.search(rest)
-            return letters_in(rest, announced=True) or (others | own if is_open else frozenset())
+            return letters_in(rest, announced=True) or (others | letters if is_open else frozenset())
     return frozenset()
 
 
@@ -497,10 +497,9 @@ def _answered_first(text: str, last: str, options: Sequence[str], is_list: bool)
         r"(?=\W*$|[,.!;:，。、]|\s(?:it|they|he|she|there|this|that|we)\b)",
         re.IGNORECASE,
     )
-    found = [*((word, text) for word in pattern.findall(first)[:1]), *((word, last) for word in pattern.findall(last))]
-    return frozenset(
-        words[word.casefold()] for word, after in found if not is_taken_back(after.partition(word)[2], word)
-    )
+    verdicts = {(word, text) for word in pattern.findall(first)[:1]} | {(word, last) for word in pattern.findall(last)}
+    is_kept = {word: not is_taken_back(source.partition(word)[2], word) for word, source in verdicts}
+    return frozenset(words[word.casefold()] for word in is_kept if is_kept[word])
 
 
 def _restates(text: str, count: int) -> bool:

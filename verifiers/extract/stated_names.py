@@ -15,9 +15,10 @@ import re
 import unicodedata
 
 from truegold.verifiers.extract.chosen import DENIED_BEFORE, EITHER, HAN, NEGATION, UNSURE
-from truegold.verifiers.extract.committed import final_part
+from truegold.verifiers.extract.committed import Committed, final_part
 from truegold.verifiers.extract.denials import is_attributed, is_conditional, is_doubted
-from truegold.verifiers.extract.stated_values import MAX_LINE_CHARS
+from truegold.verifiers.extract.stated_values import MAX_LINE_CHARS, has_value
+from truegold.verifiers.extract.unread import GUESSED
 
 _BOLD = re.compile(r"(?<![*A-Za-z0-9])\*\*([^*\n]{1,200})\*\*(?!\*)")
 _PREDICATE = re.compile(
@@ -92,16 +93,9 @@ _INITIALS = re.compile(r"(?:[A-Z]\.?){2,7}")
 _MINOR = frozenset("of the and for in".split())
 _TRANSLATED = re.compile(r"[国省市县州洲江河湖洋山岛宫塔桥路寺党军队团节语族教法院学社会]$|..海$")
 """The end of a Chinese name whose English form is a translation and may sound otherwise: 长江, 德国."""
-_FIRST_IN_GB2312 = dict(
-    zip(
-        "ABCDEFGHJKLMNOPQRSTWXYZ",
-        (0xB0A1, 0xB0C5, 0xB2C1, 0xB4EE, 0xB6EA, 0xB7A2, 0xB8C1, 0xB9FE, 0xBBF7, 0xBFA6, 0xC0AC, 0xC2E8,
-         0xC4C3, 0xC5B6, 0xC5BE, 0xC6DA, 0xC8BB, 0xC8F6, 0xCBFA, 0xCDDA, 0xCEF4, 0xD1B9, 0xD4D1),
-        strict=True,
-    )
-)  # fmt: skip
-"""Maps each initial of pinyin to the first character that has it. GB2312 orders the common characters by sound."""
-_LAST_IN_GB2312 = 0xD7F9
+_FIRST_OF_INITIAL = dict(zip("啊芭擦搭蛾发噶哈击喀垃妈拿哦啪期然撒塌挖昔压匝", "ABCDEFGHJKLMNOPQRSTWXYZ", strict=True))
+"""Maps the first character with each initial of pinyin to the initial. GB2312 orders its common characters by sound."""
+_LAST_BY_SOUND = "座"
 _ALIKE = ("BPVF", "DT", "GKCQJ", "CSXZJQ", "CT", "LR", "JR", "YEIJAHU", "WVUOH", "AEO", "HXKF", "M", "N")
 """Initials that transliterations of a name may have for one another: 雨果 is Hugo."""
 _CJK = re.compile("[一-鿿぀-ヿ가-힣]")
@@ -154,9 +148,9 @@ def without_gloss(text: str) -> str:
 
 def _first_sound(character: str) -> str:
     """Return the Latin letter that a Chinese, Japanese or Korean character begins with, or an empty text."""
-    code = int.from_bytes(character.encode("gb2312", "ignore"))
-    if _FIRST_IN_GB2312["A"] <= code <= _LAST_IN_GB2312:
-        return max(letter for letter, first in _FIRST_IN_GB2312.items() if first <= code)
+    code = character.encode("gb2312", "ignore")
+    if len(code) == 2 and "啊".encode("gb2312") <= code <= _LAST_BY_SOUND.encode("gb2312"):
+        return max(letter for first, letter in _FIRST_OF_INITIAL.items() if first.encode("gb2312") <= code)
     name = unicodedata.name(character, "")
     return "" if "IDEOGRAPH" in name else name.rpartition(" ")[2][:1]
 
@@ -170,6 +164,18 @@ def bold_words(response: str) -> str | None:
     before, words, after = line[: match.start()], match[1].strip(), line[match.end() :]
     is_open = _CONTRASTED.search(before) or any(map(EITHER.search, (before, after)))
     return None if is_open or is_attributed(before) or is_doubted(before, after) else words
+
+
+def bold_beside(response: str, answer: Committed | None) -> str | None:
+    """Return the words in bold of the last line, unless the response commits to another answer of their kind.
+
+    If the other answer is announced, words in bold beside it do not count.
+    """
+    words = bold_words(response)
+    if words is None or answer is None or (len(words) > 1 and words in answer.text):
+        return words
+    is_value = has_value(words) or len(words.strip("().")) == 1
+    return words if answer.form in GUESSED and is_value != has_value(answer.text.strip("$\\[]() ")) else None
 
 
 def named_in_predicate(response: str, problem: str | None) -> str | None:

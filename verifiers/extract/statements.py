@@ -160,7 +160,8 @@ _FOREIGN = re.compile(
     rf"(?:{stated_values.ANY_OF['answer_words']})[^\d$\\.。:：=\n*]{{0,30}}?(?:\*{{0,2}})(?:{_LINKS})"
     r"|(?:उत्तर|উত্তর|பதில்|விடை|సమాధానం|జవాబు|válasz|cevap|پاسخ|جواب|ответ)"
     r"(?=[ ](?:[\d$\\]|[A-H]\b))|답은|คำตอบ(?:ที่ถูกต้อง)?คือ"
-    r"|(?:(?<![^\n])|(?<=[.>:$] )|(?<=\d:))(?:chọn(?: (?:đáp án|phương án|câu))?|đáp án)(?=[ :]{1,2}[A-J][.]?\s*(?:\n|$))",
+    r"|(?:(?<![^\n])|(?<=[.>:$] )|(?<=\d:))"
+    r"(?:chọn(?: (?:đáp án|phương án|câu))?|đáp án)(?=[ :]{1,2}[A-J][.]?\s*(?:\n|$))",
     re.IGNORECASE,
 )
 """An announcement in another language: `la respuesta es`, 정답은."""
@@ -201,7 +202,7 @@ _REASON = re.compile(
     re.IGNORECASE,
 )
 """The reason after a value: `, because`."""
-_NO_VALUE = re.compile(f"(?:{stated_values.ANY_OF['no_value']})[.。]?$", re.IGNORECASE)
+_NO_VALUE = re.compile(f"(?<!not )(?:{stated_values.ANY_OF['no_value']})[.。]?$", re.IGNORECASE)
 """Words that say that there is no value: `no solution`."""
 _GRADING = re.compile(r"\b(?:score|grade|reward|rating|marks?)\b[^.]{0,20}[:=]", re.IGNORECASE)
 """A statement to the grader of a response, which is not an answer: `Output score:`."""

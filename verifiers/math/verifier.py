@@ -37,25 +37,26 @@ from gmpy2 import mpq
 from truegold.verifiers.decimal_commas import with_points
 from truegold.verifiers.extract import (
     GUESSED,
+    Committed,
     committed_answer,
     ends_with_value,
     final_part,
     last_line,
     names_gold,
     several_values,
+    without_hidden,
 )
 from truegold.verifiers.extract.chosen import committed_choice
 from truegold.verifiers.extract.listed_options import option_texts
 from truegold.verifiers.extract.repeated_question import restated_gold
 from truegold.verifiers.extract.stated_names import (
-    bold_words,
+    bold_beside,
     has_initials,
     named_in_predicate,
     truth_called,
     without_gloss,
     without_points,
 )
-from truegold.verifiers.extract.stated_values import has_value
 from truegold.verifiers.gold import is_placeholder, without_reference
 from truegold.verifiers.math import worker
 from truegold.verifiers.math.choice_letters import (
@@ -688,6 +689,7 @@ class MathVerifier:
             policy = policy_for(problem, gold, policy, info)
             if "options" not in info and _is_choice(gold):
                 policy = replace(policy, options=option_texts(problem))
+        response = without_hidden(response)
         with StepBudget():
             verdict = _judge_response(response, gold, problem, policy)
             if verdict.reason in (Reason.UNREAD, Reason.NO_ANSWER) and gold:
@@ -697,9 +699,8 @@ class MathVerifier:
                 verdict = restated
             if verdict.score != 1.0 and gold and (letter := small_choice(gold, problem)) is not None:
                 verdict = _judge_response(with_capital_labels(response), letter, problem, policy)
-            elif verdict.score == 0.0 and gold and (listed := _options_of(gold, problem, policy)):
-                chosen = _judge_option(response, gold, problem, replace(policy, options=listed))
-                verdict = verdict if chosen is None else chosen
+            elif verdict.score is not None and gold and (listed := _options_of(gold, problem, policy)):
+                verdict = _judge_option(response, gold, problem, replace(policy, options=listed), verdict)
             is_gold_at_fault = verdict.score == 0.0 and gold is not None and is_sentence(gold)
         return replace(verdict, score=None, reason=Reason.GOLD_UNPARSED) if is_gold_at_fault else verdict
 
@@ -778,9 +779,8 @@ def _judge_words(response: str, gold: str, problem: str | None, policy: Policy, 
     The words may be in bold, the whole response, or the extracted text. They may also stand after the verb of the last
     sentence: `The statement is false.`
     """
-    in_bold, whole = bold_words(response), final_part(response).strip()
-    if in_bold is not None and has_value(in_bold) and has_value(verdict.extracted or ""):
-        in_bold = None  # Of two values, only the extracted one counts.
+    extracted = Committed(verdict.extracted, verdict.evidence.get("form", "")) if verdict.extracted else None
+    in_bold, whole = bold_beside(response, extracted), final_part(response).strip()
     mark = whole if whole.strip("\ufe0f") in MARKS_OF_TRUTH else None
     called = truth_called(response) if gold.strip().casefold() not in _YES_AND_NO else None
     for kind, alone in (("bold", in_bold), ("whole_response", mark), ("predicate", called)):
@@ -834,16 +834,28 @@ def _options_of(gold: str, problem: str | None, policy: Policy) -> tuple[str, ..
     return policy.options or option_texts(problem or "") or next((pair for pair in _TRUTHS if gold.strip() in pair), ())
 
 
-def _judge_option(response: str, gold: str, problem: str | None, policy: Policy) -> Verdict | None:
-    """Return the verdict on a response that chooses the letter of the option whose text is gold.
+def _judge_option(response: str, gold: str, problem: str | None, policy: Policy, verdict: Verdict) -> Verdict:
+    """Return the verdict on a response that may choose the option whose text is gold by its letter.
 
-    Return None if the letter is wrong, and if gold is a letter itself or the text of no option.
+    Letter and value may not contradict each other. Return `verdict`, on the value, if the response chooses no letter,
+    and if gold is a letter itself or the text of no option.
     """
     if _is_choice(gold) or len(gold) > MAX_PROSE_CHARS:
-        return None
-    letter = letter_of_text(normal_gold(gold), policy.options, partial(same_as_option, policy))
-    verdict = _judge_response(response, letter, problem, policy) if letter is not None else None
-    return verdict if verdict is not None and verdict.score == 1.0 else None
+        return verdict
+    is_same = partial(same_as_option, policy)
+    if (letter := letter_of_text(normal_gold(gold), policy.options, is_same)) is None:
+        return verdict
+    if verdict.score == 1.0:
+        choice = committed_choice(response, policy.options, problem=problem)
+        text = normal(choice.text) if choice is not None else ""
+        other = choice_letter(text) or (choice_and_value(text) or [None])[0]
+        is_hedge = other is not None and other != letter
+    else:
+        chosen = _judge_response(response, letter, problem, policy)
+        value = letter_of_text(normal_text(verdict.extracted or ""), policy.options, is_same)
+        is_hedge = chosen.score == 1.0 and value not in (None, letter)
+        verdict = chosen if chosen.score == 1.0 else verdict
+    return replace(verdict, score=0.0, reason=Reason.HEDGED) if is_hedge else verdict
 
 
 def _compare_as_asked(answer: str, gold: str, problem: str, policy: Policy, verdict: Verdict) -> Verdict:
