@@ -630,8 +630,8 @@ def _without_claims(marked: str, *, is_contrast: bool) -> str:
 
 def _is_rejected(letter: str, text: str, options: Sequence[str]) -> bool:
     """Tell whether the text behind a label rejects its option, at once or at its end, and is not the option's own."""
-    own = plain(options[ord(letter) - ord("A")]).casefold() if options else text.casefold()
-    is_own = own.startswith(text[: len(own)].casefold().rstrip("."))
+    option = plain(options[ord(letter) - ord("A")]).casefold() if options else text.casefold()
+    is_own = option.startswith(text[: len(option)].casefold().rstrip("."))
     return bool(letter in _denied_last(text) or _REJECTED.match(text) or (_REJECTION.match(text) and not is_own))
 
 

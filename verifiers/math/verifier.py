@@ -872,8 +872,8 @@ def _compare_as_asked(answer: str, gold: str, problem: str, policy: Policy, verd
         return verdict
     else:
         word, behind = asked[asked.lastindex or 0].lower(), _BEHIND_NUMBER.search(gold)
-        if (number := simple_number(normal_gold(gold))) is not None:
-            return _compare_scaled(answer, number, _SCALES[word], policy, verdict)
+        if (counted_gold := simple_number(normal_gold(gold))) is not None:
+            return _compare_scaled(answer, counted_gold, _SCALES[word], policy, verdict)
         if behind is None or word not in behind[0].lower() or simple_number(normal_text(answer)) is None:
             return verdict
         answer += behind[0]
