@@ -631,6 +631,9 @@ _SCALES = {"dozen": 12, "thousand": 10**3, "million": 10**6, "billion": 10**9, "
            "千": 10**3, "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8, "億": 10**8, "兆": 10**12}  # fmt: skip
 """Maps a word of `_SCALE` to its number."""
 _BEHIND_NUMBER = re.compile(r"(?<=\d)[^\d]+$")
+_LAYOUT = re.compile(r"\\(?:begin|end)\{\w+\*?\}(?:\{[lcr| ]*\})?|\\\\|&|\\text\s?\{[\s.]*\}|\$\$|\\[\[\]]")
+"""The layout of a displayed formula, with a full stop in it."""
+_EQUALS = re.compile(r"=|\\(?:approx|cong|simeq)\b")
 _BRACKETS = re.compile(r"[)\]}>][()\[\]{}<>]*")
 """Brackets that close nothing, such as `} ) }`, with `_AROUND_BRACKETS` taken away. They are compared as signs."""
 _AROUND_BRACKETS = re.compile(r"[\s`'\",$.]|\\(?=[{}])")
@@ -732,6 +735,9 @@ def _judge_response(response: str, gold: str | None, problem: str | None, policy
         verdict = replace(verdict, score=0.0, reason=Reason.MISMATCH)
     elif verdict.reason in (Reason.MISMATCH, Reason.DECLINED) and problem and gold:
         verdict = _compare_as_asked(committed.text, gold, problem, policy, verdict)
+    if verdict.reason is Reason.UNREAD and (side := _last_side(committed.text)) is not None:
+        by_side = compare_texts(side, gold, policy)
+        verdict = by_side if by_side.passed else verdict
     evidence = {**verdict.evidence, "form": committed.form}
     verdict = Verdict(verdict.score, verdict.reason, verdict.extracted, evidence)
     return replace(verdict, reason=Reason.UNREAD) if _is_misread(verdict, response, gold) else verdict
@@ -856,6 +862,14 @@ def _judge_option(response: str, gold: str, problem: str | None, policy: Policy,
         is_hedge = chosen.score == 1.0 and value not in (None, letter)
         verdict = chosen if chosen.score == 1.0 else verdict
     return replace(verdict, score=0.0, reason=Reason.HEDGED) if is_hedge else verdict
+
+
+def _last_side(text: str) -> str | None:
+    """Return the last side of a displayed calculation: `$$E = \\int F dx = 5 J$$`. Return None for other texts."""
+    if not text.startswith(("$$", "\\[")) or _EQUALS.search(text) is None:
+        return None
+    side = _EQUALS.split(_LAYOUT.sub(" ", text))[-1].strip(" .,;")
+    return side if all(side.count(opening) == side.count(closing) for opening, closing in ("{}", "()", "[]")) else None
 
 
 def _compare_as_asked(answer: str, gold: str, problem: str, policy: Policy, verdict: Verdict) -> Verdict:
