@@ -631,8 +631,16 @@ _SCALES = {"dozen": 12, "thousand": 10**3, "million": 10**6, "billion": 10**9, "
            "千": 10**3, "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8, "億": 10**8, "兆": 10**12}  # fmt: skip
 """Maps a word of `_SCALE` to its number."""
 _BEHIND_NUMBER = re.compile(r"(?<=\d)[^\d]+$")
-_LAYOUT = re.compile(r"\\(?:begin|end)\{\w+\*?\}(?:\{[lcr| ]*\})?|\\\\|&|\\text\s?\{[\s.]*\}|\$\$|\\[\[\]]")
+_LAYOUT_BUT_LINES = re.compile(
+    r"\\(?:begin|end)\{(?:align\w*|gather\w*|split)\*?\}|&|\\text\s?\{[\s.]*\}|\$\$|(?<!\\)\\[\[\]]"
+)
+_LAYOUT = re.compile(rf"{_LAYOUT_BUT_LINES.pattern}|\\\\")
 """The layout of a displayed formula, with a full stop in it."""
+_GROUP = re.compile(r"\\begin\{(array|[bpv]?matrix)\}.*?\\end\{\1\}|[({\[][^(){}\[\]]*[)}\]]", re.DOTALL)
+_SEVERAL_EQUATIONS = re.compile(
+    r"[,;](?!\d{3})\s*\S|\\q?quad|\\text|\\\\[\s&]*(?![\s&]|=|[-+]|\\(?:approx|cong|simeq|times|cdot|end)|$)"
+)
+"""A sign of several equations, outside of brackets: a comma, words, a line that does not go on with `=`."""
 _EQUALS = re.compile(r"=|\\(?:approx|cong|simeq)\b")
 _BRACKETS = re.compile(r"[)\]}>][()\[\]{}<>]*")
 """Brackets that close nothing, such as `} ) }`, with `_AROUND_BRACKETS` taken away. They are compared as signs."""
@@ -735,7 +743,7 @@ def _judge_response(response: str, gold: str | None, problem: str | None, policy
         verdict = replace(verdict, score=0.0, reason=Reason.MISMATCH)
     elif verdict.reason in (Reason.MISMATCH, Reason.DECLINED) and problem and gold:
         verdict = _compare_as_asked(committed.text, gold, problem, policy, verdict)
-    if verdict.reason is Reason.UNREAD and (side := _last_side(committed.text)) is not None:
+    if verdict.score == 0.0 and (side := _last_side(committed.text, verdict)) is not None:
         by_side = compare_texts(side, gold, policy)
         verdict = by_side if by_side.passed else verdict
     evidence = {**verdict.evidence, "form": committed.form}
@@ -864,12 +872,26 @@ def _judge_option(response: str, gold: str, problem: str | None, policy: Policy,
     return replace(verdict, score=0.0, reason=Reason.HEDGED) if is_hedge else verdict
 
 
-def _last_side(text: str) -> str | None:
-    """Return the last side of a displayed calculation: `$$E = \\int F dx = 5 J$$`. Return None for other texts."""
+def _last_side(text: str, verdict: Verdict) -> str | None:
+    """Return the last side of a displayed calculation: `$$E = \\int F dx = 5 J$$`.
+
+    Return None for other texts and several equations, and if the calculation can be read and has another number.
+    """
     if not text.startswith(("$$", "\\[")) or _EQUALS.search(text) is None:
         return None
-    side = _EQUALS.split(_LAYOUT.sub(" ", text))[-1].strip(" .,;")
-    return side if all(side.count(opening) == side.count(closing) for opening, closing in ("{}", "()", "[]")) else None
+    outside, counted = _LAYOUT_BUT_LINES.sub(" ", text), 1
+    while counted:
+        outside, counted = _GROUP.subn("", outside)
+    if _SEVERAL_EQUATIONS.search(outside.strip(" .,")):
+        return None
+    *sides, last = (side.strip(" .,;") for side in _EQUALS.split(_LAYOUT.sub(" ", text)))
+    if verdict.reason is not Reason.UNREAD and any(_has_value(side) for side in sides):
+        return None
+    return last if all(last.count(opening) == last.count(closing) for opening, closing in ("{}", "()", "[]")) else None
+
+
+def _has_value(text: str) -> bool:
+    return not any(map(str.isalpha, text.replace("\\times", ""))) and any(map(str.isdigit, text))
 
 
 def _compare_as_asked(answer: str, gold: str, problem: str, policy: Policy, verdict: Verdict) -> Verdict:
