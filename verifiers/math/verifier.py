@@ -649,7 +649,7 @@ class MathVerifier:
     policy: Policy = field(default=RESPONSES)
     """The policy of every row. The options in a row's `info` override it."""
     name: str = "math"
-    version: str = "14"
+    version: str = "15"
 
     def __call__(
         self, response: str, gold: str | None, *, problem: str | None = None, info: Mapping[str, Any] = NO_INFO
