@@ -10,6 +10,7 @@ as people mean it:
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -48,6 +49,18 @@ NO_SETTINGS = (
     "A configuration is a text in YAML; data are JSON Lines, Parquet or CSV (as which "
     "workbooks are saved), with a name that says so."
 )
+SETTING_LINE = re.compile(r"\s*(?:- +)*([\w.-]+): +(\S.*?)\s*$")
+"""A line of YAML with a setting and its value."""
+COLON = "A plain colon and a plain space stand between a setting and its value: data: {path: train.jsonl}"
+YAML_ADVICE = (
+    ("another document", "A file holds one configuration: remove the line of dashes between two."),
+    ("scanning a quoted scalar", "A quote is opened and not closed."),
+    ("^\\s*[\\w.-]+\uff1a", COLON),
+    ("mapping values", "The settings of a section begin in the same column; a text with a colon is put in quotes."),
+)
+"""Patterns of a YAML error and its text, each with advice."""
+QUOTES = "\"'"
+"""The quotes of YAML."""
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 """Control characters, which show that a file is not text."""
 
@@ -259,7 +272,8 @@ def _read_yaml(path: Path, advice: str = INIT) -> dict[str, Any]:
         raise ConfigError(f"{path} holds no settings.", advice)
     if not isinstance(values, dict):
         kind = {"list": "a list", "str": "a text"}.get(type(values).__name__, "a value")
-        raise ConfigError(f"{path} holds {kind}, not settings by name.", advice)
+        is_joined = isinstance(values, str) and re.match(r"\w+\s?[:\uff1a=]", values)
+        raise ConfigError(f"{path} holds {kind}, not settings by name.", COLON if is_joined else advice)
     return values
 
 
@@ -272,10 +286,23 @@ def _describe_yaml(error: yaml.YAMLError) -> str:
 
 
 def _yaml_hint(text: str, error: yaml.YAMLError) -> str | None:
-    mark = getattr(error, "problem_mark", None)
-    lines = text.splitlines()
-    if mark is not None and mark.line < len(lines) and "\t" in lines[mark.line]:
-        return "YAML is indented with spaces: replace the tab."
+    lines = text.splitlines() if "another document" not in str(error) else ()
+    for mark in (getattr(error, "problem_mark", None), getattr(error, "context_mark", None)):
+        line = lines[mark.line] if mark is not None and mark.line < len(lines) else ""
+        if "\t" in line:
+            return "YAML is indented with spaces: replace the tab."
+        if (setting := SETTING_LINE.match(line)) is not None and (advice := _quoting(*setting.groups())) is not None:
+            return advice
+    return next((advice for pattern, advice in YAML_ADVICE if re.search(pattern, f"{error}\n{text}", re.M)), None)
+
+
+def _quoting(name: str, value: str) -> str | None:
+    """Return the advice to put a text in quotes, if it has characters that mean something else in YAML."""
+    quoted = f"{name}: {json.dumps(value, ensure_ascii=False)}"
+    if value[0] in "{[":
+        return f"A text that begins with {value[0]} is put in quotes ({quoted}); else a bracket is not closed."
+    if value[0] in "*&!%@`|>" or (": " in value and value[0] not in QUOTES):
+        return f"Put the text in quotes: {quoted}"
     return None
 
 
@@ -356,7 +383,9 @@ def _apply_override(values: dict[str, Any], override: str) -> None:
     section: Any = values
     for parent in parents:
         if isinstance(section, dict):
-            child = section.setdefault(parent, {})
+            if section.get(parent) is None:
+                section[parent] = {}
+            child = section[parent]
         else:
             child = section[int(parent)] if parent.isdecimal() and int(parent) < len(section) else None
         if not isinstance(child, dict | list):
@@ -367,7 +396,10 @@ def _apply_override(values: dict[str, Any], override: str) -> None:
     try:
         section[last] = parse_settings(text)
     except yaml.YAMLError as error:
-        raise ConfigError(f"--set {override}: the value is not valid YAML.") from error
+        quoted = shlex.quote(f"{path}={json.dumps(text, ensure_ascii=False)}")
+        raise ConfigError(
+            f"--set {override}: the value is not valid YAML.", f"If it is a text, put it in quotes: --set {quoted}"
+        ) from error
 
 
 class _SettingsLoader(yaml.SafeLoader):

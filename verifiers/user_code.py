@@ -79,9 +79,14 @@ def close_match(word: str, known: Iterable[str]) -> str | None:
 
 
 def near_path(path: Path) -> str | None:
-    """Return the hint "Did you mean ...?" with the most similar name in the folder of a missing path, or None."""
+    """Return the hint "Did you mean ...?" with the most similar name in the folder of a missing path, or None.
+
+    A common suffix alone does not make two names similar.
+    """
     beside = path.parent.iterdir() if path.parent.is_dir() else ()
-    name = close_match(path.name, (other.name for other in beside if other.name != path.name))
+    stem = path.name.partition(".")[0]
+    names = (other.name for other in beside if close_match(stem, [other.name.partition(".")[0]]) is not None)
+    name = close_match(path.name, (name for name in names if name != path.name))
     return f"Did you mean {str(path.parent / name)!r}?" if name is not None else None
 
 

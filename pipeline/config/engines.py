@@ -34,11 +34,12 @@ class ChatConfig(StageConfig):
     use_template: bool = True
     """Apply the tokenizer's chat template, if it has one."""
 
-    @model_validator(mode="after")
-    def _has_placeholder(self) -> ChatConfig:
-        if "{prompt}" not in self.user:
+    @field_validator("user")
+    @classmethod
+    def _has_placeholder(cls, user: str) -> str:
+        if "{prompt}" not in user:
             raise ValueError("must contain {prompt}, the place of the problem")
-        return self
+        return user
 
 
 class VllmEngineConfig(StageConfig):
