@@ -130,7 +130,6 @@ class StageConfig(BaseModel):
         }
         return values | kept
 
-
     @classmethod
     def _without_numbers_from_words(cls, values: Any) -> Any:
         """Return the settings with true and false as texts where a number belongs, since pydantic reads true as 1."""
@@ -290,43 +289,51 @@ def _places_of(name: str, sections: Sequence[type[BaseModel]], above: Sequence[s
             for index, model in enumerate(_models_in(info.annotation))
             if not getattr(model, "in_list", False)
         ]
-        found = {".".join([*path, name]): is_usual for path, model, is_usual in level[::-1] if name in model.model_fields}
-        if found:
-            usual = [place for place, is_usual in found.items() if is_usual]
-            return (usual or list(found))[::-1][:PLACES_SHOWN]
+        holders = [(".".join([*path, name]), usual) for path, model, usual in level if name in model.model_fields]
+        if holders:
+            places = [place for place, is_usual in holders if is_usual] or [place for place, _ in holders]
+            return list(dict.fromkeys(places))[:PLACES_SHOWN]
     return []
 
 
 def _right_form(problem: Any, path: Sequence[str], root: type[BaseModel]) -> str:
     """Return how the value is written that was probably meant, as a sentence; else ""."""
     value, kind, typed = problem["input"], problem["type"], _follow(path, root)[0]
-    if kind == "string_type" and isinstance(value, list) and typed[-1] == "path":
-        return ". It names one file, a folder, or a pattern such as 'data/*.jsonl'; `data` may be a list of sources"
-    if kind == "string_type" and value is not None:
+    form = ""
+    if kind in NO_SECTION:
+        form = _form_of_section(value, kind, path, root)
+    elif kind == "string_type" and isinstance(value, list) and typed[-1] == "path":
+        form = "It names one file, a folder, or a pattern such as 'data/*.jsonl'; `data` may be a list of sources"
+    elif kind == "string_type" and value is not None:
         shown = '"..."' if isinstance(value, bool | dict | list) else f'"{value}"'
         name = "" if typed[-1].isdecimal() else f"{typed[-1]}: "
-        return f". A text that YAML reads as something else is put in quotes: {name}{shown}"
-    if kind in ("less_than", "less_than_equal") and 1 in problem["ctx"].values() and 1 < value <= 100:
-        return f". It is a share: {value:g} % is {value / 100:g}"
-    if kind in ("int_parsing", "float_parsing") and "," in value:
-        return ". Numbers have a point, and nothing between thousands: 0.5, 1000"
-    if kind == "float_parsing" and re.fullmatch(r"[\d.]+ ?%", value):
-        return f". Write it as a share: {float(value.rstrip(' %')) / 100:g}"
-    if kind not in NO_SECTION:
-        return ""
-    if isinstance(value, list):
-        return f". Write {typed[-1]}: {{{'NAME' if kind == 'dict_type' else 'SETTING'}: VALUE}}, without dashes"
+        form = f"A text that YAML reads as something else is put in quotes: {name}{shown}"
+    elif kind in ("less_than", "less_than_equal") and 1 in problem["ctx"].values() and 1 < value <= 100:
+        form = f"It is a share: {value:g} % is {value / 100:g}"
+    elif kind in ("int_parsing", "float_parsing") and "," in value:
+        form = "Numbers have a point, and nothing between thousands: 0.5, 1000"
+    elif kind == "float_parsing" and re.fullmatch(r"[\d.]+ ?%", value):
+        form = f"Write it as a share: {float(value.rstrip(' %')) / 100:g}"
+    return f". {form}" if form else ""
+
+
+def _form_of_section(value: Any, kind: str, path: Sequence[str], root: type[BaseModel]) -> str:
+    """Return how a section is written for which another value was given."""
+    typed = _follow(path, root)[0]
     if value is None or isinstance(value, bool):
         return _switch(typed, path, root, is_on=value is True)
+    start = "" if typed[-1].isdecimal() else f"{typed[-1]}: "
+    if isinstance(value, list):
+        return f"Write {start}{{{'NAME' if kind == 'dict_type' else 'SETTING'}: VALUE}}, without dashes"
     above, sections = _follow(path[:-1], root)[1], _follow(path, root)[1]
     fields = {name for section in sections for name in section.model_fields}
     if (joined := re.match(r"(\w+)[:=](?=\S)", str(value))) is not None and joined[1] in fields:
-        return f". A space belongs after the colon: {joined[1]}: {str(value)[joined.end() :]}"
+        return f"A space belongs after the colon: {joined[1]}: {value[joined.end() :]}"
     is_type = value in map(_type_of, above)
     name = "type" if is_type else next((name for name in USUAL_FIELDS if name in fields), None)
     known = f"; known: {', '.join(sorted(fields))}" if fields else ""
     meant = f"{{{name}: {value}}}" if name and isinstance(value, str) else f"{{SETTING: VALUE}}{known}"
-    return f". Write {typed[-1]}: {meant}" if not typed[-1].isdecimal() else f". Write {meant}"
+    return f"Write {start}{meant}"
 
 
 def _switch(typed: Sequence[str], path: Sequence[str], root: type[BaseModel], *, is_on: bool) -> str:
@@ -336,16 +343,16 @@ def _switch(typed: Sequence[str], path: Sequence[str], root: type[BaseModel], *,
     needed = [field for field, info in fields.items() if info.is_required()]
     if is_on:
         settings = ", ".join(f"{field}: ..." for field in needed)
-        return f". Write {name}: {{{settings}}}{'' if needed else ' for its defaults'}"
+        return f"Write {name}: {{{settings}}}{'' if needed else ' for its defaults'}"
     above = [section.model_fields[name] for section in _follow(path[:-1], root)[1] if name in section.model_fields]
     if any(map(_may_be_null, above)):
         left_out = "leave it out or " if above[0].default is None else ""
-        return f". To turn it off, {left_out}write {name}: null"
+        return f"To turn it off, {left_out}write {name}: null"
     if "enabled" in fields:
-        return f". To turn it off, write {name}: {{enabled: false}}"
+        return f"To turn it off, write {name}: {{enabled: false}}"
     optional = [each for each, info in root.model_fields.items() if _may_be_null(info) and _models_in(info.annotation)]
     off = f"; null turns off only {', '.join(optional)}" if optional and len(typed) == 1 else ""
-    return f". It cannot be turned off; leave it out for its defaults{off}"
+    return f"It cannot be turned off; leave it out for its defaults{off}"
 
 
 def plain_words(message: str) -> str:
