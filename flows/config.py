@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
-from truegold.pipeline.config.base import PATTERN_SIGNS, ROUNDING, RunnerConfig, StageConfig, describe_mistakes
+from truegold.pipeline.config.base import PATTERN_SIGNS, ROUNDING, Filled, RunnerConfig, StageConfig, describe_mistakes
 from truegold.pipeline.config.engines import (
     ChatConfig,
     EngineConfig,
@@ -73,7 +73,7 @@ class RunConfig(CurationConfig):
 
     name: str = Field(default="run", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     """The run's folder inside `runs_dir`."""
-    runs_dir: str = "runs"
+    runs_dir: Filled = "runs"
     """The folder that holds the folders of runs; or a place, such as s3://bucket/runs, where they are published."""
     run: RunnerConfig = RunnerConfig()
     """The machines that work on the parts of stages."""

@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Discriminator,
@@ -78,6 +79,16 @@ PLAIN_WORDS = tuple(
 """Patterns of pydantic's messages, with truegold's words for them."""
 PLAIN_TYPES = ("str", "int", "float", "bool")
 """Pydantic's names for the scalar members of a union."""
+
+
+def _check_filled(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be empty")
+    return text
+
+
+Filled = Annotated[str, AfterValidator(_check_filled)]
+"""A name or a path, which is not empty: an empty path would mean the working directory."""
 
 
 class StageConfig(BaseModel):
@@ -155,7 +166,7 @@ class LaunchConfig(StageConfig):
 
     ranks: int = Field(default=1, ge=1)
     """The number of processes on this machine."""
-    hostfile: str | None = None
+    hostfile: Filled | None = None
     """DeepSpeed's list of machines (`worker-1 slots=8`). If given, DeepSpeed starts the processes over ssh. Every
     machine needs the run's folder and the same installation, under the same paths."""
     gpu_gb: float | None = Field(default=None, gt=0)
@@ -436,7 +447,7 @@ class RayConfig(StageConfig):
     Every node needs the same truegold, and the run's folder, the working directory and code files under the same paths.
     """
 
-    address: str | None = None
+    address: Filled | None = None
     """The cluster's address, such as `head:6379`. By default RAY_ADDRESS, or the cluster that this machine belongs to,
     or a new one for the run."""
     memory_gb: float | None = Field(default=None, gt=0)

@@ -22,7 +22,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, Tag, field_validator, model_validator
 
-from truegold.pipeline.config.base import ROUNDING, StageConfig, VerdictConfig, by_type
+from truegold.pipeline.config.base import ROUNDING, Filled, StageConfig, VerdictConfig, by_type
 from truegold.pipeline.config.engines import (
     MOST_TOKENS,
     AskedEngineConfig,
@@ -109,7 +109,7 @@ class DedupConfig(StageConfig):
     template_cap: int | None = Field(default=None, ge=1)
     """The number of problems of one template (same words, other quantities) to keep; null keeps all. Needs
     `reworded`."""
-    embedder: str | None = None
+    embedder: Filled | None = None
     """An encoder that proposes more pairs to compare, such as translations: a model on the hub, a folder, or an import
     string (`path/to/encoder.py:encode`). Its time grows with the square of the number of rows. Needs `reworded`."""
 
@@ -126,9 +126,9 @@ class DedupConfig(StageConfig):
 class AskedModelConfig(StageConfig):
     """A language model that answers questions about rows."""
 
-    name: str
+    name: Filled
     """The model's name in the evidence, such as `Qwen3-8B`."""
-    model: str | None = None
+    model: Filled | None = None
     """The folder of the checkpoint, or of the tokenizer if the model is served. Not needed for engines of the type
     `chat` or `scripted`."""
     engine: AskedEngineConfig = VllmEngineConfig()
@@ -144,7 +144,7 @@ class OpinionConfig(StageConfig):
     """A second verifier or a language model for answers that rules could not read. Its opinion is stored next to the
     verdict, which does not change. A text in place of this section names a verifier, such as `math_verify`."""
 
-    verifier: str | None = None
+    verifier: Filled | None = None
     """A verifier's name or import string."""
     model: AskedModelConfig | None = None
     """A language model; each answer takes two prompts."""
@@ -176,7 +176,7 @@ class GraderModelConfig(AskedModelConfig):
 class GraderConfig(StageConfig):
     """A language model that grades responses by a rubric."""
 
-    rubric: str = Field(min_length=1)
+    rubric: Filled
     """The qualities of a good response, in words."""
     scale: int = Field(default=10, ge=1, le=100)
     """The highest grade; the lowest is 0. The score is the grade divided by it."""
@@ -189,7 +189,7 @@ class GraderConfig(StageConfig):
 class AuditedOpinionConfig(OpinionConfig):
     """A second opinion that may raise scores in a training."""
 
-    audit: str
+    audit: Filled
     """The audit.json of `truegold verifiers audit-judge`. It must be about this opinion and the current verifiers, and
     no wrong response may have been called right in it."""
 
@@ -237,7 +237,7 @@ class VetTestsConfig(StageConfig):
     max_repeat_s: float = Field(default=60.0, gt=0)
     """Maximum CPU seconds of a row for each kind of repetition, such as `runs` and `mutants`. Slow solutions get fewer
     runs and fewer planted faults."""
-    python: str | None = None
+    python: Filled | None = None
     """The Python interpreter whose packages programs may use; by default truegold's own."""
 
 
@@ -264,7 +264,7 @@ class WellPosedConfig(AskedModelConfig):
     max_tokens: int = Field(default=2048, ge=1, le=MOST_TOKENS)
     kinds: tuple[Fault, ...] = Field(default=tuple(Fault), min_length=1)
     """The kinds of faults to look for, each by the reason of its flag."""
-    known: str | None = None
+    known: Filled | None = None
     """Problems to measure the model with: JSON Lines with `ill_posed` (true or false), which the model judges first. Or
     the `asked_model.json` of an earlier run with the same model and prompts. By default flags have no confidence."""
     prior: float = Field(default=0.05, gt=0, lt=1)
@@ -276,7 +276,7 @@ class WellPosedConfig(AskedModelConfig):
 class FlagConfig(StageConfig):
     """The rules that flag suspicious rows. Flags hold rows back or explain them; they never drop rows."""
 
-    detectors: tuple[str, ...] = ("default",)
+    detectors: tuple[Filled, ...] = ("default",)
     """The detectors to run, by name or import string: `["default", "proof", "checks.py:shouting"]`. `all` stands for
     every built-in detector, `default` for those with enough precision on corpora that they were not written for."""
     advise_only: tuple[str, ...] = ()
@@ -401,7 +401,7 @@ class ExportConfig(StageConfig):
 
     license: str | None = None
     """The licence on the card, by its Hugging Face name: `mit`, `apache-2.0`, `cc-by-4.0`, ..."""
-    suspicion: str | None = None
+    suspicion: Filled | None = None
     """A suspicion.parquet of `truegold flag`, from which the card estimates the share of wrong labels; by default the
     profile's."""
 
@@ -411,7 +411,7 @@ class ExportConfig(StageConfig):
 class ReportConfig(StageConfig):
     """The report on a run."""
 
-    name: str
+    name: Filled
     """The run's name."""
     stages: tuple[str, ...]
     """The stages in the report, in order."""
@@ -445,7 +445,7 @@ class EvalColumns(StageConfig):
 class EvalSetConfig(StageConfig):
     """One evaluation set."""
 
-    set: str = Field(min_length=1)
+    set: Filled
     """A name such as `math500`, a file, a folder, or `owner/name:subset@split` of the hub."""
     preset: str | None = None
     """The format of its records, as in `data.preset`; by default chosen by the columns."""
@@ -617,7 +617,7 @@ class CurationConfig(StageConfig):
     """The rules that flag suspicious rows."""
     settle: SettleConfig = SettleConfig()
     """The application of reviewers' decisions."""
-    decisions: tuple[str, ...] = ()
+    decisions: tuple[Filled, ...] = ()
     """The reviewers' decisions: a folder (JSON Lines, one file for each reviewer), a file, or a list of them. The
     folder `decisions` of the run is used as well, unless another folder is named."""
     parts: PartsConfig = PartsConfig()

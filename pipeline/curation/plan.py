@@ -49,7 +49,7 @@ from truegold.pipeline.config.sources import (
     SeveralSources,
 )
 from truegold.pipeline.decontaminate import decontaminate
-from truegold.pipeline.decontaminate.eval_sets import find_local, read_eval_set
+from truegold.pipeline.decontaminate.eval_sets import check_apart, find_local, read_eval_set
 from truegold.pipeline.decontaminate.stage import problem_columns
 from truegold.pipeline.dedup import dedup
 from truegold.pipeline.demo import make_demo_data
@@ -64,7 +64,7 @@ from truegold.pipeline.review import settle
 from truegold.pipeline.running.stage import Output, Stage, plan_stage
 from truegold.pipeline.running.stage_table import DROPPING_STAGES
 from truegold.pipeline.sources.columns import compile_column
-from truegold.pipeline.sources.data_files import at_hand, check_data, check_file, open_file
+from truegold.pipeline.sources.data_files import at_hand, check_data, check_file, is_within, open_file
 from truegold.pipeline.sources.hub import open_hub
 from truegold.pipeline.sources.presets import check_columns, check_preset, check_spelling, choose_layout, source_named
 from truegold.pipeline.sources.records import LOOK_AHEAD, look_ahead
@@ -155,6 +155,25 @@ def _may_hold_code(config: FileSource | HubSource, verifier: str | None, rows_di
     if config.preset in NEVER_CODE:
         return False
     return isinstance(config, HubSource) or verifier in (CODE_VERIFIER, None)
+
+
+def check_training_rows_remain(files: Files, decontaminating: stage_settings.DecontaminateConfig | None) -> None:
+    """Raise InputError if all rows of a source are also held out, or are what they are decontaminated against.
+
+    `files` has the inputs of `ingest`.
+    """
+    held = [path for name, path in files.items() if name.startswith("heldout") and isinstance(path, Path)]
+    named = [entry.set for entry in decontaminating.against] if decontaminating is not None else []
+    for name, path in files.items():
+        if not name.startswith("data") or not isinstance(path, Path):
+            continue
+        if is_within(path, held):
+            raise InputError(
+                f"heldout_path has all rows of {name.replace(' ', '.')}.path ({path}), so that none is left to train "
+                "on.",
+                "Name another file; or leave heldout_path out, and hold back a share: heldout: 0.1.",
+            )
+        check_apart(path, named)
 
 
 def resolve_eval_sets(config: stage_settings.DecontaminateConfig) -> dict[str, Path | Output]:
@@ -287,6 +306,7 @@ def curation_stages(config: stage_settings.CurationConfig) -> list[Stage]:
     and their options (`truegold.pipeline.curation.plan`).
     """
     stages, source, files = _source(config)
+    check_training_rows_remain(files, config.decontaminate)
     may_hold_code = resolve_sources(source, files)
     stages.append(plan_stage("ingest", ingest, source, files, part_rows=config.parts.rows))
     is_list = isinstance(source, SeveralSources)

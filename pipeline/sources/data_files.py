@@ -19,6 +19,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Set
 from contextlib import suppress
 from dataclasses import replace
+from filecmp import cmp
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,17 @@ def data_files(path: Path) -> list[Path]:
     else:
         return files
     return _each_once([file for file in files if file.name not in _NO_DATA and not _describes_data(file, files)])
+
+
+def is_within(data: Path, others: Iterable[Path]) -> bool:
+    """Return whether every data file of a path is one of the files of other paths, or has the bytes of one."""
+    known = [file for other in others for file in data_files(other) if file.is_file()]
+    files = [file for file in data_files(data) if file.is_file()]
+    return bool(files) and all(any(_is_same(file, other) for other in known) for file in files)
+
+
+def _is_same(file: Path, other: Path) -> bool:
+    return file.samefile(other) or (file.stat().st_size == other.stat().st_size and cmp(file, other, shallow=False))
 
 
 def _is_hidden(path: Path) -> bool:

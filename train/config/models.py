@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag, model_validator
 
-from truegold.pipeline.config.base import LaunchConfig, StageConfig, by_type
+from truegold.pipeline.config.base import Filled, LaunchConfig, StageConfig, by_type
 from truegold.pipeline.config.engines import ChatConfig
 from truegold.train.config.objective import DistillationWeight
 from truegold.train.config.turns import DialoguesConfig
@@ -17,9 +17,9 @@ class PathModel(StageConfig):
     """A checkpoint in a local folder or on the Hugging Face hub."""
 
     type: Literal["path"] = "path"
-    path: str
+    path: Filled
     """A folder with config.json, weights and tokenizer, or a hub name such as `Qwen/Qwen3-0.6B`."""
-    revision: str | None = None
+    revision: Filled | None = None
     """The hub revision; ignored for a folder."""
 
 
@@ -169,7 +169,7 @@ TUNABLE_SFT = (*TUNABLE_OPTIMIZER, "epochs", "trackers", "checkpoint_every")
 class SftConfig(StageConfig):
     """Supervised fine-tuning before RL: the cold start. The loss covers the completion only."""
 
-    data: str | None = None
+    data: Filled | None = None
     """A JSON Lines file with {"prompt", "completion"} or, for dialogues, {"messages"} in each line, used in its order.
     By default, the worked solutions of curated rows, if the row's verifier accepts the solution."""
     chat: ChatConfig = ChatConfig()
