@@ -245,9 +245,18 @@ def rejects_in_words(result: StageResult) -> list[str]:
 
 
 def losses_in_words(run_dir: Path) -> list[str]:
-    """Return lines on the heavy losses of a finished run. Empty for a healthy run."""
-    records = [load_record(run_dir / name) for name in read_manifest(run_dir)]
-    return loss_lines(StageReport(**record["report"]) for record in records if record is not None)
+    """Return lines on the heavy losses of a finished run, and on its loss of all training rows. Empty if healthy."""
+    records = {name: load_record(run_dir / name) for name in read_manifest(run_dir)}
+    reports = {name: StageReport(**record["report"]) for name, record in records.items() if record is not None}
+    lines = loss_lines(reports.values())
+    leaked = reports["dedup"].counts.get("drop:leaked_heldout", 0) if "dedup" in reports else 0
+    rows = run_dir / "settle" / "rows.parquet"
+    if leaked and rows.exists() and set(pl.read_parquet(rows, columns=["split"])["split"]) <= {"heldout"}:
+        lines.append(
+            f"No row is left to train on: {leaked:,} {_rows(leaked)} repeat held-out rows, and the rest is held out.\n"
+            "  Hold back other rows: --set data.heldout_path=FILE, or a share: --set data.heldout=0.1"
+        )
+    return lines
 
 
 def next_steps(run_dir: Path, command: str) -> list[str]:

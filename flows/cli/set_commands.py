@@ -117,7 +117,7 @@ def gate(
         card=card,
         bounds=dict(map(parse_bound, max_ or ())),
         source=FileSource(
-            path="",
+            path=str(data),
             preset=preset,
             verifier=verifier,
             last_turn_only=last_turn_only,

@@ -116,6 +116,6 @@ def _split_folder(spec: str) -> tuple[Path, str]:
     """Split `folder@split` into its path and its split."""
     path = at_hand(Path(spec).expanduser())
     folder, at_sign, split = spec.rpartition("@")
-    if at_sign and not path.exists() and Path(folder).expanduser().is_dir():
+    if at_sign and folder and not path.exists() and Path(folder).expanduser().is_dir():
         return Path(folder).expanduser(), split
     return path, "test"

@@ -24,6 +24,8 @@ SAMPLE = 20
 """The number of rows of each reason by which the cause is explained."""
 LOSSES = "losses"
 """The name of the fact with a stage's heavy losses."""
+CONTRADICTED = "contradicted_fixes"
+"""The name of the fact of `settle` with the fixes that worked solutions contradict."""
 CUT = "cut"
 """The name of the fact of `clean` with the phrases that it removes from many prompts."""
 REJECTED, HELD, DROPPED = "rejected", "held back", "dropped"
@@ -157,5 +159,11 @@ def read_losses(report: StageReport) -> list[Loss]:
 
 
 def loss_lines(reports: Iterable[StageReport]) -> list[str]:
-    """Return the lines to print about the stages' heavy losses, empty for a healthy run."""
-    return [line for report in reports for loss in read_losses(report) for line in loss.lines()]
+    """Return the lines to print about the stages' heavy losses and dubious fixes, empty for a healthy run."""
+    reports = list(reports)
+    lines = [line for report in reports for loss in read_losses(report) for line in loss.lines()]
+    if fixes := [fix for report in reports for fix in report.facts.get(CONTRADICTED, ())]:
+        rows = "1 fixed row" if len(fixes) == 1 else f"{len(fixes):,} fixed rows"
+        lines.append(f"{rows}: the worked solution fails after the fix. The first is {fixes[0]}.")
+        lines.append("  The fixes are applied. Look at them again with `truegold review`.")
+    return lines

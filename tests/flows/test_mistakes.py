@@ -32,6 +32,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     record = {"question": QUESTION, "answer": "3+4\n#### 7", "response": "\\boxed{7}"}
     (tmp_path / "train.jsonl").write_text(json.dumps(record) + "\n")
+    (tmp_path / "eval.jsonl").write_text(json.dumps({"question": f"{QUESTION} {QUESTION}"}) + "\n")
     (tmp_path / "run.yaml").write_text("data: {path: train.jsonl}\n")
     (tmp_path / "file").write_text("")
     (tmp_path / "empty.jsonl").write_text("")
@@ -65,7 +66,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
         ("curate run.yaml --engine local --set runs_dir=file", 4, "name a folder"),
         ("dedup --data train.jsonl --out file", 4, "name another folder"),
         ("flag --data train.jsonl --out file", 4, "name a folder"),
-        ("decontaminate --data train.jsonl --against train.jsonl --out file", 4, "name another folder"),
+        ("decontaminate --data train.jsonl --against eval.jsonl --out file", 4, "name another folder"),
         ("verify --input train.jsonl --output ./train.jsonl", 2, "it would be overwritten"),
         ("gate train.jsonl --sarif train.jsonl", 2, "it would be overwritten"),
         ("export set/train.jsonl --format openrlhf --out set", 2, "set/train.jsonl is an input"),
