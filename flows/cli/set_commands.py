@@ -117,7 +117,7 @@ def gate(
         card=card,
         bounds=dict(map(parse_bound, max_ or ())),
         source=FileSource(
-            path=str(data),
+            path="data",
             preset=preset,
             verifier=verifier,
             last_turn_only=last_turn_only,
@@ -233,7 +233,7 @@ def export(
     named = {"prompt": prompt_column, "gold": gold_column, "id": id_column, "verifier": verifier_column}
     named["split"] = split_column
     source = FileSource(
-        path=str(data),
+        path="data",
         preset=preset,
         verifier=verifier,
         last_turn_only=last_turn_only,

@@ -38,6 +38,7 @@ from truegold.pipeline.config.engines import (
     RepliesEngineConfig,
     ScriptedEngineConfig,
     ServerEngineConfig,
+    VllmEngineConfig,
 )
 from truegold.pipeline.config.sources import (
     Columns,
@@ -53,6 +54,7 @@ from truegold.pipeline.decontaminate.eval_sets import check_apart, find_local, r
 from truegold.pipeline.decontaminate.stage import problem_columns
 from truegold.pipeline.dedup import dedup
 from truegold.pipeline.demo import make_demo_data
+from truegold.pipeline.engines.checkpoint_files import check_checkpoint
 from truegold.pipeline.engines.scripted import name_model
 from truegold.pipeline.flag import flag
 from truegold.pipeline.flag.rules import BUILT_IN, GROUPS, detector_versions
@@ -256,11 +258,14 @@ def _check_section(path: str, section: BaseModel) -> None:
         ):
             if section.model is None:
                 raise ConfigError(f"{path} names no model.", f"Name its folder: {path}.model.")
-            if not Path(section.model).expanduser().is_dir():
+            folder = Path(section.model).expanduser()
+            if not folder.is_dir():
                 raise InputError(
                     f"{path}.model: {section.model} is not a folder with a checkpoint.",
                     "Download the model, and name it.",
                 )
+            label, is_loaded = f"{path}.model: {section.model}", isinstance(section.engine, VllmEngineConfig)
+            check_checkpoint(folder, label, weights=is_loaded)
         case stage_settings.AuditedOpinionConfig():
             check_audit(section)
         case stage_settings.OpinionConfig(verifier=str(name)):

@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from truegold.pipeline.engines.checkpoint_files import check_checkpoint
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.sources.hub import HUB_TIMEOUT_S, UnreachableHubError, quick_hub, transport_errors
@@ -39,14 +40,13 @@ def is_local(path: str) -> bool:
     return Path(path).exists() or path.startswith((".", "/", "~")) or path.count("/") != 1
 
 
-def check_local(path: str) -> Path:
-    """Return the folder of a local checkpoint. Raises SetupError if it is not a checkpoint."""
+def check_local(path: str, *, weights: bool = True) -> Path:
+    """Return the folder of a local checkpoint. Raises SetupError if it is not a checkpoint (`check_checkpoint`)."""
     folder = Path(path).expanduser()
     if not folder.is_dir():
         fault = "is a file, not a folder" if folder.exists() else "does not exist"
         raise SetupError(f"model.path: {path} {fault}.", "Give a checkpoint's folder or a hub name (owner/name).")
-    if not (folder / "config.json").exists():
-        raise SetupError(f"model.path: {path} has no config.json.", "Give the folder of a Hugging Face checkpoint.")
+    check_checkpoint(folder, f"model.path: {path}", weights=weights)
     return folder
 
 
