@@ -107,13 +107,13 @@ def _check_lengths(config: RunConfig, phases: Sequence[Phase]) -> None:
     """Raise ConfigError for prompts and completions that are too long for the model, or engines that cannot train."""
     if config.model is None:
         return
-    if Phase.TRAIN in phases and config.train is not None:
-        check_training(config.train, config.model, _place_of_engine(config, "train"))
     samplers = {Phase.PROFILE: config.profile, Phase.SYNTH: config.synth}
     for phase, section in samplers.items():
         if phase in phases and section is not None and (config.train is None or config.train.turns is None):
             most = f"{phase}.max_tokens", section.max_tokens
             check_lengths(section.engine, most, settings_of(config.model), _place_of_engine(config, phase))
+    if Phase.TRAIN in phases and config.train is not None:
+        check_training(config.train, config.model, _place_of_engine(config, "train"))
 
 
 def _place_of_engine(config: RunConfig, section: str) -> str:

@@ -26,6 +26,10 @@ def project_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+TINY_RUN = {"data": {"type": "demo"}, "model": {"type": "tiny", "max_positions": 2048}, "sft": {}}
+"""A run of the demo with the tiny model, whose context is long enough for the default settings."""
+
+
 def write(folder: Path, text: str) -> Path:
     path = folder / "run.yaml"
     path.write_text(text)
@@ -130,7 +134,7 @@ def test_the_examples_are_valid(example: Path) -> None:
 
 
 def test_synthesis_feeds_the_training_that_follows() -> None:
-    values = {"data": {"type": "demo"}, "model": {"type": "tiny"}, "sft": {}, "synth": {}, "train": {"group_size": 6}}
+    values = {**TINY_RUN, "synth": {}, "train": {"group_size": 6}}
     values["profile"] = {"max_tokens": 77}
     stages = {stage.name: stage for stage in plan(validate_config(values, "test"))}
     assert list(stages)[-4:] == ["synth", "train", "profile_after", "report"]
@@ -149,7 +153,7 @@ def test_synthesis_feeds_the_training_that_follows() -> None:
 
 
 def test_what_rules_and_an_asked_model_say_joins_the_suspicion_of_the_profile() -> None:
-    values = {"data": {"type": "demo"}, "model": {"type": "tiny"}, "sft": {}}
+    values = TINY_RUN
     flags = Output("flag", "flags.parquet")
     stages = {stage.name: stage for stage in plan(validate_config(values, "test"))}
     assert "suspect" not in stages
@@ -166,7 +170,7 @@ def test_what_rules_and_an_asked_model_say_joins_the_suspicion_of_the_profile() 
 def test_the_resolved_configuration_has_every_section_as_its_stage_runs_it(project_files: Path) -> None:
     values = {
         "data": [{"path": "train.jsonl", "quota": 0.5}, {"path": "more.jsonl", "preset": "gsm8k", "weight": 2}],
-        "model": {"type": "tiny"},
+        "model": {"type": "tiny", "max_positions": 2048},
         "chat": {"user": "{prompt} Box it."},
         "engine": {"dtype": "float32", "max_model_len": 512},
         "sft": {"data": "sft.jsonl"},

@@ -69,7 +69,8 @@ def check_lengths(engine: StageConfig, most: tuple[str, int | None], settings: M
         raise ConfigError(
             f"{place}.max_model_len is {longest}, but the model takes at most {positions} tokens ({stated} in its "
             "config.json).",
-            f"--set {place}.max_model_len={positions}",
+            f"--set {place}.max_model_len={positions}"
+            + (f" --set {name}={positions // 2}" if tokens is not None and tokens >= positions else ""),
         )
     if tokens is not None and tokens >= longest:
         raised = "" if longest == positions else f"Raise {place}.max_model_len, or lower {name}."
