@@ -46,7 +46,7 @@ from truegold.train.grpo import grpo
 from truegold.train.guards.run_log import ALARMS
 from truegold.train.model.checkpoints import build_tiny, check_local, convert_smollm2, download, is_local
 from truegold.train.model.machine_checks import check_lengths, check_training, settings_of
-from truegold.train.sft import dialogues_of, sft
+from truegold.train.sft import check_examples, dialogues_of, sft
 from truegold.train.turns.environment import environment_fingerprint, load_environment
 from truegold.verifiers import ConfigError, fingerprint
 
@@ -133,7 +133,8 @@ def _plan_cold_start(config: RunConfig) -> list[Stage]:
             section = section.model_copy(update={"dialogues": dialogues_of(turns).model_copy(update=explicit)})
         inputs: dict[str, Path | Output] = {"model": base}
         if section.data:
-            inputs["data"] = data_file(section.data)
+            check_examples(examples := data_file(section.data))
+            inputs["data"] = examples
         elif isinstance(config.data, DemoSource):
             inputs["data"] = DEMO_SFT_TEXTS
         else:
