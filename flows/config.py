@@ -108,6 +108,11 @@ class RunConfig(CurationConfig):
             raise ValueError("runs_dir has one of * ? [, which stand for several files: name another folder")
         self._check_sources()
         self._check_models()
+        if self.profile is not None and self.select.min_passes > self.profile.samples:
+            raise ValueError(
+                f"select.min_passes ({self.select.min_passes}) exceeds profile.samples ({self.profile.samples}): no "
+                "row could be selected"
+            )
         self._check_training_engine()
         return self
 

@@ -319,8 +319,10 @@ def _right_form(problem: Any, path: Sequence[str], root: type[BaseModel]) -> str
         shown = '"..."' if isinstance(value, bool | dict | list) else f'"{value}"'
         name = "" if typed[-1].isdecimal() else f"{typed[-1]}: "
         form = f"A text that YAML reads as something else is put in quotes: {name}{shown}"
-    elif kind in ("less_than", "less_than_equal") and 1 in problem["ctx"].values() and 1 < value <= 100:
+    elif kind in ("less_than", "less_than_equal") and 1 in problem["ctx"].values() and 2 <= value <= 100:
         form = f"It is a share: {value:g} % is {value / 100:g}"
+    elif kind in ("tuple_type", "list_type") and isinstance(value, str):
+        form = f"Write {typed[-1]}: [{value}]"
     elif kind in ("int_parsing", "float_parsing") and "," in value:
         form = "Numbers have a point, and nothing between thousands: 0.5, 1000"
     elif kind == "float_parsing" and re.fullmatch(r"[\d.]+ ?%", value):
@@ -334,10 +336,12 @@ def _form_of_section(value: Any, kind: str, path: Sequence[str], root: type[Base
     if value is None or isinstance(value, bool):
         return _switch(typed, path, root, is_on=value is True)
     start = "" if typed[-1].isdecimal() else f"{typed[-1]}: "
-    if isinstance(value, list):
-        return f"Write {start}{{{'NAME' if kind == 'dict_type' else 'SETTING'}: VALUE}}, without dashes"
     above, sections = _follow(path[:-1], root)[1], _follow(path, root)[1]
     fields = {name for section in sections for name in section.model_fields}
+    if isinstance(value, list) and "against" in fields:
+        return f"Write {start}{{against: [{', '.join(map(str, value))}]}}"
+    if isinstance(value, list):
+        return f"Write {start}{{{'NAME' if kind == 'dict_type' else 'SETTING'}: VALUE}}, without dashes"
     if (joined := re.match(r"(\w+)[:=](?=\S)", str(value))) is not None and joined[1] in fields:
         return f"A space belongs after the colon: {joined[1]}: {value[joined.end() :]}"
     is_type = value in map(_type_of, above)

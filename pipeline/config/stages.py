@@ -89,6 +89,15 @@ class CleanConfig(StageConfig):
     workers: int = Field(default=0, ge=0)
     """The number of processes; 0 means one per core."""
 
+    @model_validator(mode="after")
+    def _leaves_a_range(self) -> Self:
+        if self.min_prompt_chars > self.max_prompt_chars:
+            raise ValueError(
+                f"min_prompt_chars ({self.min_prompt_chars}) exceeds max_prompt_chars ({self.max_prompt_chars}): every "
+                "row would be dropped"
+            )
+        return self
+
 
 class DedupConfig(StageConfig):
     """Deduplication of exact copies, rewordings of the same problem, and instances of one template."""
@@ -389,6 +398,23 @@ class ProfileConfig(VerdictConfig):
     process need the memory of both."""
     second_opinion: OpinionConfig | None = None
     """A second verifier or a model for samples with unread answers. Verdicts do not change."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_samples_are_all_first(cls, values: Any) -> Any:
+        samples = values.get("samples") if isinstance(values, dict) else None
+        default = cls.model_fields["first_samples"].default
+        is_fewer = isinstance(samples, int) and 1 <= samples < default and "first_samples" not in values
+        return {**values, "first_samples": samples} if is_fewer else values
+
+    @model_validator(mode="after")
+    def _first_samples_are_among_all(self) -> Self:
+        if (self.first_samples or 0) > self.samples:
+            raise ValueError(
+                f"first_samples ({self.first_samples}) must not exceed samples ({self.samples}), the most that a "
+                "problem gets"
+            )
+        return self
 
     def sampling_settings(self) -> dict[str, Any]:
         """Return the settings that determine a sample."""

@@ -21,8 +21,9 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def project_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory with two files of problems and one of texts."""
     monkeypatch.chdir(tmp_path)
-    for name in ("train.jsonl", "more.jsonl", "sft.jsonl"):
+    for name in ("train.jsonl", "more.jsonl"):
         (tmp_path / name).write_text('{"question": "How many pens?", "answer": "#### 7", "text": "x"}\n')
+    (tmp_path / "sft.jsonl").write_text('{"prompt": "How many pens?", "completion": "7"}\n')
     return tmp_path
 
 

@@ -527,6 +527,11 @@ class GrpoConfig(StageConfig):
                 f"launch.ranks ({self.launch.ranks}) must not exceed prompts_per_step ({self.prompts_per_step}): each "
                 "group is sampled and trained on by one rank, and further ranks would have no group"
             )
+        if self.optimizer.warmup_steps >= self.steps:
+            raise ValueError(
+                f"optimizer.warmup_steps ({self.optimizer.warmup_steps}) must be below steps ({self.steps}), or the "
+                "learning rate is never reached"
+            )
         minibatches, kinds, k = self.objective.minibatches, self.objective.advantage_kinds, self.objective.pass_at_k
         if minibatches > self.prompts_per_step:
             raise ValueError(f"minibatches ({minibatches}) must not exceed prompts_per_step ({self.prompts_per_step})")

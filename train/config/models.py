@@ -87,12 +87,16 @@ HIGHEST_RATE = 1.0
 language models are below 1."""
 
 
+Decay = Annotated[float, Field(ge=0, lt=1)]
+"""A decay rate of AdamW's moments."""
+
+
 class OptimizerConfig(StageConfig):
     """AdamW on a DeepSpeed engine."""
 
     lr: float = Field(default=1e-6, ge=LOWEST_RATE, le=HIGHEST_RATE)
     """The learning rate after the warm-up."""
-    betas: tuple[float, float] = (0.9, 0.95)
+    betas: tuple[Decay, Decay] = (0.9, 0.95)
     """AdamW's decay rates of the first and the second moment."""
     weight_decay: float = Field(default=0.0, ge=0)
     """AdamW's decoupled weight decay."""
