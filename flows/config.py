@@ -32,7 +32,13 @@ from truegold.pipeline.config.sources import DemoSource, source_quotas
 from truegold.pipeline.config.stages import CurationConfig, ExportConfig, OpinionConfig, ProfileConfig, SelectConfig
 from truegold.pipeline.curation.plan import check_settings
 from truegold.pipeline.review.decisions import DECISIONS
-from truegold.pipeline.sources.data_files import check_file, data_files, is_named_as_data
+from truegold.pipeline.sources.data_files import (
+    check_file,
+    data_files,
+    form_by_suffix,
+    is_named_as_data,
+    refuse_other_files,
+)
 from truegold.pipeline.sources.places import place_url, working_folder
 from truegold.pipeline.tables.losses import LossBounds
 from truegold.synth.config import SynthConfig
@@ -253,6 +259,21 @@ def run_name(path: Path) -> str:
 
 
 def _read_yaml(path: Path, advice: str = INIT) -> dict[str, Any]:
+    """Return the settings in a file. If it seems to be data, the error says how data are named."""
+    try:
+        return _read_settings(path, advice)
+    except ConfigError:
+        if path.suffix in (*YAML, ".json", ".toml") or not path.is_file():
+            raise
+        refuse_other_files(path)
+        with path.open("rb") as file:
+            has_rows = file.read(2) == b'{"'
+        if has_rows:
+            form_by_suffix(path)
+        raise
+
+
+def _read_settings(path: Path, advice: str) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except IsADirectoryError as error:

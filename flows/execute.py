@@ -25,6 +25,7 @@ from pathlib import Path
 
 import polars as pl
 
+from truegold.flows.cli.options import with_options_of
 from truegold.flows.config import RunConfig
 from truegold.flows.console import Terminal, errors, print_line
 from truegold.flows.plan import GROUP_SIZE, report_stage
@@ -241,7 +242,8 @@ def rejects_in_words(result: StageResult) -> list[str]:
     path = result.path / REJECTS_FILE
     if not rejected or not path.is_file():
         return []
-    return [*describe_rejects(rejected, result.report.rows_in, first_rejects([path])), f"  all of them: {path}"]
+    lines = describe_rejects(rejected, result.report.rows_in, first_rejects([path]))
+    return [*(with_options_of({"--set"}, line) for line in lines), f"  all of them: {path}"]
 
 
 def losses_in_words(run_dir: Path) -> list[str]:

@@ -285,15 +285,20 @@ def is_named_as_data(path: Path) -> bool:
 def form_by_suffix(path: Path) -> str:
     """Return the format by a file's name: jsonl, parquet or csv. Raises InputError for other names."""
     if (form := SUFFIXES.get(_suffix_of(path))) is None:
-        if _suffix_of(path) in SHEETS:
-            raise InputError(f"{path} is named as a workbook.", "Save its sheet as CSV UTF-8.")
-        if path.is_file():
-            refuse_other_formats(path)
+        refuse_other_files(path)
         raise InputError(
             f"{path}: its name does not show its format.",
             f"End it in {', '.join(SUFFIXES)} (and .gz or .zst), or set format: to one of jsonl, parquet, csv.",
         )
     return form
+
+
+def refuse_other_files(path: Path) -> None:
+    """Raise InputError for a workbook and other files that have no text."""
+    if _suffix_of(path) in SHEETS:
+        raise InputError(f"{path} is named as a workbook.", "Save its sheet as CSV UTF-8.")
+    if path.is_file():
+        refuse_other_formats(path)
 
 
 DELIMITERS = (",", "\t", ";", "|")
