@@ -81,13 +81,20 @@ def close_match(word: str, known: Iterable[str]) -> str | None:
 def near_path(path: Path) -> str | None:
     """Return the hint "Did you mean ...?" with the most similar name in the folder of a missing path, or None.
 
-    A common suffix alone does not make two names similar.
+    Upper and lower case are the same here, and so is a name without its suffix. A common suffix alone does not make two
+    names similar.
     """
-    beside = path.parent.iterdir() if path.parent.is_dir() else ()
-    stem = path.name.partition(".")[0]
-    names = (other.name for other in beside if close_match(stem, [other.name.partition(".")[0]]) is not None)
-    name = close_match(path.name, (name for name in names if name != path.name))
-    return f"Did you mean {str(path.parent / name)!r}?" if name is not None else None
+    typed = path.name.lower()
+    beside = sorted(other.name for other in path.parent.iterdir()) if path.parent.is_dir() else []
+    names = {name.lower(): name for name in beside if name != path.name}
+    whole = next((name for name in names if _stem(name) == typed), None)
+    alike = [name for name in names if close_match(_stem(typed), [_stem(name)]) is not None]
+    near = whole or close_match(typed, alike)
+    return f"Did you mean {str(path.parent / names[near])!r}?" if near is not None else None
+
+
+def _stem(name: str) -> str:
+    return name.partition(".")[0]
 
 
 def _is_public(name: str, value: object) -> bool:

@@ -39,6 +39,7 @@ from truegold.pipeline.sources.jsonl import (
     read_lines,
     refuse_other_formats,
 )
+from truegold.pipeline.sources.missing_files import advice_on_missing
 from truegold.pipeline.sources.places import local_copy
 from truegold.pipeline.sources.records import Record, Reject, Source, beginning, first_line, in_file, value_size
 from truegold.pipeline.tables.rows import BATCH_ROWS
@@ -207,6 +208,8 @@ def check_data(path: Path) -> None:
                 f"{path} is a run of truegold, not data.",
                 "Give the run's configuration file to run it again, or the set that `truegold export` writes of it.",
             )
+        if not path.is_dir() and not path.parent.is_dir() and not is_pattern(path.parent):
+            raise InputError(f"{path} has no data file: its folder does not exist.", near_path(path.parent))
         if not (files := data_files(path)):
             raise InputError(f"{path} has no data file.", f"Names of data files end in {', '.join(SUFFIXES)}.")
         train = shlex.quote(f"{path if path.is_dir() else path.parent}/train*")
@@ -242,7 +245,7 @@ def check_file(path: Path, *, may_be_empty: bool = False) -> None:
     if path.is_symlink() and not path.exists():
         raise InputError(f"{path} is a link to {path.readlink()}, which does not exist.", "Mend or remove the link.")
     if not path.exists():
-        raise InputError(f"{path} does not exist.", near_path(path) or _list_siblings(path))
+        raise InputError(f"{path} does not exist.", advice_on_missing(path, lambda file: _suffix_of(file) in SUFFIXES))
     if not path.is_file():
         raise InputError(f"{path} is not a regular file.", "Write the data to a file first.")
     try:
@@ -254,17 +257,6 @@ def check_file(path: Path, *, may_be_empty: bool = False) -> None:
         ) from None
     if empty and not may_be_empty:
         raise InputError(f"{path} is empty.")
-
-
-def _list_siblings(path: Path) -> str:
-    """Return a sentence that lists the data files in the folder of a missing file."""
-    if not path.parent.is_dir():
-        hub = f" A set of the Hugging Face hub is data: {{type: hf, name: {path}}} in a run's file."
-        is_hub_name = len(path.parts) == 2 and not path.suffix and not path.is_absolute()
-        return f"Nor does its folder; relative paths start at {Path.cwd()}.{hub if is_hub_name else ''}"
-    names = sorted(other.name for other in path.parent.iterdir() if _suffix_of(other) in SUFFIXES)
-    shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-    return f"Data files in that folder: {shown}." if names else f"There is no data file in {path.parent.absolute()}."
 
 
 def _suffix_of(path: Path) -> str:

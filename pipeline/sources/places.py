@@ -35,6 +35,8 @@ _URL = re.compile(r"(?P<scheme>[a-z][a-z0-9]+):/{1,2}(?P<rest>[^/].*)", re.DOTAL
 _FILE_URL = re.compile(r"file:/+")
 """The beginning of file:///data/train.jsonl, also as `Path` spells it."""
 _WEB = ("http", "https")
+_HUB_PAGE = re.compile(r"https://huggingface\.co/datasets/([\w.-]+/[\w.-]+)/?(?:(?:tree|viewer|blob)/.*)?")
+"""The page of a set or of one of its files, which is not the file itself."""
 _PLACES = ("aiohttp", "fsspec", "gcsfs", "huggingface_hub", "s3fs")
 """The packages that the extra `places` installs."""
 _GOOGLE = ("gs://", "gcs://")
@@ -132,6 +134,8 @@ def local_copy(path: Path | str, is_wanted: Callable[[str], bool] = lambda name:
     """
     if (url := place_url(path)) is None:
         return Path(_FILE_URL.sub("/", str(path)))
+    if (page := _HUB_PAGE.fullmatch(url)) is not None:
+        raise InputError(f"{url} is a page, not a file.", f"Name the set: {{type: hf, name: {page[1]}}}")
     with place_errors(url):
         fs, root = open_place(url)
         objects, is_one = _find(fs, url, root, is_wanted)
