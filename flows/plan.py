@@ -61,6 +61,8 @@ def plan(config: RunConfig, until: Phase = Phase.REPORT) -> list[Stage]:
     missing, a data file or a model folder that does not exist.
     """
     config = config.resolved()
+    if Path(config.runs_dir).is_file():
+        raise ConfigError(f"runs_dir: {config.runs_dir} is a file.", "Name a folder.")
     phases = list(Phase)[: list(Phase).index(until) + 1]
     stages = curation_stages(config)
     has_engine = config.model is not None or isinstance(config.engine, ScriptedEngineConfig)

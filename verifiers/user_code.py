@@ -74,8 +74,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str | None:
 
 
 def close_match(word: str, known: Iterable[str]) -> str | None:
-    """Return the most similar known word, or None if no word is similar."""
-    return next(iter(difflib.get_close_matches(word, list(known), n=1)), None)
+    """Return the most similar known word, or None if no word is similar. Upper and lower case are the same here."""
+    words = {name.lower(): name for name in known}
+    return next((words[name] for name in difflib.get_close_matches(word.lower(), list(words), n=1)), None)
 
 
 def near_path(path: Path) -> str | None:

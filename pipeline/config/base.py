@@ -321,7 +321,7 @@ def _right_form(problem: Any, path: Sequence[str], root: type[BaseModel]) -> str
         form = f"A text that YAML reads as something else is put in quotes: {name}{shown}"
     elif kind in ("less_than", "less_than_equal") and 1 in problem["ctx"].values() and 2 <= value <= 100:
         form = f"It is a share: {value:g} % is {value / 100:g}"
-    elif kind in ("tuple_type", "list_type") and isinstance(value, str):
+    elif kind in ("tuple_type", "list_type") and isinstance(value, str) and value:
         form = f"Write {typed[-1]}: [{value}]"
     elif kind in ("int_parsing", "float_parsing") and "," in value:
         form = "Numbers have a point, and nothing between thousands: 0.5, 1000"
@@ -338,6 +338,8 @@ def _form_of_section(value: Any, kind: str, path: Sequence[str], root: type[Base
     start = "" if typed[-1].isdecimal() else f"{typed[-1]}: "
     above, sections = _follow(path[:-1], root)[1], _follow(path, root)[1]
     fields = {name for section in sections for name in section.model_fields}
+    if isinstance(value, list) and "column" in fields:
+        return "Name one column"
     if isinstance(value, list) and "against" in fields:
         return f"Write {start}{{against: [{', '.join(map(str, value))}]}}"
     if isinstance(value, list):

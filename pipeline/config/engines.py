@@ -21,6 +21,13 @@ def _check_variable(name: str) -> str:
     return name
 
 
+def _check_url(url: str) -> str:
+    if re.match(r"https?://[^/\s]", url) is None:
+        raise ValueError("must begin with http:// or https://, such as http://localhost:8000/v1")
+    return url
+
+
+ServerUrl = Annotated[str, AfterValidator(_check_url)]
 EnvironmentVariable = Annotated[str, AfterValidator(_check_variable)]
 
 
@@ -92,9 +99,9 @@ class ServerEngineConfig(StageConfig):
     """Running vLLM servers with an OpenAI-compatible API. They must serve the same model as the setting `model`."""
 
     type: Literal["server"] = "server"
-    url: Filled | None = None
+    url: ServerUrl | None = None
     """The address of the server, such as http://localhost:8000/v1."""
-    urls: tuple[Filled, ...] = ()
+    urls: tuple[ServerUrl, ...] = ()
     """Several servers of the same model, instead of `url`. The run continues without a server that fails."""
     urls_file: Filled | None = None
     """A file with a server's URL on each line, instead of `urls`. It is read again every ten seconds: added servers get

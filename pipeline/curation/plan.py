@@ -85,6 +85,9 @@ CODE_VERIFIER = "code"
 NEVER_CODE = ("gsm8k", "math")
 """The presets whose rows never have the verifier `code`."""
 
+NAMED_FILES = ((ScriptedEngineConfig, "path"), (ServerEngineConfig, "urls_file"), (LaunchConfig, "hostfile"))
+"""The sections with settings that name a file."""
+
 Files = Mapping[str, Path | Output]
 
 EARLIER_REASONS = (CONFLICTING_LABELS, POSSIBLE_TRANSLATION, *GOLD_REASONS, NOT_VETTED, *map(str, VetReason))
@@ -241,11 +244,10 @@ def _sections(section: BaseModel, path: str) -> Iterator[tuple[str, BaseModel]]:
 
 
 def _check_section(path: str, section: BaseModel) -> None:
+    for kind, setting in NAMED_FILES:
+        if isinstance(section, kind) and (file := getattr(section, setting)) is not None:
+            _check_named_file(f"{path}.{setting}", file)
     match section:
-        case ScriptedEngineConfig(path=script):
-            _check_named_file(f"{path}.path", script)
-        case LaunchConfig(hostfile=str(hosts)):
-            _check_named_file(f"{path}.hostfile", hosts)
         case ServerEngineConfig() | ChatEngineConfig() if (
             name := section.api_key_env
         ) is not None and not os.environ.get(name):
@@ -284,7 +286,7 @@ def _check_section(path: str, section: BaseModel) -> None:
 
 def _check_named_file(setting: str, name: str) -> None:
     try:
-        check_file(Path(name))
+        check_file(Path(name).expanduser())
     except InputError as error:
         raise InputError(f"{setting}: {error.message}", error.hint) from None
 

@@ -232,9 +232,9 @@ SERVER = "engine: {type: server, url: http://localhost:1/v1, weights_dir: w}"
         # Another type of engine, one that the file has, or a whole one begins anew.
         (
             ENGINE,
-            ["train.engine.type=server", "train.engine.url=u", "train.engine.weights_dir=w"],
+            ["train.engine.type=server", "train.engine.url=http://u", "train.engine.weights_dir=w"],
             "train.engine.url",
-            "u",
+            "http://u",
         ),
         (
             ENGINE + "\nprofile: {engine: {max_num_seqs: 2}}",

@@ -63,7 +63,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 @pytest.mark.parametrize(
     ("arguments", "code", "line"),
     [
-        ("curate run.yaml --engine local --set runs_dir=file", 4, "name a folder"),
+        ("curate run.yaml --engine local --set runs_dir=file", 2, "runs_dir: file is a file"),
         ("dedup --data train.jsonl --out file", 4, "name another folder"),
         ("flag --data train.jsonl --out file", 4, "name a folder"),
         ("decontaminate --data train.jsonl --against eval.jsonl --out file", 4, "name another folder"),

@@ -35,7 +35,7 @@ LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "original_max_position_embedding
             "parallel_size is",
         ),
         ({"engine": {}}, None),
-        ({"engine": {"type": "server", "url": "u", "weights_dir": "w"}}, None),
+        ({"engine": {"type": "server", "url": "http://u", "weights_dir": "w"}}, None),
         (
             {"engine": {"max_model_len": 4097}},
             "is 4097, but the model takes at most 4096 tokens .max_position_embeddings",
