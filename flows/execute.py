@@ -25,9 +25,8 @@ from pathlib import Path
 
 import polars as pl
 
-from truegold.flows.cli.options import with_options_of
 from truegold.flows.config import RunConfig
-from truegold.flows.console import Terminal, errors, print_line
+from truegold.flows.console import Terminal, errors, print_line, with_options_of
 from truegold.flows.plan import GROUP_SIZE, report_stage
 from truegold.pipeline.config.base import RunnerConfig
 from truegold.pipeline.config.sources import HubSource, SeveralSources

@@ -113,12 +113,12 @@ def _check_lengths(config: RunConfig, phases: Sequence[Phase]) -> None:
     for phase, section in samplers.items():
         if phase in phases and section is not None and (config.train is None or config.train.turns is None):
             most = f"{phase}.max_tokens", section.max_tokens
-            check_lengths(section.engine, most, settings_of(config.model), _place_of_engine(config, phase))
+            check_lengths(section.engine, most, settings_of(config.model), _engine_setting(config, phase))
     if Phase.TRAIN in phases and config.train is not None:
-        check_training(config.train, config.model, _place_of_engine(config, "train"))
+        check_training(config.train, config.model, _engine_setting(config, "train"))
 
 
-def _place_of_engine(config: RunConfig, section: str) -> str:
+def _engine_setting(config: RunConfig, section: str) -> str:
     """Return the setting of a section's engine: `engine`, unless the section has its own."""
     return "engine" if getattr(config, section).engine is config.engine else f"{section}.engine"
 

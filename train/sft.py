@@ -255,20 +255,20 @@ def check_examples(path: Path) -> None:
 
 def _parse_example(path: Path, line_number: int, line: bytes) -> dict[str, Any]:
     """Return the example in a line: texts `prompt` and `completion`, or a list `messages`."""
-    place = f"{path}, line {line_number}"
+    line_name = f"{path}, line {line_number}"
     try:
         entry = orjson.loads(line)
     except ValueError as error:
-        raise InputError(f"{place} is not JSON ({error}).", FORM) from None
+        raise InputError(f"{line_name} is not JSON ({error}).", FORM) from None
     if not isinstance(entry, dict):
-        raise InputError(f"{place} is no JSON object.", FORM)
+        raise InputError(f"{line_name} is no JSON object.", FORM)
     if isinstance(entry.get("messages"), list):
         return entry
     if missing := [name for name in ("prompt", "completion") if name not in entry]:
         columns = f"it has {', '.join(entry) or 'nothing'}"
-        raise InputError(f"{place} has no {' and no '.join(missing)}; {columns}.", f"{FORM} {WITHOUT_DATA}")
+        raise InputError(f"{line_name} has no {' and no '.join(missing)}; {columns}.", f"{FORM} {WITHOUT_DATA}")
     if odd := [name for name in ("prompt", "completion") if not isinstance(entry[name], str)]:
-        raise InputError(f"{place}: {odd[0]} is no text, but {entry[odd[0]]!r:.60}.", FORM)
+        raise InputError(f"{line_name}: {odd[0]} is no text, but {entry[odd[0]]!r:.60}.", FORM)
     return entry
 
 

@@ -23,12 +23,12 @@ from truegold.flows.cli.data_commands import ONE_PATH, init, look
 from truegold.flows.cli.doctor import doctor
 from truegold.flows.cli.file_commands import decontaminate, dedup, flag, rescore, verify
 from truegold.flows.cli.look_commands import clean, diff, explain, report, template
-from truegold.flows.cli.options import options_of, setting_of, with_options_of
+from truegold.flows.cli.options import options_of, setting_of
 from truegold.flows.cli.review_commands import decide, review
 from truegold.flows.cli.run_commands import PHASE_COMMANDS, demo, part, phase_command, plan, push, train
 from truegold.flows.cli.set_commands import export, gate, testcases_app
 from truegold.flows.cli.verifier_commands import serve_verifier, verifiers_app
-from truegold.flows.console import errors, print_line
+from truegold.flows.console import errors, print_line, with_options_of
 from truegold.pipeline.running.disk import disk_errors_reported
 from truegold.verifiers import TruegoldError
 from truegold.verifiers.extras import missing_extra

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,12 +19,6 @@ def _on_disk(folder: Path) -> Path:
     return folder
 
 
-SAID_TWICE = re.compile(r"(?P<setting>--set data\.\S+=(?P<value>\S+)), or (?P<option>--[a-z-]+) (?P=value)")
-"""Advice with two spellings of one setting, of which a command understands one."""
-COLUMN_OPTION = re.compile(r"--([a-z]+)-column ")
-"""Advice to name a column by an option."""
-
-
 def options_of(command: Any) -> set[str]:
     """Return the options of a command of Typer, such as `--out`."""
     return {name for parameter in getattr(command, "params", ()) for name in parameter.opts}
@@ -38,25 +30,6 @@ def setting_of(option: str) -> str | None:
     if name.endswith("-column"):
         return f"data.columns.{name.removesuffix('-column')}"
     return f"data.{name}" if name in ("preset", "verifier", "limit") else None
-
-
-def with_options_of(options: Collection[str], text: str) -> str:
-    """Return advice in the spelling that a command with these options understands.
-
-    For example, `--gold-column X` or `--set data.columns.gold=X`. Advice is unchanged if the command has neither.
-    """
-    has_set = "--set" in options
-
-    def choose(match: re.Match[str]) -> str:
-        if match["option"] in options:
-            return match["option"] + " " + match["value"]
-        return match["setting"] if has_set else match[0]
-
-    def turn(match: re.Match[str]) -> str:
-        is_known = f"--{match[1]}-column" in options or not has_set
-        return match[0] if is_known else f"--set data.columns.{match[1]}="
-
-    return COLUMN_OPTION.sub(turn, SAID_TWICE.sub(choose, text))
 
 
 OutFolder = Annotated[

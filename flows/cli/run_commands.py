@@ -36,8 +36,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from truegold.flows.cli.options import LastTurnOnly, MaxHeld, MaxRejected, with_options_of
-from truegold.flows.console import Terminal, describe_seconds, errors, output, print_line
+from truegold.flows.cli.options import LastTurnOnly, MaxHeld, MaxRejected
+from truegold.flows.console import Terminal, describe_seconds, errors, output, print_line, with_options_of
 from truegold.pipeline.running.stage_table import Phase
 from truegold.verifiers import ConfigError, SetupError
 from truegold.verifiers.extras import check_torch_builds

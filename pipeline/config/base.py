@@ -49,7 +49,7 @@ NO_SECTION = ("model_type", "dict_type")
 """The types of errors for a value that is not a section."""
 NUMBERS = (int, float, int | None, float | None)
 """The types of settings that are numbers."""
-PLACES_SHOWN = 8
+SETTINGS_SHOWN = 8
 """The largest number of settings that are proposed for an unknown one."""
 PLAIN_WORDS = tuple(
     (re.compile(pattern), words)
@@ -278,15 +278,15 @@ def _explain_unknown(path: Sequence[str], typed: Sequence[str], root: type[BaseM
     if kinds and sections and (own := _type_of(sections[0])) is not None:
         others = dict.fromkeys(str(_type_of(kind)) for kind in kinds if not getattr(kind, "in_list", False))
         return f" of type {own}; it belongs to type {' and '.join(others)}{known}"
-    meant = _places_of(name, sections, typed[:-1])
+    meant = _settings_named(name, sections, typed[:-1])
     if not meant and (close := close_match(name, fields)) is not None:
         meant = [close]
     if not meant and len(typed) == 2:
-        meant = _places_of(name, [root], [], levels=1)
+        meant = _settings_named(name, [root], [], levels=1)
     return f"; did you mean {' or '.join(meant)}?" if meant else known
 
 
-def _places_of(name: str, sections: Sequence[type[BaseModel]], above: Sequence[str], levels: int = 9) -> list[str]:
+def _settings_named(name: str, sections: Sequence[type[BaseModel]], above: Sequence[str], levels: int = 9) -> list[str]:
     """Return the settings of this name in subsections, the least deep ones: `train.optimizer.lr` for `lr`.
 
     Of a section with several types, the usual type comes first, and the others count only if no section has the name.
@@ -302,8 +302,8 @@ def _places_of(name: str, sections: Sequence[type[BaseModel]], above: Sequence[s
         ]
         holders = [(".".join([*path, name]), usual) for path, model, usual in level if name in model.model_fields]
         if holders:
-            places = [place for place, is_usual in holders if is_usual] or [place for place, _ in holders]
-            return list(dict.fromkeys(places))[:PLACES_SHOWN]
+            meant = [setting for setting, is_usual in holders if is_usual] or [setting for setting, _ in holders]
+            return list(dict.fromkeys(meant))[:SETTINGS_SHOWN]
     return []
 
 
@@ -392,7 +392,9 @@ def _shown(value: Any) -> str:
 
 
 def _written(value: Any) -> str:
-    return "nothing" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    if value is None:
+        return "nothing"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _follow(path: Sequence[str], root: type[BaseModel]) -> tuple[list[str], list[type[BaseModel]]]:

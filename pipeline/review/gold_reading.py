@@ -94,7 +94,7 @@ def changed_tests(row: Row, lines: str) -> ChangedTests:
 
 @dataclass(frozen=True)
 class FixFault:
-    """What is wrong with a row after a fix."""
+    """The faults that a row has after a fix."""
 
     unpayable: FlagRecord | None = None
     """The flag that explains why no answer could match the fixed row, or None."""

@@ -1,4 +1,4 @@
-"""Advice on a path that does not exist: the file that was probably meant, or the data files beside it."""
+"""Advice on a path that does not exist: the file that was probably meant, or the data files in its folder."""
 
 from __future__ import annotations
 

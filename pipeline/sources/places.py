@@ -37,7 +37,7 @@ _FILE_URL = re.compile(r"file:/+")
 _WEB = ("http", "https")
 _HUB_PAGE = re.compile(r"https://huggingface\.co/datasets/([\w.-]+/[\w.-]+)/?(?:(?:tree|viewer|blob)/.*)?")
 """The page of a set or of one of its files, which is not the file itself."""
-_PLACES = ("aiohttp", "fsspec", "gcsfs", "huggingface_hub", "s3fs")
+_OF_EXTRA = ("aiohttp", "fsspec", "gcsfs", "huggingface_hub", "s3fs")
 """The packages that the extra `places` installs."""
 _GOOGLE = ("gs://", "gcs://")
 _GOOGLE_KEY = "application_default_credentials.json"
@@ -247,7 +247,7 @@ def place_errors(url: str) -> Iterator[None]:
         raise
     except ImportError as error:
         named = re.match(r"Install (\w+) ", str(error))
-        package = named[1] if named and named[1] not in _PLACES else "'truegold[places]'"
+        package = named[1] if named and named[1] not in _OF_EXTRA else "'truegold[places]'"
         raise SetupError(f"{url}: {first_line(error)}.", f"Install it: pip install {package}") from error
     except Exception as error:
         if (explained := _explain(url, error)) is None:

@@ -18,9 +18,8 @@ from rich.console import Console
 
 from truegold.flows import console
 from truegold.flows.cli.app import main
-from truegold.flows.cli.options import with_options_of
 from truegold.flows.config import load_config, parse_settings, validate_config
-from truegold.flows.console import Terminal, describe_seconds
+from truegold.flows.console import Terminal, describe_seconds, with_options_of
 from truegold.pipeline.select.candidates import remedy_for_none
 from truegold.verifiers import ConfigError
 

@@ -33,13 +33,13 @@ _SLOTS = re.compile(r"^\s*[^#\s]\S*\s+slots\s*=\s*(\d+)", re.MULTILINE)
 """A line of a hostfile: `worker-1 slots=8`."""
 
 
-def check_training(config: GrpoConfig, model: ModelConfig, place: str = "train.engine") -> None:
+def check_training(config: GrpoConfig, model: ModelConfig, setting: str = "train.engine") -> None:
     """Raise ConfigError if the settings contradict each other or the model. The machine is not checked.
 
-    place: the setting of the engine, as it is typed.
+    setting: that of the engine, as it is typed.
     """
     check_engine(config)
-    check_lengths(config.engine, ("train.sampling.max_tokens", config.sampling.max_tokens), settings_of(model), place)
+    check_lengths(config.engine, ("train.sampling.max_tokens", config.sampling.max_tokens), settings_of(model), setting)
 
 
 def check_engine(config: GrpoConfig) -> None:
@@ -55,10 +55,10 @@ def check_engine(config: GrpoConfig) -> None:
         )
 
 
-def check_lengths(engine: StageConfig, most: tuple[str, int | None], settings: Mapping[str, Any], place: str) -> None:
+def check_lengths(engine: StageConfig, most: tuple[str, int | None], settings: Mapping[str, Any], setting: str) -> None:
     """Raise ConfigError if the context is longer than the model allows, or completions leave no room for a prompt.
 
-    most: the setting of the longest completion, and its value. settings: the model's config.json. place: the setting of
+    most: the setting of the longest completion, and its value. settings: the model's config.json. setting: that of
     the engine.
     """
     if not isinstance(engine, VllmEngineConfig):
@@ -67,15 +67,15 @@ def check_lengths(engine: StageConfig, most: tuple[str, int | None], settings: M
     if positions is not None and longest > positions:
         stated = next(key for key in POSITIONS if key in (settings.get("text_config") or settings))
         raise ConfigError(
-            f"{place}.max_model_len is {longest}, but the model takes at most {positions} tokens ({stated} in its "
+            f"{setting}.max_model_len is {longest}, but the model takes at most {positions} tokens ({stated} in its "
             "config.json).",
-            f"--set {place}.max_model_len={positions}"
+            f"--set {setting}.max_model_len={positions}"
             + (f" --set {name}={positions // 2}" if tokens is not None and tokens >= positions else ""),
         )
     if tokens is not None and tokens >= longest:
-        raised = "" if longest == positions else f"Raise {place}.max_model_len, or lower {name}."
+        raised = "" if longest == positions else f"Raise {setting}.max_model_len, or lower {name}."
         raise ConfigError(
-            f"{name} ({tokens}) leaves no room for a prompt: {place}.max_model_len is {longest}.",
+            f"{name} ({tokens}) leaves no room for a prompt: {setting}.max_model_len is {longest}.",
             raised or f"Lower {name}: prompt and completion have {positions} tokens in this model.",
         )
 
