@@ -275,9 +275,9 @@ def _explain_unknown(path: Sequence[str], typed: Sequence[str], root: type[BaseM
     kinds = [section for section in _follow(typed[:-1], root)[1] if name in section.model_fields]
     if kinds and all(getattr(kind, "in_list", False) for kind in kinds):
         return f" outside a list of sources; write {typed[-2]}: [{{..., {name}: ...}}]"
-    if kinds and sections and (own := _type_of(sections[0])) is not None:
+    if kinds and sections and (given_type := _type_of(sections[0])) is not None:
         others = dict.fromkeys(str(_type_of(kind)) for kind in kinds if not getattr(kind, "in_list", False))
-        return f" of type {own}; it belongs to type {' and '.join(others)}{known}"
+        return f" of type {given_type}; it belongs to type {' and '.join(others)}{known}"
     meant = _settings_named(name, sections, typed[:-1])
     if not meant and (close := close_match(name, fields)) is not None:
         meant = [close]
