@@ -1,6 +1,7 @@
-"""Engines that sample completions: one interface and five implementations.
+"""Builds the configured engine, which samples completions from a language model.
 
-Token ids go in and token ids come out. An engine of the type `chat` returns only text; its tokens are the text's bytes.
+All engines take the token ids of prompts and return token ids (`base.Engine`). For a server that takes and returns only
+text (type `chat`), the tokens are the bytes of the text.
 """
 
 from __future__ import annotations
