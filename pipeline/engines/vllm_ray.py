@@ -203,7 +203,7 @@ class RayEngine:
         return ended
 
     def _start(self, worker: _Worker) -> _Worker:
-        """Add a worker to the starting ones. It is ready once its actor, which loads the model first, answers a call."""
+        """Add a worker to the starting ones. It is ready once its actor has loaded the model and answered a call."""
         self._starting[worker.actor.facts.remote()] = worker
         return worker
 
