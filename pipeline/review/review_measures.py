@@ -7,7 +7,7 @@
     proof      3 of 9, .33 [.12, .65]           2 of 8, .25 [.07, .59]              blocks    advises
 
 A flag is right if its row was dropped or fixed, and wrong if its row was kept. Unsure decisions are not counted.
-Reviewers look at the most suspicious rows first, which are more often faulty than other rows with the same flag.
+Reviewers begin with the most suspicious rows, which are more often faulty than other rows with the same flag.
 Therefore only rows that were drawn at random decide whether a flag should hold rows back (`settle.tiers`).
 
 The agreement of two reviewers is Cohen's kappa (1960, "A coefficient of agreement for nominal scales", eq. 1):
