@@ -1,4 +1,4 @@
-r"""Finds sets whose golds look like measured or computed values, and proposes `rounding: measured`, an option of `math`.
+r"""Finds sets whose golds look like measured or computed values, and proposes the option `rounding: measured`.
 
     gold                                            looks
     "5.96e24"                                       measured, since it has a power of ten
@@ -6,8 +6,8 @@ r"""Finds sets whose golds look like measured or computed values, and proposes `
     "58.333", "0.14400000000000002"                 computed, since it has three or more decimals
     "2.5", problem "... shares 5 apples ..."        neither
 
-If enough golds look measured or computed, the option is proposed. A proposal is printed and recorded. It does not
-change the verifier.
+With this option, the verifier `math` compares numbers as rounded values. It is proposed if enough golds look measured
+or computed. A proposal is printed and recorded, and changes nothing else.
 """
 
 from __future__ import annotations
