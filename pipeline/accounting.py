@@ -61,7 +61,7 @@ class RowEnd:
 
 @dataclass(frozen=True)
 class Account:
-    """The account of a run: `records_in` equals the sum of rows over `ends`."""
+    """The account of a run. `records_in` is the sum of the rows in `ends`."""
 
     records_in: int
     passages: tuple[Passage, ...]

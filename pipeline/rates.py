@@ -29,8 +29,8 @@ expectation maximisation (Dempster, Laird and Rubin 1977). Sampling may stop ear
 likelihood does not depend on the reason for stopping. A source or a domain with at least GROUP_ROWS problems has its
 own prior (`Priors`), shrunk towards the prior of all problems.
 
-The proposed `max_tokens` is 1.25 times the length of which 99.5 % of the right completions stay within. A configured
-limit is rejected if it is more than 8 times the proposal, and above 512:
+The proposed `max_tokens` is 1.25 times a length that 99.5 % of the right completions do not exceed. A configured limit
+is rejected if it is more than 8 times the proposal, and above 512:
 
     proposal 163    limit 1,024  ->  accepted        limit 2,048  ->  rejected
     proposal 40     limit 512    ->  accepted        limit 1,024  ->  rejected
@@ -174,9 +174,8 @@ class Mixture:
     def interval(self, level: float = 0.9) -> tuple[float, float]:
         """Return the ends of the shortest interval that contains the pass rate with the probability `level`.
 
-        Exception: let p be the probability of a rate strictly between 0 and 1. If p is above (1 - level) / 5, the
-        interval also contains the share `level` of p. Without this rule, many problems without passes would have the
-        interval from 0 to 0.
+        If the probability p of a rate strictly between 0 and 1 is above (1 - level) / 5, the interval also contains
+        the share `level` of p. Without this rule, many problems without passes would have the interval from 0 to 0.
         """
         never, always = (float(self.weights[ends < AT_AN_END].sum()) for ends in (self.a, self.b))
         between = (self.a >= AT_AN_END) & (self.b >= AT_AN_END) & (self.weights >= NEGLIGIBLE)

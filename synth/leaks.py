@@ -104,8 +104,8 @@ MIN_DIGITS = 2
 def states_answer_first(output: str, problem: str, extracted: str | None) -> bool:
     """Return whether the answer comes before the first step of its derivation.
 
-    `extracted` is the answer as the verifier read it. A number that is not stated as the answer, such as "16. First
-    add ...", is one only if the problem does not contain it.
+    `extracted` is the answer as the verifier read it. A number that is not stated as the answer, as in "16. First
+    add ...", counts only if the problem does not contain it.
     """
     answer = _plain(extracted)
     if not answer or "\n" in answer:

@@ -85,7 +85,7 @@ class RoundSampler:
         folders: tuple[Path, Path],
         progress: Progress,
     ) -> None:
-        """Open the files of earlier attempts. `folders` are the folder for samples, and that for other files."""
+        """Open the files of earlier attempts. `folders`: one for samples, one for other files."""
         self.source, self._engine_config, self._config, self._model = source, engine, config, model
         self._samples, self._scratch = folders
         self._drawing = Drawing(source, config.seed, progress)

@@ -43,7 +43,7 @@ class Strategy:
     uses_gold: bool = False
     """Whether the model sees the gold. Such a strategy is tried last, and its positives are marked."""
     for_programs: bool | None = None
-    """True for a strategy only for programs, False for one only for other answers, None for one for all rows."""
+    """True: only for programs. False: only for other answers. None: for all rows."""
     hot: bool = False
     """Whether attempts are sampled at `hot_temperature`."""
     trust: float = 1.0

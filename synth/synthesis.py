@@ -143,7 +143,7 @@ LEAST_LOGPROB = math.log(0.1)
 RAREST = math.log(0.001)
 """A right output may be less probable than usual by this factor (its logarithm), because problems are hard."""
 SCORED_SAMPLES, LOW_SHARE = 200, 0.01
-"""`least_logprob` is a value that all but 1 % of at most 200 samples exceed."""
+"""`least_logprob` is the value that 99 % of at most 200 samples reach."""
 
 
 @dataclass
@@ -394,10 +394,10 @@ class Synthesis:
 
 
 def is_improbable(logprobs: Sequence[float], least: float) -> bool:
-    """Return whether an output is less probable than exp(RAREST) times an output of its length with `least` per token.
+    """Return whether an output is too improbable.
 
-    `least` is a mean log-probability per token (`Synthesis.least_logprob`). An output of 10 tokens may be .69 per token
-    below `least`, and an output of 1,000 tokens .007.
+    `least` is a mean log-probability per token (`Synthesis.least_logprob`). The sum over all tokens may be lower than
+    with `least` by up to -RAREST. An output of 10 tokens may be .69 per token below `least`, one of 1,000 tokens .007.
     """
     return math.fsum(logprobs) < least * len(logprobs) + RAREST
 

@@ -41,7 +41,8 @@ def build_engine(
 ) -> tuple[Engine, PromptEncoder]:
     """Return the configured engine with its encoder, on the checkpoint in folder `model`.
 
-    `replies` is the folder in which an engine of the type chat stores its replies. Raises as `build_encoder`.
+    `replies` is the folder in which an engine of the type chat stores its replies. Raises the errors of
+    `build_encoder`.
     """
     encoder = build_encoder(config, chat, model)
     if isinstance(config, ScriptedEngineConfig):

@@ -4,7 +4,7 @@
 
 The text of the template is encoded without adding special tokens, so that the prompt has only one BOS token.
 
-`ask_model` and `ask_pairs` ask an engine encoded prompts, and return the replies as text.
+`ask_model` and `ask_pairs` send encoded prompts to an engine, and return the replies as text.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Judges of answers, checks of problems and synthesis ask their models in this way
     engine = ChatEngine(ChatEngineConfig(base_url="https://api.openai.com/v1", model="gpt-4o-mini",
                                          api_key_env="OPENAI_API_KEY"), Path("runs/demo/.samples/replies"))
     ask_model(prompts, seeds, engine, encoder, config)      ["... SAME", None, ...]
-    report_costs([engine.facts()], progress)                notes "gpt-4o-mini: 120 requests, 30 replies kept ..."
+    report_costs([engine.facts()], progress)                prints "gpt-4o-mini: 120 requests, 30 replies kept ..."
 
 Every reply is stored on disk as soon as it arrives, under a hash of the request. A restarted run therefore asks nothing
 twice. At temperature 0, equal questions share a reply. At a higher temperature, each seed has its own reply. The seed
@@ -51,7 +51,7 @@ from truegold.verifiers import ConfigError, SetupError
 LONGEST_PROMPT = 2**20
 """The maximum number of bytes of a conversation. Only the server knows the limit in tokens."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
-"""Pauses before retries grow from the first to the second number of seconds. The server may ask for a longer pause."""
+"""The shortest and the longest pause before a retry, in seconds. The server may ask for a longer pause."""
 BAD_REQUESTS = (400, 413, 422)
 """HTTP statuses of a request that is refused for its content."""
 ALL_REFUSED = 8

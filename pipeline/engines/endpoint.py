@@ -32,9 +32,9 @@ CONNECT_S = 10.0
 RETRY_STATUSES = (408, 425, 429)
 """The HTTP statuses, in addition to 5xx, after which a retry may succeed."""
 QUOTED_CHARS = 200
-"""The maximum number of characters of a value in a reply that a message quotes."""
+"""A message quotes at most this number of characters of a value in a reply."""
 EXCERPT_BYTES = 80
-"""The maximum number of bytes of a reply that is not a JSON object that a message quotes."""
+"""A message quotes at most this number of bytes of a reply that is not a JSON object."""
 
 
 class Unsound(Exception):

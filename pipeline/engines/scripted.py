@@ -192,7 +192,9 @@ def name_model(path: Path, model: str | None = None) -> str:
 
 
 def load_replies(path: Path, model: str | None = None) -> dict[str, str | None]:
-    """Return a mapping of prompt ids to the replies of `model`. Raises as `read_replies` and `name_model`."""
+    """Return a mapping of prompt ids to the replies of `model`.
+    Raises the errors of `read_replies` and `name_model`.
+    """
     return read_replies(path).get(name_model(path, model), {})
 
 

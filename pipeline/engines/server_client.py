@@ -139,9 +139,9 @@ class Server(Endpoint):
         """The time when the window was last halved."""
         self._durations: deque[float] = deque(maxlen=DURATIONS)
         self._busy_s = 0.0
-        """The seconds with pending requests, without those since `_busy_since`."""
+        """The seconds with pending requests, except for the current period."""
         self._busy_since = 0.0
-        """The time since which requests have been pending without a break."""
+        """The time at which the current period with pending requests began."""
         self._began = time.monotonic()
 
     @property
@@ -226,7 +226,7 @@ class Server(Endpoint):
         await self.look_up_model()
 
     async def look_up_model(self) -> None:
-        """Ask for the server's models, and store the name and `max_model_len` of the configured or only one."""
+        """Ask for the server's models. Store the name and `max_model_len` of the configured one, or of the only one."""
         reply = read_json(await self.call("GET", "/models", limit_s=min(HEALTH_S, self._config.timeout_seconds)))
         models = reply.get("data")
         if not isinstance(models, list) or not all(isinstance(m, dict) and _is_name(m.get("id")) for m in models):

@@ -259,7 +259,7 @@ class Pool:
         return completion
 
     def _send_again(self, request: CompletionRequest, attempts: _Attempts) -> None:
-        """Send a late request to a second server. It may be over its limit of pending requests by a quarter."""
+        """Send a late request to a second server. That server may exceed its limit of pending requests by a quarter."""
         busy = {server for server, _ in attempts.values()}
         others = [s for s in self._up() if s not in busy and s.in_flight < s.limit + 1 + s.limit // 4]
         if len(attempts) == 1 and others:

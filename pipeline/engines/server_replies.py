@@ -83,7 +83,7 @@ class CompletionRequest:
 def read_reply(
     content: bytes, request: CompletionRequest, encoder: PromptEncoder | None
 ) -> tuple[Completion, dict[str, Any]]:
-    """Return the completion of a reply, and the choice that it was read from. Raises as `check_reply`."""
+    """Return the completion of a reply, and the choice that it was read from. Raises the errors of `check_reply`."""
     return check_reply(read_json(content), request, encoder)
 
 
@@ -140,7 +140,10 @@ class StreamedReply:
                 self._add(read_json(event))
 
     def read(self, request: CompletionRequest, encoder: PromptEncoder | None) -> Completion:
-        """Return the completion. Raises Failure if the end of the reply is missing, and errors as `check_reply`."""
+        """Return the completion.
+
+        Raises Failure if the end of the reply is missing, and the errors of `check_reply`.
+        """
         if self._choice.get("finish_reason") is None:
             raise Failure("its reply breaks off")
         return check_reply({**self._reply, "choices": [self._choice]}, request, encoder)[0]

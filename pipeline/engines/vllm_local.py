@@ -1,4 +1,4 @@
-"""vLLM inside this process, on GPU or CPU: samples for profiles, and rollouts with weights that change between steps.
+"""Samples from vLLM inside this process, on GPU or CPU. In a training, the weights change between steps.
 
 vLLM would start a process for the engine, which VLLM_ENABLE_V1_MULTIPROCESSING=0 prevents. New weights can therefore be
 passed as tensors, and a killed run leaves no process behind. vLLM frees its memory only when the process ends, so each

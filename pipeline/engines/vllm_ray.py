@@ -5,8 +5,8 @@
               ->  engine on node B, GPU 0   ->
 
 Every engine is a Ray actor, because vLLM does not support data parallelism within one process. The actors end with this
-process, even if it is killed. If an engine is lost, the other engines get its requests. Ray restarts the engine as soon
-as a node has room for it. The node may also be one that joins later.
+process, even if it is killed. If an engine is lost, the other engines get its requests. The engine is restarted as soon
+as Ray has a node with room for it, such as one that joins later.
 """
 
 from __future__ import annotations

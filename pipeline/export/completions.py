@@ -3,8 +3,8 @@
     read_completions(run, CompletionChoice(per_row=1)).right["9f0c..."]  ->  [DrawnCompletion("9+4=13 ...", "profile")]
 
 The completions come from the samples of profiles, from synthesis, and from the rollouts of a training. A right
-completion has the full score. A wrong one has an answer and a lower score. Others are counted and left out: they were
-cut off, repeat themselves, have no score, or have an answer that could not be read.
+completion has the full score. A wrong one has an answer and a lower score. All other completions are counted and left
+out: they were cut off, repeat themselves, have no score, or have an answer that could not be read.
 
 For each row, at most `per_row` right and `per_row` wrong texts are chosen. These are the texts with the smallest
 SHA-256 of seed, row and text, so that the choice does not depend on the order of sampling.

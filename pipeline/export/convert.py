@@ -8,7 +8,7 @@
 The data may be any of these:
 
     runs/gsm8k                      a run with the stage `export`
-    out, with data/train.parquet    a set that this stage wrote
+    out, with data/train.parquet    a set that the stage `export` wrote
     out, with train.jsonl           a set in a trainer's format
     train.jsonl                     any file that `ingest` reads
 """

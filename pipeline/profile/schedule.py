@@ -1,9 +1,9 @@
 """Plans the next samples of a profile: a few for every row, then more for the rows where they may change the selection.
 
-    1  The pilot, which consists of random rows, gets 4 samples of each row, and all `samples` of one row in 32. A first
-       stopping rule is computed from them.
-    2  The rows of the pilot get up to 8 samples, as the first rule decides. From these the final rule is computed.
-       Meanwhile, all other rows get 4 samples each.
+    1  Random rows, the pilot, get 4 samples each. One row in 32 of them gets all `samples`, a number in the settings. A
+       first stopping rule is computed from these samples.
+    2  The rows of the pilot get up to 8 samples, as the first rule decides. Then the final rule is computed. Meanwhile,
+       all other rows get 4 samples each.
     3  Each row gets further samples, usually 2 at a time, until the final rule stops it or it has all `samples`.
 
 There are two exceptions. Held-out rows get all `samples`, since they measure a model. A row with a doubtful gold gets

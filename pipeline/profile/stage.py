@@ -14,8 +14,8 @@ sample passes and most samples agree on one answer, the row is flagged `suspect_
 its gold. `suspicion.parquet` has the evidence on each gold, from samples, rules and a model that was asked about it.
 `rule.json` has the rule that chose the number of samples of each row.
 
-Memory holds a few parts of 5,000 rows at a time (`profiling`), and for `suspicion.parquet` the texts of all rows and 16
-bytes of each sample.
+Memory holds a few parts of 5,000 rows at a time (`profiling`). For `suspicion.parquet`, it holds the texts of all rows
+and 16 bytes of each sample.
 
 Verifiers that are not built in are audited before they judge samples:
 

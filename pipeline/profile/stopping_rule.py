@@ -13,8 +13,8 @@ problems had all samples. The variables are the shares of problems that end in s
 
     minimise    sum over s of  going_on[s] * (samples of a step)
     such that   ended[s] + going_on[s] = reached[s]     reached[s] follows from the states that go on to s
-                selected[s] <= ended[s]                 the selected rows keep cut and quotas, and at most `zero_share`
-                                                        of them have no pass
+                selected[s] <= ended[s]                 the selected rows respect the cut and the quotas, and at most
+                                                        the share `zero_share` of them has no pass
                 teaching >= teaching_by_all - max(MISSED * (teaching_by_all - teaching_by_first), LEAST)
 
 `teaching` is the teaching share of the selected rows; the other two are those with all samples, and with only the first
@@ -52,7 +52,7 @@ FURTHER_SAMPLES = 2
 MOST_STEPS = 6
 """The maximum number of steps from the first samples to all. If necessary, a step has more than FURTHER_SAMPLES."""
 MISSED = 0.07
-"""The share of the gain from all samples, compared with the first samples, that the rule may lose."""
+"""All samples give a higher teaching share than the first samples alone. The rule may lose this share of the gain."""
 LEAST = 0.005
 """The loss of teaching share that is always allowed."""
 NEARBY = 1.25

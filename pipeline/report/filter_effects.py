@@ -26,9 +26,9 @@ from truegold.pipeline.tables.rows import KEY
 from truegold.pipeline.tables.run_files import RunFiles
 
 CHANCE = 4.0
-"""A smaller change, in standard errors, is not listed. Chance exceeds it once in fifteen thousand cases."""
+"""A change of fewer standard errors is not listed. Chance alone reaches this once in fifteen thousand cases."""
 LEAST_SHIFT = 0.05
-"""A smaller change, in standard deviations, is not listed."""
+"""A change of fewer standard deviations is not listed."""
 FEWEST_ROWS = 30
 """Changes are measured only if the stage dropped and kept at least this number of rows."""
 
@@ -36,7 +36,7 @@ PASS_RATE, OBSERVED = "pass rate", "observed pass rate"
 TEXTS = ("prompt", "solution", "gold")
 """Columns whose lengths are compared."""
 CATEGORIES = ("source", "domain", "verifier", "gold_kind", "script")
-"""Properties of which the share of rows with each value is compared."""
+"""For each value of these properties, the share of rows is compared."""
 GOLD_KINDS = {
     "integer": r"^\s*[-+]?\d+\s*$",
     "decimal": r"^\s*[-+]?\d*\.\d+\s*$",
@@ -111,7 +111,7 @@ class FilterShift:
     before: float
     """The mean of the number, or the share of rows with the value, over all rows that entered the stage."""
     after: float
-    """The same over the kept rows."""
+    """The mean or share over the kept rows."""
     is_share: bool
     deviations: float
     """The change in standard deviations over all rows that entered."""

@@ -313,7 +313,7 @@ def _long_texts(row: Mapping[str, Any], cuts: TextCuts) -> dict[str, int]:
 def whole_texts(files: RunFiles, row_id: str, source_key: tuple[str, int] | None, *, is_blind: bool) -> Fields | None:
     """Return the whole texts of a row on the page, or None if the run has no such row.
 
-    If several rows have this id, `source_key` (source and row number) chooses one. Cleaning may have changed only some.
+    If several rows have this id, `source_key` (source and row number) chooses one.
     """
     before, files = _before_decisions(files) if is_blind else (files, files)
     named = _scan_ends(before).filter(pl.col("id") == row_id).sort("source", "source_row").collect(engine="streaming")

@@ -69,7 +69,7 @@ Solve the problem before you look at the votes. Many systems can make the same m
 """The guidelines of a review if the folder of decisions has no guidelines."""
 
 _SOURCE_MAP = re.compile(r"^(//# |/\*# )sourceMappingURL=.*$", re.MULTILINE)
-"""The address of a source map, `//# sourceMappingURL=katex.min.js.map`. Browsers would request it."""
+"""The address of a source map, `//# sourceMappingURL=katex.min.js.map`. It is removed, since browsers request it."""
 _MATHS_IN_BODY = re.compile(r'class="(?:row-text|line) maths')
 """The class of an element whose text has formulas."""
 _FONT_SOURCES = re.compile(r"src:url\(fonts/([\w-]+)\.woff2\)[^;}]*")
@@ -351,7 +351,10 @@ def ticks(low: float, high: float) -> list[float]:
 
 
 def histogram(distribution: Distribution, tallest: int) -> list[Bar]:
-    """Return the bars of a histogram. `tallest` is the count that fills the chart, the same in charts to compare."""
+    """Return the bars of a histogram.
+
+    `tallest` is the count of a bar that fills the chart. Charts that are compared have the same one.
+    """
     counts = distribution.bars
     width = (WIDTH - 2 * RIGHT) / len(counts)
     last = len(counts) - 1

@@ -1,6 +1,6 @@
 """Estimates the rewards that a training will see, by source, domain and verifier, from measured pass rates.
 
-    group of 8 samples    all wrong (dead)    all right (saturated)    mixed (informative)    share of rewards of 1
+    groups of 8 samples   all wrong (dead)    all right (saturated)    mixed (informative)    share of rewards of 1
     gsm8k.jsonl           .06                 .21                      .73                    .62
 
 The estimate uses the posterior of each problem's pass rate (`rates`), because observed rates of selected problems are

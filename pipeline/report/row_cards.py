@@ -44,7 +44,7 @@ MOST_PARTS = 12
 NEIGHBOURS_SHOWN = 6
 """The maximum number of neighbours on a card."""
 ROWS_READ = 300
-"""Only for this number of rows, the most suspicious ones, are answers verified again, which may take long."""
+"""Answers are verified again only for this number of rows, the most suspicious ones, because it may take long."""
 ANSWERS_READ = 3
 """The maximum number of answers of such a row that are verified again."""
 ANSWERS_SHOWN = 8

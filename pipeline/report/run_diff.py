@@ -455,7 +455,7 @@ def _rates(first: RunFiles, second: RunFiles, both: pl.DataFrame, examples: int)
 
 
 def diff_page(first_dir: Path, second_dir: Path) -> str:
-    """Return the differences between two runs as an HTML page. Raises errors as `diff_runs`."""
+    """Return the differences between two runs as an HTML page. Raises the errors of `diff_runs`."""
     first, second = first_dir.resolve().name, second_dir.resolve().name
     names = (first, second) if first != second else (str(first_dir), str(second_dir))
     title = " and ".join(names)

@@ -244,8 +244,7 @@ def pack_completions(training: Path | None) -> str | None:
 
 def _problem_ids(parts: Sequence[Path]) -> list[str]:
     """Return the ids of a step's problems, in order."""
-    ids = pl.scan_parquet(list(parts)).select(pl.col("id").unique(maintain_order=True)).collect()
-    return ids["id"].to_list()
+    return pl.scan_parquet(list(parts)).select(pl.col("id").unique(maintain_order=True)).collect()["id"].to_list()
 
 
 def _problems(parts: Sequence[Path], ids: Sequence[str]) -> list[Fields]:

@@ -190,7 +190,7 @@ def _standing(flip: Fields) -> str:
 
 
 def _silence(flip: Fields) -> str:
-    """Return the probable reason why A found no answer in a response, or several."""
+    """Return the probable reason why A found no answer, or several answers, in a response."""
     completion, gold = flip["completion"] or "", flip["gold"].strip()
     thoughts, mark, spoken = completion.rpartition("</think>")
     holds_gold = bool(gold) and gold in spoken

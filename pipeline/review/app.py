@@ -109,8 +109,7 @@ class ReviewSession:
         if self._page is None or self._page[0] != changed:
             # If the run is being made again, its flags may be missing for a time. The old page is kept then.
             with suppress(InputError):
-                opened = ReviewedRun.open(self.run.run_dir, self.run.folder)
-                self.run = replace(opened, further=self.run.further)
+                self.run = replace(ReviewedRun.open(self.run.run_dir, self.run.folder), further=self.run.further)
                 self._page = (changed, self.make_page())
         return self._page[1] if self._page else self.make_page()
 

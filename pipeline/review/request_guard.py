@@ -7,8 +7,8 @@
     no token, or a wrong one           another program or user of this machine        401
 
 A page of another site can send requests to 127.0.0.1. The browser marks them with `Origin` or `Sec-Fetch-Site`. If the
-name of the site resolves to 127.0.0.1 (DNS rebinding), the page could also read the answers, but `Host` has that name.
-Decisions must be JSON, which a form of another site cannot send. No such page knows the token.
+name of the site resolves to 127.0.0.1 (DNS rebinding), the page can also read answers, but then `Host` has this name.
+Other sites do not know the token. Decisions must be JSON, which a form of another site cannot send.
 """
 
 from __future__ import annotations

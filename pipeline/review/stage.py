@@ -10,7 +10,7 @@
     fix that no answer can match    dropped as `fix_unpayable`, until there is another fix
     keep, with unreadable tests     dropped as `keep_unpayable`, until there are other tests
     keep or fix, dropped earlier    restored (ledger: `reviewer_restored`)
-    none, but for a row in conflict passes, or dropped as the wrong side (`consensus`)
+    only about a row in conflict    passes, or dropped as the wrong side of the conflict (`consensus`)
 
 Further outputs: `open_flags.parquet` has the flags of rows that pass without a decision; later stages may use them.
 `decided.parquet` names the rows that pass by a decision; later flags cannot hold them back. `label_checks.parquet` has

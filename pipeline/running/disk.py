@@ -44,7 +44,7 @@ _REMEDIES = {
 }
 """The advice for each error number of reading or writing a file."""
 SAMPLED_ABOVE = 512 * 2**20
-"""The digest of a larger file in a folder, in bytes, covers only its size, head and tail."""
+"""If a file in a folder has more bytes, its digest covers only its size, head and tail."""
 SAMPLE = 4 * 2**20
 """The number of bytes of the head, and of the tail, that are read for this digest."""
 
@@ -87,7 +87,7 @@ def _says_full(error: BaseException) -> bool:
 
 
 def _causes(error: BaseException) -> Iterator[tuple[BaseException, bool]]:
-    """Yield an error and its causes. The flag of a cause is true if all links to it are explicit (`raise ... from`)."""
+    """Yield an error and its causes, each with a flag: whether all links to it are explicit (`raise ... from`)."""
     seen: set[int] = set()
     cause: BaseException | None = error
     is_stated = True

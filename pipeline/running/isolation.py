@@ -59,7 +59,7 @@ WORKER = "truegold.pipeline.running.isolation"
 PATIENCE = 10.0
 """A process that does not end within this number of seconds is killed."""
 GC_THRESHOLDS = (50_000, 20, 100)
-"""The thresholds of Python's garbage collector. With the defaults, it takes a fifth of the time of importing vLLM."""
+"""The thresholds of Python's garbage collector. With the defaults, it runs for a fifth of the time of a vLLM import."""
 RANK_VARIABLES = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
 """Environment variables of process groups. A stage does not inherit them, because it forms its own group."""
 HANDED_ON = ("WANDB_", "HF_", "HUGGING_FACE_", "MLFLOW_", "TRACKIO_")

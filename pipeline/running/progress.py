@@ -1,4 +1,4 @@
-"""Reports the progress of long steps. Stages call `Progress`, and the command line or the notebook shows it.
+"""Reports the progress of long steps. Stages call `Progress`, and the command line shows it.
 
 A stage in a separate process writes the calls as JSON lines into a pipe (`PipeProgress`). Its parent reads the pipe and
 repeats the calls (`relay`).

@@ -117,7 +117,8 @@ def _do_share(waiting: Path, progress: Progress, share: slice, workers: int | No
         whereabouts.enter()
         work, parts = pickle.loads(content)
         missing = unfinished(work, parts[share])
-        # When a stage is done, this file is deleted before the markers. If it is gone, missing markers mean nothing.
+        # When a stage is done, this file is deleted before the markers. If it is gone, parts without a marker may
+        # be done.
         is_current = read_waiting(waiting) == (whereabouts, content)
     except FileNotFoundError:
         is_current = False

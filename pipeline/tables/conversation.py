@@ -5,8 +5,8 @@
 
     compared_text(row, shared)   "System: Answer in miles.\\n\\nUser: I drove 16 km. ... User: How far was that?"
 
-System messages that many rows of a source share are templates, and left out. If a row has no conversation, `context` is
-null, and `compared_text` returns the prompt.
+A system message that many rows of a source share is a template. It is left out (`shared`). If a row has no
+conversation, `context` is null, and `compared_text` returns the prompt.
 """
 
 from __future__ import annotations

@@ -306,7 +306,7 @@ def read_batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.Re
     """Yield a Parquet table in batches of at most BATCH_ROWS rows. The table is a single file or has parts."""
     for part in table_parts(path):
         with pq.ParquetFile(part, pre_buffer=False) as file:
-            # Read each row group for itself. A batch over several of them may have too much text.
+            # Read each row group separately. A batch over several of them may have too much text.
             for group in range(file.num_row_groups):
                 yield from file.iter_batches(batch_size=BATCH_ROWS, row_groups=[group], columns=columns)
 
@@ -334,7 +334,7 @@ def table_schema(path: Path) -> pa.Schema:
 
 
 def read_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]:
-    """Yield the rows of a table of canonical rows, as `read_table`."""
+    """Yield the rows of a table of canonical rows (`read_table`)."""
     return read_table(path, Row, columns)
 
 

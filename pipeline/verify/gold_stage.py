@@ -13,8 +13,8 @@ The row's verifier judges several responses:
 - *The gold itself.* The flag is `gold_unparsed` if the verifier cannot read the gold, `gold_fails_verifier` if the gold
   scores below 1, and `gold_unverified` if it gets no score for another reason. For a row with tests, the solution is
   judged instead of the gold.
-- *Another answer.* A verifier may compare a gold that it does not understand letter by letter. Such a gold passes
-  itself, but no answer in other words can match it. A gold with several values is then `gold_unmatchable`, with `why`
+- *Another answer.* If a verifier does not understand a gold, it may compare texts letter by letter. Then the gold
+  itself passes, but no answer in other words. Such a gold with several values is `gold_unmatchable`, with `why`
   "several_values". Others, like "60^\bullet", are only counted as `skip:gold_compared_as_text`. But if more than a
   fifth of a sample of the set cannot be matched, they are `gold_unmatchable`, with `why` "notation".
   If a user's verifier accepts an answer that is clearly wrong, the gold is `gold_unmatchable`, with `why` "any_answer".
@@ -85,8 +85,8 @@ ROWS_FILE = "rows.parquet"
 TEXT_CHARS = 500
 """The maximum number of characters of a text in a flag's evidence."""
 AS_TEXT = "notation"
-"""The `why` of a gold that is compared letter by letter. Two blind readers found that 11 of 30 such golds match no
-right answer in other words, and 75 of 79 golds with another `why` of `gold_unmatchable`."""
+"""The `why` of a gold that is compared letter by letter. According to two blind readers, 11 of 30 such golds do not
+match right answers in other words. Of the golds with another `why` of `gold_unmatchable`, 75 of 79 do not."""
 SAMPLED_ROWS = 200
 """The number of rows of a set that are sampled, to estimate the share of golds that cannot be matched."""
 MOST_UNMATCHABLE = 0.2
@@ -516,7 +516,7 @@ def _chooses_another(on_solution: Verdict, row: _Pending) -> bool:
 
 
 def _in_points(text: str, row: _Pending) -> str:
-    """Return a text of the solution. If only the solution has decimal commas, they are replaced by points."""
+    """Return a text of the solution. If it has decimal commas and the gold has points, the commas are replaced."""
     return with_points(text) if row.has_commas else text
 
 

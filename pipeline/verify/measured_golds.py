@@ -45,8 +45,8 @@ MAX_CHARS = 4_000
 _EVERYDAY = frozenset(
     "m s month kg acre degree radian percent byte bit dollar euro sterling yuan yen rupee ruble won".split()
 )
-"""Dimensions of ordinary word problems, which do not show a measurement. Areas and volumes, which are rare in such
-problems, do."""
+"""Dimensions of ordinary word problems, which do not show a measurement. Areas and volumes are rare in such problems,
+and do show one."""
 _POINT = re.compile(r"\d\.\d|(?<!\d)\.\d")
 _FRACTION = re.compile(r"\D{0,3}\d[\d,]*\.(?=\d*[1-9])(\d\d(\d)?)?\d*%?")
 _GROUPED = re.compile(r"[1-9]\d{0,2}\.\d{3}")
@@ -79,7 +79,7 @@ class MeasuredTally:
     """The number of golds with digits. Others are not counted."""
     measured: int = 0
     fractions: int = 0
-    """The number of golds that are decimal fractions: a decimal is not 0."""
+    """The number of golds that are decimal fractions: at least one decimal is not 0."""
     computed: int = 0
     """The number of decimal fractions with three or more decimals."""
     ungrouped: int = 0

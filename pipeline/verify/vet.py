@@ -5,9 +5,9 @@
     3 of 20 inputs are cut off                                            edit truncated_cases: 17 cases remain
     the tests catch 12 of 30 planted faults                               flag low_kill_rate, the row is kept
 
-Only rows with the verifier `code` are vetted; others pass unchanged. `truegold.verifiers.audit.suites` explains the
-checks. `suites.parquet` has the measurements of each suite, which is the tests of a row. If several reasons drop a row,
-the ledger names the gravest one, and its evidence names the others. A repaired row keeps its id.
+Only rows with the verifier `code` are vetted; others pass unchanged. The tests of a row are called a suite.
+`truegold.verifiers.audit.suites` explains the checks, and `suites.parquet` has their results for each suite. If several
+reasons drop a row, the ledger names the gravest one, and its evidence names the others. A repaired row keeps its id.
 
 Two flags hold a row back: `references_disagree`, and `paid_null` (a program that solves nothing passes) if test cases
 are proposed that a reviewer may add. With the setting `mend`, these cases are added at once (`edit cases_added`). If
@@ -17,7 +17,7 @@ the sandbox fails, the row is kept and flagged `not_vetted`.
 The tests are run on the row's solution and on programs that its source put into `meta` (APPS, TACO, CodeContests):
 
     solution "print(1)", meta {"solutions": ["print(1)", "print(2 - 1)"]}     references: both programs
-    meta {"solutions": {"language": [2, 3], "solution": ["int main ...", "print(1)"]}}   references: that in Python 3
+    meta {"solutions": {"language": [2, 3], "solution": ["int main ...", "print(1)"]}}   references: "print(1)"
     meta {"incorrect_solutions": {...}}                                       wrong programs: those in Python 3
 
 Rows are vetted in threads, and each program runs in a process of the sandbox. The record of each finished row is stored
