@@ -174,7 +174,7 @@ class Mixture:
     def interval(self, level: float = 0.9) -> tuple[float, float]:
         """Return the ends of the shortest interval that contains the pass rate with the probability `level`.
 
-        If the probability p of a rate strictly between 0 and 1 is above (1 - level) / 5, the interval also contains
+        If p, the probability of a rate strictly between 0 and 1, is above (1 - level) / 5, the interval also contains
         the share `level` of p. Without this rule, many problems without passes would have the interval from 0 to 0.
         """
         never, always = (float(self.weights[ends < AT_AN_END].sum()) for ends in (self.a, self.b))

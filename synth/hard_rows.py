@@ -26,7 +26,7 @@ from truegold.synth.config import Language, SynthConfig
 from truegold.verifiers import judges_solutions, resolve
 
 FAILURES = 4
-"""Maximum number of failed samples of a row that attempts may continue."""
+"""The maximum number of failed samples of a row that attempts may continue."""
 MOST_GUESSED = 20
 """Whole numbers up to this one are answers that can be guessed."""
 CHANCE_LEVEL = 0.05

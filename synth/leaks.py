@@ -61,7 +61,7 @@ from truegold.synth.records import Weights
 from truegold.verifiers import judges_solutions, resolve
 
 NEAR = 30
-"""Maximum number of characters between "the answer is" and the answer."""
+"""The maximum number of characters between "the answer is" and the answer."""
 _STATEMENT = re.compile(
     r"\banswer\b[^.\n]{0,20}?(?:is|:|=|be)|\bresult\b[^.\n]{0,12}?(?:is|:|=)|\\boxed"
     r"|\b(?:comes? (?:out )?(?:to|at)|arrive at|amounts? to|(?:has|have|ought) to (?:be|equal)"
@@ -177,7 +177,7 @@ MOST_BARE_TOGETHER = 0.02
 PRIOR = Beta(0.5, 99.5)
 """The rate before the first sample: half a percent, with the weight of 100 samples."""
 FEWEST_SAMPLES = 50
-"""Minimum number of bare samples from which habits are learned."""
+"""The minimum number of bare samples from which habits are learned."""
 ROWS, SAMPLES_OF_ROW = 1000, 4
 """Habits are learned from at most 4 samples each of at most 1,000 rows."""
 _FIGURE = re.compile(r"\d[\d.,]*")

@@ -48,7 +48,7 @@ from truegold.synth.strategies import Strategy, load_strategy
 from truegold.synth.synthesis import Synthesis
 
 EXAMPLES = 5
-"""Maximum number of positives that the report shows."""
+"""The maximum number of positives that the report shows."""
 EXAMPLE_CHARS = 600
 BECAME_TRAINABLE = "distilled_positive"
 """The reason in the ledger for a row that selection left out and that now has a positive."""

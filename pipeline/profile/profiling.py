@@ -173,7 +173,7 @@ TOO_LONG = "prompt_too_long_for_model"
 NOT_SAMPLED = "not_sampled"
 """The drop reason of a row without a sample, because the budget was spent."""
 SHOWN_EVERY_S = 1.0
-"""Seconds between two reports of progress."""
+"""The seconds between two reports of progress."""
 
 
 class DroppedRow(Row):

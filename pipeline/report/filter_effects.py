@@ -5,7 +5,7 @@
     settle    domain geometry     12 % -> 8 %      -.14
     dedup     prompt, characters  181 -> 163       -.09
 
-Only changes that are larger than chance are listed: larger than if the stage had dropped rows at random. Standard
+A change is listed only if it is too large for chance, that is, for a stage that drops rows at random. Standard
 deviations are over all rows that entered the stage. Held-out rows are not counted.
 
 The pass rate of a problem is the mean of its posterior (`rates`), since observed rates rise if rows are selected by
@@ -103,7 +103,7 @@ def count_flagged(files: RunFiles) -> Flagged | None:
 
 @dataclass(frozen=True)
 class FilterShift:
-    """The change of one property by the rows that a stage dropped."""
+    """The change of one property that a stage caused by dropping rows."""
 
     stage: str
     feature: str
@@ -192,6 +192,6 @@ def _share_shifts(stage: str, name: str, features: pl.LazyFrame, rows: int, kept
 
 
 def _is_more_than_chance(shift: float, rows: int, kept: int) -> bool:
-    """Return True if a shift, in standard deviations, is larger than if the kept rows were chosen at random."""
+    """Return True if a shift, in standard deviations, is too large for a random choice of the kept rows."""
     error = math.sqrt((1 - kept / rows) / kept) if kept else math.inf
     return abs(shift) >= max(LEAST_SHIFT, CHANCE * error)

@@ -145,7 +145,7 @@ class Sections:
 
     @property
     def heldout(self) -> tuple[Distribution | None, Distribution | None]:
-        """The held-out pass rates before and after training."""
+        """The distributions of held-out pass rates before and after training."""
         return next(((group.before, group.after) for group in self.groups if group.name == HELDOUT), (None, None))
 
 

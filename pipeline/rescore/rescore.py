@@ -105,8 +105,8 @@ def _item_of(row: Row, rollout: LoggedRollout, verifier: str) -> Item:
 class KnownRows:
     """The rows of the data set that a run was trained on. They are found by the prompts of rollouts.
 
-    A row with the same text is searched first. A logged prompt may also have instructions around the question. Then the
-    row is found if its question occurs within the prompt.
+    A row with the same text is searched first. Otherwise, the prompt may have instructions around the question: then a
+    row is searched whose question occurs within the prompt.
     """
 
     def __init__(self, data: Path | None, decide: Decide, columns: Columns) -> None:
@@ -317,7 +317,7 @@ def with_texts(rollouts: pl.DataFrame, out_dir: Path) -> pl.DataFrame:
 
 
 def find_settled(settled: pl.DataFrame, out_dir: Path) -> pl.DataFrame:
-    """Return ROLLOUT_INDEX and `correct` of the rollouts that `settled` has, by id or prompt, and by completion."""
+    """Return ROLLOUT_INDEX and `correct` of the rollouts in `settled`, matched by id or prompt, and by completion."""
     truths = settled.filter(pl.col("correct").is_not_null())
     scan = _scan(out_dir)
     has_ids = "id" in settled.columns and not scan.select(pl.col("id").is_null().all()).collect().item()
