@@ -194,7 +194,7 @@ class Edit:
     before: str
     """The text before the step."""
     after: str
-    """The text after it."""
+    """The text after the step."""
 
 
 def clean_prose(text: str, skip: Collection[str] = (), extra_steps: Iterable[Step] = ()) -> list[Edit]:

@@ -189,7 +189,7 @@ def _describe(value: Any) -> str:
 
 
 FILE_PREFIX = "data.file."
-"""The prefix of settings of the data, which is removed in errors, since they are arguments here: `columns`."""
+"""The prefix of the data's settings in a configuration. Errors leave it out, because here they are arguments."""
 
 
 def make_config(function: str, path: Path, source: Mapping[str, Any], sections: Mapping[str, Any]) -> CurationConfig:
@@ -402,7 +402,7 @@ def find_flags(
 ) -> Flags:
     """Find suspicious rows, by rules about question, gold and solution, and by the answers of systems.
 
-    - `samples`: rows with id, system, and answer or response; also with step for samples of a training
+    - `samples`: rows with id, system, and answer or response. Samples of a training also have step
     - `prompt`, `gold`, `id`: names of columns, which are guessed by default
     - `columns`: names of columns by role, also for other roles: `{"solution": "rationale"}`
     - `verifier`: the verifier of every row

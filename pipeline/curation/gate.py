@@ -2,11 +2,11 @@
 
     gate(Path("train.jsonl"), GateOptions(against=("math500",)), NullProgress()).failed          [Check.GOLD, ...]
 
-The set is curated as by `truegold curate`, in a temporary folder. All rows that curation rejects, drops, flags, would
-hold back, or edits to repair damage are violations. A gate makes further checks: it tries empty
-answers on every row, and gaming responses on a fixed sample of rows (`Gated.hacked_rows`). A gaming response tries to
-get a reward without the answer. A sample suffices, because a verifier that accepts a gaming response on one row accepts
-it on most rows. Tests of programs are not checked against planted faults, which would take minutes (`testcases vet`).
+The set is curated as by `truegold curate`, in a temporary folder. A row is a violation if curation rejects, drops or
+flags it, would hold it back, or edits it to repair damage. A gate makes further checks: it tries empty answers on every
+row, and gaming responses on a fixed sample of rows (`Gated.hacked_rows`). A gaming response tries to get a reward
+without the answer. A sample suffices, because a verifier that accepts a gaming response on one row accepts it on most
+rows. Tests of programs are not checked against planted faults, which would take minutes (`testcases vet`).
 
     truncated_text: {"sign":"ends with a comma or a hyphen", ...}      check flags, kind truncated_text
     exact_duplicate: {"kept":"train.jsonl:3", ...}                     check dropped, kind exact_duplicate
@@ -233,7 +233,7 @@ INNOCENT_EDITS = ("unicode", "whitespace", "stray_dollar", "boilerplate", "multi
 """Edits that only normalise a text, and do not repair damage."""
 
 UNREAD = "unread"
-"""The name of the failure for a set that cannot be read, which is not a check."""
+"""The rule of SARIF for a set that cannot be read. It is not a check."""
 SHOWN = 50
 """The maximum number of rows that a failing test of the JUnit file lists."""
 SARIF_RESULTS = 5_000
@@ -551,7 +551,7 @@ def sarif_log(outcomes: Sequence[Gated]) -> dict[str, Any]:
     described = {**{str(check): check.description for check in Check}, UNREAD: "The file cannot be read as a data set."}
     rules = [{"id": name, "shortDescription": {"text": description}} for name, description in described.items()]
     findings = [finding for gated in outcomes for finding in _sarif_results(gated)]
-    findings.sort(key=lambda finding: finding["level"])  # Errors come first, in case that not all are written.
+    findings.sort(key=lambda finding: finding["level"])  # Errors come first, since only SARIF_RESULTS are written.
     return {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",

@@ -56,7 +56,7 @@ class CopyTable:
     """A table of row hashes: `add` takes rows in order, then `resolve` finds the copies and empties the table."""
 
     def __init__(self, case_sensitive: bool, *, has_ranks: bool = False) -> None:
-        """Create an empty table. `has_ranks`: rows come from several sources, and better sources have lower ranks."""
+        """Create an empty table. With `has_ranks`, rows come from several sources, and better ones have lower ranks."""
         self._case_sensitive, self._has_ranks = case_sensitive, has_ranks
         self._waiting: list[_Waiting] = []
         self._clear()

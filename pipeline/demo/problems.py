@@ -28,9 +28,9 @@ SECOND = range(2, 13)
 THIRD = range(2, 10)
 LARGEST_VALUE = 30
 HELD_OUT_ONE_IN = 8
-"""One of this many problems is held out."""
+"""One problem in this many is held out."""
 ONE_STEP_EVERY = 8
-"""One of this many problems has a single step, the others two: there are far fewer one-step problems."""
+"""One problem in this many has a single step. The others have two steps, since there are far more such problems."""
 
 STORY_TEXTS = json.loads((files(__package__) / "stories.json").read_text(encoding="utf-8"))
 """The stories, with the people and things in them."""

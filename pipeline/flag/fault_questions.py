@@ -34,7 +34,7 @@ from truegold.pipeline.running.disk import digest_json
 from truegold.verifiers.model_judge import MAX_PROBLEM_CHARS, MAX_REPLY_CHARS, neutralise
 
 MAX_GOLD_CHARS = 300
-"""Number of characters at the start of a gold. A prompt shows only their form (`gold_form`)."""
+"""The number of characters at the start of a gold whose form a prompt shows (`gold_form`)."""
 MAX_CLAIM_CHARS = 400
 """The number of characters shown of a quotation, and of the reason after it."""
 SHOWN_FAULTS = 3

@@ -81,7 +81,7 @@ DETECTOR = "well_posed"
 UNANSWERED_FILE = "unanswered_prompts.jsonl"
 """The file with the prompts that have no stored reply."""
 NOT_ASKED = "abort"
-"""The finish reason without a completion: the prompt has no stored reply, or the server refused it."""
+"""The finish reason of a prompt without a completion: it has no stored reply, or the server refused it."""
 
 
 class Outcome(StrEnum):

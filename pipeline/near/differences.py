@@ -1,4 +1,4 @@
-"""Counts the differences of two texts that have been read: in words, terms, questions, units and directions.
+"""Counts the differences between two problem texts: in words, numbers, terms, questions, units and directions.
 
 "Tom has 3 pens and buys 4. How many has he?"
 "Ann has 3 pens and loses 4 caps. How many has she?"
@@ -24,13 +24,13 @@ EXTREMES = frozenset(["least", "greatest", "最大", "最小"])
 CHARACTERS_PER_WORD = 3
 """The number of Chinese characters that carry about as much meaning as a word."""
 TEMPLATE_TOKENS = 20
-"""The length of a common run of words that shows two instances of one template. None of 426 rewordings shares one with
-its original."""
+"""The minimum length of a common run of words that shows two instances of one template. None of 426 rewordings has such
+a run in common with its original."""
 SIBLING_WORDS = 3
 """The minimum number of words by which instances of one template differ."""
 MOST_CLAUSES = 4
-"""The maximum number of clauses in a sentence whose clauses may change places. In a longer sentence their order
-matters: "push 4, push 7, pop, push 2, pop"."""
+"""The maximum number of clauses in a sentence whose clauses may change places. The order of more clauses matters:
+"push 4, push 7, pop, push 2, pop"."""
 _ASKABLE = (ReadKind.SYMBOL, ReadKind.TERM, ReadKind.WORD, ReadKind.HAN)
 _NONE: set[str] = set()
 _MEANINGFUL = (ReadKind.WORD, ReadKind.HAN)
@@ -146,7 +146,7 @@ def count_changed_words(left: ReadText, right: ReadText) -> int:
 
 
 def _sentences(text: ReadText, changed: Counter[ReadToken]) -> list[tuple[Clause, ...]]:
-    """Return the clauses of each sentence in an order that copies share, without the tokens that differ."""
+    """Return the clauses of each sentence without the tokens in `changed`. Few clauses are sorted (MOST_CLAUSES)."""
     sentences = [
         [kept for clause in sentence if (kept := tuple(token for token in clause if token not in changed))]
         for sentence in text.sentences

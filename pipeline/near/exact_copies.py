@@ -1,4 +1,4 @@
-r"""Tidies prompts and gives each a key. Exact copies of a problem have the same key.
+r"""Computes a key for each prompt. Exact copies of a problem have the same key.
 
     prompt              tests        has the key of the first row?
     What is 6*7?        -
@@ -7,9 +7,9 @@ r"""Tidies prompts and gives each a key. Exact copies of a problem have the same
     What is 6*7?        assert ...   no: tests are part of a problem
     (none)              -            no; a row without a prompt is never a copy
 
-- Prompts are compared in NFC, with runs of whitespace as one space, and case-folded (`str.casefold`). Most prompts are
-  tidy already; finding the others takes a tenth of the time of tidying all.
-- Case distinguishes two units: 5 mW is not 5 MW.
+- Prompts are compared after tidying: in NFC, with runs of whitespace as one space, and case-folded (`str.casefold`).
+  Only untidy prompts are changed; finding them takes a tenth of the time of tidying all prompts.
+- The case of the prefixes milli and mega is kept: 5 mW is not 5 MW.
 - The tests of a program are part of its problem: the same prompt with different tests is a different problem. Names in
   code are case-sensitive, so case matters there.
 - Golds have separate keys (`gold_keys`). `dedup.copy_table` and `duplicates` combine both keys.

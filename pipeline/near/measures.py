@@ -15,13 +15,15 @@
 Measures ignore order, case and single letters. So both texts of a possible pair are then read closely (`confirmation`).
 
 The weights were fitted by logistic regression (L2, standardised columns) on the development half. The positive pairs
-are rewordings by language models. The negative pairs are all other candidate pairs: among the rewordings alone, with
-edited and renumbered variants, and among 22,000 problems of grade-school, competition and Chinese sets with known
-answers. Further negatives are pairs of 1,600 short stories of the demo, which combine a few names, things and small
-numbers. The number of texts is one of the columns: among more texts, two problems more often share words and
-quantities by chance. `benchmarks/curation_dedup.py` measures the result.
+are rewordings by language models. The negative pairs are the other candidate pairs in these sets:
 
-Tables show the measures of a pair as JSON (`describe_pairs`):
+- the rewordings, alone and together with edited and renumbered variants
+- 22,000 problems with known answers of grade-school, competition and Chinese sets
+- 1,600 short stories of the demo, which combine a few names, things and small numbers
+
+The number of texts is one of the columns: among more texts, two problems more often share words and quantities by
+chance. `benchmarks/curation_dedup.py` measures the result. Tables show the measures of a pair as JSON
+(`describe_pairs`):
 
     {"score":4.2,"words":0.81,"question":0.93,"quantities":0.75,"only_here":["5"],"only_there":["9"]}
 
@@ -63,15 +65,14 @@ MUCH_SURFACE = 0.55
 FITTED_TEXTS = (1_000, 100_000)
 """The range of numbers of texts that the weights were fitted for. Other numbers of texts are clipped to this range."""
 LEAST_SCORE = -0.5
-"""The limit that the log-odds of a reworded pair must exceed. A close reading could not confirm a pair at or below
-it."""
+"""The log-odds above which a pair may be a rewording. A close reading could not confirm a pair with lower log-odds."""
 REPLACED = 0.6
-"""Quantities count as replaced if each text has quantities of more than this weight that the other lacks. A single
-number in words weighs more."""
+"""The weight of a text's own quantities (those that the other text lacks) above which they may be replacements.
+Quantities count as replaced if both texts exceed it. A single number in words weighs more."""
 FEW_CHANGED = 6
 """The maximum number of meaningful words that may differ between near copies."""
 SAME_NUMBERS = 0.3
-"""The most weight of quantities that only one near copy may have: "one", "first"."""
+"""The maximum weight of the quantities that only one of two near copies has, such as "one" and "first"."""
 RELATED = 0.5
 """The minimum overlap of all words of two different problems that are related."""
 RELATED_WORDS = 0.6

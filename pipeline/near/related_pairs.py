@@ -256,8 +256,8 @@ def shard_keys(
     """Return the sorted keys of a shard, and the position of the text of each key. Positions ascend within a key.
 
     `columns` [features, texts] has the rarest features of each text, the rarest first. A key belongs to the shard of
-    its rarer feature. A key and its position share 64 bits, which leave 44 bits for the key with a million texts. Two
-    different keys collide with a probability of 1e-6; their texts are then compared without need.
+    its rarer feature. A key and its position share 64 bits: with a million texts, 44 bits are left for the key. Two
+    different keys are equal with a probability of 1e-6; their texts are then compared without need.
     """
     position_bits = np.uint64(columns.shape[1].bit_length())
     packed = [

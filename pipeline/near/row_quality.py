@@ -2,7 +2,7 @@
 
     preferred  >  with gold  >  of a better source  >  with a complete text  >  with a longer worked solution
 
-For copies, rows that are held out are preferred.
+The caller marks the preferred rows, such as rows that are held out.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ The words stand in `english_terms.toml`, `chinese_terms.toml` and `korean_terms.
 words of one term, the term itself first. Neighbouring lines are a family of contrasting terms; an empty line ends a
 family.
 
-Words that are not terms may be in several of four sets:
+Other words may be in one or more of four sets:
 
              ASKING       IDLE_IN_COPIES          STOPWORDS            HARMLESS
              only asks    two copies may          any two problems     leaving it out does not

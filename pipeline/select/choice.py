@@ -4,11 +4,11 @@
     the same without `max_rows`                                            ->  60 and 60: the largest that meets it
     quota algebra 3/4, at most 100                                         ->  60 and 40, and algebra is reported short
 
-A target demands shares of the selection for bands of pass rates, and a quota demands one for a source or a domain. Rows
-with the same properties form a cell. Integer programming (HiGHS in scipy) finds the number of selected rows of each
-cell. It meets the demands, or misses them by the fewest rows. Doubtful rows, which never passed and whose labels are
-not trusted, are limited (`Limit`). Among equal solutions it prefers the natural proportions of the cells. Without a
-demand, a default histogram is used.
+A target demands shares of the selection for bands of pass rates, and a quota demands a share for a source or a domain.
+Rows that count for the same demands form a cell. Integer programming (HiGHS in scipy) finds the number of selected rows
+of each cell. These numbers meet the demands, or miss them by the fewest rows. Doubtful rows, which never passed and
+whose labels are not trusted, are limited (`Limit`). Among equal solutions, the one nearest to the natural proportions
+of the cells is taken. Without a target, a default histogram of pass rates is used.
 """
 
 from __future__ import annotations
@@ -221,11 +221,11 @@ def _band_demands(keys: Sequence[CellKey], config: SelectConfig) -> list[Demand]
 def _within_reach(
     demands: Sequence[Demand], available: Sequence[int], never: Sequence[int], config: SelectConfig
 ) -> list[Demand]:
-    """Return the demands with shares that their bands can reach; a band without rows would make any selection
-    impossible.
+    """Return the demands with shares that their bands can reach, since a band without rows makes them impossible.
 
-    A band in which no row passed has at most `zero_share`. The remaining share goes to bands without a demand, or in
-    proportion to the other demands. `available` and `never` have the number of all rows and of doubtful rows by cell.
+    A band in which no row passed gets at most `zero_share`. The remaining share goes to bands without a demand. If
+    every band has a demand, it is distributed in proportion to the other demands. `available` and `never` have the
+    number of all rows and of doubtful rows by cell.
     """
     ceilings = []
     for demand in demands:
@@ -246,9 +246,9 @@ def _within_reach(
 
 
 def _add_up(quotas: Sequence[Demand], cells: int, columns: Sequence[str], *, must: bool) -> list[Demand]:
-    """Return the quotas, scaled to 1 if all values of a column have one and their sum is nearly 1.
+    """Return the quotas. If every value of a column has a quota, and their sum is nearly 1, they are scaled to 1.
 
-    Raises InputError if such a sum differs more and the quotas `must` be met.
+    Raises InputError if such a sum is not nearly 1 and the quotas `must` be met.
     """
     scaled = []
     for column in columns:

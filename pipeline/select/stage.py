@@ -2,6 +2,7 @@
 
 A group is the samples of one row in a training step. It teaches only if it has right and wrong samples.
 
+    the row                                            its table, or the reason of its drop
     68 % of the row's groups are expected to teach ->  selected.parquet
     9 %, because most would be all right           ->  dropped, `too_easy`
     flagged by the profile                         ->  dropped, `held_for_review`
@@ -60,7 +61,7 @@ SELECTED_SCHEMA = pa.schema(
 
 
 BLOCK_ROWS = 2**14
-"""The number of rows in a block, which ends earlier at BLOCK_BYTES."""
+"""A block of rows ends at this number of rows, or at BLOCK_BYTES."""
 BLOCK_BYTES = 64 * 2**20
 OVER_ZERO_SHARE = len(OUTCOMES)
 """The outcome of rows that go into the reserve because of `zero_share`."""

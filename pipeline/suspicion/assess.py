@@ -3,13 +3,13 @@
 Systems are models or persons that have answered the problems; each answer is a vote.
 
 1. The abilities of systems and the share of wrong labels are learnt from the whole file (`population`).
-2. The votes on each row give a measure of its fault (`label_posterior`), with an even prior instead of the learnt share
-   of wrong labels. It is averaged with the estimates from the ablest systems alone, and corrected by the rows around it
-   (`with_neighbours`). The result is the suspicion by votes.
+2. The votes on each row give an estimate of its fault, with an even prior (`label_posterior`). The estimate is averaged
+   with estimates from the ablest systems alone, and corrected by the rows around it (`with_neighbours`). The result is
+   the suspicion by votes.
 3. A second estimate, with the learnt share of wrong labels as prior, tells whether the label is outvoted.
 4. The suspicion by votes is combined with the wording, rules and the verdict of an asked model (`joined`).
 
-No reviewed labels are used: all is learned from the agreement of systems. The order of samples does not matter. The
+No reviewed labels are used: all is learnt from the agreement of systems. The order of samples does not matter. The
 order of problems does, because errors come in runs, for example if the labels of a whole section are shifted:
 
     suspicions 0.9 0.8 [0.3] 0.9 ... in a file whose mean is 0.05  ->  0.3 becomes more than 0.8
@@ -22,16 +22,16 @@ If the problem is ill-posed, able systems give many different answers; if the la
 
 The tier is a recommendation: `drop`, `review` or `keep`.
 
-    suspicion 0.98; 12 systems, worth 9 independent ones; gold "18"       ->  drop
-    all of 14 systems answer "A", gold "C", in a file of clean labels     ->  review: able systems share misconceptions
-    all of 14 systems answer "A", gold "C", in a file with 30 % of wrong labels   ->  drop (below)
-    one model answers "A" eight times, gold "C"                           ->  review: the model may be wrong
-    ten of twelve answers are "1", gold "1,800"                           ->  review: extraction may have cut them short
+    gold "18", suspicion 0.98 by 12 systems                                  drop
+    gold "C", all of 14 systems answer "A", in a file of clean labels        review: able systems share misconceptions
+    gold "C", all of 14 systems answer "A", in a file with 30 % wrong labels drop
+    gold "C", one model answers "A" eight times                              review: the model may be wrong
+    gold "1,800", ten of twelve answers are "1"                              review: extraction may have cut them short
 
-A question is open if its answer is not one of a few options. Votes drop a row with an open question in two cases. If at
-least three strong systems have answered, the suspicion must be high, and few of their samples may give the label. With
-fewer strong systems, the learnt probability that the label is wrong must be high. A pass rate of 0 alone does not drop
-a row.
+A question is open if its answer is not one of a few options. Votes drop a row with an open question in two cases:
+
+- at least three strong systems have answered, few of their samples give the label, and the suspicion is high
+- fewer strong systems have answered, and the second estimate of a wrong label is high
 
 The evidence is for a reviewer: the systems that gave the label, the systems that gave the alternative, and the log odds
 of each source of evidence.
@@ -39,24 +39,24 @@ of each source of evidence.
     {"passes": {"weak": [5, 20], "strong": [0, 20]}, "alternative_support": {"weak": [3, 20], "strong": [19, 20]},
      "history": {"label": [0.6, 0.1], ...}, "log_odds": {"prior": -2.9, "samples": 1.2, "model": 3.1}, ...}
 
-For closed questions, whose answer is one of a few options, the share of wrong labels among the questions on which all
-models agree against the label is estimated:
+A question is closed if its answer is one of a few options. If all models agree on another option than the label, the
+label is wrong, or all models share a misconception. `unanimously_denied` estimates the share of wrong labels:
 
-    models that agree on one wrong option       13 of 14   14 of 14
-    questions, 2 % of labels replaced           30         79          ->  at least 59 % of the 79 are wrong
-    questions, 30 % of labels replaced          80         546         ->  at least 94 % of the 546 are wrong
+    models that agree on one option against the label       13 of 14        14 of 14
+    in a file with 2 % of its labels replaced               30 questions    79 questions: at least 59 % are wrong
+    in a file with 30 % of its labels replaced              80 questions    546 questions: at least 94 % are wrong
 
-With only four options, all models may share a misconception and choose the same wrong letter. A misconception leads all
-models to a wrong answer about as often as it leads all models but one. So both columns above contain about the same
-number m of misconceptions. But if a label is wrong, the models choose the true answer as they choose right labels: all
-models choose a share r of the right labels, and all but one choose a share s. r and s are counted in the file. Then the
-two columns determine the number w of wrong labels:
+A misconception leads all models to a wrong answer about as often as it leads all models but one. So both columns
+contain about the same number m of misconceptions. If a label is wrong, the models choose the true answer as often as
+they choose right labels: all models choose a share r of the right labels, and all but one choose a share s. Both shares
+are counted in the file. Then the two columns determine the number w of wrong labels:
 
     questions on which all models agree against the label             = w r + m
     questions on which all models but one agree against the label     = w s + m
 
 The wording of a problem may allow several readings, even if all systems choose the same one:
 
+    wording                                                             readings            probability of a fault
     "Kim is three times older than Leo, who is 4."                      12, or 16?          0.5
     "15 minutes a day and an hour on Sunday. How long is that a week?"  minutes, or hours?  0.12
 
@@ -99,7 +99,7 @@ from truegold.pipeline.suspicion.votes import Votes
 from truegold.pipeline.tables.reasons import AskedModel
 
 MULTIPLE, DURATION = 0.5, 0.12
-"""The probabilities for "three times older" and for a duration without a unit."""
+"""The probability of several readings: MULTIPLE for "three times older", DURATION for a duration without a unit."""
 
 _COUNT_WORD = (
     r"(?:\d+(?:\.\d+)?|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty"
@@ -134,10 +134,11 @@ MIN_MODELS = 3
 
 
 def unanimously_denied(votes: Votes) -> tuple[NDArray[np.bool_], float]:
-    """Mark the closed questions for which all models share another answer (n,), and return their share of wrong labels.
+    """Mark the closed questions for which all models agree against the label (n,), and return their share of wrong
+    labels.
 
-    The share is one standard error below the most likely value; 0.0 with too few models or questions. Each model is
-    represented by its last checkpoint.
+    The share is one standard error below the most likely value. It is 0.0 if there are too few models or questions. Of
+    each model, only the last checkpoint is used.
     """
     denied = np.zeros(votes.n_items, dtype=bool)
     closed = np.flatnonzero(votes.closed)
@@ -167,7 +168,7 @@ HALF_WIDTHS = (10, 20, 40)
 SAME_SOURCE = -1
 """The half width for which the neighbours are all rows of the same source."""
 SHRINKAGES = (3.0, 10.0, 30.0, 100.0, 300.0)
-"""The tried weights of the file's mean rate of faults. A weight of 10 counts as much as ten neighbours."""
+"""The weights that are tried for the file's mean rate of faults. A weight of 10 counts as much as ten neighbours."""
 MIN_GAIN = 4.0
 """The minimum gain in log likelihood for which neighbours are used: twice Akaike's penalty for the two parameters."""
 FLOOR = 1e-6
@@ -175,7 +176,7 @@ FLOOR = 1e-6
 GROUPS = ("weak", "middle", "strong")
 """Thirds of the systems by ability. With fewer than three systems, all are in the last third."""
 STRONG_RATE = 0.9
-"""The share of right answers, by the estimated truth, from which a system is strong."""
+"""The minimum share of right answers, by the estimated truth, of a strong system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,7 +406,7 @@ class _Witnesses:
         self._family = votes.family
 
     def count_models(self, votes: _ItemVotes) -> Heard:
-        """Return the number of models that answered, and the number of independent models with the same weight."""
+        """Return the number and the total weight of the models that answered, and of the strong models among them."""
         weight: dict[int, float] = {}
         strong: dict[int, float] = {}
         for system in np.unique(votes.system).tolist():

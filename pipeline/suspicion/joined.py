@@ -8,23 +8,23 @@ is at fault. Each adds to the log odds:
 There are three hypotheses: the row is sound, its problem is ill-posed, or only its label is wrong. Votes give evidence
 on all three (`label_posterior`), other sources only on the problem:
 
-    samples   the probabilities of the three by votes, relative to the share of ill-posed rows by all votes of the file
-    wording   a wording that allows several readings (`wording`)
+    samples   the log odds of an ill-posed problem by the row's votes, minus the log odds by all votes of the file
+    wording   a wording that allows several readings (`assess.several_readings`)
     doubts    responses which say that the problem lacks something (`doubts`)
     rules     the most precise rule among those that call the problem ill-posed (`rule_ratio`)
     model     the likelihood ratio of an asked model's outcome, from known problems and the votes (`weigh_verdicts`)
 
-Sources that read the same text share errors. Among sources that point in the same direction, the strongest counts fully
-and every other one by the factor `FURTHER`. So two equal sources count 5/3, the design effect of a correlation of .2
-(Kish 1965, 5.4).
+Sources that read the same text share errors. Among sources that point in the same direction, the strongest counts
+fully, and each other one counts `FURTHER`. So two equal sources count as 5/3 independent ones, as for a correlation of
+.2 (design effect, Kish 1965, 5.4).
 
 The prior is the configured share of ill-posed rows, corrected by the votes of the file. The likelihood ratios of an
 asked model are estimated from known problems and from the file, by expectation-maximisation (Dempster, Laird and Rubin
-1977). For example, a model that finds faults in only 15 of 648 rows cannot have a false alarm on a tenth of the sound
-rows. If the model finds more faults in a source than its errors explain, the estimated share of faults in this source
-rises (empirical Bayes).
+1977). For example, a model that finds faults in only 15 of 648 rows cannot have false alarms on a tenth of the sound
+rows. If the model finds more faults in a data set than its errors explain, the estimated share of faults of this data
+set rises (empirical Bayes).
 
-    faults found                                                              ratio of a fault found
+    faults found by the model                                                 likelihood ratio of a fault
     in 178 of 200 known ill-posed problems, and 22 of 226 sound ones          9
     also in 15 of 648 rows of the file, which votes suspect as well           80
 
@@ -77,23 +77,23 @@ DROP_AT = 0.95
 """The minimum probability of a fault for which a row is dropped if few strong systems answered, or if a measured model
 finds a fault."""
 DENIED_AT, DENYING_SHARE = 0.6, 0.37
-"""The minimum suspicion for which a row is dropped if strong systems deny its label. They deny a label if they give it
-in a smaller share of samples than `DENYING_SHARE`."""
+"""A row with a suspicion of at least DENIED_AT is dropped if strong systems deny its label. They deny a label that they
+give in a smaller share of samples than DENYING_SHARE."""
 CLOSED_DROP_AT = 0.9
-"""The estimated share of wrong labels from which closed questions are dropped if all models deny the label. At
-estimates of .9 to .95, a share of .93 to .98 was wrong."""
+"""The minimum estimated share of wrong labels for which closed questions are dropped if all models deny the label. If
+the estimate was .9 to .95, .93 to .98 of the labels were wrong."""
 PRIOR_VOTES = 4
-"""The number of added votes for the share of the label, half of them for the label (Agresti and Coull 1998). So a label
-with one of four votes is not denied, but one with nine of 28 is."""
+"""The number of votes that are added to the share of the label, half of them for the label (Agresti and Coull 1998). So
+a label with one of four votes is not denied, but a label with nine of 28 votes is."""
 MIN_WITNESSES = 3
 """The minimum number of systems whose votes can drop a row, because two systems may share an error."""
 MIN_INDEPENDENT = 2.0
 """The minimum total weight of systems whose votes can drop a row (`independent_weights`)."""
 REVIEW_AT = 0.15
-"""The suspicion from which a row goes to review. If strong systems answered, two of three such rows are at fault, else
-one of three."""
+"""The minimum suspicion for a review. If strong systems answered, two of three such rows are at fault, else one of
+three."""
 REVIEW_CLOSED_AT = 0.3
-"""The suspicion from which a row with a closed question goes to review. A fifth of such rows are at fault."""
+"""The minimum suspicion for a review of a closed question. A fifth of such rows are at fault."""
 
 
 class Shares(NamedTuple):
@@ -136,8 +136,8 @@ class AskedVerdict:
 
     @property
     def claimed_log_ratio(self) -> float:
-        """The log ratio that counts for dropping a row. A fault counts with the lower end of its measured ratio, or
-        as 0 if the model is unmeasured."""
+        """The log ratio that counts for dropping a row. For a fault, it is the lower end of the measured ratio, or 0
+        if the model is unmeasured."""
         log = self.log_ratio or 0.0
         if log > 0.0:
             return max(0.0, math.log(self.at_least)) if self.at_least and self.outcome == FAULTY else 0.0
@@ -407,9 +407,9 @@ def claim_fault(
 ) -> float:
     """Return the probability that a row is at fault, from the evidence that may drop a row.
 
-    Votes count if enough models have answered. The verdict of the asked model always counts, a fault with the lower end
-    of its ratio. If strong systems have answered, `votes` has the suspicion by samples. Without strong systems, `votes`
-    has the probability that the label is outvoted, or is None for a closed question.
+    Votes count if enough models have answered. The verdict of the asked model always counts; for a fault, the lower end
+    of its ratio counts. If strong systems have answered, `votes` has the suspicion by samples. Else `votes` has the
+    probability that the label is outvoted, or is None for a closed question.
     """
     ratio = 0.0 if asked is None else asked.claimed_log_ratio
     sound, ill_posed, mislabeled = (max(share, FLOOR) for share in votes or (1.0, 0.0, 0.0))

@@ -5,14 +5,14 @@ agreement with the label changes with ability. On a hard item, agreement rises w
 agreement falls with ability, and an alternative rises. On an ambiguous item, able systems stay divided between two
 answers.
 
-The model. A system of ability t "solves" the item with probability p = CEILING * sigmoid(t - b). A system that solves
-it gives the label with probability pi(t), and else the alternative. logit pi is linear in t between `LOW` and `HIGH`.
-So the curve pi has two parameters, each on a grid: the label's share among weak systems and among strong systems. A
-system that does not solve the item gives another answer. The clusters of those answers are scored by the Ewens sampling
-formula (Ewens 1972, eq. 4; `Population.concentrations`): many equal wrong answers are unlikely for open questions, and
-likely among four options. A further hypothesis is that the label is the only reading, so that every other answer is an
-error. Difficulty b is integrated out, and the two most frequent alternatives compete. With few systems the posterior
-stays close to the prior, which is learnt from the whole file (`population`).
+The model. A system of ability t "solves" an item of difficulty b with probability p = CEILING * sigmoid(t - b). A
+system that solves it gives the label with probability pi(t), and else the alternative. logit pi is linear in t between
+`LOW` and `HIGH`. So the curve pi has two parameters, each on a grid: the label's share among weak systems and among
+strong systems. A system that does not solve the item gives another answer. The clusters of these answers are scored by
+the Ewens sampling formula (Ewens 1972, eq. 4; `Population.concentrations`): many equal wrong answers are unlikely for
+open questions, and likely among four options. A further hypothesis is that the label is the only reading, so that every
+other answer is an error. Difficulty b is integrated out, and the two most frequent alternatives compete. With few
+systems, the posterior stays close to the prior, which is learnt from the whole file (`population`).
 
 Systems share errors, so m systems are not m independent witnesses. The log likelihood is divided by
 1 + (m - 1) * `SHARED` for the m systems that answered the item.
@@ -51,7 +51,7 @@ LOW, HIGH = -2.0, 4.5
 HIGH is fixed. Without strong systems the curve is extrapolated to it, and is less certain.
 """
 LINE_ENDS = (-0.5, 1.2)
-"""The ends of the line, on a scale with LOW at 0 and HIGH at 1. Beyond them the share is constant."""
+"""The ends of the line of logit pi, on a scale with LOW at 0 and HIGH at 1. Beyond them, pi is constant."""
 SHARED = 0.06
 """The correlation of the errors of different systems."""
 CANDIDATES = 2
@@ -64,11 +64,11 @@ POOLED_SHARES = (0.5, 0.25)
 MIN_POOLED_SYSTEMS = 12
 """The minimum number of systems in a share of ablest systems that is pooled."""
 SINGLE, HARMLESS, WRONG = 0, 1, 2
-"""The groups of hypotheses: a single reading; a second reading of fewer than half of the strong systems; a second
-reading of at least half of them, so that the label is at fault."""
+"""The groups of hypotheses. SINGLE: the item has one reading. HARMLESS: fewer than half of the strong systems choose a
+second reading. WRONG: at least half of them do, so the label is at fault."""
 DEFAULT_CONCENTRATIONS = (10.0, 1 / 3)
-"""Concentrations of wrong answers to open and to closed questions: two wrong answers are equal with a probability of
-1/11, and of 3/4."""
+"""Concentrations of wrong answers. Two wrong answers are equal with a probability of 1/11 for open questions, and of
+3/4 for closed ones."""
 UNDECIDED = (0.5, 0.25, 0.25)
 """The prior of the groups of hypotheses before the file is known."""
 FLOOR = 1e-7

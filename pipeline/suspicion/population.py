@@ -6,7 +6,7 @@ The agreement of a system with the labels does not measure its strength, since n
 best systems. So all is learnt in rounds (expectation-maximisation: Dempster, Laird and Rubin 1977), without knowing
 which problems are good or bad:
 
-1. The truth of a problem is its label, or its best alternative with the probability that the label is wrong. In the
+1. The truth of a problem is its best alternative with the probability that the label is wrong, else its label. In the
    first round, the label is wrong if the alternative has more votes. Abilities are fitted to the truth, so that noisy
    labels do not lower them (the label counts as one more annotator: Dawid and Skene 1979).
 2. The share of wrong labels is the one that maximises the likelihood of the votes (empirical Bayes), with a prior worth
@@ -50,8 +50,8 @@ PRIOR_ROUNDS = 8
 PRIOR_ITEMS = (2.0, 1.0, 0.2)
 """The prior weight of each group of hypotheses, in items."""
 LOWEST_PRIOR, PRIOR_HALVINGS = 60.0, 30
-"""The maximum reduction of the log prior of wrong labels, and the number of bisection steps that determine the
-reduction."""
+"""LOWEST_PRIOR is the maximum reduction of the log prior of wrong labels. PRIOR_HALVINGS is the number of bisection
+steps that determine the reduction."""
 MIN_SYSTEMS = 2
 """The minimum number of systems from which anything is learnt."""
 COINCIDENCE_ITEMS = 3.0
@@ -66,7 +66,7 @@ MAX_BASE = 0.4
 MIN_CORRELATION = 0.2
 """The minimum correlation that counts. Among a hundred pairs, some are higher than others by chance."""
 COPY = 0.995
-"""The share of equal answers, among those against the label, from which two systems are copies of each other."""
+"""The minimum share of equal answers, among the answers against the label, of two systems that are copies."""
 MIN_COPY_ERRORS = 30
 """The minimum number of answers against the label for two systems to be recognised as copies."""
 MAX_CLASSES = 32

@@ -1,6 +1,6 @@
-r"""Answers that a prompt gives away.
+r"""Finds answers that a prompt gives away.
 
-"What is 6*7?\nAnswer: 42"                      gold 42    the last line is removed (`drop_answer_line`)
+"What is 6*7?\nAnswer: 42"                      gold 42    a last line that can be removed (`drop_answer_line`)
 "What is 6*7? The correct answer is $42$."      gold 42    an announced answer (`announced_answers`)
 "Put your answer in \boxed{}."                  gold 42    nothing: the box is empty
 "If the answer to the first part is 7, ..."     gold 42    nothing: 7 is given by the problem, and is not gold

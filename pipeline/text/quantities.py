@@ -22,9 +22,7 @@ from typing import NamedTuple
 from truegold.verifiers.written_numbers import CHINESE_SCALES, COMMON_PERCENTAGES, SCALES, chinese_decimal, read_run
 
 MAX_DIGITS = 40
-"""The maximum number of digits of a quantity. A longer string of digits is data, such as a message in code, and is
-compared as text.
-"""
+"""The maximum number of digits of a quantity. Longer strings of digits are data, and are compared as text."""
 TELLING_WEIGHT = 1.0
 """The weight of most values."""
 COMMON_WEIGHTS = {Fraction(1): 0.2, Fraction(2): 0.8, Fraction(1, 2): 0.6, Fraction(1, 3): 0.8, Fraction(1, 4): 0.8}
