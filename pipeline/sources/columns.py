@@ -13,17 +13,17 @@ contains the dot takes precedence.
 
 A column of gold has one answer, or a list of accepted answers:
 
-    "answer": 72                              golds_of  ->  ["72"]
-    "answer": ["1/2", 0.5, null, "1/2"]       golds_of  ->  ["1/2", "0.5"]
-    "answer": [["1/2"]]                       golds_of  ->  ["1/2"]
-    "answer": "[1, 2]"                        golds_of  ->  ["[1, 2]"]: a text is one answer, here an interval
-    "answer": "['72', '73']"                  ["72", "73"] for a verifier of numbers and formulas
-    "answer": {"value": "72"}                 a reject, gold_not_text: name the part, answer.value
-    "answer": {"value": "72", "aliases": []}  ["72"]; objects of number, date and spans (DROP) are read as well
-    "answer": "nan"                           []: a missing value
+    "answer": 72                              golds ["72"]
+    "answer": ["1/2", 0.5, null, "1/2"]       golds ["1/2", "0.5"]
+    "answer": [["1/2"]]                       golds ["1/2"]
+    "answer": "[1, 2]"                        golds ["[1, 2]"]: a text is one answer, here an interval
+    "answer": "['72', '73']"                  golds ["72", "73"] for a verifier of numbers and formulas
+    "answer": {"value": "72"}                 rejected as gold_not_text; the column `answer.value` can be named instead
+    "answer": {"value": "72", "aliases": []}  golds ["72"]; objects of number, date and spans (DROP) are read as well
+    "answer": "nan"                           no golds: a missing value
 
-For `choice` with `multiple`, a list is one answer with several options. The first gold is the row's gold; the other
-golds become the argument `other_golds` of its verifier.
+With the option `multiple` of the verifier `choice`, a list is one answer with several options. The first gold is the
+row's gold; the other golds become the argument `other_golds` of its verifier.
 """
 
 from __future__ import annotations
@@ -99,9 +99,9 @@ def _without_zeros(value: str) -> str:
 
 
 def _were_floats(texts: Sequence[str]) -> bool:
-    """Return whether all texts are floats as Python writes them, and at least two and half of them are whole numbers.
+    """Return whether all texts are floats as Python writes them, such as 12.0, 6.5 and 9.0.
 
-    12.0, 6.5 and 9.0 are such texts.
+    At least two of them, and at least half of them, must be whole numbers.
     """
     numbers = [text.strip() for text in texts]
     if not all(_FLOAT.fullmatch(text) and repr(float(text)) == text for text in numbers):

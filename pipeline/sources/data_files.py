@@ -96,7 +96,7 @@ def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
 
 
 def at_hand(path: Path | str) -> Path:
-    """Return the local path of a file or a URL, after a download if needed; of a remote folder, only data files."""
+    """Return the local path of a file or a URL, after a download if needed. Of a folder, only data files are loaded."""
     return local_copy(path, lambda name: _suffix_of(Path(name)) in SUFFIXES)
 
 
@@ -442,7 +442,7 @@ def _next_outcome(reader: Any, lines: _Lines, header: list[str], max_row_bytes: 
 
 
 def _describe_count(fields: int, expected: int, line: str, reader: Any) -> str:
-    """Return how a record differs from the header, and the separator by which its line does not, if there is one."""
+    """Return a phrase on the fields of a record and of the header, and on a separator by which their numbers agree."""
     used = reader.dialect.delimiter
     fitting = [mark for mark in DELIMITERS if len(next(csv.reader([line], delimiter=mark), ())) == expected]
     others = f"; by {fitting[0]!r} it has {expected}" if fitting and expected > 1 else ""
@@ -450,11 +450,10 @@ def _describe_count(fields: int, expected: int, line: str, reader: Any) -> str:
 
 
 BATCH_TEXT = 16 * 2**20
-"""The approximate size of a batch in bytes, by the average row of the row group with the largest rows."""
+"""The approximate size of a batch in bytes. Rows are taken as large as the average in the row group of largest rows."""
 PAGE_BUFFER = 2**20
-"""The number of bytes in which column chunks are streamed. Without streaming, memory would hold a row group or the
-whole file.
-"""
+"""The number of bytes of a column that are read at a time. Otherwise, memory would hold a row group or the whole
+file."""
 
 
 def open_parquet(path: Path) -> Any:

@@ -2,9 +2,9 @@
 
 The line `{"question": "What is 6*7?", "answer": 42}\\r\\n` becomes `Record(1, {"question": ..., "answer": 42}, 42)`.
 
-Also read are CRLF line ends, a byte order mark, UTF-16 with a mark, gzip and zstd, an array of objects instead of
-lines, one object over several lines, and a last line without end. Blank lines are skipped. Lines longer than the bound
-are skipped without being held in memory. Invalid UTF-8, NaN, Infinity and nesting that is too deep are rejects.
+CRLF line ends, a byte order mark, UTF-16 with a mark, gzip and zstd are also read, and so are an array of objects
+instead of lines, one object over several lines, and a last line without end. Blank lines are skipped. Lines longer than
+the bound are skipped without being held in memory. Invalid UTF-8, NaN, Infinity and too deep nesting are rejects.
 Integers beyond 64 bits are kept exactly, while `orjson`, which reads all other lines, would turn them into floats.
 """
 
@@ -337,8 +337,8 @@ def refuse_other_formats(path: Path) -> None:
     for magic, (what, remedy) in OTHER_FORMATS.items():
         if start.startswith(magic):
             raise InputError(f"{path} is {what}.", remedy)
-    # Text of any encoding is left to the reader; that of UTF-16 without a mark has many null bytes. A file with a sound
-    # first line is damaged further on, and its other rows are read.
+    # Text in any encoding is left to the reader. (UTF-16 without a mark has many null bytes.) If the first line is
+    # sound, the file is only damaged further on, and its other rows are read.
     n_controls = len(_CONTROL.findall(start)) if _CONTROL.search(start.partition(b"\n")[0]) else 0
     if n_controls > CONTROL_SHARE * len(start) and start.count(0) < CONTROL_SHARE * len(start):
         raise InputError(f"{path} is not text, but a binary file.", "Name a file of JSON Lines, Parquet or CSV.")

@@ -36,13 +36,11 @@ from truegold.verifiers.response_forms import ENOUGH_GOLDS, RESPONSE_FORMS
 from truegold.verifiers.row_kinds import TESTS, are_tests
 
 MOST = 0.8
-"""The share of sampled rows from which a cause is named."""
+"""A cause is named if it holds for at least this share of the sampled rows."""
 ASKED = ("choice", "math", "exact")
 """The verifiers that are tried, the strictest first. `numeric` is left out, since `math` reads all its golds."""
 SHORT_WORDS = 6
-"""The maximum number of words of a gold that can be compared as text. A longer one is a sentence, which right answers
-do not repeat.
-"""
+"""The maximum number of words of a gold that is compared as text. Right answers seldom repeat a longer gold."""
 DEADLINE_S = 5.0
 """The timeout of a verdict, in seconds."""
 ANOTHER_ANSWER = "7919"

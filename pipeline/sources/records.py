@@ -1,4 +1,4 @@
-"""The output of readers: a record with its values, or a reject with its reason.
+"""Defines the output of readers: a record with its values, or a reject with its reason.
 
 The third line of a file, `{"question": "1+1?", "answer": }`, becomes
 

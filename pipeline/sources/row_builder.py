@@ -20,7 +20,7 @@ Both become `verifier_args.tests`. A row with the verifier `code` and without te
     12 row(s) were cut to their last user message; what they lost: 10 system_message, 2 pictures.
     3 row(s) have an unknown split, the first 'fold_1' (number 7); it stays in their meta.
 
-Any row may say by four columns how it is judged and what it is for:
+Four columns of any row may set its verifier, its arguments, further accepted golds, and its split:
 
     {"prompt": "pi to 2 decimals", "gold": "3.14", "verifier": "numeric", "verifier_args": {"rel_tol": 0.01}}
     {"prompt": "What is 1/2?", "gold": "1/2", "other_golds": ["0.5", "50 %"], "split": "test"}
@@ -300,10 +300,10 @@ class RowBuilder:
         return row
 
     def _as_prepared(self, values: Values, gold: str | None, verifier_args: str) -> tuple[str | None, str]:
-        """Return gold and arguments as in copies of a data set in which the last box was made the only gold.
+        """Return gold and arguments with the last box as the only gold, for the row's id.
 
-        The id of a row is computed from gold and arguments. So a row with several boxes has the same id as its prepared
-        copies, and shares their decisions.
+        Prepared copies of a data set often have only the last box. A row with several boxes gets the same id as such
+        copies, and shares the decisions about them.
         """
         column = self.columns.get("gold")
         text = column.text(values) if column is not None and column.extract is last_boxed else None

@@ -24,8 +24,8 @@ STORIES = ("Body", "body", "passage", "article", "paragraph", "story", "narrativ
 CONTEXTS = ("context", "contexts", "document", "premise", "background", "evidence")
 """Columns that are either part of the problem, or notes about the row.
 
-Such a column is part of the problem if questions have options, are asked about several texts or refer to a text, if the
-column contains the answers, or if it is a premise that is empty in some rows.
+Such a column is part of the problem in any of these cases: questions have options; questions refer to a text; one
+question is asked about several texts; the column contains the answers; it is a premise that is empty in some rows.
 """
 PREMISES = ("context", "premise")
 """Columns that are part of the problem if they are empty in some rows."""
