@@ -2,7 +2,7 @@ r"""Cleans one text step by step, so that every change is recorded with its reas
 
     "How many&nbsp;apples?<br>"  ->  html_entities  ->  html_tags  ->  whitespace  ->  "How many apples?"
 
-The steps run in rounds until the text no longer changes: one step may uncover work for an earlier one. In code only
+The steps run in rounds until the text no longer changes: a step may uncover work for an earlier step. In code only
 CRLF and NUL are changed, since other characters may be part of a program's meaning. The steps for markup and LaTeX are
 in `markup`. The steps here handle characters, and the wrapping that a data set or a chat puts around a problem:
     "\ufeffHow  many\u00a0apples?\r\n\r\n\r\n\r\nGive a number. \n"              "How  many apples?\n\nGive a number."

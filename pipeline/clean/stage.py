@@ -56,7 +56,7 @@ TextColumn = Literal["gold", "solution", "prompt"]
 _TEXTS: tuple[TextColumn, ...] = ("gold", "solution", "prompt")
 """The columns that are cleaned. The prompt comes last: the cleaned gold is needed to find a leak in it."""
 MIN_CUT = 0.02
-"""The smallest share of prompts for which a cut phrase is reported; rarer ones are exercise numbers and the like."""
+"""The minimum share of prompts for which a cut phrase is reported. Rarer phrases are exercise numbers and the like."""
 CUTS_SHOWN, CUT_CHARS = 3, 160
 KEPT_NOTES = (*PROVENANCE_NOTES, FILE)
 """The notes that `ingest` wrote and `clean` keeps."""

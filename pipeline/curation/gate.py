@@ -152,7 +152,7 @@ class Question:
 
 
 def questions_of(row: Row, hacks: bool) -> Iterator[Question]:
-    """Yield the questions about a row; with `hacks`, also gaming responses."""
+    """Yield the responses to try on a row's verifier. With `hacks`, gaming responses are included."""
     if judges_solutions(resolve(row["verifier"])):
         for text in NO_PROGRAM:
             yield _ask(row, Check.EMPTY, "an empty program", text)
@@ -220,7 +220,7 @@ BOUNDS: Mapping[str, int | float] = {Check.HELD: 0.05, Check.FLAGS: 0.2, Check.D
 """The default bounds on the rows that violate a check: a number of rows, or a share as a float. The bound of other
 checks is 0."""
 VETTING = VetTestsConfig(mutants=0, runs=2, max_leaked=1.0, max_guess_chance=1.0, max_repeat_s=5.0)
-"""The settings for fast checks of programs' tests, which find wrong tests, but not weak ones."""
+"""The settings for fast checks of programs' tests, which find wrong tests, but not weak tests."""
 
 CHECK_OF_REASON: Mapping[str, Check] = {
     **dict.fromkeys(UNPAYABLE_REASONS, Check.GOLD),
@@ -254,7 +254,7 @@ class GateOptions:
     card: Path | None = None
     """The set's card, by default README.md in the folder of the data."""
     bounds: Mapping[str, int | float] = field(default_factory=dict)
-    """Bounds that replace the default ones, by check or by kind of violation: a number of rows, or a share as a float.
+    """Bounds that replace the defaults, by check or by kind of violation: a number of rows, or a share as a float.
     Violations of a kind with a bound do not count for their check."""
     source: FileSource = field(default_factory=lambda: FileSource(path=""))
     """The settings for reading the file."""
@@ -418,7 +418,7 @@ def _read(data: Path, options: GateOptions, folder: Path, gated: Gated, progress
                 _violation(Check.UNUSABLE, reject["source_row"], data.name, reject["reason"], reject["detail"])
             )
     path = folder / "rows.parquet"
-    # The rows of a run have additional columns. The checks need only the canonical ones.
+    # The rows of a run have additional columns. The checks need only the canonical columns.
     write_rows(path, map(_canonical, read_tables(tables)))
     return path
 

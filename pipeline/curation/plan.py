@@ -12,10 +12,9 @@ Everything that a configuration names is checked before the first stage runs:
 
     flag: {advise_only: [prof]}                   no flag of curation has the reason 'prof'. Did you mean 'proof'?
 
-So a mistake in the configuration is reported before a long run. This is the only module that reads data while a run is
-planned: of a file, it reads only the first records, by which `ingest` finds the columns. Sets on the hub are opened
-before the first stage (`check_hub`). With a user's detector, which may flag for any reason, all names of reasons are
-accepted.
+So a mistake in the configuration is reported before a long run. To check columns, the first records of each file are
+read; no other module reads data while a run is planned. Sets on the hub are opened before the first stage
+(`check_hub`). With a user's detector, which may flag for any reason, all names of reasons are accepted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Opens evaluation sets: those known by name, files, folders, and any other set of the hub.
+"""Opens evaluation sets by a name, a file, a folder, or the name of a set on the hub.
 
 "math500"                    the test split of HuggingFaceH4/MATH-500, streamed from the hub
 "evals/mine.jsonl"           a file

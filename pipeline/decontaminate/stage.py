@@ -6,7 +6,7 @@
                    {"against": "evals.jsonl", "against_id": "g1", "item": "Tom has 3 red cars ...", "score": 0.97}
 
 Inputs: `rows`, and the files and folders of `against` as `against 0`, `against 1` and so on, which the cache key needs.
-Rows are compared before duplicates are dropped: of two rewordings, the dropped one may be the one that matches.
+Rows are compared before duplicates are dropped. Otherwise, dropping the rewording that matches could hide a leak.
 `matches.parquet` has every pair with both texts (`matches`); its `row` is the row's number in `rows`. Held-out rows
 that match are kept, with a ledger record, since they are not trained on.
 """

@@ -1,4 +1,4 @@
-"""Flags of dedup: `conflicting_labels` for one problem with several golds, `possible_translation` across scripts.
+"""Makes the flags of dedup: `conflicting_labels` for a problem with several golds, and `possible_translation`.
 
     train.jsonl:12  "How many legs?"  gold "4"   flag conflicting_labels {"golds": {"4": 1, "8": 1}, "rows": [...]}
     train.jsonl:3   "Paul has 52 marbles ..."    flag possible_translation {"row": "zh.jsonl:8", ...}

@@ -268,7 +268,7 @@ def overrule(outcome: DedupOutcome, ranks: Ints, heldout: Marks) -> DedupOutcome
     successor[disputed[is_worse]] = best_row[conflict[is_worse]]
     left = np.bincount(outcome.conflict[trusted], minlength=len(best_rank))
     is_settled = np.zeros(len(ranks), dtype=bool)
-    # A conflict within the better source alone is not one between sources.
+    # A conflict within the better source alone is not a conflict between sources.
     between = np.isin(outcome.conflict[trusted], conflict[is_worse])
     is_settled[trusted] = between & (left[outcome.conflict[trusted]] == 1)
     winner = successor[outcome.winner]

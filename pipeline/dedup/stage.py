@@ -107,7 +107,7 @@ class _Decided:
     reworded_conflicts: bool
 
     def write(self, part: Part, start: int) -> StageReport:
-        """Write the kept rows of a part with their flags, and the dropped ones; `start` is the first row's position."""
+        """Write the kept rows of a part with their flags, and its dropped rows. `start` is its first row's position."""
         with (
             Ledger(part.output, "dedup") as ledger,
             TableWriter(part.output(ROWS_FILE), ROW_SCHEMA) as rows,

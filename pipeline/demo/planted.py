@@ -1,4 +1,4 @@
-"""Makes the rows of the demo: clean ones, copies of them, and one kind of row for each defect.
+"""Makes the rows of the demo: clean rows, copies of clean rows, and rows with a planted defect.
 
 Each kind of row has a maker, a function of its name. Most makers take a fresh problem: `truncated` turns the row
 

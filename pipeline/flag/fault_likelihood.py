@@ -42,7 +42,7 @@ JEFFREYS = Beta(0.5, 0.5)
 Z_90 = 1.645
 """The normal quantile of a two-sided 90 % interval."""
 MIN_KNOWN = 10
-"""The least number of ill-posed problems, and of sound ones, for a measurement."""
+"""The minimum number of ill-posed problems, and of sound problems, for a measurement."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ _QUOTED = re.compile(
 )
 """Text in quotation marks of any style."""
 _OTHER_ESCAPE = re.compile(r'\\\\|\\"|\\(?=[a-zA-Z]{2})|\\(?![bfnrtu/])')
-"""Backslashes in JSON text; a single one that is not a JSON escape belongs to LaTeX."""
+"""Backslashes in JSON text. A single backslash that does not begin a JSON escape belongs to LaTeX."""
 _TOKEN = re.compile(r"\d+|[^\W\d_㐀-鿿]+|[㐀-鿿]")
 _COMMAND = re.compile(r"\\[a-zA-Z]+")
 _CUT = re.compile(r"\.{3,}|…+")
@@ -255,7 +255,7 @@ def _json_as_lines(text: str) -> str:
 
 
 def _value_text(value: object) -> str:
-    """Return a value of a JSON reply as one line; for an object its quotation and reason."""
+    """Return a value of a JSON reply as one line. An object becomes its quotation and its reason."""
     if isinstance(value, dict):
         quotation, reason = (
             next((str(value[name]) for name in names if name in value), "")

@@ -8,10 +8,10 @@ The row `{"id": "9f0c...", "prompt": "Prove that 12+8 is even.", ...}` is unchan
 A built-in rule's confidence is its measured precision (`measured`), which also decides whether its flags hold rows
 back. A user's own rule sets the confidence of its flags, and whether they hold rows back.
 
-`flags.parquet` also has the flags of earlier stages, so that `settle` needs only one table; the ledger has only the new
-ones. Flags are sorted by row, and the flags of one row by stage. Flags of dropped rows are left out. Flags with a
-reason in `advise_only` are reported, but do not hold rows back. If a detector raises on a row, it has no finding there:
-its errors are counted as `error:NAME`, and the first one is reported.
+`flags.parquet` also has the flags of earlier stages, so that `settle` needs only one table. The ledger has only the new
+flags. Flags are sorted by row, and the flags of a row by stage. Flags of dropped rows are left out. Flags with a reason
+in `advise_only` are reported, but do not hold rows back. If a detector raises an exception on a row, it finds nothing
+there. Its exceptions are counted as `error:NAME`, and the first is reported.
 """
 
 from __future__ import annotations

@@ -211,7 +211,7 @@ def well_posed(inputs: Mapping[str, Path], config: WellPosedConfig, out_dir: Pat
     measured = _measure(inputs.get("known"), engine, encoder, config, progress)
     if measured is not None:
         measured.save(out_dir / MEASURED_FILE)
-    # Stored replies cost nothing, and missing ones are listed for all rows, so no part counts as finished beforehand.
+    # Missing replies are listed for all rows, so no part counts as finished beforehand. Stored replies cost nothing.
     shared = time_ns() if isinstance(engine, RepliesEngine) else None
     work = PartWork(f"{__name__}:ask_part", config, shared)
     runner = partial(run_here, engine=engine, encoder=encoder, measured=measured)

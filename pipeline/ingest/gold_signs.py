@@ -93,7 +93,7 @@ def is_cut(gold: str, solution: str) -> bool:
 
 
 def is_first_number(gold: str, solution: str) -> bool:
-    """Return True if the gold is the first number of a solution that ends with another one."""
+    """Return True if the gold is the first number of a solution that ends with another number."""
     numbers = [_value(text) for text in _FIGURE.findall(solution)]
     value = read_number(gold)
     if value is None or len(numbers) < 3 or numbers[0] != value.value or numbers[-1] == value.value:

@@ -318,7 +318,7 @@ def _repeats_gold(row: _Sample, repeated: _Repeated) -> _Shown:
 
 
 def _of_solution(judge: Callable[[str, str], bool]) -> Callable[[_Sample, _Repeated], _Shown]:
-    """Return a judge of rows from one that compares a gold with its solution."""
+    """Return a judge of rows, from a `judge` that compares a gold with its solution."""
 
     def judge_row(row: _Sample, _: _Repeated) -> _Shown:
         if not row.worked or row.is_choice:
@@ -416,7 +416,7 @@ class _Shifts:
         """The number of rows whose gold could be compared with their solution."""
 
     def add(self, row: _Sample) -> None:
-        """Add the next row, and judge the one two rows before it."""
+        """Add the next row, and judge the row two rows before it."""
         self._window.append(row)
         self._judge(len(self._window) - 3)
         if not row.is_choice and len(self._questions) < MAX_QUESTIONS:

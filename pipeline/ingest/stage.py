@@ -257,7 +257,7 @@ class _Rejects:
     def __init__(self, path: Path) -> None:
         self._file = path.open("wb")
         self.lost: LossCount[tuple[str, Reject, Values]] = LossCount()
-        """Rejects by reason; the first ones have their values, which are empty if the record could not be read."""
+        """Rejects by reason. The first rejects have their values, which are empty if the record could not be read."""
         self.gold_column: str | None = None
         """The gold column of the current source."""
         self.begin()
@@ -309,7 +309,7 @@ def _describe(lost: tuple[str, Reject, Values]) -> str:
 
 
 class _SourceIds:
-    """The identifiers that a source gives its records. Those with several contents are reported.
+    """The identifiers that a source gives its records. Identifiers with several contents are reported.
 
     Line 3 `{"id": "q7", "question": "1+1?", ...}` and line 9 `{"id": "q7", "question": "2+2?", ...}` give the note
     "1 source id(s) stand for different rows; the first: rows 3 and 9". Nothing is dropped, since truegold has its own

@@ -29,7 +29,7 @@ Floats = npt.NDArray[np.float32]
 Hashes = npt.NDArray[np.uint64]
 Marks = npt.NDArray[np.bool_]
 Pairs = npt.NDArray[np.int64]
-"""Pairs of numbers below 2**32, each packed into one integer, `left << 32 | right` (`pack_pairs`)."""
+"""Pairs of numbers below 2**32, each packed into an integer: `left << 32 | right` (`pack_pairs`)."""
 
 Whole = TypeVar("Whole", np.int64, np.uint64)
 T = TypeVar("T")
@@ -162,7 +162,7 @@ class Numbering:
 
 
 def pack_pairs(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> Pairs:
-    """Return each pair of numbers packed into one number."""
+    """Return each pair of numbers as an integer: (1, 5) gives `1 << 32 | 5`."""
     pairs: Pairs = (left.astype(np.int64) << 32) | right
     return pairs
 
@@ -184,7 +184,7 @@ def sort_distinct(values: npt.NDArray[Whole]) -> npt.NDArray[Whole]:
 
 
 def run_starts(ordered: npt.NDArray[Any]) -> Marks:
-    """Mark the first value of each run of equal ones in a sorted array."""
+    """Mark the first value of each run of equal values in a sorted array: 3 3 7 gives True False True."""
     marks = np.ones(len(ordered), dtype=bool)
     np.not_equal(ordered[1:], ordered[:-1], out=marks[1:])
     return marks

@@ -35,7 +35,7 @@ CONTEXT_SHARE = 0.8
 CONTEXT_LINES = 4
 """The minimum number of equal lines that make a shared context, such as a table, above a different last line."""
 OPTION_CHARS = 15
-"""The minimum length of options that are compared as texts. Shorter ones are numbers and names."""
+"""The minimum length of options that are compared as texts. Shorter options are numbers and names."""
 SAME_OPTION = 0.8
 """The minimum similarity of two options with one meaning: "within three months", "within 3 months"."""
 SAME_WORD = 0.5
@@ -64,7 +64,7 @@ def asked_quantities(text: str, *tables: str) -> frozenset[str]:
     Only quantities of the named tables of `asked_quantities.toml` are found. `area` is in the table `decisive`.
     """
     sentences = _QUESTION.findall(text)
-    # Only the last clause asks. An earlier one may state a comparison: 米娅比艾玛小 (Mia is younger than Emma).
+    # Only the last clause asks. An earlier clause may state a comparison: 米娅比艾玛小 (Mia is younger than Emma).
     question = re.split(r"[，；]", sentences[-1] if sentences else text)[-1].lower()
     return frozenset(
         kind
@@ -75,9 +75,9 @@ def asked_quantities(text: str, *tables: str) -> frozenset[str]:
 
 
 def are_opposed(left: str, right: str) -> bool:
-    """Return whether each of two questions asks for a quantity that the other one does not ask for.
+    """Return whether each of two questions asks for a quantity that the other question does not ask for.
 
-    Two questions are also opposed if one asks what stays ("are left") and the other what goes ("did he sell").
+    Two questions are also opposed if one asks what stays ("are left") and the other asks what goes ("did he sell").
     """
     here, there = (asked_quantities(text, "decisive", "further") for text in (left, right))
     if here - there and there - here:

@@ -5,7 +5,7 @@
     "Find $x$" / "Find $y$"                                      another symbol is asked for
     "distinguishable balls" / "indistinguishable balls"          two terms of one family
 
-    golds        least probability of the same problem        result for such a pair
+    golds        minimum probability of the same problem      result for such a pair
     equal        `Cuts.drop`, after SAME_GOLD is added        one row is dropped
     unknown      `Cuts.drop`                                  one row is dropped
     different    `Cuts.conflict`                              both rows stay, flagged for review
@@ -24,9 +24,8 @@ A pair is decided by these rules:
    Terms weigh more in short exercises than in stories: the column `exercise` falls from 1 for a text without words
    to 0 for a text of STORY_WORDS words.
 
-The weights were fitted by logistic regression (L2, signs fixed) on the development half of five sets: rewordings by
-language models, rewordings of competition problems, pairs that people read, edited and renumbered variants, and pairs
-of one corpus whose golds differ (`docs/explain/duplicates.md`). The weight of `directions_differ` was set by hand.
+The weights were fitted by logistic regression (L2, signs fixed) on the development half of five sets of pairs
+(`docs/explain/duplicates.md`). The weight of `directions_differ` was set by hand.
 
 Reading a text takes a tenth of a millisecond. A pair is read only if one of its texts is the founder (the best text) of
 a cluster:
@@ -98,12 +97,12 @@ MOST_COUNTED: dict[str, int] = FITTED["most_counted"]
 """The cap of each count in `Differences`; higher counts are cut to it."""
 WEIGHTS: dict[str, float] = FITTED["differences"]
 CONFLICT_WEIGHTS = WEIGHTS | FITTED["conflict"]
-"""The weights for pairs with different golds, nearly all of which are different problems."""
+"""The weights for pairs with different golds. Nearly all such pairs are different problems."""
 
 
 @dataclass(frozen=True)
 class Cuts:
-    """Thresholds: the least probability at which two texts count as the same problem."""
+    """Thresholds: the minimum probability at which two texts count as the same problem."""
 
     drop: float = 0.5
     """The threshold for golds that are equal or unknown."""

@@ -64,7 +64,7 @@ class Corpus:
 
     @property
     def gold_row(self) -> Ints:
-        """For each text, the first of its rows with a gold; -1 if no row has one."""
+        """For each text, the first of its rows with a gold; -1 if none of its rows has a gold."""
         return self._text_golds[1]
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Clusters the rows of a corpus, and decides which rows stay, which row replaces each dropped one, and why.
+"""Clusters the rows of a corpus, and decides which rows stay and which row is kept in place of each dropped row.
 
     row  prompt                          gold   cluster  relation       keep   kept_for
     0    Tom has 3 cars and buys 4 ...   7      0        exact          yes
@@ -8,7 +8,7 @@
     4    Tom has 5 cars and buys 9 ...   14     4        same_template  yes
 
 In each cluster, the best row stays (`Corpus.quality`). If golds differ (`golds`), the best row of each gold stays, and
-a reviewer decides which gold is right. A row without gold is dropped in favour of one with gold.
+a reviewer decides which gold is right. A row without gold is dropped in favour of a row with gold.
 
 Clusters have no chains: every dropped text is directly linked to the text that stays for it.
 

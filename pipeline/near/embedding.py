@@ -39,8 +39,8 @@ Encoder = Callable[[Sequence[str]], Floats]
 MIN_COMMON_NUMBERS = 2
 """The minimum number of numbers that a problem and its translation share. One number may agree by accident."""
 MAX_ONE_SIDED = 1
-"""The maximum number of numbers that only one of a problem and its translation has. The other may write them as words:
-`half`, 一半."""
+"""The maximum number of numbers that a problem has and its translation lacks, or the other way round. The text that
+lacks a number may write it as a word: `half`, 一半."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def _neighbours(vectors: Floats, queries: Ints, others: Ints) -> tuple[Ints, Int
 
 
 def _nearest(queries: Floats, vectors: Floats) -> tuple[Ints, Ints]:
-    """Return pairs of each query and its NEIGHBOURS + 1 nearest vectors, of which one may be the query itself.
+    """Return pairs of each query and its NEIGHBOURS + 1 nearest vectors. One of them may be the query itself.
 
     Both arrays have at least one row. Time grows with the product of their numbers of rows.
     """

@@ -289,7 +289,7 @@ class FeatureBuilder:
         return count_words(row, self._word_features(traits, row, token), asked, len(lengths))
 
     def _word_features(self, traits: Traits, row: arrays.Codes, token: arrays.Ints) -> arrays.Codes:
-        """Return the feature of each token, -1 for a token without one.
+        """Return the feature of each token, -1 for a token without a feature.
 
         A Chinese character has the feature of the pair that it makes with the next character. The last character of a
         run has no feature.
@@ -382,7 +382,7 @@ class FeatureBuilder:
 
 
 def mark_questions(traits: Traits, row: arrays.Codes, starts: arrays.Ints) -> arrays.Marks:
-    """Mark the tokens of each text's question: its last sentence that ends in a question mark, or else its last one.
+    """Mark the tokens of each text's question: the last sentence with a question mark, or else the last sentence.
 
         token        3   .   x   ?       "3. x?" asks for x; the question mark belongs to its sentence
         asked        no  no  yes yes

@@ -150,7 +150,7 @@ def unify_golds(gold: Ints, texts: Spellings, cluster: Ints) -> UnifiedGolds:
 
 
 def _compare_all(golds: list[str]) -> tuple[dict[int, int], bool]:
-    """Return the earlier equal gold of each gold that has one, and whether any two golds differ."""
+    """Return each gold that is equal to an earlier gold, with that earlier gold, and whether any two golds differ."""
     same: dict[int, int] = {}
     different: list[int] = []
     differ = False

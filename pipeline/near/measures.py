@@ -29,7 +29,7 @@ chance. `benchmarks/curation_dedup.py` measures the result. Tables show the meas
 
 - `score` is the log-odds of the same problem.
 - `words`, `question` and `quantities` are overlaps in [0, 1]; `quantities` is 1/2 for one shared quantity alone.
-- `only_here` has the quantities and formulas that only this text has, `only_there` those that only the other has.
+- `only_here` has the quantities and formulas that only this text has, `only_there` the ones of the other text.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Measures:
     surface: Floats
     """The Jaccard overlap of all distinct words, function words included: high for edits, lower for rewordings."""
     changed: Floats
-    """The number of distinct words that only one of the two has, without function words."""
+    """The number of distinct words that only one of the two texts has, without function words."""
     asked: Floats
     """The cosine of the questions alone."""
     numbers: Floats

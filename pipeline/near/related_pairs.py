@@ -79,7 +79,7 @@ class Links:
         return self.take(self.relation == relation)
 
     def take(self, chosen: arrays.Marks | arrays.Ints) -> Links:
-        """Return the links at these positions, or those that are marked."""
+        """Return the links at these positions, or the marked links."""
         return Links(self.left[chosen], self.right[chosen], self.relation[chosen], self.score[chosen])
 
 
@@ -187,7 +187,7 @@ def find_candidates(
 
 
 def find_neighbours(features: Features, first: int) -> arrays.Ints:
-    """Return the numbers of the first `first` texts, and of all texts that share a key with one of them, ascending."""
+    """Return the numbers of the first `first` texts and of all texts that share a key with such a text, ascending."""
 
     def keys_of(numbers: arrays.Ints) -> Iterator[tuple[arrays.Ints, arrays.Hashes]]:
         some = features.take(numbers)

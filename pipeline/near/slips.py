@@ -35,7 +35,7 @@ class SlipMender:
         self._by_letters: dict[str, list[str]] = {}
         """Known words by their letters in alphabetical order."""
         self._mended: dict[str, str] = {}
-        """The known word for each misspelt one."""
+        """The known word for each misspelt word."""
         self._seen: set[str] = set()
         """Words that were checked for slips."""
 

@@ -56,7 +56,7 @@ IDLE_IN_COPIES = frozenset(_ENGLISH["idle_in_copies"].split())
 STOPWORDS = frozenset(_ENGLISH["stopwords"].split())
 """Words that any two problems may share. Such words count little, and are never the reason to compare two problems."""
 HARMLESS = frozenset(_ENGLISH["harmless"].split())
-"""Function words that can be added or left out without making another problem, unlike "more", "least" and "not"."""
+"""Function words that can be added or left out without making another problem. "more", "least" and "not" cannot."""
 CHANGEABLE = frozenset((*TERMS, *EVERYDAY_TERMS, *SYNONYMS, *ASKING, "dollar", "dollars"))
 """Words that a copy may replace by another word."""
 CHINESE_TERMS = _first_by_word(_CHINESE["terms"])
@@ -71,7 +71,7 @@ _CHINESE_UNITS = _word_to_unit(_CHINESE["units"])
 _TERM_TABLES = (_ENGLISH["terms"], _ENGLISH["everyday_terms"], _CHINESE["terms"], _KOREAN["terms"])
 _FAMILY_LINES = [family.splitlines() for table in _TERM_TABLES for family in table.strip().split("\n\n")]
 FAMILIES = {line.split()[0]: position for position, lines in enumerate(_FAMILY_LINES) for line in lines}
-"""The number of each term's family of contrasting terms: even and odd are one family, area and perimeter another."""
+"""The number of each term's family of contrasting terms: even and odd form a family, area and perimeter another."""
 _PHRASES = [(re.compile(pattern, re.IGNORECASE), replacement) for pattern, replacement in _ENGLISH["phrases"]]
 _PHRASE_PARTS = _ENGLISH["phrase_parts"].split("|")
 

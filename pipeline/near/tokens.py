@@ -81,13 +81,13 @@ CODE = r"```|(?-u:\b)def \w+\(|(?-u:\b)class solution(?-u:\b)|#include\s*<|(?-u:
 """Matches a lower-case text that asks for a program or shows one."""
 _NUMBER_WORDS = frozenset(NUMBER_WORDS)
 _PLAIN_WORD = re.compile(r"(?<![\\a-z])[a-z]{3,}")
-"""A word of prose, but not the name of a LaTeX command. A formula has no such word."""
+"""A word of prose, but not the name of a LaTeX command. Formulas do not have such words."""
 _FORMULA_NOISE = re.compile(r"\\(?:left|right|displaystyle|,|;|!|:|quad|dfrac|tfrac)|[$\s{}\[\]()]")
 """Layout within a formula."""
 _FORMULA_ENDS = re.compile(r"^(?:\$+|\\[\[(])|(?:\$+|\\[\])])$")
 r"""The signs around a formula: `$`, `$$`, `\[ \]` or `\( \)`."""
 _OPERATOR = re.compile(r"[=+*/^<>≤≥_|-]|\\[a-z]")
-"""A sign of operation, or a LaTeX command. A formula has at least one."""
+"""A sign of operation, or a LaTeX command. Every formula has one of these."""
 MAX_WORD = 40
 """The maximum number of characters of a word. Longer words are cut."""
 

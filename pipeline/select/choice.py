@@ -8,7 +8,7 @@ A target demands shares of the selection for bands of pass rates, and a quota de
 Rows that count for the same demands form a cell. Integer programming (HiGHS in scipy) finds the number of selected rows
 of each cell. These numbers meet the demands, or miss them by the fewest rows. Doubtful rows, which never passed and
 whose labels are not trusted, are limited (`Limit`). Among equal solutions, the one nearest to the natural proportions
-of the cells is taken. Without a target, a default histogram of pass rates is used.
+of the cells is taken. With `max_rows` but no target, a default histogram of pass rates is demanded.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ class Demand:
 
 @dataclass(frozen=True)
 class Limit:
-    """The largest share of the selection for rows of one kind: the doubtful ones."""
+    """The maximum share of the selection for doubtful rows."""
 
     share: float
     rows: Sequence[int]
-    """The number of rows of this kind in each cell."""
+    """The number of doubtful rows in each cell."""
     last: Sequence[int]
-    """The number of these rows in each cell that are taken only if the demands cannot be met without them."""
+    """The number of doubtful rows in each cell that are taken only if the demands cannot be met without them."""
 
     def within(self, total: int) -> int:
         """Return the largest number of limited rows in a selection of `total`."""
@@ -94,7 +94,7 @@ class Fulfilment:
     """The number of selected rows."""
     available: int
     is_met: bool
-    """True if the number of rows is the demanded one, rounded."""
+    """True if the number of rows differs from the demanded number by less than 1."""
 
 
 NO_ROWS: Array = np.empty(0, np.int64)
@@ -153,7 +153,7 @@ def choose(candidates: Candidates, config: SelectConfig) -> Choice:
 
 
 def _shuffle(candidates: Candidates, seed: int) -> Array:
-    """Return the candidates ordered by worth, equal ones at random."""
+    """Return the candidates ordered by worth; candidates of equal worth are in random order."""
     shuffled = array("q", range(len(candidates)))
     random.Random(seed).shuffle(shuffled)
     order = np.frombuffer(shuffled, np.int64)
@@ -344,8 +344,8 @@ def fulfilments(demands: Sequence[Demand], counts: Sequence[int], available: Seq
 class _Program:
     """The integer program of one selection.
 
-    Every cell has four variables: the numbers of selected rows (`rows`), of limited rows among them (`rare`), of rows
-    among these that are taken last (`last`), and of rows beyond the natural proportion (`exceed`). Every demand has two
+    Every cell has four variables: the numbers of selected rows (`rows`), of limited rows among them that are taken last
+    (`last`), of other limited rows (`rare`), and of rows beyond the natural proportion (`exceed`). Every demand has two
     variables: the numbers of missing rows (`below`) and of excess rows (`above`).
     """
 

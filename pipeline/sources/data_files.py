@@ -3,10 +3,10 @@
 `open_file(Path("data/train.jsonl.gz"), "auto", 2**23)` returns a `Source(name="train.jsonl.gz", ...)` whose `records`
 are streamed in bounded memory. For a file that cannot be read, the error is one line with a remedy.
 
-CSV (`.csv`, `.tsv`) has a header line. Fields are separated by commas, semicolons, tabs or bars. The separator is the
-one by which the first records have as many fields as the header. Python's `csv` parses the file in strict mode, so that
-a stray quote makes a reject and not a row with wrong text. A record longer than the bound is skipped, and reading
-continues with the next line. Records are numbered by their first line.
+CSV (`.csv`, `.tsv`) has a header line. Fields are separated by commas, semicolons, tabs or bars: by the separator that
+gives the first records as many fields as the header. Python's `csv` parses the file in strict mode, so that a stray
+quote makes a reject and not a row with wrong text. A record longer than the bound is skipped, and reading continues
+with the next line. Records are numbered by their first line.
 
 Parquet (`.parquet`, `.pq`) is read in batches of bounded size; structs become dicts, lists become lists.
 """
@@ -301,10 +301,7 @@ class _TooLong(Exception):
 
 
 class _Lines:
-    """An iterator over the lines of a file as text, for `csv.reader`.
-
-    It continues after an error, unlike a generator.
-    """
+    """An iterator over the lines of a file as text, for `csv.reader`. A generator would not continue after an error."""
 
     def __init__(self, lines: Iterator[Line], max_bytes: int) -> None:
         self._lines = lines

@@ -74,7 +74,7 @@ def cause_of_held(reason: str, rows: Sequence[Row]) -> Cause:
         )
     rows = [row for row in rows if row["gold"] is not None]
     judged_by = {row["verifier"] for row in rows}
-    # For the excluded reasons, the verifier reads the golds, and another one would not help.
+    # For the excluded reasons, the verifier reads the golds, and another verifier would not help.
     if reason not in ("solution_contradicts_gold", "same_gold"):
         if (fault := _fault_of_own_verifier(reason, rows, judged_by)) is not None:
             return fault
@@ -119,7 +119,7 @@ def cause_of_rejects(reason: str, samples: Samples, gold: str | None) -> Cause:
 
 
 def _are_whole_columns(samples: Samples) -> bool:
-    """Return whether there is one record, all of whose values are lists of one length above 1."""
+    """Return whether there is a single record, whose values are all lists of the same length above 1."""
     lengths = {len(value) if isinstance(value, list) else 0 for values in samples for value in values.values()}
     return len(samples) == 1 and len(lengths) == 1 and max(lengths) > 1
 
@@ -272,7 +272,7 @@ def _may_be_meant(verifier: str, gold: str) -> bool:
 
 
 def _column_of_golds(metas: Sequence[Mapping[str, Any]], rows: Sequence[Row]) -> str | None:
-    """Return an unused column of golds: one that agrees with the rows' solutions, or that has a usual name."""
+    """Return an unused column of golds, which agrees with the rows' solutions or has a usual name."""
     with_solution = [(meta, row) for meta, row in zip(metas, rows, strict=True) if row["solution"]]
     for name in dict.fromkeys(name for meta in metas for name in meta if name != "source_id"):
         read = compile_column(gold_spec(name, metas), "gold")

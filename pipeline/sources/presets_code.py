@@ -183,7 +183,7 @@ def apps(columns: Set[str], samples: Samples) -> Layout | None:
     "solutions": "[\"print(sum(map(int, input().split())))\"]", "starter_code": ""}`.
 
     The record becomes a code row with the first of the solutions and verifier_args `{"type": "stdio", "cases":
-    [{"input": "1 2\n", "output": "3\n"}]}`. With a `fn_name`, they are `{"type": "calls", "entry_point": fn_name, ...}`.
+    [{"input": "1 2\n", "output": "3\n"}]}`. With `fn_name`, they are `{"type": "calls", "entry_point": fn_name, ...}`.
     TACO fits as well; its `"time_limit": "2.0 seconds"` becomes `"limits": {"cpu_s": 2.0}`.
     """
     if not {"question", "input_output"} <= columns:

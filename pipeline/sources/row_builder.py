@@ -130,7 +130,7 @@ def needs_gold(verifier: str, arguments: Mapping[str, Any]) -> bool:
 
 
 def judged_without_gold(config: SourceConfig, samples: Samples) -> list[bool]:
-    """Return for each sample record whether its verifier judges without gold; an empty list if no record has one.
+    """Return for each sample record whether its verifier judges without gold; an empty list without any verifier.
 
     A configured verifier is the verifier of every record. A user's verifier may judge by other columns than gold.
     """
@@ -423,7 +423,7 @@ class RowBuilder:
     def _golds(
         self, values: Mapping[str, Any], gold: Column | None, verifier: str, arguments: Mapping[str, Any]
     ) -> list[str]:
-        """Return the accepted golds of a record, the row's gold first; empty if its verifier does not need golds."""
+        """Return the accepted golds of a record, the row's gold first. Without need for golds, the list is empty."""
         arguments = {**arguments, **self.config.verifier_args}
         several, others = self.columns.get("golds"), self.columns.get(OTHER_GOLDS)
         golds: list[str] = []

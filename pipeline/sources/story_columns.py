@@ -68,7 +68,7 @@ class StoryColumns:
         return tuple(name for name in (self.before, self.prompt, self.behind, *self.sections) if name is not None)
 
     def giving_away(self, values: Values, golds: Sequence[str]) -> str | None:
-        """Return another column than the question that ends with one of these golds as the answer, or None."""
+        """Return a column before or after the question that ends with one of these golds as the answer, or None."""
         texts = {name: story_text(values.get(name)) or "" for name in (self.before, self.behind) if name is not None}
         ends = ((name, text.strip()[-ENDING:]) for name, text in texts.items())
         return next((name for name, end in ends for gold in golds if _announces(end, gold)), None)

@@ -53,7 +53,7 @@ class LabelledProblem:
     id: str
     """The name by which samples refer to the problem."""
     gold: str | None
-    """The label, or None for a problem without one."""
+    """The label, or None for a problem without a label."""
     prompt: str | None = None
     """The prompt, if known. Prompt and solution only serve for a rough guess at the difficulty."""
     solution: str | None = None

@@ -18,7 +18,7 @@ The rate of faulty labels around a problem is the mean suspicion of its neighbou
 the mean of the file (empirical Bayes). The number of neighbours and the amount of shrinking maximise the likelihood of
 each problem given the others. One option is to ignore neighbours, so a file without runs does not change.
 
-If the problem is ill-posed, able systems give many different answers; if the label is wrong, they agree on another one.
+If the problem is ill-posed, able systems give many answers. If the label is wrong, they agree on another answer.
 
 The tier is a recommendation: `drop`, `review` or `keep`.
 
@@ -33,8 +33,7 @@ A question is open if its answer is not one of a few options. Votes drop a row w
 - at least three strong systems have answered, few of their samples give the label, and the suspicion is high
 - fewer strong systems have answered, and the second estimate of a wrong label is high
 
-The evidence is for a reviewer: the systems that gave the label, the systems that gave the alternative, and the log odds
-of each source of evidence.
+A reviewer sees the evidence: the systems that gave the label or the alternative, and the log odds of each source.
 
     {"passes": {"weak": [5, 20], "strong": [0, 20]}, "alternative_support": {"weak": [3, 20], "strong": [19, 20]},
      "history": {"label": [0.6, 0.1], ...}, "log_odds": {"prior": -2.9, "samples": 1.2, "model": 3.1}, ...}
@@ -46,10 +45,10 @@ label is wrong, or all models share a misconception. `unanimously_denied` estima
     in a file with 2 % of its labels replaced               30 questions    79 questions: at least 59 % are wrong
     in a file with 30 % of its labels replaced              80 questions    546 questions: at least 94 % are wrong
 
-A misconception leads all models to a wrong answer about as often as it leads all models but one. So both columns
-contain about the same number m of misconceptions. If a label is wrong, the models choose the true answer as often as
-they choose right labels: all models choose a share r of the right labels, and all but one choose a share s. Both shares
-are counted in the file. Then the two columns determine the number w of wrong labels:
+Misconceptions mislead all models about as often as all models but one. So both columns contain about the same number m
+of misconceptions. If a label is wrong, the models choose the true answer as often as they choose right labels. All
+models choose a share r of the right labels, and all but one choose a share s. Both shares are counted in the file. Then
+the two columns determine the number w of wrong labels:
 
     questions on which all models agree against the label             = w r + m
     questions on which all models but one agree against the label     = w s + m
@@ -420,9 +419,9 @@ class _Witnesses:
 
     def describe(self, votes: _ItemVotes, heard: Heard) -> dict[str, Any]:
         """Return the evidence as data for JSON. Entropy is in bits, over the shares of the classes."""
-        everybody = np.ones(len(votes.system), dtype=bool)
+        every_vote = np.ones(len(votes.system), dtype=bool)
         total = int(votes.samples.sum())
-        wrong = total - votes.count(LABEL_CLASS, everybody)
+        wrong = total - votes.count(LABEL_CLASS, every_vote)
         shares = np.bincount(votes.answer_class, weights=votes.samples) / total
         passes, support = {}, {}
         for index, name in enumerate(GROUPS):
@@ -432,7 +431,7 @@ class _Witnesses:
                 if votes.alternative:
                     support[name] = [votes.count(votes.alternative, in_group), n]
         is_strong = self._strength[votes.system] >= STRONG_RATE
-        agreement = votes.count(votes.alternative, everybody) / wrong if wrong and votes.alternative else None
+        agreement = votes.count(votes.alternative, every_vote) / wrong if wrong and votes.alternative else None
         return {
             "systems": heard.models,
             "samples": total,

@@ -15,8 +15,8 @@ on all three (`label_posterior`), other sources only on the problem:
     model     the likelihood ratio of an asked model's outcome, from known problems and the votes (`weigh_verdicts`)
 
 Sources that read the same text share errors. Among sources that point in the same direction, the strongest counts
-fully, and each other one counts `FURTHER`. So two equal sources count as 5/3 independent ones, as for a correlation of
-.2 (design effect, Kish 1965, 5.4).
+fully, and every other source counts `FURTHER`. So two equal sources count as 5/3 independent sources. That is the
+design effect of a correlation of .2 (Kish 1965, 5.4).
 
 The prior is the configured share of ill-posed rows, corrected by the votes of the file. The likelihood ratios of an
 asked model are estimated from known problems and from the file, by expectation-maximisation (Dempster, Laird and Rubin
@@ -74,8 +74,7 @@ FLOOR = 1e-12
 """The minimum distance of a share from 0 and 1, to keep its odds finite."""
 
 DROP_AT = 0.95
-"""The minimum probability of a fault for which a row is dropped if few strong systems answered, or if a measured model
-finds a fault."""
+"""The minimum probability of a fault to drop a row by few strong systems, or by a measured model that finds a fault."""
 DENIED_AT, DENYING_SHARE = 0.6, 0.37
 """A row with a suspicion of at least DENIED_AT is dropped if strong systems deny its label. They deny a label that they
 give in a smaller share of samples than DENYING_SHARE."""
@@ -222,7 +221,7 @@ class Joined:
 def rule_ratio(rule: str) -> float:
     """Return the likelihood ratio of a rule's flag: the odds of its precision divided by the odds of `PRIOR`.
 
-    The precision is the posterior mean of the measured one under a uniform prior.
+    The precision is the posterior mean of the measured precision under a uniform prior.
     """
     measured = MEASURED[rule]
     return (measured.right + 1) / (measured.read - measured.right + 1) * (1 - PRIOR) / PRIOR
@@ -337,7 +336,7 @@ def join(
 
 
 def counted_parts(logs: Sequence[float]) -> list[float]:
-    """Return the factor of each log ratio: 1 for the highest positive and the lowest negative one, else `FURTHER`."""
+    """Return the factor of each log ratio: 1 for the highest positive and the lowest negative ratio, else `FURTHER`."""
     strongest = {logs.index(max(logs))} if max(logs) > 0 else set()
     strongest |= {logs.index(min(logs))} if min(logs) < 0 else set()
     return [1.0 if index in strongest else FURTHER for index in range(len(logs))]
@@ -397,7 +396,7 @@ class Claim:
     fault: float
     """The probability that the row is at fault (`claim_fault`), without wording, rules and doubts."""
     denied: float
-    """For a closed question whose label all models deny, the share of wrong labels (`closed_labels`); 0 for others."""
+    """The share of wrong labels among closed questions whose label all models deny; 0 for other questions."""
     by_model: bool
     """Whether a measured model finds the problem at fault."""
 

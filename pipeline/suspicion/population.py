@@ -9,8 +9,8 @@ which problems are good or bad:
 1. The truth of a problem is its best alternative with the probability that the label is wrong, else its label. In the
    first round, the label is wrong if the alternative has more votes. Abilities are fitted to the truth, so that noisy
    labels do not lower them (the label counts as one more annotator: Dawid and Skene 1979).
-2. The share of wrong labels is the one that maximises the likelihood of the votes (empirical Bayes), with a prior worth
-   `PRIOR_ITEMS` problems.
+2. The share of wrong labels maximises the likelihood of the votes (empirical Bayes), with a prior worth `PRIOR_ITEMS`
+   problems.
 3. The concentration of wrong answers follows from how often two wrong systems give the same answer: one in eight on
    word problems, three in four among four options. So agreement on a letter is weaker evidence than on a number.
 4. Two systems that share more errors than most pairs of systems weigh less (`independent_weights`):
@@ -226,7 +226,7 @@ def independent_weights(votes: Votes, truth: NDArray[np.integer]) -> Array:
 
 
 def _shared_errors(answers: NDArray[np.int32], truth: NDArray[np.integer]) -> tuple[Array, Array]:
-    """Return the numbers of items on which two systems are wrong alike, and on which either is wrong; (m, m) each.
+    """Return for each two systems (m, m) the number of items on which both are wrong alike, and on which any is wrong.
 
     `answers` (n, m) has the class of each answer, -1 for none. Items that only one of the two answered are left out.
     """

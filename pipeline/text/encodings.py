@@ -5,7 +5,7 @@
 "ÖÐÎÄ"                            reported: gb18030 read as latin-1
 "a train trav\ufffdls"            reported: U+FFFD replaces a lost character
 
-Cyrillic and Greek letters that look like Latin ones are replaced in words of mixed scripts:
+Cyrillic letters that look like Latin letters are replaced in words of mixed scripts:
 
 "a triаngle", with a Cyrillic а           ->  "a triangle"
 "Сonsider", with a Cyrillic С             ->  "Consider"
@@ -118,9 +118,9 @@ _MIXED_WORD = re.compile(r"(?=[A-Za-z]*[\u0400-\u052f])(?=[\u0400-\u052f]*[A-Za-
 
 
 def replace_look_alikes(text: str) -> str:
-    """Return the text with Cyrillic letters replaced in words that mix both scripts.
+    """Return the text with Cyrillic letters replaced in words that mix Cyrillic and Latin.
 
-    A word is unchanged if one of its Cyrillic letters does not look like a Latin one.
+    A word is unchanged if one of its Cyrillic letters does not look like a Latin letter.
     """
     if text.isascii() or not _HAS_CYRILLIC.search(text):
         return text

@@ -85,7 +85,7 @@ MIN_CONFIDENCE = 0.5
 SURE_CONFIDENCE = 0.999
 """The minimum confidence of py3langid for a nearly certain language (`sure_language`)."""
 _PROSE_BETWEEN = re.compile(r"^\$[^$\\]*[a-z]{2,}\s+[a-z]{2,}[^$\\]*\$$")
-"""Prose between two dollar signs: unlike a formula, it has two words in a row outside of commands."""
+"""Prose between two dollar signs: it has two words in a row outside of commands, which a formula does not have."""
 MAX_CHARS = 300
 """The number of characters by which a language is guessed. More would be slower, but not more certain."""
 _NOT_PROSE = re.compile(
