@@ -9,16 +9,9 @@ Systems are models or persons that have answered the problems; each answer is a 
 3. A second estimate, with the learnt share of wrong labels as prior, tells whether the label is outvoted.
 4. The suspicion by votes is combined with the wording, rules and the verdict of an asked model (`joined`).
 
-No reviewed labels are used: all is learnt from the agreement of systems. The order of samples does not matter. The
-order of problems does, because errors come in runs, for example if the labels of a whole section are shifted:
-
-    suspicions 0.9 0.8 [0.3] 0.9 ... in a file whose mean is 0.05  ->  0.3 becomes more than 0.8
-
-The rate of faulty labels around a problem is the mean suspicion of its neighbours, or of its source, shrunk towards
-the mean of the file (empirical Bayes). The number of neighbours and the amount of shrinking maximise the likelihood of
-each problem given the others. One option is to ignore neighbours, so a file without runs does not change.
-
-If the problem is ill-posed, able systems give many answers. If the label is wrong, they agree on another answer.
+No reviewed labels are used: all is learnt from the agreement of systems. If a problem is ill-posed, able systems give
+many answers. If a label is wrong, they agree on another answer. The order of samples does not matter. The order of
+problems does, because wrong labels come in runs.
 
 The tier is a recommendation: `drop`, `review` or `keep`.
 
@@ -28,39 +21,19 @@ The tier is a recommendation: `drop`, `review` or `keep`.
     gold "C", one model answers "A" eight times                              review: the model may be wrong
     gold "1,800", ten of twelve answers are "1"                              review: extraction may have cut them short
 
-A question is open if its answer is not one of a few options. Votes drop a row with an open question in two cases:
+A question is closed if its answer is one of a few options, else it is open. Votes drop a row with an open question in
+two cases:
 
 - at least three strong systems have answered, few of their samples give the label, and the suspicion is high
 - fewer strong systems have answered, and the second estimate of a wrong label is high
+
+Votes drop a row with a closed question if all models agree against its label, and nine in ten such labels of the file
+are wrong (`unanimously_denied`). A pass rate of 0 alone does not drop a row.
 
 A reviewer sees the evidence: the systems that gave the label or the alternative, and the log odds of each source.
 
     {"passes": {"weak": [5, 20], "strong": [0, 20]}, "alternative_support": {"weak": [3, 20], "strong": [19, 20]},
      "history": {"label": [0.6, 0.1], ...}, "log_odds": {"prior": -2.9, "samples": 1.2, "model": 3.1}, ...}
-
-A question is closed if its answer is one of a few options. If all models agree on another option than the label, the
-label is wrong, or all models share a misconception. `unanimously_denied` estimates the share of wrong labels:
-
-    models that agree on one option against the label       13 of 14        14 of 14
-    in a file with 2 % of its labels replaced               30 questions    79 questions: at least 59 % are wrong
-    in a file with 30 % of its labels replaced              80 questions    546 questions: at least 94 % are wrong
-
-Misconceptions mislead all models about as often as all models but one. So both columns contain about the same number m
-of misconceptions. If a label is wrong, the models choose the true answer as often as they choose right labels. All
-models choose a share r of the right labels, and all but one choose a share s. Both shares are counted in the file. Then
-the two columns determine the number w of wrong labels:
-
-    questions on which all models agree against the label             = w r + m
-    questions on which all models but one agree against the label     = w s + m
-
-The wording of a problem may allow several readings, even if all systems choose the same one:
-
-    wording                                                             readings            probability of a fault
-    "Kim is three times older than Leo, who is 4."                      12, or 16?          0.5
-    "15 minutes a day and an hour on Sunday. How long is that a week?"  minutes, or hours?  0.12
-
-Systems that learnt from the same texts read such a sentence alike, so their votes are not evidence. The probabilities
-are the shares of rejected rows among rows with such a wording in a reviewed corpus (docs/explain/suspicion.md).
 """
 
 from __future__ import annotations
@@ -118,7 +91,15 @@ MAX_CHARS = 20_000
 
 
 def several_readings(prompt: str | None) -> float:
-    """Return the probability that the wording of the prompt allows several readings; 0.0 for other wordings."""
+    """Return the probability that the wording of the prompt allows several readings; 0.0 for other wordings.
+
+        "Kim is three times older than Leo, who is 4."                      12, or 16?          0.5
+        "15 minutes a day and an hour on Sunday. How long is that a week?"  minutes, or hours?  0.12
+
+    Systems that learnt from the same texts read such a sentence alike, so their votes are not evidence. The
+    probabilities are the shares of rejected rows among rows with such a wording in a reviewed corpus
+    (docs/explain/suspicion.md).
+    """
     text = (prompt or "")[:MAX_CHARS]
     if _MULTIPLE.search(text):
         return MULTIPLE
@@ -135,6 +116,19 @@ MIN_MODELS = 3
 def unanimously_denied(votes: Votes) -> tuple[NDArray[np.bool_], float]:
     """Mark the closed questions for which all models agree against the label (n,), and return their share of wrong
     labels.
+
+        models that agree on one option against the label       13 of 14        14 of 14
+        in a file with 2 % of its labels replaced               30 questions    79 questions: at least 59 % are wrong
+        in a file with 30 % of its labels replaced              80 questions    546 questions: at least 94 % are wrong
+
+    If all models agree against a label, it is wrong, or they share a misconception. Misconceptions mislead all models
+    about as often as all models but one. So both columns contain about the same number m of misconceptions. If a label
+    is wrong, the models choose the true answer as often as they choose right labels. All models choose a share r of the
+    right labels, and all but one choose a share s. Both shares are counted in the file. Then the two columns determine
+    the number w of wrong labels:
+
+        questions on which all models agree against the label             = w r + m
+        questions on which all models but one agree against the label     = w s + m
 
     The share is one standard error below the most likely value. It is 0.0 if there are too few models or questions. Of
     each model, only the last checkpoint is used.
@@ -338,6 +332,12 @@ def _assessments(
 
 def with_neighbours(suspicion: Array, sources: Sequence[str] = ()) -> tuple[Array, int]:
     """Return the suspicions corrected by neighbours, and the number of neighbours on each side.
+
+        0.9 0.8 [0.3] 0.9 ... in a file whose mean is 0.05  ->  0.3 becomes more than 0.8
+
+    Errors come in runs, for example if the labels of a whole section are shifted. The rate of faults around a problem
+    is the mean suspicion of its neighbours, or of its source, shrunk towards the mean of the file (empirical Bayes).
+    The number of neighbours and the amount of shrinking maximise the likelihood of each problem given the others.
 
     `suspicion` (n,) is from samples only, in the order of the file. `sources` has the source of each item, if there are
     several. If neighbours do not help, their number is 0, and the suspicions are unchanged. `SAME_SOURCE` stands for

@@ -16,15 +16,6 @@ systems, the posterior stays close to the prior, which is learnt from the whole 
 
 Systems share errors, so m systems are not m independent witnesses. The log likelihood is divided by
 1 + (m - 1) * `SHARED` for the m systems that answered the item.
-
-Pooling. The fault of an item is the expected square root of the share of strong systems that do not give the label. It
-is estimated from all systems, from the abler half and from the ablest quarter, and the three estimates are pooled:
-
-    60 systems: 0.31     the best 30: 0.52     the best 15: 0.68     ->  0.50
-
-The curves are approximations. Many weak systems with the same error distort the curve of all systems; a single slip
-distorts the curve of the ablest few. The logarithmic opinion pool (Genest and Zidek 1986, Statistical Science 1,
-section 3; equal weights) is the mean of their log odds.
 """
 
 from __future__ import annotations
@@ -142,7 +133,14 @@ def read(votes: Votes, population: Population, features: Array) -> Readings:
 
 
 def pooled_fault(fault: Array, votes: Votes, population: Population, features: Array) -> Array:
-    """Return `fault` (n,), which is from all systems, pooled with the estimates from the ablest systems."""
+    """Return `fault` (n,), which is from all systems, pooled with estimates from the abler half and the ablest quarter.
+
+        60 systems: 0.31     the best 30: 0.52     the best 15: 0.68     ->  0.50
+
+    Many weak systems with the same error distort the estimate from all systems; a single slip distorts the estimate
+    from the ablest few. The result is the mean of the log odds: the logarithmic opinion pool with equal weights (Genest
+    and Zidek 1986, Statistical Science 1, section 3).
+    """
     m = len(votes.systems)
     ranked = np.argsort(-population.ability.theta, kind="stable")
     total, count = _log_odds(fault), np.ones(votes.n_items)
