@@ -2,24 +2,24 @@
 
     gate(Path("train.jsonl"), GateOptions(against=("math500",)), NullProgress()).failed          [Check.GOLD, ...]
 
-The set is curated as by `truegold curate`, in a temporary folder. A row is a violation if curation rejects, drops or
-flags it, would hold it back, or edits it to repair damage. A gate makes further checks: it tries empty answers on every
-row, and gaming responses on a fixed sample of rows (`Gated.hacked_rows`). A gaming response tries to get a reward
-without the answer. A sample suffices, because a verifier that accepts a gaming response on one row accepts it on most
-rows. Tests of programs are not checked against planted faults, which would take minutes (`testcases vet`).
+The set is curated as by `truegold curate`, in a temporary folder. A row violates a check if curation rejects, drops or
+flags it, would hold it back, or edits it to repair damage. A gate makes further checks of verifiers and tests:
+
+    row with gold "72"          must reject "", "I do not know." and "\\boxed{}" (`empty`)
+    row with tests              must reject an empty program and `pass` (`empty`), and assert something (`skipped`)
+    row sampled for attacks     must reject gaming responses, which try to get a reward without the answer (`hack`)
+
+A fixed sample of rows suffices for attacks (`Gated.hacked_rows`), because a verifier that accepts a gaming response on
+one row accepts it on most rows. Tests of programs are not checked against planted faults, which would take minutes
+(`testcases vet`).
+
+Every violation has a check and a kind, which is curation's reason:
 
     truncated_text: {"sign":"ends with a comma or a hyphen", ...}      check flags, kind truncated_text
     exact_duplicate: {"kept":"train.jsonl:3", ...}                     check dropped, kind exact_duplicate
 
-Every violation has a check and a kind, which is curation's reason. A check and a kind may each have a bound.
-`junit_xml` and `sarif_log` write the outcomes for machines: CI shows JUnit as tests, and code hosts show SARIF at the
-lines of files.
-
-Only a gate checks for responses that a row's verifier must reject, and for tests that test nothing:
-
-row with gold "72"          must reject "", "I do not know." and "\\boxed{}" (`empty`)
-row with tests              must reject an empty program and `pass` (`empty`), and assert something (`skipped`)
-row sampled for attacks     must reject responses that are known to game verifiers (`hack`)
+A check and a kind may each have a bound. `junit_xml` and `sarif_log` write the outcomes for machines: CI shows JUnit as
+tests, and code hosts show SARIF at the lines of files.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ Inputs: `rows`, and `sources` if a run has several (`rewordings`).
 4. With `embedder`, possible translations are flagged `possible_translation`, which only advises (`flags`).
 5. With `template_cap`, rows beyond the best of a template are dropped as `template_cap`.
 
-`near.measures` explains the evidence of a rewording. The file is read four times: for hashes (`copy_table`), for
+`near.measures.describe_pairs` explains the evidence of a rewording. The file is read four times: for hashes, for
 rewordings (about 500 bytes for each row that is not a copy), for evidence, and to write.
 """
 

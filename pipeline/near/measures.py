@@ -22,14 +22,7 @@ are rewordings by language models. The negative pairs are the other candidate pa
 - 1,600 short stories of the demo, which combine a few names, things and small numbers
 
 The number of texts is one of the columns: among more texts, two problems more often share words and quantities by
-chance. `benchmarks/curation_dedup.py` measures the result. Tables show the measures of a pair as JSON
-(`describe_pairs`):
-
-    {"score":4.2,"words":0.81,"question":0.93,"quantities":0.75,"only_here":["5"],"only_there":["9"]}
-
-- `score` is the log-odds of the same problem.
-- `words`, `question` and `quantities` are overlaps in [0, 1]; `quantities` is 1/2 for one shared quantity alone.
-- `only_here` has the quantities and formulas that only this text has, `only_there` the ones of the other text.
+chance. `benchmarks/curation_dedup.py` measures the result.
 """
 
 from __future__ import annotations
@@ -343,7 +336,14 @@ def may_relate(measures: Measures, texts: int) -> Marks:
 
 
 def describe_pairs(features: Features, comparer: Comparer, here: Ints, there: Ints, score: Floats) -> pl.Series:
-    """Return the evidence of each pair (here[i], there[i]) as a JSON text."""
+    """Return the evidence of each pair (here[i], there[i]) as a JSON text for tables.
+
+        {"score":4.2,"words":0.81,"question":0.93,"quantities":0.75,"only_here":["5"],"only_there":["9"]}
+
+    - `score` is the log-odds of the same problem.
+    - `words`, `question` and `quantities` are overlaps in [0, 1]; `quantities` is 1/2 for one shared quantity alone.
+    - `only_here` has the quantities and formulas that only the first text has, `only_there` those of the second text.
+    """
     measures = comparer.measure(here, there)
     frame = pl.DataFrame(
         {

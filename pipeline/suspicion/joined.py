@@ -6,7 +6,7 @@ is at fault. Each adds to the log odds:
     prior -2.9, samples +2.9, rules +2.2, model +0.7    ->    ill-posed with .90, label wrong with .05, suspicion .95
 
 There are three hypotheses: the row is sound, its problem is ill-posed, or only its label is wrong. Votes give evidence
-on all three (`label_posterior`), other sources only on the problem:
+on all three (`label_posterior`), other kinds of evidence only on the problem:
 
     samples   the log odds of an ill-posed problem by the row's votes, minus the log odds by all votes of the file
     wording   a wording that allows several readings (`assess.several_readings`)
@@ -14,23 +14,13 @@ on all three (`label_posterior`), other sources only on the problem:
     rules     the most precise rule among those that call the problem ill-posed (`rule_ratio`)
     model     the likelihood ratio of an asked model's outcome, from known problems and the votes (`weigh_verdicts`)
 
-Sources that read the same text share errors. Among sources that point in the same direction, the strongest counts
-fully, and every other source counts `FURTHER`. So two equal sources count as 5/3 independent sources. That is the
+All evidence comes from the same text, so its errors are shared. Of the evidence that points in the same direction, the
+strongest counts fully, and the rest by the factor `FURTHER`. So two equal log odds count as 5/3 of one. That is the
 design effect of a correlation of .2 (Kish 1965, 5.4).
 
-The prior is the configured share of ill-posed rows, corrected by the votes of the file. The likelihood ratios of an
-asked model are estimated from known problems and from the file, by expectation-maximisation (Dempster, Laird and Rubin
-1977). For example, a model that finds faults in only 15 of 648 rows cannot have false alarms on a tenth of the sound
-rows. If the model finds more faults in a data set than its errors explain, the estimated share of faults of this data
-set rises (empirical Bayes).
-
-    faults found by the model                                                 likelihood ratio of a fault
-    in 178 of 200 known ill-posed problems, and 22 of 226 sound ones          9
-    also in 15 of 648 rows of the file, which votes suspect as well           80
-
-A row without evidence has no posterior. The absence of flags is not evidence, because rules cover few of the possible
-faults. The tier follows from the posterior. Rules, wordings, doubts and an unmeasured model can send a row to review,
-but cannot drop it.
+The prior is the configured share of ill-posed rows, corrected by the votes of the file. A row without evidence has no
+posterior. The absence of flags is not evidence, because rules cover few of the possible faults. The tier follows from
+the posterior. Rules, wordings, doubts and an unmeasured model can send a row to review, but cannot drop it.
 """
 
 from __future__ import annotations
@@ -55,12 +45,12 @@ Array = NDArray[np.float64]
 PRIOR = 0.05
 """The prior share of ill-posed rows, also in the corpora on which rules were measured."""
 PRIOR_ROWS = 20.0
-"""The weight, in rows, of each of three priors: `PRIOR`, the file's share as prior of each source's share, and the
-outcomes of known problems."""
+"""The weight, in rows, of each of three priors: `PRIOR`; the share of ill-posed rows in the file, as the prior of the
+share in each of its sources; and the outcomes of known problems."""
 ROUNDS = 50
 """The number of rounds of expectation-maximisation."""
 FURTHER = 2 / 3
-"""The factor of a source if there is a stronger one in the same direction."""
+"""The factor of evidence if there is stronger evidence in the same direction."""
 UNMEASURED_FINDS = (0.5, 0.1)
 """The assumed shares of ill-posed and of sound problems in which an unmeasured model finds faults."""
 SOUND = "sound"
@@ -154,7 +144,7 @@ class OtherEvidence:
     """The log likelihood ratio of doubts (`doubts`), the number of doubts, and the number of responses."""
 
     def log_ratios(self) -> dict[str, float]:
-        """Return the log likelihood ratios by source, without sources that are not evidence."""
+        """Return the log likelihood ratio of each kind of evidence that the row has."""
         ratios = {}
         if self.doubts[0]:
             ratios["doubts"] = self.doubts[0]
@@ -235,6 +225,15 @@ def weigh_verdicts(
     total: IllPosedTotal,
 ) -> tuple[dict[str, AskedVerdict], IllPosedShares]:
     """Return the verdicts with their likelihood ratios by row, and the expected shares of ill-posed rows.
+
+        faults found by the model                                           likelihood ratio of a fault
+        in 178 of 200 known ill-posed problems, and 22 of 226 sound ones    9
+        also in 15 of 648 rows of the file, which votes suspect as well     80
+
+    The ratios are estimated from known problems and from the file, by expectation-maximisation (Dempster, Laird and
+    Rubin 1977). For example, a model that finds faults in only 15 of 648 rows cannot have false alarms on a tenth of
+    the sound rows. If it finds more faults in a source than its errors explain, the estimated share of faults of this
+    source rises (empirical Bayes).
 
     `sources` and `votes` belong to the rows that the model was asked about, `total` to all rows. A model that was
     measured neither by known problems nor by votes counts a little (`UNMEASURED_FINDS`).
