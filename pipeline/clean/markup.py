@@ -23,8 +23,8 @@ from importlib.resources import files
 from truegold.pipeline.text.prose import DELIMITED
 from truegold.verifiers.math.vocabulary import COMMANDS
 
-# Each pattern is a control character, which was a backslash and a letter, before the rest of the command. The list for
-# answers (`verifiers.math.reading.normal`) is longer: in prose, "<tab>o" is seldom `\to`.
+# Each pattern matches a control character before the rest of a command: "<tab>imes" was `\times`. The list for answers
+# (`verifiers.math.reading.normal`) is longer: in prose, "<tab>o" is seldom `\to`.
 _DAMAGED = (
     (re.compile("\x0c(?=rac\\b|rac\\d|orall|rom|box|loor|latfrac)"), r"\\f"),
     (re.compile("\x08(?=eta|oxed|egin\\{|inom|ar\\{|mod|ullet|ig[lrgm]|oldsymbol|ecause)"), r"\\b"),
@@ -39,7 +39,7 @@ _DAMAGED = (
 )
 
 _MAYBE_DAMAGED = re.compile("[\x07\x08\t\x0b\x0c\r]|\n(?=eq|otin|abla|geq|leq)")
-"""A quick test: the first characters of damaged commands. Most texts of several lines contain none of them."""
+"""A quick test: matches every text with a damaged command, and few other texts."""
 
 MAX_CHARS = 100_000
 """The maximum length of a text that is repaired. Problems are shorter, and some patterns look far ahead."""

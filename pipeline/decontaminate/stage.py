@@ -97,7 +97,7 @@ def _batches(path: Path) -> Iterator[Batch]:
 def _drops(row: Row, matches: Sequence[Mapping[str, Any]], config: DecontaminateConfig, ledger: Ledger) -> bool:
     """Record the match of a row, and return True if the row is dropped.
 
-    The record has the surest match: among the kinds that drop a row, or else among all.
+    The record has the surest match of a kind that drops rows, or else the surest match of any kind.
     """
     order = list(MatchKind)
     surest, *others = sorted(

@@ -81,7 +81,7 @@ class Conflict:
 def conflict_flag(
     row: RowReference, evidence: Mapping[str, Any], are_copies: bool, is_settled: bool = False
 ) -> FlagRecord:
-    """Return the flag of a row in a conflict. It holds the row back for a conflict between copies that is not
+    """Return the flag of a row in a conflict. It holds the row back if the conflict is between copies and is not
     settled."""
     confidence = CONFIDENCE if are_copies else REWORDED_CONFIDENCE
     blocks = are_copies and not is_settled

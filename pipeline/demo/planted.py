@@ -219,7 +219,7 @@ KIND_REASONS: Mapping[str, tuple[str, ...]] = {
     "proof": ("proof",),
     "unparsable_gold": ("gold_unparsed", "gold_fails_verifier", "gold_unverified", "gold_unmatchable", "empty_gold"),
 }
-"""The reasons that belong to each planted kind. Other kinds can still be detected, by any reason."""
+"""The reasons that detect each planted kind. A kind that is not listed is detected by any reason."""
 CLEAN = ""
 """The kind of a row without a planted defect."""
 HARMLESS = (CLEAN, DECOY)

@@ -131,9 +131,9 @@ class StoryTemplate:
     frame: str
     """The text, with {start}, {events} and other fields to fill in."""
     adding: Sequence[str]
-    """Two phrases for adding: as the first and as the second event."""
+    """Two phrases for adding: for the first and for the second event."""
     taking: Sequence[str]
-    """Two phrases for taking away: as the first and as the second event."""
+    """Two phrases for taking away: for the first and for the second event."""
     about_person: bool
     """True if a person owns the things, so that all such stories can tell the same problem."""
 

@@ -1,4 +1,4 @@
-"""Likelihood ratios of a model's verdicts on problems, measured on problems that are known to be sound or ill-posed.
+"""Measures the likelihood ratios of a model's verdicts, on problems that are known to be sound or ill-posed.
 
     {"problem": "A square has sides 3 and 4. What is its area?", "ill_posed": true}      a line of `known`
 

@@ -1,10 +1,10 @@
-r"""The two questions to a model about a problem, and the parser of its replies.
+r"""Writes two questions to a model about a problem, and reads its replies.
 
-    find_prompt("A square has sides 3 and 4. ...", "12")      the first: what is wrong with the problem?
+    find_prompt("A square has sides 3 and 4. ...", "12")      the first question: what is wrong with the problem?
     read_faults("contradiction: \"sides 3 and 4\" | a square has equal sides\nANSWER: none", problem)
                                   ->  FaultReply((QuotedFault(CONTRADICTION, "sides 3 and 4", ...),), answer=None)
     read_faults("NONE\nANSWER: 12", problem)            ->  FaultReply((), answer="12")
-    defence_prompt(problem, "12", faults)                     the second: can you defend the problem?
+    defence_prompt(problem, "12", faults)                     the second question: can you defend the problem?
     read_defence("... so it is 12.\nSOUND: 12")          ->  "12"
     read_defence("FAULTY")                              ->  ""
 
@@ -216,7 +216,7 @@ def read_faults(reply: str | None, problem: str) -> FaultReply | None:
 def read_defence(reply: str | None) -> str | None:
     """Return the answer with which a reply to the second question defends the problem.
 
-    "" means that the reply finds the problem faulty, None that it cannot be read.
+    Returns "" if the reply finds the problem faulty, and None if it cannot be read.
     """
     text = _spoken(reply)
     for line in reversed((text or "").splitlines()):
@@ -238,7 +238,7 @@ def _spoken(reply: str | None) -> str | None:
 
 
 def _json_as_lines(text: str) -> str:
-    """Return a JSON reply, by kind or with a list of faults, in the requested line format; other texts unchanged."""
+    """Return a JSON reply in the requested line format. Other texts are returned unchanged."""
     # LaTeX in JSON strings often has single backslashes: "\frac" does not mean a form feed.
     source = _OTHER_ESCAPE.sub(lambda match: match[0] if len(match[0]) == 2 else r"\\", text)
     try:
@@ -279,7 +279,7 @@ def _split_evidence(evidence: str, problem: str, kind: Fault) -> tuple[str, str]
 
 
 def is_quotation(text: str, problem: str, kind: Fault) -> bool:
-    """Return True if the words of `text` are in the problem, in this order; "..." may leave words out.
+    """Return True if the words of `text` are in the problem, in this order. "..." stands for omitted words.
 
     Signs and LaTeX commands are ignored. A single word counts only for an undefined notion or a missing thing; a number
     always counts.

@@ -62,9 +62,9 @@ _SEVERAL = re.compile(r",|，|;|；|\band\b|\bor\b|\n|和|或")
 
 
 def residue_of(gold: str, solution: str) -> str | None:
-    """Return the words besides the gold in a short solution without other numbers, or None for any other solution.
+    """Return the text around the gold in a solution that only restates it: "x=" for the solution "x=7" of gold 7.
 
-    Such a solution only restates the gold, so it does not show that the gold is right.
+    Other solutions give None: a longer solution, or one with other numbers, may derive the gold.
     """
     if not gold or not solution or len(solution) > MAX_RESIDUE + len(gold):
         return None

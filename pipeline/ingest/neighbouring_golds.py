@@ -168,7 +168,7 @@ def _kind(gold: str) -> str:
 
 
 def _signs(question: _Row, gold: _Row) -> tuple[int, int, int, int]:
-    """Return how the letters, words, size and value of a gold relate to a question; 0 if the gold has none."""
+    """Return codes for the relations of a gold's letters, words, size and value to a question; 0 for missing parts."""
     size = value = 0
     if gold.value is not None:
         most = max(question.numbers, default=0.0)

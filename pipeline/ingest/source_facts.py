@@ -210,7 +210,7 @@ class _Repeated:
 
 @dataclass
 class _Tally:
-    """The rows of a source that show each fault, and the number of rows that could."""
+    """The rows of a source that show each fault, and the number of rows that could show it."""
 
     rows: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     judged: Counter[str] = field(default_factory=Counter)
@@ -405,7 +405,7 @@ def _foreign_words(row: _Sample, repeated: _Repeated) -> str:
 
 
 class _Shifts:
-    """Finds blocks of rows whose golds fit the solutions of other rows, or without solutions, their questions."""
+    """Finds blocks of rows whose golds fit the solutions of other rows. Without solutions, questions are compared."""
 
     def __init__(self) -> None:
         self._window: deque[_Sample] = deque(maxlen=5)

@@ -3,7 +3,7 @@
     truegold verifiers audit-judge judge.yaml --data runs/demo/profile/samples.parquet --output judge_audit
         judge_audit/audit.json    {"passed": true, "unread": 200, "hostile": 140, "paid": 0, "judge": {...}, ...}
         judge_audit/paid.jsonl    wrong responses that the opinion called right, with the replies
-        judge_audit/raised.jsonl  the policy's responses that the opinion called right by their own gold: read them
+        judge_audit/raised.jsonl  the policy's responses that the opinion called right by their own gold, to be read
 
 An audit needs at least 200 unread responses, whose answers the rules could not read, and 100 hostile ones. It is
 unknown whether an unread response is right. So the judge compares each response with the gold of another row. This gold

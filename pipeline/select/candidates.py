@@ -35,7 +35,7 @@ OFTEN_CUT = 0.2
 SUSPECTED = 0.5
 """The minimum suspicion of a label that is more probably wrong than right."""
 FEWEST_CHECKS = 20
-"""The minimum number of rows without suspicion that reviewers decide about before other such rows can be trusted."""
+"""Rows without suspicion can be trusted only after reviewers decided about this many of them."""
 
 
 HELD_OUT, CANDIDATE = "heldout", "candidate"
@@ -229,7 +229,7 @@ def teaching_facts(judgement: Judgement, selected: Array, cut: pl.LazyFrame, con
 
 
 def remedy_for_none(cut: Sequence[float], drops: Mapping[str, int], rows_in: int) -> str:
-    """Return advice if none of `rows_in` rows remains, by the reason for which most were dropped.
+    """Return advice if none of `rows_in` rows remains, by the most frequent reason of `drops`.
 
     `cut` has the share of cut samples of each training row.
     """

@@ -96,7 +96,8 @@ def has_open_answer(item: LabelledProblem) -> bool:
 def is_cut_short(answer: str, gold: str) -> bool:
     """Return whether the answer is a whole number and only the first or last part of gold.
 
-    Gold "1,234" and answer "1" or "234", gold "3:45" and answer "3"; not gold "1,234" and answer "12".
+    True for gold "1,234" and the answers "1" and "234", and for gold "3:45" and the answer "3". False for gold "1,234"
+    and the answer "12".
     """
     plain = _WHOLE_AMOUNT.fullmatch(answer.strip().strip("$").strip()) if len(answer) <= MAX_CHARS else None
     if plain is None or len(gold) > MAX_CHARS:

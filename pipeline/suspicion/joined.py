@@ -43,7 +43,7 @@ from truegold.pipeline.tables.reasons import AskedModel
 Array = NDArray[np.float64]
 
 PRIOR = 0.05
-"""The prior share of ill-posed rows, also in the corpora on which rules were measured."""
+"""The prior share of ill-posed rows. It is also assumed for the corpora on which rules were measured."""
 PRIOR_ROWS = 20.0
 """The weight, in rows, of each of three priors: `PRIOR`; the share of ill-posed rows in the file, as the prior of the
 share in each of its sources; and the outcomes of known problems."""

@@ -60,11 +60,11 @@ RANGE = (0.05, 50.0)
 """The range of an estimated concentration."""
 
 SHRINKAGE = 10.0
-"""The weight of the median pair's share of common errors, in errors."""
+"""The weight, in errors, of the median pair's share of common errors in the estimate for each pair."""
 MAX_BASE = 0.4
-"""The largest share of common errors that is considered normal. On MMLU, unrelated systems share a third."""
+"""The largest share of common errors that is considered normal. On MMLU, unrelated systems share a third of them."""
 MIN_CORRELATION = 0.2
-"""The minimum correlation that counts. Among a hundred pairs, some are higher than others by chance."""
+"""The minimum correlation that counts. Among a hundred pairs, some correlations are high by chance."""
 COPY = 0.995
 """The minimum share of equal answers, among the answers against the label, of two systems that are copies."""
 MIN_COPY_ERRORS = 30
@@ -136,7 +136,7 @@ def _most_wrong(votes: Votes) -> float:
 
 
 def _first_guess(votes: Votes, most: float) -> Learnt:
-    """Return the start of the fit: the plurality is the truth, with at most a share `most` of wrong labels."""
+    """Return the start of the fit: the most frequent answer is the truth. At most a share `most` of labels is wrong."""
     label, other = (votes.table(votes.answer_class == answer_class).sum(axis=1) for answer_class in (LABEL_CLASS, 1))
     is_wrong = np.where(other > label, other / np.maximum(label + other, 1e-9), 0.0)
     is_wrong *= min(1.0, most * max(1, votes.n_items) / max(float(is_wrong.sum()), 1e-9))
@@ -181,7 +181,7 @@ def _normalise(weights: Array) -> Array:
 def _concentrations(votes: Votes, is_right: Array) -> tuple[float, float]:
     """Return the Ewens concentrations of open and closed questions that fit the rate of equal wrong answers.
 
-    Only items are counted on which most answers agree with the label. `is_right` (n,) is the probability that the label
+    Only items on which most answers agree with the label are counted. `is_right` (n,) is the probability that the label
     is right.
     """
     n, m = votes.n_items, max(1, len(votes.systems))
@@ -226,7 +226,7 @@ def independent_weights(votes: Votes, truth: NDArray[np.integer]) -> Array:
 
 
 def _shared_errors(answers: NDArray[np.int32], truth: NDArray[np.integer]) -> tuple[Array, Array]:
-    """Return for each two systems (m, m) the number of items on which both are wrong alike, and on which any is wrong.
+    """Return for each pair of systems (m, m) the number of their equal wrong answers, and of items with a wrong answer.
 
     `answers` (n, m) has the class of each answer, -1 for none. Items that only one of the two answered are left out.
     """

@@ -95,7 +95,7 @@ def answer_key(text: str) -> str:
 
 
 def _braced(text: str, start: int) -> str | None:
-    """Return the text from `start`, which follows an open brace, to its closing brace; None beyond MAX_ANSWER_CHARS."""
+    """Return the text from `start`, after an open brace, to the closing brace; None above MAX_ANSWER_CHARS."""
     depth = 1
     for index in range(start, min(len(text), start + MAX_ANSWER_CHARS)):
         depth += {"{": 1, "}": -1}.get(text[index], 0)

@@ -61,7 +61,7 @@ _PLAIN_NUMBER = re.compile(
     r"|(?P<top>\d+(?:\.\d+)?)\s*/\s*(?P<bottom>\d+(?:\.\d+)?)"
     r"|(?P<decimal>\d+(?:\.\d*)?|\.\d+))"
     r"\s*(?P<percent>\\?%|percent\b|per cent\b)?"
-    # A unit does not change the value, but the following words do.
+    # A unit does not change the value, but these words do.
     r"\s*(?!(?:pi|sqrt|e|dozen|hundred|thousand|million|billion|or|and)\b|[十百千万亿π])"
     r"(?P<unit>(?:[A-Za-z]{2,}|[一-鿿]{1,6})(?:\s+[A-Za-z]{2,}){0,3})?\s*\.?"
 )
