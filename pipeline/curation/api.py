@@ -232,7 +232,7 @@ def merge_columns(columns: Mapping[str, Any] | None, **names: str | None) -> dic
 def add_guessed_columns(path: Path, columns: Mapping[str, Any]) -> dict[str, Any]:
     """Return the named columns, with guessed columns for the gold of a prompt and for the worked solution.
 
-    Without a worked solution, rules that read it could not find anything.
+    Some rules need the worked solution.
     """
     if "prompt" not in columns:
         return dict(columns)

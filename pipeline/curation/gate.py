@@ -163,7 +163,7 @@ def questions_of(row: Row, hacks: bool) -> Iterator[Question]:
         yield _ask(row, Check.EMPTY, f"the answer {text!r}", text)
     golds = all_golds(row["gold"], orjson.loads(row["verifier_args"] or "{}")) if hacks else ()
     for case in gaming_cases(golds[0], row["prompt"]) if golds else ():
-        # Empty responses are asked above, and a longer text may contain the gold of a word problem.
+        # Empty responses are tried above, and a longer text may contain the gold of a word problem.
         if case.response.strip():
             yield _ask(row, Check.HACK, f"{case.name} ({case.response[:60]!r})", case.response)
 

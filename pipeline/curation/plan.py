@@ -203,7 +203,7 @@ def resolve_stages(stages: Iterable[Stage]) -> None:
 
 
 def check_settings(settings: BaseModel, name: str) -> None:
-    """Check the names in the settings of a section and its subsections. Raises as `resolve_stages`."""
+    """Check the names in the settings of a section and its subsections. Raises the errors of `resolve_stages`."""
     for path, section in _sections(settings, name):
         _check_section(path, section)
 

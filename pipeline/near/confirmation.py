@@ -241,7 +241,7 @@ def read_group(group: PairGroup, cuts: Cuts) -> tuple[npt.NDArray[np.uint8], Flo
 
 
 def _read_stars(group: PairGroup, rank: Ints, reader: _GroupReader) -> None:
-    """Read the pairs in which at least one text founds a cluster (`clusters`)."""
+    """Read the pairs in which at least one text founds a cluster (`duplicates`)."""
     forward = rank[group.left] < rank[group.right]
     better, worse = np.where(forward, group.left, group.right), np.where(forward, group.right, group.left)
     taken = np.zeros(len(rank), dtype=bool)

@@ -30,8 +30,8 @@ MAX_PAIRS = 200_000
 """The maximum number of pairs of a text and an item that share one run. A run in more pairs is boilerplate, which is
 ignored."""
 FILTER_BITS = 4
-"""The size of the table that discards most runs which no item has: 2**FILTER_BITS slots or more for each learnt run.
-At most one in sixteen such runs passes by chance."""
+"""The prefilter discards most runs that no item has. It has at least 2**FILTER_BITS slots for each learnt run, so at
+most one in sixteen such runs passes."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class GramIndex:
 
     def __init__(self, scratch: Path | None = None) -> None:
         self._learnt: list[tuple[Hashes, Ints]] = []
-        # The sorted distinct runs, and a table [runs, items] of ones. None until the first text is looked up.
+        # The sorted distinct runs, and a table [runs, items] of the runs of each item. Made at the first look-up.
         self._runs: Hashes | None = None
         self._run_items: csr_array
         # Pairs of a text and a run that it shares with an item.

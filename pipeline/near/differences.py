@@ -146,7 +146,7 @@ def count_changed_words(left: ReadText, right: ReadText) -> int:
 
 
 def _sentences(text: ReadText, changed: Counter[ReadToken]) -> list[tuple[Clause, ...]]:
-    """Return the clauses of each sentence without the tokens in `changed`. Few clauses are sorted (MOST_CLAUSES)."""
+    """Return the clauses of each sentence without the tokens in `changed`. Up to MOST_CLAUSES clauses are sorted."""
     sentences = [
         [kept for clause in sentence if (kept := tuple(token for token in clause if token not in changed))]
         for sentence in text.sentences

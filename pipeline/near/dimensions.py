@@ -58,7 +58,7 @@ def read_dimensions(text: str) -> dict[str, frozenset[str]]:
 
 
 def dimensions_differ(left: dict[str, frozenset[str]], right: dict[str, frozenset[str]]) -> bool:
-    """Return whether an amount that both texts have measures different things in them."""
+    """Return whether an amount measures different things in the two texts."""
     return any(amount in right and not dimension & right[amount] for amount, dimension in left.items())
 
 

@@ -31,7 +31,7 @@ from truegold.pipeline.near.arrays import Hashes, Marks, places_in
 SPACED = r"[\t-\r\x1c-\x1f]|  "
 """Matches an ASCII text with whitespace other than single spaces."""
 UNTIDY = rf"{SPACED}|[^\x00-\x84\u00a1-\u02ff\u2010-\u2027\u2030-\u205e\u3001-\u3029\u4e00-\u9fff\uff01-\uffef]"
-"""Matches any text with other whitespace, or with a character that normalisation to NFC may change."""
+"""Matches a text with whitespace other than single spaces, or with a character that NFC normalisation may change."""
 SPACE = r"[\s\x1c-\x1f]+"
 """Whitespace as in Python's `\\s`, which includes the four separators U+001C to U+001F."""
 CHANGED_BY_FOLDING = (

@@ -60,8 +60,8 @@ FITTED_TEXTS = (1_000, 100_000)
 LEAST_SCORE = -0.5
 """The log-odds above which a pair may be a rewording. A close reading could not confirm a pair with lower log-odds."""
 REPLACED = 0.6
-"""The weight of a text's own quantities (those that the other text lacks) above which they may be replacements.
-Quantities count as replaced if both texts exceed it. A single number in words weighs more."""
+"""Quantities count as replaced if each text has quantities that the other text lacks, with a total weight above this.
+A single number in words weighs more."""
 FEW_CHANGED = 6
 """The maximum number of meaningful words that may differ between near copies."""
 SAME_NUMBERS = 0.3
@@ -95,7 +95,7 @@ class Measures:
     asked: Floats
     """The cosine of the questions alone."""
     numbers: Floats
-    """The weighted overlap of the quantities, shrunk: shared / (all + 1), so that one shared number is 1/2."""
+    """The weighted overlap of the quantities, shared / (all + 1). A single shared number gives 1/2."""
     telling: Floats
     """The weight of the shared quantities: the sum of their weights times their rarities. It may exceed 1."""
     contexts: Floats

@@ -290,7 +290,7 @@ def bucket_pairs(
     neighbours, with the first text of the bucket, and with the first text that has the same quantities.
     """
     new_bucket = arrays.run_starts(keys)
-    # Drop the keys of a single text: most keys, which make no pair.
+    # Drop the keys of a single text, which make no pair. Most keys are dropped.
     shared = ~new_bucket
     shared[:-1] |= ~new_bucket[1:]
     keys, quantities, new_bucket, rows = keys[shared], quantities[shared], new_bucket[shared], rows[shared]

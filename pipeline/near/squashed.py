@@ -43,7 +43,7 @@ WINDOW = 32
 BATCH = 10_000
 """The number of texts that are squashed at a time."""
 WINDOWS = 8
-"""The number of windows of an item from which the rarest one is chosen."""
+"""The number of windows of an item from which the rarest window is chosen."""
 LEAST_BYTES = 40
 """The minimum number of bytes of a squashed item that is searched for. A text may contain a shorter item by chance."""
 CHUNK_TEXTS = 1_000
@@ -62,7 +62,7 @@ _SIGNS = {
 }
 """Signs of several spellings, each with the spelling that is compared."""
 _GREEK_SIGNS = "αρκυχντηγ"
-"""Greek letters that look like Latin ones, but are symbols if they stand alone."""
+"""Greek letters that look like Latin letters, but are symbols if they stand alone."""
 _TO_ASCII = str.maketrans(
     CYRILLIC | {greek: latin for greek, latin in GREEK.items() if greek not in _GREEK_SIGNS} | _SIGNS
 )
@@ -233,7 +233,7 @@ def squash(texts: pl.Series, *, fold_accents: bool = True) -> bytes:
 def differ_in_signs(left: Sequence[str], right: Sequence[str]) -> Marks:
     """Mark the pairs of texts with the same letters and digits, but different signs: "⌊x⌋ = 2" and "⌈x⌉ = 2".
 
-    Also marked are pairs in which the longer text contains the shorter one's letters and digits, but not its signs.
+    A pair is also marked if the longer text contains the letters and digits of the shorter text, but not its signs.
     """
     texts = dict.fromkeys([*left, *right])
     squashed = squash(pl.Series(list(texts), dtype=pl.String), fold_accents=False).decode().split(_END)
@@ -338,7 +338,7 @@ class SquashedKeys:
     def copies(self, read: Callable[[list[int]], list[str]]) -> LayoutCopies:
         """Return the pairs of equal texts. `read` returns the texts with given numbers.
 
-        In a group of more than PAIRED_IN_FULL texts, each is paired with the first one.
+        In a group of more than PAIRED_IN_FULL texts, each text is paired with the first text only.
         """
         _, inverse, counts = np.unique(self._digits.array, return_inverse=True, return_counts=True)
         numbers = np.flatnonzero(counts[inverse] > 1)

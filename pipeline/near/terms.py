@@ -62,7 +62,7 @@ CHANGEABLE = frozenset((*TERMS, *EVERYDAY_TERMS, *SYNONYMS, *ASKING, "dollar", "
 CHINESE_TERMS = _first_by_word(_CHINESE["terms"])
 """The term of each Chinese word of a term."""
 CHINESE_TERM = re.compile("|".join(sorted(CHINESE_TERMS, key=len, reverse=True)))
-"""Matches a Chinese word of a term, the longest one that fits."""
+"""Matches a Chinese word of a term, the longest word that fits."""
 CHINESE_UNIT = re.compile(r"(?:平方|立方)?(?:千米|厘米|分米|毫米|米|(?:km|cm|dm|mm|m)(?:\^?[23])?(?![a-z]))")
 """Matches a unit of length, area or volume in a Chinese text."""
 IDLE_CHARACTERS = frozenset(_CHINESE["idle_characters"].strip())

@@ -46,7 +46,7 @@ Extract = Callable[[str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A compiled `ColumnSpec`. Called with a record's values, it returns the column's value, or MISSING without one."""
+    """A compiled `ColumnSpec`. Called with a record's values, it returns the column's value, or MISSING."""
 
     name: str
     """A column's name, or a path with dots."""
@@ -142,7 +142,7 @@ def golds_of(value: Any, column: str) -> list[str]:
 
 
 _SPANS = ("number", "date", "spans")
-"""The keys of an answer object in DROP, of which one has the answer."""
+"""The keys of an answer object in DROP. One of them has the answer."""
 
 
 def _answers_of(value: Mapping[str, Any], column: str) -> list[str] | None:
@@ -229,7 +229,7 @@ _ASKS_FOR_ONE_OF_ALL = re.compile(
     r"[^.?!]{0,60}\b(?:all|both|the\s+(?:two|three|four))\b",
     re.IGNORECASE,
 )
-"""A question for one value of several: "the sum of all solutions". Boxes of the solutions are intermediate results."""
+"""A question for a value that depends on several: "the sum of all solutions". Their boxes are intermediate results."""
 _ASKS_FOR_ONE = re.compile(
     r"\b(?:only\s+one|one\s+of|any\s+one|one\s+such|one\s+possible|an\s+example|either)\b", re.IGNORECASE
 )
@@ -409,5 +409,5 @@ class Layout:
     """Columns of options, tests and stories that none of the first records has. A row that has such a column is of
     another kind, and is rejected."""
     restore: Callable[[Values], RowParts] | None = None
-    """The function that restores a whole row from an exported file (`provenance.exported`). If it is set, only the
-    prompt is read in addition."""
+    """The function that restores a whole row from an exported file (`provenance.exported`). Only the prompt is read
+    from its column."""

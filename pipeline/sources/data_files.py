@@ -447,14 +447,14 @@ def _describe_count(fields: int, expected: int, line: str, reader: Any) -> str:
 
 
 BATCH_TEXT = 16 * 2**20
-"""The approximate size of a batch in bytes. Rows are taken as large as the average in the row group of largest rows."""
+"""The approximate size of a batch in bytes. Rows are assumed to be as large as in the row group of largest rows."""
 PAGE_BUFFER = 2**20
 """The number of bytes of a column that are read at a time. Otherwise, memory would hold a row group or the whole
 file."""
 
 
 def open_parquet(path: Path) -> Any:
-    """Open a Parquet file. Raises InputError if it is not one."""
+    """Open a Parquet file. Raises InputError if it is not an intact Parquet file."""
     try:
         return pq.ParquetFile(path, buffer_size=PAGE_BUFFER, pre_buffer=False)
     except (pa.ArrowInvalid, OSError) as error:
@@ -553,7 +553,7 @@ def _split_parquet(path: Path, dropped: Set[int], kept_file: Path, dropped_file:
 
 
 def _numbered_parts(path: Path, form: str) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a file, long lines in pieces, each with the number of the first line of its record.
+    """Yield the lines of a file, each with the number of the first line of its record. Long lines come in pieces.
 
     The header of CSV has the number 0.
     """

@@ -35,7 +35,7 @@ PACKINGS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 BOM = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8."""
 SKIP_BYTES = 2**16
-"""The number of bytes in which an overlong line is skipped."""
+"""The number of bytes that are read at a time to skip an overlong line."""
 SNIFF_BYTES = 4096
 """The number of bytes at the beginning of a file by which its format is recognised."""
 

@@ -166,7 +166,7 @@ def _set_column(role: str, name: str) -> str:
 
 
 def meant_verifier(golds: Sequence[str], judged_by: Iterable[str]) -> Cause | None:
-    """Return a cause if a verifier that does not judge these golds yet reads most of them, else None."""
+    """Return a cause if a verifier that is not among `judged_by` reads most of these golds, else None."""
     golds = [gold for gold in golds if not is_placeholder(gold)]
     if not golds:
         return None
@@ -201,7 +201,7 @@ def _ablest(counts: Mapping[str, int], golds: int) -> str | None:
 
 
 def _fault_of_own_verifier(reason: str, rows: Sequence[Row], judged_by: Collection[str]) -> Cause | None:
-    """Return a cause if a user's verifier fails on most golds, also pays another answer, or has a form of its own."""
+    """Return a cause if a user's verifier fails on most golds, pays another answer, too, or needs a special form."""
     name, *others = judged_by or [""]
     if others or not name or name in BUILT_IN:
         return None

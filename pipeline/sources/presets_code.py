@@ -87,7 +87,7 @@ _LANGUAGES = ("language", "lang", "programming_language")
 _INCLUDED = re.compile(r"^[ \t]*(?:#[ \t]*include|using namespace|import|use)\b[^\n]*", re.MULTILINE)
 """An import at the beginning of a program."""
 _MAY_REPEAT = ("c", "cpp", "java", "perl")
-"""Languages in which the imports of the stub may stand before those of the program."""
+"""Languages in which the imports of the stub can stand before a program that repeats them."""
 _REST_OF_BODY = re.compile(r"\A\s*\}[ \t]*\n")
 """The end of the function that the prompt opened, with which the tests of MultiPL-E begin."""
 
@@ -306,7 +306,7 @@ def _first_column(columns: Set[str], *names: str) -> ColumnSpec | None:
 
 
 TIME_LIMITS_S = (0.01, 120.0)
-"""The bounds of a time limit in seconds. A time limit outside of them is a mistake of the source, and left out."""
+"""The bounds of a time limit in seconds. A time limit outside of them is a mistake of the source, and is left out."""
 
 PYTHON3 = 3
 """The number for Python 3 among the languages of solutions in CodeContests."""
@@ -367,7 +367,7 @@ def solution_of(values: Values, *columns: str) -> str | None:
 
 
 def solution_column(samples: Samples, taken: Set[str]) -> ColumnSpec | None:
-    """Return the column of solutions by its name, for a configured column of tests; None without one."""
+    """Return the column of solutions by its name, if a column of tests is configured; None without such a column."""
 
     def is_text(value: Any) -> bool:
         return text_of(value) is not None and isinstance(value, str) and not isinstance(parse_structure(value), list)

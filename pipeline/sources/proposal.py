@@ -334,7 +334,7 @@ def _is_program(text: str) -> bool:
 
 
 def _is_sentence(name: str) -> bool:
-    """Return whether a name of a column is a question, or a text of a record."""
+    """Return whether the name of a column is a text of a record instead: a question, or more than NAME_WORDS words."""
     return _asks(name) or count_words(name) > NAME_WORDS
 
 

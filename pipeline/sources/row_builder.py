@@ -155,7 +155,7 @@ def judged_without_gold(config: SourceConfig, samples: Samples) -> list[bool]:
 
 
 def read_arguments(value: Any, column: str) -> dict[str, Any]:
-    """Return a row's arguments of its verifier, which are an object, or its JSON text."""
+    """Return the arguments of a row's verifier in a value, which is an object or its JSON text."""
     structure = parse_structure(value)
     if _is_empty(structure) or structure == "null":
         return {}
@@ -451,7 +451,7 @@ class RowBuilder:
         return golds + (listed_golds(others(values), others.name) if others is not None else [])
 
     def _is_program(self, gold: Column, verifier: str) -> bool:
-        """Return whether the gold column has worked solutions, and is a program in this row."""
+        """Return whether the gold column has worked solutions, and this row's verifier runs programs."""
         solution = self.columns.get("solution")
         is_solution = gold.name in NAMES["solution"] or (solution is not None and solution.name == gold.name)
         return self.config.columns.gold is None and is_solution and judges_solutions(resolve(verifier))

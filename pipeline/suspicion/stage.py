@@ -412,7 +412,7 @@ def _facts(fit: Fit, totals: _Totals, systems: list[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class SampleFile:
-    """A file of samples, with the system and the step for samples without their own."""
+    """A file of samples, with the system and the step of the samples that name none."""
 
     path: Path
     system: str | None = None
