@@ -53,7 +53,7 @@ CERTAIN = ("repeats_gold", "shifted_golds", "golds_of_neighbours", "html", "opti
 MIN_REPEATED = 3
 """The minimum number of solutions with the same words around their golds. Such words do not derive the gold."""
 BOILERPLATE_SHARE, MIN_BOILERPLATE = 0.2, 10
-"""A sentence of boilerplate is in at least MIN_BOILERPLATE prompts, which are at least BOILERPLATE_SHARE of all prompts."""
+"""A sentence of boilerplate is in at least MIN_BOILERPLATE prompts, and in BOILERPLATE_SHARE of all prompts or more."""
 TEMPLATE_SHARE = 0.9
 """A sentence in at least this share of prompts belongs to the template of all problems and is not boilerplate."""
 MIN_WORDS, MIN_HAN = 4, 8

@@ -334,7 +334,7 @@ class FeatureBuilder:
         content = np.flatnonzero(traits & CONTENT)
         if not len(content) or not len(strong):
             return np.zeros(0, np.int32), np.zeros(0, np.int32)
-        # The number of content words before a quantity, which is none itself, is the index of the next content word.
+        # A quantity is not a content word: the number of content words before it is the index of the next content word.
         after = np.cumsum(traits & CONTENT != 0, dtype=np.int32)[strong]
         hashes = self._lexicon.token_hash.array
         rows, codes = [], []

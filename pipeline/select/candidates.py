@@ -221,8 +221,8 @@ def teaching_facts(judgement: Judgement, selected: Array, cut: pl.LazyFrame, con
     if teaching < config.min_teaching_share and not config.may_be_empty:
         helps = remedy(cut.collect()["truncated"].to_numpy()[selected].tolist(), dead > saturated)
         raise InputError(
-            f"Of the groups of {size} that training would sample from the {len(selected)} selected rows {teaching:.1%} "
-            f"are expected to teach, {dead:.1%} to be all wrong and {saturated:.1%} all right.",
+            f"Of the groups of {size} that training would sample from the {len(selected)} selected rows, "
+            f"{teaching:.1%} are expected to teach, {dead:.1%} to be all wrong and {saturated:.1%} all right.",
             f"{helps} The bound is select.min_teaching_share: {config.min_teaching_share:g}.",
         )
     return {"expected_teaching_share": round(teaching, 4), "group_size": size}
