@@ -1,4 +1,4 @@
-"""A corpus of problems, as rows and as distinct texts: exact copies share a text, which is compared only once.
+"""Builds a corpus of problems from rows and distinct texts: exact copies share a text, which is compared only once.
 
     row 0  "What is 6*7?"   gold 42      text 0
     row 1  "what is  6*7?"  gold 42.0    text 0   a copy (`exact_copies`)

@@ -1,4 +1,4 @@
-"""Terms: words that decide what a problem is. Replacing a term by another one makes another problem.
+"""Reads the lists of terms: words that decide what a problem is. Replacing a term makes another problem.
 
     "the largest odd integer"  ->  greatest · odd · integer
     "the greatest odd integer" ->  greatest · odd · integer     the same

@@ -1,4 +1,4 @@
-r"""Presets: the layouts of known datasets, and the choice of a preset for a source.
+r"""Defines presets, the layouts of known datasets, and chooses the preset of a source.
 
     {"question": "Natalia sold ...", "answer": "48+24 = 72\n#### 72"}
 

@@ -1,4 +1,4 @@
-r"""Presets of programs: the layouts of datasets with programming problems and tests (see `presets`).
+r"""Defines presets of programs: the layouts of datasets with programming problems and tests (see `presets`).
 
     {"question": "Add two numbers.", "input_output": "{\"inputs\": [\"1 2\\n\"], \"outputs\": [\"3\\n\"]}", ...}
 

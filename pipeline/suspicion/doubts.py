@@ -1,4 +1,4 @@
-r"""Doubts: responses which say that the problem lacks something, as evidence that it is ill-posed.
+r"""Counts doubts (responses which say that the problem lacks something), as evidence that a problem is ill-posed.
 
     "... so the total cannot be determined, since the price is not given in the problem."     a doubt
     "Could you please provide the price? Assuming that each costs $2, it is \boxed{8}."        a doubt

@@ -1,4 +1,4 @@
-"""A Rasch model: the abilities of systems and the expected difficulty of problems, from agreement with the labels.
+"""Fits a Rasch model: the abilities of systems and the expected difficulty of problems, by agreement with the labels.
 
 A system of ability t solves a problem of difficulty b with probability `CEILING * sigmoid(t - b)`, which is the
 one-parameter item-response model. Difficulties are integrated out over a grid (marginal maximum likelihood: Bock and
