@@ -53,11 +53,11 @@ from truegold.pipeline.suspicion.joined import (
     NOTHING_ELSE,
     UNKNOWN_MODEL,
     Claim,
-    Heard,
     IllPosedTotal,
     OtherEvidence,
     Shares,
     SuspicionTier,
+    Witnesses,
     choose_tier,
     claim_fault,
     join,
@@ -139,13 +139,13 @@ def unanimously_denied(votes: Votes) -> tuple[NDArray[np.bool_], float]:
         return denied, 0.0
     answers = votes.of_items(closed).plurality()[:, np.append(votes.family[1:] != votes.family[:-1], True)]
     answered, label = (answers >= 0).sum(axis=1), (answers == LABEL_CLASS).sum(axis=1)
-    heard = answered >= MIN_MODELS
+    enough = answered >= MIN_MODELS
     other = np.zeros(len(closed), dtype=np.intp)
     for answer_class in range(LABEL_CLASS + 1, int(answers.max()) + 1):
         other = np.maximum(other, (answers == answer_class).sum(axis=1))
-    denied[closed] = heard & (other == answered)
-    given_by_all, given_by_most = (int((heard & (label == answered - short)).sum()) for short in (0, 1))
-    n_denied, denied_by_most = int(denied.sum()), int((heard & (other == answered - 1)).sum())
+    denied[closed] = enough & (other == answered)
+    given_by_all, given_by_most = (int((enough & (label == answered - short)).sum()) for short in (0, 1))
+    n_denied, denied_by_most = int(denied.sum()), int((enough & (other == answered - 1)).sum())
     if not n_denied or given_by_most >= given_by_all:
         return denied, 0.0
     ratio = given_by_most / given_by_all
@@ -283,7 +283,7 @@ def _assessments(
         asked_model,
         total,
     )
-    witnesses = _Witnesses(fit, votes)
+    systems = _Systems(fit, votes)
     denied, denied_wrong = unanimously_denied(votes)
     starts = votes.starts()
     for index, item in enumerate(problems):
@@ -294,30 +294,30 @@ def _assessments(
         set_aside = {"unjudged": int(votes.unjudged[index]), "cut_short": int(votes.cut_short[index])}
         looks_cut = set_aside["cut_short"] >= max(1, int(entries.samples.sum()))
         is_open, by_votes, suggestion = not votes.closed[index], shares(index), None
-        heard, claimed = Heard(), None
+        witnesses, claimed = Witnesses(), None
         evidence: dict[str, Any] = {"systems": 0, "samples": 0}
         if by_votes is not None:
-            heard = witnesses.count_models(entries)
+            witnesses = systems.count_models(entries)
             outvoted = denied_wrong if denied[index] else float(wrong[index])
             if is_open:
-                sure = float(suspicion[index]) if heard.are_strong else outvoted
+                sure = float(suspicion[index]) if witnesses.are_strong else outvoted
                 claimed = shares_of(sure, float(readings.replaced[index]))
             text = votes.alternatives[index][entries.alternative - 1] if entries.alternative else None
             suggestion = text if readings.strong_share[index] < 0.5 else None
-            evidence = witnesses.describe(entries, heard) | {
+            evidence = systems.describe(entries, witnesses) | {
                 "alternative": text,
                 "outvoted": round(outvoted, 4),
                 "label_share_at_top": round(float(readings.strong_share[index]), 4),
             }
         joined = join(by_votes, several_readings(item.prompt), other, item.source, expected)
         claim = Claim(
-            claim_fault(claimed, heard, other.asked, item.source, expected),
+            claim_fault(claimed, witnesses, other.asked, item.source, expected),
             denied_wrong if denied[index] else 0.0,
             other.asked is not None and other.asked.claimed_log_ratio > 0.0,
         )
         tier = SuspicionTier.KEEP
         if joined is not None:
-            tier = choose_tier(joined.suspicion, claim, heard, is_open=is_open)
+            tier = choose_tier(joined.suspicion, claim, witnesses, is_open=is_open)
             evidence |= other.shown() | {"log_odds": dict(joined.log_odds)}
         yield Assessment(
             item.id,
@@ -396,7 +396,7 @@ class _ItemVotes:
         return int(self.samples[chosen & (self.answer_class == answer_class)].sum())
 
 
-class _Witnesses:
+class _Systems:
     """The systems, and their answers to each item."""
 
     def __init__(self, fit: Fit, votes: Votes) -> None:
@@ -404,7 +404,7 @@ class _Witnesses:
         self._strength, self._weight = fit.strength, fit.learnt.system_weight
         self._family = votes.family
 
-    def count_models(self, votes: _ItemVotes) -> Heard:
+    def count_models(self, votes: _ItemVotes) -> Witnesses:
         """Return the number and the total weight of the models that answered, and of the strong models among them."""
         weight: dict[int, float] = {}
         strong: dict[int, float] = {}
@@ -415,9 +415,9 @@ class _Witnesses:
                 strong[family] = weight[family]
         is_strong = self._strength[votes.system] >= STRONG_RATE
         share = votes.count(LABEL_CLASS, is_strong) / max(1, int(votes.samples[is_strong].sum()))
-        return Heard(len(weight), sum(weight.values()), len(strong), sum(strong.values()), share)
+        return Witnesses(len(weight), sum(weight.values()), len(strong), sum(strong.values()), share)
 
-    def describe(self, votes: _ItemVotes, heard: Heard) -> dict[str, Any]:
+    def describe(self, votes: _ItemVotes, witnesses: Witnesses) -> dict[str, Any]:
         """Return the evidence as data for JSON. Entropy is in bits, over the shares of the classes."""
         every_vote = np.ones(len(votes.system), dtype=bool)
         total = int(votes.samples.sum())
@@ -433,9 +433,9 @@ class _Witnesses:
         is_strong = self._strength[votes.system] >= STRONG_RATE
         agreement = votes.count(votes.alternative, every_vote) / wrong if wrong and votes.alternative else None
         return {
-            "systems": heard.models,
+            "systems": witnesses.models,
             "samples": total,
-            "independent": round(heard.independent / (1.0 + max(0.0, heard.independent - 1.0) * SHARED), 2),
+            "independent": round(witnesses.independent / (1.0 + max(0.0, witnesses.independent - 1.0) * SHARED), 2),
             "passes": passes,
             "alternative_support": support,
             "wrong_agreement": None if agreement is None else round(agreement, 4),

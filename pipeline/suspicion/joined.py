@@ -240,15 +240,15 @@ def weigh_verdicts(
     """
     of_file = (PRIOR_ROWS * model.prior + total.ill_posed) / (PRIOR_ROWS + total.rows)
     judged = sorted(row for row, verdict in asked.items() if verdict.verdict != Fault.GOLD_OF_OTHER_KIND)
-    heard = sum(row in votes for row in judged)
+    with_votes = sum(row in votes for row in judged)
     outcomes = sorted({FAULTY, SOUND, *(asked[row].outcome for row in judged)})
     known = [
-        _known_rows(counts, finds, heard)
+        _known_rows(counts, finds, with_votes)
         for counts, finds in zip((model.ill_posed, model.sound), UNMEASURED_FINDS, strict=True)
     ]
     counts = np.array([[side.get(outcome, 0.0) for outcome in outcomes] for side in known])
     by_source: dict[str, float] = {}
-    is_measured = bool(model.ill_posed) or heard >= PRIOR_ROWS
+    is_measured = bool(model.ill_posed) or with_votes >= PRIOR_ROWS
     if judged and is_measured:
         names, source = np.unique([sources[row] for row in judged], return_inverse=True)
         outcome = np.array([outcomes.index(asked[row].outcome) for row in judged])
@@ -292,7 +292,7 @@ def _learn(
     return counts, shares
 
 
-def _known_rows(counts: Mapping[str, int], finds: float, heard: int) -> Mapping[str, float]:
+def _known_rows(counts: Mapping[str, int], finds: float, with_votes: int) -> Mapping[str, float]:
     """Return the outcomes of known problems as weighted counts.
 
     Their total weight falls with the number of asked rows with votes, down to `PRIOR_ROWS`, because the faults of known
@@ -301,7 +301,7 @@ def _known_rows(counts: Mapping[str, int], finds: float, heard: int) -> Mapping[
     total = sum(counts.values())
     if not total:
         return {FAULTY: PRIOR_ROWS * finds, SOUND: PRIOR_ROWS * (1.0 - finds)}
-    scale = max(min(PRIOR_ROWS, total), total - heard) / total
+    scale = max(min(PRIOR_ROWS, total), total - with_votes) / total
     return {outcome: count * scale for outcome, count in counts.items()}
 
 
@@ -358,7 +358,7 @@ class SuspicionTier(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class Witnesses:
     """The models that answered a row."""
 
     models: int = 0
@@ -401,7 +401,7 @@ class Claim:
 
 
 def claim_fault(
-    votes: Shares | None, heard: Heard, asked: AskedVerdict | None, source: str, prior: IllPosedShares
+    votes: Shares | None, witnesses: Witnesses, asked: AskedVerdict | None, source: str, prior: IllPosedShares
 ) -> float:
     """Return the probability that a row is at fault, from the evidence that may drop a row.
 
@@ -413,7 +413,7 @@ def claim_fault(
     sound, ill_posed, mislabeled = (max(share, FLOOR) for share in votes or (1.0, 0.0, 0.0))
     start, wrong = prior.log_odds(source), 0.0
     text = 0.0
-    if votes is not None and heard.are_enough:
+    if votes is not None and witnesses.are_enough:
         text = math.log(ill_posed / sound) - _log_odds(prior.of_file)
         wrong = mislabeled / sound
     counted = counted_parts([text, ratio])
@@ -421,15 +421,15 @@ def claim_fault(
     return odds / (1.0 + odds)
 
 
-def choose_tier(suspicion: float, claim: Claim, heard: Heard, *, is_open: bool) -> SuspicionTier:
+def choose_tier(suspicion: float, claim: Claim, witnesses: Witnesses, *, is_open: bool) -> SuspicionTier:
     """Return the tier of a row. `is_open` is false for a closed question, whose answer is one of a few."""
     if not is_open:
         by_votes = claim.denied >= CLOSED_DROP_AT
-    elif heard.are_strong:
-        by_votes = claim.fault >= DENIED_AT and heard.deny_label
+    elif witnesses.are_strong:
+        by_votes = claim.fault >= DENIED_AT and witnesses.deny_label
     else:
         by_votes = claim.fault >= DROP_AT
-    if (heard.are_enough and by_votes) or (claim.by_model and claim.fault >= DROP_AT):
+    if (witnesses.are_enough and by_votes) or (claim.by_model and claim.fault >= DROP_AT):
         return SuspicionTier.DROP
     review_at = REVIEW_AT if is_open else REVIEW_CLOSED_AT
     return SuspicionTier.REVIEW if suspicion >= review_at else SuspicionTier.KEEP
