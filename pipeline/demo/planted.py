@@ -1,6 +1,6 @@
 """Makes the rows of the demo: clean rows, copies of clean rows, and rows with a planted defect.
 
-Each kind of row has a maker, a function of its name. Most makers take a fresh problem: `truncated` turns the row
+Each kind of row is made by a function, its maker. Most makers take a fresh problem: `truncated` turns the row
 
     {"question": "Tom has 12 apples. He buys 9 more. How many apples does Tom have now?", "answer": "21", ...}
     into
