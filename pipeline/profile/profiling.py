@@ -328,7 +328,7 @@ class ProfileSamples:
 
     @property
     def _expected(self) -> int:
-        """The expected number of samples. Before the end of the pilot, it is the minimum number."""
+        """The expected number of samples, by the latest stopping rule. Before the first rule, the minimum number."""
         if self._schedule.finished or self._schedule.stopped:
             return self._planned
         rule, config = self._schedule.allocation, self._config
