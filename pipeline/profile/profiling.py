@@ -327,7 +327,7 @@ class ProfileSamples:
 
     @property
     def _expected(self) -> int:
-        """The expected number of samples: before the end of the pilot the least number, later by the stopping rule."""
+        """The expected number of samples: by the latest stopping rule, and before the first rule the least number."""
         if self._schedule.finished or self._schedule.stopped:
             return self._planned
         rule, config = self._schedule.allocation, self._config

@@ -301,8 +301,8 @@ class Schedule:
 
     @property
     def allocation(self) -> Allocation | None:
-        """The stopping rule for rows outside of the pilot, or None."""
-        return self._rules.get(False)
+        """The stopping rule for rows outside of the pilot; before that rule exists, the pilot's, or None."""
+        return self._rules.get(False, self._rules.get(True))
 
     def _settle(self, sampled: SampledRow) -> None:
         del self._open[sampled.index]
