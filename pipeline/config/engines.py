@@ -25,7 +25,7 @@ EnvironmentVariable = Annotated[str, AfterValidator(_check_variable)]
 
 
 class ChatConfig(StageConfig):
-    """The way from a problem to the model's input."""
+    """The prompt that puts a problem to the model."""
 
     system: str | None = None
     """The system message."""
@@ -66,8 +66,8 @@ class VllmEngineConfig(StageConfig):
     tensor_parallel_size: int = Field(default=1, ge=1)
     """The number of GPUs that the model is spread over."""
     data_parallel_size: int = Field(default=1, ge=1)
-    """The number of engines in parallel, each with its own GPUs, started through Ray. In training, several engines need
-    `asynchronous`: without it, each training process has one engine next to it."""
+    """The number of engines in parallel, each with its own GPUs, started through Ray. In training, more than one needs
+    `asynchronous`; without it, each training process has an engine of its own."""
     ray_address: str | None = None
     """The address of the Ray cluster for the engines; `auto` for the cluster of this machine. By default only this
     machine is used."""
@@ -149,8 +149,9 @@ class ChatEngineConfig(StageConfig):
     """More fields of each request; null removes a field: {temperature: null, max_tokens: null,
     max_completion_tokens: 2048}."""
     price_per_million_input: float | None = Field(default=None, ge=0)
+    """The price of a million input tokens, in any currency; if a price is given, reports show costs."""
     price_per_million_output: float | None = Field(default=None, ge=0)
-    """The price of a million tokens, in any currency; if given, reports show costs."""
+    """The price of a million output tokens, in the same currency."""
 
     @field_validator("base_url")
     @classmethod
@@ -167,8 +168,8 @@ class ScriptedEngineConfig(StageConfig):
 
     type: Literal["scripted"] = "scripted"
     path: str
-    """JSON Lines of {"prompt": ..., "completions": [...]}. Sample i of a prompt gets completion i, starting over at the
-    end of the list."""
+    """JSON Lines of {"prompt": ..., "completions": [...]}. The first sample of a prompt gets the first completion, and
+    so on. After the last one, the list starts over."""
 
 
 class RepliesEngineConfig(StageConfig):
@@ -197,4 +198,4 @@ AskedEngineConfig = Annotated[
     | Annotated[ScriptedEngineConfig, Tag("scripted")],
     by_type("vllm"),
 ]
-"""The engines for questions, for which text is enough."""
+"""The engines for questions about rows, which need only text."""
