@@ -141,7 +141,7 @@ class RunConfig(CurationConfig):
 
     @property
     def selection(self) -> SelectConfig:
-        """The section `select`, with the shares of the sources unless it sets its own."""
+        """The section `select`, with the quotas of the sources added to its own."""
         quotas = source_quotas(self.data, self.select.quotas)
         return self.select if quotas == self.select.quotas else self.select.model_copy(update={"quotas": quotas})
 
@@ -265,7 +265,6 @@ def _read_yaml(path: Path, advice: str = INIT) -> dict[str, Any]:
 
 
 def _describe_yaml(error: yaml.YAMLError) -> str:
-    """Return the line of a YAML mistake and its description."""
     mark = getattr(error, "problem_mark", None)
     line = "" if mark is None else f", line {mark.line + 1}"
     problem = getattr(error, "problem", None) or " ".join(str(error).split())

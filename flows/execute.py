@@ -2,7 +2,7 @@
 
 Each stage is called directly or as a Prefect task (`Call`). All other steps are in this module, so that both ways give
 the same output. Before the first stage, `check_remote` looks up the sets and models that stages will fetch from the
-hub. Otherwise such a mistake would appear only after hours of earlier stages:
+hub. So a wrong name is an error at once, not after hours of earlier stages:
 
     data: {type: hf, name: openai/gsm9k}         Cannot open the dataset openai/gsm9k: ...
     model: {path: Qwen/Qwen9}                    model.path: the hub has no model Qwen/Qwen9, and no such folder exists.

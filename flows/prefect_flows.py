@@ -76,7 +76,7 @@ class _FlowLog(Terminal):
 
 
 def _log(text: str) -> bool:
-    """Log a line. Return whether Prefect prints it too."""
+    """Write a line to Prefect's log. Return whether Prefect prints the line too."""
     try:
         run_logger = get_run_logger()
     except MissingContextError:  # Threads of a stage do not belong to the task.
@@ -167,7 +167,6 @@ def review(config: RunConfig, wait_hours: float = 168, look_every_seconds: float
 
 
 def _count_held(run_dir: Path) -> int:
-    """Return how many rows wait for a decision."""
     return count_waiting(ReviewedRun.open(run_dir)).total()
 
 
@@ -251,7 +250,6 @@ def _report_time(run_dir: Path) -> int | None:
 
 
 def _publish_alarms(name: str, training: Path | None) -> None:
-    """Publish the alarms of a training's guards, if there are any."""
     alarms = [] if training is None else read_whole_lines(training / ALARMS)
     columns = ("step", "guard", "action", "metric", "value", "causes", "remedy")
     if table := [{column: alarm[column] for column in columns} for alarm in alarms]:

@@ -1,4 +1,4 @@
-"""Copies a run between a local folder, where it works, and a place: an address such as s3://bucket/runs in `runs_dir`.
+"""Copies a run between its local folder and a place, which is an address such as s3://bucket/runs in `runs_dir`.
 
     with published(config, print): ...
 
@@ -41,7 +41,7 @@ INDEX = ".index"
 FETCHED = ".fetched"
 """The folder in a run's folder for stages while they are fetched, and for copies of files while they are sent."""
 STAY = (PARTIAL, FETCHED, ".superseded", "logs")
-"""Folders of a run that are not published. Only finished parts in `.partial` are."""
+"""Folders of a run that are not published. The one exception: finished parts in `.partial`."""
 EVERY_S = 5.0
 """Seconds between two searches for finished work."""
 GROWING_S = 60
@@ -182,7 +182,6 @@ class PublishedRun:
                 self._publish(unit, {}, is_last)
 
     def _finished(self) -> dict[str, list[Path]]:
-        """Return the finished files, by unit."""
         units: dict[str, list[Path]] = {}
         # Unfinished work comes first. If a stage finishes meanwhile, its files are found twice instead of being missed.
         for folder in (self._run_dir / PARTIAL).glob("*"):

@@ -1,9 +1,9 @@
 """Starts a Prefect API for one run.
 
 If PREFECT_API_URL is set, that server is used. Otherwise a server is started as a child process (`python -m
-truegold.flows.server PARENT PORT`). The kernel kills this server when the run's process ends. Prefect's own temporary
-server would survive a `kill -9` of its client. The database is in truegold's cache folder, so that `PREFECT_HOME=...
-prefect server start` shows past runs. Runs at the same time use different folders.
+truegold.flows.server PARENT PORT`). The kernel kills this server when the run's process ends, even by `kill -9`, which
+Prefect's own temporary server survives. The database is in truegold's cache folder, so that `PREFECT_HOME=... prefect
+server start` shows past runs. Runs at the same time use different folders.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STARTUP_SECONDS = 180
 """Seconds to wait for a server. A start takes about 5 CPU seconds, and many times that on a loaded machine."""
 
 HOMES = 32
-"""Maximum number of servers that run at the same time."""
+"""Maximum number of servers that run at the same time, each with a folder of its own."""
 
 SETTINGS = {
     "DO_NOT_TRACK": "1",

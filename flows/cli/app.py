@@ -70,7 +70,6 @@ class PlainGroup(TyperGroup):
             raise
 
     def _options(self, ctx: Any) -> set[str]:
-        """Return the options of the command that the command line names."""
         command = self.get_command(ctx, ctx.invoked_subcommand or "")
         return options_of(getattr(command, "commands", {}).get((sys.argv[2:] or [""])[0], command))
 
@@ -85,7 +84,7 @@ RUN, LOOK, FILES, SETUP = "A run", "Look at a run", "Work on one file", "Verifie
 
 INTERRUPTED, PREEMPTED = 130, 143
 RESUMED = ("train", "demo", "flag", "testcases", "part")
-"""Commands that keep their finished stages when they are interrupted, as the commands of the phases do."""
+"""Commands that keep their finished stages when they are interrupted. The commands of the phases do so too."""
 
 COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
     (RUN, (train, push, init, plan, demo, part)),

@@ -177,7 +177,6 @@ def _short(text: str) -> str:
 
 
 def _settings(source: FileSource) -> dict[str, Any]:
-    """Return the settings of a source in their shortest form."""
     settings = {"path": source.path} | source.model_dump(exclude_defaults=True, exclude_none=True)
     for role, spec in settings.get("columns", {}).items():
         settings["columns"][role] = spec["column"] if spec.keys() == {"column"} else spec

@@ -11,9 +11,9 @@ dropped.jsonl, or with the suffix of the file.
     truegold flag --data train.jsonl --samples answers.jsonl --out flagged
 
 `flag` reads the file as `truegold run` does. It writes the findings of the rules to flags.parquet, and the probability
-that a row is wrong to suspicion.parquet: id, suspicion, ill_posed and label_wrong in [0, 1], tier, evidence,
-suggestion. Each sample is a row with the id of a problem, the system that sampled it, and its answer or response.
-Samples of runs are named with their system:
+that each row is wrong to suspicion.parquet. The columns of the latter are id, suspicion, ill_posed and label_wrong (0
+to 1), tier, evidence and suggestion. A sample is a row with the id of a problem, the system that answered it, and the
+answer or response. Samples may also come from runs:
 
     --samples small=runs/a/profile/samples.parquet     the profile of a model, here called `small`
     --samples policy=runs/a/train/completions          the completions of a training; its rows name their steps

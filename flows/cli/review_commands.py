@@ -195,7 +195,6 @@ def _serve(session: ReviewSession, token: str, listener: socket.socket, host: st
 
 
 def _page(session: ReviewSession, token: str, guidelines: str | None) -> str:
-    """Return the page of a run with the settings of the review."""
     from truegold.pipeline.report import ReviewSettings, open_page
 
     queue = session.queue

@@ -1,8 +1,8 @@
 """Commands on a whole data set: `truegold gate`, `export` and `testcases vet`.
 
 `gate` checks a set as tests check code in CI: it passes, or fails with named reasons. `export` writes a set in the
-format of a trainer and reads it back as the trainer will. `testcases vet` checks whether the tests of programs are good
-enough for computing a reward:
+format of a trainer; with `--check` it also reads the set back as the trainer will. `testcases vet` checks whether the
+tests of programs are good enough for computing a reward:
 
     truegold testcases vet humaneval.jsonl --out vetted
 

@@ -266,8 +266,8 @@ def audit_judge_(
 ) -> None:
     """Audit a second opinion before a training uses it as reward (train.reward.second_opinion).
 
-    It judges at least 200 responses of the policy that rules could not read, each against a gold that it does not
-    answer, and hostile responses. Exit code 7 if it accepts one.
+    The opinion judges at least 200 responses of the policy that rules could not read, each against a gold that the
+    response does not answer, and hostile responses. Exit code 7 if it accepts one.
     """
     from truegold.flows.config import read_opinion
     from truegold.pipeline.judge.audit import audit_judge, read_unread, write_audit
@@ -346,7 +346,6 @@ def _exceeded(option: str, most: float | None, rates: Mapping[str, Rate]) -> Ite
 
 
 def _read_options(name: str, text: str) -> dict[str, Any]:
-    """Return the verifier's options in `--args`."""
     try:
         options = json.loads(text)
     except ValueError as error:

@@ -112,7 +112,7 @@ class StageConfig(BaseModel):
     def _fill_in_defaults(cls, values: Any) -> Any:
         """Return the settings, with this model's defaults filled into sections that are set in part.
 
-        SFT has its own default learning rate, for example: an `optimizer` that sets only a dtype keeps that rate.
+        For example, SFT has its own default learning rate, and keeps it if `optimizer` sets only a dtype.
         """
         if not isinstance(values, dict):
             return values
@@ -265,7 +265,7 @@ def _right_form(problem: Any, path: Sequence[str], root: type[BaseModel]) -> str
 
 
 def _sections_with(name: str, root: type[BaseModel]) -> list[str]:
-    """Return the sections that have a setting of this name: `data.columns` for `columns`."""
+    """Return the paths of settings with this name in the sections of `root`: `data.columns` for `columns`."""
     return [
         f"{section}.{name}"
         for section, field in root.model_fields.items()

@@ -96,8 +96,8 @@ class ServerEngineConfig(StageConfig):
     urls: tuple[str, ...] = ()
     """Several servers of the same model, instead of `url`. The run continues without a server that fails."""
     urls_file: str | None = None
-    """A file with a server's URL on each line, instead of `urls`. It is read again every ten seconds: added servers get
-    requests, and removed ones get no more."""
+    """A file with a server's URL on each line, instead of `urls`. It is read again every ten seconds, so servers may be
+    added and removed during a run."""
     model: str | None = None
     """The name that the servers have for the model. Not needed if each serves only one."""
     api_key_env: EnvironmentVariable | None = None
@@ -113,7 +113,7 @@ class ServerEngineConfig(StageConfig):
     """The number of retries of a failed request."""
     resume_tokens: int | None = Field(default=None, ge=1)
     """Stream replies, and continue an interrupted completion of at least this many tokens on another server. Shorter
-    ones are sampled anew. Not available in training."""
+    completions are sampled anew. Not available in training."""
     outage_seconds: float = Field(default=60, ge=0)
     """Seconds that a run waits for a server to return if none is available."""
     weights_dir: str | None = None

@@ -26,7 +26,7 @@ class ColumnSpec(StageConfig):
 
 
 class Columns(StageConfig):
-    """The source's columns by role. The preset sets those that are not given."""
+    """The source's columns by role. The preset sets the columns that are not given."""
 
     prompt: ColumnSpec | None = None
     """The problem."""
@@ -79,7 +79,7 @@ class SourceConfig(StageConfig):
     """Keep only the last user message, and drop system messages, earlier turns, pictures and tools. If false, rows with
     pictures or tools are rejected."""
     limit: int | None = Field(default=None, ge=1)
-    """The number of rows to read; by default all."""
+    """The largest number of rows to read; by default all."""
     heldout: float = Field(default=0.0, ge=0.0, lt=1.0)
     """The share of rows set aside for evaluation and never trained on. A hash of each row's content decides, so equal
     rows stay together. The share is approximate for a single source, and exact in a list of sources."""

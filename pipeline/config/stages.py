@@ -111,7 +111,7 @@ class DedupConfig(StageConfig):
     `reworded`."""
     embedder: str | None = None
     """An encoder that proposes more pairs to compare, such as translations: a model on the hub, a folder, or an import
-    string (`path/to/encoder.py:encode`). Its time grows with the square of the number of rows. Needs `reworded`."""
+    string (`path/to/encoder.py:encode`). The time grows with the square of the number of rows. Needs `reworded`."""
 
     @model_validator(mode="after")
     def _has_an_effect(self) -> Self:
@@ -348,9 +348,9 @@ class ProfileConfig(VerdictConfig):
     samples: int = Field(default=16, ge=1, le=MOST_TOKENS)
     """The largest number of completions per problem."""
     first_samples: int | None = Field(default=4, ge=1, le=MOST_TOKENS)
-    """The number of completions that every problem gets at first. A problem gets more only if these could change the
-    selection, or if the first ones agree on another answer than the gold. If null, each problem gets all `samples`.
-    Held-out problems always do."""
+    """The number of completions that every problem gets at first. A problem gets more only if more could change the
+    selection, or if the first ones agree on another answer than the gold. Held-out problems always get all `samples`.
+    If null, every problem does."""
     group_size: int = Field(default=8, ge=2)
     """The number of samples in a training group; by default `train.group_size`."""
     rows_to_select: int | None = Field(default=None, ge=1)
@@ -420,8 +420,8 @@ class ReportConfig(StageConfig):
     """The number of samples in a training group, for expected rewards. If the run has trained, its own group size is
     used."""
     max_rows: int = Field(default=50_000, ge=1)
-    """The number of rows on the page. If there are more, the most suspicious and a random sample are shown. The Parquet
-    tables have all."""
+    """The largest number of rows on the page. If there are more, it shows the most suspicious rows and a random sample.
+    The Parquet tables have all rows."""
 
 
 class MatchKind(StrEnum):

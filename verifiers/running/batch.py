@@ -10,8 +10,7 @@ are judged, so only a few chunks are in memory.
 
 If a verifier crashes its child process (out of memory, a signal, `os._exit`) or exceeds its deadline, only the row at
 fault has the score None. A user's verifier always runs in a child process, since a deadline can only be enforced from
-outside. Built-in verifiers limit their own work. They run in the calling process if the batch is small or `workers` is
-1.
+outside. Built-in verifiers limit their own work. They run in the calling process for a small batch or `workers=1`.
 
 A batch is stopped if more rows time out than `max_timeouts` allows (`TimeoutTally`). For 256 rows and a limit of .1:
 
@@ -59,7 +58,7 @@ START_S = 120.0
 DEADLINE_S = 60.0
 """The default deadline of a verdict, in seconds. Built-in verifiers always get at least this."""
 MAX_TIMEOUTS = 0.1
-"""The usual share of verdicts that may time out before a run is stopped. `verify_batch` has no limit by default."""
+"""The default share of verdicts that may time out before a run stops. `verify_batch` itself has no limit by default."""
 HANGING = 8
 """A verifier is stopped if its first 8 verdicts, on more than one problem, all time out."""
 MIN_ROWS = 64
@@ -68,7 +67,7 @@ _CHILD_MODULE = "truegold.verifiers.running.batch_child"
 _STARTS = 3
 """Number of attempts to start a process. The kernel may kill a process at its start for lack of memory."""
 _ATTEMPTS = 2
-"""Number of attempts to judge a row. The first process may have died because of earlier rows; the second one is new."""
+"""Number of attempts to judge a row. The first process may die because of earlier rows; the second process is new."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ row: wrong answers and the gold, in the forms that verifiers read (`response_for
     a suite with a missing import    any program          None    None for an empty program   the row
     a suite that runs                os.kill(getppid())   None    0 for an empty program      the response
 
-A row can be judged if a wrong answer and the gold in the same form both have a score. If no wrong answer has a score, a
-user's verifier may need another form. The row can then be judged if any other response to it has a score.
+A row can be judged if a wrong answer and the gold in the same form both have a score. If no wrong answer has a score,
+the verifier may read another form. The row can then be judged if any other response to it has a score.
 
 If the row can be judged, the response scores 0, with its reason and the evidence `"avoidable": True`. The response is
 judged again first, together with the controls, since a machine may fail now and then.
@@ -30,11 +30,11 @@ from truegold.verifiers.running.batch import Item
 from truegold.verifiers.verdict import Reason, Verdict
 
 WRONG_ANSWERS = ("90210", "A", "I do not know.")
-"""Answers that are wrong for almost every row. The score of a right one also proves that the row can be judged."""
+"""Answers that are wrong for almost every row. If one is right, its score still proves that the row can be judged."""
 EMPTY_PROGRAM = "```\npass\n```"
-"""The control for verifiers of programs. It scores 0 in every language, since it does not compile outside of Python."""
+"""The control for verifiers of programs. It scores 0 in every language; outside of Python it does not compile."""
 SANDBOX_TRIES = 2
-"""The number of further attempts, alone, to judge a response whose verdict has the reason `sandbox_error`."""
+"""A response whose verdict has the reason `sandbox_error` is judged again, alone, up to this many times."""
 
 AVOIDABLE = "avoidable"
 """The key in the evidence that marks a score of 0 given in place of None."""

@@ -37,7 +37,7 @@ SHARE = 0.05
 NEARLY_ALL = 0.8
 """A kind with this share of unread responses is reported even if they do not end with the gold."""
 CHANCE = 0.05
-"""The significance level of the sign test that compares how often responses end with gold and with another row's."""
+"""The significance level of the sign test: do responses end with their own gold more often than with another's?"""
 COVERED = 0.8
 """A narrower kind is reported in place of a wider one if it has this share of the wider kind's unread responses."""
 MAX_KINDS = 2_000

@@ -13,10 +13,10 @@ A response that could not be judged has the score null. Requests without an answ
     403   the client's address is not allowed          429   the queue is full; `Retry-After` has the seconds
     408   the body arrived too late                    503   time ran out, or the machine or the sandbox failed
 
-Responses wait in a bounded queue (`Desk`) for a child process that judges them, programs for the sandbox. If the queue
-is full, a request is refused at once. If a process dies, a new process judges the response again; if the new process
-dies too, the response has no score. A response not judged by its deadline has the reason `timeout`. When the time of a
-request is up, or its client disconnects, its waiting work leaves the queue and its programs are stopped.
+Responses and programs wait in a bounded queue (`Desk`). Child processes judge responses, and the sandbox runs programs.
+If the queue is full, a request is refused at once. If a process dies, a new process judges the response again; if the
+new process dies too, the response has no score. A response not judged by its deadline has the reason `timeout`. When
+the time of a request is up, or its client disconnects, its waiting work is dropped and its programs are stopped.
 
 Metrics are in Prometheus' text format:
 
@@ -24,7 +24,7 @@ Metrics are in Prometheus' text format:
     truegold_unjudged_requests_total{path="/test_program",cause="late"} 3
     truegold_request_seconds_bucket{path="/verify",le="0.1"} 42
 
-A client is let in for a token in a header, a token in the path, or an address in a network of `--allow`:
+A request needs a token in a header or in the path, or an address in a network of `--allow`:
 
     Authorization: Bearer TOKEN         POST /t/TOKEN/run_code         --allow 10.0.0.0/8
 

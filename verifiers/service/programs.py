@@ -5,8 +5,8 @@ SandboxFusion:
     POST /run_code       {"code": "print(input())", "language": "python", "stdin": "3", "run_timeout": 10}
       -> {"status": "Success", "run_result": {"status": "Finished", "return_code": 0, "stdout": "3\\n", ...}, ...}
 
-Source: sandbox/server/sandbox_api.py. A timeout limits the time that a program computes or sleeps. Its wall time may be
-`BUSY_S` longer, since a program may have to wait for a core. A program that exceeds its wall time gets
+Source: sandbox/server/sandbox_api.py. A timeout limits the time that a program computes or sleeps. The program's wall
+time may be `BUSY_S` longer, since it may have to wait for a core. A program that exceeds its wall time gets
 TimeLimitExceeded if it computed or slept for at least a quarter of its timeout. Otherwise the machine was too busy, and
 it gets SandboxError. `Unjudged` is raised if the time of the request is up. Requests with `fetch_files` or `args` get
 SandboxError.
@@ -381,7 +381,7 @@ def _decoded(text: str) -> Any:
 
 
 class _PlainData(pickle._Unpickler):
-    """Unpickles lists, dicts, texts and numbers only. The unpickler in C may allocate any size that a pickle names."""
+    """Unpickles only lists, dicts, texts and numbers. pickle's unpickler in C would allocate any size that is named."""
 
     def find_class(self, module: str, name: str) -> Any:
         raise pickle.UnpicklingError(f"{module}.{name} is not allowed, only lists, dicts, texts and numbers")
