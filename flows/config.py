@@ -242,7 +242,7 @@ def _read_yaml(path: Path, advice: str = INIT) -> dict[str, Any]:
         raise ConfigError(f"{path} is a directory without data files.", advice) from error
     except FileNotFoundError as error:
         if path.suffix not in YAML:
-            check_file(path)  # It explains why a path that is not YAML cannot be read.
+            check_file(path)  # Raises a more precise error for some paths.
         raise ConfigError(f"{path}: no such file.", near_path(path) or advice) from error
     except PermissionError as error:
         raise ConfigError(

@@ -107,7 +107,7 @@ def held_run(run_dir: Path) -> Iterator[None]:
 
 @contextmanager
 def open_runner(config: RunnerConfig, run_dir: Path) -> Iterator[Runner]:
-    """Yield the function that runs the parts of stages. Raises SetupError if its machines are not available."""
+    """Yield the function that processes the parts of tables. Raises SetupError if its machines are not available."""
     match config.runner:
         case "local":
             yield run_locally
@@ -245,7 +245,7 @@ def rejects_in_words(result: StageResult) -> list[str]:
 
 
 def losses_in_words(run_dir: Path) -> list[str]:
-    """Return lines on the heavy losses of a finished run. Empty for a healthy run."""
+    """Return lines on stages of a finished run that lost many rows. Empty for a healthy run."""
     records = [load_record(run_dir / name) for name in read_manifest(run_dir)]
     return loss_lines(StageReport(**record["report"]) for record in records if record is not None)
 

@@ -8,7 +8,7 @@
     train      distill -> train -> profile_after
     report     report
 
-`report` is the last stage of every run. `export` follows the last stage of the first three phases that is planned.
+`report` is the last stage of every run. `export` follows the last planned stage of curate, profile and select.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ GROWING_S = 60
 """Seconds after which a growing file, such as the log of new samples, is published again."""
 
 Index = dict[str, list[int]]
-"""The size in bytes and the modification time of each file, by its path in the run's folder."""
+"""Maps the path of each file in the run's folder to its size in bytes and its modification time in ns."""
 
 _published: set[Path] = set()
 """The folders of runs that this process publishes."""
@@ -201,6 +201,7 @@ class PublishedRun:
     def _publish(self, unit: str, files: Iterable[Path], is_last: bool) -> None:
         index = {str(file.relative_to(self._run_dir)): _stamp(file.stat()) for file in files}
         before = self._indices.get(unit, {})
+        # Files outside of stages may grow, so they are published again only after GROWING_S.
         is_loose = f"{unit}/{RECORD}" not in index and not unit.startswith(PARTIAL)
         if is_loose and not is_last:
             soon = {path: state for path, state in before.items() if path in index and _is_soon(index[path], state)}
@@ -280,6 +281,6 @@ def _is_marker(path: str) -> bool:
 
 
 def _files_of_part(folder: Path, marker: Path) -> list[Path]:
-    """Return the files of a finished part, and its marker last."""
+    """Return the files of a finished part, the marker last."""
     tables = [folder / name for name in orjson.loads(marker.read_bytes())["files"]]
     return [*(table / f"part-{marker.stem}.parquet" if table.is_dir() else table for table in tables), marker]

@@ -98,7 +98,7 @@ EngineOption = Annotated[EngineChoice, typer.Option("--engine", help="Run as Pre
 
 
 def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bool, as_json: bool) -> None:
-    """Run a configuration up to a phase, or show what would run. A run at a URL is fetched first, then published."""
+    """Run a configuration up to a phase, or show what would run. If `runs_dir` is a URL, the run is published there."""
     from truegold.flows.published import published
 
     with nullcontext() if dry_run else published(config, lambda line: print_line(line, errors)) as url:
@@ -442,7 +442,7 @@ def part(
         int | None, typer.Option(min=0, help="Its worker processes; 0 takes all cores; if not given, as configured.")
     ] = None,
 ) -> None:
-    """Process a share of the parts that a run with --runner wait or slurm waits for, on any machine with its folder."""
+    """Process parts that a run with --runner wait or slurm waits for, on any machine that has the run's folder."""
     from truegold.pipeline.running.waiting_parts import do_shares
 
     if share >= shares:

@@ -75,7 +75,7 @@ class VllmEngineConfig(StageConfig):
     """A folder that this process and all nodes of `ray_address` share. Training passes new weights through it."""
 
     def sleeps(self, beside_trainer: bool) -> bool:
-        """Return True if the engine takes turns on its GPU. `beside_trainer`: a trainer uses the same GPU."""
+        """Return True if the engine takes turns with a trainer. beside_trainer: whether it shares its GPU with one."""
         return beside_trainer if self.sleep is None else self.sleep
 
     @model_validator(mode="after")
