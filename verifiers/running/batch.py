@@ -245,8 +245,6 @@ def _checked(rows: Iterable[Item]) -> Iterator[Item]:
 
 @dataclass
 class _Tally:
-    """The counts of one verifier."""
-
     judged: int = 0
     """All verdicts, timeouts included."""
     timeouts: int = 0
