@@ -245,7 +245,7 @@ def rejects_in_words(result: StageResult) -> list[str]:
 
 
 def losses_in_words(run_dir: Path) -> list[str]:
-    """Return lines on stages of a finished run that lost many rows. Empty for a healthy run."""
+    """Return lines on the heavy losses of a finished run. Empty for a healthy run."""
     records = [load_record(run_dir / name) for name in read_manifest(run_dir)]
     return loss_lines(StageReport(**record["report"]) for record in records if record is not None)
 

@@ -51,9 +51,9 @@ CHARS = 160
 LOOKED_AT = 2_000
 """Maximum number of rows that `look` flags without --limit."""
 ONE_PATH = "Several files are given as a folder, or as a pattern in quotes: 'data/*.jsonl'"
-"""The advice if the shell has replaced a pattern by the names of several files."""
+"""The advice for a pattern that the shell has replaced by names of files."""
 DEADLINE_S = 10.0
-"""Seconds that a verifier may take for the gold of each shown row."""
+"""Seconds that a verifier may take for the gold of a row that is shown."""
 
 DataFile = Annotated[Path, typer.Argument(metavar="DATA", help="JSONL, Parquet or CSV; or a folder of them.")]
 VerifierName = Annotated[

@@ -195,10 +195,10 @@ def describe_mistakes(error: ValidationError, root: type[BaseModel]) -> list[str
 
 
 def _of_meant_members(problems: Sequence[Any], root: type[BaseModel]) -> list[Any]:
-    """Drop the mistakes about types that the user did not mean, for settings that may have one of several types.
+    """Drop the mistakes about members of a union that the user did not mean.
 
-    If there is a mistake inside a section, the user meant a section, so "must be a text" is dropped. If a word is
-    outside the allowed values, the user meant a word, so "must be a list" is dropped.
+    A mistake inside a setting shows which type is meant, so that "not of that type" says nothing more. "Not a list" is
+    dropped if the same setting is a word outside the allowed values.
     """
     paths = [_follow([str(part) for part in problem["loc"]], root)[0] for problem in problems]
     inside = {tuple(path[:end]) for path in paths for end in range(len(path))}
@@ -249,7 +249,7 @@ def _explain_mistake(problem: Any, root: type[BaseModel]) -> str:
 
 
 def _right_form(problem: Any, path: Sequence[str], root: type[BaseModel]) -> str:
-    """Return advice on a text in place of a section, and on a list in place of a path; "" for other mistakes."""
+    """Return the form of a section for which a text was given, and of a path for which a list was; else ""."""
     value, typed = problem["input"], _follow(path, root)[0]
     if problem["type"] == "string_type" and isinstance(value, list) and typed[-1] == "path":
         return ". It names one file, a folder, or a pattern such as 'data/*.jsonl'; `data` may be a list of sources"
@@ -265,7 +265,7 @@ def _right_form(problem: Any, path: Sequence[str], root: type[BaseModel]) -> str
 
 
 def _sections_with(name: str, root: type[BaseModel]) -> list[str]:
-    """Return the paths of settings with this name in the sections of `root`: `data.columns` for `columns`."""
+    """Return the sections that have a setting of this name: `data.columns` for `columns`."""
     return [
         f"{section}.{name}"
         for section, field in root.model_fields.items()
