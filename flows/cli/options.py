@@ -25,7 +25,7 @@ def options_of(command: Any) -> set[str]:
 
 
 def setting_of(option: str) -> str | None:
-    """Return the setting that stands for an option of the commands on one file, or None for any other option."""
+    """Return the setting for an option of the commands on one file, such as `data.columns.gold` for `--gold-column`."""
     name = option.removeprefix("--")
     if name.endswith("-column"):
         return f"data.columns.{name.removesuffix('-column')}"

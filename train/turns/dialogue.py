@@ -6,10 +6,10 @@ begins:
     tokens so far    <user> 2+2? <assistant> <think> hm </think> 4 <end>
     next prompt      <user> 2+2? <assistant> 4 <end> <user> sure? <assistant>      the template drops earlier thinking
 
-The second turn was sampled after the next prompt, so it is trained on in a new segment after this prompt. After the
-tokens so far, the turn's log-probabilities would belong to a context that the model never saw. A new segment also
-begins if the prompt has the same text but other tokens, because the tokenizer splits a text into other tokens than the
-sampled ones (re-tokenization drift). This case is counted separately.
+The second turn was sampled after the next prompt, so it is trained on in a new segment after this prompt. If it were
+trained on after the tokens so far, its log-probabilities would belong to a context that the model never saw. A new
+segment also begins if the prompt has the same text but other tokens, because the tokenizer splits a text into other
+tokens than the sampled ones (re-tokenization drift). This case is counted separately.
 """
 
 from __future__ import annotations
@@ -49,7 +49,6 @@ class SegmentTokens:
     logprobs: list[float] = field(default_factory=list)
     """The log-probability (nats) of each output token, 0 for tokens that were not sampled."""
     sampled: list[bool] = field(default_factory=list)
-    """Whether the policy sampled each output token."""
     versions: list[tuple[int, int]] = field(default_factory=list)
     """Versions of the weights with their numbers of sampled tokens, as in `Versions`."""
     is_truncated: bool = False

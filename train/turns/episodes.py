@@ -1,5 +1,7 @@
 """Concurrent episodes: the engine samples turns of some episodes while environments answer turns of others.
 
+An episode is one dialogue of the model with an environment, about one row.
+
 If an environment raises, hangs or returns an invalid answer, its episode ends without a score, and all other episodes
 continue. If the model's turn is at fault, the episode is scored 0, so that the policy does not learn to escape bad
 scores by such turns.
@@ -328,7 +330,7 @@ class _SamplerClock:
         self._waited_s = 0.0
 
     def hand_out(self, requests: int) -> None:
-        """Count requests that the sampler gets. With none at all in progress, waiting begins."""
+        """Count requests that the sampler gets. If no request is in progress, waiting begins."""
         self.in_flight += requests
         if not self.in_flight and self._idle_since is None:
             self._idle_since = time.monotonic()

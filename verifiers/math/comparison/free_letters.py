@@ -1,5 +1,6 @@
-r"""Renames the letters of an answer whose names are arbitrary, so that they are the same as in gold:
+r"""Renames the letters of an answer whose names are arbitrary, so that they are the same as in gold.
 
+    Gold                          Answer                Letters
     k\pi, k \in \mathbb{Z}        n\pi                  an integer, if declared or a factor of pi
     (1, 2) + t(3, 4)              (1+3s, 2+4s)          the parameter of a line
     C_1 e^x + C_2 e^{-x}          Ae^x + Be^{-x}        arbitrary constants

@@ -1,9 +1,9 @@
 """Supervises the processes of one job and ends them at their limits.
 
-The main limit is on the CPU time of all processes of the job, including ended ones. Waiting has a separate limit. Time
-counts as waiting if no process of the job, or of the job that runs together with it, can run. A process that queues for
-a core counts as able to run, so that verdicts are the same on a busy machine. Memory is checked at each tick; the limit
-on the address space stops growth between two ticks.
+The main limit is on the CPU time of all processes of the job, including ended ones. Waiting has a separate limit. A job
+waits while no process of the job, or of the job that runs together with it, can run. A process that queues for a core
+can run in this sense, so that verdicts are the same on a busy machine. Memory is checked at each tick (`TICK_S`). The
+limit on the address space stops growth between two ticks.
 """
 
 from __future__ import annotations

@@ -312,7 +312,7 @@ class Session(SolutionWatch):
             try:
                 return ["value", self._values.encode(result)[0]]
             except CannotIsolate as problem:
-                # The solution chose this request. It must not bring the tests into its own process.
+                # The solution chose this request. A solution must not bring the tests into its own process.
                 raise TypeError(str(problem)) from None
         except (CannotIsolate, SolutionGone):
             raise
@@ -416,8 +416,8 @@ class ArgumentUse:
     def looks_at_arguments(self, frame: FrameType | None) -> str | None:
         """Return how the test code checks the arguments of the call that it is making.
 
-        The result is "contents", or "identity" if the test code only checks whether the result is one of the arguments,
-        or None if it does not check them. frame: a frame of this call, from which the test code's frame is found.
+        The answer is "contents", "identity" (it only checks whether the result is one of the arguments), or None if it
+        does not check them. frame: a frame of this call, from which the test code's frame is found.
         """
         while frame is not None and frame.f_code.co_filename != self._file:
             frame = frame.f_back
@@ -447,7 +447,7 @@ class ArgumentUse:
     def _tests_contents(self, statement: ast.stmt, variables: set[str], result_names: set[str]) -> bool:
         """Return whether later statements test the contents of variables.
 
-        A use of a variable as the expected value of a result does not count.
+        A variable that is only compared with the result, as its expected value, is not tested.
         """
         is_looked_at = False
         for later in islice(self._statements_after(statement), MAX_STATEMENTS):

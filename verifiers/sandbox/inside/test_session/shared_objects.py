@@ -4,11 +4,12 @@
     math.sqrt            {"$": "local", "v": ["math", "sqrt"]}
 
 The solution's process could name an object that answers every comparison with yes. Therefore types and exceptions are a
-closed list. From the standard library, that process can name only an object for which the test code asked by the same
-name.
+closed list. An object of the standard library can be named only if the test code asked for it by the same name.
+
+Both processes see each change of a mutable object:
 
     def clear(a): a.clear()      test code:  x = [1]; clear(x); assert x == []
-    data = stack.data            after `stack.pop()` data is empty; after `data.append(5)` the stack has 5 on it
+    data = stack.data            after `stack.clear()` data is empty; after `data.append(5)` the stack has 5 on it
 
 Both sides keep the mutable objects of the arguments in the same order (`track` of encoder and decoder). After the call,
 the new contents are put into the test code's own objects, which keep their identity.

@@ -45,8 +45,7 @@ from .value_types import (
 )
 
 MAX_DEPTH = 100
-"""Maximum depth of nested containers. Deeper containers are opaque. Stops nesting that overflows the stack of a JSON
-reader."""
+"""Maximum depth of nested containers. Deeper containers are opaque, since they could overflow a JSON reader's stack."""
 
 MAX_ENCODED = 16 * 2**20
 """Approximate maximum number of characters of one encoded value. Stops a result that fills the memory of its reader."""
@@ -66,8 +65,8 @@ _NUMBERS = {int, float, bool, type(None)}
 class Encoder:
     """Encodes one value.
 
-    known: maps the ids of objects that both sides have to indices; these objects are sent as their indices. track:
-    whether mutable objects get indices in the order in which they are met, and are collected in `tracked`.
+    known: the index of each object that both sides have, by id. Such objects are sent as their indices. track: whether
+    mutable objects are numbered in the order in which the encoder finds them, and collected in `tracked`.
     """
 
     def __init__(self, codecs: Codecs | None = None, known: dict[int, int] | None = None, track: bool = False) -> None:
@@ -167,8 +166,7 @@ class Encoder:
         return None
 
     def encode_uncommon(self, value: object, depth: int) -> Json:
-        """Return the JSON of a value whose exact type is not in the table: an object of a known class, a value of
-        numpy, or an object of a subclass."""
+        """Return the JSON of an object of a known class, a value of a package, or an object of a subclass."""
         kind = type(value)
         name = self._names.get(kind, "")
         if name == "":
@@ -417,7 +415,7 @@ def _too_deep(line: bytes) -> bool:
 
 
 def are_plain(values: Collection[object], tuples: bool = False, depth: int = 0) -> bool:
-    """Return whether JSON represents each value exactly, with all values inside it. tuples: whether tuples count."""
+    """Return whether JSON represents each value and all values in it exactly. tuples: whether tuples are allowed."""
     kinds = set(map(type, values))
     if depth > MAX_DEPTH or not kinds <= (_DATA if tuples else _JSON):
         return False
