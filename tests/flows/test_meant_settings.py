@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from command_line import run_command
 
 from truegold.flows.config import load_config
 from truegold.flows.plan import plan
@@ -188,3 +189,12 @@ def test_training_without_its_section_names_the_command_that_shows_one(project: 
 def test_a_missing_model_is_answered_with_what_was_meant(path: str, line: str, project: Path) -> None:
     (project / "qwen3").mkdir()
     assert line in refusal(f"model.path={path}", until=Phase.PROFILE)
+
+
+def test_a_run_without_a_row_to_train_on_says_so(project: Path) -> None:
+    lines = (project / "train.jsonl").read_text().splitlines()
+    (project / "shuffled.jsonl").write_text("\n".join(reversed(lines)))
+    done = run_command(
+        "curate", "run.yaml", "--engine", "local", "--set", "data.heldout_path=shuffled.jsonl", cwd=project
+    )
+    assert done.returncode == 0 and "No row is left to train on: " in done.stderr
