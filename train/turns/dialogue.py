@@ -81,8 +81,8 @@ class SegmentTokens:
     def to_segment(self, temperature: float) -> Segment:
         """Return the training record, without reward and group.
 
-        Tokens after the last sampled one are removed. They are not trained on, and may be too long for the model if the
-        episode ended for this reason.
+        Tokens after the last sampled one are removed, since they are not trained on. With them the segment could exceed
+        the model's context.
         """
         length = max((end for end, is_sampled in enumerate(self.sampled, 1) if is_sampled), default=0)
         sampled = tuple(self.sampled[:length])
@@ -242,8 +242,8 @@ def dialogue_segments(
 ) -> list[Segment]:
     """Return the segments of a recorded dialogue, in which only the assistant's tokens are trained on.
 
-    Raises TypeError for an invalid dialogue, ConfigError if the template refuses it, and ValueError if the template
-    renders an assistant turn differently in the whole dialogue and after its prompt.
+    Raises TypeError for an invalid dialogue and ConfigError if the template refuses it. Raises ValueError if an
+    assistant turn is rendered differently in the whole dialogue and directly after its prompt.
     """
     messages = [
         message if message["role"] == "assistant" else template.escape(message) for message in check_messages(messages)
