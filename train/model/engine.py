@@ -266,8 +266,8 @@ class TrainingEngine:
         step: the number of the optimizer step, from 0. steps: the number of optimizer steps of the run. The learning
         rate depends on both.
 
-        Returns metrics over all ranks: loss, grad_norm, lr, push_gap (`step_effects`), and the sums that the loss function
-        reports, as means over tokens. Raises NotFiniteError on all ranks if the loss or the gradient of any rank is
+        Returns metrics over all ranks: loss, grad_norm, lr, push_gap (`step_effects`), and the loss function's sums, as
+        means over tokens. Raises NotFiniteError on all ranks if the loss or the gradient of any rank is
         not finite; then weights and optimizer are not changed. Raises NoRoomError if a GPU has not enough memory.
         """
         with self._lack_of_room_told(segments):
