@@ -240,7 +240,7 @@ def _unsaid_form(name: str, golds: Sequence[str]) -> Cause | None:
 
 
 def _readable(names: Sequence[str], golds: Sequence[str]) -> list[list[bool]]:
-    """Return for each verifier which golds it reads: it accepts a perfect response, and rejects another answer."""
+    """Return for each verifier whether it reads each gold: accepts a perfect response, and rejects a wrong answer."""
     trials = [
         Item(response or gold, gold, name)
         for name in names

@@ -236,8 +236,8 @@ def _resumed(log: RunLog) -> Iterator[LogFault]:
 def _spikes(log: RunLog) -> Iterator[LogFault]:
     """Yield a fault for isolated spikes of the gradient norm, or for a gradient norm that grows.
 
-    A spike is a step with at least ten times the usual norm. A norm with a heavy tail is not a fault: more steps are
-    between three and ten times the usual norm than are spikes.
+    A spike is a step with at least ten times the usual norm. A norm with a heavy tail is not a fault: then more steps
+    have three to ten times the usual norm than ten times or more.
     """
     steps, norms = log.series("grad_norm")
     positive = [(step, norm) for step, norm in zip(steps, norms, strict=True) if norm > 0]

@@ -267,8 +267,8 @@ class TrainingEngine:
         rate depends on both.
 
         Returns metrics over all ranks: loss, grad_norm, lr, push_gap (`step_effects`), and the loss function's sums, as
-        means over tokens. Raises NotFiniteError on all ranks if the loss or the gradient of any rank is
-        not finite; then weights and optimizer are not changed. Raises NoRoomError if a GPU has not enough memory.
+        means over tokens. Raises NotFiniteError on all ranks if the loss or the gradient of any rank is not finite;
+        then weights and optimizer are not changed. Raises NoRoomError if a GPU has not enough memory.
         """
         with self._lack_of_room_told(segments):
             return self._update(segments, loss_function, step, steps)
@@ -516,7 +516,7 @@ class TrainingEngine:
     def checkpoint_bytes(self) -> int:
         """Return the size in bytes of DeepSpeed's part of a checkpoint, over all ranks.
 
-        It has the weights, and for each trained weight two moments and, if the optimizer keeps one, a float32 copy.
+        This part has the weights and, for each trained weight, two moments and a float32 copy, if one is kept.
         """
         trained = sum(size for size, parameter in self._sizes() if parameter.requires_grad)
         return self.weights_bytes(trained_alone=self._config.lora is not None) + trained * (

@@ -7,8 +7,8 @@ r"""Renames arbitrary letters of an answer to the letters of gold, such as `n\pi
     f(x) = ax + b                 f(x) = mx + c         the parameters of a family of functions
 
 2x + 1 and 2y + 1 are different, because the problem chose the name x. The module also reads e and i as variables if a
-side gives them a value (`e = 5`), and compares the conditions on letters. Only names are changed: an answer with -C
-where gold has C, or with k+1 where gold has k, stays different.
+side gives them a value (`e = 5`), and compares the conditions on letters. Only names are changed: -C is not renamed
+to C, nor k+1 to k.
 """
 
 from __future__ import annotations

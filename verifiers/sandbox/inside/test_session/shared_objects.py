@@ -133,7 +133,7 @@ def builtin_name(value: Value) -> str | None:
 
 
 def library_class(module: object, name: object, base: type = object) -> type:
-    """Return a class of a loaded library that is derived from `base`. Raises LookupError.
+    """Return a class of a loaded library that is derived from `base`. Raises LookupError for other names.
 
     base: Exception for a class to be raised, object for a class that a proxy claims as its `__class__`.
     """
