@@ -7,7 +7,7 @@ CRLF and NUL are changed, since other characters may be part of a program's mean
 in `markup`. The steps here handle characters, and the wrapping that a data set or a chat puts around a problem:
     "\ufeffHow  many\u00a0apples?\r\n\r\n\r\n\r\nGive a number. \n"              "How  many apples?\n\nGive a number."
     "Question 3: How many apples?"                                                     "How many apples?"
-    "How many аpples?", the first letter of which is Cyrillic                          "How many apples?"
+    "How many \u0430pples?" (\u0430 is the Cyrillic a)                                   "How many apples?"
     "Find x. Please reason step by step, and put your final answer within \boxed{}."   "Find x."
 
 Every step takes time linear in the text, even for a megabyte of blanks. Cleaning a cleaned text changes nothing.
@@ -30,7 +30,7 @@ from truegold.verifiers import ConfigError
 from truegold.verifiers.entities import decode_entities
 
 END_SPAN = 200
-"""The number of characters at the end of a text that are searched for boilerplate. A user's pattern may be slow."""
+"""Boilerplate is searched for in this many characters at the end of a text, since a user's pattern may be slow."""
 
 _UNKNOWN_TO_RE2 = re.compile(r"[^\S \t\n\f\r]|[^\D0-9]")
 """Blanks and digits that Python's `\\s` and `\\d` match and RE2's do not."""

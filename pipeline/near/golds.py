@@ -87,8 +87,7 @@ def _is_decided(verdict: Verdict) -> bool:
 
 
 def _are_comparable(left: str, right: str) -> bool:
-    """Return whether two unequal golds are of one kind: two choices, two answers of a few words, or two golds of
-    neither kind."""
+    """Return whether two unequal golds are of one kind: choices, answers of a few words, or other golds."""
     if is_placeholder(left.strip()) or is_placeholder(right.strip()) or _name_other_parameters(left, right):
         return False
     if bool(_CHOICE.fullmatch(left.strip())) != bool(_CHOICE.fullmatch(right.strip())):
@@ -101,7 +100,7 @@ def _are_comparable(left: str, right: str) -> bool:
 
 
 def _name_other_parameters(left: str, right: str) -> bool:
-    """Return whether both golds are equations and use different letters, such as solutions with other parameters."""
+    """Return whether both golds are equations with different letters: "x = 2t" and "x = 2s"."""
     if "=" not in left or "=" not in right:
         return False
     return set(_LETTER.findall(left)) != set(_LETTER.findall(right))
@@ -124,7 +123,10 @@ class Spellings(Protocol):
 
 
 def unify_golds(gold: Ints, texts: Spellings, cluster: Ints) -> UnifiedGolds:
-    """Compare the golds within each cluster. `gold` has a number for each spelling, `texts` has the spellings."""
+    """Compare the golds within each cluster.
+
+    gold: a number for each row, the same for the same spelling. cluster: the number of each row's cluster.
+    """
     with_gold = np.flatnonzero(gold != NO_GOLD)
     order = with_gold[np.lexsort((with_gold, gold[with_gold], cluster[with_gold]))]
     new = run_starts(cluster[order]) | run_starts(gold[order])
@@ -150,7 +152,7 @@ def unify_golds(gold: Ints, texts: Spellings, cluster: Ints) -> UnifiedGolds:
 
 
 def _compare_all(golds: list[str]) -> tuple[dict[int, int], bool]:
-    """Return each gold that is equal to an earlier gold, with that earlier gold, and whether any two golds differ."""
+    """Return {2: 0} if the gold 2 equals the earlier gold 0, and so on, and whether any two golds differ."""
     same: dict[int, int] = {}
     different: list[int] = []
     differ = False

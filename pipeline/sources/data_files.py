@@ -332,7 +332,7 @@ class _Lines:
         line = next(self._lines)
         self.line_number = line.line_number
         self.size += line.size
-        # Invalid bytes become lone surrogates, for which each finished record is searched.
+        # Invalid bytes become lone surrogates. Finished records are searched for them.
         text = line.data.decode("utf-8", "surrogateescape")
         if not self.first_line_number:
             self.first_line_number = line.line_number
@@ -456,7 +456,7 @@ def _describe_count(fields: int, expected: int, line: str, reader: Any) -> str:
 
 
 BATCH_TEXT = 16 * 2**20
-"""The approximate size of a batch in bytes. Rows are assumed to be as large as in the row group of largest rows."""
+"""The approximate size of a batch in bytes, computed from the row group with the largest rows."""
 PAGE_BUFFER = 2**20
 """The number of bytes of a column that are read at a time. Otherwise, memory would hold a row group or the whole
 file."""
@@ -469,7 +469,7 @@ def open_parquet(path: Path) -> Any:
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(
             f"{path} is not an intact Parquet file: {first_line(error)}.",
-            "Copy or download the file again; if it is in another format, end its name in that.",
+            "Copy or download the file again. If it has another format, change the ending of its name, as to .csv.",
         ) from None
 
 

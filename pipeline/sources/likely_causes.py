@@ -7,7 +7,7 @@
     golds "... the value is 452.", column `n`   The golds of these rows stand in column 'n' (452).
     a user's verifier that reads only boxes     checks.py:boxed refuses gold by itself and reads ... \\boxed{72}
     a user's verifier that raises an error      checks.py:paid fails on 20 of 20 golds: AttributeError: ...
-    a user's verifier that pays every answer    checks.py:paid pays another answer, too.
+    a user's verifier that pays every answer    checks.py:paid also pays a wrong answer (7919).
 
 A cause is named if it holds for eight of ten sampled rows. A verifier that compares texts can read any gold, so it is
 named only for short golds that no other verifier reads. Placeholders (`N/A`, `see solution`) are not golds, and do not
@@ -201,13 +201,13 @@ def _ablest(counts: Mapping[str, int], golds: int) -> str | None:
 
 
 def _fault_of_own_verifier(reason: str, rows: Sequence[Row], judged_by: Collection[str]) -> Cause | None:
-    """Return a cause if a user's verifier fails on most golds, pays another answer, too, or needs a special form."""
+    """Return a cause if a user's verifier fails on most golds, pays a wrong answer, or needs a special form."""
     name, *others = judged_by or [""]
     if others or not name or name in BUILT_IN:
         return None
     remedy = f"Correct the verifier: truegold verifiers check {shlex.quote(name)}"
     if reason == "gold_unmatchable":
-        return Cause(f"{name} pays another answer, too.", remedy)
+        return Cause(f"{name} also pays a wrong answer ({ANOTHER_ANSWER}).", remedy)
     verifier = resolve(name)
     trials = (
         Item(response, row["gold"], name, row["verifier_args"], problem_of(row))
@@ -240,7 +240,7 @@ def _unsaid_form(name: str, golds: Sequence[str]) -> Cause | None:
 
 
 def _readable(names: Sequence[str], golds: Sequence[str]) -> list[list[bool]]:
-    """Return for each verifier which golds it reads: it accepts a perfect response, and rejects another answer."""
+    """Return for each verifier whether it reads each gold: accepts a perfect response, and rejects a wrong answer."""
     trials = [
         Item(response or gold, gold, name)
         for name in names
@@ -260,9 +260,9 @@ def _readable(names: Sequence[str], golds: Sequence[str]) -> list[list[bool]]:
 
 
 def _may_be_meant(verifier: str, gold: str) -> bool:
-    """Return whether a gold that a verifier reads is of its kind.
+    """Return whether a verifier is made for such a gold: `choice` for letters, `math` for numbers and formulas.
 
-    For `exact`, this is a short text of no other kind.
+    `exact` is made for short texts that are neither.
     """
     note = gold_note(gold, "math")
     if verifier == "exact":
