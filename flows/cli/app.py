@@ -19,9 +19,10 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from truegold.flows.cli.data_commands import ONE_PATH, init, look
+from truegold.flows.cli.data_commands import init, look
 from truegold.flows.cli.doctor import doctor
 from truegold.flows.cli.file_commands import decontaminate, dedup, flag, rescore, verify
+from truegold.flows.cli.given_options import ONE_PATH, CarefulCommand
 from truegold.flows.cli.look_commands import clean, diff, explain, report, template
 from truegold.flows.cli.options import options_of, setting_of, with_options_of
 from truegold.flows.cli.review_commands import decide, review
@@ -107,10 +108,10 @@ def root(
 
 
 for _name, (_until, _help) in PHASE_COMMANDS.items():
-    app.command(_name, help=_help, rich_help_panel=RUN)(phase_command(_until))
+    app.command(_name, cls=CarefulCommand, help=_help, rich_help_panel=RUN)(phase_command(_until))
 for _group, _commands in COMMANDS:
     for _command in _commands:
-        app.command(rich_help_panel=_group)(_command)
+        app.command(cls=CarefulCommand, rich_help_panel=_group)(_command)
 app.add_typer(testcases_app, name="testcases", rich_help_panel=FILES)
 app.add_typer(verifiers_app, name="verifiers", rich_help_panel=SETUP)
 

@@ -403,7 +403,10 @@ def read_count(text: str, option: str) -> int:
 def demo(
     quick: Annotated[bool, typer.Option("--quick", help="Only curate: under a minute, without a model.")] = False,
     set_: Overrides = None,
-    engine: EngineOption = EngineChoice.PREFECT,
+    engine: Annotated[
+        EngineChoice | None,
+        typer.Option("--engine", help="Run as Prefect flows (if not --quick), or without Prefect.", show_default=False),
+    ] = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -417,9 +420,8 @@ def demo(
             "pip install 'truegold[train,cpu]' (or [train,gpu] with a GPU); truegold demo --quick only curates.",
         )
     config = load_config(DEMO, [*(QUICK if quick else ()), *(set_ or ())])
-    run_until(
-        Phase.CURATE if quick else Phase.REPORT, config, EngineChoice.LOCAL if quick else engine, dry_run, as_json
-    )
+    usual = EngineChoice.LOCAL if quick else EngineChoice.PREFECT
+    run_until(Phase.CURATE if quick else Phase.REPORT, config, engine or usual, dry_run, as_json)
 
 
 def _overrides(

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from truegold.flows.cli.given_options import CarefulCommand
 from truegold.flows.cli.options import (
     DeadlineS,
     GoldColumn,
@@ -290,7 +291,7 @@ def testcases() -> None:
     """Vet the tests of code problems."""
 
 
-@testcases_app.command("vet")
+@testcases_app.command("vet", cls=CarefulCommand)
 def vet(
     data: Annotated[Path, typer.Argument(help="JSONL, Parquet or CSV: problems with tests.", show_default=False)],
     out: OutFolder,

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from truegold.flows.cli.given_options import CarefulCommand
 from truegold.flows.cli.options import DeadlineS, GoldColumn, PromptColumn, Workers
 from truegold.flows.console import Terminal, describe_seconds, errors, print_line
 from truegold.pipeline.running.disk import disk_errors_reported
@@ -71,7 +72,7 @@ TOKEN = "TRUEGOLD_SERVICE_TOKEN"
 PORT = 8630
 
 
-@verifiers_app.command("list")
+@verifiers_app.command("list", cls=CarefulCommand)
 def list_() -> None:
     """List every verifier that needs no import string."""
     for name, origin in available().items():
@@ -83,7 +84,7 @@ def list_() -> None:
         print_line(line.rstrip())
 
 
-@verifiers_app.command()
+@verifiers_app.command(cls=CarefulCommand)
 def show(name: Name) -> None:
     """Show a verifier's version, fingerprint and documentation."""
     verifier = resolve(name)
@@ -95,7 +96,7 @@ def show(name: Name) -> None:
         print_line(f"\n{text}")
 
 
-@verifiers_app.command()
+@verifiers_app.command(cls=CarefulCommand)
 def check(
     name: Name,
     gold: Annotated[list[str] | None, typer.Option(help="A gold answer that it can judge; may be repeated.")] = None,
@@ -131,7 +132,7 @@ def check(
         )
 
 
-@verifiers_app.command("audit")
+@verifiers_app.command("audit", cls=CarefulCommand)
 def audit_(
     name: Name,
     data: Annotated[
@@ -227,7 +228,7 @@ def audit_(
         raise typer.Exit(TOO_MANY_ERRORS)
 
 
-@verifiers_app.command()
+@verifiers_app.command(cls=CarefulCommand)
 def propose(
     data: Annotated[Path, typer.Option(help="JSONL, Parquet or CSV: problems with gold.", show_default=False)],
     prompt_column: PromptColumn = None,
@@ -253,7 +254,7 @@ def propose(
     print_line(json.dumps(proposal["verifier_args"]))
 
 
-@verifiers_app.command("audit-judge")
+@verifiers_app.command("audit-judge", cls=CarefulCommand)
 def audit_judge_(
     opinion: Annotated[
         str, typer.Argument(help="A YAML file with a model, or a verifier such as math_verify.", show_default=False)

@@ -58,7 +58,7 @@ from truegold.pipeline.decontaminate.matches import find_leaks_in_file
 from truegold.pipeline.dedup.clusters import find_clusters
 from truegold.pipeline.problems import BATCH_ROWS, ProblemColumns
 from truegold.pipeline.report import report
-from truegold.pipeline.running.disk import DigestCache
+from truegold.pipeline.running.disk import DigestCache, check_page_name
 from truegold.pipeline.running.progress import NullProgress, Progress
 from truegold.pipeline.running.stage import RECORD, Output, Stage, StageResult, plan_stage, run_stage
 from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, check_file, open_file
@@ -347,6 +347,7 @@ class Curated:
     def report(self, path: str | Path, name: str = "curation") -> Path:
         """Write a self-contained page that accounts for every row, and return its path."""
         target = Path(path).expanduser()
+        check_page_name(target, "report:")
         run_dir = self.finished[0].path.parent
         names = tuple(result.name for result in self.finished)
         records: dict[str, Path | Output] = {stage: Output(stage, RECORD) for stage in names}

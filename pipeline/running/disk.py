@@ -138,6 +138,16 @@ def refuse_input(target: Path, *inputs: Path) -> None:
             raise ConfigError(f"{target} is an input: it would be overwritten.", "Name another file to write.")
 
 
+def check_page_name(target: Path, label: str) -> None:
+    """Raise ConfigError if the file for a page is a folder, or does not end in .html. label: the argument's name."""
+    if target.is_dir():
+        raise ConfigError(f"{label} {target} is a folder.", f"Name a file in it: {target / 'report.html'}.")
+    is_device = target.exists() and not target.is_file()
+    if target.suffix.lower() not in (".html", ".htm") and not is_device:
+        page = target.with_suffix(".html") if target.name.strip(".-") else target / "report.html"
+        raise ConfigError(f"{label} {target}: the page is HTML, which that name does not say.", f"Name it {page}.")
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Write a small file atomically."""
     with written_aside(path) as aside:
