@@ -19,6 +19,7 @@ import math
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,6 +27,7 @@ import typer
 
 from truegold.flows.cli.given_options import CarefulCommand
 from truegold.flows.cli.options import DeadlineS, GoldColumn, PromptColumn, Workers
+from truegold.flows.cli.review_commands import listen
 from truegold.flows.console import Terminal, describe_seconds, errors, print_line
 from truegold.pipeline.running.disk import disk_errors_reported
 from truegold.verifiers import ConfigError, InputError, TruegoldError, Verifier, available, fingerprint, resolve
@@ -385,7 +387,7 @@ def serve_verifier(
     host: Annotated[
         str, typer.Option(help="The address to listen on; beyond loopback it needs a token or --allow.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535)] = PORT,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = PORT,
     workers: Workers = 0,
     queue: Annotated[
         int, typer.Option(min=1, help="Responses and programs that may wait; further ones are refused (429).")
@@ -434,6 +436,11 @@ def serve_verifier(
     )
     check_access(host, settings.token, settings.networks)
     admitted = ["with a token" if token else "without a token", *(f"from {each}" for each in settings.networks)]
-    print_line(f"truegold serves verdicts on http://{host}:{port} ({', '.join(admitted)})", errors)
-    # With proxy headers, a client could pretend to have another address.
-    uvicorn.run(make_app(settings), host=host, port=port, log_level="warning", access_log=False, proxy_headers=False)
+    with listen(host, port) as listener:
+        shown = f"[{host}]" if ":" in host else host
+        address = f"http://{shown}:{listener.getsockname()[1]}"
+        print_line(f"truegold serves verdicts on {address} ({', '.join(admitted)})", errors)
+        # With proxy headers, a client could pretend to have another address.
+        options = uvicorn.Config(make_app(settings), log_level="warning", access_log=False, proxy_headers=False)
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(options).run(sockets=[listener])

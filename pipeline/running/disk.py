@@ -110,7 +110,8 @@ def _describe(error: BaseException, folder: Path, is_stated: bool) -> SetupError
         )
     if code is None or not is_stated or (remedy := _REMEDIES.get(code)) is None:
         return None
-    return SetupError(f"{name}: {os.strerror(code)}.", remedy)
+    # The user named the file, not its temporary name.
+    return SetupError(f"{str(name).removesuffix('.tmp')}: {os.strerror(code)}.", remedy)
 
 
 @contextmanager
