@@ -56,6 +56,8 @@ SUFFIXES = {
     ".tsv": "csv",
 }
 """The format for each suffix of a file name."""
+CONFIGS = (".yaml", ".yml")
+"""Endings of configurations."""
 SHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
 """The suffixes of workbooks, which cannot be read."""
 
@@ -190,11 +192,7 @@ def check_data(path: Path) -> None:
             raise InputError(
                 f"{path} is a dataset that was saved to disk.", "Set type: hf and name: to the folder in place of path."
             )
-        if (path / "manifest.json").exists() and (path / "config.resolved.json").exists():
-            raise InputError(
-                f"{path} is a run of truegold, not data.",
-                "Give the run's configuration file to run it again, or the set that `truegold export` writes of it.",
-            )
+        _refuse_run(path)
         if not (files := data_files(path)):
             raise InputError(f"{path} has no data file.", f"Names of data files end in {', '.join(SUFFIXES)}.")
         train = shlex.quote(f"{path if path.is_dir() else path.parent}/train*")
@@ -226,6 +224,7 @@ def check_file(path: Path, *, may_be_empty: bool = False) -> None:
     """Raise InputError for a file that is missing, empty, unreadable, or not a regular file."""
     path = at_hand(path)
     if path.is_dir():
+        _refuse_run(path)
         raise InputError(f"{path} is a folder, not a file.", "Name a file in it.")
     if path.is_symlink() and not path.exists():
         raise InputError(f"{path} is a link to {path.readlink()}, which does not exist.", "Mend or remove the link.")
@@ -242,6 +241,14 @@ def check_file(path: Path, *, may_be_empty: bool = False) -> None:
         ) from None
     if empty and not may_be_empty:
         raise InputError(f"{path} is empty.")
+
+
+def _refuse_run(folder: Path) -> None:
+    if (folder / "manifest.json").exists() and (folder / "config.resolved.json").exists():
+        raise InputError(
+            f"{folder} is a run of truegold, not data.",
+            "Give the run's configuration file to run it again, or the set that `truegold export` writes of it.",
+        )
 
 
 def _list_siblings(path: Path) -> str:
@@ -275,6 +282,11 @@ def form_by_suffix(path: Path) -> str:
     if (form := SUFFIXES.get(_suffix_of(path))) is None:
         if _suffix_of(path) in SHEETS:
             raise InputError(f"{path} is named as a workbook.", "Save its sheet as CSV UTF-8.")
+        if _suffix_of(path) in CONFIGS:
+            raise InputError(
+                f"{path} is a configuration, not data.",
+                f"Here, name the file of rows. The configuration is run by: truegold run {shlex.quote(str(path))}",
+            )
         if path.is_file():
             refuse_other_formats(path)
         raise InputError(
