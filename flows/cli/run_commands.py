@@ -208,10 +208,11 @@ def push(
     from pydantic import ValidationError
 
     from truegold.pipeline.config.base import describe_mistakes
-    from truegold.pipeline.tables.run_files import read_resolved
+    from truegold.pipeline.tables.run_files import read_manifest, read_resolved
     from truegold.train.config.models import PushConfig
     from truegold.train.model.hub import gather_model_card, render_model_card
 
+    read_manifest(run)
     configured = read_resolved(run).get("push_to_hub") or {}
     if card is not None:
         card.write_text(render_model_card(gather_model_card(run), configured.get("license")), encoding="utf-8")
