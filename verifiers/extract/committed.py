@@ -47,6 +47,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import NamedTuple
 
+from truegold.verifiers.checked import checked
 from truegold.verifiers.extract.cases import CASE_MARKS, MAX_CASE_CHARS, is_open_case
 from truegold.verifiers.extract.clauses import disowns
 from truegold.verifiers.extract.closings import repeated_values, without_closings, without_ornaments
@@ -568,6 +569,7 @@ class Committed:
     `first_line`, `last_line` or `conclusion`."""
 
 
+@checked
 def committed_answer(response: str, *, several: int = 0, problem: str | None = None) -> Committed | None:
     """Return the answer that `response` commits to, or None.
 

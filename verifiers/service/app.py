@@ -58,6 +58,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from truegold.verifiers.checked import checked_class
 from truegold.verifiers.registry import BUILT_IN
 from truegold.verifiers.running.batch import DEADLINE_S, Item, TimedVerdict, TimeoutTally, VerifierPool, verdict_to_json
 from truegold.verifiers.sandbox.child_process import usable_cores
@@ -427,6 +428,7 @@ def _refusal(status: int, error: str) -> JSONResponse:
     return JSONResponse({"error": error}, status_code=status)
 
 
+@checked_class
 @dataclass(frozen=True)
 class Settings:
     """The settings of a service."""
