@@ -56,8 +56,8 @@ class _Kind:
         self.exact: frozenset[type] = frozenset()
         """Types whose values are right, which is tested first because it is fast."""
         self._types: tuple[type, ...] = ()
-        self._entry: Any = None
-        """The annotation of the entries of a list."""
+        self._entry: _Kind | None = None
+        """The values of a list."""
         self._is_list = self.allows_all = False
         self._read(hint)
 
@@ -73,13 +73,15 @@ class _Kind:
             self._types += found
             self.exact |= {int, float} if hint is float else {hint}
         elif kind in (Sequence, Iterable, list, tuple):
-            self._is_list, self._entry = True, next(iter(get_args(hint)), None)
-            name = getattr(self._entry, "__name__", "Any")
+            entry = next(iter(get_args(hint)), Any)
+            self._is_list, self._entry = True, _Kind(entry)
+            name = getattr(entry, "__name__", "Any")
             words = f"a list{_ENTRIES.get(name, f' of {name}')}"
         elif kind is Mapping or kind is dict:
             self._types, words = (*self._types, Mapping), "a dict"
         elif isinstance(kind, type) and kind not in (Any, object):
             self._types += (kind,)
+            self.exact |= {kind}
             words = "a function" if kind is Callable else _named(kind)
         else:
             self.allows_all = True
@@ -92,11 +94,12 @@ class _Kind:
         if self.allows_all or (isinstance(value, self._types) and not is_wrong_bool):
             return None
         if self._is_list and _is_list_like(value):
-            entry = _Kind(self._entry)
-            if isinstance(value, Sequence) and self._entry is not None and not entry.allows_all:
+            entry = self._entry
+            if entry is not None and not entry.allows_all and isinstance(value, Sequence):
                 for index, each in enumerate(value[:MAX_CHECKED]):
-                    if (mistake := entry.mistake(f"{name}[{index}]", each)) is not None:
-                        return mistake
+                    wrong = None if type(each) in entry.exact else entry.mistake(f"{name}[{index}]", each)
+                    if wrong is not None:
+                        return wrong
             return None
         return f"{name} must be {self.words}; this is {type(value).__name__} {value!r:.60}.", self._remedy(name, value)
 
@@ -108,6 +111,8 @@ class _Kind:
             return f"Type {name}={value.strip()}."
         if own is not None and own.__name__ == "Verifier" and callable(value):
             return "Make the function a verifier: @verifier."
+        if own is None and name == "verifier" and callable(value):
+            return "Pass its import string: my_pkg.module:object, path/to/file.py:object."
         if own is not None and isinstance(value, str | tuple | Mapping):
             return "Type resolve(NAME)." if own.__name__ == "Verifier" else f"Type {own.__name__}(...)."
         if self._types != (str,):
@@ -193,7 +198,8 @@ def _misfit(
     if len(given) > len(own):
         rest = [each.name for each in known.values() if each.kind is Parameter.KEYWORD_ONLY and each.name not in keywords]
         hint = f"Name the next: {rest[0]}={given[len(own)]!r:.40}." if rest else listed
-        return ConfigError(f"{label} takes at most {len(own)} arguments by position.", hint)
+        most = f"{len(own)} argument{'s' if len(own) > 1 else ''}"
+        return ConfigError(f"{label} takes at most {most} by position.", hint)
     for position, each in enumerate(known.values()):
         if position < len(given) and each.name in keywords:
             return ConfigError(f"{label} got {each.name!r} twice: by position, and by name.", "Leave one of them out.")

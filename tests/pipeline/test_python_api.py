@@ -213,7 +213,7 @@ def test_errors_name_the_evaluation_set_and_the_samples_that_are_at_fault(tmp_pa
         (Path("tests/absent.jsonl"), "There is no data file in /.*tests"),
         (7, "this is int 7"),
         ({"question": "one row"}, "this is dict"),
-        (["text"], "Row 1 is str"),
+        (["text"], "Row 1 of rows is str"),
         (datasets.DatasetDict({"train": datasets.Dataset.from_list(ROWS)}), "Take one of its splits"),
         ([{"question": "\ud800"}], "line 1: invalid_unicode"),
         ([{"titel": "no prompt"}], "has no prompt column"),

@@ -47,7 +47,6 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import NamedTuple
 
-from truegold.verifiers.checked import checked
 from truegold.verifiers.extract.cases import CASE_MARKS, MAX_CASE_CHARS, is_open_case
 from truegold.verifiers.extract.clauses import disowns
 from truegold.verifiers.extract.closings import repeated_values, without_closings, without_ornaments
@@ -89,6 +88,7 @@ from truegold.verifiers.extract.statements import (
     narrow,
     retraction,
 )
+from truegold.verifiers.sandbox.errors import ConfigError
 
 MAX_SCANNED_CHARS = 400_000
 """Maximum number of characters at the end of a response that are read. Stops megabytes of output made to stall."""
@@ -569,7 +569,6 @@ class Committed:
     `first_line`, `last_line` or `conclusion`."""
 
 
-@checked
 def committed_answer(response: str, *, several: int = 0, problem: str | None = None) -> Committed | None:
     """Return the answer that `response` commits to, or None.
 
@@ -577,6 +576,8 @@ def committed_answer(response: str, *, several: int = 0, problem: str | None = N
     several: the number of values of gold, if gold has several. Boxes that stand together are then read as one list.
     Exactly this number of boxes anywhere in the response is read as one list too.
     """
+    if not isinstance(response, str):
+        raise ConfigError(f"committed_answer: response must be a text; this is {type(response).__name__}.")
     parts = answering_parts(response)
     for part in parts:
         if committed := _declared(part, several):
