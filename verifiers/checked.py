@@ -79,7 +79,7 @@ class _Kind:
             words = f"a list{_ENTRIES.get(name, f' of {name}')}"
         elif kind is Mapping or kind is dict:
             self._types, words = (*self._types, Mapping), "a dict"
-        elif isinstance(kind, type) and kind not in (Any, object):
+        elif isinstance(kind, type) and hint not in (Any, object):
             self._types += (kind,)
             self.exact |= {kind}
             words = "a function" if kind is Callable else _named(kind)
