@@ -104,26 +104,27 @@ class _Kind:
         return f"{name} must be {self.words}; this is {type(value).__name__} {value!r:.60}.", self._remedy(name, value)
 
     def _remedy(self, name: str, value: Any) -> str | None:
-        own = next((kind for kind in self._types if kind.__module__.startswith("truegold.")), None)
-        if self._is_list and value is not None and not isinstance(value, Mapping):
-            return f"Put it into a list: {name}=[...]."
-        if isinstance(value, str) and int in self.exact and value.strip().replace(".", "", 1).isdigit():
-            return f"Type {name}={value.strip()}."
-        if own is not None and own.__name__ == "Verifier" and callable(value):
-            return "Make the function a verifier: @verifier."
-        if own is None and name == "verifier" and callable(value):
-            return "Pass its import string: my_pkg.module:object, path/to/file.py:object."
-        if own is not None and isinstance(value, str | tuple | Mapping):
-            return "Type resolve(NAME)." if own.__name__ == "Verifier" else f"Type {own.__name__}(...)."
-        if self._types != (str,):
-            return None
-        if value is None:
-            return "Pass an empty text for a missing one."
-        if isinstance(value, int | float):
-            return f"Type {name}='{value}'."
-        if isinstance(value, Sequence | Mapping) and name in ("response", "answer"):
-            return f"Pass the text only; for messages, the text of the last one: {name}=messages[-1]['content']."
-        return None
+        own = next((kind.__name__ for kind in self._types if kind.__module__.startswith("truegold.")), None)
+        is_number = isinstance(value, str) and value.strip().replace(".", "", 1).isdigit()
+        only_text = self._types == (str,)
+        remedies = (
+            (
+                self._is_list and value is not None and not isinstance(value, Mapping),
+                f"Put it into a list: {name}=[...].",
+            ),
+            (is_number and int in self.exact, f"Type {name}={value}."),
+            (own == "Verifier" and callable(value), "Make the function a verifier: @verifier."),
+            (own == "Verifier" and isinstance(value, str), "Type resolve(NAME)."),
+            (own is None and name == "verifier" and callable(value), "Pass its import string: my_pkg.module:object."),
+            (own is not None and isinstance(value, tuple | Mapping), f"Type {own}(...)."),
+            (only_text and value is None, "Pass an empty text for a missing one."),
+            (only_text and isinstance(value, int | float), f"Type {name}='{value}'."),
+            (
+                only_text and name in ("response", "answer"),
+                f"Pass the text only; for messages, the text of the last one: {name}=messages[-1]['content'].",
+            ),
+        )
+        return next((remedy for applies, remedy in remedies if applies), None)
 
 
 def _is_list_like(value: Any) -> bool:
@@ -163,7 +164,9 @@ def _with_checks(function: Callable[P, R], label: str, *, checks_values: bool = 
             # Annotations are read at the first call, when all modules are imported.
             hints = get_type_hints(function)
             variadic = (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)
-            kinds.update({each.name: _Kind(hints.get(each.name, Any)) for each in parameters if each.kind not in variadic})
+            kinds.update(
+                {each.name: _Kind(hints.get(each.name, Any)) for each in parameters if each.kind not in variadic}
+            )
         for name, value in named(args, keywords) if checks_values else ():
             kind = kinds.get(name)
             if kind is None or type(value) in kind.exact:
@@ -196,7 +199,9 @@ def _misfit(
     own = [each for each in known.values() if each.kind is not Parameter.KEYWORD_ONLY]
     given = args[1:] if parameters[0].name == "self" else args
     if len(given) > len(own):
-        rest = [each.name for each in known.values() if each.kind is Parameter.KEYWORD_ONLY and each.name not in keywords]
+        rest = [
+            each.name for each in known.values() if each.kind is Parameter.KEYWORD_ONLY and each.name not in keywords
+        ]
         hint = f"Name the next: {rest[0]}={given[len(own)]!r:.40}." if rest else listed
         most = f"{len(own)} argument{'s' if len(own) > 1 else ''}"
         return ConfigError(f"{label} takes at most {most} by position.", hint)

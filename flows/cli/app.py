@@ -50,12 +50,19 @@ class PlainGroup(TyperGroup):
                 error.message = plain_words(error.message)
             if getattr(error, "option_name", "") == "--data" and {*PHASE_COMMANDS, "init", "look"} & set(sys.argv[1:2]):
                 error.message += f". The file is named alone: truegold {sys.argv[1]} FILE"
+            if (asked := sys.argv[1:2]) and "No such command" in error.message and asked[0] in OTHER_NAMES:
+                error.message = f"No such command {asked[0]!r}. Type: truegold {OTHER_NAMES[asked[0]]}"
+            group = getattr(self.commands.get("".join(asked)), "commands", {})
+            if group and "No such command" in error.message and "Did you mean" not in error.message:
+                error.message += f" There are: {', '.join(f'truegold {asked[0]} {name}' for name in group)}"
             setting = setting_of(str(getattr(error, "option_name", "")))
             if setting and "No such option" in error.message and "--set" in self._options(ctx):
                 error.message += f". It is a setting here: --set {setting}=VALUE"
             if error.message.endswith(" is not readable."):
                 error.message += " Allow it: chmod u+r FILE"
-            if "unexpected extra argument" in error.message and all(map(os.path.exists, sys.argv[2:4])):
+            if "unexpected extra argument" in error.message and "--run" in self._options(ctx):
+                error.message += f". The run is named by its option: truegold {sys.argv[1]} ... --run RUN"
+            elif "unexpected extra argument" in error.message and all(map(os.path.exists, sys.argv[2:4])):
                 error.message += f". {ONE_PATH}"
             raise
         except TruegoldError as error:
@@ -74,12 +81,23 @@ class PlainGroup(TyperGroup):
 UsageError: Any = typer.BadParameter.__base__
 """The class of mistakes on the command line, which has no public name."""
 
-app = typer.Typer(cls=PlainGroup, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
+app = typer.Typer(
+    cls=PlainGroup,
+    context_settings={"help_option_names": ["--help", "-h"]},
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
 
 RUN, LOOK, FILES, SETUP = "A run", "Look at a run", "Work on one file", "Verifiers and this machine"
 """The groups of commands, in the order of the help."""
 
 INTERRUPTED, PREEMPTED = 130, 143
+OTHER_NAMES = {
+    **{"help": "--help, or truegold COMMAND --help", "version": "--version", "serve": "serve-verifier"},
+    **{"ui": "review RUN", "leaks": "decontaminate", "judge": "verify", "check": "verifiers check, or truegold gate"},
+}
+"""Names that other programs give to commands, and what to type here."""
 RESUMED = ("train", "demo", "flag", "testcases", "part")
 """Commands that keep finished stages, in addition to the commands of the phases."""
 

@@ -10,6 +10,7 @@ leaves them out.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any
 
 from typer.core import TyperCommand
@@ -65,7 +66,10 @@ class CarefulCommand(TyperCommand):
         if not ctx.resilient_parsing and not {*ctx.help_option_names} & {*names}:
             _refuse_repeated(named)
             refuse_unused(self.name or "", names, [s.partition("=")[0] for s in given.get("set_") or ()])
-        return super().parse_args(ctx, args)
+        left = super().parse_args(ctx, args)
+        if not ctx.resilient_parsing:
+            _refuse_empty_paths(named, given, ctx.params)
+        return left
 
 
 def _spelling(parameter: Any) -> str:
@@ -82,6 +86,15 @@ def _refuse_repeated(given: list[Any]) -> None:
             raise ConfigError(f"{name} is given twice, and takes one value.", advice)
 
 
+def _refuse_empty_paths(named: list[Any], given: Mapping[str, Any], parsed: Mapping[str, Any]) -> None:
+    """Raise ConfigError for a path that is an empty text, which would be the current folder."""
+    for parameter in named:
+        raw, value = given[parameter.name], parsed.get(parameter.name)
+        is_path = isinstance(value[0] if isinstance(value, list | tuple) else value, Path)
+        if is_path and (raw == "" or (isinstance(raw, list | tuple) and "" in raw)):
+            raise ConfigError(f"{_spelling(parameter)} is an empty text.", "Is a variable of the shell not set?")
+
+
 def refuse_unused(command: str, names: Collection[str], settings: Collection[str] = ()) -> None:
     """Raise ConfigError if one of the named options would be ignored. settings: the fields that `--set` changes."""
     for option, others in LEFT_OUT.get(command, {}).items():
@@ -90,7 +103,9 @@ def refuse_unused(command: str, names: Collection[str], settings: Collection[str
             raise ConfigError(f"{option} leaves out {ignored[0]}, which has no effect beside it.", "Give one of them.")
     for option, needed in NEEDED.get(command, {}).items():
         if option in names and not {*needed} & {*names}:
-            raise ConfigError(f"{option} has no effect without {' or '.join(needed)}.", "Add it, or leave the other out.")
+            raise ConfigError(
+                f"{option} has no effect without {' or '.join(needed)}.", "Add it, or leave the other out."
+            )
     for option, setting in SETTINGS.items():
         if option in names and {setting, setting.removeprefix("vet_tests.")} & {*settings}:
             raise ConfigError(f"{option} and --set {setting} say the same thing.", "Leave one of them out.")

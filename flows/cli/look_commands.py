@@ -31,7 +31,8 @@ import typer
 from truegold.flows.cli.review_commands import first_that_has, runs_by_age
 from truegold.flows.console import Terminal, errors, output, print_line
 from truegold.pipeline.running.disk import check_page_name, disk_errors_reported, write_whole
-from truegold.verifiers import ConfigError, InputError
+from truegold.pipeline.tables.run_files import read_manifest
+from truegold.verifiers import ConfigError
 
 SUPERSEDED, UNFINISHED = ".superseded", ".partial"
 KINDS = {
@@ -160,8 +161,8 @@ def clean(
     """Show what a run holds on disk, and free stages that later settings have replaced."""
     from truegold.flows.execute import held_run
 
-    if not (run_dir / "manifest.json").is_file() and not (run_dir / "config.resolved.json").is_file():
-        raise InputError(f"{run_dir} is not a run of truegold.", "Give the run's folder, such as runs/NAME.")
+    if not (run_dir / "config.resolved.json").is_file():
+        read_manifest(run_dir)
     with held_run(run_dir):
         print_line(str(run_dir))
         sizes = {entry.name: _measure(entry) for entry in sorted(run_dir.iterdir())}

@@ -19,6 +19,7 @@ import errno
 import getpass
 import os
 import secrets
+import shlex
 import socket
 import subprocess
 import webbrowser
@@ -227,7 +228,11 @@ def decide(
     from truegold.pipeline.tables.rows import row_key
 
     word, equals, gold = action.partition("=")
-    if word not in ACTIONS or bool(equals) != (word == "fix"):
+    if word == "fix" and not gold:
+        raise ConfigError("A fix needs the right gold.", f"truegold decide {shlex.quote(row)} fix=GOLD")
+    if row in ACTIONS and word not in ACTIONS:
+        raise ConfigError("The row comes before the decision.", f"truegold decide {shlex.quote(action)} {row}")
+    if word not in ACTIONS or (equals and word != "fix"):
         raise ConfigError(f"{action!r} is not a decision.", "Type keep, drop, fix=GOLD, unsure or undo.")
     name = reviewer or default_reviewer()
     reviewed, row_id = find_row(run, row, decisions)

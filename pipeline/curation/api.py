@@ -102,8 +102,8 @@ def hold_rows(rows: Rows, label: str = "rows") -> Rows:
 def write_rows_file(rows: Rows, folder: Path, label: str = "rows") -> Path:
     """Write rows to a file in `folder`, and return its path. Rows that are a file are not copied.
 
-    `rows` must be from `hold_rows`. Raises InputError if there are no rows, or a file cannot be read. label: the name of
-    the argument in errors.
+    `rows` must be from `hold_rows`. Raises InputError if there are no rows, or a file cannot be read.
+    label: the name of the argument in errors.
     """
     name = re.sub(r"\W+", "-", label)
     if isinstance(rows, str | Path):
@@ -463,7 +463,9 @@ def find_leaks(
     rows = hold_rows(rows)
     sets = against if isinstance(against, list | tuple) and not _is_list_of_rows(against) else [against]
     if not sets:
-        raise InputError("against is empty: there is no evaluation set to compare with.", 'Name one: against="math500".')
+        raise InputError(
+            "against is empty: there is no evaluation set to compare with.", 'Name one: against="math500".'
+        )
     with tempfile.TemporaryDirectory(prefix="truegold-") as folder:
         path = write_rows_file(rows, Path(folder))
         specs: list[str] = []

@@ -45,6 +45,8 @@ _REMEDIES = {
     errno.ESTALE: "The network disk was remounted; run the same command again.",
 }
 """The advice for each error number of reading or writing a file."""
+RUNS_NAMED = 5
+"""Maximum number of runs of a folder that an error names."""
 SAMPLED_ABOVE = 512 * 2**20
 """The size in bytes above which only head and tail of a file in a folder are read for its digest."""
 SAMPLE = 4 * 2**20
@@ -137,6 +139,17 @@ def refuse_input(target: Path, *inputs: Path) -> None:
     for path in inputs:
         if path.exists() and target.exists() and path.samefile(target):
             raise ConfigError(f"{target} is an input: it would be overwritten.", "Name another file to write.")
+
+
+def is_run(folder: Path) -> bool:
+    """Return whether a folder is a finished run of truegold."""
+    return (folder / "manifest.json").exists() and (folder / "config.resolved.json").exists()
+
+
+def runs_in(folder: Path) -> str | None:
+    """Return the finished runs in a folder as a text, or None if there are none."""
+    runs = sorted(config.parent for config in folder.glob("*/config.resolved.json") if is_run(config.parent))
+    return ", ".join(map(str, runs[:RUNS_NAMED])) or None
 
 
 def check_page_name(target: Path, label: str) -> None:

@@ -86,7 +86,7 @@ def drop_done(work: PartWork, parts: Sequence[Part], progress: Progress) -> list
     return left
 
 
-_OF_A_RUN = ("config.resolved.json", "manifest.json", ".partial")
+_OF_A_RUN = ("config.resolved.json", ".partial")
 """Files and folders by which a run is recognised."""
 
 

@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from truegold.pipeline.running.disk import is_pattern, matching_files, written_aside
+from truegold.pipeline.running.disk import is_pattern, is_run, matching_files, runs_in, written_aside
 from truegold.pipeline.sources.jsonl import (
     Line,
     is_json_array,
@@ -223,6 +223,8 @@ def _empty(file: Path) -> Source:
 def check_file(path: Path, *, may_be_empty: bool = False) -> None:
     """Raise InputError for a file that is missing, empty, unreadable, or not a regular file."""
     path = at_hand(path)
+    if str(path) == "-":
+        raise InputError("Data are not read from standard input.", "Write them to a file first, and name it.")
     if path.is_dir():
         _refuse_run(path)
         raise InputError(f"{path} is a folder, not a file.", "Name a file in it.")
@@ -244,11 +246,13 @@ def check_file(path: Path, *, may_be_empty: bool = False) -> None:
 
 
 def _refuse_run(folder: Path) -> None:
-    if (folder / "manifest.json").exists() and (folder / "config.resolved.json").exists():
+    if is_run(folder):
         raise InputError(
             f"{folder} is a run of truegold, not data.",
             "Give the run's configuration file to run it again, or the set that `truegold export` writes of it.",
         )
+    if runs := runs_in(folder):
+        raise InputError(f"{folder} holds runs of truegold, not data.", f"Name one of them: {runs}.")
 
 
 def _list_siblings(path: Path) -> str:

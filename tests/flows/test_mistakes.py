@@ -6,6 +6,7 @@ import io
 import json
 import os
 import random
+import shlex
 import shutil
 import socket
 import sys
@@ -91,8 +92,16 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
             "settings of a second opinion, such as verifier: math_verify",
         ),
         ("curate a-link-to-settings.yml", 2, "a-link-to-settings.yml: no such file. `truegold init DATA`"),
-        ("dedup --data train.jsonl --data train.jsonl --out out", 2, "--data is given twice, and takes one value. Several"),
-        ("verify --input train.jsonl --output a.csv --output b.csv", 2, "--output is given twice, and takes one value."),
+        (
+            "dedup --data train.jsonl --data train.jsonl --out out",
+            2,
+            "--data is given twice, and takes one value. Several",
+        ),
+        (
+            "verify --input train.jsonl --output a.csv --output b.csv",
+            2,
+            "--output is given twice, and takes one value.",
+        ),
         ("run run.yaml --engine local --engine prefect", 2, "--engine is given twice"),
         ("init train.jsonl --model m", 2, "--model has no effect without --train"),
         ("run run.yaml --json", 2, "--json has no effect without --dry-run"),
@@ -106,12 +115,30 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
         ("export train.jsonl --format trl --check --limit 3", 2, "--limit has no effect without --out"),
         ("rescore runs/a --out out --decisions d", 2, "--decisions has no effect without --data"),
         ("run run.yaml --max-held 0.1 --set max_held=0.2", 2, "--max-held and --set max_held say the same thing"),
-        ("testcases vet train.jsonl --out out --runs 2 --set runs=3", 2, "--runs and --set vet_tests.runs say the same"),
-        ("flag --data train.jsonl --out out --limit 2 --set data.limit=3", 2, "--limit and --set data.limit say the same"),
+        (
+            "testcases vet train.jsonl --out out --runs 2 --set runs=3",
+            2,
+            "--runs and --set vet_tests.runs say the same",
+        ),
+        (
+            "flag --data train.jsonl --out out --limit 2 --set data.limit=3",
+            2,
+            "--limit and --set data.limit say the same",
+        ),
         ("export run.yaml --format trl --out out", 3, "run.yaml is a configuration, not data"),
+        ("look -", 3, "Data are not read from standard input. Write them to a file first"),
+        ("explain runs/a 17", 2, "The run is named by its option"),
+        ("decide keep 17", 2, "The row comes before the decision. truegold decide 17 keep"),
+        ("decide 17 fix", 2, "A fix needs the right gold. truegold decide 17 fix=GOLD"),
+        ("help", 2, "Type: truegold --help, or truegold COMMAND --help"),
+        ("testcases train.jsonl", 2, "There are: truegold testcases vet"),
         ("part run.yaml", 3, "run.yaml is not a run of truegold"),
         ("push run.yaml", 3, "run.yaml is not a run of truegold"),
-        ("serve-verifier --host nohost.invalid --allow 10.0.0.0/8", 2, "nohost.invalid is not an address of this machine"),
+        (
+            "serve-verifier --host nohost.invalid --allow 10.0.0.0/8",
+            2,
+            "nohost.invalid is not an address of this machine",
+        ),
         ("look data.xlsx", 3, "Save its sheet as CSV UTF-8"),
         ("look cut.parquet", 3, "Copy or download the file again"),
         ("look random.jsonl", 3, "random.jsonl is not text, but a binary file"),
@@ -515,3 +542,25 @@ def test_a_page_is_written_where_it_was_asked_for(
     assert Path("page.html").read_bytes() == Path("runs/run/report/index.html").read_bytes()
     assert run(monkeypatch, "report", "runs/run", "--out", "absent/page.html") == 4
     assert "absent/page.html: No such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["look '{}'", "dedup --data train.jsonl --out '{}'", "rescore '{}' --out out"])
+def test_a_path_that_is_an_empty_text_is_not_the_current_folder(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, *shlex.split(command.format(""))) == 2
+    assert "is an empty text. Is a variable of the shell not set?" in capsys.readouterr().err
+
+
+def test_a_folder_of_runs_or_of_another_program_is_told_from_a_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "curate", "run.yaml", "--engine", "local") == 0
+    Path("folder/manifest.json").write_text('{"name": "an extension"}')
+    for command in ("look runs", "gate runs", "report runs", "export runs --format trl --out out"):
+        capsys.readouterr()
+        assert run(monkeypatch, *command.split()) == 3
+        assert "runs/run." in capsys.readouterr().err
+    for command in ("report folder", "clean folder"):
+        assert run(monkeypatch, *command.split()) == 3
+        assert "its manifest.json is of another program" in capsys.readouterr().err

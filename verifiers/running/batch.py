@@ -234,8 +234,9 @@ def _verify_once(verifier: BatchVerifier, rows: Iterable[Item]) -> Generator[Tim
 class _Verdicts(Iterator[Verdict]):
     """Verdicts that are made while they are read."""
 
-    def __init__(self, verdicts: Iterator[Verdict]) -> None:
+    def __init__(self, verdicts: Generator[Verdict, None, None]) -> None:
         self._verdicts = verdicts
+        self.close = verdicts.close
 
     def __next__(self) -> Verdict:
         return next(self._verdicts)
@@ -249,7 +250,7 @@ def _without_costs(timed_verdicts: Generator[TimedVerdict, None, None]) -> Itera
     return _Verdicts(_read_without_costs(timed_verdicts))
 
 
-def _read_without_costs(timed_verdicts: Generator[TimedVerdict, None, None]) -> Iterator[Verdict]:
+def _read_without_costs(timed_verdicts: Generator[TimedVerdict, None, None]) -> Generator[Verdict, None, None]:
     # If the caller stops reading verdicts, `closing` ends the child processes.
     with closing(timed_verdicts):
         for timed in timed_verdicts:
@@ -331,8 +332,8 @@ class BatchVerifier:
             raise ConfigError(
                 f"verify_batch got workers={workers}, chunk={chunk}, item_deadline_s={item_deadline_s}, "
                 f"max_timeouts={max_timeouts}.",
-                "workers may be 0 (one for each core) or more, chunk 1 or more, the deadline above 0, max_timeouts is a "
-                "share from 0 to 1.",
+                "workers may be 0 (one for each core) or more, chunk 1 or more, the deadline above 0, "
+                "max_timeouts is a share from 0 to 1.",
             )
         self._workers, self._chunk = workers, chunk
         self._item_deadline_s, self._max_timeouts = item_deadline_s, max_timeouts

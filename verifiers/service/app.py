@@ -344,7 +344,8 @@ async def _verify(desk: Desk, body: Mapping[str, Any], allowance: Allowance) -> 
 def _item(entry: object, position: int, desk: Desk) -> Item:
     if not isinstance(entry, dict):
         raise programs.BadRequest(
-            f'response {position} must be an object {{"response": ..., "gold": ...}}; this is {programs.json_kind(entry)}'
+            f'response {position} must be an object {{"response": ..., "gold": ...}}; '
+            f"this is {programs.json_kind(entry)}"
         )
     texts = {}
     for name in ("response", "problem", "verifier"):

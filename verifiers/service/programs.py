@@ -99,11 +99,20 @@ class BadRequest(ValueError):
 
 def json_kind(value: object) -> str:
     """Return the word for the kind of a JSON value."""
-    kinds = {bool: "true or false", str: "a text", int: "a number", float: "a number", list: "a list", dict: "an object"}
+    kinds = {
+        bool: "true or false",
+        str: "a text",
+        int: "a number",
+        float: "a number",
+        list: "a list",
+        dict: "an object",
+    }
     return kinds.get(type(value), "null")
 
 
-def check_fields(body: Mapping[str, Any], known: Sequence[str], where: str = "", *, only_misspelt: bool = False) -> None:
+def check_fields(
+    body: Mapping[str, Any], known: Sequence[str], where: str = "", *, only_misspelt: bool = False
+) -> None:
     """Raise BadRequest for an unknown field. With `only_misspelt`, fields that resemble no known one are allowed."""
     for name in body:
         near = did_you_mean(name, known) if name not in known else None

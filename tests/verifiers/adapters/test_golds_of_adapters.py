@@ -259,7 +259,7 @@ def test_item_verifier_object_is_told() -> None:
         with pytest.raises(ConfigError, match=r"The name of a verifier is needed; this is .*Pass its import string"):
             tv.Item("\\boxed{1}", "1", verifier=named)  # type: ignore[arg-type]
         if callable(named):
-            with pytest.raises(ConfigError, match="verifier must be a text or None; .*Pass its import string"):
+            with pytest.raises(ConfigError, match=r"verifier must be a text or None; .*Pass its import string"):
                 TruegoldReward(verifier=named)  # type: ignore[arg-type]
 
 
