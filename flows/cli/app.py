@@ -58,6 +58,9 @@ class PlainGroup(TyperGroup):
             setting = setting_of(str(getattr(error, "option_name", "")))
             if setting and "No such option" in error.message and "--set" in self._options(ctx):
                 error.message += f". It is a setting here: --set {setting}=VALUE"
+            option = next(iter(getattr(getattr(error, "param", None), "opts", ())), "")
+            if option in ("--data", "--input") and (files := list(filter(os.path.isfile, sys.argv[2:]))):
+                error.message += f"The file is named by this option: {option} {files[0]}"
             if error.message.endswith(" is not readable."):
                 error.message += " Allow it: chmod u+r FILE"
             if "unexpected extra argument" in error.message and "--run" in self._options(ctx):

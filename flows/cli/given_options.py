@@ -33,6 +33,7 @@ NEEDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "init": {"--model": ("--train",)},
     "report": {"--texts": ("--share",)},
     "review": {"--seed": ("--random", "--second"), "--among": ("--random",)},
+    "flag": {"--known": ("--model", "--replies", "--set")},
     "rescore": dict.fromkeys(("--decisions", "--prompt-column", "--gold-column"), ("--data",)),
     "export": dict.fromkeys(_EXPORTED, ("--out",)),
 }

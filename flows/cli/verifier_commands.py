@@ -167,6 +167,8 @@ def audit_(
     verifier, options = resolve(name), _read_options(name, options_json)
     if gold_response is not None:
         check_template(gold_response)
+    with disk_errors_reported(output_dir):
+        output_dir.mkdir(parents=True, exist_ok=True)
     skipped: dict[str, int] = {}
 
     def report_skipped(row: str, reason: str) -> None:
@@ -208,7 +210,6 @@ def audit_(
         )
         today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
         card = Card(report, checked, fingerprint(name), data.name, today, _first_line(verifier), skipped)
-        output_dir.mkdir(parents=True, exist_ok=True)
         (output_dir / "verifier_card.md").write_text(markdown(card), encoding="utf-8")
         (output_dir / "verifier_card.json").write_text(json.dumps(as_json(card), indent=1) + "\n", encoding="utf-8")
     for line in summary_lines(report):
