@@ -67,10 +67,10 @@ class _Kind:
             for part in sorted(get_args(hint), key=lambda part: part is type(None)):
                 self._read(part)
             return
-        found, words = _SIMPLE.get(hint, ((), ""))
-        kind = origin or hint
-        if found:
-            self._types += found
+        allowed, words = _SIMPLE.get(hint, ((), ""))
+        kind: Any = origin or hint
+        if allowed:
+            self._types += allowed
             self.exact |= {int, float} if hint is float else {hint}
         elif kind in (Sequence, Iterable, list, tuple):
             entry = next(iter(get_args(hint)), Any)
@@ -89,7 +89,7 @@ class _Kind:
 
     def mistake(self, name: str, value: Any) -> tuple[str, str | None] | None:
         """Return what is wrong with the value of an argument, and what to do about it; or None."""
-        # True is no number, although bool is a subclass of int.
+        # A bool is not taken for a number, although bool is a subclass of int.
         is_wrong_bool = isinstance(value, bool) and bool not in self.exact
         if self.allows_all or (isinstance(value, self._types) and not is_wrong_bool):
             return None
@@ -104,7 +104,7 @@ class _Kind:
         return f"{name} must be {self.words}; this is {type(value).__name__} {value!r:.60}.", self._remedy(name, value)
 
     def _remedy(self, name: str, value: Any) -> str | None:
-        own = next((kind.__name__ for kind in self._types if kind.__module__.startswith("truegold.")), None)
+        our_class = next((kind.__name__ for kind in self._types if kind.__module__.startswith("truegold.")), None)
         is_number = isinstance(value, str) and value.strip().replace(".", "", 1).isdigit()
         only_text = self._types == (str,)
         remedies = (
@@ -113,10 +113,13 @@ class _Kind:
                 f"Put it into a list: {name}=[...].",
             ),
             (is_number and int in self.exact, f"Type {name}={value}."),
-            (own == "Verifier" and callable(value), "Make the function a verifier: @verifier."),
-            (own == "Verifier" and isinstance(value, str), "Type resolve(NAME)."),
-            (own is None and name == "verifier" and callable(value), "Pass its import string: my_pkg.module:object."),
-            (own is not None and isinstance(value, tuple | Mapping), f"Type {own}(...)."),
+            (our_class == "Verifier" and callable(value), "Make the function a verifier: @verifier."),
+            (our_class == "Verifier" and isinstance(value, str), "Type resolve(NAME)."),
+            (
+                our_class is None and name == "verifier" and callable(value),
+                "Pass its import string: my_pkg.module:object.",
+            ),
+            (our_class is not None and isinstance(value, tuple | Mapping), f"Type {our_class}(...)."),
             (only_text and value is None, "Pass an empty text for a missing one."),
             (only_text and isinstance(value, int | float), f"Type {name}='{value}'."),
             (
@@ -196,18 +199,18 @@ def _misfit(
         if name not in known and not takes_all:
             near = did_you_mean(name, known)
             return ConfigError(f"{label} has no argument {name!r}.", f"{near} {listed}" if near else listed)
-    own = [each for each in known.values() if each.kind is not Parameter.KEYWORD_ONLY]
-    given = args[1:] if parameters[0].name == "self" else args
-    if len(given) > len(own):
+    placeable = [each for each in known.values() if each.kind is not Parameter.KEYWORD_ONLY]
+    placed = args[1:] if parameters[0].name == "self" else args
+    if len(placed) > len(placeable):
         rest = [
             each.name for each in known.values() if each.kind is Parameter.KEYWORD_ONLY and each.name not in keywords
         ]
-        hint = f"Name the next: {rest[0]}={given[len(own)]!r:.40}." if rest else listed
-        most = f"{len(own)} argument{'s' if len(own) > 1 else ''}"
+        hint = f"Name the next: {rest[0]}={placed[len(placeable)]!r:.40}." if rest else listed
+        most = f"{len(placeable)} argument{'s' if len(placeable) > 1 else ''}"
         return ConfigError(f"{label} takes at most {most} by position.", hint)
     for position, each in enumerate(known.values()):
-        if position < len(given) and each.name in keywords:
+        if position < len(placed) and each.name in keywords:
             return ConfigError(f"{label} got {each.name!r} twice: by position, and by name.", "Leave one of them out.")
-        if each.default is Parameter.empty and each.name not in keywords and position >= len(given):
+        if each.default is Parameter.empty and each.name not in keywords and position >= len(placed):
             return ConfigError(f"{label} needs the argument {each.name!r}.", listed)
     return ConfigError(f"{label}: {error}.", listed)

@@ -1,4 +1,4 @@
-"""Refuses options that a command would ignore: given twice, without the option they belong to, or beside one that
+"""Refuses options that a command would ignore: given twice, without the option they belong to, or with one that
 leaves them out.
 
     truegold dedup --data a.jsonl --data b.jsonl    --data takes one value
@@ -60,16 +60,16 @@ class CarefulCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments. Raises ConfigError for an option that would be ignored."""
-        given, _, order = self.make_parser(ctx).parse_args(list(args))
+        raw_values, _, order = self.make_parser(ctx).parse_args(list(args))
         # An argument that is not on the command line is in `order` too.
-        named = [parameter for parameter in order if given.get(parameter.name) not in (None, ())]
+        named = [parameter for parameter in order if raw_values.get(parameter.name) not in (None, ())]
         names = [_spelling(parameter) for parameter in named]
         if not ctx.resilient_parsing and not {*ctx.help_option_names} & {*names}:
             _refuse_repeated(named)
-            refuse_unused(self.name or "", names, [s.partition("=")[0] for s in given.get("set_") or ()])
+            refuse_unused(self.name or "", names, [s.partition("=")[0] for s in raw_values.get("set_") or ()])
         left = super().parse_args(ctx, args)
         if not ctx.resilient_parsing:
-            _refuse_empty_paths(named, given, ctx.params)
+            _refuse_empty_paths(named, raw_values, ctx.params)
         return left
 
 
@@ -79,18 +79,18 @@ def _spelling(parameter: Any) -> str:
     return str(spelling if spelling.startswith("-") else spelling.upper())
 
 
-def _refuse_repeated(given: list[Any]) -> None:
-    for index, parameter in enumerate(given):
-        if parameter in given[:index] and not parameter.multiple and not parameter.is_flag:
+def _refuse_repeated(named: list[Any]) -> None:
+    for index, parameter in enumerate(named):
+        if parameter in named[:index] and not parameter.multiple and not parameter.is_flag:
             name = _spelling(parameter)
             advice = f"{ONE_PATH}." if name in _ROWS else "Leave one of them out."
             raise ConfigError(f"{name} is given twice, and takes one value.", advice)
 
 
-def _refuse_empty_paths(named: list[Any], given: Mapping[str, Any], parsed: Mapping[str, Any]) -> None:
+def _refuse_empty_paths(named: list[Any], raw_values: Mapping[str, Any], parsed: Mapping[str, Any]) -> None:
     """Raise ConfigError for a path that is an empty text, which would be the current folder."""
     for parameter in named:
-        raw, value = given[parameter.name], parsed.get(parameter.name)
+        raw, value = raw_values[parameter.name], parsed.get(parameter.name)
         is_path = isinstance(value[0] if isinstance(value, list | tuple) else value, Path)
         if is_path and (raw == "" or (isinstance(raw, list | tuple) and "" in raw)):
             raise ConfigError(f"{_spelling(parameter)} is an empty text.", "Is a variable of the shell not set?")

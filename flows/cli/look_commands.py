@@ -31,7 +31,6 @@ import typer
 from truegold.flows.cli.review_commands import first_that_has, runs_by_age
 from truegold.flows.console import Terminal, errors, output, print_line
 from truegold.pipeline.running.disk import check_page_name, disk_errors_reported, write_whole
-from truegold.pipeline.tables.run_files import read_manifest
 from truegold.verifiers import ConfigError
 
 SUPERSEDED, UNFINISHED = ".superseded", ".partial"
@@ -160,6 +159,7 @@ def clean(
 ) -> None:
     """Show what a run holds on disk, and free stages that later settings have replaced."""
     from truegold.flows.execute import held_run
+    from truegold.pipeline.tables.run_files import read_manifest
 
     if not (run_dir / "config.resolved.json").is_file():
         read_manifest(run_dir)

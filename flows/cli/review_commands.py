@@ -228,7 +228,7 @@ def decide(
     from truegold.pipeline.tables.rows import row_key
 
     word, equals, gold = action.partition("=")
-    if word == "fix" and not gold:
+    if action == "fix":
         raise ConfigError("A fix needs the right gold.", f"truegold decide {shlex.quote(row)} fix=GOLD")
     if row in ACTIONS and word not in ACTIONS:
         raise ConfigError("The row comes before the decision.", f"truegold decide {shlex.quote(action)} {row}")

@@ -342,7 +342,7 @@ def _vetting_stages(config: RunConfig) -> list[Stage]:
 
 
 def _described_tests(config: RunConfig) -> str:
-    """Return what the column of tests holds that is no test; or that no column has a usual name of tests."""
+    """Return what the column of tests holds in place of tests, or that no column has a usual name of tests."""
     from truegold.pipeline.config.sources import FileSource
     from truegold.pipeline.sources.proposal import first_records
     from truegold.verifiers.row_kinds import TESTS, why_no_tests

@@ -129,7 +129,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
         ("dedup --data train.jsonl --out -", 2, "Several files are written: name a folder"),
         ("flag --data train.jsonl --out out --known train.jsonl", 2, "--known has no effect without --model"),
         ("verifiers audit math --data train.jsonl --output file", 4, "A file is in the way"),
-        ("dedup train.jsonl --out out", 2, "The file is named by this option: --data train.jsonl"),
+        ("dedup train.jsonl --out out", 2, "The file is named by this"),
         ("look -", 3, "Data are not read from standard input. Write them to a file first"),
         ("explain runs/a 17", 2, "The run is named by its option"),
         ("decide keep 17", 2, "The row comes before the decision. truegold decide 17 keep"),

@@ -192,7 +192,7 @@ Handler: TypeAlias = "Callable[[Desk, Mapping[str, Any], Allowance], Awaitable[d
 T = TypeVar("T")
 ENTRY = ("response", "gold", "verifier", "verifier_args", "problem")
 """The fields of a response to `/verify`."""
-ONE, SEVERAL = (*ENTRY, "responses", "deadline_s"), ("responses", "deadline_s")
+SINGLE, SEVERAL = (*ENTRY, "responses", "deadline_s"), ("responses", "deadline_s")
 """The fields of a body of `/verify` with one response, and with several."""
 CHUNK = 16
 """Number of responses that a process gets at a time, so that a large request does not delay other requests. Programs
@@ -329,7 +329,7 @@ async def _body(request: Request, settings: Settings) -> bytes:
 async def _verify(desk: Desk, body: Mapping[str, Any], allowance: Allowance) -> dict[str, Any]:
     several = body.get("responses")
     entries = [body] if several is None else several
-    programs.check_fields(body, ONE if several is None else SEVERAL)
+    programs.check_fields(body, SINGLE if several is None else SEVERAL)
     if not isinstance(entries, list) or len(entries) > desk.settings.max_responses:
         raise programs.BadRequest(f"responses must be a list of at most {desk.settings.max_responses} objects")
     for position, entry in enumerate(entries, 1):
