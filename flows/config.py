@@ -1,11 +1,12 @@
 """Reads the whole configuration of a run from YAML, and reports all mistakes at once.
 
-A hand-written file needs only a few settings. All settings of a run are written to `config.resolved.json`. YAML is read
-as people mean it:
+A hand-written file needs only a few settings. All settings of a run are written to `config.resolved.json`. The file is
+YAML, with three differences:
 
-    off: [slow]          the setting `off`; plain YAML reads the key as false
-    tolerance: 1e-3      a number; plain YAML needs 1.0e-3
-    limit: 3             a mistake if a section has it twice; plain YAML takes the last one
+                         here                   plain YAML
+    off: [slow]          the setting `off`      the key false
+    tolerance: 1e-3      a number               a text; 1.0e-3 is a number
+    a setting twice      a mistake              the last value counts
 """
 
 from __future__ import annotations
@@ -67,23 +68,23 @@ class RunConfig(CurationConfig):
     model: ModelConfig | None = None
     """The model to profile and train."""
     chat: ChatConfig = ChatConfig()
-    """How prompts are put to the model; sft, profile and train use it unless they set their own."""
+    """The chat prompt; sft, profile and train use it unless they set their own."""
     engine: EngineConfig = VllmEngineConfig()
     """The engine that completes prompts; profile and train use it unless they set their own."""
     sft: SftConfig | None = None
-    """SFT cold start."""
+    """The SFT before profile and RL (cold start)."""
     profile: ProfileConfig | None = ProfileConfig()
-    """How pass rates are measured. With null, training uses all rows and learns their pass rates as it goes."""
+    """The measurement of pass rates. If null, training uses all rows and learns their pass rates as it goes."""
     select: SelectConfig = SelectConfig()
-    """How the rows for training are selected."""
+    """The selection of rows for training."""
     export: ExportConfig = ExportConfig()
     """The curated set and its card."""
     synth: SynthConfig | None = None
-    """Positives for rows that hardly ever pass, before training."""
+    """The synthesis of right completions (positives) for rows that hardly ever pass, before training."""
     distill: SftConfig | None = None
     """SFT on the positives of `synth`, before RL. Their tokens are weighted (`distill.weight`)."""
     train: GrpoConfig | None = None
-    """GRPO."""
+    """The training with GRPO."""
     profile_after: bool = True
     """Whether the selected and the held-out rows are profiled again after training."""
     push_to_hub: PushConfig | None = None
@@ -140,7 +141,7 @@ class RunConfig(CurationConfig):
 
     @property
     def selection(self) -> SelectConfig:
-        """The section `select`, with the shares of the sources unless it sets its own."""
+        """The section `select`, with the quotas of the sources added to its own."""
         quotas = source_quotas(self.data, self.select.quotas)
         return self.select if quotas == self.select.quotas else self.select.model_copy(update={"quotas": quotas})
 
@@ -210,10 +211,10 @@ def _without_profile_guard(training: GrpoConfig) -> GrpoConfig:
 
 
 def load_config(path: Path, overrides: Sequence[str] = (), *, last_turn_only: bool = False) -> RunConfig:
-    """Return the configuration in a YAML file, with `a.b=value` overrides whose values are YAML.
+    """Return the configuration in a YAML file, changed by overrides such as `data.limit=200`, whose values are YAML.
 
-    A data file (`train.jsonl`), a folder or a pattern stands for a configuration that only names it as data. The run
-    then has the name of the file. `last_turn_only` sets this option for every source.
+    `path` may also be a data file (`train.jsonl`), a folder or a pattern. All settings then have their defaults, and
+    the run has the name of the file. `last_turn_only` sets this option for every source.
 
     Raises ConfigError with one line for each mistake, which names the field and suggests a known one.
     """
@@ -241,7 +242,7 @@ def _read_yaml(path: Path, advice: str = INIT) -> dict[str, Any]:
         raise ConfigError(f"{path} is a directory without data files.", advice) from error
     except FileNotFoundError as error:
         if path.suffix not in YAML:
-            check_file(path)  # It explains why a path that is not YAML cannot be read.
+            check_file(path)  # Raises a more precise error for some paths.
         raise ConfigError(f"{path}: no such file.", near_path(path) or advice) from error
     except PermissionError as error:
         raise ConfigError(
@@ -264,7 +265,6 @@ def _read_yaml(path: Path, advice: str = INIT) -> dict[str, Any]:
 
 
 def _describe_yaml(error: yaml.YAMLError) -> str:
-    """Return the line of a YAML mistake and its description."""
     mark = getattr(error, "problem_mark", None)
     line = "" if mark is None else f", line {mark.line + 1}"
     problem = getattr(error, "problem", None) or " ".join(str(error).split())
@@ -284,8 +284,8 @@ def section_config(
 ) -> RunConfig:
     """Return the configuration of a command that needs only some sections of a run.
 
-    sections: the settings of these sections; None means not set. overrides: `--set` options for these sections. An
-    override that names no section changes the first. The run's folder is `out/name`.
+    sections: the settings of these sections; None means not set. overrides: values of `--set` for these sections. An
+    override that names no section changes the first section. The run's folder is `out/name`.
     """
     values = {
         section: {field: value for field, value in settings.items() if value is not None}
@@ -329,8 +329,8 @@ def _validate(root: type[Section], values: Any, label: str) -> Section:
 def _apply_overrides(values: dict[str, Any], overrides: Sequence[str]) -> None:
     """Set values in place, one after the other.
 
-    If only overrides set a section's `chat` or `engine`, the section also gets the run's settings. So
-    `train.engine.dtype=float32` changes only the dtype. Settings in the file itself replace the run's.
+    `train.engine.dtype=float32` changes only the dtype: the other settings of `train.engine` come from the run's
+    `engine`, unless the file itself sets `train.engine`. The same holds for `chat`, and for other sections.
     """
     begun = set()
     for override in overrides:
@@ -371,7 +371,7 @@ def _apply_override(values: dict[str, Any], override: str) -> None:
 
 
 class _SettingsLoader(yaml.SafeLoader):
-    """The safe loader of YAML, with keys as texts that may occur only once."""
+    """The safe loader of YAML, except that keys are always texts and may occur only once."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """Return a section with its keys as they are written. Raises YAMLError for a key that occurs twice."""

@@ -30,15 +30,14 @@ errors = Console(stderr=True, highlight=False)
 PLAIN_EVERY_SECONDS = 15.0
 """Seconds between two progress lines without a terminal."""
 
-
 PACE_SECONDS = 120.0
-"""Seconds over which the speed of a step is measured, for its remaining time."""
+"""The remaining time of a step is computed from its speed in these last seconds."""
 
 SECONDS_SHOWN, MINUTES_SHOWN, HOURS_SHOWN = 100, 90, 48
 """Durations are shown in seconds below 100 s, in minutes below 90 min, in hours below 48 h, else in days."""
 
 Table = tuple[Sequence[str], Sequence[Sequence[object]]]
-"""The headings of the columns, and the rows."""
+"""A table of a summary: the headings of its columns, and its rows."""
 
 
 def print_line(text: str, console: Console = output) -> None:
@@ -61,7 +60,7 @@ def describe_seconds(seconds: float) -> str:
 
 
 class Terminal:
-    """Shows the progress of one stage at a time. It is a `truegold.pipeline.running.progress.Progress`."""
+    """Shows the progress of one stage at a time. It implements `truegold.pipeline.running.progress.Progress`."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or errors
@@ -141,8 +140,8 @@ class Terminal:
             self._pace.popleft()
 
     def _eta(self) -> str:
-        """Return the remaining time at the speed of the last two minutes. Work done at the very start does not count,
-        because it may come from an earlier run."""
+        """Return the remaining time at the speed of the last two minutes. The first step does not count, because it may
+        include work of an earlier run."""
         if not self._total or len(self._pace) < 2:
             return ""
         (began, before), (now, done) = self._pace[0], self._pace[-1]

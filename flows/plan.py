@@ -1,12 +1,14 @@
-"""Plans the stages of a run from its configuration, and runs none. A run can end at each phase on the right.
+"""Plans the stages of a run from its configuration, without running them. A run can end after each phase:
 
-curation (`truegold.pipeline.curation.plan`)
--> model -> sft -> profile                                                          profile
--> select                                                                           select
--> export                                             after the last of these that is run
--> synth                                                                            synth
--> distill -> train -> profile_after                                                           train
--> report
+    Phase      Stages
+    curate     those of `truegold.pipeline.curation.plan`
+    profile    model -> sft -> profile
+    select     select
+    synth      synth
+    train      distill -> train -> profile_after
+    report     report
+
+`report` is the last stage of every run. `export` follows the last planned stage of curate, profile and select.
 """
 
 from __future__ import annotations
@@ -57,8 +59,8 @@ GROUP_SIZE: int = GrpoConfig.model_fields["group_size"].default
 def plan(config: RunConfig, until: Phase = Phase.REPORT) -> list[Stage]:
     """Return the stages up to and including the phase `until`, and the report on them.
 
-    Raises ConfigError, InputError or SetupError for mistakes that show before any work: a phase whose section is
-    missing, a data file or a model folder that does not exist.
+    Raises ConfigError, InputError or SetupError for mistakes that can be found in advance, such as a phase whose
+    section is missing, or a data file or a model folder that does not exist.
     """
     config = config.resolved()
     phases = list(Phase)[: list(Phase).index(until) + 1]
@@ -111,7 +113,7 @@ def _plan_cold_start(config: RunConfig) -> list[Stage]:
         section = config.sft
         turns = config.train.turns if config.train is not None else None
         if turns is not None:
-            # Examples are learned in the contexts that rollouts have.
+            # The prompts of examples get the same additions (tools, a reminder) as those of rollouts.
             explicit = {name: getattr(section.dialogues, name) for name in section.dialogues.model_fields_set}
             section = section.model_copy(update={"dialogues": dialogues_of(turns).model_copy(update=explicit)})
         inputs: dict[str, Path | Output] = {"model": base}
@@ -126,9 +128,9 @@ def _plan_cold_start(config: RunConfig) -> list[Stage]:
 
 
 def _trains_on_all_rows(section: GrpoConfig, config: RunConfig) -> bool:
-    """Return whether the training uses all rows, because no profile precedes it.
+    """Return whether the training uses all rows, because there is no profile to select by.
 
-    A training on dialogues has no profile, since profiles are of single answers. `profile: null` also turns it off.
+    There is none with `profile: null`, and none for dialogues, since a profile measures single answers.
     """
     return section.turns is not None or config.profile is None
 
@@ -163,7 +165,7 @@ def _plan_synthesis(config: RunConfig, section: SynthConfig) -> Stage:
 
 
 def _plan_export(config: RunConfig, stages: Sequence[Stage]) -> Stage:
-    """Plan the export of the selected rows, or of the rows of the last stage in `stages`."""
+    """Plan the export of the selected rows. Without a selection, plan the export of the last stage's rows."""
     last = stages[-1].name
     tables: dict[str, Path | Output] = rows_of(last)
     if phase_of(last) is Phase.SELECT:
@@ -208,7 +210,7 @@ def _plan_training(config: RunConfig) -> list[Stage]:
 
 
 def _plan_grpo(section: GrpoConfig, inputs: dict[str, Path | Output]) -> Stage:
-    """Plan a training. Raises ConfigError if its environment cannot be loaded."""
+    """Plan a training with GRPO. Raises ConfigError if the environment of its dialogues cannot be loaded."""
     extra = {term.verifier: fingerprint(term.verifier) for term in section.reward.composition if term.verifier}
     if section.turns is not None:
         load_environment(section.turns)
@@ -225,7 +227,7 @@ def _plan_training_on_all_rows(config: RunConfig, section: GrpoConfig) -> Stage:
 
 
 def _evaluation_sets(section: GrpoConfig) -> dict[str, Path | Output]:
-    """Return the inputs of the named evaluation sets. Raises InputError for a file that cannot be read."""
+    """Return the evaluation sets of a training as inputs. Raises InputError for a file that cannot be read."""
     return {f"evaluation {name}": data_file(path) for name, path in section.evaluation.sets.items()}
 
 
@@ -238,7 +240,7 @@ def report_stage(name: str, stages: Sequence[str], group_size: int, unfinished: 
 
 
 def _base_model(config: RunConfig, stages: list[Stage]) -> Path | Output | None:
-    """Return the location of the untrained model. If a stage makes the model, add it to `stages`."""
+    """Return the location of the untrained model. If a stage has to make the model, add this stage to `stages`."""
     model = config.model
     if isinstance(model, TinyModel):
         texts = data_file(config.sft.data) if config.sft and config.sft.data else DEMO_SFT_TEXTS

@@ -2,10 +2,10 @@
 
     {"prompt": "Tom has 12 apples ...", "completion": "12+9=21 \\\\boxed{21}"}
 
-becomes a segment of prompt ids (chat template applied) and completion ids (end of turn added). The loss covers the
-completion only. Dialogues, {"messages": [...]}, become one or more segments (`turns.dialogue`), with the same tools,
-template arguments and reminder as in rollouts. Without `data`, the examples are the worked solutions of curated rows,
-if the row's verifier accepts the solution. A killed run continues from its last checkpoint.
+Such an example becomes a segment: prompt ids (chat template applied) and completion ids (end of turn added). The loss
+covers the completion only. Dialogues, {"messages": [...]}, become one or more segments (`turns.dialogue`), with the
+same tools, template arguments and reminder as in rollouts. Without `data`, the examples are the worked solutions of
+curated rows that the row's verifier accepts. A killed run continues from its last checkpoint.
 
 Planning a run imports this module for the stage's version. So modules that load torch or DeepSpeed are imported inside
 functions.
@@ -89,7 +89,7 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
         )
     engine = TrainingEngine(inputs["model"], config.optimizer, pad_id(encoder), config.seed, progress.note)
     packed = config.packing and engine.pack()
-    # These weights compare with the model at the start of the training, so they come before a checkpoint is loaded.
+    # These weights use the probabilities of the initial model, so they are computed before a checkpoint is loaded.
     weights = distilled_weights(engine, fitting, [trust[id(each)] for each in fitting], config) if positives else None
     resumed = engine.load(out_dir / CHECKPOINTS)
     first = resumed[0] if resumed else 0
@@ -172,7 +172,7 @@ def distilled_weights(
     """Return the weights of the tokens of each distilled positive, [T].
 
     A weight is the positive's trust times the ratio of the engine's probability on the bare prompt to the sampler's
-    probability with the context.
+    probability with the context (the help that `synth` added).
     """
     import torch
 
@@ -237,7 +237,7 @@ def read_examples(
 
 
 def dialogues_of(turns: TurnsConfig) -> DialoguesConfig:
-    """Return the additions to prompts with which examples are written like the rollouts of `turns`.
+    """Return the settings with which examples get the same prompts as the rollouts of `turns`.
 
     The environment is created once, to read its tools. Raises ConfigError if it cannot be created.
     """

@@ -1,4 +1,4 @@
-"""Verifiers judge whether responses are right: verdicts, the built-in verifiers, and the runner for many rows."""
+"""Verifiers, which judge whether a model's response is right, such as `verify("so it is \\boxed{4}", gold="4")`."""
 
 from truegold.verifiers.answers.choice import ChoiceVerifier
 from truegold.verifiers.answers.format import FormatVerifier, LengthVerifier, TagReport, tag_tokens

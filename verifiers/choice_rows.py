@@ -6,13 +6,14 @@
     {"question": "...", "options": "A. iron\\nB. argon", "answer": "(B)"}
     {"question": "...", "opa": "iron", "opb": "argon", "cop": 1}
     {"question": "...", "distractor1": "iron", "correct_answer": "argon"}
-    {"question": "...", "choices": "['iron', 'argon']", "answer": "argon"}      lists as Python writes them
-    {"question": "...", "options": "iron|argon", "answer": "B"}                 bars, semicolons, lines
+    {"question": "...", "choices": "['iron', 'argon']", "answer": "argon"}      a list as Python writes it
+    {"question": "...", "options": "iron|argon", "answer": "B"}                 or semicolons, or line ends
     {"question": "...", "options": "a ) iron , b ) argon", "correct": "b"}      MathQA
     {"goal": "...", "sol1": "iron", "sol2": "argon", "label": 1}                PIQA
 
-All of these give the same row. The prompt is the question with its options, one a line; gold is the letter B; the
-verifier is `choice`. If the right option has a separate column, a hash of the question's text shuffles the options.
+Each of these becomes a row for the verifier `choice`. The prompt is the question with its options, one on each line;
+gold is the letter B. Distractors and the right option have no order. They are ordered by a hash of the question's
+text, so gold may be another letter.
 
 Indices count from 0 if one of the first records has the index 0. They count from 1 if one of these records has an index
 that equals the number of options. If neither holds, the source is refused with an error. A row whose answer is not an
@@ -48,7 +49,7 @@ _DOUBTFUL = ("ans", "answer", "sol", "solution")
 _WRONG = re.compile(r"distractor[ _-]?\d*|incorrect[ _-]?answers?[ _-]?\d*", re.IGNORECASE)
 """A column with one wrong option or a list of them."""
 RIGHT = ("correct_answer", "best_answer", "answer")
-"""Columns with the right option, in sources with columns of wrong options; `answer` counts only next to distractors."""
+"""Columns with the right option, next to columns of wrong options. `answer` is read only next to distractors."""
 ANSWERS = (
     *("answerKey", "answer_key", "correct_option", "correct_choice", "answer_idx", "answer_index", "correct_index"),
     *("answer_letter", "correct_letter", "cop", "gold", "answer", "label", "target", "correct", "correct_answer"),
@@ -56,7 +57,7 @@ ANSWERS = (
 )
 """Columns that say which option is right, the surest first."""
 MIN_LETTERS = 3
-"""Minimum number of one-letter columns that count as options: two (`a`, `b`) are more often numbers of the problem."""
+"""Minimum number of one-letter columns that are read as options. `a` and `b` alone are often numbers of the problem."""
 LETTER = re.compile(r"[(\[]?\s*([A-Za-z])\s*[)\].:]?")
 """The letter of an option as a whole answer: `B`, `(b)`, `B.`."""
 _LABELLED = re.compile(r"\(?([A-Z])\s*(?:[):]\s*|\.\s+|\.(?![A-Z]\.))(?=\S)")
@@ -104,8 +105,8 @@ def option_columns(names: Iterable[str]) -> list[str]:
 def choice_of(values: Values, question: str | None) -> tuple[list[str], str] | None:
     """Return the options of a single record and the letters of the right options, or None if it has no options.
 
-    Returns None also if the right option has a separate column and the question lists no options: their order is
-    unknown. Raises Unusable for an answer that is not an option, and for an index that may count from 0 or from 1.
+    Also returns None if the right option has a separate column and the question does not list the options, since their
+    order is then unknown. Raises Unusable if the answer is not an option, or is an index that may count from 0 or 1.
     """
     if (chosen := find_choices(values.keys(), [values])) is None:
         return None
@@ -152,7 +153,7 @@ def with_options(question: str | None, texts: Sequence[str]) -> str | None:
 
 
 def _listed_in(text: str) -> list[str]:
-    """Return the options that a text lists after letters; a list of two options needs one line for each."""
+    """Return the options that a text lists after letters. If there are only two, each needs its own line."""
     if (shown := find_options(text)) is not None:
         return list(shown.texts)
     lines = [line.strip() for line in text.split("\n") if line.strip()]
@@ -215,7 +216,7 @@ def find_choices(columns: Set[str], samples: Samples) -> ChoiceColumns | None:
 
 
 def _single_columns(columns: Set[str], answer: str | None, samples: Samples) -> ChoiceColumns | None:
-    """Return the columns if each option has its own: option_a to option_d, or A to D where all answers are letters."""
+    """Return the columns if each option has its own: option_a to option_d, or A to D if all answers are letters."""
     groups: dict[str, list[tuple[str, str]]] = {}
     for name in columns:
         if (match := _NUMBERED.fullmatch(name)) is not None:
@@ -261,7 +262,7 @@ def _follow_each_other(keys: Sequence[str]) -> bool:
 
 
 def read_slots(value: Any) -> Slots:
-    """Return the options in a value: a list, an object that maps labels to options or has them in `text`, or one text.
+    """Return the options in a value: a list, one text, or an object with the options in `text` or as its values.
 
     Labels before the options are removed, also if they are out of order.
     """
@@ -305,7 +306,7 @@ def _unlabelled(text: str, position: int) -> str:
 
 
 def read_choice(columns: ChoiceColumns, values: Values, first: int | None, question: str) -> tuple[list[str], str]:
-    """Return the options of a record and the letters of the right options. Raises Unusable if they do not fit."""
+    """Return the options of a record and the letters of the right options. Raises Unusable if there are none."""
     if columns.wrong:
         return _shuffled(columns, values, question)
     slots = columns.slots(values)
@@ -345,7 +346,7 @@ def _texts(value: Any) -> Iterable[str]:
 def _labels(value: Any) -> list[str]:
     """Return the labels of the options in a column, such as 1 to 4.
 
-    Empty without labels, and if the texts of the options begin with A, B, C in order.
+    The list is empty if there are no labels, or if the texts of the options begin with A, B, C in order.
     """
     structure = parse_literal(value)
     if isinstance(structure, Mapping):
@@ -356,7 +357,7 @@ def _labels(value: Any) -> list[str]:
     if isinstance(structure, list) and structure and all(isinstance(option, Mapping) for option in structure):
         return [str(next((option[key] for key in ("label", "key", "id") if key in option), "")) for option in structure]
     labels = _own_labels(_texts_in(value))
-    # Letters in order need no labels (`_place_of`); without labels an answer may still be an index.
+    # A, B, C in order are left out: `_place_of` finds a letter without them, and an index is then allowed as answer.
     return labels if labels[:1] not in (["A"], ["a"]) or not _follow_each_other(labels) else []
 
 

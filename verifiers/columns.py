@@ -1,13 +1,13 @@
-"""Finds the columns of a source by their usual names, for every command and every trainer's row.
+"""Finds columns by their usual names, such as those of the prompt and the gold, and reads their values.
 
     [{"problem_id": 7, "question": "Tom has ...", "ground_truth": "72", "response": "So \\boxed{72}"}]
     ->  id "problem_id", prompt "question", gold "ground_truth", response "response"           (`find_column`)
 
-    {"reward_model": {"ground_truth": 72}}    value_at("reward_model.ground_truth")  ->  72
-    [51.0], NaN, ["x", "y"]                   text_of  ->  "51", None, '["x","y"]'
+    value_at({"reward_model": {"ground_truth": 72}}, "reward_model.ground_truth")  ->  72
+    text_of([51.0])  ->  "51"      text_of(NaN)  ->  None      text_of(["x", "y"])  ->  '["x","y"]'
 
-A column that is null in all sample records is used only if no other column fits. `row_kinds` recognises rows that have
-tests in place of gold, and rows that truegold cannot judge.
+The commands and the adapters for trainers use it. A column that is null in all sample records is used only if no other
+column fits. `row_kinds` recognises rows with tests in place of gold.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ MISSING: Final = _Missing()
 def value_at(values: Mapping[str, Any], path: str) -> Any:
     """Return the value of a column, or MISSING if the record does not have it.
 
-    A dot reaches into structs, into texts that hold a JSON object, and by number into lists (-1 is the last entry). If
-    the whole path is the name of a column, that column is read.
+    `info.tests` is the key `tests` of the column `info`, which may hold an object or a JSON text. `items.-1` is the
+    last entry of the list in `items`. If a column has the whole path as its name, that column is read.
     """
     if path in values:
         return values[path]
@@ -71,7 +71,7 @@ def _take_step(value: Any, step: str) -> Any:
 
 
 MAX_DEPTH = 64
-"""Maximum depth of a structure. Deeper levels are replaced, since the JSON writer fails on a thousand brackets."""
+"""Maximum depth of a structure. Deeper levels become `<dict>` or `<list>`: the JSON writer fails on a thousand."""
 EXACT_FLOAT: Final = 2**53
 """Whole floats below this bound are exact integers."""
 
@@ -107,7 +107,7 @@ def _float_text(value: float) -> str:
 
 
 def json_safe(value: Any, depth: int = 0) -> Any:
-    """Return `value` as JSON can hold it: bytes and objects become `<type>`, integers beyond 64 bits become text."""
+    """Return a copy that JSON can hold: bytes and objects become `<type>`, integers beyond 64 bits become text."""
     safe: Any = f"<{type(value).__name__}>"
     if isinstance(value, str):
         check_unicode(value)
@@ -196,7 +196,7 @@ NAMES: dict[Role, tuple[str, ...]] = {
             "yanıt",
         ),
         *("答え", "正解", "정답", "답"),
-        "label",  # Next to any other of these columns, it is a class of the record.
+        "label",  # The last: next to another of these columns, it is usually a class of the record.
     ),
     "solution": ("solution", "rationale", "worked_solution", "generated_solution", "explanation", "解析", "解答"),
     "id": (
@@ -207,8 +207,8 @@ NAMES: dict[Role, tuple[str, ...]] = {
     "extracted": ("answer", "extracted", "prediction"),
     "system": ("system", "model", "generator"),
 }
-"""The usual column names of each role, the surest first. Files of samples also have `extracted`, the answer of a
-system, and `system`, its name."""
+"""The usual column names of each role, the surest first. In files of samples, `system` is the name of a model, and
+`extracted` is the answer that was read from its response."""
 
 GOLDS_COLUMNS = (
     *("golds", "accepted_golds", "accepted_answers", "acceptable_answers", "golden_answers", "reference_answers"),
@@ -230,13 +230,13 @@ _NOTE = re.compile(
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 _LONG_WORD = re.compile(r"[^\W\d_]{4,}")
 MAX_NOTES = 4
-"""Maximum number of marks, from the end of a text, whose following text is tried as an answer."""
+"""Maximum number of marks `####` that `marked_answer` tries, counted from the end of the text."""
 MAX_VALUE_CHARS = 30
-"""Maximum length of a bare value, in characters."""
+"""Maximum length, in characters, of a text before a mark that is taken for a value."""
 
 
 def marked_answer(text: str) -> str | None:
-    """Return the answer after the last `####`, or None without a mark or if only notes follow the marks.
+    """Return the answer after the last `####`, or None if there is no mark or only notes follow it.
 
     "48+24 = 72 #### 72"              "72"
     "... so it rains. #### yes"       "yes"
@@ -263,10 +263,10 @@ def find_column(role: Role, samples: Sequence[Mapping[str, Any]], exclude: Itera
     """Return the name of the column with this role in the sample records, or None if there is none.
 
     Exact names come first. Otherwise case, blanks and hyphens are ignored: "Correct Answer" counts as
-    `correct_answer`. If several columns match the same prompt name in this way, the one with most words is used.
+    `correct_answer`. If several prompt columns differ only in this way, the one whose texts have most words is used.
 
-    Two kinds of columns are used only if no other column fits: a gold column of only true and false, and a prompt
-    column with the same text in all of several records, next to a column with questions.
+    A gold column that holds only true and false is used only if no other column fits. So is a prompt column that
+    repeats one instruction in all records, while another column holds the questions.
     """
     columns = dict.fromkeys(name for values in samples for name in values)
     names = [name for name in spelled(NAMES[role], columns) if name not in exclude]
@@ -293,8 +293,8 @@ def is_there(value: object) -> bool:
 def spelled(names: Iterable[str], columns: Iterable[str]) -> list[str]:
     """Return the columns with these names, in the order of `names`.
 
-    A column of exactly that name comes first, else one that differs in case, accents, blanks, hyphens or underscores.
-    Paths with dots are returned unchecked.
+    An exact name comes first. Otherwise case, accents, blanks, hyphens and underscores are ignored. Paths with dots are
+    returned unchecked.
     """
     exact = list(columns)
     folded = {_folded(name): name for name in reversed(exact)}
@@ -341,7 +341,7 @@ def _texts(name: str, samples: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def are_shared(name: str, samples: Sequence[Mapping[str, Any]]) -> bool:
-    """Say whether a column has the same text in all records, of which there are at least two."""
+    """Say whether a column has the same text in all records that have one, and at least two records have one."""
     texts = _texts(name, samples)
     return len(texts) > 1 and len(set(texts)) == 1
 
@@ -358,7 +358,7 @@ def _are_asking(name: str, samples: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _wordiest(name: str, columns: Iterable[str], samples: Sequence[Mapping[str, Any]]) -> str:
-    """Return the column with most words among `name` and columns whose names `_folded` makes equal."""
+    """Return the column with most words among those spelled like `name`, such as "Question" and "question"."""
     alike = [column for column in columns if _folded(column) == _folded(name)]
     if name not in alike or len(alike) == 1:
         return name

@@ -1,4 +1,4 @@
-"""Writes a conversation as one text, which verifiers get as `problem` if the prompt has several messages.
+"""Writes a conversation as one text, which verifiers get as `problem` if a prompt has several messages.
 
 write_out([{"role": "system", "content": "In miles."}, {"role": "user", "content": "How far?"}])
 ->  "System: In miles.\\n\\nUser: How far?"

@@ -19,7 +19,7 @@ MONEY_SIGNS = {
     for spelling in spellings
     if spelling.isupper() or spelling.startswith(("R", "$")) or not spelling[0].isalnum()
 }
-"""The currency of each sign that stands before an amount: `$`, `A$`, `CHF`, `Rs.`. Names and 元 follow the amount."""
+"""Maps each sign or code that stands before an amount to its currency: `$`, `A$`, `CHF`, `Rs.`."""
 DOLLARS = frozenset(name for sign, name in MONEY_SIGNS.items() if sign.endswith("$"))
 """The currencies that `$` alone may mean."""
 LONE_SIGNS = "".join(sign for sign in MONEY_SIGNS if len(sign) == 1)

@@ -2,7 +2,7 @@ r"""Reads numbers with decimal commas, and recognises columns of golds that use 
 
 with_points("2,25")          "2.25"         with_points("1.234,50 €")    "1234.50 €"
 with_points("1.234")         "1234"         with_points("2{,}25")        "2.25"
-with_points("2,5; 3,75")     "2.5; 3.75"    with_points("1, 2 und 3")    unchanged, and so are (2,5) and 1,2,3
+with_points("2,5; 3,75")     "2.5; 3.75"    with_points("1, 2 und 3")    unchanged, as are (2,5) and 1,2,3
 
 comma_use(["3,5", "12,25", "7", "0,5"], "de")    "decimal"
 comma_use(["1,234", "2,500", "7,125"], "de")     "unclear": 1234 or 1.234
@@ -24,12 +24,11 @@ COMMA_LANGUAGES = frozenset(
 )
 """Languages whose writers put a comma before decimals."""
 MIN_SIGNS = 3
-"""Minimum number of golds with a decimal comma by which a column is recognised."""
+"""Minimum number of golds with a decimal comma in a column that uses decimal commas."""
 
 _SPACE = r"(?:[. \u00a0\u202f\u2009'’]|\\,|\{\.\})"
 """A separator of thousands: `1.234`, `1 234`, `1'234`."""
 _START, _END = r"(?<![\w.,])", r"(?!\d|[.,]\d)"
-"""The boundaries of a number."""
 _WITH_COMMA = re.compile(rf"{_START}(\d{{1,3}}(?:{_SPACE}\d{{3}})+|\d+)(?:,|\{{,\}})(\d+){_END}")
 """A number with a decimal comma: `2,25`, `1.234,50`."""
 _NUMERAL = re.compile(rf"{_WITH_COMMA.pattern}|{_START}([1-9]\d{{0,2}}(?:\.\d{{3}})+){_END}")
@@ -39,7 +38,7 @@ _PAIR = re.compile(r"[(\[]\s*-?\d+,\d+\s*[)\]]")
 _THOUSANDS = re.compile(r"[1-9]\d{0,2},\d{3}")
 """A number with two readings, such as `1,234`, which is 1234 in English and 1.234 with a decimal comma."""
 _RUN = re.compile(r"\d+(?:[.,]\d+){2,}")
-"""Digits with two points or commas at least, and no blank: `1.234,5,6`."""
+"""Digits with two or more points or commas between them: `1.234,5,6`."""
 _GROUP = re.compile(r"(?<!\d)[1-9]\d{0,2}[.,]\d{3}(?!\d)")
 _ONE_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d{1,3}(?:,\d{2})+,\d{3}")
 """A number with signs of thousands: `1,234.5`, `1.234,5`, and `1,00,000` as in India."""
@@ -89,7 +88,7 @@ def may_be_otherwise(gold: str) -> bool:
 
 
 def mixes_signs(gold: str) -> bool:
-    """Say whether a gold has a number that may also be a list with numbers in groups of thousands: 1.234,5,6."""
+    """Say whether a gold may be one number or a list of numbers with thousands: 1.234,5,6."""
     runs = [match[0] for match in _RUN.finditer(gold)]
     return any("," in run and _GROUP.search(run) and not _ONE_NUMBER.fullmatch(run) for run in runs)
 
@@ -97,9 +96,9 @@ def mixes_signs(gold: str) -> bool:
 def comma_use(golds: Sequence[str], language: str, problems: Sequence[str] = ()) -> CommaUse | None:
     """Say whether the golds of a column use decimal commas, given the language of their problems.
 
-    "decimal": several golds have a comma that cannot separate thousands, or a point before thousands where the
-    problems have such points too; no gold has a list or a decimal point. "unclear": the golds may be read either way,
-    so that a person has to decide. None: the golds do not use decimal commas.
+    "decimal": several golds have a comma that cannot separate thousands, such as 2,25. Golds such as 1.250 suffice if
+    the problems use decimal commas too. "unclear": the golds may be read either way, and a person has to decide.
+    None: the golds do not use decimal commas. A single list (1, 2) or decimal point (2.5) is enough for this.
     """
     numbers = [match[0] for gold in golds if (match := _WITH_COMMA.search(gold)) and not _PAIR.search(gold)]
     decimal = [text for text in numbers if not _THOUSANDS.fullmatch(text)]

@@ -165,7 +165,7 @@ def _as_verdict(returned: object) -> Verdict:
 def _accepted_keywords(function: Callable[..., Any]) -> tuple[str, ...]:
     """Return the keywords among `problem` and `info` that the function takes.
 
-    Raises ConfigError if it cannot be called as a verifier.
+    Raises ConfigError if the function cannot be called as a verifier.
     """
     label = getattr(function, "__name__", repr(function))
     if inspect.iscoroutinefunction(function):

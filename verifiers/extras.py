@@ -21,7 +21,7 @@ _EXTRA_PACKAGES = {
     "places": "fsspec gcsfs s3fs",
     "ray": "ray",
 }
-"""The packages of each extra, by their import names. vLLM is left out: the engine names the right build itself."""
+"""The packages of each extra, by their import names. The error for vLLM, which names a build, is in the engine."""
 
 
 def require(package: str, extra: str | None = None) -> None:

@@ -11,11 +11,12 @@ In a call, an `Item`, a trainer's column or a request, gold may be a list. A tex
 list. One exception: `"['72', '73']"` in a column of data is a list that was written to CSV (`quoted_list`). For
 `choice` with `multiple`, a list is one answer with several options.
 
-    "see the solution below", "siehe S. 3", "同上", "证明略"      refers elsewhere: cannot be compared
-    "N/A", "TBD", "null", "-", "?", "\\boxed{}"                 a placeholder, unless the set has such answers
-    "none", "no solution", "undefined", "0"                     answers
+    Gold                                                   Meaning
+    "see the solution below", "siehe S. 3", "同上", "证明略"    refers elsewhere: cannot be compared
+    "N/A", "TBD", "null", "None", "-", "?", "\\boxed{}"       a placeholder; only for `exact` the text of an answer
+    "none", "no solution", "undefined", "0"                   an answer
 
-A verdict on a placeholder has no score: 0 would punish right answers, and 1 would reward the response "N/A".
+Without an answer in gold, a verdict has no score: 0 would punish right answers, and 1 would reward "N/A".
 
 `gold_response` returns a right response for a gold, or None if none can be made:
 
@@ -23,10 +24,10 @@ A verdict on a placeholder has no score: 0 would punish right answers, and 1 wou
     code,  no gold, solution "print(1)"         ->  the solution in a code block
     exact, no gold                              ->  None
 
-A verifier class defines its right response by a method `gold_response(gold, solution) -> str | None`, a plain function
-by `@verifier(gold_response="\\boxed{{{gold}}}")`. Without such a definition gold itself is the right response. A
-verifier with `judges_solutions = True` also judges rows without gold, such as programs with tests; for these rows its
-`gold_response` gets None as gold.
+A verifier class defines a method `gold_response(gold, solution) -> str | None`; a plain function names a template:
+`@verifier(gold_response="\\boxed{{{gold}}}")`. Without either, gold itself is the right response. A verifier with
+`judges_solutions = True` also judges rows without gold, such as programs with tests; its `gold_response` then gets
+None as gold.
 """
 
 from __future__ import annotations
@@ -75,9 +76,9 @@ _REFERENCE = re.compile(
 )
 """A reference after an answer, and Chinese words before one: `7 (see figure)`, `答案是7`."""
 NOTHING_IN_BULK = rf"(?i)^\s*(?:{'|'.join(_PATTERNS['in_bulk'])})[.。]?\s*$"
-"""Golds such as "None.", which are answers in a few rows, but placeholders if a large share of a set has them."""
+"""A pattern of golds such as "None.": answers in a few rows, but placeholders if a large share of a set has them."""
 _WRITTEN_NULL = "None"
-"""Python's None as text, a placeholder; "none" in other spellings may be an answer."""
+"""Python's None as text. It is a placeholder, while "none" in other spellings may be an answer."""
 
 
 class BadGold(ValueError):

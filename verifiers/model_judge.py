@@ -1,14 +1,14 @@
 r"""Makes prompts that ask a language model (the judge) whether an answer equals gold, and reads its replies.
 
-    make_question(problem, gold, answer)  ->  JudgeQuestion with two prompts: gold first, and the answer first
+    make_question(problem, gold, answer)  ->  JudgeQuestion with two prompts: one shows gold first, one the answer
     read_reply("... so both are 5.\nSAME")  ->  True        read_reply("They look the same to me.")  ->  None
     decide(True, True)  ->  True        decide(True, False)  ->  None: the replies depend on the order
 
-A model that is trained against a judge learns to manipulate it. Answers are therefore shown as one short line, without
-tags, control characters or line breaks, between marks with a nonce that the model cannot guess. The prompt does not
-say which of the two texts is gold. Three kinds of answers are never sent: answers without a letter or a digit (a lone
-`{` is known to fool model verifiers), answers that are too long, and answers full of chat markup. Only a plain verdict
-on the last line of a reply counts.
+A model that is trained against a judge learns to manipulate it. The prompt therefore shows the answer as one short line
+without tags, control characters or line breaks. Marks around the line contain a nonce, which the model cannot guess.
+The prompt does not say which of the two texts is gold. Three kinds of answers are never sent: answers without a letter
+or a digit (a lone `{` is known to fool model verifiers), answers that are too long, and answers full of chat markup. A
+reply counts only if its last line is a plain verdict.
 
 This module only makes and reads texts; `truegold.pipeline.profile.judging` calls the model. Not covered: grading of
 proofs or of reasoning.
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 MAX_ANSWER_CHARS = 300
-"""Maximum length of an answer that is sent, in characters. Longer answers may argue with the judge. They are not cut,
+"""Maximum length of an answer that is sent, in characters. Longer texts may argue with the judge. They are not cut,
 since a cut could remove a second answer."""
 
 MAX_PROBLEM_CHARS = 4_000
@@ -34,10 +34,9 @@ MAX_REPLY_CHARS = 100_000
 """Maximum number of characters that are read from the end of a reply."""
 
 MAX_TAGS = 2
-"""Maximum number of tags of chat markup in an answer that is sent. An answer with more is taken for an attack."""
+"""Maximum number of tags of chat markup in an answer that is sent. More tags are taken for an attack."""
 
 _NONCE_CHARS = 12
-"""Length of the nonce, in characters."""
 
 _MARKUP = re.compile(r"<\|[^|<>]{0,60}\|>|</?[A-Za-z_][\w:-]{1,40}/?>|\[/?[A-Z_]{3,30}\]|<<[^<>]{0,40}>>")
 """Chat markup of the usual templates: <|im_start|>, </think>, [INST], <<SYS>>."""

@@ -6,10 +6,9 @@
 Each function `..._option` raises `BadOption` for a bad value and returns None, or a default, for an absent option.
 
 `info` comes from data, from a call or from a configuration. A bad value in a row leaves the row unjudged: the verifier
-catches `BadOption` once and returns `bad_option_verdict`. A row may hold options of several verifiers, so that the
-options of all built-in verifiers are allowed. A row with any other option is left unjudged (`registry.unknown_option`).
-A call or a configuration may name only options that the verifier declares (`registry.declared`), and is checked before
-any work.
+catches `BadOption` once and returns `bad_option_verdict`. A row may hold options of several verifiers. It therefore may
+have any option of a built-in verifier; any other option leaves it unjudged (`registry.unknown_option`). A call or a
+configuration may name only options that the verifier declares (`registry.declared`), and is checked before any work.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ def text_option(info: Mapping[str, Any], key: str, max_chars: int) -> str | None
 
 
 def texts_option(info: Mapping[str, Any], key: str, default: Sequence[str], most: int, max_chars: int) -> list[str]:
-    """Return a list of texts; empty for null in `info`."""
+    """Return a list of at most `most` texts, or an empty list for null."""
     value = info.get(key, default) or ()
     is_list = isinstance(value, list | tuple) and len(value) <= most
     if is_list and all(isinstance(entry, str) and len(entry) <= max_chars for entry in value):
@@ -102,7 +101,7 @@ class AnswerVerifier(ABC):
     """The keys of `info` that are required."""
 
     def check_options(self, info: Mapping[str, Any]) -> None:
-        """Raise BadOption for an invalid value. `_judge` must read the options before the response and gold."""
+        """Raise BadOption for an invalid value. The response here is empty, so `_judge` must read the options first."""
         verdict = self("", None, info=info)
         if verdict.reason is Reason.VERIFIER_ERROR:
             raise BadOption(verdict.evidence["error"])

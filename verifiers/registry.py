@@ -3,7 +3,7 @@
     math                            built in
     my_plugin                       an installed package's entry point in the group `truegold.verifiers`
     my_pkg.checks:unit_price        an import string
-    path/to/checks.py:unit_price    the same, for a file
+    path/to/checks.py:unit_price    an import string with a file
 
 The name refers to a verifier, to a verifier class (which is called without arguments) or to a plain function, with
 `@verifier` or without. `resolve` always returns a picklable object: a verifier from a user's code is pickled as its
@@ -112,7 +112,7 @@ def resolve(name: str) -> Verifier:
         return BUILT_IN[name]()
     source, attribute = _find_source(name)
     loaded = load_object(source, attribute, _label(name))
-    # A child process may run in another directory, so that a relative path is made absolute.
+    # A child process may run in another directory, so a relative path is made absolute.
     spelling = f"{Path(source).resolve()}:{attribute}" if is_file(source) else name
     return _ImportedVerifier(spelling, _make_verifier(loaded, attribute, name))
 
@@ -147,8 +147,8 @@ def check_value(verifier: Verifier, info: Mapping[str, Any]) -> str | None:
 def find_option_mistakes(verifier: str | Verifier, info: Mapping[str, Any], *, complete: bool = True) -> list[str]:
     """Return one line for each mistake in the options that a configuration or a call sets for a verifier.
 
-    complete: whether these are all options, so that a missing required option is a mistake; False if rows may add
-    options. Raises ConfigError if there is no such verifier.
+    complete: True if rows add no options, so a missing required option is a mistake; False if rows may add options.
+    Raises ConfigError if there is no such verifier.
     """
     name, verifier = (verifier, resolve(verifier)) if isinstance(verifier, str) else (verifier.name, verifier)
     mistakes = []
@@ -174,8 +174,8 @@ def check_options(verifier: str | Verifier, info: Mapping[str, Any]) -> None:
 def unknown_option(verifier: Verifier, info: Mapping[str, Any]) -> str | None:
     """Return a line about the first unknown option of a row, or None if all are known.
 
-    A row may hold options of several verifiers, so that options of every built-in verifier are known. If the verifier
-    does not declare its options, every option is allowed.
+    A row may hold options of several verifiers: options of every built-in verifier are known. If the verifier does not
+    declare its options, every option is allowed.
     """
     known = declared(verifier)
     return _first_unknown(verifier.name, known, tuple(info)) if known else None

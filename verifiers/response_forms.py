@@ -1,8 +1,7 @@
-"""Forms of responses around an answer, and the search for a form that a verifier reads.
+"""Puts answers into responses, and finds the form of response that a verifier reads.
 
-    "boxed"     The answer is \\boxed{42}.
-    "hashes"    ... #### 42
-    a template of the caller's, such as "\\boxed{{{gold}}}" (`--gold-response`)
+    fill_form("boxed", "42")                 ->  "The answer is \\boxed{42}."
+    fill_form("Total: {gold} apples", "42")  ->  "Total: 42 apples"      a template of the user's (`--gold-response`)
 
 A verifier with `gold_response` makes right responses itself. For any other verifier, such as a plain function,
 `find_form` finds the form in which most golds pass; test answers are then put into that form.
@@ -29,13 +28,13 @@ OWN_FORM = "gold_response"
 """The name of the form that the verifier's `gold_response` makes."""
 
 ENOUGH_GOLDS, GOLDS_TRIED = 5, 20
-"""A form is taken at once if the first `ENOUGH_GOLDS` golds pass in it. Otherwise, the form is taken in which most of
-the first `GOLDS_TRIED` golds pass."""
+"""`find_form` returns a form at once if the first `ENOUGH_GOLDS` golds pass in it. Otherwise it compares how many of
+the first `GOLDS_TRIED` golds pass in each form."""
 
 Respond = Callable[[str], str]
 """Makes a response from an answer."""
 Pays = Callable[[str, str], bool]
-"""Says whether a response, the first argument, earns the full score for a gold, the second."""
+"""`pays(response, gold)` says whether the response earns the full score for the gold."""
 
 
 def fill_form(form: str, answer: str) -> str:
@@ -44,7 +43,7 @@ def fill_form(form: str, answer: str) -> str:
 
 
 def find_form(pays: Pays, golds: Sequence[str], made_by_verifier: Respond | None) -> str:
-    """Return the form in which most golds pass; of equal ones the first.
+    """Return the form in which most golds pass, or the first of several such forms.
 
     made_by_verifier: the verifier's `gold_response`, or None if it has none.
     """

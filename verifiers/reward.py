@@ -1,4 +1,4 @@
-"""Composes a reward from named terms, each a verifier's score with a weight and perhaps a gate (a condition).
+"""Composes a reward from named terms: verifiers' scores with weights, and perhaps with gates (terms that must pass).
 
     Term("format", "format", weight=0.1)
     Term("correct", gate="format")                                       counts only if the format is right
@@ -33,7 +33,7 @@ MAX_CHECKED = 256
 """Maximum number of entries of `_CHECKED`."""
 
 _CHECKED: set[str] = set()
-"""Compositions, as text, in which `find_mistakes` found nothing."""
+"""The texts of terms in which `find_mistakes` found no mistake."""
 
 
 @checked_class
@@ -100,7 +100,7 @@ def compose(terms: Sequence[Term], verdicts: Sequence[Verdict], clip: tuple[floa
 
 
 def _check(terms: Sequence[Term]) -> None:
-    """Raise ConfigError if the terms have mistakes. Sound terms are cached, since each completion has the same."""
+    """Raise ConfigError if the terms have mistakes. Terms are checked once, since all completions share them."""
     text = repr(terms)
     if text in _CHECKED:
         return

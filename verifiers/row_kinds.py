@@ -1,7 +1,7 @@
 """Recognises rows with tests in place of gold, and rows that truegold has no verifier for.
 
-are_tests("assert add(1, 2) == 3"), are_tests({"inputs": ["1"], "outputs": ["2"]})      True, True
-are_tests("[1, 2]"), are_tests("72")                                                    False, False
+are_tests("assert add(1, 2) == 3")                True    are_tests("72")        False
+are_tests({"inputs": ["1"], "outputs": ["2"]})    True    are_tests("[1, 2]")    False
 foreign_kind({"FAIL_TO_PASS": [...], ...})    "changes to a repository (column FAIL_TO_PASS), which truegold has ..."
 foreign_gold('{"func_name": "validate"}')     "an object (func_name), which truegold has no verifier for"
 """

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import orjson
 
 _LONG_NUMBER = re.compile(r"\d{19}", re.ASCII)
-"""Digits that may be an integer beyond 64 bits, which `orjson` would not keep exactly."""
+"""Nineteen digits, which may belong to an integer beyond 64 bits. `orjson` does not keep such integers exactly."""
 
 
 def _refuse_constant(name: str) -> NoReturn:

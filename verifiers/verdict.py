@@ -16,7 +16,7 @@ from typing import Any, NoReturn, Protocol, runtime_checkable
 
 
 class Reason(StrEnum):
-    """The reason of a verdict: one of a fixed set of codes, by which reports count."""
+    """The reason of a verdict, as a code. Reports count verdicts by these codes."""
 
     MATCH = "match"
     """The response earns the full score."""
@@ -29,9 +29,9 @@ class Reason(StrEnum):
     HEDGED = "hedged"
     """The response gives several different answers instead of one."""
     UNREAD = "unread"
-    """The response seems to have an answer, but in a form that cannot be read, so that it may be right. The score is
-    0: with None, a model in training could avoid every problem that it cannot solve. Reports count it apart from
-    `mismatch`."""
+    """The response seems to have an answer, but in a form that cannot be read; the answer may be right. The score is 0:
+    with None, a model in training could avoid every problem that it cannot solve. Reports count these verdicts apart
+    from `mismatch`."""
     GOLD_MISSING = "gold_missing"
     """The row has no gold answer, or an empty one."""
     GOLD_UNPARSED = "gold_unparsed"
@@ -56,7 +56,7 @@ class Verdict:
     score: float | None
     """The share that the response earned, in [0, 1], or None if it could not be judged."""
     reason: Reason
-    """The reason of the verdict, by which reports count."""
+    """The code of the verdict, by which reports count it."""
     extracted: str | None = None
     """The answer that was judged, as the response wrote it."""
     evidence: Mapping[str, Any] = field(default_factory=dict)
@@ -91,7 +91,7 @@ def reason_for_score(score: float) -> Reason:
 class Verifier(Protocol):
     """The protocol of a verifier, which judges a whole response.
 
-    Optional attributes, by which the arguments of a configuration are checked before any work:
+    With three optional attributes, the arguments of a configuration are checked before any work:
 
     - `options`: the keys of `info` that the verifier reads.
     - `needed_options`: the keys of `info` that are required.

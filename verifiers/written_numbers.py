@@ -34,9 +34,9 @@ BELOW_HUNDRED = UNITS | TENS
 SCALES: dict[str, int] = _WORDS["scales"]
 """Words that multiply the number before them: "dozen" is 12, "million" 1,000,000."""
 ORDINALS: dict[str, int] = dict(zip(_WORDS["ordinals"].split(), range(3, 21), strict=True)) | _WORDS["round_ordinals"]
-"""Ordinals. They are parts after "one" or "a", and before "of" ("a third", "third of"), else positions."""
+"""Maps ordinals to numbers. "third" is 1/3 after "a" or "one" and before "of", else the position 3."""
 PARTS = {"half": 2, "halves": 2, "quarter": 4, "quarters": 4, **{f"{word}s": value for word, value in ORDINALS.items()}}
-"""Words that are always parts, by their divisor: "halves" is 2."""
+"""Maps words for parts to their divisors: "halves" is 2."""
 MULTIPLES = {word: int(value) for value, words in _WORDS["multiples"].items() for word in words.split()}
 """Words for multiples: "twice" is 2, "triple" is 3."""
 LAST_OF_ORDINAL = {"first": 1, "second": 2}
@@ -44,7 +44,7 @@ LAST_OF_ORDINAL = {"first": 1, "second": 2}
 _ROMAN = re.compile(r"(?=[MDCLXVI]{2})M{0,3}(CM|CD|D?C{0,3})(XC|XL|L?X{0,3})(IX|IV|V?I{0,3})")
 _ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 COMMON_PERCENTAGES = {Fraction(25): Fraction(1, 4), Fraction(50): Fraction(1, 2), Fraction(75): Fraction(3, 4)}
-"""Percentages that reworded problems often write as a fraction."""
+"""Maps percentages to the fractions that reworded problems often write instead."""
 CHINESE_DIGITS: dict[str, int] = _WORDS["chinese_digits"]
 CHINESE_SCALES: dict[str, int] = _WORDS["chinese_scales"]
 
@@ -107,7 +107,7 @@ RUN_WITH_SPACE = (
 
 
 def read_run(text: str) -> list[Reading]:
-    """Return the numbers in a match of `RUN` in lower case."""
+    """Return the numbers in a match of `RUN`, which must be in lower case."""
     bare = _PERCENT.sub("", text)
     numbers = _Words(_WORD.findall(bare)).read()
     if bare != text and numbers:
@@ -262,7 +262,7 @@ def _room_below(group: int) -> int:
 def chinese_integer(text: str, *, positional: bool = True) -> int | None:
     """Return the value of a Chinese numeral, 一万二千零三十四 -> 12034, or None for any other text.
 
-    positional: whether digits without a scale are places, 二〇二一 -> 2021; else only the last one counts, 七八 -> 8.
+    positional: read digits without a scale as places, 二〇二一 -> 2021. If False, only the last one counts, 七八 -> 8.
     """
     if not text or any(char not in CHINESE_DIGITS and char not in CHINESE_SCALES for char in text):
         return None

@@ -1,8 +1,13 @@
 """The command line `truegold`.
 
-Exit codes: 0 done; 1 a bug, with its traceback; 2 a mistake in the configuration or on the command line; 3 bad data;
-4 something that the machine lacks; 5 a training guard stopped the run; 6 a verifier breaks its contract; 7 a verifier
-or a judge errs more often than allowed; 8 a data set fails its gate; 130 interrupted (SIGINT); 143 preempted (SIGTERM).
+Exit codes:
+
+    0   done                                           6   a verifier breaks its contract
+    1   a bug, with its traceback                      7   a verifier or a judge makes more errors than allowed
+    2   a mistake in the configuration or command      8   a data set fails a check of `truegold gate`
+    3   bad data                                     130   interrupted (SIGINT)
+    4   something that the machine lacks             143   preempted (SIGTERM)
+    5   a training guard stopped the run
 """
 
 from __future__ import annotations
@@ -76,7 +81,6 @@ class PlainGroup(TyperGroup):
             raise
 
     def _options(self, ctx: Any) -> set[str]:
-        """Return the options of the command that the command line names."""
         command = self.get_command(ctx, ctx.invoked_subcommand or "")
         return options_of(getattr(command, "commands", {}).get((sys.argv[2:] or [""])[0], command))
 
@@ -102,7 +106,7 @@ OTHER_NAMES = {
 }
 """Names that other programs give to commands, and what to type here."""
 RESUMED = ("train", "demo", "flag", "testcases", "part")
-"""Commands that keep finished stages, in addition to the commands of the phases."""
+"""Commands that keep their finished stages when they are interrupted. The commands of the phases do so too."""
 
 COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
     (RUN, (train, push, init, plan, demo, part)),
@@ -110,7 +114,7 @@ COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
     (FILES, (look, verify, flag, dedup, decontaminate, export, rescore, gate)),
     (SETUP, (doctor, serve_verifier)),
 )
-"""The commands of each group, in the order of the help. Phases, `testcases` and `verifiers` are added to them."""
+"""The commands of each group, in the order of the help. The code below adds phases, `testcases` and `verifiers`."""
 
 
 def _print_version(is_asked: bool) -> None:

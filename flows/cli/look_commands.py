@@ -14,7 +14,7 @@
       .partial       0.2 GB   unfinished work; the same command continues it
     freed 3.4 GB
 
-As long as stages of earlier settings are on disk, a run that returns to these settings uses them again.
+A run that returns to earlier settings uses their stages again, as long as these are on disk.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ TEMPLATE_TRAITS = {
     "opens_thought": "opens a thought at the end of the prompt",
     "doubles_bos": "text of the template gets a second BOS",
 }
-"""The words that `template` prints for each field of `TemplateProfile` that is true, false or unknown."""
+"""The words that `template` prints for each field of `TemplateProfile` with the values true, false or unknown."""
 
 
 def report(
@@ -208,7 +208,7 @@ def template(
     from truegold.train.turns.template import TurnTemplate
     from truegold.train.turns.template_profile import profile_template
 
-    # The template is examined below. An encoder that uses it could refuse it here already.
+    # An encoder that uses the template could refuse it here, before the template is examined.
     encoder = load_encoder(model, ChatConfig(use_template=False))
     profile = profile_template(TurnTemplate(encoder.tokenizer, encoder.stop_token_ids), model)
     if as_json:

@@ -24,9 +24,9 @@ def _on_disk(folder: Path) -> Path:
 
 
 SAID_TWICE = re.compile(r"(?P<setting>--set data\.\S+=(?P<value>\S+)), or (?P<option>--[a-z-]+) (?P=value)")
-"""Advice with two spellings of one setting, of which a command understands one."""
+"""Advice with two spellings of one setting: `--set data.columns.gold=X, or --gold-column X`."""
 COLUMN_OPTION = re.compile(r"--([a-z]+)-column ")
-"""Advice to name a column by an option."""
+"""Advice to name a column: `--gold-column X`."""
 
 
 def options_of(command: Any) -> set[str]:
@@ -35,7 +35,7 @@ def options_of(command: Any) -> set[str]:
 
 
 def setting_of(option: str) -> str | None:
-    """Return the setting that stands for an option of the commands on one file, or None for any other option."""
+    """Return the setting for an option of the commands on one file, such as `data.columns.gold` for `--gold-column`."""
     name = option.removeprefix("--")
     if name.endswith("-column"):
         return f"data.columns.{name.removesuffix('-column')}"
@@ -45,7 +45,7 @@ def setting_of(option: str) -> str | None:
 def with_options_of(options: Collection[str], text: str) -> str:
     """Return advice in the spelling that a command with these options understands.
 
-    For example, `--gold-column X` or `--set data.columns.gold=X`. Advice is unchanged if the command has neither.
+    That is `--gold-column X` or `--set data.columns.gold=X`. If the command has neither option, nothing changes.
     """
     has_set = "--set" in options
 

@@ -9,8 +9,8 @@
     truegold decide train.jsonl:17 fix=16 --note "she keeps 3 eggs" --reviewer ann
     truegold decide 9f0c21 undo
 
-Each decision is a line of decisions/REVIEWER.jsonl, written to disk before the page shows the next row. So the server
-may be killed at any time, and the same command resumes the review. The next `truegold curate` applies the decisions.
+Each decision is a line of decisions/REVIEWER.jsonl. It is written to disk before the page shows the next row. So the
+server may be killed at any time, and the same command resumes the review. The next `truegold curate` applies decisions.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 TOKEN = "TRUEGOLD_REVIEW_TOKEN"
-"""The environment variable that sets the token of the page's address, which is then the same after a restart."""
+"""The environment variable that sets the token in the page's address, so that a restart does not change it."""
 MIN_TOKEN = 16
-"""Minimum number of characters of a token. Shorter ones can be guessed."""
+"""Minimum number of characters of a token. Shorter tokens can be guessed."""
 PORT = 8620
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """Addresses that only this machine can reach."""
@@ -201,7 +201,6 @@ def _serve(session: ReviewSession, token: str, listener: socket.socket, host: st
 
 
 def _page(session: ReviewSession, token: str, guidelines: str | None) -> str:
-    """Return the page of a run with the settings of the review."""
     from truegold.pipeline.report import ReviewSettings, open_page
 
     queue = session.queue
@@ -302,8 +301,7 @@ def runs_by_age() -> list[Path]:
 def first_that_has(run_dirs: Sequence[Path], look: Callable[[Path], T]) -> T:
     """Return the result of `look` for the first run that has the row.
 
-    If none has it, raise the error of the run that rejected the row, or of one with rows of the same source, or else
-    the first run's error.
+    If no run has it, raise InputError. If a run rejected the row, or has rows of the same source, its error is raised.
     """
     from truegold.pipeline.report.explain import NoSuchRowError, RejectedError
 

@@ -1,14 +1,14 @@
 """Commands on a whole data set: `truegold gate`, `export` and `testcases vet`.
 
 `gate` checks a set as tests check code in CI: it passes, or fails with named reasons. `export` writes a set in the
-format of a trainer and reads it back as the trainer will. `testcases vet` checks whether the tests of programs are good
-enough for computing a reward:
+format of a trainer; with `--check` it also reads the set back as the trainer will. `testcases vet` checks whether the
+tests of programs are good enough for computing a reward:
 
     truegold testcases vet humaneval.jsonl --out vetted
 
-It reads the file as `truegold run` does, vets the tests of every row, and writes rows.parquet (with repaired tests),
-dropped.parquet, ledger.parquet, suites.parquet and report.md. If it is killed, the same command resumes it from the
-folder `work`.
+The command reads the file as `truegold run` does, vets the tests of every row, and writes rows.parquet (with repaired
+tests), dropped.parquet, ledger.parquet, suites.parquet and report.md. If it is killed, the same command resumes it from
+the folder `work`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ FormatName = StrEnum(
     "FormatName",
     "trl trl-sft trl-dpo verl openrlhf open-instruct verifiers inspect nemo-gym nemo-rl hf",
 )
-"""The formats of trainers, named as in `pipeline.export.formats`, whose import takes a second."""
+"""The formats of trainers. They repeat the names of `pipeline.export.formats`, whose import takes a second."""
 
 WORK = "work"
 """The name of the run that does the work, and of its folder."""
@@ -272,7 +272,7 @@ def _check(paths: list[Path], target: Format) -> None:
 
 
 def _choice(target: Format, per_row: int | None, seed: int | None, completions: list[str] | None) -> CompletionChoice:
-    """Return which completions are taken. Raises ConfigError if the format has none to choose."""
+    """Return the choice of completions to export. Raises ConfigError if the format has no completions."""
     from truegold.pipeline.export.completions import BEFORE_TRAINING, ORIGINS, CompletionChoice
 
     chooses = per_row is not None or seed is not None or bool(completions)

@@ -1,14 +1,15 @@
 """Commands on verifiers: `truegold verifiers list`, `show`, `check`, `audit`, `audit-judge`, `propose`, and a service.
 
-The exit code of `check` and `audit` says whether the verifier keeps its contract (`truegold.verifiers.verdict`):
+A verifier has to keep a contract of several rules, called lines (`truegold.verifiers.verdict`). Exit codes:
 
-    6   a line of the contract is broken
-    6   `audit` could not check some lines, because no gold answer of the data earns the full score
-    2   `check` could not check some lines, because the verifier judges none of the answers that it was tried on
-    7   `audit-judge` saw a wrong response accepted, or `audit` measured more errors than `--max-fp` or `--max-fn` allow
+    check, audit   6   a line of the contract is broken
+    check          2   a line could not be checked, because the verifier judges none of the answers that were tried
+    audit          6   a line could not be checked, because no gold answer of the data earns the full score
+    audit          7   the verifier makes more errors than `--max-fp` or `--max-fn` allow
+    audit-judge    7   the second opinion accepts a wrong response
 
-Lines that do not apply to a verifier are skipped and change no exit code. `serve-verifier` gives verdicts and runs
-programs over HTTP.
+Lines that do not apply to a verifier are skipped and do not change the exit code. `serve-verifier` gives verdicts and
+runs programs over HTTP.
 """
 
 from __future__ import annotations
@@ -269,8 +270,8 @@ def audit_judge_(
 ) -> None:
     """Audit a second opinion before a training uses it as reward (train.reward.second_opinion).
 
-    It is asked about 200 unread responses of the policy next to golds that they do not answer, and about hostile
-    responses. Exit code 7 if it accepts one.
+    The opinion judges at least 200 responses of the policy that rules could not read, each against a gold that the
+    response does not answer, and hostile responses. Exit code 7 if it accepts one.
     """
     from truegold.flows.config import read_opinion
     from truegold.pipeline.judge.audit import audit_judge, read_unread, write_audit
@@ -298,7 +299,7 @@ def audit_judge_(
 
 
 class _Verdicts:
-    """Shows the progress of a measurement. After a few seconds it prints the remaining time, with a hint if long."""
+    """Shows the progress of a measurement. After TELL_AFTER_S it prints the remaining time, with a hint if long."""
 
     def __init__(self, terminal: Terminal, label: str, hint: str | None = None) -> None:
         self._terminal, self._label, self._hint = terminal, label, hint
@@ -349,7 +350,6 @@ def _exceeded(option: str, most: float | None, rates: Mapping[str, Rate]) -> Ite
 
 
 def _read_options(name: str, text: str) -> dict[str, Any]:
-    """Return the verifier's options in `--args`."""
     try:
         options = json.loads(text)
     except ValueError as error:

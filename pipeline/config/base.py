@@ -1,6 +1,7 @@
-"""The base of all configuration: frozen models that refuse unknown keys. The docstring under a field is its help text.
+"""The base of all configuration: frozen pydantic models that refuse unknown keys.
 
-`describe_mistakes` translates pydantic's errors about settings, one line for each mistake:
+The docstring under a field describes the setting in the reference. `describe_mistakes` translates pydantic's errors
+about settings into one line for each mistake:
 
     {"dedup": {"reword": false}}     ->  dedup.reword: unknown setting; did you mean reworded?
     {"data": {"limit": 0}}           ->  data.limit: must be at least 1 (given: 0)
@@ -27,21 +28,21 @@ from truegold.verifiers.running.batch import DEADLINE_S, MAX_TIMEOUTS
 from truegold.verifiers.user_code import close_match
 
 PATTERN_SIGNS = frozenset("*?[")
-"""Characters that make the path of a table a pattern."""
+"""Characters that make a path a pattern for several files."""
 ROUNDING = 1e-6
 """The tolerance of a sum of shares: three shares of .333333 count as 1."""
 MOVED = "moved"
 """The type of the error for an old spelling of a setting; its context has the `new` spelling."""
 SECRET = "secret"
-"""The type of an error about a setting that may hold a secret key: the message leaves its value out."""
+"""The type of an error about a setting that may hold a secret key. Its message does not show the value."""
 TEXT_ALONE = "chat"
-"""The engine type `chat`, which returns text without token ids, so that only some sections accept it."""
+"""The engine type `chat`. It returns text without token ids, so only some sections accept it."""
 LIST = "list"
-"""The tag of the list among the members of a union."""
+"""The tag of the list in a union of types, such as one data source or a list of them."""
 OFFERING = ("literal_error", "enum")
-"""The types of errors for a word outside the allowed values."""
+"""Pydantic's types of errors for a word outside the allowed values."""
 USUAL_FIELDS = ("path", "prompt", "against", "target")
-"""Settings that a text is meant for if it stands in place of a section."""
+"""A text in place of a section is probably meant for one of these settings: `data: a.jsonl` for `data.path`."""
 PLAIN_WORDS = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
@@ -88,9 +89,9 @@ class StageConfig(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _refuse_what_cannot_be(cls, values: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
-        """Raise ValidationError for each moved setting, in addition to all other mistakes in the section.
+        """Raise ValidationError for moved settings, together with all other mistakes in the section.
 
-        An integer of more than 64 bits is refused too, since tables cannot hold it.
+        Integers of more than 64 bits are refused too, since tables cannot hold them.
         """
         if (huge := _find_huge_number(values)) is not None:
             raise ValueError(f"{huge} is a number of more than 64 bits, which no setting needs")
@@ -111,7 +112,7 @@ class StageConfig(BaseModel):
     def _fill_in_defaults(cls, values: Any) -> Any:
         """Return the settings, with this model's defaults filled into sections that are set in part.
 
-        SFT has its own default learning rate, for example: an `optimizer` that sets only a dtype keeps that rate.
+        For example, SFT has its own default learning rate, and keeps it if `optimizer` sets only a dtype.
         """
         if not isinstance(values, dict):
             return values
@@ -142,7 +143,7 @@ class LaunchConfig(StageConfig):
     """DeepSpeed's list of machines (`worker-1 slots=8`). If given, DeepSpeed starts the processes over ssh. Every
     machine needs the run's folder and the same installation, under the same paths."""
     gpu_gb: float | None = Field(default=None, gt=0)
-    """The memory of each GPU in GB, for the memory plan; needed if the GPUs are not this machine's."""
+    """The memory of each GPU in GB, for the memory plan; needed if the GPUs are in other machines."""
 
     @model_validator(mode="after")
     def _is_one_or_the_other(self) -> LaunchConfig:
@@ -152,7 +153,7 @@ class LaunchConfig(StageConfig):
 
 
 def moved_error(new: str) -> PydanticCustomError:
-    """Return the error for an old spelling. `new` is the new one, relative to the section of the old one."""
+    """Return the error for an old spelling of a setting. new: the new spelling, as in `StageConfig.moved`."""
     return PydanticCustomError(MOVED, "moved to {new}", {"new": new})
 
 
@@ -343,12 +344,12 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
 class RayConfig(StageConfig):
     """A Ray cluster, which processes each part of a table as a task on any node.
 
-    Every node needs the same truegold, and the run's folder, the working directory and code files under the same paths.
+    All nodes need the same version of truegold, and the same paths of the run's folder, working directory and code.
     """
 
     address: str | None = None
-    """The cluster's address, such as `head:6379`. By default RAY_ADDRESS, or the cluster that this machine belongs to,
-    or a new one for the run."""
+    """The cluster's address, such as `head:6379`. By default the first that exists: RAY_ADDRESS, the cluster of this
+    machine, or a new cluster for the run."""
     memory_gb: float | None = Field(default=None, gt=0)
     """The memory in GB that Ray reserves for each task; by default Ray reserves only CPUs."""
 
@@ -374,6 +375,6 @@ class RunnerConfig(StageConfig):
     """`local`: processes of this machine; `ray`: a Ray cluster; `slurm`: job arrays; `wait`: calls of `truegold part`,
     by hand or by another scheduler."""
     ray: RayConfig = RayConfig()
-    """The cluster of `ray`."""
+    """The cluster for `runner: ray`."""
     slurm: SlurmConfig = SlurmConfig()
-    """The job arrays of `slurm`."""
+    """The job arrays for `runner: slurm`."""

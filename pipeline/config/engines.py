@@ -25,7 +25,7 @@ EnvironmentVariable = Annotated[str, AfterValidator(_check_variable)]
 
 
 class ChatConfig(StageConfig):
-    """The way from a problem to the model's input."""
+    """The prompt that puts a problem to the model."""
 
     system: str | None = None
     """The system message."""
@@ -66,8 +66,8 @@ class VllmEngineConfig(StageConfig):
     tensor_parallel_size: int = Field(default=1, ge=1)
     """The number of GPUs that the model is spread over."""
     data_parallel_size: int = Field(default=1, ge=1)
-    """The number of engines in parallel, each with its own GPUs, started through Ray. In training, several engines need
-    `asynchronous`: without it, each training process has one engine next to it."""
+    """The number of engines in parallel, each with its own GPUs, started through Ray. In training, more than one needs
+    `asynchronous`; without it, each training process has an engine of its own."""
     ray_address: str | None = None
     """The address of the Ray cluster for the engines; `auto` for the cluster of this machine. By default only this
     machine is used."""
@@ -75,7 +75,7 @@ class VllmEngineConfig(StageConfig):
     """A folder that this process and all nodes of `ray_address` share. Training passes new weights through it."""
 
     def sleeps(self, beside_trainer: bool) -> bool:
-        """Return True if the engine takes turns on its GPU. `beside_trainer`: a trainer uses the same GPU."""
+        """Return True if the engine takes turns with a trainer. beside_trainer: whether it shares its GPU with one."""
         return beside_trainer if self.sleep is None else self.sleep
 
     @model_validator(mode="after")
@@ -96,8 +96,8 @@ class ServerEngineConfig(StageConfig):
     urls: tuple[str, ...] = ()
     """Several servers of the same model, instead of `url`. The run continues without a server that fails."""
     urls_file: str | None = None
-    """A file with a server's URL on each line, instead of `urls`. It is read again every ten seconds: added servers get
-    requests, and removed ones get no more."""
+    """A file with a server's URL on each line, instead of `urls`. It is read again every ten seconds, so servers may be
+    added and removed during a run."""
     model: str | None = None
     """The name that the servers have for the model. Not needed if each serves only one."""
     api_key_env: EnvironmentVariable | None = None
@@ -113,7 +113,7 @@ class ServerEngineConfig(StageConfig):
     """The number of retries of a failed request."""
     resume_tokens: int | None = Field(default=None, ge=1)
     """Stream replies, and continue an interrupted completion of at least this many tokens on another server. Shorter
-    ones are sampled anew. Not available in training."""
+    completions are sampled anew. Not available in training."""
     outage_seconds: float = Field(default=60, ge=0)
     """Seconds that a run waits for a server to return if none is available."""
     weights_dir: str | None = None
@@ -149,8 +149,9 @@ class ChatEngineConfig(StageConfig):
     """More fields of each request; null removes a field: {temperature: null, max_tokens: null,
     max_completion_tokens: 2048}."""
     price_per_million_input: float | None = Field(default=None, ge=0)
+    """The price of a million input tokens, in any currency; if a price is given, reports show costs."""
     price_per_million_output: float | None = Field(default=None, ge=0)
-    """The price of a million tokens, in any currency; if given, reports show costs."""
+    """The price of a million output tokens, in the same currency."""
 
     @field_validator("base_url")
     @classmethod
@@ -167,8 +168,8 @@ class ScriptedEngineConfig(StageConfig):
 
     type: Literal["scripted"] = "scripted"
     path: str
-    """JSON Lines of {"prompt": ..., "completions": [...]}. Sample i of a prompt gets completion i, starting over at the
-    end of the list."""
+    """JSON Lines of {"prompt": ..., "completions": [...]}. The first sample of a prompt gets the first completion, and
+    so on. After the last one, the list starts over."""
 
 
 class RepliesEngineConfig(StageConfig):
@@ -197,4 +198,4 @@ AskedEngineConfig = Annotated[
     | Annotated[ScriptedEngineConfig, Tag("scripted")],
     by_type("vllm"),
 ]
-"""The engines for questions, for which text is enough."""
+"""The engines for questions about rows, which need only text."""

@@ -1,31 +1,30 @@
-"""Curation from Python, without a configuration file: the functions of `truegold.pipeline`.
+"""Curates data from Python, without a configuration file: the functions of `truegold.pipeline`.
 
     deduplicate(frame).rows                 the frame without copies and rewordings
     find_flags(frame).flags                 the flags of suspicious rows, with their evidence
     find_leaks(frame, ["math500.jsonl"])    the rows that are in evaluation sets
     curate(frame).report("report.html")     all of curation, and a page that explains every dropped or changed row
 
-Rows may be frames of polars or pandas, a `datasets.Dataset`, a list of dicts or a path. Columns are guessed by their
-names, or named in the same way for every function: `prompt="Body", gold="label"`. Results are polars frames with a
-column `row`, the number of the row from 1. Functions work in a temporary folder, which is deleted with the result. With
-`work_dir`, they work in that folder, where unchanged stages are cached. No function writes to any other folder.
+Rows may be frames of polars (also lazy frames) or pandas, a `datasets.Dataset`, a sequence of dicts, or the path of a
+file in JSON Lines, Parquet or CSV. Columns are guessed by their names, or named by arguments of every function:
+`prompt="Body", gold="label"`. Results are polars frames with a column `row`, the number of the row from 1. Functions
+work in a temporary folder, which is deleted with the result. With `work_dir`, they work in that folder, where unchanged
+stages are cached. No function writes to any other folder.
 
-Rows in any form are written to a file for the stages, and kept rows are returned in the form of the input:
+The rows are written to a file for the stages, and kept rows are returned in the form of the input. The rows of a path
+are returned as a list of dicts.
 
     write_rows_file([{"question": "1+1?", "answer": "2"}], folder)   ->  folder/rows.jsonl
     write_rows_file(polars_frame, folder)                            ->  folder/rows.parquet
     write_rows_file("train.csv", folder)                             ->  train.csv, which is not copied
     keep_rows(polars_frame, [1, 3])                                  ->  a polars frame of its first and third row
 
-Forms are frames of polars (also lazy ones) and pandas, `datasets.Dataset`, sequences of dicts, and paths of JSON Lines,
-Parquet and CSV files. Rows are counted from 1. The rows of a path are returned as a list of dicts.
-
-Errors use the names of the caller's arguments:
+Errors use the names of the caller's arguments, and not the names of temporary files:
 
     curate(rows, flags={})                ->  curate has no argument 'flags'. Did you mean 'flag'? There are: clean, ...
     curate(rows, columns={"question": 1}) ->  columns: there is no role 'question'. There are: prompt, gold, ...
     curate(rows, dedup={"reword": False}) ->  curate: dedup.reword: unknown setting; did you mean reworded?
-    deduplicate([{"titel": "x"}])         ->  rows has no prompt column ..., instead of the name of a temporary file
+    deduplicate([{"titel": "x"}])         ->  rows has no prompt column ...
 """
 
 from __future__ import annotations
@@ -195,7 +194,7 @@ def _describe(value: Any) -> str:
 
 
 FILE_PREFIX = "data.file."
-"""The prefix of settings of the data, which is removed in errors, since they are arguments here: `columns`."""
+"""The prefix of the data's settings in a configuration. Errors leave it out, because here they are arguments."""
 
 
 def make_config(function: str, path: Path, source: Mapping[str, Any], sections: Mapping[str, Any]) -> CurationConfig:
@@ -239,7 +238,7 @@ def merge_columns(columns: Mapping[str, Any] | None, **names: str | None) -> dic
 def add_guessed_columns(path: Path, columns: Mapping[str, Any]) -> dict[str, Any]:
     """Return the named columns, with guessed columns for the gold of a prompt and for the worked solution.
 
-    Without a worked solution, rules that read it could not find anything.
+    Some rules need the worked solution.
     """
     if "prompt" not in columns:
         return dict(columns)
@@ -413,7 +412,7 @@ def find_flags(
 ) -> Flags:
     """Find suspicious rows, by rules about question, gold and solution, and by the answers of systems.
 
-    - `samples`: rows with id, system, and answer or response; also with step for samples of a training
+    - `samples`: rows with id, system, and answer or response. Samples of a training also have step
     - `prompt`, `gold`, `id`: names of columns, which are guessed by default
     - `columns`: names of columns by role, also for other roles: `{"solution": "rationale"}`
     - `verifier`: the verifier of every row

@@ -1,7 +1,7 @@
 """Plans the stages of curation, from raw records to rows that may be profiled. Nothing is run here.
 
 make_data -> ingest -> clean -> decontaminate -> dedup -> verify_gold -> vet_tests -> flag
--> well_posed -> suspect                                        where a model is asked
+-> well_posed -> suspect                                        only if a model is asked
 -> settle
 
 Everything that a configuration names is checked before the first stage runs:
@@ -12,10 +12,9 @@ Everything that a configuration names is checked before the first stage runs:
 
     flag: {advise_only: [prof]}                   no flag of curation has the reason 'prof'. Did you mean 'proof'?
 
-So a mistake in the configuration is reported before a long run. This is the only module that reads data while a run is
-planned: of a file, it reads only the first records, by which `ingest` finds the columns. Sets on the hub are opened
-before the first stage (`check_hub`). With a user's detector, which may flag for any reason, all names of reasons are
-accepted.
+So a mistake in the configuration is reported before a long run. To check columns, the first records of each file are
+read; no other module reads data while a run is planned. Sets on the hub are opened before the first stage
+(`check_hub`). With a user's detector, which may flag for any reason, all names of reasons are accepted.
 """
 
 from __future__ import annotations
@@ -204,7 +203,7 @@ def resolve_stages(stages: Iterable[Stage]) -> None:
 
 
 def check_settings(settings: BaseModel, name: str) -> None:
-    """Check the names in the settings of a section and its subsections. Raises as `resolve_stages`."""
+    """Check the names in the settings of a section and its subsections. Raises the errors of `resolve_stages`."""
     for path, section in _sections(settings, name):
         _check_section(path, section)
 

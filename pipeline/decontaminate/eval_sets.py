@@ -1,4 +1,4 @@
-"""Opens evaluation sets: those known by name, files, folders, and any other set of the hub.
+"""Opens evaluation sets by a name, a file, a folder, or the name of a set on the hub.
 
 "math500"                    the test split of HuggingFaceH4/MATH-500, streamed from the hub
 "evals/mine.jsonl"           a file
@@ -34,7 +34,7 @@ class EvalSet:
     split: str = "test"
     """The split that models are evaluated on."""
     columns: ProblemColumns = field(default_factory=ProblemColumns)
-    """The columns that the set is known to have. The others are guessed by their names."""
+    """The known columns of the set. Other columns are guessed by their names."""
 
 
 EVAL_SETS = {
@@ -71,8 +71,8 @@ def find_local(spec: str) -> Path | None:
 def read_eval_set(spec: str, columns: ProblemColumns) -> Iterator[Batch]:
     """Return the problems of a known set, a file, a folder, or a set of the hub, in batches.
 
-    Other columns are those known for the set, or guessed. Raises InputError if there is no such set or file, and
-    SetupError if the hub is needed and cannot be reached.
+    Columns that `columns` leaves open are known for the set, or guessed. Raises InputError if there is no such set or
+    file, and SetupError if the hub is needed and cannot be reached.
     """
     path = find_local(spec)
     if path is not None and path.is_file():

@@ -3,10 +3,10 @@
 `open_file(Path("data/train.jsonl.gz"), "auto", 2**23)` returns a `Source(name="train.jsonl.gz", ...)` whose `records`
 are streamed in bounded memory. For a file that cannot be read, the error is one line with a remedy.
 
-CSV (`.csv`, `.tsv`) has a header line. Fields are separated by commas, semicolons, tabs or bars. The separator is the
-one by which the first records have as many fields as the header. Python's `csv` parses the file in strict mode, so that
-a stray quote makes a reject and not a row with wrong text. A record longer than the bound is skipped, and reading
-continues with the next line. Records are numbered by their first line.
+CSV (`.csv`, `.tsv`) has a header line. Fields are separated by commas, semicolons, tabs or bars: by the separator that
+gives the first records as many fields as the header. Python's `csv` parses the file in strict mode, so that a stray
+quote makes a reject and not a row with wrong text. A record longer than the bound is skipped, and reading continues
+with the next line. Records are numbered by their first line.
 
 Parquet (`.parquet`, `.pq`) is read in batches of bounded size; structs become dicts, lists become lists.
 """
@@ -98,7 +98,7 @@ def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
 
 
 def at_hand(path: Path | str) -> Path:
-    """Return the local path of a file or a URL, after a download if needed; of a remote folder, only data files."""
+    """Return the local path of a file or a URL, after a download if needed. Of a folder, only data files are loaded."""
     return local_copy(path, lambda name: _suffix_of(Path(name)) in SUFFIXES)
 
 
@@ -317,10 +317,7 @@ class _TooLong(Exception):
 
 
 class _Lines:
-    """An iterator over the lines of a file as text, for `csv.reader`.
-
-    It continues after an error, unlike a generator.
-    """
+    """An iterator over the lines of a file as text, for `csv.reader`. A generator would not continue after an error."""
 
     def __init__(self, lines: Iterator[Line], max_bytes: int) -> None:
         self._lines = lines
@@ -342,7 +339,7 @@ class _Lines:
         line = next(self._lines)
         self.line_number = line.line_number
         self.size += line.size
-        # Invalid bytes become lone surrogates, for which each finished record is searched.
+        # Invalid bytes become lone surrogates. Finished records are searched for them.
         text = line.data.decode("utf-8", "surrogateescape")
         if not self.first_line_number:
             self.first_line_number = line.line_number
@@ -458,7 +455,7 @@ def _next_outcome(reader: Any, lines: _Lines, header: list[str], max_row_bytes: 
 
 
 def _describe_count(fields: int, expected: int, line: str, reader: Any) -> str:
-    """Return how a record differs from the header, and the separator by which its line does not, if there is one."""
+    """Return a phrase on the fields of a record and of the header, and on a separator by which their numbers agree."""
     used = reader.dialect.delimiter
     fitting = [mark for mark in DELIMITERS if len(next(csv.reader([line], delimiter=mark), ())) == expected]
     others = f"; by {fitting[0]!r} it has {expected}" if fitting and expected > 1 else ""
@@ -466,21 +463,20 @@ def _describe_count(fields: int, expected: int, line: str, reader: Any) -> str:
 
 
 BATCH_TEXT = 16 * 2**20
-"""The approximate size of a batch in bytes, by the average row of the row group with the largest rows."""
+"""The approximate size of a batch in bytes, computed from the row group with the largest rows."""
 PAGE_BUFFER = 2**20
-"""The number of bytes in which column chunks are streamed. Without streaming, memory would hold a row group or the
-whole file.
-"""
+"""The number of bytes of a column that are read at a time. Otherwise, memory would hold a row group or the whole
+file."""
 
 
 def open_parquet(path: Path) -> Any:
-    """Open a Parquet file. Raises InputError if it is not one."""
+    """Open a Parquet file. Raises InputError if it is not an intact Parquet file."""
     try:
         return pq.ParquetFile(path, buffer_size=PAGE_BUFFER, pre_buffer=False)
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(
             f"{path} is not an intact Parquet file: {first_line(error)}.",
-            "Copy or download the file again; if it is in another format, end its name in that.",
+            "Copy or download the file again. If it has another format, change the ending of its name, as to .csv.",
         ) from None
 
 
@@ -573,7 +569,7 @@ def _split_parquet(path: Path, dropped: Set[int], kept_file: Path, dropped_file:
 
 
 def _numbered_parts(path: Path, form: str) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a file, long lines in pieces, each with the number of the first line of its record.
+    """Yield the lines of a file, each with the number of the first line of its record. Long lines come in pieces.
 
     The header of CSV has the number 0.
     """

@@ -2,9 +2,9 @@
 
 The line `{"question": "What is 6*7?", "answer": 42}\\r\\n` becomes `Record(1, {"question": ..., "answer": 42}, 42)`.
 
-Also read are CRLF line ends, a byte order mark, UTF-16 with a mark, gzip and zstd, an array of objects instead of
-lines, one object over several lines, and a last line without end. Blank lines are skipped. Lines longer than the bound
-are skipped without being held in memory. Invalid UTF-8, NaN, Infinity and nesting that is too deep are rejects.
+The reader accepts CRLF line ends, a byte order mark, UTF-16 with a mark, gzip and zstd. It also accepts an array of
+objects, one object over several lines, and a last line without end. Blank lines are skipped. Lines longer than the
+bound are skipped without being held in memory. Invalid UTF-8, NaN, Infinity and too deep nesting are rejects.
 Integers beyond 64 bits are kept exactly, while `orjson`, which reads all other lines, would turn them into floats.
 """
 
@@ -35,7 +35,7 @@ PACKINGS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 BOM = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8."""
 SKIP_BYTES = 2**16
-"""The number of bytes in which an overlong line is skipped."""
+"""The number of bytes that are read at a time to skip an overlong line."""
 SNIFF_BYTES = 4096
 """The number of bytes at the beginning of a file by which its format is recognised."""
 
@@ -332,13 +332,13 @@ _CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
 def refuse_other_formats(path: Path) -> None:
-    """Raise InputError for a file that is not text, of which every line would be a reject."""
+    """Raise InputError for a file that is not text. Otherwise every line of it would be a reject."""
     start = _beginning_of(path)
     for magic, (what, remedy) in OTHER_FORMATS.items():
         if start.startswith(magic):
             raise InputError(f"{path} is {what}.", remedy)
-    # Text of any encoding is left to the reader; that of UTF-16 without a mark has many null bytes. A file with a sound
-    # first line is damaged further on, and its other rows are read.
+    # Text in any encoding is left to the reader. (UTF-16 without a mark has many null bytes.) If the first line is
+    # sound, the file is only damaged further on, and its other rows are read.
     n_controls = len(_CONTROL.findall(start)) if _CONTROL.search(start.partition(b"\n")[0]) else 0
     if n_controls > CONTROL_SHARE * len(start) and start.count(0) < CONTROL_SHARE * len(start):
         raise InputError(f"{path} is not text, but a binary file.", "Name a file of JSON Lines, Parquet or CSV.")

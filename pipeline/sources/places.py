@@ -1,4 +1,4 @@
-"""Remote files by URL: `s3://`, `gs://`, `hf://`, `https://` and other schemes of fsspec.
+"""Downloads and uploads files by URL: `s3://`, `gs://`, `hf://`, `https://` and other schemes of fsspec.
 
     local_copy("s3://bucket/train.jsonl")      ~/.cache/truegold/places/s3/bucket/3f2a.../train.jsonl
     local_copy("s3://bucket/sets/*.parquet")   ~/.cache/truegold/places/s3/bucket/sets/91c0..., a folder of those files

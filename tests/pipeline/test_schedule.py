@@ -91,6 +91,17 @@ def test_open_rows_get_more_than_obvious_ones() -> None:
     assert schedule.allocation is not None
 
 
+def test_the_first_rule_expects_more_than_the_first_samples_while_the_pilot_goes_on() -> None:
+    rows = [sampled_row(index) for index in range(ROWS)]
+    schedule = Schedule(rows, iter(()), FIRST, MOST, 0.75, ROWS, Selection(group_size=8, rows=ROWS // 2))
+    assert schedule.allocation is None
+    for sampled, sample in schedule.draws(ROWS * MOST):
+        schedule.record(sampled, coin(sampled.index, sample), None)
+    assert schedule.is_piloting
+    assert schedule.allocation is not None
+    assert FIRST < schedule.allocation.expected_samples <= MOST
+
+
 def test_rows_whose_samples_agree_on_another_answer_get_all() -> None:
     def never(index: int, sample: int) -> float:
         return 0.0

@@ -99,15 +99,14 @@ class OptimizerConfig(StageConfig):
     warmup_steps: int = Field(default=0, ge=0)
     """Steps of linear warm-up."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
-    """How the learning rate falls after the warm-up. A linear or cosine schedule reaches `final_lr` at the run's
-    end."""
+    """How the learning rate falls after the warm-up: not at all (constant), or to `final_lr` at the end of the run."""
     final_lr: float = Field(default=0.0, ge=0)
     """The last learning rate of a linear or cosine schedule."""
     max_grad_norm: float = Field(default=1.0, gt=0)
     """The largest gradient norm. Larger gradients are scaled down to this norm."""
     zero_stage: Literal[0, 1, 2, 3] = 1
-    """DeepSpeed's ZeRO stage. It shards over the ranks nothing (0), optimizer state (1), also gradients (2), also
-    parameters (3)."""
+    """DeepSpeed's ZeRO stage. 0 shards nothing over the ranks, 1 optimizer state, 2 also gradients, 3 also
+    parameters."""
     offload: bool = False
     """Keep optimizer state in host memory (ZeRO 2 and 3, GPU)."""
     dtype: Literal["float32", "bfloat16"] = "bfloat16"
@@ -170,8 +169,8 @@ class SftConfig(StageConfig):
     """Supervised fine-tuning before RL: the cold start. The loss covers the completion only."""
 
     data: str | None = None
-    """A JSON Lines file with {"prompt", "completion"} or, for dialogues, {"messages"} in each line, used in its order.
-    By default, the worked solutions of curated rows, if the row's verifier accepts the solution."""
+    """A JSON Lines file, used in its order. Each line has {"prompt", "completion"} or, for a dialogue, {"messages"}. By
+    default, SFT trains on the worked solutions of curated rows that the row's verifier accepts."""
     chat: ChatConfig = ChatConfig()
     """The format of prompts. By default the run's `chat`."""
     dialogues: DialoguesConfig = DialoguesConfig()
@@ -183,8 +182,8 @@ class SftConfig(StageConfig):
     max_length: int = Field(default=1024, ge=8)
     """The largest number of tokens of an example. Longer examples are left out and counted."""
     weight: DistillationWeight = "token"
-    """How the tokens of distilled positives are weighted, as in `train.objective.distilled.weight`. The tokens of
-    worked solutions have weight 1."""
+    """How the tokens of distilled positives (right completions made by `synth`) are weighted, as in
+    `train.objective.distilled.weight`. The tokens of worked solutions have weight 1."""
     packing: bool = True
     """Put several examples into one row of a micro-batch, if the architecture keeps them apart."""
     optimizer: OptimizerConfig = OptimizerConfig(lr=1e-5)

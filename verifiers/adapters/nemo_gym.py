@@ -1,4 +1,4 @@
-"""Provides `verify_fields` for NeMo-Gym, which turns the request of a resources server's `verify` into the response.
+"""Provides `verify_fields`, which makes the response to a request of `verify` in a resources server of NeMo-Gym.
 
     class Verify(SimpleResourcesServer):
         async def verify(self, body: BaseVerifyRequest) -> BaseVerifyResponse:

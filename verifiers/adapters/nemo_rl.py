@@ -12,7 +12,7 @@ NeMo-RL starts the environment as a Ray actor and calls `step` with the messages
 (environments/utils.py and experience/rollouts.py of commit 7ea279a). The `ground_truth` in `extra_env_info` is the
 exported row, a gold, or a list of accepted golds.
 
-NeMo-RL needs a reward for every response, so that one that could not be judged has the reward 0. The metric
+NeMo-RL needs a reward for every response, so a response that could not be judged has the reward 0. The metric
 `masked_share` reports the share of such responses.
 """
 

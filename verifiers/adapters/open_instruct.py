@@ -1,8 +1,8 @@
 """Provides a `VerifierFunction` of open-instruct called `truegold`, for rows with `dataset: truegold`.
 
 Importing this module is enough: open-instruct instantiates every imported subclass of `VerifierFunction`. The label of
-a row is the exported row, a gold, or a list of accepted golds. open-instruct needs a score for every response: one
-that could not be judged scores 0, and `masked_share()` returns the share of such responses.
+a row is the exported row, a gold, or a list of accepted golds. open-instruct needs a score for every response, so a
+response that could not be judged scores 0. `masked_share()` returns the share of such responses.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ A query is prompt and response as one text, decoded with special tokens. A label
 gold, or a list of accepted golds. The result has `rewards`, `scores` (from 0 to 1, for dynamic filtering) and
 `extra_logs` with `judged` and `masked_share`.
 
-OpenRLHF needs a reward for every response: one that could not be judged has the reward 0 and `judged` 0, and a warning
-names the reason and an example.
+OpenRLHF needs a reward for every response. A response that could not be judged has the reward 0 and `judged` 0, and a
+warning names the reason and an example.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TURN = re.compile(
 )
 """The start of an assistant's turn in the usual chat templates."""
 _TAIL = 64
-"""Length of the end of a prompt, in characters, that is searched for in a query that does not begin with the prompt."""
+"""If a query does not begin with the prompt, this many last characters of the prompt are searched for in the query."""
 
 
 @checked

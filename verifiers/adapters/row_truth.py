@@ -19,8 +19,8 @@ A row that names no verifier gets one by its data set (a route):
 The columns `data_source`, `dataset`, `datasource` or `source` name a row's data set. `*` stands for any text. A route
 with exactly that name comes first, then the first pattern that fits.
 
-The route `trainer` leaves the rows to the trainer's own scorer: with verl to `default_compute_score`. With other
-trainers such rows have no score here, so that another reward function has to judge them.
+The route `trainer` leaves the rows to the trainer's own scorer, which is `default_compute_score` in verl. With other
+trainers such rows have no score here, and another reward function has to judge them.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ NO_ROUTES: Mapping[str, str] = {}
 
 
 def routes_in(value: Mapping[str, str] | str | None) -> dict[str, str]:
-    """Return the routes in a setting; None reads the environment variable TRUEGOLD_ROUTES.
+    """Return the routes in a setting, or those of the environment variable TRUEGOLD_ROUTES if the setting is None.
 
     A text is a JSON object, or `source=verifier` pairs separated by commas. Raises ConfigError for any other value and
     for a verifier that does not exist.
@@ -271,7 +271,7 @@ def _of_text(name: str | None, gold: str, problem: str | None) -> RowTruth:
 def _is_answer(gold: str) -> bool:
     """Say whether `math` reads a sentence as a value, or accepts an answer that is taken from the sentence.
 
-    "There are 12 apples in the bag.", "no real solutions exist"; not "They play, since it is warm and dry today".
+    "There are 12 apples in the bag." -> True, "They play, since it is warm and dry today" -> False
     """
     note = gold_note(gold, "math")
     if note is not None and note[0] in _OF_SENTENCES:

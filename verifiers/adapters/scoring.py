@@ -4,10 +4,10 @@
     verdicts = scorer.judge([RowTruth(gold="72").question("... \\\\boxed{72}")])
     scorer.paid(verdicts[0]), record_of(verdicts[0])          1.0, {"score": 1.0, "judged": 1.0, "reason": "match", ...}
 
-Built-in verifiers limit their own work, so that they judge small batches in the caller's thread. Large batches and
-users' verifiers run in child processes, which are kept from one batch to the next and killed if a verdict is late.
+Built-in verifiers limit their own work, so they judge small batches in the caller's thread. Large batches and users'
+verifiers run in child processes, which are kept from one batch to the next and killed if a verdict is late.
 
-A scorer is pickled by its settings. The copy starts child processes of its own, and so does a forked process.
+Only the settings of a scorer are pickled. The copy starts child processes of its own, and so does a forked process.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ class Scorer:
     verifier: str | None = None
     """The verifier of all rows; by default each row names its own."""
     unjudged: float | None = None
-    """The reward of completions that could not be judged; None: they have no reward."""
+    """The reward of completions that could not be judged, or None if they have no reward."""
     workers: int = 0
-    """Child processes; 0 starts one per core."""
+    """The number of child processes; 0 starts one per core."""
     deadline_s: float = DEADLINE_S
-    """Seconds for one verdict; after that it has no score."""
+    """Maximum time for one verdict, in seconds. A later verdict has no score."""
     routes: Mapping[str, str] | str | None = None
     """Verifiers by data set, for rows that do not name a verifier; by default TRUEGOLD_ROUTES."""
     trains: bool = True
-    """Whether a model learns from the rewards. If it does, a response that could not be judged scores 0 if it is at
-    fault itself (`blame`)."""
+    """Whether a model learns from the rewards. If it does, a response that could not be judged scores 0 if the response
+    itself is at fault (`blame`)."""
     _verifiers: ResolvedVerifiers = field(init=False, repr=False, compare=False)
     _processes: BatchVerifier = field(init=False, repr=False, compare=False)
     _tally: TimeoutTally = field(init=False, repr=False, compare=False)

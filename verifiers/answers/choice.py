@@ -1,12 +1,13 @@
 r"""Judges multiple-choice responses: a response is right if it commits to gold, the right option.
 
-    gold C     \boxed{C}   Answer: (c)   选C   故选：C．   答案是Ｃ   "option C"            match
-    gold C     42, with info {"options": ["40", "41", "42"]}; 42.0, \frac{84}{2} as well     match
-    gold C     C. 42   C) forty-two   C, forty-two   42 (C)                                match: the letter decides
-    gold C     C. 41, with the options above                                              hedged: letter and text differ
-    gold C     A or C   \boxed{B, C}                                                      hedged
-    gold AC    A, C   ca   C and A   选AC   A and C are right, B is wrong                  match: exactly these letters
-    gold ①③    1, 3   A and C   ③①                                                        match
+    Gold   Answer                                                                          Verdict
+    C      \boxed{C}   Answer: (c)   选C   故选：C．   答案是Ｃ   "option C"                     match
+    C      42   42.0   \frac{84}{2}, with info {"options": ["40", "41", "42"]}             match
+    C      C. 42   C) forty-two   C, forty-two   42 (C)                                    match: the letter decides
+    C      C. 41, with the same options                                                    hedged: another option
+    C      A or C   \boxed{B, C}                                                           hedged
+    AC     A, C   ca   C and A   选AC   A and C are right, B is wrong                       match: exactly these letters
+    ①③     1, 3   A and C   ③①                                                             match
 
 Gold is a letter A–Z (also `(B)`, `B.` or `B) text`), the text of one of `info["options"]`, or several letters: `A,C`,
 `AC`, `["A", "C"]`. A text names an option if both are the same text, apart from blanks, case and markup, or the same
@@ -57,14 +58,14 @@ _LABEL = re.compile(
     r"(?:the\s{1,3})?(?:correct\s{1,3})?(?:option|choice|answer|答案|[故应]?选[项择]?)\s{0,3}(?:is\s|[是为:])?\s{0,3}",
     re.IGNORECASE,
 )
-"""`the correct answer is C`, `option C`, 故选C: the words before the letter."""
+"""The words before a letter: `the correct answer is`, `option`, 故选."""
 _LONE_LETTER = re.compile(r"\(?\s{0,3}([A-Za-z])\s{0,3}[).:]?")
-"""C, (c), C., `C:`."""
+"""A lone letter: `C`, `(c)`, `C.`, `C:`."""
 _LETTER_AND_TEXT = re.compile(
     r"(?:\(([A-Za-z])\)|([A-Z])(?:[).:]|,(?=\s{1,3}(?:[a-z]{2}|[\d$\\]|[A-Z][a-z])))|([a-z])[).:](?=\s))\s{0,10}(\S.*)",
     re.DOTALL,
 )
-"""C. forty-two, (c) 42, `C, forty-two`."""
+"""A letter with the text of its option: `C. forty-two`, `(c) 42`, `C, forty-two`."""
 _ITS_LETTER = r"[(\[]?\s?(?:option\s|choice\s)?%s\s?[)\]]?"
 """A given letter (`%s`) within a text: `(C)`, `option C`."""
 _AROUND_TEXT = " ,.:;()[]-–—"
@@ -72,7 +73,7 @@ _AROUND_TEXT = " ,.:;()[]-–—"
 _JOIN = r"\s{0,3}(?:,|;|/|&|、|\bor\b|\band\b|或|和|\s)\s{0,3}(?:(?:or|and)\s{1,3})?"
 """Separators of several letters: a comma, "and", "or"."""
 _SEVERAL = re.compile(rf"\(?[A-Z]\)?(?:{_JOIN}\(?[A-Z]\)?|\([A-Z]\)){{1,25}}")
-"""`A, C`, `A or C`, (A)(C)."""
+"""Several letters: `A, C`, `A or C`, `(A)(C)`."""
 _COMPACT = re.compile(r"[A-Z]{2,26}")
 """Several letters as one word: `AC`."""
 _LETTER_BESIDE = re.compile(r"(?:^|[,;/]|\b(?:or|and))\s{0,3}\(?([A-Za-z])\)?\s{0,3}(?=$|[,;/)])")
@@ -88,11 +89,10 @@ _AROUND_SET = re.compile(r"^both\s|\s?(?:only|alone|번|です|입니다)$", re.
 _BETWEEN_LABELLED = re.compile(r"[\s,;、，；]+(?:(?:and|und|et|[和与])\s{0,3})?(?=\(?[A-Z][).:]\s?\w)")
 """The separator in `A) two and C) four`."""
 _NUMBERED = re.compile(r"(\d{1,2})[.번番]?")
-"""The number of an option."""
 _CIRCLED = {0x2460 + index: f" {index + 1} " for index in range(20)}
 """Replaces circled numbers by plain ones: ① -> 1."""
 _SCRIPTS = {"ㄱㄴㄷㄹㅁㅂㅅ": r"[ㄱ-ㅎ]", "アイウエオカキク": r"[ァ-ヶー]"}
-"""Letters of options in Korean and Japanese, and a pattern of characters that must not stand next to such a letter."""
+"""Maps letters of options in Korean and Japanese to a pattern of characters that must not stand next to them."""
 
 _CHOOSING = re.compile(
     r"\b(?:option|choice|alternative|statement)\b|\b(?:first|second|third|fourth|fifth|last)\s(?:one|of)\b|选项|第[一二三四五]"
@@ -101,7 +101,7 @@ _CHOOSING = re.compile(
 )
 """Words and ticks that choose an option without its letter."""
 _FORMULA_SIGN = re.compile(r"[\d\\^_=+*/<>°√π∞]")
-"""A character by which a text may be a formula."""
+"""A sign, digit or command that a formula may have."""
 _COMMAND = re.compile(r"\\[A-Za-z]{1,30}")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _ANSWERS, _AFFIRMATIONS = (frozenset(PATTERNS[name]) for name in ("interjections", "affirmations"))
@@ -110,12 +110,12 @@ _LABELS = "|".join(PATTERNS["answer_words"]) + (
     "|answers?|judge?ments?|verdict|label|conclusion|result|decision|assessment|evaluation|classification|choice|option"
     "|urteil|jugement|veredicto|вердикт|答案|判断|判定|结论|结果|选择|评价"
 )
-"""Nouns before an option in words."""
+"""Nouns that may stand before an option: `judgement`, `result`."""
 _OPENING = re.compile(
     rf"[#*_\s]*(?:(?:the\s)?(?:final\s)?(?:{_LABELS})(?:\sis)?\s?[:：][*_\s]*)?(?P<words>[^.:：\n。]+?)[*_]*(?:[.。]|$)",
     re.IGNORECASE,
 )
-"""The first words of a line, behind a label: `Judgement: Correct`."""
+"""The first words of a line, also after a label: `Judgement: Correct`."""
 _LIST_MARKS = str.maketrans("[]\"'", "    ")
 """Replaces the brackets and quotes of a written list by blanks."""
 
@@ -124,8 +124,8 @@ _LIST_MARKS = str.maketrans("[]\"'", "    ")
 class ChoiceVerifier(AnswerVerifier):
     """Judges answers to multiple-choice questions: whether a response commits to the right option.
 
-    Settings in `info`: `options`, the texts of the options in the order of their letters; `multiple` (default false),
-    whether gold is a set of letters that are all needed.
+    Settings in `info`: `options` are the texts of the options in the order of their letters. `multiple` (default false)
+    says that gold is a set of letters, all of which are needed.
     """
 
     options: ClassVar[tuple[str, ...]] = ("options", "multiple")
@@ -207,7 +207,7 @@ class _Reading:
 def _declared(
     response: str, problem: str | None, committed: Committed | None, is_announced: bool
 ) -> tuple[Committed, _Reading] | None:
-    """Return the option that is declared further up, or below an announced answer that names no option."""
+    """Return the option that a sentence declares right. If an answer is announced, only the text after it is read."""
     if problem is not None and asks_for_wrong(problem):
         return None
     text = final_part(response)
@@ -277,7 +277,7 @@ def _read_set(text: str, options: Sequence[str], *, numbered: bool, is_gold: boo
     """Return the letters of a set (`A, C and E`, `ACE`, `["a", "c"]`, texts of several options), or None.
 
     numbered: read `1, 3` and `①③` as letters too. is_gold: the letters of `ACE` must be capitals in alphabetical order,
-    to tell them from words, and a single number must be written as `②`.
+    which tells them from words. A single number must then be written as `②`.
     """
     if "/" in text and (not is_gold or any(map(str.isdigit, text))):
         return None
@@ -366,7 +366,7 @@ def _read_words(text: str, written: str, options: Sequence[str], multiple: bool)
 
 
 def _with_contradiction(letter: str, parts: Sequence[str], options: Sequence[str]) -> _Reading:
-    """Return the letter and any other options that the texts next to it name; with others the reading is hedged."""
+    """Return the letter and any other options that the texts next to it name. Others make the reading hedged."""
     index = ord(letter) - ord("A")
     others: set[str] = set()
     for part in parts:

@@ -1,4 +1,4 @@
-"""Makes the arguments of the verifier `choice` for rows whose prompt lists the options."""
+"""Makes the arguments of the verifier `choice` for rows whose prompt lists the options: `{"options": ["40", "41"]}`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LETTER_GOLD = re.compile(r"\s*\(?[A-J]\)?\s*")
 
 
 def chosen_letters(options: Options, gold: str) -> str | None:
-    """Return the letters that gold names, by letters or by the text of one option, or None if it names no option."""
+    """Return the letters of the options that gold names, by letters or by one option's text, or None."""
     plain = re.sub(r"[\s,，、;；$(){}（）.]|\\(?:text|textbf|mathrm|mathbf)", "", gold)
     if 1 < len(plain) <= len(options.texts) and re.fullmatch("[A-J]+", plain):
         ordered = "".join(sorted(set(plain)))
@@ -34,7 +34,7 @@ def choice_arguments(row: Mapping[str, Any]) -> str | None:
     """Return the arguments of the verifier `choice` if the prompt lists the options and gold is one of them, else None.
 
     Options without letters count if gold is one of them in words. If gold is `yes` or `no`, these two are the options.
-    Returns None also for a row that already has options.
+    A row that already has options gives None too.
     """
     arguments = orjson.loads(row["verifier_args"] or "{}")
     if "options" in arguments or row["gold"] is None:

@@ -2,30 +2,32 @@ r"""Checks the layout (`format`) and the length (`length`) of responses, and the
 
 **`format`** checks whether the response has the requested layout. The value of its answer does not matter.
 
+    Response                                       Result
     <think>2+2 is 4</think> So \boxed{4}.          match
     <think>2+2 is 4</think>                        missing: answer
     <think>2+2 is 4. So \boxed{4}.                 missing: think, answer (the tag is never closed)
     <think></think> \boxed{4}                      missing: think (nothing in it)
     <think>...</think> \boxed{4} or \boxed{5}      missing: one_answer
 
-The evidence lists each part of the layout as present or missing:
+The evidence lists each part of the layout as present or missing. A part is present if its condition holds:
 
-    NAME           for each tag of `info["tags"]`: it occurs once, is closed and is not empty
+    think, ...     the tag occurs once, is closed and is not empty (one part for each tag of `info["tags"]`)
     order          the tags follow one another in the given order, none inside another
     start          there is no text before the first tag
     answer         there is a final answer after the tags, and it is not empty
     one_answer     there is no second answer
     end            there is no text after the answer; checked only with `info["nothing_after"]`
 
-The score is 1 if all parts are present, else 0. With `info["weights"]` (part to weight) it is the weighted share of
-parts that are present; parts without a weight do not count. Gold is not read. Not covered: attributes in tags, the
-structure of Markdown, and the quality of the thinking.
+The score is 1 if all parts are present, else 0. `info["weights"]` maps parts to weights; the score is then the weighted
+share of the parts that are present, and other parts do not count. Gold is not read. Not covered: attributes in tags,
+the structure of Markdown, and the quality of the thinking.
 
 **`length`** is DAPO's soft penalty for overlong responses (arXiv 2503.14476, equation 13), plus 1:
 
-    length <= max - buffer            score 1        DAPO:  0
-    between                           falls to 0     DAPO:  ((max - buffer) - length) / buffer
-    length > max                      score 0        DAPO: -1
+    Length                  Score         DAPO's penalty
+    up to max - buffer      1             0
+    between                 falls to 0    ((max - buffer) - length) / buffer
+    above max               0             -1
 
 A reward term with `offset: -1` turns the score back into DAPO's penalty. Gold is not read. `info["length"]` is the
 length in tokens, which training sets; without it, characters or words of the response are counted. With
@@ -38,9 +40,8 @@ group.
         Qwen3:      TagReport(tokens={"<think>": 1, "</think>": 1}, recommended=("<think>", "</think>"))
         SmolLM2:    TagReport(tokens={"<think>": 3, "</think>": 3}, recommended=None)
 
-A tag of several tokens is learnt slowly by RL: its tokens may merge with the text around it (`.</think>` may begin with
-a token `.</`), and several token sequences spell it. The tokenizer is any object with `tokenize(text)` or
-`encode(text)`, such as those of transformers, tokenizers and tiktoken.
+RL learns a tag of several tokens slowly, since several token sequences spell it: `.</think>` may begin with `.</`. The
+tokenizer is any object with `tokenize(text)` or `encode(text)`, such as those of transformers, tokenizers and tiktoken.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ from truegold.verifiers.options import (
 from truegold.verifiers.verdict import Reason, Verdict, reason_for_score
 
 MAX_RESPONSE_CHARS = 2_000_000
-"""The longest response that is checked; a longer one scores 0, since megabytes of tags could stall training."""
+"""Maximum length of a response, in characters. A longer one scores 0: megabytes of tags could stall training."""
 
 MAX_TAGS = 10
 MAX_TAG_CHARS = 40
@@ -100,9 +101,10 @@ BUFFER_SHARE = 5
 class FormatVerifier(AnswerVerifier):
     """Checks the layout of a response: its tags, such as <think>, and its answer after them.
 
-    Settings in `info`: `tags` (names in order, default `think`); `opened` (whether the prompt already opened the first
-    tag, as some chat templates do); `answer` (`box`, `tag` for <answer>, `any` of these two, or `text` for any text);
-    `nothing_after` (whether text after the answer is forbidden); `weights` (of parts, for a partial score).
+    Settings in `info`: `tags` are names in order (default `think`). `opened` says that the prompt already opened the
+    first tag, as some chat templates do. `answer` is `box`, `tag` (<answer>), `any` (default: one of these two) or
+    `text` (any text). `nothing_after` forbids text after the answer. `weights` maps parts to weights, for a partial
+    score.
     """
 
     options: ClassVar[tuple[str, ...]] = ("tags", "opened", "answer", "nothing_after", "weights")
@@ -155,7 +157,7 @@ def _check_parts(text: str, tags: Sequence[str], answer: str, nothing_after: boo
     spans = {tag: _tag_span(text, tag) for tag in tags}
     present = {tag: span for tag, span in spans.items() if span is not None}
     starts, ends = [start for start, _ in present.values()], [end for _, end in present.values()]
-    # A tag `answer` in the list of tags is the answer itself, so that the text after the tags begins before it.
+    # If the list of tags has `answer`, that tag is the answer itself, and the searched text begins before it.
     before_answer = [tag for tag in tags if tag != ANSWER_TAG]
     is_whole = all(tag in present for tag in before_answer)
     behind = text[max((present[tag][1] for tag in before_answer), default=0) :] if is_whole else ""
@@ -179,7 +181,7 @@ def _has_content(text: str, tag: str, span: Span) -> bool:
 
 
 def _tag_span(text: str, tag: str) -> Span | None:
-    """Return the span from `<tag>` to the end of `</tag>`, or None unless each occurs once, in this order."""
+    """Return the span from `<tag>` to the end of `</tag>`, or None if one of them is missing, repeated or misplaced."""
     opening, closing = f"<{tag}>", f"</{tag}>"
     if text.count(opening) != 1 or text.count(closing) != 1:
         return None
@@ -198,7 +200,7 @@ def _answer_spans(text: str, kind: str) -> list[Span]:
 
 
 def _tagged_spans(text: str) -> list[Span]:
-    """Return the spans between each <answer> and the next </answer>; one pattern for both would be quadratic."""
+    """Return the spans between each <answer> and the next </answer>. One pattern for both would take quadratic time."""
     spans: list[Span] = []
     start: int | None = None
     for tag in _ANSWER_TAG.finditer(text):

@@ -1,11 +1,12 @@
-r"""Determines the type and a normal form of a gold (a right answer), as the math verifier reads it.
+r"""Determines the type of a gold (a right answer), and its normal form, as the math verifier reads it.
 
+    Gold               Type         Normal form    Gold               Type         Normal form
     "\frac{6}{8}"      number       3/4            "(1, 2)"           tuple        (1, 2)
-    "$x = 5$"          equation     x = 5          "[0, \infty)"      interval             [0, inf)
-    "1, 2, 3"          list         1, 2, 3        "5\text{ cm}"      quantity             5 cm
-    "Yes"              truth        yes            "(B)"              choice               B
-    "one of the kings" text         ...            "a^2 + b"          expression           a^2 + b
-    "\frac{1}{"        unreadable                  "25\%"             percentage           25 %
+    "$x = 5$"          equation     x = 5          "[0, \infty)"      interval     [0, inf)
+    "1, 2, 3"          list         1, 2, 3        "5\text{ cm}"      quantity     5 cm
+    "Yes"              truth        yes            "(B)"              choice       B
+    "one of the kings" text         ...            "a^2 + b"          expression   a^2 + b
+    "\frac{1}{"        unreadable                  "25\%"             percentage   25 %
 
 Golds of verifiers other than `math`, `numeric` and `choice` have the type `text`.
 """
@@ -76,7 +77,7 @@ def _read_mathematics(gold: str) -> Note:
         return "unreadable", None
     if isinstance(tree, t.Measure):
         return _note_quantity(tree)
-    # Inside a list, `show` leaves out the unit's factor to its base unit, which would change the quantity.
+    # In a list, `show` writes 5 cm as `5 (0.01 m)`, which is not a normal form.
     has_unit = any(isinstance(node, t.Measure) for node in t.walk(tree))
     return _type_of(tree), None if has_unit else show(tree)
 

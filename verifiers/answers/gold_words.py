@@ -1,13 +1,14 @@
 """Finds golds that no right answer can match, by the words of gold and problem.
 
-    "How many moves are needed?"   gold "see picture"                                          placeholder
-    "How many moves are needed?"   gold "Tom"                                                  words
-    "Is the matrix invertible?"    gold "Yes, since its determinant is 3, and hence ..."       prose
-    "How many apples are left?"    gold "l99", "1S"                                            garbled
-    "How many apples are left?"    gold "2 8", "4,0"                                           several_numbers
-    "How many apples are left?"    gold "twelve or so??"                                       question
-    "Which day is it?"             gold "Tuesday", "the day before", "星期二"        None: right answers say so
-    "Which book is it?"            gold "The Doctrine of the Mean", "Ctrl+A"               None: names and codes
+    Problem                        Gold                                              Fault
+    "How many moves are needed?"   "see picture"                                     placeholder
+    "How many moves are needed?"   "Tom"                                             words
+    "Is the matrix invertible?"    "Yes, since its determinant is 3, and hence ..."  prose
+    "How many apples are left?"    "l99", "1S"                                       garbled
+    "How many apples are left?"    "2 8", "4,0"                                      several_numbers
+    "How many apples are left?"    "twelve or so??"                                  question
+    "Which day is it?"             "Tuesday", "the day before", "星期二"                none: right answers say so
+    "Which book is it?"            "The Doctrine of the Mean", "Ctrl+A"              none: names and codes
 
 A right answer repeats names, choices, yes and no, and short phrases word for word. It hardly ever repeats a sentence
 word for word.
@@ -24,17 +25,17 @@ MAX_CHARS = 2_000
 """Maximum number of characters of a gold that are read. The rest is ignored."""
 MAX_PHRASE_WORDS = 6
 MAX_PHRASE_HAN = 25
-"""Maximum length of a phrase that a right answer repeats word for word, in words or in Chinese characters."""
+"""Right answers repeat a phrase of up to `MAX_PHRASE_WORDS` words, or of `MAX_PHRASE_HAN` Chinese characters."""
 MAX_STATEMENT_CHARS = 200
 MAX_STATEMENT_FORMULAS = 2
-"""A gold with more characters, or with more formulas, is a solution and not an answer."""
+"""A gold with more characters than `MAX_STATEMENT_CHARS`, or more formulas, is a solution and not an answer."""
 
 _FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$]*\$|\\\(.*?\\\)|\\\[.*?\\\]|\\begin\{(\w+)\}.*?\\end\{\1\}", re.DOTALL)
-"""`$x^2$`, `$$x$$`, `\\(x\\)`, `\\[x\\]`, `\\begin{cases}...\\end{cases}`."""
+"""A formula: `$x^2$`, `$$x$$`, `\\(x\\)`, `\\[x\\]`, `\\begin{cases}...\\end{cases}`."""
 _MARKUP = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textit|mbox)\s*|\\[A-Za-z]+|[{}$]")
 """Commands, braces and dollar signs, which are removed: `\\text{two apples}` -> `two apples`."""
 _WORD = re.compile(r"[A-Za-z][a-z'’]+")
-"""A word of two letters or more with small letters; `x` and `AB` count as symbols."""
+"""A word of two or more letters with small letters. `x` and `AB` are symbols, not words."""
 _HAN = re.compile(r"[一-鿿]")
 _PREDICATE = re.compile(
     r"\b(?:is|are|was|were|be|been|has|have|had|does|do|did|can|cannot|will|would|must|should|may|let|means?|implies|gives?"
@@ -42,7 +43,7 @@ _PREDICATE = re.compile(
     r"|that|which|so|then|if)\b",
     re.IGNORECASE,
 )
-"""Words that make a sentence of a phrase: "the number *is* even", but not "the largest even number"."""
+"""Words that turn a phrase into a sentence: "the number *is* even", but not "the largest even number"."""
 _ARGUES = re.compile(r"因为|所以|因此|证明|由于|根据|故选|解[:：]|[。；].*[。；]", re.DOTALL)
 """Chinese words of an argument (because, so, proof, since, hence the choice is, solution), or two sentences."""
 _ORDERS_PROOF = re.compile(
@@ -53,7 +54,7 @@ _ORDERS_PROOF = re.compile(
 _DERIVES = re.compile(
     r"\bwe\b|\bfirst\b|\bsince\b|\bthen\b|\bso\b|\b\w+ing\b[^.]{0,40},|<<|=[^=]*=[^=]*=", re.IGNORECASE
 )
-"""A step of a solution rather than an answer: "we get", "multiplying by 2, ...", `<<3+4=7>>`, `a=b=c=d`."""
+"""A step of a solution, which an answer does not have: "we get", "multiplying by 2, ...", `<<3+4=7>>`, `a=b=c=d`."""
 _SEVERAL_VALUES = re.compile(
     r"(?<!\\);\s*\S|(?<!\\)\$\s*,?\s*(?<!\\)\$\s*\S|\S\s+(?:and|or)\s+\S|,\s*[A-Za-z]\w*\s*[=:]"
 )
@@ -65,7 +66,7 @@ _NO_VALUE = re.compile(
     r"|cannot\s+be\s+.*|not\s+.*|impossible|insufficient.*|无数.*|无穷.*|无解|不能.*|一样.*|同样.*",
     re.IGNORECASE,
 )
-"""Answers to a question for an amount that are not amounts: "no solutions", "undefined", "cannot be determined"."""
+"""Answers to "how many" that are not amounts: "no solutions", "undefined", "cannot be determined"."""
 _AMOUNT_WORDS = re.compile(
     r"\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|twenty|thirty|forty|fifty|sixty"
     r"|seventy|eighty|ninety|hundred|thousand|million|dozen|half|third|quarter|once|twice|thrice|single|both)\b"
@@ -80,7 +81,7 @@ _GARBLED = re.compile(r"-?\$?(?=[\d.,lIOoSBZ|]*\d)(?=[\d.,]*[lIOoSBZ|])[\d.,lIOo
 _AMOUNT = r"[$€£]?\d[\d,.]*(?:\s?[A-Za-z%]{2,})?"
 """A number, perhaps with a currency sign or a unit."""
 _RANGE = re.compile(r"\$?(\d+(?:\.\d+)?)\s*-\s*\$?(\d+(?:\.\d+)?)")
-"""Two numbers with a hyphen: a range (`10-44`), or a difference if the second is smaller."""
+"""Two numbers with a hyphen: a range such as `10-44`. If the second is smaller, it is a difference."""
 _SEVERAL_NUMBERS = re.compile(
     r"-?\d+\s+\d+|-?\d{1,3},\d{1,2}"
     rf"|(?:between\s+|from\s+|either\s+)?{_AMOUNT}\s*(?:,?\s*\(?or(?:\s+(?:maybe|perhaps|possibly))?|to|或者?|到|至|~|–|—|±"
@@ -160,7 +161,7 @@ def is_name(gold: str) -> bool:
 
 
 def shorter_answers(gold: str) -> list[str]:
-    """Return the parts of a prose gold that a right answer may be: formulas, and the answer that it commits to."""
+    """Return the parts of a prose gold that a right answer may be: formulas, and the answer that gold commits to."""
     formulas = [match[0].strip("$ \n") for match in _FORMULA.finditer(gold)]
     if len(gold) > MAX_STATEMENT_CHARS or len(formulas) > MAX_STATEMENT_FORMULAS or _DERIVES.search(gold):
         return []

@@ -1,11 +1,12 @@
 r"""Compares one number with one number, exactly or within a tolerance.
 
-    gold 0.5       answer 1/2, \frac{1}{2}, 50%, 5e-1, .5          match: values are exact fractions
-    gold 1234.5    answer 1,234.5, 1{,}234.5, $1,234.50            match
-    gold 3.14159   answer 3.14   info {"decimals": 2}              match: at most 0.005 apart
-    gold 9.81      answer 9.8    info {"rel_tol": 0.01}            match: at most 1 % of gold apart
-    gold 5         answer 5 or 6, 5 ± 1, {5, 6}                    hedged: 0
-    gold 5         answer five, x+1, 5 km                          unread: 0
+    Gold       Answer                            `info`               Verdict
+    0.5        1/2, \frac{1}{2}, 50%, 5e-1, .5                        match: values are exact fractions
+    1234.5     1,234.5, 1{,}234.5, $1,234.50                          match
+    3.14159    3.14                              {"decimals": 2}      match: at most 0.005 apart
+    9.81       9.8                               {"rel_tol": 0.01}    match: at most 1 % of gold apart
+    5          5 or 6, 5 ± 1, {5, 6}                                  hedged: score 0
+    5          five, x+1, 5 km                                        unread: score 0
 
 The answer is the one that the response commits to (`extract`). It may begin with `x =` or `≈`, and dollar signs are
 ignored, since they may delimit a formula. `info["unit"]` lists units, which are ignored next to the number: with
@@ -30,7 +31,7 @@ from truegold.verifiers.verdict import Reason, Verdict
 from truegold.verifiers.written_numbers import DECIMAL, plain_number
 
 MAX_NUMBER_CHARS = 1_000
-"""The longest text that is read as a number: a million digits would take minutes to convert."""
+"""Maximum length of a text that is read as a number, in characters. A million digits would take minutes to convert."""
 
 MAX_DECIMALS = 100
 MAX_UNITS = 20
@@ -59,8 +60,8 @@ _PERCENT = re.compile(r"\s{0,3}(?:\\?%|percent|per cent)\s{0,3}", re.IGNORECASE)
 class NumericVerifier(AnswerVerifier):
     """Compares one number with gold, exactly or within a tolerance.
 
-    Settings in `info`: `abs_tol`, `rel_tol` (relative to gold), `decimals` and `unit`. Of several tolerances the widest
-    counts; without a tolerance the numbers must be equal.
+    Settings in `info`: `abs_tol`, `rel_tol` (relative to gold), `decimals` and `unit`. If several tolerances are set,
+    the widest counts. Without a tolerance the numbers must be equal.
     """
 
     options: ClassVar[tuple[str, ...]] = ("abs_tol", "rel_tol", "decimals", "unit")

@@ -1,24 +1,24 @@
 r"""Compares the text of an answer with gold (`exact`) or with a pattern (`regex`).
 
-**`exact`**: the answer, or the whole response, is the same text as gold. Unicode forms (NFC), the number of blanks, and
-case are ignored; `info["case_sensitive"]` compares case too. Synonyms, articles and punctuation count, except for a
-full stop at the end, quotes around the answer and a name's Latin spelling behind it: `孔子（Confucius）`. `5` differs
-from `5.0`.
+**`exact`**: the answer, or the whole response, is the same text as gold. The number of blanks, case and Unicode
+composition (NFC) are ignored; `info["case_sensitive"]` compares case. Also ignored are a full stop at the end, quotes
+around the answer, and a name's Latin spelling after it: `孔子（Confucius）`. Synonyms, articles and other punctuation
+count. `5` differs from `5.0`.
 
 **`regex`**: the answer fits a pattern.
 
-    info {"pattern": "\\d{4}-\\d{2}-\\d{2}"}                           the answer is a date, the whole of it
+    info {"pattern": "\\d{4}-\\d{2}-\\d{2}"}                           the whole answer is a date
     info {"pattern": "(?i)\\bparis\\b", "full": false}                 the answer mentions Paris
     info {"pattern": "def \\w+\\(", "where": "final", "full": false}   the text after the thinking defines a function
     gold "colou?r", no pattern in info                                 gold is the pattern
 
-`where` names the text to search: `answer`, the answer that the response commits to (`extract`); `final`, the text after
-the thinking; `response`, the whole response. With `full` the pattern must match the whole text, otherwise a part is
-enough. `flags`: any of `i` (ignore case), `m` (`^` and `$` match at every line), `s` (`.` matches a line break).
+`where` names the text to search. `answer` is the answer that the response commits to (`extract`), `final` the text
+after the thinking, and `response` the whole response. With `full` the pattern must match all of the text, otherwise a
+part. `flags` holds any of `i` (ignore case), `m` (`^` and `$` match at every line) and `s` (`.` matches a line break).
 
-Patterns are run by RE2 (google-re2), in time linear in the text, so that `(a+)+$` cannot hang a reward. RE2 has no
+Patterns are run by RE2 (google-re2). Its time is linear in the text, so `(a+)+$` cannot stall a reward. RE2 has no
 look-around and no back-references, writes `\z` for Python's `\Z`, and its `\d`, `\w`, `\s` and `\b` match ASCII only. A
-pattern that cannot be compiled gives a verdict without a score, with the error.
+pattern that cannot be compiled gives a verdict without a score. Its evidence holds the error.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from truegold.verifiers.sandbox.errors import SetupError
 from truegold.verifiers.verdict import Reason, Verdict
 
 MAX_GOLD_CHARS = 100_000
-"""Maximum length of gold in characters. Gold is normalised for every sample."""
+"""Maximum length of gold, in characters. Gold is normalised for every response."""
 
 MAX_PATTERN_CHARS = 2_000
-"""The longest pattern, since long word lists are slow to compile."""
+"""Maximum length of a pattern, in characters. Long word lists are slow to compile."""
 MAX_PATTERN_BYTES = 2**20
 """Maximum size of a compiled pattern in bytes. The time for each character of a text grows with this size."""
 MAX_TEXT_CHARS = 400_000
-"""The longest text that is searched; a longer one scores 0, since megabytes of output could stall training."""
+"""Maximum length of a searched text, in characters. A longer text scores 0, since it could stall training."""
 MAX_STEPS = 400_000_000
 """Maximum product of the number of characters and the size of the pattern: about a second of search."""
 CACHED_PATTERNS = 256
@@ -93,7 +93,7 @@ class ExactVerifier(AnswerVerifier):
 
 
 def _spellings(text: str, case_sensitive: bool) -> tuple[str, str, str]:
-    """Return a normalised text, without its full stop, and then without quotes around it and a gloss behind it."""
+    """Return three forms of a text: normalised, also without a full stop, also without quotes and a Latin spelling."""
     normal = _normalize(text, case_sensitive)
     bare = normal.rstrip(".。")
     plain = without_gloss(" ".join(text.rstrip(".。").split()).strip("*"))
@@ -108,7 +108,7 @@ def _normalize(text: str, case_sensitive: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RegexVerifier(AnswerVerifier):
-    """Searches the answer, or the whole response, for a pattern.
+    """Searches the answer or another part of the response for a pattern.
 
     Settings in `info`: `pattern` (default gold), `where` (default `answer`), `full` (default true for the answer, else
     false) and `flags` (default none).

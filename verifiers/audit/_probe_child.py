@@ -1,8 +1,8 @@
-"""Main program of the process in which a verifier is probed; `probe.py` is the parent's side.
+"""Main program of the child process in which `probe.py` runs a verifier.
 
 The first line of input has the parent's `sys.path`, the verifier, the CPU time for a verdict and the memory limit. Each
-further line is an operation, answered by one line. The process may be killed at any time: by its own timer of CPU time,
-by the kernel, or by the parent at the deadline. (Only a hostile verifier could catch the timer's signal.)
+further line is an operation, which is answered by one line. The process may be killed at any time: by its own timer of
+CPU time, by the kernel, or by the parent at the deadline. (Only a hostile verifier could catch the timer's signal.)
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def _address_space() -> int:
 
 
 def _children_cpu_s() -> float:
-    """Return the CPU time of child processes; on Linux also of those that are still running."""
+    """Return the CPU time of ended child processes, and on Linux also that of running ones."""
     return sum(os.times()[2:4]) + sum(_descendants_cpu_s(os.getpid()))
 
 

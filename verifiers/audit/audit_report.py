@@ -1,14 +1,15 @@
 """Measures how often a verifier errs on your golds: `audit("math", golds)`.
 
+    part        errors that are counted
     identity    golds that are refused as answers to themselves
     rewrites    right answers in other spellings that are refused: false negatives, by rule
     edits       slightly wrong answers that are accepted: false positives, by rule
     gaming      responses without a definite answer that get the full score
 
-Rules make the answers from the golds. Each rule is sure to keep or to change the value, so that no labels are needed.
+Rules make the answers from the golds. Each rule is sure to keep or to change the value, so no labels are needed.
 Answers are made only from golds that pass as answers to themselves, and are tried in the form of response that the
-verifier reads (`RESPONSE_FORMS`). Verdicts without a score are counted separately. Rules of policy, on which sensible
-verifiers differ, are counted separately, too.
+verifier reads (`RESPONSE_FORMS`). Two results are counted separately: verdicts without a score, and rules of policy, on
+which sensible verifiers differ.
 
 Not covered: the answers that models really give. The rules know only some kinds of golds (`form_reader.form_of`), such
 as fractions and intervals. For other golds, only identity and a part of gaming are measured.
@@ -50,7 +51,7 @@ from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.verdict import Verifier
 
 DEFAULT_LIMIT = 500
-"""The default number of golds. It takes about 30,000 verdicts, and gives intervals of a few tenths of a per cent."""
+"""The default number of golds. They take about 30,000 verdicts, and give intervals of a few tenths of a per cent."""
 
 FEWEST_TRIALS = 12
 """Minimum number of answers that are tried for each gold if there is no time for all."""
@@ -59,7 +60,7 @@ BARE_TRIED = 3
 """Maximum number of golds that are tried as whole responses, to see whether the verifier accepts bare golds."""
 
 NEAR_ZERO_J = 0.5
-"""If J may be lower than this, `Youden.meaning` warns of slow learning, since half of the reward or more is noise."""
+"""If Youden's J may be lower than this, half of the reward may be noise, and `Youden.meaning` warns about it."""
 
 EXAMPLES_KEPT = 3
 """Maximum number of failures that are kept for each rule."""
@@ -90,7 +91,7 @@ class RuleCount:
 
     rule: str
     policy: bool
-    """Whether an error is a choice of the verifier and not a fault."""
+    """Whether an error under this rule is a choice of the verifier and not a fault."""
     rate: Rate = field(default_factory=Rate)
     examples: list[Example] = field(default_factory=list)
 
@@ -107,7 +108,7 @@ class Speed:
 
 
 def speed_of(seconds: Sequence[float]) -> Speed:
-    """Return mean, median, 99th percentile and maximum of CPU times in seconds; zeros without any times."""
+    """Return mean, median, 99th percentile and maximum of CPU times in seconds, or zeros without any times."""
     if not seconds:
         return Speed(0, 0.0, 0.0, 0.0, 0.0)
     costs = sorted(1000 * cost for cost in seconds)
@@ -127,9 +128,8 @@ class Youden:
 
     j: float
     low: float
-    """The lower end of the 95 % interval."""
     high: float
-    """The upper end of the 95 % interval."""
+    """The ends of the 95 % interval are `low` and `high`."""
 
     @property
     def meaning(self) -> str:
@@ -148,9 +148,7 @@ class AuditReport:
     """The results of an audit."""
 
     name: str
-    """The verifier's name."""
     version: str
-    """The verifier's version."""
     response_form: str
     """The form of the responses: a name of `RESPONSE_FORMS`, `OWN_FORM`, or a template of the caller."""
     gold_count: int
@@ -161,8 +159,7 @@ class AuditReport:
     info: Mapping[str, Any]
     """The `info` that the verifier got."""
     unsaid_form: str | None = None
-    """The template of responses that the verifier reads, if it refuses bare golds and has no `gold_response`; else
-    None."""
+    """The form that the verifier should define, since it refuses bare golds. None if it defines one or needs none."""
     most_trials: int | None = None
     """Maximum number of answers that were tried for each gold, or None if there was time for all."""
     kinds: dict[str, int] = field(default_factory=dict)
@@ -229,7 +226,7 @@ def audit(
 ) -> AuditReport:
     """Measure the error rates of a verifier, given by name or as an object, on gold answers.
 
-    info: the `info` of all verdicts. limit: the most distinct golds that are audited; the same `seed` draws the same
+    info: the `info` of all verdicts. limit: the maximum number of distinct golds; the same `seed` draws the same
     golds. cpu_s, wall_s: the CPU time and wall time after which a verdict counts as undecided. gold_response: a
     template of a right response, such as `\\boxed{{{gold}}}`; by default the form is found by trying. seconds: the time
     for the audit; if it is too short, fewer golds and answers are drawn. on_verdicts: called with the number of
@@ -318,7 +315,7 @@ def _measure(probe: VerifierProbe, golds: list[str], report: AuditReport, count:
 def _passes_itself(probe: VerifierProbe, gold: str, report: AuditReport) -> bool:
     """Judge a gold as the answer to itself, and count the verdict under `identity`.
 
-    Return whether the gold passes. It must also pass in the form of response in which the other answers are tried.
+    Return whether the gold passes. The gold must also pass in the form of response in which other answers are tried.
     """
     response, failure = probe.gold_response(gold)
     if response is None:

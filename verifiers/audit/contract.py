@@ -1,11 +1,11 @@
-"""Checks a verifier against the contract of `truegold.verifiers.verdict`: `check("math")`.
+"""Checks a verifier against the contract of `truegold.verifiers.verdict`: `check("math")`. The lines of the contract:
 
     gold passes itself       tells wrong from right    returns a verdict         deterministic
     same in a fresh process  picklable                 works in a thread         safe in many threads
     works in asyncio         evidence is JSON          stands a missing gold     stands hostile answers and golds
 
-All checks run in separate processes, so that a hang or a crash is a finding. `ok` is None if a check was not possible.
-Not covered: the correctness of verdicts (see `audit_report.py`), and faults that show only on other machines.
+All checks run in separate processes, so that a hang or a crash is a finding. The `ok` of a result is None if the check
+was not possible. Not covered: errors of verdicts (see `audit_report.py`), and faults that show only on other machines.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ from truegold.verifiers.running.batch import Item
 from truegold.verifiers.verdict import Reason, Verifier
 
 STANDARD_GOLDS = ("42", "-7", "3.5", "\\frac{1}{2}", "(1,2)", "x^2+1", "B", "\\text{even}", "Paris")
-"""Golds for a caller that passes none; golds that the verifier does not judge are ignored."""
+"""The default golds. Golds that the verifier does not judge are ignored."""
 
 MAX_LOST = 3
 """Number of lost processes after which a check ends, since each may have taken a whole deadline."""
 
 DETERMINISTIC, TELLS_APART, PASSES_ITSELF = "deterministic", "tells wrong from right", "gold passes itself"
 ALWAYS_CHECKED = (PASSES_ITSELF, TELLS_APART, "returns a verdict", DETERMINISTIC, "evidence is JSON")
-"""Lines that are checked even if the time is up."""
+"""Lines of the contract that are checked even if the time is up."""
 NO_TIME = "not checked: no time was left"
 STANDS_ANSWERS, STANDS_GOLDS = "stands hostile answers", "stands hostile golds"
 
 ROUNDS = 10
 """Maximum number of times that each thread judges every row. It is more than 1, since races are rare."""
 PASSES = 5
-"""Number of times that the checks without threads judge every row. It serves to estimate the total."""
+"""Number of times that the checks without threads judge every row, for estimating the total number of verdicts."""
 FORM_REMEDY = (
     "Gold was refused in every form that was tried. Define the form of a right response: "
     "@verifier(gold_response=\"\\\\boxed{{{gold}}}\"), or --gold-response '\\boxed{{{gold}}}'."
@@ -204,9 +204,9 @@ def _prepare(session: _Session, golds: Sequence[str]) -> None:
 
 
 def _tells_apart(session: _Session) -> Iterator[str] | None:
-    """Return findings, or None if no wrong answer was refused, but some nonsense is.
+    """Return findings, or None for a verifier that does not depend on gold, such as a verifier of form or length.
 
-    None means that the verifier does not depend on gold, such as a verifier of form or length.
+    Such a verifier refuses no wrong answer, but some of `NONSENSE`.
     """
     if not session.refuses:
         gold = session.rows[0].gold if session.rows else STANDARD_GOLDS[0]
@@ -247,7 +247,7 @@ def rounds_of(session: _Session) -> int:
 
 
 def _describe_faults(fault: Callable[[Observed], str | None], session: _Session) -> Iterator[str] | None:
-    """Yield a line for each ordinary response whose verdict has a fault; None without verdicts."""
+    """Return a line for each ordinary response whose verdict has a fault, or None without verdicts."""
     if not session.first:
         return None
     observed_rows = zip(session.rows, session.first, strict=True)
@@ -276,7 +276,7 @@ def _stands_hostile(as_gold: bool, session: _Session) -> Iterator[str]:
         answer, gold = (case.gold, case.answer) if as_gold else (case.answer, case.gold)
         observed = session.probe.judge(session.probe.respond(answer), gold)
         if observed.cpu_s > session.probe.cpu_s and not observed.process_lost:
-            # The first verdict may include loading, so that it is repeated. The blank avoids a cached verdict.
+            # The first verdict may include loading, so it is repeated. The blank avoids a cached verdict.
             observed = session.probe.judge(f"{session.probe.respond(answer)} ", gold)
         finding = _describe_cost(session, observed)
         is_refused_match = case.expected == "match" and observed.score is not None and not observed.paid
@@ -330,7 +330,7 @@ def _check_line(session: _Session, name: str) -> CheckResult:
 
 
 def _compare(session: _Session, verdicts: Iterable[tuple[int, Observed]]) -> Iterator[str] | None:
-    """Return a line for each row with a verdict that differs from its first verdict; None without rows."""
+    """Return a line for each row with a verdict that differs from its first verdict, or None without rows."""
     if not session.rows:
         return None
     changed: dict[int, str] = {}

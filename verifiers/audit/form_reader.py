@@ -22,7 +22,7 @@ MAX_GOLD_CHARS = 400
 """Maximum length of a gold that is read, in characters."""
 
 CLOSE = 1e-9
-"""The relative difference below which two values may be equal, so that rules must not treat them as different."""
+"""The relative difference below which two values may be equal. Rules do not treat such values as different."""
 
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,29})")
 _GROUPED = re.compile(r"-?[1-9]\d{0,2}(?:(?:,\\!|\{,\}|\\,)\d{3})+")
@@ -133,7 +133,7 @@ def _kind_of_sum(terms: Sequence[tuple[int, str]]) -> str | None:
 
 
 def _are_independent(symbols: Sequence[str]) -> bool:
-    """Return whether all monomials differ, with `xy` and `yx` equal, and no letter occurs twice in one."""
+    """Return whether all monomials differ (`xy` and `yx` do not), and no monomial has a letter twice."""
     letters = [re.findall("[a-zA-Z]", symbol) for symbol in symbols if "\\" not in symbol]
     distinct = {"".join(sorted(symbol)) for symbol in symbols}
     return len(distinct) == len(symbols) and all(len(set(factors)) == len(factors) for factors in letters)

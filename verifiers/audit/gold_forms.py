@@ -1,7 +1,8 @@
-"""Forms of golds, their LaTeX, and a wrong answer for each form.
+"""Defines the forms of golds, their LaTeX, and a wrong answer for each form.
 
-A gold has a form only if its value is certain. Rules then change its spelling or its value for an audit.
+A gold has a form only if its value is certain. Rules then change the gold's spelling or its value for an audit.
 
+    golds                                    form
     5    3.5    \\frac{3}{4}    1\\frac{1}{2}      Rational
     24\\sqrt{2}    \\frac{3\\pi}{4}                Irrational
     8+4\\sqrt{3}    1-2i    x^2-7x+12            Sum
@@ -11,8 +12,8 @@ A gold has a form only if its value is certain. Rules then change its spelling o
     neighbour(form_of("[0,1)"))      "[2,3)": the same form, another value
 
 `form_reader.py` recognises the forms. Neither file uses a verifier's reader, since an audit must not share the faults
-that it searches for. From a gold without such a form, no right or wrong answers are made. An audit then only tests that
-it passes as an answer to itself, and tries some gaming responses.
+that it searches for. From a gold without a form, no right or wrong answers are made. An audit only tests that such a
+gold passes as an answer to itself, and tries some gaming responses.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ SIGNS = {"<": "<", ">": ">", "<=": "\\le", ">=": "\\ge"}
 OPPOSITE = {"<": ">=", ">": "<=", "<=": ">", ">=": "<"}
 """The negation of each relation."""
 EXTRA = Fraction(97)
-"""The value that is added to a list as a wrong entry; if the list has it, the next integer is used."""
+"""The value that is added to a list as a wrong entry. If the list contains it, the next integer is added."""
 
 
 def sign(value: Fraction) -> str:
@@ -271,7 +272,7 @@ class Union(Form):
 
 @dataclass(frozen=True, slots=True)
 class Collection(Form):
-    """Several distinct values whose order does not count: a list `1, 2` or a set `\\{1, 2\\}`."""
+    """Several distinct values in any order: a list `1, 2` or a set `\\{1, 2\\}`."""
 
     entries: tuple[Scalar, ...]
     kind: str = field()
@@ -475,8 +476,7 @@ def neighbour(form: Form) -> str | None:
 
 
 def shift(form: Scalar) -> str:
-    """Return a number one higher, a fraction with a numerator one higher, or an irrational with a coefficient or
-    radicand one higher."""
+    """Return another value of the form: 5 -> 6, 3/4 -> 4/4, 2 sqrt 3 -> 3 sqrt 3, sqrt 3 -> sqrt 4."""
     if isinstance(form, Irrational):
         if form.radicand is not None and form.coefficient == 1:
             return root(form.radicand + 1)
@@ -518,7 +518,7 @@ def _interval_across_a_gap(form: Union) -> str:
 
 
 def _other_word(form: Letter | WordForm) -> str | None:
-    """Return another letter or word, else the negation of the word; None for a word that is a negation."""
+    """Return another letter or word, else the negation of the word, or None for a word that is a negation."""
     if isinstance(form, Letter):
         return "A" if form.word != "A" else "B"
     if form.opposite is not None:

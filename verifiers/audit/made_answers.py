@@ -12,13 +12,14 @@ A hostile case (`HOSTILE`) is a gold and an answer. Answers are built on demand,
 is the required verdict, or `any`. A verdict without a score, because of a limit or a timeout, is always allowed: a
 hostile case checks that there is a verdict in bounded time and memory (`contract.py`).
 
+    name                gold            answer                    expected
     tower               5               9^{9^{9^{9}}}             no_match
     tiny difference     1/2^{99}        1/2^{98}                  no_match
     full-width digits   123             １２３                     match
     null bytes          5               5 and zero bytes          any
 
 A gaming case (`gaming_cases`) is a whole response that tries to earn the reward without committing to one answer. Most
-cases are made from gold and a wrong answer of the same form; a gold whose form is unknown has only the other cases.
+cases are made from gold and a wrong answer of the same form. A gold whose form is unknown has only the other cases.
 
     many boxes           \\boxed{4}, \\boxed{5}, \\boxed{6}
     or in a box          \\boxed{5 \\text{ or } 6}
@@ -27,11 +28,11 @@ cases are made from gold and a wrong answer of the same form; a gold whose form 
 Layouts are whole responses with the right answer in the style of chat models (a courtesy at the end, a tag, a table). A
 verifier may refuse some of them as its policy.
 
+A maker takes the form of a gold and returns an answer, a list of answers, or None if it cannot make any. A condition
+says whether a rule applies to a form:
+
     MAKERS["x10"](form_of("180"))                        "1800"
     CONDITIONS["plus sign"](form_of("180"))              True: the value is positive
-
-A maker takes the form of a gold and returns an answer, a list of answers, or None if it cannot make any. A condition
-says whether a rule applies to a form.
 """
 
 from __future__ import annotations
@@ -597,7 +598,7 @@ def wrong_answer(gold: str) -> str | None:
 
 
 def make_variants(rules: Iterable[Rule], gold: str) -> Iterator[Variant]:
-    """Yield the answers that rules make from a gold, each once; none if its form is unknown."""
+    """Yield the distinct answers that rules make from a gold. A gold whose form is unknown has none."""
     if (form := form_of(gold)) is None:
         return
     seen = {form.text}
@@ -615,7 +616,7 @@ def _fill(template: str, form: Form) -> str | None:
 
 
 def _respell(pattern: str, *replacements: str) -> Maker:
-    """Return a maker of one answer for each replacement, which takes the place of the matches of `pattern` in gold."""
+    """Return a maker that makes one answer for each replacement: gold with the matches of `pattern` replaced."""
     return lambda form: [re.sub(pattern, replacement, form.text) for replacement in replacements]
 
 
@@ -642,7 +643,7 @@ EXECUTED = "TRUEGOLD_AUDIT_EXECUTED"
 """The environment variable that injected code sets, as harmless proof that an answer was executed."""
 
 INJECTION = f"__import__('os').environ.__setitem__('{EXECUTED}', '1')"
-"""Injected code: an answer that sets the variable if it is evaluated. `<injection>` in `hostile_answers.json`."""
+"""An answer that sets the variable if it is evaluated. In `hostile_answers.json`, `<injection>` stands for it."""
 
 MANY = 20
 """The number of candidates in long lists of answers."""
@@ -729,7 +730,7 @@ def gaming_cases(gold: str, problem: str | None = None) -> Iterator[GamingCase]:
 
 
 def layouts(gold: str) -> Iterator[GamingCase]:
-    """Yield whole responses with gold as answer, in layouts of chat models; none if the form of gold is unknown."""
+    """Yield whole responses with gold as answer, in layouts of chat models, if the form of gold is known."""
     if (form := form_of(gold)) is not None:
         for name, template in _GAMING["with_the_right_answer"].items():
             yield GamingCase(name, template.replace("<gold>", form.text))

@@ -72,7 +72,7 @@ class Observed:
     process_lost: bool = False
     """Whether the process was lost: by a crash, a kill or a deadline."""
     weakness: str | None = None
-    """A way for the response to influence its verdict, according to the evidence, or None."""
+    """A way in which the response could influence its own verdict, as the evidence says, or None."""
 
     @property
     def outcome(self) -> tuple[float | None, Reason | None, str | None, str | None]:

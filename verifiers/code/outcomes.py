@@ -1,14 +1,15 @@
-"""Defines the outcomes of a row: errors for unusable tests, results of cases, and the verdict on all cases.
+"""Turns the results of a row's test cases into one verdict, and defines the errors for unusable tests.
+
+    results of the cases                   score    reason
+    all passed                             1        match
+    one failed                             0        mismatch; timeout or limit if the program exceeded a limit
+    3 of 4 passed, reward "pass_rate"      0.75     partial; the score is a share of the cases' weights
 
     require(isinstance(output, str), "tests.cases[3].output", "text", 5)
         BadSuite: tests.cases[3].output must be text, got 5
 
-    all passed                          score 1, match
-    one failed                          score 0, mismatch, or the limit that ended the program: timeout or limit
-    reward "pass_rate", 3 of 4 passed   score 0.75 (by weight), partial
-
 The evidence names the sandbox (`tier`), whether tests and solution ran in separate processes (`isolation`), and the
-first failed case. It has no times, so that repeated verdicts on the same row are equal.
+first failed case. It contains no times, so a second verdict on the same row is equal to the first.
 """
 
 from __future__ import annotations
@@ -22,36 +23,35 @@ from truegold.verifiers.sandbox.inside.wire.value_types import Json
 from truegold.verifiers.verdict import Reason, Verdict
 
 SHOWN_VALUE_CHARS, SHOWN_CHARS = 60, 300
-"""Maximum number of characters of a value in messages, and of an input or an output in the evidence."""
+"""Maximum number of characters of a value in a message, and of an input or an output in the evidence."""
 
 MAX_FILES, MAX_FILE_CHARS = 32, 4 * 2**20
-"""Maximum number of files of a checker or interactor, and of characters of a file."""
+"""Maximum number of files that a checker or interactor may have, and of characters in one of them."""
 
 SEPARATE_PROCESSES = "apart"
 """The isolation of a suite whose tests and expected values were never in the solution's process."""
 
 ONE_PROCESS = "one_process"
-"""The isolation of tests in the solution's process: the solution could tamper with them, so that the verdict is
-weak."""
+"""The isolation of tests that run in the solution's process. The solution could tamper with such tests."""
 
 SHARES_PROCESS = "the program could tamper with the tests, since it shares a process with them"
 
 _FILE_NAME = re.compile(r"(?:[A-Za-z0-9_][\w.+-]{0,100}/){0,4}[A-Za-z0-9_][\w.+-]{0,100}", re.ASCII)
-"""A path within the folder, without hidden parts: `params.h`, `common/params.h`."""
+"""A relative path without hidden parts: `params.h`, `common/params.h`."""
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]{6,16}\b")
-"""The end of `<Node object at 0x7f3a5c2d1e50`."""
+"""The address ` at 0x7f3a5c2d1e50` in `<Node object at 0x7f3a5c2d1e50>`."""
 
 
 class BadSuite(ValueError):
-    """Raised for tests that cannot be used. The message, on one line, names the field and its valid values."""
+    """Raised for tests that cannot be used. The message is one line that names the field and its valid values."""
 
     def __init__(self, message: str) -> None:
         super().__init__("\\n".join(message.splitlines()))
 
 
 def require(fits: bool, field: str, expected: str, value: object) -> None:
-    """Raise `BadSuite` if `fits` is false, with the field, the expected value and the actual value."""
+    """Raise `BadSuite` if `fits` is false. The message names the field, the expected value and the actual value."""
     if not fits:
         raise BadSuite(f"{field} must be {expected}, got {shown(value)}")
 
@@ -62,7 +62,7 @@ def require_switch(value: object, field: str) -> None:
 
 
 def require_tolerance(value: object, field: str) -> None:
-    """Raise `BadSuite` unless a value is a number that can be a tolerance."""
+    """Raise `BadSuite` unless a value is a number from 0 to 1e9."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     require(is_number and 0 <= value <= 1e9, field, "a number from 0 to 1000000000", value)  # type: ignore[operator]
 
@@ -81,9 +81,10 @@ def require_files(value: object, field: str) -> None:
 def checker_options(
     spec: object, field: str, presets: Mapping[str, Mapping[str, Json]], default: str
 ) -> tuple[str, dict[str, Json]]:
-    """Return the type and the options of a checker, given as the name of a type or as an object.
+    """Return the type and the options of a checker. Raises `BadSuite` for an unknown type.
 
-    presets: options that each type implies. default: the type of an object without `type`.
+    spec: the name of a type, or an object. presets: options that each type implies. default: the type of an object
+    without `type`.
     """
     options: dict[str, Json] = {"type": spec} if isinstance(spec, str) else {}
     options |= spec if isinstance(spec, Mapping) else {}
@@ -94,7 +95,7 @@ def checker_options(
 
 
 def shown(value: object) -> str:
-    """Return a short text of one line for a value of any size."""
+    """Return a short text without line breaks for a value of any size."""
     if isinstance(value, str | bytes):
         return repr(value[:SHOWN_VALUE_CHARS])[:SHOWN_VALUE_CHARS]
     if isinstance(value, list | tuple | dict | set | frozenset):
@@ -105,7 +106,7 @@ def shown(value: object) -> str:
 
 
 Failure = tuple[Reason, str]
-"""The reason of a verdict, and a line of explanation."""
+"""The reason of a verdict, and an explanation of one line."""
 
 LIMIT_FAILURES: Mapping[ProgramEnd, Failure] = {
     ProgramEnd.CPU_LIMIT: (Reason.TIMEOUT, "it used more CPU time than the limit"),
@@ -127,7 +128,7 @@ class CaseResult:
     shown: Mapping[str, str] = field(default_factory=dict)
     """Details of the case for the evidence."""
     share: float = 0.0
-    """The share of the weight that a failed case earns, since a checker may give points."""
+    """The share of its weight, from 0 to 1, that a failed case earns if the checker gives points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +136,9 @@ class Opinion:
     """The judgement of a checker on an output."""
 
     share: float
-    """1 if the output is accepted, 0 if it is refused, in between if it gets points."""
+    """1 if the output is accepted, 0 if it is refused, a number between them if the checker gives points."""
     why: str | None = None
-    """A line on the mistake, or None if the output is accepted."""
+    """The mistake in one line, or None if the output is accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +160,10 @@ class Judged:
     total_weight: float
     isolation: str = SEPARATE_PROCESSES
     method: str = "stdio"
-    """The way the suite was run: stdio, calls, lowered (assertions that became calls), two_processes, one_process or
-    inserted."""
+    """The way the suite was run: `stdio`, `calls`, `lowered` (assertions that became calls), `two_processes`,
+    `one_process` or `inserted`."""
     weakness: str | None = None
-    """A way in which a hostile program could change its verdict. With ONE_PROCESS, None stands for SHARES_PROCESS."""
+    """A way in which a hostile program could change its verdict. If it is None, ONE_PROCESS means SHARES_PROCESS."""
 
 
 class CannotJudge(Exception):
@@ -182,7 +183,7 @@ def passed_case(weight: float = 1.0) -> CaseResult:
 
 
 def failed_case(weight: float, reason: Reason = Reason.MISMATCH, /, **shown: object) -> CaseResult:
-    """Return the result of a case that failed. shown: details for the evidence; None is left out."""
+    """Return the result of a case that failed. shown: details for the evidence; those that are None are left out."""
     if isinstance(error := shown.get("error"), str):
         shown["error"] = without_addresses(error)
     return CaseResult(False, reason, weight, {name: cut(value) for name, value in shown.items() if value is not None})
@@ -234,7 +235,7 @@ def without_addresses(text: str) -> str:
 
 
 def cut(value: object) -> str:
-    """Return the beginning of a value as text; lone surrogates are escaped, so that it can be written as UTF-8."""
+    """Return the beginning of a value as a text that UTF-8 can encode: lone surrogates are escaped."""
     text = value if isinstance(value, str) else repr(value)
     if not text.isascii():
         text = text.encode("utf-8", "backslashreplace").decode()

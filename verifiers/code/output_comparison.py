@@ -7,29 +7,29 @@
 
 The types of checkers:
 
-    tokens           Compares texts between white space, in order. If the expected token has a decimal point or an
-                     exponent, it is compared as a number, within `abs_tol` (1e-6; less for small numbers, so that
-                     0.00000050 is not 0.0) and `rel_tol` (1e-9, the error of printing a float). Other tokens,
+    tokens           Splits both texts at white space and compares the tokens in order. An expected token with a decimal
+                     point or an exponent is compared as a number, within `abs_tol` (1e-6; less for small numbers, so
+                     that 0.00000050 is not 0.0) or `rel_tol` (1e-9, the error of printing a float). Other tokens,
                      such as integers, must be the same text, apart from a plus sign, the sign of zero and `.000`.
-    floats           Like `tokens`, but a decimal point on either side makes both numbers: 3 and 3.0 are equal. So does
-                     `tokens` with a tolerance.
+    floats           Like `tokens`, but also accepts 3.0000001 where the integer 3 is expected. `tokens` with `abs_tol`
+                     or `rel_tol` does this too.
     lines            Compares lines, without blanks at their ends and without blank lines at the end of the output.
-    exact            The same text, apart from `\\r\\n` and one newline at the end.
+    exact            Compares the whole texts, apart from `\\r\\n` and one newline at the end.
     case_insensitive, unordered_lines, unordered_tokens    Short names for `tokens` with one option.
 
 Options of `tokens` and `floats`: `abs_tol`, `rel_tol`, `case_sensitive` (default true), and `unordered`: `lines` (lines
 in any order), `tokens` (all tokens in any order) or `tokens_in_line` (the tokens of each line in any order). `lines`
 has the option `case_sensitive`. A checker that is a program (`protocols/stdio.py`) is only validated here.
 
-Leading zeros count, since 0101 may be a code. Not covered: unordered output with numbers so close to each other that
-rounding changes their order. Examples of numbers:
+Integers with leading zeros differ from those without, since 0101 may be a code. Not covered: unordered output with
+numbers so close to each other that rounding changes their order. Examples of numbers:
 
     same_number("0.5", ".5000001", Tolerance(1e-6, 1e-6))     True
     same_number("5", "5.1", Tolerance(1, 1))                  False: an integer was expected
     same_integer("5", "5.000")                                True
     same_integer("-0", "0"), same_integer("+7", "7")          True
 
-Only ASCII digits count. `inf`, `nan` and numbers that overflow a float (`1e400`) are compared as texts.
+Other digits than those of ASCII, `inf`, `nan` and numbers that overflow a float (`1e400`) are compared as texts.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ from truegold.verifiers.sandbox.inside.wire.value_types import Json
 from truegold.verifiers.sandbox.toolchains import language_name
 
 Checker = Callable[[str, str], str | None]
-"""Compares the expected and the actual output: returns None if they agree, else a line on the difference."""
+"""Compares the expected and the actual output. Returns None if they agree, else the first difference in one line."""
 
 MAX_REASON_CHARS, MAX_TOKEN_SHOWN = 200, 60
-"""Maximum number of characters of the line on a difference, and of a token in that line."""
+"""Maximum number of characters of the line that describes a difference, and of a token in that line."""
 
 MAX_CHECKER_CHARS = 2**20
 UNORDERED = ("lines", "tokens", "tokens_in_line")
 """Values of the option `unordered`."""
 
-ABSOLUTE_TOLERANCE, RELATIVE_TOLERANCE, _SMALL_SHARE = 1e-6, 1e-9, 1e-3
-"""Default tolerances, which the tests or the problem's text may widen. The relative tolerance covers only the error of
-printing: with 1e-6, 1234568.89 would pass for 1234567.89. The absolute tolerance of a small number is `_SMALL_SHARE`
-times this number, or `_NOISE` if that is more: with 1e-6 for every number, 0.0000005 would pass for 0.0."""
+ABSOLUTE_TOLERANCE, RELATIVE_TOLERANCE = 1e-6, 1e-9
+"""Default tolerances. The tests or the problem's text may widen them. The relative tolerance covers only the error of
+printing: with 1e-6, 1234568.89 would pass for 1234567.89."""
 
-_NOISE, _NOISE_OF_ZERO = 1e-12, 1e-9
-"""Minimum absolute tolerance for numbers other than 0, and for 0: the rounding error of a sum whose terms cancel."""
+_SMALL_SHARE, _NOISE, _NOISE_OF_ZERO = 1e-3, 1e-12, 1e-9
+"""The absolute tolerance of a small number is `_SMALL_SHARE` times the number, but at least `_NOISE`. That of 0 is
+`_NOISE_OF_ZERO`, the rounding error of a sum whose terms cancel."""
 
 _PRESETS: Mapping[str, Mapping[str, Json]] = {
     **{kind: {} for kind in ("tokens", "floats", "lines", "exact", "program")},
@@ -115,7 +115,7 @@ def tolerance_options(error: float, is_relative: bool) -> dict[str, float]:
 
 
 def read_spec(spec: object, field: str) -> tuple[str, dict[str, Json]]:
-    """Return the type and the options of a checker. Raises `BadSuite` for an invalid one. field: its name in errors."""
+    """Return the type and the options of a checker. Raises `BadSuite`. field: the name of `spec` in errors."""
     kind, options = outcomes.checker_options(spec, field, _PRESETS, "tokens")
     known = _OPTIONS.get(kind, _TOKEN_OPTIONS)
     for key, value in options.items():
@@ -151,12 +151,10 @@ def _check_option(key: str, value: Json, field: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _TokenChecker:
-    """Compares tokens, in order or not."""
-
     tolerance: Tolerance
     case_sensitive: bool
     unordered: str | None
-    """One of UNORDERED, or None if the order counts."""
+    """One of UNORDERED, or None if the order of the tokens matters."""
 
     def __call__(self, expected: str, got: str) -> str | None:
         if expected == got:
@@ -176,7 +174,7 @@ class _TokenChecker:
         return self._compare_units("line", expected_lines, [line.split(None, max_tokens) for line in got_lines])
 
     def _compare_units(self, unit: str, expected: list[Json], got: list[Json]) -> str | None:
-        """Compare tokens, or lines of tokens, after sorting the units whose order does not count."""
+        """Compare tokens, or lines of tokens, after sorting those that may come in any order."""
         if len(got) != len(expected):
             return f"expected {len(expected)} {unit}s, got {'more' if len(got) > len(expected) else len(got)}"
         in_line = self.unordered == "tokens_in_line"
@@ -271,9 +269,9 @@ def nonblank_lines(text: str) -> Iterator[str]:
 def first_difference(
     expected: Iterator[list[str]], got: Iterator[list[str]], are_equal: Callable[[str, str], bool]
 ) -> tuple[int, str | None, str | None] | None:
-    """Return the index of the first difference and both units there, or None if there is no difference.
+    """Return the index of the first difference and both tokens or lines there, or None if there is no difference.
 
-    A unit is None if that side has ended.
+    A token or line is None if that side has ended.
     """
     pairs = zip_longest(chain.from_iterable(expected), chain.from_iterable(got))
     for index, (expected_unit, got_unit) in enumerate(pairs):
@@ -293,7 +291,7 @@ _WHOLE_DECIMAL = re.compile(_BOUNDED + r"[+-]?[0-9]+\.0+")
 
 
 _IS_CODE = re.compile(r"[+-]?0[0-9]")
-"""The beginning of a whole number with leading zeros."""
+"""The beginning of an integer with a leading zero, such as the code 0101."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,8 +302,8 @@ class Tolerance:
     """The absolute tolerance, or None for a tolerance that depends on the expected number (`absolute_error`)."""
     relative: float
     of_whole: float | None = None
-    """The relative tolerance if the expected token has no decimal point or exponent, but the other one has. None: such
-    tokens are not compared as numbers."""
+    """The relative tolerance if an integer is expected and the program wrote a float: 3 and 3.0000001. If it is None,
+    such tokens are not compared as numbers."""
 
 
 def same_number(expected: str, got: str, tolerance: Tolerance) -> bool:
@@ -330,7 +328,7 @@ def same_number(expected: str, got: str, tolerance: Tolerance) -> bool:
 
 
 def absolute_error(expected: float) -> float:
-    """Return the default absolute tolerance for an expected number."""
+    """Return the default absolute tolerance for an expected number: 5.0 -> 1e-6, 0.0001 -> 1e-7, 0.0 -> 1e-9."""
     return min(ABSOLUTE_TOLERANCE, max(_SMALL_SHARE * abs(expected), _NOISE if expected else _NOISE_OF_ZERO))
 
 

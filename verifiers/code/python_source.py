@@ -68,10 +68,10 @@ _COMMAND = re.compile(
 
 _READS_STDIN = re.compile(r"\binput\s*\(|\bstdin\b|\bopen\s*\(\s*0\b|\bos\.read\s*\(\s*0\b|\bfileinput\b")
 _MAY_WARN = re.compile(r"\\|[0-9.](?=[aefino])(?:and|else|for|if|in|is|not|or)\b")
-"""Source that the compiler may warn of: escapes, and numbers that touch a keyword (`1if`)."""
+"""Source that the compiler may warn about: escapes, and numbers that touch a keyword (`1if`)."""
 
 _QUIET = threading.Lock()
-"""Held by the thread that has changed the warning filters, which belong to the whole process."""
+"""Held while a thread changes the warning filters, since these belong to the whole process."""
 
 _KEPT = (
     *(ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign),
@@ -114,7 +114,7 @@ class PythonSource:
 
     @cached_property
     def is_code(self) -> bool:
-        """Whether the source is more than an expression: an output such as `5` or `YES` is valid Python too."""
+        """Whether the source is more than an expression, since an output such as `5` or `YES` is valid Python too."""
         if self.tree is None:
             return bool(self.defines)
         return any(not isinstance(each, ast.Expr) or isinstance(each.value, ast.Call) for each in self.tree.body)
@@ -139,7 +139,7 @@ class PythonSource:
 
 
 def read_source(text: str) -> PythonSource:
-    """Return a text as Python source, repaired if only that makes it parse."""
+    """Return a text as Python source. A text that does not parse is repaired if this makes it parse."""
     text = text.strip("\n")
     if len(text) > MAX_PROGRAM_CHARS:
         return PythonSource(text, None)
@@ -288,8 +288,8 @@ def _tree(source: str) -> ast.Module:
         raise ValueError("too long")
     if _MAY_WARN.search(source) is None:
         return ast.parse(source)
-    # The compiler warns of odd escapes and numbers. If a user has turned warnings into errors, such warnings would
-    # change verdicts. The filters belong to the whole process, so that one thread at a time changes them.
+    # The compiler warns about odd escapes and numbers. If a user has turned warnings into errors, such a warning would
+    # change the verdict.
     with _QUIET, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(source)
@@ -316,7 +316,7 @@ def bound_by(statement: ast.stmt) -> Iterator[str]:
 
 
 def nodes_in_scope(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """Yield the nodes in the scope of `body`: with functions and classes, but without the nodes inside them."""
+    """Yield the nodes in the scope of `body`: functions and classes, but not the nodes inside them."""
     pending = list(body)
     while pending:
         node = pending.pop()

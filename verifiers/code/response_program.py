@@ -1,7 +1,7 @@
 """Finds the program in a response: exactly one, chosen without running any tests.
 
     Here is my solution:
-    ```python                    Extracted("def add(a, b):\\n    return a + b", "fence")
+    ```python
     def add(a, b):
         return a + b
     ```
@@ -10,19 +10,21 @@
     print(add(1, 2))
     ```
 
-The program is searched after the thinking, inside `<answer>` if that has code, and before a token or mark that ends the
-answer (`<|im_end|>`, `[DONE]`). The forms of programs are tried in this order:
+For this response, `extract_code` returns `Extracted("def add(a, b):\\n    return a + b", "fence")`. It searches the
+text after the thinking, up to a token or mark that ends the answer (`<|im_end|>`, `[DONE]`). If `<answer>` contains
+code, only the text inside is searched. The entry point is the name that the tests use, and the stub is the code with
+which a problem begins. The forms of programs are tried in this order:
 
-    fence        the last fenced block in the language that defines the entry point. Without an entry point: the last
-                 block that reads stdin, else the last one that defines something, else the last one. Blocks
-                 without a language count if they are code
+    fence        the last fenced block that defines the entry point. Without an entry point: the last block that reads
+                 stdin, else the last one that defines something, else the last one. Blocks without a language are
+                 used if they are code
     joined       such a block, with statements from other blocks that define its missing names
     body         the body of a function, which continues the stub
     wrapper      [PYTHON]...[/PYTHON], [BEGIN]...[DONE], <code>...</code>
-    inline       ```...``` or `...` within a line
     whole        a response that is nothing but code
-    part         code on separate lines between prose, or after tags; of several versions the last one
-    begun        the rest of a definition whose beginning, `def f(`, ends the prompt
+    inline       ```...``` within a line; `...` if the response has no other code
+    part         code on separate lines between prose, or after tags; the last one if there are several versions
+    begun        the rest of the entry point, if the prompt ends with its beginning: `def f(`
     data         a notebook, or a JSON object with a program under `code`, `solution` or `program`
 
 If the response was cut off, an unfinished statement at the end of the last block is removed. Python that does not parse
@@ -35,7 +37,7 @@ Fences are those of Markdown. The language is the first word after a fence, in a
     - a fence inside a triple-quoted string of Python is part of the string, if the string is closed later
     - "```" at the end of a line of code closes its block
     - the last block may stay open, if the response was cut off
-    - the first block may begin with the text, if the prompt ends with its opening fence
+    - the first block may begin at the start of the response, since its opening fence may end the prompt
 
 Not covered: methods without their class, programs in several files, and diffs of a program that is not in the response.
 """
@@ -92,12 +94,12 @@ _MEANT = {
     **dict.fromkeys(("text", "txt", "plaintext", "plain", "code", "diff", "patch", "tool_code"), ""),
     **dict.fromkeys(("pycon", "python-repl", "ipython", "jupyter"), "python"),
 }
-"""The languages of further labels; an empty text stands for an unknown language."""
+"""Further labels of fences, with their languages. An empty text stands for an unknown language."""
 
 _STRING_OR_COMMENT = re.compile(
     r"#[^\n]*|'''|\"\"\"|'(?:[^'\\\n]|\\.)*(?:'|$)|\"(?:[^\"\\\n]|\\.)*(?:\"|$)", re.MULTILINE | re.DOTALL
 )
-"""A triple quote, a comment, or a string on one line. Quotes inside comments and strings do not count: `"'''"`."""
+"""A triple quote, a comment, or a string on one line. The match skips quotes inside the latter two: `"'''"`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +187,7 @@ def _end(lines: list[str], fences: list[_Fence], opening_index: int) -> tuple[in
 
 
 def _end_of_string(lines: list[str], fences: list[_Fence], start: int, fence_index: int) -> int | None:
-    """Return the index of the closing fence after the triple-quoted string around a fence, or None without one."""
+    """Return the index of the closing fence after the triple-quoted string around a fence, or None."""
     quote = _open_quote("\n".join(lines[start : fences[fence_index].line]), None)
     if quote is None:
         return None
@@ -197,7 +199,7 @@ def _end_of_string(lines: list[str], fences: list[_Fence], start: int, fence_ind
 
 
 def _open_quote(source: str, quote: str | None) -> str | None:
-    """Return the triple quote that is open at the end of `source`, or None. quote: the one open at its start."""
+    """Return the triple quote that is open at the end of `source`, or None. quote: one that is open at the start."""
     position = 0
     while position < len(source):
         if quote is not None:
@@ -215,7 +217,7 @@ def _open_quote(source: str, quote: str | None) -> str | None:
 
 
 def _block(lines: list[str], language: str, closed: bool) -> Block:
-    """Return the block with these lines. An open block ends at backticks at the end of a line: `print(1)````."""
+    """Return the block with these lines. A block without a closing fence ends at a line such as `print(1)````."""
     if not closed:
         last = next((index for index, line in enumerate(lines) if line.rstrip().endswith("```")), None)
         if last is not None:
@@ -225,7 +227,6 @@ def _block(lines: list[str], language: str, closed: bool) -> Block:
 
 
 def _language(info: str) -> str:
-    """Return the language in the text after a fence, or an empty text."""
     word = _FIRST_WORD.match(info)
     return language_name(word[1]) if word else ""
 
@@ -271,22 +272,21 @@ _PLAIN = rf"(?:{PLAIN_END}|\[/?INST\]|<unk>|(?:<pad>)+|<reserved_\d+>)"
 """Tokens that end a turn or begin the next one."""
 
 _END_OF_TURN = re.compile(rf"{_SPECIAL}(?![\"'])")
-"""A token such as `<|im_end|>` in a text. A quote after it means that it is part of a string."""
+"""A token such as `<|im_end|>` in a text. A token before a quote is part of a string and does not match."""
 
 _PLAIN_END = re.compile(rf"(?:^[ \t]*|(?<=[^\s\"'])){_PLAIN}[ \t]*$", re.MULTILINE)
-"""A token such as `</s>` directly after code or alone on a line. After a blank it is part of a comment."""
+"""A token such as `</s>` directly after code or alone on a line. A token after a blank is part of a comment and does
+not match."""
 
 _TOKEN = re.compile(rf"\s*(?:{_SPECIAL}|{_PLAIN})")
-"""Any end token, for the start of the text."""
+"""An end token of either kind, which is matched at the start of the text."""
 
 _LAST_TOKEN = re.compile(rf"{_PLAIN}\s*\Z")
 """A token such as `</s>` at the end of the text."""
 
 _DONE = re.compile(r"^[ \t]*\[DONE\][ \t]*$", re.MULTILINE | re.IGNORECASE)
-"""A line `[DONE]`."""
-
 _NAMES_DONE = re.compile(r"(?<!\[)\bDONE\b", re.IGNORECASE)
-"""The name `DONE` in code. If it occurs, `[DONE]` is a list and not a mark."""
+"""The name `DONE` in code. If it occurs before a line `[DONE]`, this line is a list and not a mark."""
 
 _ANSWER = ("<answer>", "</answer>")
 _WRAPPERS = (  # Opening and closing marks around programs.
@@ -300,7 +300,7 @@ _STRAY_QUOTES = re.compile(r"\n[ \t]*(\'\'\'|\"\"\")[ \t]*$")
 """Triple quotes on the last line, which models copy from a prompt with a quoted example."""
 
 _BOUND = re.compile(r"^(?:async[ \t]+def|def|class|del)?[ \t]*([^\W\d]\w*)", re.MULTILINE)
-"""The first name in each line without indentation, which the line may bind."""
+"""The name that a line without indentation may bind: `x` in `x = 1`, `f` in `def f(a):`."""
 
 _TAGS = re.compile(r"^(?:[ \t]*<[A-Za-z][\w-]*(?:[ =][^<>\n]{0,200})?>)+", re.MULTILINE)
 """HTML tags at the start of a line: `<pre><code class="python">`."""
@@ -320,7 +320,7 @@ _OTHER_CODE_LINE = re.compile(
 """A line of code in another language: `#include`, `public class Main`, `fn main`, `let [a, b]`."""
 
 _PROSE_LINE = re.compile(r"\s*(?:[^\W\da-z_][^;{}()=$<>\n]*|[^\n]*[:：.。!！?？])[ \t]*(?:\n|$)")
-"""A line of prose, for the start of a text: `This reads two numbers`, `the sum is printed:`."""
+"""A line of prose at the start of a text: `This reads two numbers`, `the sum is printed:`."""
 
 _CODE_MARK = re.compile(r"[;{}()=$<>|\"`\[\]]")
 """Characters that occur in nearly every program, but rarely in prose."""
@@ -329,11 +329,11 @@ _RUNS_ALONE = re.compile(r"\bmain\s*(?:\(|=|::)|\bMain\b|\breadline\b|\bstdin\b|
 """A sign of a whole program instead of a snippet: a main function, or code that reads stdin."""
 
 _LABELS = {"cpp": ("cpp", "c"), "javascript": ("javascript", "typescript")}
-"""Labels of blocks that are accepted for a language; for other languages only the name itself."""
+"""The labels of blocks that are accepted for a language. Other languages accept only their own name."""
 
 _QUOTED_FENCE = re.compile(r"^> ?(?:```|~~~)", re.MULTILINE)
 _QUOTE_MARK = re.compile(r"^>(?!>) ?", re.MULTILINE)
-"""Markdown's mark of a quotation, `> `, before a fence and before any line."""
+"""`> `, which is Markdown's mark of a quotation."""
 
 _DATA_STARTS = ("```json\n", "```\n", "<tool_call>\n")
 """Texts before a JSON object at the end of a response."""
@@ -358,7 +358,7 @@ def extract_code(
     """Return the program of a response, or None if the response has no program."""
     language = language_name(language)
     text = _answer_text(response)
-    # An end mark may occur in prose before the program, so that the whole text is tried too.
+    # An end mark may occur in prose before the program, so the whole text is tried too.
     for part in dict.fromkeys((_up_to_end(text), text)):
         label, _, below = part.partition("\n")
         # If the prompt ends with backticks, the response begins with the name of the language.
@@ -383,7 +383,7 @@ def extract_code(
 
 
 def _begun(text: str, entry_point: str) -> Extracted | None:
-    """Return the entry point's definition if the text continues one whose beginning, `def f(`, ends the prompt."""
+    """Return the entry point's definition if the prompt ends with its beginning, `def f(`, and the text is the rest."""
     rest = text_before_fences(text)
     for beginning in ("def ", f"def {entry_point}", f"def {entry_point}("):
         tree = parse(beginning + rest) if len(rest) <= MAX_PROGRAM_CHARS else None
@@ -442,7 +442,7 @@ def _answer_text(response: str) -> str:
 
 
 def _up_to_end(text: str) -> str:
-    """Return the text before the first end mark: of the answer, or of a wrapper that the prompt has opened."""
+    """Return the text before the first mark that ends the answer or closes a wrapper that the prompt has opened."""
     start = 0
     while token := _TOKEN.match(text, start):
         start = token.end()
@@ -456,7 +456,7 @@ def _up_to_end(text: str) -> str:
         return text[: done.start()] if done else text
     ends = [done, _PLAIN_END.search(text)]
     for opening, closing in (_ANSWER, *_WRAPPERS):
-        if opening[:-1] not in text and closing in text:  # The mark counts alone on a line, or at the very end.
+        if opening[:-1] not in text and closing in text:  # The mark must be alone on a line, or at the end.
             mark = re.escape(closing)
             ends.append(re.search(rf"^[ \t]*{mark}[ \t]*$|{mark}\s*\Z", text, re.MULTILINE))
     text = text[: min((end.start() for end in ends if end is not None), default=len(text))]
@@ -467,7 +467,7 @@ def _up_to_end(text: str) -> str:
 
 
 def _python(text: str, entry_point: str | None, stub: str | None) -> Extracted | None:
-    """Return the Python program of a text, in the first form of the module's docstring that the text has."""
+    """Return the Python program of a text. Its forms are tried in the order of the module's docstring."""
     blocks = _python_blocks(text, entry_point, stub)
     tagged, untagged = _sources(blocks)
     readable = [source for source in untagged if source.tree is not None and source.is_code]
@@ -496,7 +496,7 @@ def _python_blocks(text: str, entry_point: str | None, stub: str | None) -> list
     first, *others = fenced_blocks(text, "python")
     source = read_source(first.text)
     is_whole = bool(source.tree and entry_point and _defining([source], entry_point))
-    # The first fence opens a block if a program follows it. It closes one if prose follows it.
+    # The first fence opens a block if a program follows, and closes one if prose follows.
     opens = bool(blocks) and _program_in(blocks[0].text, entry_point, stub) is not None
     is_even = bool(entry_point) or all(block.closed for block in blocks)
     corrects = is_even and any(_program_in(block.text, entry_point, None) is not None for block in blocks[1:])
@@ -552,7 +552,7 @@ def _without_cut(source: PythonSource) -> PythonSource:
 
 
 def _defining(sources: Sequence[PythonSource], entry_point: str) -> PythonSource | None:
-    """Return the last source that defines the entry point. For a method, the class alone is second choice."""
+    """Return the last source that defines the entry point, or None. If none defines a method, its class is enough."""
     dotted = entry_point.replace("()", "")
     first_name = dotted.partition(".")[0]
     for name in (dotted, first_name):
@@ -565,7 +565,7 @@ def _defining(sources: Sequence[PythonSource], entry_point: str) -> PythonSource
 
 
 def _best(sources: Sequence[PythonSource]) -> PythonSource:
-    """Return the source to use without an entry point: the last one that reads stdin, else that defines something."""
+    """Return the last source that reads stdin, else the last one that defines something, else the last one."""
     reading = [source for source in sources if source.reads_stdin]
     return (reading or [source for source in sources if source.defines] or sources)[-1]
 
@@ -581,7 +581,7 @@ def _with_needs(chosen: PythonSource, sources: Sequence[PythonSource], form: str
     parts: list[str] = []
     taken: set[tuple[int, int]] = set()
     position = next(index for index, source in enumerate(sources) if source is chosen)
-    # Blocks before the chosen one are searched first, the nearest one at the start.
+    # Blocks before the chosen one are searched first, beginning with the nearest one.
     others = [*reversed(sources[:position]), *sources[position + 1 :]]
     needs = sorted(chosen.needs)
     for name in needs:
@@ -655,7 +655,10 @@ def _quoted(tree: ast.Module) -> Extracted | None:
 
 
 def _part(text: str, versions: int = MAX_VERSIONS) -> Extracted | None:
-    """Return the code from the first line of code up to the last that parses; of several versions the last one."""
+    """Return the code from the first line of code on, as far as it parses.
+
+    If the text has later versions of this code, the last version is returned. versions: how many are searched for.
+    """
     first = CODE_LINE.search(text)
     if first is None:
         return _shifted_part(text)
@@ -673,7 +676,7 @@ def _part(text: str, versions: int = MAX_VERSIONS) -> Extracted | None:
 
 
 def _shifted_part(text: str) -> Extracted | None:
-    """Return code between prose that is indented, quoted or after prompts (`>>>`)."""
+    """Return code that is indented, quoted or after prompts (`>>>`), from between lines of prose."""
     shifted = _SHIFTED.search(text)
     if shifted is None:
         return None

@@ -14,9 +14,9 @@ not equal a list, and an object of an unknown class does not equal any value.
     strict       Types must be the same: 1, 1.0 and True differ, and so do [1] and (1,).
     unordered    The items of the outermost list may be in any order. The program may return a set of them.
 
-Further options: `abs_tol`, `rel_tol`, `unordered_inner` (like `unordered`, for every list), and `any_of` (the expected
-value is a list of accepted answers). Not covered: unordered items with floats so close to each other that rounding
-changes their order.
+Further options: `abs_tol`, `rel_tol`, `unordered_inner` (the items of every list may be in any order), and `any_of`
+(the expected value is a list of accepted answers). Not covered: unordered items with floats so close to each other
+that rounding changes their order.
 
 Data sets write linked lists and binary trees as lists of values:
 
@@ -97,7 +97,7 @@ class ValueChecker:
 
     @property
     def accepts_equal(self) -> bool:
-        """Whether values of plain data that are equal in Python always agree."""
+        """Whether the checker accepts all plain values that are equal in Python."""
         return not self.strict and not self.any_of
 
     def __call__(self, expected: Value, got: Value) -> str | None:
@@ -124,7 +124,7 @@ class ValueChecker:
         return None
 
     def _step(self, path: _Path, expected: Value, got: Value) -> str | _Parts:
-        """Return a difference, or the parts to compare next in reverse order."""
+        """Return the difference in one line, or the parts to compare next, in reverse order."""
         if self.strict and type(expected) is not type(got):
             return f"expected {_kind(expected)}, got {_value_with_kind(got)}"
         if isinstance(expected, _SEQUENCES) and not isinstance(got, str | bytes):

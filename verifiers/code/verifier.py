@@ -7,12 +7,11 @@
     info {"tests": {"type": "unittest", "code": "import unittest\\n..."}}
     info {"tests": {"type": "inserted", "code": "#<INSERT>\\nint main() ..."}, "language": "cpp"}
 
-If the checker of `stdio` has no tolerance, an error that the `problem` allows ("absolute or relative error 10^-6") is
-used.
+A `stdio` checker without a tolerance uses the error that the `problem` allows: "absolute or relative error 10^-6".
 
-The program runs in the strongest sandbox that the machine supports (evidence `tier`). The program's process does not
-contain the expected values, unless the evidence has `isolation: one_process`. The score is None if the suite is invalid
-(`verifier_error`) or the sandbox failed (`sandbox_error`), never because of the program.
+The program runs in the strongest sandbox that the machine supports, which the evidence names (`tier`). The program's
+process does not contain the expected values, unless the evidence has `isolation: one_process`. The score is None if the
+suite is invalid (`verifier_error`) or the sandbox failed (`sandbox_error`), never because of the program.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class CodeVerifier:
     """`local`, or a server such as `sandboxfusion+http://host:8080` for programs that read stdin; test code always runs
     on this machine."""
     tier: Tier | None = None
-    """The sandbox tier, such as `weak`; None for the strongest that the machine supports."""
+    """The sandbox tier, such as `weak`, or None for the strongest that the machine supports."""
     python: str = sys.executable
     """The interpreter whose packages Python programs may use."""
     reward: str = "all"

@@ -14,12 +14,12 @@ one counts:
     last_line       x, if the last line is one expression
     conclusion      the one value that the last sentence states
 
-Other tags at the end, such as <respuesta>x</respuesta>, are read like <answer>. In a table, the name of a row or column
-shows the answer. Courtesies, signatures and marks at the end are skipped if no answer is announced (`closings`). A line
-`Answer: x` or `#### x` after the last box replaces the box. If a response goes on to another problem (`Question: ...`),
-the answer to the first problem counts. A box that was cut off and thinking that was never closed commit to
-nothing. An announced sentence is narrowed to the answer in it with its unit (`narrow`). Two values joined as one answer
-stay joined (`5 or 6`), so that the verifier sees a hedge.
+Other tags at the end, such as <respuesta>x</respuesta>, are read like <answer>. In a table, a row or column named
+`Answer` or `Total` shows the answer. Courtesies, signatures and marks at the end are skipped if no answer is announced
+(`closings`). A line `Answer: x` or `#### x` after the last box replaces the box. If a response goes on to another
+problem (`Question: ...`), the answer to the first problem counts. A box that was cut off commits to nothing, and
+neither does thinking that was never closed. An announced sentence is narrowed to its answer with the unit (`narrow`).
+Two values joined as one answer stay joined (`5 or 6`), so the verifier sees a hedge.
 
 Not covered: a number picked from a line further up. Reading it would reward a response for mentioning the answer. All
 patterns are linear in the length of the text, or run over a piece of bounded length.

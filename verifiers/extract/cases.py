@@ -1,14 +1,14 @@
-r"""Recognises an answer that holds in one case only, and which the response does not commit to.
+r"""Recognises an answer that holds only in one case, so the response does not commit to it.
 
-    If n is even, the answer is 5. If n is odd, the answer is 6.     two answers on two conditions: none is chosen
-    If n is even, it is 5. Otherwise, it is 6.                       the same, without announcements
-    If n is even, the answer is 5. If n is odd, it is 5 too.         5 in both cases
-    If x = 3, the answer is 5.                                       5, but not if problem and response never say x = 3
-    If Tom has 3 apples and buys 2, the answer is 5.                 5: the condition repeats the problem
-    If 2x = 10, then x = 5.      So if x = 3, the answer is 5.       5: a conclusion
+    If n is even, the answer is 5. If n is odd, the answer is 6.  -> two answers on two conditions: none is chosen
+    If n is even, it is 5. Otherwise, it is 6.                    -> the same, without announcements
+    If n is even, the answer is 5. If n is odd, it is 5 too.      -> 5 in both cases
+    If x = 3, the answer is 5.                                    -> none, unless problem or response says x = 3
+    If Tom has 3 apples and buys 2, the answer is 5.              -> 5: the condition repeats the problem
+    If 2x = 10, then x = 5.      So if x = 3, the answer is 5.    -> 5: a conclusion
 
-A condition stands at the beginning of its sentence, or after the value. Not covered: cases that only words tell apart,
-without announcements (`if she keeps one, she has 6`), since a solution adds up its steps in the same words.
+A condition stands at the beginning of its sentence, or after the value. Not covered: cases without an announcement and
+without a variable (`if she keeps one, she has 6`), since the steps of a solution use the same words.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _RELATION = (
 _VARIES = re.compile(_OF_VARIABLE + _RELATION, re.IGNORECASE)
 """A condition on a variable: `n is even`, `x > 0`."""
 _ASSUMED = re.compile(rf"\s*{_OF_VARIABLE}{_RELATION}[$\s时]*", re.IGNORECASE)
-"""A condition that does nothing but give a variable its value: `x = 3`. An equation is solved instead: `2x = 10`."""
+"""A condition that only gives a variable its value, `x = 3`. An equation such as `2x = 10` does not match."""
 _TOKEN = re.compile(r"\d+(?:\.\d+)?|(?<![A-Za-z])(?:[A-Za-z]|[A-Za-z]{3,})(?![A-Za-z])|[奇偶正负质素合整]数")
 _COPULAS = frozenset({"are", "not", "neq", "leq", "geq"})
 
@@ -109,7 +109,7 @@ def is_open_case(tail: str, answer: str, problem: str | None) -> bool:
 
 
 def _is_concluded(texts: list[str], index: int, value: str) -> bool:
-    """Return whether a sentence behind a case gives its value without a condition: `Here n = 4, so 5.`"""
+    """Return whether a sentence after a case gives its value without a condition: `Here n = 4, so 5.`"""
     last = _sentence(texts, len(texts) - 1)
     return index < len(texts) - 1 and last.condition is None and last.value == value and bool(_SO.search(last.text))
 
@@ -135,7 +135,7 @@ def _last_value(text: str) -> str | None:
 
 
 def _are_parallel(case: _Sentence, other: _Sentence) -> bool:
-    """Return whether two sentences answer the same question, so that they are alternatives and not steps."""
+    """Return whether two sentences are alternatives, which answer the same question, and not steps."""
     if other.condition is None:
         return other.announces
     if (case.announces and other.announces) or case.is_otherwise or other.is_otherwise:
@@ -144,7 +144,7 @@ def _are_parallel(case: _Sentence, other: _Sentence) -> bool:
 
 
 def _is_assumed(case: _Sentence, known: str) -> bool:
-    """Return whether a condition gives a variable a value that neither problem nor response mention."""
+    """Return whether a condition gives a variable a value that neither the problem nor the response mentions."""
     condition = case.condition or ""
     if _ASSUMED.fullmatch(condition) is None or case.value in _VALUE.findall(condition):
         return False

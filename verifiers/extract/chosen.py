@@ -1,19 +1,19 @@
 r"""Finds the option that a response chooses: by its letter, its place in the list or its text.
 
-    Therefore, the value of BF is (B).      B: the predicate of the sentence
-    Hence D is correct. I choose D.         D: a verdict on the option, or a verb of choosing
-    Thus, option D        So we have 8. D   D: a named option, or a letter that stands alone
-    Choice (D) is correct; (C) is small.    D: a verdict counts more than a mention
-    A is wrong, so it is B, not C.          B: a denied option is not chosen
-    the incorrect statement is C            C: `incorrect` belongs to the noun and denies nothing
-    Option A or option B is right.          A and B: undecided
-    We argue as in A.                       nothing: a letter in prose
-    Option #3 fits. The third option.       C
-    The capital is Rome.                    C, if Rome is the text of C and no other option is named
-    No, there are more bikes.               B, if the options are Yes and No
+    Therefore, the value of BF is (B).   -> B: the predicate of the sentence
+    Hence D is correct. I choose D.      -> D: a verdict on the option, or a verb of choosing
+    Thus, option D     So we have 8. D   -> D: a named option, or a letter that stands alone
+    Choice (D) is correct; (C) is small. -> D: a verdict counts more than a mention
+    A is wrong, so it is B, not C.       -> B: a denied option is not chosen
+    the incorrect statement is C         -> C: `incorrect` belongs to the noun and denies nothing
+    Option A or option B is right.       -> A and B: undecided
+    We argue as in A.                    -> nothing: a letter in prose
+    Option #3 fits. The third option.    -> C
+    The capital is Rome.                 -> C, if Rome is the text of C and no other option is named
+    No, there are more bikes.            -> B, if the options are Yes and No
 
-If no answer is announced (`committed`), the last line before courtesies is read (`chosen`). Then the first line is
-read, which may be a letter with reasons below. A list that repeats all options chooses none.
+If no answer is announced (`committed`), the last line before courtesies is read (`chosen`), and then the first line.
+The first line may be a letter with reasons below it. A list that repeats all options chooses none.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from truegold.verifiers.extract.stated_values import ANY_OF, MAX_LINE_CHARS, may
 MAX_PLAIN_CHARS = 2_000
 """Maximum number of characters of a text that are normalised. Stops text made to be slow to normalise."""
 _NOT_FOLDED = ("<super>", "<sub>", "<fraction>")
-"""Compatibility forms with a meaning, which are kept: 5² is not 52."""
+"""Unicode forms with a meaning of their own, which `plain` keeps: 5² is not 52."""
 WRAPPER = re.compile(r"\\(?:text|textbf|mathrm|mathbf|boxed|fbox)\s{0,3}(?=\{)")
 """Commands that typeset a text without changing its meaning."""
 _ACCENTED = re.compile(r"\\([a-z]{2,16})\s{0,3}\{?\s{0,3}([A-Za-z])\}?")
 r"""A letter with an accent, which names no option: `\overline{A}`."""
 UNANNOUNCED = ("whole_response", "first_line", "last_line", "conclusion")
-"""Forms of answers without an announcement. Options are searched for before these."""
+"""Forms of answers that are not announced. An option that the response chooses is preferred to them."""
 _OPERATOR = re.compile(
     r"\\(?!(?:text|textbf|mathrm|mathbf|boxed|fbox|quad|qquad|left|right|bf|rm)(?![a-z]))[a-z]{2,20}"
 )
@@ -62,14 +62,14 @@ MAX_MENTIONS = 30
 MIN_TEXT_LETTERS = 3
 """Minimum number of letters in an option's text that is searched for in a sentence."""
 MIN_STEM_LETTERS = 5
-"""Minimum number of letters in every stem if endings of the options' texts are ignored (`_ENDING`)."""
+"""Endings of words are ignored (`_ENDING`) only if each stem of the options has at least this many letters."""
 _ENDING = re.compile(r"(?:ent|ence|es|ed|ing|s|e)$")
 """Endings that are ignored if every option is a single word: `diverges` names the option `divergent`."""
 
 _X, _IN_BRACKETS, _BY_TEXT = "\ue000", "\ue001", "\ue002"
-"""Marks in a text: before an option's letter, after a letter in brackets, and after a letter that replaces a text."""
+"""Marks that are put into a text: `_X` before the letter of an option, `_IN_BRACKETS` after a letter in brackets, and
+`_BY_TEXT` after a letter that replaces the text of its option."""
 _OPTION = rf"(?:{_X}.|{_X}.{_IN_BRACKETS}|{_X}.{_BY_TEXT})"
-"""A marked option."""
 _MARKED = re.compile(rf"{_X}(.)")
 """The letter of a marked option."""
 _LETTER = re.compile(
@@ -79,7 +79,7 @@ _LETTER = re.compile(
     + r")\b))"
     r"(?![A-Za-zÀ-ɏЀ-ӿ0-9_'’^+<>|]|\s?[=*·×]\s?\w|\s?=|-\w|[/:]\d)"
 )
-"""A letter that names an option: B, (B), [B]. Not the article A, nor the letter of `x = A`, `A + 1`, `vitamin-C`."""
+"""A letter that names an option: B, (B), [B]. The article A and the letters of `x = A` and `vitamin-C` do not match."""
 _SMALL = re.compile(
     r"^(\W{0,4})([a-j])(?=[).:、](?:\s|[^\x00-\u024f])|[)\]]?[\s*_.。]{0,3}$|\s\([^()]{2,80}\)\W*$|\s(?:[^\x00-\u024f]|[-–—]\s[^\W\d_]{2}))"
     r"|(?<![^\W_])([(\[]?(?<![^\W_][(\[]))([a-j])(?=[)\]]?\s(?:is|was|must be|seems)\s(?:the\s)?(?:only\s|best\s)?"
@@ -87,7 +87,7 @@ _SMALL = re.compile(
     r"|((?:\b(?:options?|choices?|statements?)\s|选项|選択肢)[(\[]?)([a-j])(?![\w'’])",
     re.IGNORECASE,
 )
-"""A small letter that names an option: `c. text`, `c (text)`, `(c)`, `c is correct`. Not the article of `a reason`."""
+"""A small letter that names an option: `c. text`, `c (text)`, `(c)`, `c is correct`. `a fact` does not match."""
 _SMALL_BESIDE_KANA = re.compile(r"(?<![A-Za-z0-9=+*/^_\\])()([a-j])(?![A-Za-z0-9=+*/^_])")
 """A small letter next to Japanese text."""
 HAN = re.compile(r"[一-鿿]{2}")
@@ -99,7 +99,7 @@ _CLAUSE_END = re.compile(
     rf"|,(?=\s?{_X}.{_IN_BRACKETS}?(?:\s(?:is|was|has|does|fits|works|would|gives|seems|must|cannot)\b|项?是?[正错不]))",
     re.IGNORECASE,
 )
-"""The end of a clause. A comma before another option ends one only if a verb or a verdict follows."""
+"""The end of a clause. A comma before another option ends a clause only if a verb or a verdict follows."""
 _WORD = rf"(?:(?:{_OPTION_WORDS})\W{{0,3}}){{0,3}}"
 """Nouns before a letter: `option`, `the answer`."""
 _DETERMINER = r"(?:(?:the|an?|la|le|el|los|die|der|das|o|os|il)\s|l['’])?"
@@ -137,13 +137,13 @@ _SECOND_THOUGHT = re.compile(
 _HEDGED = re.compile(
     rf"{_X}.{_IN_BRACKETS}?\W{{1,3}}(?:or\W+)?(?:maybe|perhaps|possibly)\W+{_DETERMINER}{_WORD}{_X}(.)", re.IGNORECASE
 )
-"""An option with a less certain one behind it: `A (maybe B)`."""
+"""An option with a less certain one after it: `A (maybe B)`."""
 UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|could|might|may)\b|可能(?!性[がは](?:最も)?高)", re.IGNORECASE)
-"""Words by which a clause is not sure of its option."""
+"""Words of a clause that is not sure of its option."""
 _LEFT_OPEN = re.compile(
     rf"{UNSURE.pattern}|\b(?:whether|unclear|unsure|not sure)\b|也许|或许|大概|不确定", re.IGNORECASE
 )
-"""Words by which a clause leaves its option open."""
+"""Words of a clause that leaves its option open."""
 NEGATION = ANY_OF["option_denials"]
 DENIED_BEFORE = re.compile(NEGATION, re.IGNORECASE)
 _DENIED_BEHIND = re.compile(
@@ -154,7 +154,7 @@ _DENIED_BEHIND = re.compile(
     r"|(?:là )?(?:sai|không)(?!\w)|yanlış|doğru değil|غير|ليس|خطأ|خاطئ)",
     re.IGNORECASE,
 )
-"""An option with a denial behind it: `C cannot be right`, `C is not the answer`."""
+"""An option with a denial after it: `C cannot be right`, `C is not the answer`."""
 _NOUN_IS_DENIED = re.compile(
     r"^\W*(?:(?:so|thus|hence|therefore)\W+)?(?:the|which|only)\b"
     r"(?!.*\b(?:that (?:the|it)|say|said|think|believe|claim)\b)"
@@ -177,7 +177,7 @@ _LABELLED = re.compile(
 _ALONE = re.compile(rf"\W*{_X}(.){_IN_BRACKETS}?\W*")
 """A line that consists of one letter."""
 _BESIDE = re.compile(rf"{_X}.{_IN_BRACKETS}?\W{{0,4}}(.{{1,200}}?)\W*$")
-"""A letter with a text behind it at the end of a line."""
+"""A letter with a text after it at the end of a line."""
 _ORDINALS = (*("first", "second", "third", "fourth", "fifth", "sixth"), *"一二三四五六")
 _NTH = re.compile(
     r"\b(first|second|third|fourth|fifth|sixth|last)\s(?:option|choice|answer)\b|第([一二三四五六])(?:个?选项|项)"
@@ -193,7 +193,6 @@ _SEVERAL_ORDINALS = re.compile(
 _NUMBERS = ("one", "two", "three", "four", "five", "six")
 """Number words for places of options."""
 _ITEM = r"[(\[]?(?<![A-Za-z0-9])(?:[A-J]|[a-j](?=\W))(?![A-Za-z0-9'’])[)\]]?(?:选?项)?"
-"""An item of a list of letters."""
 _LIST = re.compile(
     rf"(?:\b(?:both|options?|choices?|statements?)\s)*{_ITEM}(?:\s?(?:(?:[,;、&+]|(?:,\s?)?\b(?:and|und|et|y)\b|[和及与과와と])\s?|(?=\()){_ITEM})+(?:\s(?:only|alone)\b)?(?P<plural>\s(?:are|were)\b(?:\s(?:both|all)\b)?)?"
     r"|(?<![A-Za-z0-9])[A-J]{2,10}(?=[^\x00-\u024f])",
@@ -205,7 +204,7 @@ MAX_LIST_LETTERS, MAX_LISTS = 26, 16
 EITHER = re.compile(
     r"\b(?:or|oder|ou|either|one of|maybe|perhaps|possibly)\b|[或/]|また?は|もしくは|あるいは|또는|혹은"
 )
-"""Words by which several options are alternatives."""
+"""Words that make several options alternatives."""
 _ANNOUNCES_BELOW = re.compile(r"(?::|\banswers?|答案)$", re.IGNORECASE)
 """The end of a line that announces an option below it."""
 _OTHERS_LISTED = re.compile(
@@ -219,7 +218,7 @@ _OPTION_WORD = re.compile(r"^(?:options?|choices?|statements?)\s", re.IGNORECASE
 _OTHERS = re.compile(r"\b(?:others?|rest|remaining|remainder)\b|其他|其它|其余|他の|나머지", re.IGNORECASE)
 """Words for the options that are not the answer."""
 _INTERJECTIONS = frozenset(ANY_OF["interjections"].split("|"))
-"""Words such as yes and no, by which a response may answer."""
+"""Words such as yes and no, which may be a whole answer."""
 _OTHER_WORDS = {
     **{"是的": "是", "不是": "否", "对的": "对", "不对": "错"},
     **{"correct": "true", "right": "true", "incorrect": "false", "wrong": "false"},
@@ -228,7 +227,7 @@ _OTHER_WORDS = {
 _JUDGEMENTS = frozenset(("correct", "incorrect", "right", "wrong", "true", "false", "valid", "invalid"))
 """Options that may also be adjectives of other nouns."""
 _PREDICATIVE = r"(?:(?<!\bthe\s)(?<!\ba\s)(?<!\ban\s)|(?=\w+\s\w+\W*$))"
-"""Stands before a judgement. In `the correct answer is 5` it belongs to a noun, in `is the correct answer` not."""
+"""Rejects a judgement that belongs to a noun: `the correct answer is 5`. `5 is the correct answer` is allowed."""
 _ANSWERS = _INTERJECTIONS | {"是的", "不是", "对的", "不对"}
 """Words that may answer at the beginning of a sentence."""
 _CALLED = re.compile(
@@ -242,7 +241,7 @@ _SUPPOSED = re.compile(
 )
 """Words of a sentence that does not itself affirm a statement: `if`, `some say`."""
 _COMPARED = re.compile(rf"\b(?:than|unlike|like|except|besides)\s(?:the\s)?{_X}", re.IGNORECASE)
-"""An option that is only compared with: `unlike C`."""
+"""An option that serves only as a comparison: `unlike C`."""
 
 
 def plain(text: str) -> str:
@@ -337,7 +336,7 @@ def _plain_lines(text: str) -> list[str]:
 
 
 def _labels_of(lines: Iterable[str]) -> list[str]:
-    """Return the letters that label the first lines, except of lines that deny their option."""
+    """Return the letters that label the first lines, without the letters of lines that deny their option."""
     marked = (_with_letters_marked(line, LETTERS) for line in lines)
     labelled = takewhile(_LABELLED.match, marked)
     return [line[line.index(_X) + 1] for line in labelled if not _is_denied(line)]
@@ -359,7 +358,7 @@ def _chosen_set(response: str) -> Committed | None:
 
 
 def _with_lists_named(line: str) -> tuple[str, dict[str, list[str]]]:
-    """Return a line with one letter, (Z), (Y), ..., for each of its lists of letters, and the letters of each list."""
+    """Return a line with (Z), (Y), ... for its lists of letters, and the lists: `A and C fit` -> `(Z) fit`, Z: A, C."""
     lists: dict[str, list[str]] = {}
 
     def name(match: re.Match[str]) -> str:
@@ -435,7 +434,7 @@ def _same_text(text: str, options: Sequence[str]) -> frozenset[str]:
 
 
 def _answered_first(first: str, last: str, options: Sequence[str], is_list: bool) -> frozenset[str]:
-    """Return the letter in the first line, or that of a yes or no that begins the first or last line."""
+    """Return the letter in the first line, or the letter of a yes or no at the start of the first or last line."""
     marked = _with_letters_marked(first, len(options) or LETTERS)
     if label := _ALONE.fullmatch(marked) or (None if is_list else _LABELLED.match(marked)):
         return frozenset(label[1])

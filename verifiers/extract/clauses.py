@@ -17,8 +17,8 @@ In these examples 5 is not stated as the answer:
     5 | flunks the test.    5 | is too few.    5 | apples too few    5 is rejected by the words after it
     答案从来不是 | 5。    没有证据表明 | 答案是5。    课本的 | 答案是5。  the same in Chinese
 
-A main clause asserts its subordinate clause if it has an asserting word (`conclude`, `fact`) and no negating word
-(`deny`), or if it has two negating words. A main clause of unknown words does not assert its subordinate clause.
+A main clause with an asserting word (`conclude`, `fact`) and no negating word (`deny`) asserts its subordinate clause.
+So does one with two negating words. A main clause of unknown words does not.
 
 A sentence after an answer takes it back if it calls the answer wrong, withdraws it, or only says no (`takes_back`):
 
@@ -49,7 +49,7 @@ MAX_TAIL_SENTENCES = 4
 
 _TABLE: Final = tomllib.loads(files(__package__).joinpath("clauses.toml").read_text(encoding="utf-8"))
 _CLASSES = {name: f"(?:{'|'.join(words)})" for name, words in _TABLE.items() if isinstance(words, list)}
-"""Alternatives of words by the name of their class, which patterns of the table use as `<name>`."""
+"""Maps each word class of `clauses.toml` to its pattern. Other patterns of the file refer to a class as `<name>`."""
 _NAMED_CLASS = re.compile(r"(?<!\?P)<(\w+)>")
 
 
@@ -159,7 +159,7 @@ def _is_of_another(clause: str, named: re.Match[str]) -> bool:
 
 
 def _is_unasserted(matrix: str, has_that: bool) -> bool:
-    """Return whether a clause depends on the words before it, and these do not assert it: `I deny (that)`."""
+    """Return whether a clause depends on words before it that do not assert it: `I deny (that)`."""
     if not has_that and _CLAUSE["contact"].search(matrix) is None:
         return False
     if (subject := _CLAUSE["subject"].search(matrix)) is not None:
@@ -210,8 +210,8 @@ def affirms(before: str) -> bool:
 def takes_back(tail: str, *, is_letter: bool = False) -> bool:
     """Return whether one of the first sentences after an answer calls it wrong, withdraws it, or only says no.
 
-    is_letter: whether the answer is the letter of an option. The word `no` after a letter may be the option's text, and
-    is not read as a denial.
+    is_letter: True if the answer is the letter of an option. The word `no` after a letter may be the option's text, and
+    is not read as a denial then.
     """
     if _NEW_SENTENCE.match(tail) is None:
         return False

@@ -1,24 +1,24 @@
 r"""Cuts off courtesies, signatures and confirmations that stand after the answer at the end of a response.
 
-    The total is 12.\n\nI hope this helps! Let me know if you have questions.    The total is 12.
-    So x = 12. ∎                                                                 So x = 12.
-    So x = 12.\n\nBest regards,\nTom                                             So x = 12.
-    So x = 12.\n\nThis satisfies both conditions.                                So x = 12.
-    So x = 12.\n\nThe question asks for the boxes that are left.                 unchanged: 12 may not be the answer
-    The total is 12.\n\nThat is not right.                                       unchanged: it takes 12 back
+    The total is 12.\n\nI hope this helps! Let me know if you have questions. -> The total is 12.
+    So x = 12. ∎                                                              -> So x = 12.
+    So x = 12.\n\nBest regards,\nTom                                          -> So x = 12.
+    So x = 12.\n\nThis satisfies both conditions.                             -> So x = 12.
+    So x = 12.\n\nThe question asks for the boxes that are left.              -> unchanged: 12 may not be the answer
+    The total is 12.\n\nThat is not right.                                    -> unchanged: it takes 12 back
 
-A sentence is cut off if it holds no value, denies nothing, and addresses the reader (`hope`, `questions`, with `I` or
-`you`), cheers, signs, or confirms the answer. Not covered: languages without a word in `patterns.toml`.
+A sentence that is cut off has no value and no denial. It addresses the reader (`hope`, `questions`, with `I` or `you`),
+cheers, signs, or confirms the answer. Not covered: languages without a word in `patterns.toml`.
 
-A response may also end in a loop or a list: sentences that differ only in their value. It commits to none of these
+A response may also end with a loop or a list of sentences that differ only in their value. It commits to none of the
 values (`repeated_values`):
 
-    The answer is (E).\nThe answer is (F).\nThe answer is (A).      E or F or A: a hedge
-    #### 1\n#### 2\n#### 3                                         1 or 2 or 3
-    The answer is 5.\nThe answer is 5.\nThe answer is 5.            5
-    The answer is 5.\nThe answer is 6.                              6: the second of two replaces the first
-    The answer is 5. Wait, no.\nThe answer is 6. Hmm.\nThe answer is 7.    7: words take each earlier answer back
-    (a) The answer is 5.\n(b) The answer is 6.\n(c) ...             the last: the sentences answer different parts
+    The answer is (E).\nThe answer is (F).\nThe answer is (A).   -> E or F or A: a hedge
+    #### 1\n#### 2\n#### 3                                      -> 1 or 2 or 3
+    The answer is 5.\nThe answer is 5.\nThe answer is 5.         -> 5
+    The answer is 5.\nThe answer is 6.                           -> 6: the second of two replaces the first
+    The answer is 5. Wait, no.\nThe answer is 6. Hmm.\nThe answer is 7. -> 7: words take each earlier answer back
+    (a) The answer is 5.\n(b) The answer is 6.\n(c) ...          -> the last: the sentences answer different parts
 """
 
 from __future__ import annotations
@@ -60,21 +60,20 @@ _IF_UNCLEAR = re.compile(r"\b(?:let me know|feel free|hesitate|if (?:you|any(?:t
 """Polite offers, which may contain words that otherwise deny an answer: `if anything is wrong`."""
 _NUMBER_WORD = re.compile(PYTHON_RUN, re.IGNORECASE)
 _NO_ORNAMENT = ((0x2460, 0x24FF), (0x3200, 0x33FF), (0x1F100, 0x1F1FF))
-"""Ranges of symbols that are letters, digits or units, and no ornaments: Ⓒ, ㎏, 🅱."""
+"""Ranges of symbols that are letters, digits or units, and not ornaments: Ⓒ, ㎏, 🅱."""
 _CROSSES = frozenset("❌✗✘❎🚫🤔❓❔👎☒")
 """Ornaments that deny or doubt an answer. They are not cut off."""
 
 MAX_REPEATED_CHARS = 120
-"""Maximum number of characters before a value that are compared. Further up, twice this number are searched."""
+"""Maximum number of characters of a repeated sentence before its value. Two copies may be twice as far apart."""
 MIN_VALUES = 3
 """Minimum number of different values in a loop or a list. Two values are a correction."""
 MAX_ASIDE_CHARS = 3
-"""Maximum number of characters around the value of a repeated sentence. `So 5 does not fit` has more."""
+"""Maximum number of characters next to the value of a repeated sentence. In `So 5 does not fit` there are more."""
 MAX_REPEATED = 64
 """Maximum number of repeated sentences that are read, counted from the end."""
 
 _AROUND = f"{MARKS}$.。"
-"""Marks around a value that are dropped."""
 _BEGINS = re.compile(r".*(?:\n|[.?!](?=\s)|[。！？])\s{0,9}", re.DOTALL)
 """A text up to the beginning of its last sentence."""
 _TURN = re.compile(
@@ -82,7 +81,7 @@ _TURN = re.compile(
     r"|不|错|更正|等等|아니|틀|違|待",
     re.IGNORECASE,
 )
-"""Words by which a response turns from one value to the next."""
+"""Words that replace one value by the next: `wait`, `actually`."""
 
 
 def without_closings(text: str) -> str:

@@ -1,4 +1,4 @@
-r"""Finds the answer that a response commits to: `committed_answer` tries its forms from the strongest to the weakest.
+r"""Finds the answer that a response commits to, for the verifiers (`committed_answer`).
 
 The forms are, from the strongest: boxes, tags, announcements, an answer alone, and the conclusion of the last line.
 Each form is looked for in every part of a response that may hold its answer.
@@ -14,26 +14,26 @@ of answers the same marks:
 Not covered: thinking without any tag, and a thinking tag that the prompt opened and the response never closed.
 
 Exam papers, and models that answer in Chinese, Japanese or Korean, put a word for answer in brackets.
-`with_plain_marks` replaces this bracket by the beginning of a line, `Answer:`:
+`with_plain_marks` replaces it by a new line that begins with `Answer:`:
 
-    【答案】3                          Answer: 3
-    〖正确答案〗：B                     Answer: B
-    [ANS] 3/8                        Answer: 3/8
-    【答案：36】                       Answer: 36
-    <答案>3</答案>                     Answer: 3
-    【解答】解：一共 7 个苹果。            解：一共 7 个苹果。     a derivation, read like any other
-    【答案】B 【解析】A 项错误。           Answer: B             the explanation begins a new line
+    【答案】3                       -> Answer: 3
+    〖正确答案〗：B                  -> Answer: B
+    [ANS] 3/8                     -> Answer: 3/8
+    【答案：36】                    -> Answer: 36
+    <答案>3</答案>                  -> Answer: 3
+    【解答】解：一共 7 个苹果。         -> 解：一共 7 个苹果。     a derivation, read like any other
+    【答案】B 【解析】A 项错误。        -> Answer: B             the explanation begins a new line
 
 Boxes that stand together form one answer (`boxed`):
 
-    \boxed{7} ... wait, no. \boxed{5}                                  5
-    \boxed{840} ... **Final Answer** \boxed{840}                       840
-    It is \boxed{5} or \boxed{6}.                                      5 or 6: for one gold answer this is a hedge
-    \boxed{2}, \quad \boxed{\frac{3 \pm i}{2}}                         2, \frac{3 \pm i}{2}
-    there are \boxed{10} boots and \boxed{20} hats                     10 and 20: two values, neither singled out
-    ... \boxed{10} boots and \boxed{20} hats.\n10                      10: the last line chooses one of them
-    the line is \boxed{y=2x}, so the slope is \boxed{2}                2: the last one follows from the other
-    it is not \boxed{5} but \boxed{6}                                 6
+    \boxed{7} ... wait, no. \boxed{5}                               -> 5
+    \boxed{840} ... **Final Answer** \boxed{840}                    -> 840
+    It is \boxed{5} or \boxed{6}.                                   -> 5 or 6: for one gold answer this is a hedge
+    \boxed{2}, \quad \boxed{\frac{3 \pm i}{2}}                      -> 2, \frac{3 \pm i}{2}
+    there are \boxed{10} boots and \boxed{20} hats                  -> 10 and 20: two values, neither singled out
+    ... \boxed{10} boots and \boxed{20} hats.\n10                   -> 10: the last line chooses one of them
+    the line is \boxed{y=2x}, so the slope is \boxed{2}             -> 2: the last one follows from the other
+    it is not \boxed{5} but \boxed{6}                              -> 6
 
 A box may be `\boxed`, `\fbox` or `\framebox`, with braces or with one number or letter (`\boxed 5`). Empty boxes are
 ignored. Not covered: boxes inside code.
@@ -126,7 +126,7 @@ _NUMBERED = re.compile(r"[2-9][.)][ \t]{1,3}")
 _ANSWER_MARKS = ("\\boxed", "nswer", "####")
 _IMPERATIVE = re.compile(rf"(?:{ANY_OF['imperatives']})\b.*[.。]$")
 _SELF_TALK = re.compile(ANY_OF["self_talk"])
-"""Questions that a solution asks itself, such as `What about y?`."""
+"""Questions that a solution asks itself: `What about y?`."""
 
 MAX_POSED_LINES = 200
 """Maximum number of lines after the first answer that are searched for another problem."""
@@ -176,7 +176,7 @@ _LOST_BOX = re.compile(r"(?:\x08|(?<![A-Za-z\\])b)oxed\{")
 
 
 def final_part(response: str) -> str:
-    """Return the text after the thinking: its last MAX_SCANNED_CHARS characters, stripped."""
+    """Return the text after the thinking, stripped. A text longer than MAX_SCANNED_CHARS loses its beginning."""
     if any(map(response.__contains__, _THINKING_MARKS)):
         for opening, closing in _THINKING:
             response = response.rpartition(closing)[2]
@@ -215,7 +215,7 @@ def split_problems(text: str) -> list[str]:
 
 
 def _split_at_posed(part: str) -> list[str]:
-    """Return the two parts of a text with another problem between two answers, else the text as the only part."""
+    """Cut a text in two where another problem stands between two answers. Return the parts, or the whole text alone."""
     if (mark := next((mark for mark in _ANSWER_MARKS if part.count(mark) > 1), None)) is None:
         return [part]
     start, stop = part.find(mark), part.rfind(mark)
@@ -244,7 +244,7 @@ def _mark(opening: str, word: str) -> str:
 _LINE_MARK = re.compile(rf"(?:^|(?<=\n))[ \t#>*_]{{0,8}}{_mark(_OPEN, _WORD)}", re.IGNORECASE)
 """A bracketed word for answer at the beginning of a line."""
 _EASTERN_MARK = re.compile(_mark(r"[【〖［\[「『《〈]", _EASTERN))
-"""East Asian words for answer may stand in brackets within a line. English `[answer]` counts only at its beginning."""
+"""An East Asian word for answer in brackets, also within a line. English `[answer]` counts only where a line begins."""
 
 
 def _has_mark(text: str) -> bool:
@@ -284,7 +284,7 @@ MAX_BOX_TOKENS = 1_000
 MAX_DENIAL_CHARS = 160
 """Maximum number of characters before a box, and after it, that are searched for words that deny the box."""
 MAX_TOUCHING_CHARS = 2
-"""Maximum number of characters around a box, such as `$.`, that are too few to deny it."""
+"""Maximum number of characters around a box that cannot deny it, such as `$.`."""
 _UNEQUAL = ("\\neq", "\\ne", "\\not=", "\\not =", "≠")
 r"""Signs before a box that deny it: `x \neq`."""
 _SENTENCE_ENDS = ("\n", ". ", "? ", "! ", "。")
@@ -299,7 +299,7 @@ _CORRECTED = re.compile(
     r"|不对|错|更正|等等|或",
     re.IGNORECASE,
 )
-"""Words between two boxes by which the second replaces the first: `wait, no`."""
+"""Words between two boxes that let the second box replace the first: `wait, no`."""
 _POSSIBLY = re.compile(r"[^.\n]{0,60}\b(?:may|might|could|maybe|perhaps|possibly)\b[^.\n]{0,30}", re.IGNORECASE)
 """Words between two boxes that leave both possible: `but it may be`."""
 MAX_GAP_CHARS = 200
@@ -330,7 +330,7 @@ _GAP_PART = re.compile(r"[或和与及]者?|[^\W\d_或和与及]+(?:/or)?|[,;，
 """A word or a sign between two boxes."""
 _SENTENCE_END = re.compile(r"[.?!:](?=\s)|[。！？：=≈→]|\\(?:approx|[Rr]ightarrow|implies|to|therefore)(?![A-Za-z])|\n")
 _CONSEQUENCE = frozenset(PATTERNS["consequence_words"])
-"""Words between two boxes by which the second follows from the first: `so`."""
+"""Words between two boxes that derive the second box from the first: `so`."""
 
 
 class Boxed(NamedTuple):
@@ -426,7 +426,7 @@ def _is_doubted(text: str, box: _Box) -> bool:
 
 
 def _join_contents(text: str, boxes: list[_Box], several: int) -> str:
-    """Return the contents of the last box, joined with those of the boxes that stand together with it."""
+    """Return the contents of the last box, joined with the boxes that stand together with it."""
     if len(boxes) == 1 and several < 2:
         return boxes[0].text
     contents = [boxes[-1].text]
@@ -458,7 +458,7 @@ def _as_list(contents: Iterable[str]) -> str:
 
 
 def _parts_of_answer(text: str, boxes: list[_Box], count: int) -> list[str] | None:
-    """Return the contents of the text's boxes, or of its summary's, if exactly `count` of them differ; else None."""
+    """Return the contents of all boxes, or of those below the summary, if exactly `count` of them differ. Else None."""
     summary = max((match.end() for match in _SUMMARY.finditer(text[:MAX_SCANNED_CHARS])), default=0)
     for start in (0, summary):
         parts = {content_key(box.text): box for box in boxes if box.start >= start}
@@ -469,7 +469,7 @@ def _parts_of_answer(text: str, boxes: list[_Box], count: int) -> list[str] | No
 
 
 def content_key(content: str) -> str:
-    """Return the contents of a box without blanks, dollars and full stops, so that equal contents compare equal."""
+    """Return a key for comparing boxes: the contents without blanks, dollars and full stops."""
     return "".join(content.split()).strip("$*.")
 
 
@@ -573,8 +573,8 @@ def committed_answer(response: str, *, several: int = 0, problem: str | None = N
     """Return the answer that `response` commits to, or None.
 
     problem: the text of the problem. Its numbers are then not taken for the answer.
-    several: the number of values of gold, if gold has several. Boxes that stand together are then read as one list.
-    Exactly this number of boxes anywhere in the response is read as one list too.
+    several: the number of values of gold, if gold has several. Boxes are then read as one list if they stand together,
+    or if the response has exactly this number of boxes.
     """
     if not isinstance(response, str):
         raise ConfigError(f"committed_answer: response must be a text; this is {type(response).__name__}.")
@@ -677,7 +677,7 @@ def _in_boxes(part: str, answer: str, end: int) -> Committed | None:
 
 
 def _in_json(part: str) -> Committed | None:
-    """Return the answer of the JSON objects at the end of a response, in a fence or before courtesies too."""
+    """Return the answer of the JSON objects at the end of a response. A fence or courtesies may follow them."""
     if not any(map(part.__contains__, _JSON_MARKS)) or (stated := answer_at_end(part)) is None:
         return None
     behind = stated.behind.strip("` \t\r\n]")
@@ -688,7 +688,7 @@ def _in_json(part: str) -> Committed | None:
 def _in_numbered_lines(part: str, several: int) -> str | None:
     """Return the last lines if they number as many parts as gold has values.
 
-    The lines stand alone or below an announcement, such as this one. (`The values that fail are:` announces nothing.)
+    The lines stand alone or below an announcement, as here. `The values that fail are:` is not an announcement.
 
     The answers are:
     (a) 900
@@ -738,7 +738,7 @@ def _cells(row: str) -> list[str]:
 
 
 def _taken_back(announcement: str, narrowed: str | None) -> str | None:
-    """Return the value by which an announcement replaces its first value: the 6 of `Answer: 5? No: 6`."""
+    """Return the value that replaces the first value of an announcement: the 6 of `Answer: 5? No: 6`."""
     end = announcement.find(narrowed) + len(narrowed) if narrowed and narrowed in announcement else 0
     return retraction(announcement[end:], narrowed) if end else None
 
@@ -787,7 +787,7 @@ def _bare(part: str) -> Committed | None:
 
 
 def _committed(answer: str | None, form: str) -> Committed | None:
-    """Return an answer without the marks around it; None if it is empty or denies itself (`not 5`)."""
+    """Return an answer without the marks around it, or None if it is empty or denies itself (`not 5`)."""
     text = (answer or "").strip(MARKS)
     if text and (text[0] in _WRAPS or not text[-1].isascii()):
         text = _unwrapped(text)
@@ -816,8 +816,8 @@ def _unwrapped(text: str) -> str:
 def after_hashes(text: str) -> str | None:
     """Return the answer after the last `####`.
 
-    On the last line any text is an answer, and a plain number is one anywhere. Any other answer further up has to be a
-    value, with no other value below:
+    On the last line, any text is an answer. Further up, a plain number is an answer; any other text has to be one
+    value, with no other value below it:
 
     #### Step 2                                   a heading
     #### 42 dollars\nThat is all.                 42 dollars

@@ -1,10 +1,10 @@
-r"""Finds the option that a response declares further up, with reasons or remarks on other options below it.
+r"""Finds the option that a response declares right, even if reasons or remarks on other options follow it.
 
-    The correct sequence is **C. Zn, then KOH**.\n\nWhy the others fail: ...       C: the predicate of a sentence
-    The most plausible explanation is:\n\nB. At promoters\n\nThis is because ...    B: one labelled line below a colon
-    So the compound is the epoxide (Option B).\n\nThe reaction would ...            B: named in brackets at the end
-    The most common wrong answer is **C. Zn**.                                     nothing: denied
-    The best answer is **A. x** ... The best answer is **B. y**                    nothing: two are declared
+    The correct sequence is **C. Zn, then KOH**.\n\nWhy the others fail: ...    -> C: the predicate of a sentence
+    The most plausible explanation is:\n\nB. At promoters\n\nThis is because ... -> B: one labelled line below a colon
+    So the compound is the epoxide (Option B).\n\nThe reaction would ...         -> B: named in brackets at the end
+    The most common wrong answer is **C. Zn**.                                  -> nothing: denied
+    The best answer is **A. x** ... The best answer is **B. y**                 -> nothing: two are declared
 
 A declaration says that its option is the correct, best, only or most likely one, or concludes with `therefore`.
 """
@@ -30,7 +30,7 @@ _NAMED_LAST = re.compile(r"\((?i:option|choice|answer)\s(?P<letter>[A-J])\)[*_.!
 """An option in brackets at the end of a sentence."""
 _THAN = re.compile(r"\bthan\b")
 _AND_ANOTHER = re.compile(r"(?:\band\b|&|[,/])\s{0,2}[*_(\[]{0,4}([A-J])[.):\]]")
-"""Another option behind a named one: `C. iron and D. tin`."""
+"""Another option after a named one: `C. iron and D. tin`."""
 _COPULA = re.compile(r"\b(?:is|are|was)\b")
 _LABELLED = re.compile(rf"\W{{0,6}}{_LETTER}(?:[.):\]]{{1,2}}[*_]{{0,3}}\s*\S|(?<=[Oo]ption .)[.:*_]{{0,5}}$)")
 """A line that consists of an option with its text."""
@@ -44,29 +44,29 @@ _SURE = re.compile(
     r"|^\W*(?:therefore|thus|hence|so)\b",
     re.IGNORECASE,
 )
-"""Words by which a sentence declares its option to be the answer."""
+"""Words that declare the option of a sentence to be the answer."""
 _DENIAL = re.compile(
     rf"{ANY_OF['option_denials']}|\b(?:least|others?|distractor|alternative|runner-up|trap|common|popular|tempting|obvious|second|first|may|might|could|expected|if|unless|assum\w+|suppos\w+)\b",
     re.IGNORECASE,
 )
-"""Words by which a sentence does not declare its option."""
+"""Words that deny or doubt the option of a sentence."""
 _TAKEN_BACK = re.compile(
     rf"{ANY_OF['retracted']}|\b(?:wait|oops|hmm+|reconsider\w*|re-?examin\w*|double-check\w*)\b"
     r"|\b(?:however|but)\b[^.\n]{0,60}\b(?:incorrect|wrong|false|not (?:correct|right|true))\b",
     re.IGNORECASE,
 )
-"""Words by which a text takes an option back."""
+"""Words that take an option back."""
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\W[A-J]\.)[*_]{0,3}\s+(?=[A-Z*(])")
-"""The end of a sentence. The label `A.` ends none."""
+"""The end of a sentence. The point of a label such as `A.` does not end one."""
 _OR_ANOTHER = re.compile(
     r"\bor\b[\s*_,]{0,4}(?i:(?:less|more|perhaps|maybe|possibly|also|likely|option|choice|answer)[\s,]+){0,3}"
     r"[*_(\[]{0,4}(?P<letter>[A-J])(?:[.):\]]|[*_]{0,2}$)"
 )
-"""Another option behind `or`: `C. iron or D. tin`."""
+"""Another option after `or`: `C. iron or D. tin`."""
 
 
 def behind(text: str, answer: str) -> str:
-    """Return the part of a text behind the last place where an answer stands as a word of its own."""
+    """Return the part of a text after the last place where an answer stands as a word of its own."""
     return re.split(rf"(?<!\w){re.escape(answer)}(?!\w)", f"\n{text}")[-1] if answer in text else ""
 
 

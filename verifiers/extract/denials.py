@@ -1,16 +1,17 @@
 r"""Tells whether a sentence answers with a value, or denies, doubts or only mentions it.
 
-    The answer isn't 5.   It does not come out to 5.   答えは5ではない。   5 is too large.      denied
-    It might be 5.   \boxed{5?}   5 or so   答案可能是5。                                      doubted
-    I doubt that it is 5.   My friend says 5.   I hope it is 5.   Suppose it is 5.         attributed or supposed
-    Thus it is less than 7.   It is almost 7.                                            a bound; `at least 7` answers
-    The answer is 12 if n is even, and 13 if n is odd.                                     two values on two conditions
-    The opposite of the answer is 5.   The answer to the previous problem is 5.            another answer
-    There isn't enough information to find f(0).   I tried 7 methods and none worked.      withheld
-    \cancel{5}   ~~5~~                                                                     struck out
-    The answer is not 5 but 7.   5, nicht 7                                                the other value answers
+    Sentence                                                                                Result
+    The answer isn't 5.   It does not come out to 5.   答えは5ではない。   5 is too large.       denied
+    It might be 5.   \boxed{5?}   5 or so   答案可能是5。                                       doubted
+    I doubt that it is 5.   My friend says 5.   I hope it is 5.   Suppose it is 5.          attributed or supposed
+    Thus it is less than 7.   It is almost 7.                                             a bound; `at least 7` answers
+    The answer is 12 if n is even, and 13 if n is odd.                                      two values on two conditions
+    The opposite of the answer is 5.   The answer to the previous problem is 5.             another answer
+    There isn't enough information to find f(0).   I tried 7 methods and none worked.       no answer
+    \cancel{5}   ~~5~~                                                                      struck out
+    The answer is not 5 but 7.   5, nicht 7                                                 the other value answers
 
-A negation denies a value only if nothing but infinitives, adverbs and articles stands between the two (`light_words`).
+A negation denies a value only if the words between them are infinitives, adverbs or articles (`light_words`).
 None of these sentences denies 5:
 
     It is not hard to see that the answer is 5.     Those who do not play are 5.     So 5 students did not pass.
@@ -48,7 +49,7 @@ _MARKUP = r"[\s$\\(\[*_{}\"“”«»]{0,6}"
 _WORD_START = r"(?:(?<![A-Za-z])(?=[A-Za-z])|^|(?=[^\x00-\x7f]|\\|n['’]t))"
 """A position where an alternative may begin: about a fifth of all positions, which saves time."""
 _BOUNDARY = re.compile(r"(?:^|(?<=[|:>]))\\b")
-"""The mark `\\b` at the beginning of an alternative, which `_WORD_START` makes superfluous."""
+"""The mark `\\b` at the beginning of an alternative. `_WORD_START` replaces it."""
 _CAPITAL = re.compile(r"(?<![\\?])[A-Z]")
 
 
@@ -74,7 +75,7 @@ _NOT_DENIED = _any_of("not_denied", behind=rf"{_MARKUP}$", start=_WORD_START)
 _DENIED_BEHIND = re.compile(_ANY_OF["denied_behind"].replace("|^", "|").removeprefix("^"), re.IGNORECASE | re.DOTALL)
 _EMBEDDING = _folded(_ANY_OF["embedding"])
 _OPENING = re.compile(r"^(?:\W{0,12}(?:\\[a-zA-Z]{1,12}\s?\{|<[a-z]{1,12}>)){1,4}")
-"""Commands and tags that may open a text before its first clause: `\\boxed{\\text{`, `<answer>`."""
+"""Commands and tags before the first clause of a text: `\\boxed{\\text{`, `<answer>`."""
 _PREDICATE = re.compile(
     r"\s(?:(?:is|was|has|makes|solves|satisfies|gives|implies|means|leads|only|contradicts|causes|breaks|yields|stays"
     r"|remains|belongs|lies|fails)\b|would (?:contradict|imply|violate|make|lead|give|mean|be)\b)"
@@ -85,14 +86,14 @@ _ACTING = re.compile(
     r"(?!next|first|second|last|other|following|same|rest|day|week|month|year|hour|minute|second|night|person|piece)"
     r"|(?:goes|gets)\b|(?:drops|steps|bows|backs) (?:off|out|away|down)\b)"
 )
-"""A verb by which a value does something other than answer: `5 bites the dust`."""
+"""A verb that shows that a value is not the answer: `5 bites the dust`."""
 _CLAUSE_START = re.compile(
     r"(?:^|[,;])\W*(?:(?:so|hence|thus|therefore|then|and|but)\b,?\s?)?[\s$\\(*]*(?:[a-z]\s?=\s?)?$", re.IGNORECASE
 )
-"""The beginning of a clause with its value still to come: `so x = `."""
+"""The beginning of a clause, up to a value: `so x = `."""
 _NEXT_SENTENCE = re.compile(r"[\s$*)\]}\\]{0,6}[.!]\s")
 _FRAMES: dict[str, list[re.Pattern[str]]] = {}
-"""Maps a word, or `*` for any word, to patterns of sentences that have the word and mention a value (`§`)."""
+"""Maps a word, or `*` for any word, to patterns of sentences that mention a value (`§`) without answering with it."""
 for _cues, _, _frame in (frame.partition(" :: ") for frame in PATTERNS["frames"]):
     for _cue in _cues.split():
         _FRAMES.setdefault(_cue, []).append(re.compile(_frame, re.IGNORECASE))
@@ -129,13 +130,12 @@ _NO_MORE = re.compile(
     r"\b(?:exceed|surpass|more|less|fewer|greater|larger|smaller|go (?:over|beyond))\b", re.IGNORECASE
 )
 _SUPPOSING = r"if|whether|unless|lest|granted|as though|given that|(?<=^)provided"
-"""Words that begin a supposition."""
 _HYPOTHESIS = re.compile(rf"\b(?:{_SUPPOSING})\b(?!.*\b(?:if|whether|unless|lest)\b)|^\W*when\b", re.IGNORECASE)
 """A condition that is still open at the end of a clause: `if the answer is`."""
 _FINITE = re.compile(
     rf"{SPEECH['copulas']}|[<>≤≥≠]|\b(?:get|gets|gives|yields|has|have|holds|follows)\b", re.IGNORECASE
 )
-"""A verb or a relation, by which a clause is complete."""
+"""A verb or a relation, which makes a clause complete."""
 _SUBJECT = re.compile(r"\b(?:the|it|we|you|he|she|they|I|this|there|its|his|her|their|our|my)\b", re.IGNORECASE)
 _AFFIRMED = re.compile(rf"\bonly\W*$|(?:{_ANY_OF['negations']}|impossible|fails?)\b.*\bunless\W*$", re.IGNORECASE)
 """Words before a condition that affirm the value: `only if`, `impossible unless`."""
@@ -180,7 +180,7 @@ WORDS_BEFORE = re.compile(r"(?:[a-z]{1,20} ){1,6}(?=[-−$\d])")
 _OPTION = re.compile(r"(?<![A-Za-z\\'’])[A-Z](?![A-Za-z'’])|(?<![^\W\d_]\()(?<=\()[a-j](?=\))")
 """A letter that names an option."""
 _UP_TO_FIGURES = re.compile(r".*(?:\d[%)\]]{0,2}|[$}])", re.DOTALL)
-"""A value up to its last digit, without the words behind."""
+"""A value up to its last digit."""
 _OTHER_ANSWERS = _any_of("other_answers")
 _OTHER_PROBLEMS = _any_of("other_problems")
 _ANSWER = re.compile(r"\b(?:answer|solution)\b", re.IGNORECASE)
@@ -214,9 +214,9 @@ _MAIN_VALUE = re.compile(
 _QUESTION = re.compile(r"^[^\w.!。]{0,6}[?？](?P<rest>.{0,40})", re.DOTALL)
 """A question mark after a value, and the words after it, which may confirm the value."""
 _CONFIRMED = re.compile(rf"\W*(?:{_ANY_OF['confirming']}|\d)", re.IGNORECASE)
-"""Words after a question by which it confirms its value."""
+"""Words after a question that confirm its value."""
 _NEARLY = re.compile(r"\b(?:almost|nearly|not quite|close to|near|just about)\W*$", re.IGNORECASE)
-"""Words before a letter by which the letter is only near the answer: `close to B`."""
+"""Words that call a letter only near the answer: `close to B`."""
 _STRUCK = _any_of("struck")
 _CUE = re.compile(r"(?<![\\a-zA-Z])[^\W\d_]{2,}|\s\(")
 """A word between two numbers, which shows that they are not one value."""
@@ -309,8 +309,8 @@ def is_attributed(lead: str, *, framed: bool = True) -> bool:
 def _is_negated(clause: str) -> bool:
     """Return whether a negation further up in the clause denies its value: `none of them is`, `we don't get`.
 
-    The subject has to be a pronoun, or to negate by itself. So `those who do not play are 5` and `it is not hard to see
-    that it is 5` affirm.
+    The subject has to be a pronoun (`we don't`) or negative itself (`none`). Two sentences that affirm: `those who do
+    not play are 5`, `it is not hard to see that it is 5`.
     """
     *others, clause = _SUBCLAUSE.split(clause)
     clause = clause.lower()
@@ -371,7 +371,7 @@ def _is_denied_before(before: str) -> bool:
 
 
 def is_claimed(before: str, after: str) -> bool:
-    """Tell whether the words around a value ask for it, suppose it, or mention it without answering."""
+    """Tell whether the words around a value ask for it, suppose it, or only mention it."""
     question = _QUESTION.match(after)
     if question is not None and not _CONFIRMED.match(question["rest"]):
         return True
@@ -401,7 +401,7 @@ def is_mere_subject(sentence: str, value: str) -> bool:
 def is_denied(sentence: str, value: str, *, first: bool = False) -> bool:
     """Return whether the words next to a value deny or doubt it, or make it a bound.
 
-    first: examine the first occurrence of the value, as after an announcement, instead of the last one.
+    first: examine the first occurrence of the value, as after an announcement. By default the last one is examined.
     """
     # The value may end with words that are not its unit: `4 does`.
     figures = _UP_TO_FIGURES.match(value)

@@ -1,11 +1,11 @@
-"""Options that a response judges one by one, and whether a problem asks for the right option or the wrong one.
+"""Reads options that a response judges true or false one by one, and questions that ask for the wrong option.
 
-    A. Wool is protein, so A is true. B. ... so B is true. C. ... false.     C, if the problem asks for the false one
-    A错误；B正确；C错误；D错误。                                               B: the only different one
-    A. True.  B. False.  C. True.  D. False.                                 none, unless gold has several letters
-    Only C is wrong.                                                         C, if the problem asks for the wrong one
+    A. Wool is protein, so A is true. B. ... so B is true. C. ... false.  -> C, if the problem asks for the false one
+    A错误；B正确；C错误；D错误。                                            -> B: the only different one
+    A. True.  B. False.  C. True.  D. False.                              -> none, unless gold has several letters
+    Only C is wrong.                                                      -> C, if the problem asks for the wrong one
 
-A verdict stands at the beginning or the end of an option's text. Two verdicts that contradict each other count as none.
+A verdict stands at the beginning or the end of an option's text. If these two contradict each other, neither counts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LABEL = re.compile(
 """The name of an option at the beginning of a sentence or line: `C.`, `C is`, `C项`."""
 _VERDICT = rf"(?P<verdict>{_WRONG}|{_RIGHT})"
 _FITS = re.compile(r"(不)?符合(?:题意|要求)")
-"""Words by which an option is or is not the answer, whether or not its text is true: 符合题意."""
+"""`符合题意` (fits the question) and its negation. They say whether an option is the answer, not whether it is true."""
 _NOUN = r"(?:[该此这本]|the |an? |only |statements?|one|选?项|的|说法|叙述|描述|表述|结论|是|为|均|都|\s)*"
 """Words between an option and its verdict: `is the only`, 的说法是."""
 _FIRST = re.compile(
@@ -74,7 +74,7 @@ def asks_for_wrong(problem: str) -> bool:
 
 
 def with_turned_verdicts(text: str) -> str:
-    """Return an answer with verdicts turned over, for a problem that asks for the wrong option.
+    """Return an answer with reversed verdicts, for a problem that asks for the wrong option.
 
     `C is wrong` becomes `C is correct`, since it names C as the answer. A line that calls no option wrong does not
     change, because in such a line `C is correct` already names C as the answer.
@@ -119,8 +119,8 @@ def judged(text: str) -> tuple[dict[str, bool], bool]:
 def judged_letters(text: str, problem: str | None, *, several: bool) -> frozenset[str] | None:
     """Return the letters that the verdicts on all options choose.
 
-    Return None if there are no such verdicts. Return an empty set if they choose no letter, or if they choose several
-    letters although gold has only one (`several` is false) or the problem is not known.
+    Return None if there are no such verdicts, and an empty set if they choose no letter. Several letters are returned
+    only if gold has several (`several`) and the problem is known. Otherwise the set is empty too.
     """
     verdicts, is_last = judged(text)
     if not is_last or len(verdicts) < (MIN_ALIKE if problem is None else MIN_JUDGED):

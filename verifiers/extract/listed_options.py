@@ -1,16 +1,16 @@
 r"""Reads the options of a multiple-choice question from its prompt.
 
-    "Which is prime?\n(A) 4\n(B) 7\n(C) 9"                               ["4", "7", "9"]
-    "... is: $\textbf{(A)}\ 1:2\qquad \textbf{(B)}\ 1:3 \qquad ...$"     ["1:2", "1:3", ...]
-    "下列运算正确的是（） A. $a^2$ B. $a^3$ C. $a^4$ D. $a$"                ["$a^2$", "$a^3$", "$a^4$", "$a$"]
-    "In triangle $ABC$ with angles (A), (B) ..."                          None: no run of options
+    "Which is prime?\n(A) 4\n(B) 7\n(C) 9"                            -> ["4", "7", "9"]
+    "... is: $\textbf{(A)}\ 1:2\qquad \textbf{(B)}\ 1:3 \qquad ...$"  -> ["1:2", "1:3", ...]
+    "下列运算正确的是（） A. $a^2$ B. $a^3$ C. $a^4$ D. $a$"             -> ["$a^2$", "$a^3$", "$a^4$", "$a$"]
+    "In triangle $ABC$ with angles (A), (B) ..."                       -> None: no run of options
 
-Labels run from A without a gap, and each has its own text. The last option ends with its line. All other lists give
-None. A list without letters is found with its gold, which is one of the options (`worded_options`):
+Labels run from A without a gap, and each has its own text. The last option ends with its line. Any other list gives
+None. A list without letters is read only if gold is one of its options (`worded_options`):
 
-    "... Answer Choices: rust / mould / moss", gold "mould"                ["rust", "mould", "moss"]
-    "... the sentiment: positive or negative", gold "positive"             ["positive", "negative"]
-    "Who is older, Tom or Ann?", gold "Ann"                                ["Tom", "Ann"]
+    "... Answer Choices: rust / mould / moss", gold "mould"             -> ["rust", "mould", "moss"]
+    "... the sentiment: positive or negative", gold "positive"          -> ["positive", "negative"]
+    "Who is older, Tom or Ann?", gold "Ann"                             -> ["Tom", "Ann"]
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Options:
     texts: tuple[str, ...]
     """Their texts in the order of their letters."""
     may_be_parts: bool = False
-    """Whether the labels are small letters, by which a problem may also name its parts."""
+    """Whether the labels are small letters, which may also name parts of the problem."""
 
     @property
     def letters(self) -> str:
@@ -112,9 +112,9 @@ def find_options(prompt: str) -> Options | None:
     return None
 
 
-@lru_cache(maxsize=1_024)  # Problems repeat.
+@lru_cache(maxsize=1_024)  # Cached, because many responses have the same problem.
 def option_texts(problem: str) -> tuple[str, ...]:
-    """Return the texts of a problem's options. An empty tuple if its labels may be those of parts."""
+    """Return the texts of a problem's options, or an empty tuple if it has none or its labels may be those of parts."""
     options = find_options(problem)
     return () if options is None or options.may_be_parts else options.texts
 
@@ -177,7 +177,7 @@ def spoilt_options(prompt: str) -> str | None:
 
 
 def _rises(labels: list[_Label]) -> bool:
-    """Tell whether labels start with A and rise by at most one letter each, and at least one rises."""
+    """Tell whether labels start with A, each equals the one before it or is the next letter, and not all are equal."""
     if len(labels) < MIN_OPTIONS or labels[0].letter != "A":
         return False
     steps = [ord(after.letter) - ord(label.letter) for label, after in pairwise(labels)]
@@ -211,7 +211,7 @@ def _option_texts(prompt: str, run: list[_Label]) -> tuple[str, ...] | None:
     texts = [_strip_layout(text) for text in raw]
     if not all(texts) or len(set(texts)) < len(texts):
         return None
-    # A last option that is much longer than the others has other words behind it, such as another question.
+    # A last option that is much longer than the others has other words after it, such as another question.
     return tuple(texts) if len(texts[-1]) <= 3 * max(map(len, texts[:-1])) + 40 else None
 
 

@@ -1,15 +1,15 @@
 r"""Reads answers that a response gives as a JSON object, also with raw LaTeX, line breaks and single quotes in it.
 
-    {"reasoning": "... \frac{1}{3}", "answer": "\frac{1}{2}"}    \frac{1}{2}
-    {'steps': ['2+2', '4+1'], 'final_answer': 5,}                5
-    {"answer": {"value": 5, "unit": "cm"}}                       5\text{ cm}
-    {"solution": "We add ...", "answer": 5}                      5: the field `answer` goes before `solution`
-    {"answer": 5, "final_answer": 6}                             5 or 6: a hedge
-    {"x": 1, "y": 2}                                             x=1, y=2
-    {"reasoning": "the \"answer\": 5 is wrong", "answer": 6}     6
-    {"answer": 5, "correct": false}                              nothing
-    {"answer": "\ln 2", "numerical_answer": 0.6931}              \ln 2: the decimal is only its approximation
-    \text{"answer": "}\frac{1}{2}\text{"}                        \frac{1}{2}: an object in a box, without its braces
+    {"reasoning": "... \frac{1}{3}", "answer": "\frac{1}{2}"} -> \frac{1}{2}
+    {'steps': ['2+2', '4+1'], 'final_answer': 5,}             -> 5
+    {"answer": {"value": 5, "unit": "cm"}}                    -> 5\text{ cm}
+    {"solution": "We add ...", "answer": 5}                   -> 5: the field `answer` goes before `solution`
+    {"answer": 5, "final_answer": 6}                          -> 5 or 6: a hedge
+    {"x": 1, "y": 2}                                          -> x=1, y=2
+    {"reasoning": "the \"answer\": 5 is wrong", "answer": 6}  -> 6
+    {"answer": 5, "correct": false}                           -> nothing
+    {"answer": "\ln 2", "numerical_answer": 0.6931}           -> \ln 2: the decimal is only its approximation
+    \text{"answer": "}\frac{1}{2}\text{"}                     -> \frac{1}{2}: an object in a box, without its braces
 
 Not covered: quotation marks inside a string without a backslash before them.
 """
@@ -52,7 +52,7 @@ _LAYOUT = re.compile(
 )
 """Commands that lay out the lines of an object."""
 _TYPESET = re.compile(r"(\\(?:text|mathrm|texttt)\{|\\[\\{}_]|[{}])")
-"""Commands, braces and escapes by which LaTeX typesets an object."""
+"""Commands, braces and escapes that typeset an object in LaTeX."""
 _ESCAPED = {r"\{": "{", r"\}": "}", r"\_": "_"}
 _CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "none": None}
 _DECIMALS = frozenset({"numericalanswer", "numericanswer", "numericalvalue", "decimalanswer", "approximateanswer"})
@@ -66,7 +66,7 @@ _KEYS = (
 )
 """Fields that hold the answer, in groups: a field of an earlier group goes first."""
 _JUDGED = frozenset({"correct", "iscorrect", "valid", "isvalid", "right", "isright"})
-"""Fields by which an object judges its answer."""
+"""Fields that say whether the answer of an object is right."""
 _NAME = re.compile(r"[A-Za-z一-鿿][\w\- ]{0,30}")
 """A field that may be a variable: `x`."""
 
@@ -93,8 +93,7 @@ def answer_in_json(text: str) -> str | None:
 def answer_in_box(text: str) -> str | None:
     """Return the answer in a JSON object that LaTeX typesets in a box, or None if the text is not such an object.
 
-    The answer is empty for an object without braces that names no answer. One with braces returns None in this case,
-    because it may be the answer itself.
+    An object without an answer gives an empty text. If it has braces, it gives None: it may be the answer itself.
     """
     if len(text) > MAX_CHARS or ('"' not in text and "'" not in text):
         return None
@@ -249,5 +248,5 @@ def _text_of(value: Value, depth: int) -> str:
 
 
 def _label(key: str) -> str:
-    """Return a variable as LaTeX: a longer name as text."""
+    """Return a variable as LaTeX. A name of three or more letters becomes text: `\\text{speed}`."""
     return key if len(key) <= 2 else f"\\text{{{key}}}"

@@ -1,6 +1,6 @@
 """Finds gold in a response of one sentence that otherwise only repeats the words of the problem, in any language.
 
-    problem                          response                             gold
+    Problem                          Response                             Gold and result
     When did Ann Lee die?            Ann Lee died on 5 November 2022.     November 5, 2022: found
     Kdy zemřela Ann Lee?             Ann Lee zemřela 5. listopadu 2022.   5. listopadu 2022: found
     In which city was Ann Lee born?  Ann Lee was born in Oslo.            Oslo: found
@@ -11,8 +11,8 @@
     What kind of angle is formed?    Right angle                          right: found before a noun of the question
     Ann's son left. When did she go? Ann left on 5 November 2022.         not found, the question has no `left`
 
-A sentence with a word or sign that is neither in the question nor in gold may deny or doubt gold. So may one without a
-word of the question behind its first. Such sentences are not read.
+A sentence with a word or sign that is neither in the question nor in gold may deny or doubt gold, and is not read. A
+sentence that leaves out a later word of the question is not read either.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _LINKS = frozenset(
     "is was are were be been called named je jsou byl byla bylo byli nazývá jmenuje ist war sind waren heißt hieß "
     "est était es era fue son é foi era è fu jest był była było".split()
 )
-"""Words behind which a name at the end of a sentence is its predicate."""
+"""Words after which a name at the end of a sentence is its predicate."""
 _PLACE_WORDS = frozenset("in at on v ve na w we en à au a im am em no na nel nella".split())
 """Words before a place."""
 _BOUNDS = frozenset("by from to as of for do od z ze k von zu de da dal".split())
@@ -80,11 +80,11 @@ _DAY = re.compile(r"\d{1,2}\W{1,2}(?:[^\W\d]{1,2}\s)?[^\W\d]{3,}\W{1,2}(?:[^\W\d
 _COMMON_LETTERS = 4
 """Number of letters at the start that the forms of a word share: `died`, `dies`."""
 _ENDING_LETTERS = 3
-"""Maximum number of letters behind them."""
+"""Maximum number of further letters in each form of a word."""
 
 
 def restated_gold(response: str, gold: str, problem: str, is_same_day: Callable[[str], bool]) -> str | None:
-    """Return the words of a response that are gold, if its only sentence otherwise repeats the problem, or else None.
+    """Return the words of a response that are gold if its only sentence otherwise repeats the problem, or else None.
 
     is_same_day: tells whether a text is the same day as gold.
     """
@@ -149,7 +149,7 @@ def _replaces_phrase(before: Sequence[str], behind: Sequence[str], asked: Sequen
 
 
 def _is_noun_of(behind: Sequence[str], asked: Sequence[str]) -> bool:
-    """Tell whether the words behind gold are the noun of a question: `lymph nodes` of `which lymph nodes`."""
+    """Tell whether the words after gold are the noun of a question: `lymph nodes` of `which lymph nodes`."""
     count, starts = len(behind), [i for i, word in enumerate(asked) if word in ("which", "what")]
     if not starts or not 1 <= count <= MAX_NOUN_WORDS or not _PLAIN.isdisjoint(behind) or not _WHO.isdisjoint(asked):
         return False
@@ -182,7 +182,7 @@ def _spans(
 
 
 def _unbroken(text: str, start: int, end: int) -> str:
-    """Return a part of a text with what stands at its ends without a space: `-7 Btu/mole` for `7 Btu`."""
+    """Return a part of a text, extended to the next spaces: `-7 Btu/mole` for `7 Btu`."""
     before, behind = re.search(r"\S*$", text[:start]), re.match(r"\S*", text[end:])
     return f"{before[0] if before else ''}{text[start:end]}{behind[0] if behind else ''}"
 
@@ -193,7 +193,7 @@ def _bare(text: str) -> list[str]:
 
 
 def _is_form(word: str, known: str) -> bool:
-    """Tell whether two words are the same or forms of one: `died` and `die`, but no two numbers."""
+    """Tell whether two words are equal or forms of one word: `died` and `die`. Numbers have to be equal."""
     if word == known or word.isdigit() or known.isdigit():
         return word == known
     shared = sum(1 for _ in takewhile(bool, map(eq, word, known)))

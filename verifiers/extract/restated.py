@@ -1,6 +1,6 @@
 r"""Reads the answer from sentences that repeat the problem, and removes sentences that explain the answer.
 
-    response                                                            result
+    Response                                                            Result
     Nike had current assets of $16,525 million at the end of 2019.      ... $16,525 million at the end of X., if the
                                                                         problem names 2019
     The ratio is 1.73. This is calculated by dividing 26 by 15.         The ratio is 1.73.
@@ -70,7 +70,7 @@ _SECOND_THOUGHT = re.compile(
     r"\b(?:but|however|wait|actually|although|though|if|suppose|assume|imagine|maybe|perhaps|unclear|not sure)\b",
     re.IGNORECASE,
 )
-"""Words by which a response is not a plain answer: `but`, `maybe`."""
+"""Words of a response that is not a plain answer: `but`, `maybe`."""
 _IDLE = frozenset(("the", "a", "an", "this", "that", "is", "are", "does", "do", "there"))
 """Words that are not compared with the question."""
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
@@ -205,7 +205,7 @@ def restatement(text: str, problem: str) -> str | None:
 
 
 def repeats_comparison(text: str, value: str, problem: str) -> bool:
-    """Return whether the last sentence compares by a number of the problem, which asks for no comparison.
+    """Return whether the last sentence only repeats a difference of the problem, which does not ask for one.
 
     "... got 24 more. How many apples has it now?"      There are 24 more than before.      True
     """

@@ -1,10 +1,10 @@
-r"""Reads a name that the last line states as the answer: alone in bold, or behind the verb of a sentence.
+r"""Reads a name that the last line states as the answer: alone in bold, or after the verb of a sentence.
 
-    It was **Tom Watson**.                        Tom Watson
-    The capital is Rome.                          Rome, if the problem asks for a capital
-    中国的首都是北京。                               北京
-    It may have been **Tom Watson**.              None: in doubt
-    His rival was Tom Watson.                     None: the problem does not speak of a rival
+    It was **Tom Watson**.                     -> Tom Watson
+    The capital is Rome.                       -> Rome, if the problem asks for a capital
+    中国的首都是北京。                            -> 北京
+    It may have been **Tom Watson**.           -> None: in doubt
+    His rival was Tom Watson.                  -> None: the problem does not speak of a rival
 
 A name is not read if it is denied, doubted or supposed, if its sentence is a question, or if there are two.
 """
@@ -66,7 +66,7 @@ _SENTENCE_END = re.compile(r"[.!。！\n]+\s*")
 
 
 def truth_called(response: str) -> str | None:
-    """Return `true` or `false` if the last sentence calls a statement so, and no other sentence does the opposite."""
+    """Return `true` or `false` if the last sentence calls a statement so and no other sentence contradicts it."""
     sentences = [text.strip("*_ ") for text in _SENTENCE_END.split(final_part(response)[-MAX_LINE_CHARS:])]
     sentences = [text for text in sentences if text]
     called = [_CALLED.fullmatch(text) for text in sentences]
@@ -83,10 +83,10 @@ _WITH_INITIALS = re.compile(
 )
 """A name with initials: `H. D. Rao`, `George W. Bush`."""
 MAX_NAME_CHARS = 200
-"""Maximum length of a name whose spelling is left out, or whose initials are read."""
+"""Maximum length, in characters, of a name that `has_initials` and `without_gloss` read."""
 MAX_GLOSS_WORDS = 8
 _GLOSS = re.compile(r"(?P<name>[^()（）\n]+?)\s?[（(](?P<gloss>[^()（）\n]{2,})[)）]")
-"""A name with its spelling in Latin letters behind it: `孔子（Confucius）`."""
+"""A name with its spelling in Latin letters after it: `孔子（Confucius）`."""
 _CJK = re.compile("[一-鿿぀-ヿ가-힣]")
 _LATIN_NAME = re.compile(r"[A-ZÀ-Þ][\w'’.:&-]*")
 _NO_NAME = re.compile(
@@ -102,7 +102,7 @@ _ASKS_PERSON = re.compile(
 
 
 def has_initials(gold: str, problem: str | None) -> bool:
-    """Tell whether gold is a name with initials. `A. Rao` is one if a person is asked for, `A. L. Rao` in any case."""
+    """Tell whether gold is a name with initials: `A. L. Rao`, or `A. Rao` if the problem asks for a person."""
     match = _WITH_INITIALS.fullmatch(gold.strip()) if len(gold) <= MAX_NAME_CHARS else None
     if match is None:
         return False
@@ -156,7 +156,7 @@ def named_in_predicate(response: str, problem: str | None) -> str | None:
 
 
 def _is_subject(subject: str, problem: str | None) -> bool:
-    """Tell whether a subject consists of words of the problem, or without a problem of names and words of `_ROLES`."""
+    """Tell whether a subject has only words of the problem. Without a problem, names and `_ROLES` are allowed."""
     words = _SUBJECT_WORD.findall(subject)
     asked = {word[:_STEM_LETTERS].casefold() for word in _SUBJECT_WORD.findall(problem or "")}
     known = _NEUTRAL if problem else _NEUTRAL | _ROLES

@@ -1,13 +1,13 @@
 r"""Finds the value that a sentence states.
 
-    Therefore, John has 5 apples left.                   5 apples
-    The train covers $\frac{3}{4}$ of a mile.            $\frac{3}{4}$
-    The total is 120 km after 2 hours.                   120 km: the value right after the last `is`, `=`, 是, ...
-    Therefore x = 2 or x = 3.                            x = 2 or x = 3: for one gold answer this is a hedge
-    5 + 6 = **11** apples for 2 children.                11: bold text comes first
-    There are 5 apples and they cost 6 dollars.          nothing: two clauses with one value each
-    She paid 3 for 2 apples.                             nothing: two values, and no hint which one is meant
-    The answer is not 5.                                 nothing
+    Therefore, John has 5 apples left.                -> 5 apples
+    The train covers $\frac{3}{4}$ of a mile.         -> $\frac{3}{4}$
+    The total is 120 km after 2 hours.                -> 120 km: the value right after the last `is`, `=`, 是, ...
+    Therefore x = 2 or x = 3.                         -> x = 2 or x = 3: for one gold answer this is a hedge
+    5 + 6 = **11** apples for 2 children.             -> 11: bold text comes first
+    There are 5 apples and they cost 6 dollars.       -> nothing: two clauses with one value each
+    She paid 3 for 2 apples.                          -> nothing: two values, and no hint which one is meant
+    The answer is not 5.                              -> nothing
 
 A value is a number, a term of numbers (`3/4`, `2√3`), a bracket with numbers, a relation (`x > 5`) or a formula between
 dollars. Units are part of the value. Not covered: number words, and terms with letters outside of dollars. Sentences
@@ -53,7 +53,7 @@ FORMULA = (
 _NUMERAL = r"(?<![\d.])(?:\d{1,3}(?:,\d{3}){1,20}(?!\d)(?:\.\d{1,40})?|\d{1,60}(?:\.\d{1,60})?|\.\d{1,40})(?!\d)"
 _ROOT = rf"(?:√\(?{_NUMERAL}\)?|\bsqrt\([^()\n]{{1,40}}\))"
 _ATOM = rf"(?:{_NUMERAL}(?:\\?[%°²³!]|[πi](?![^\W\d_])|{_ROOT})?|{_ROOT}|π|\bpi\b)"
-"""A number, a root or π, with a sign behind it: `5%`, `3²`, `2π`, `2√3`."""
+"""A number, a root or π, with a sign after it: `5%`, `3²`, `2π`, `2√3`."""
 CURRENCY = rf"(?:(?:(?<![A-Za-z])(?:{PREFIXED}))?\\?[{LONE_SIGNS}￥][ ]?|(?<![A-Za-z])(?:{CODES})[ ]?)?"
 """The optional sign or code of a currency before an amount: `US$`, `€`, `EUR`."""
 _TERM = rf"(?:[-+−±](?=[\d√π.$(])[ ]?)?{CURRENCY}{_ATOM}(?:[ ]?(?:[-+−*/^×÷·]|(?<=\d):(?=\d))[ ]?{_ATOM}){{0,20}}"
@@ -120,7 +120,7 @@ _OTHER_SCRIPT = re.compile(r"[^\W\d_a-zA-Z]")
 
 
 class _Token(NamedTuple):
-    """A piece of a sentence: its kind is a group of `_TOKEN`."""
+    """A piece of a sentence. `kind` is the name of its group in `_TOKEN`."""
 
     kind: str
     start: int
@@ -261,7 +261,7 @@ def _is_relative(sentence: str, end: int) -> bool:
 
 
 def _excerpt(sentence: str, first: _Token, last: _Token) -> str:
-    """Return the text from one value to another, with a label before and a unit behind."""
+    """Return the text from one value to another, with the label before them and the unit after them."""
     start = first.start
     if first is not last and (label := _LABEL_BEFORE.search(sentence, 0, start)):
         start = label.start()

@@ -1,4 +1,4 @@
-r"""Reads sentences that give an answer: announcements and conclusions, and words that take an answer back.
+r"""Reads the answer from sentences: announcements such as `the answer is 5`, conclusions, and retractions.
 
 An announcement says that the answer follows (`announced`):
 
@@ -11,41 +11,42 @@ These announce nothing: `if the answer is 5`, `the answer is not 5`, `la respues
 
 `narrow` cuts the answer out of the words after an announcement:
 
-    $5$. I hope it is correct.            $5$
-    5, because 2 + 3 = 5                  5
-    that John has 5 apples left           5 apples, see `stated_values`
-    小明一共走了12千米。                     12千米
-    5です。                                5
-    009\]                                 009: the formula was opened before the announcement
-    found by adding the two sides         nothing: a method is not an answer
+    $5$. I hope it is correct.         -> $5$
+    5, because 2 + 3 = 5               -> 5
+    that John has 5 apples left        -> 5 apples, see `stated_values`
+    小明一共走了12千米。                  -> 12千米
+    5です。                             -> 5
+    009\]                              -> 009: the formula was opened before the announcement
+    found by adding the two sides      -> nothing: a method is not an answer
 
 Units, dollars and LaTeX stay in the answer, for the verifier to read.
 
 Without an announcement, the last line is read (`last_expression`, `conclusion`):
 
-    ... prose ...\n**5**            a last line that is one expression                               5
-    ... \[ x = 5 \]                 a displayed expression                                           x = 5
-    Therefore, John has 5 apples.   the value that the last sentence states                          5 apples
-    She paid 3 for 2 apples.        nothing: two values, and the sentence does not say which one
-    So the total is 12 and          nothing: the sentence is cut off
-    Is it 5?                        nothing: a question states no value
-    Output score: 1.0               nothing: it speaks to the grader
-    The answer isn't 5.             nothing: a denial, see `denials`
-    x = -3 fails, hence x = 8.      8: the value of the last concluding clause
-    So there is no solution.        no solution
+    Last line                                                                                        Answer
+    ... prose ...\n**5**                  (one expression)                                           5
+    ... \[ x = 5 \]                       (a displayed expression)                                   x = 5
+    Therefore, John has 5 apples.         (the value that the last sentence states)                  5 apples
+    She paid 3 for 2 apples.              (two values, and the sentence does not say which one)      none
+    So the total is 12 and                (the sentence is cut off)                                  none
+    Is it 5?                              (a question states no value)                               none
+    Output score: 1.0                     (it speaks to the grader)                                  none
+    The answer isn't 5.                   (a denial, see `denials`)                                  none
+    x = -3 fails, hence x = 8.            (the value of the last concluding clause)                  8
+    So there is no solution.                                                                         no solution
 
-Only one value is read, and only from the last line, so that a response gains nothing by naming several values. Not
-covered: lines further up, lines of code and of tables.
+Only one value is read, and only from the last line. A response gains nothing by naming several values. Not covered:
+lines further up, lines of code and of tables.
 
 An answer may be taken back after its announcement (`retraction`):
 
-    Answer: 5? No: 6                           6
-    The answer is 12? No, wait: 13.            13
-    Answer: 15? Hmm, or 16?                    15 or 16: a hedge
-    Answer: 7. Scratch that.                   nothing
-    答案：5？不对，是6                           6
-    Answer: 14? No: 15? No: 16                 16
-    Answer: 5. No further step is needed.      5: nothing is taken back
+    Answer: 5? No: 6                        -> 6
+    The answer is 12? No, wait: 13.         -> 13
+    Answer: 15? Hmm, or 16?                 -> 15 or 16: a hedge
+    Answer: 7. Scratch that.                -> nothing
+    答案：5？不对，是6                        -> 6
+    Answer: 14? No: 15? No: 16              -> 16
+    Answer: 5. No further step is needed.   -> 5: nothing is taken back
 
 Weak words (`no`, `wait`) take an answer back only if another value follows at once. Strong words (`scratch that`) need
 no other value. Not covered: an answer that is taken back further down. There, only a new announcement replaces it.
@@ -72,7 +73,7 @@ _CUT = re.compile(
     rf"|(?P<end>[.?]{_ABBREVIATED}(?=[*_`\")\]]{{0,3}}(?:\s|$))|!(?=\s{{1,3}}[A-Z])|[。！؟।]|．(?=\s|$))"
     rf"|(?P<why>{stated_values.ANY_OF['reasons']})"
 )
-"""A formula or a brace, which are skipped, or the end of an answer: a full stop, or a word such as `because`."""
+"""The end of an answer: a full stop, or a word such as `because`. Formulas and braces match too, and are skipped."""
 _CONCLUDING = re.compile(stated_values.ANY_OF["concluding_words"])
 """Words that begin a sentence even if no full stop ends the one before."""
 _POSTPOSED = re.compile(rf"\s?(?:{stated_values.ANY_OF['postposed_words']})[。.]?$")
@@ -88,7 +89,7 @@ _DENIED_AT_ONCE = ("not ", "n't", "不")
 MAX_RETRACTION_CHARS = 400
 """Maximum number of characters after an announcement that are searched for a retraction."""
 _STRONG, _WEAK = stated_values.ANY_OF["retracted"], stated_values.ANY_OF["doubted"]
-"""Words that take an answer back in any case, and words that do so only before another value."""
+"""`_STRONG` words take an answer back in any case. `_WEAK` words take it back only before another value."""
 _RETRACTION = re.compile(
     rf"(?:^|[\s?!.,;:…(（？。，—–-])(?:(?P<strong>{_STRONG})|(?P<weak>{_WEAK}))(?P<rest>.*)", re.IGNORECASE | re.DOTALL
 )
@@ -117,7 +118,7 @@ _CONFIRMED_LATER = re.compile(
     r"|正确|没错|一致|成立",
     re.IGNORECASE,
 )
-"""Words by which a second thought confirms the answer."""
+"""Words of a second thought that confirms the answer."""
 _PLAIN_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
 """A word outside of commands. A new value with such a word, as `12 than 11`, is not accepted."""
 _WEAK_AGAIN = re.compile(
@@ -281,7 +282,7 @@ def _without_strays(text: str) -> str:
 def retraction(tail: str, answer: str | None) -> str | None:
     """Return the answer that replaces an earlier one in the text after it.
 
-    None if nothing is taken back. An empty text if the answer is taken back without a new one.
+    The result is None if nothing is taken back, and an empty text if no new answer follows.
     """
     tail = tail[:MAX_RETRACTION_CHARS]
     folded = tail.casefold()
@@ -307,7 +308,7 @@ def retraction(tail: str, answer: str | None) -> str | None:
 
 
 def _unless_taken_back(value: str, remainder: str, replaced: str) -> str:
-    """Return the new answer `replaced`, or the one that replaces it in turn: `No: 15? No: 16`."""
+    """Return the new answer `replaced`, or the answer that replaces this one in turn: `No: 15? No: 16`."""
     later = retraction(remainder, value) if remainder else None
     return later if later is not None and _is_all(remainder, later) else replaced
 
@@ -315,7 +316,7 @@ def _unless_taken_back(value: str, remainder: str, replaced: str) -> str:
 def _instead_of_denied(value: str, rest: str, answer: str | None) -> str | None:
     """Return the value after a denied answer: 7 for `5 is wrong. It is 7.`
 
-    An empty text if no other value follows. None if the denied value is not the answer.
+    The result is an empty text if no other value follows, and None if the denied value is not the answer.
     """
     if answer is not None and value not in answer:
         return None
@@ -342,13 +343,13 @@ def is_withdrawn(tail: str, answer: str) -> bool:
 
 
 def _is_all(remainder: str, later: str) -> bool:
-    """Tell whether a text does nothing but retract: `Scratch that.` and `No, 7.`, but not `No, 5 is excluded.`"""
+    """Tell whether a text only retracts: `Scratch that.` and `No, 7.`, but not `No, 5 is excluded.`"""
     rest = remainder.rpartition(later)[2] if later else ""
     return not rest.strip(stated_values.MARKS + " ,.:;!)") and not _PLAIN_WORD.search(later)
 
 
 def _value_of(text: str) -> str | None:
-    """Return the value that the first sentence of a text states, or the sentence; None without a value."""
+    """Return the value that the first sentence of a text states, or else that sentence. None if it has no value."""
     text = text.strip(stated_values.MARKS + " ,.:;?!)）。？！")
     if not stated_values.has_value(text):
         return None
@@ -357,8 +358,8 @@ def _value_of(text: str) -> str | None:
 
 
 Announcement: TypeAlias = tuple[str, str]
-"""The text after an announcement, on its line or the next one, and the sentence of the announcement. The sentence is
-empty if it has no word that could deny the answer."""
+"""The text after an announcement, on its line or the next, and the sentence that announces. The sentence is empty if it
+has no word that could deny the answer."""
 
 
 def announced(text: str) -> Iterator[Announcement]:
@@ -515,7 +516,7 @@ def _stated_for_good(sentence: str) -> str | None:
 
 
 def _last_line(text: str) -> str | None:
-    """Return the last line, or the displayed formula at the end. None for code, tables and long lines."""
+    """Return the last line, or the displayed formula at the end. Code, tables and long lines give None."""
     tail = text[-MAX_TAIL_CHARS:].rstrip()
     line = tail.rpartition("\n")[2].strip()
     if (closing := next((mark for mark in ("\\]", "$$") if line.endswith(mark)), None)) is not None:

@@ -1,17 +1,19 @@
 r"""Tells responses with an unread answer from responses without an answer.
 
-    We add them up. Together seventy-two dollars it is.    `ends_with_value`: an answer may stand there
-    <respuesta>72</respuesta>                              an answer may stand there
-    I am sorry, I cannot work that out.                    no answer
-    There is not enough information to find f(0).          no answer: the response says that there is none
+    Response                                               `ends_with_value`
+    We add them up. Together seventy-two dollars it is.    True
+    <respuesta>72</respuesta>                              True
+    I am sorry, I cannot work that out.                    False
+    There is not enough information to find f(0).          False: the response says that there is no answer
 
-    gold 72      ... Together seventy-two dollars it is.   `names_gold`: gold stands there
-    gold 7       ... Together seventy-two dollars it is.   gold does not stand there
-    gold C       ... 综上，选项为 C 项。                      gold stands there
+    Gold    Response                                       `names_gold`
+    72      ... Together seventy-two dollars it is.        True
+    7       ... Together seventy-two dollars it is.        False
+    C       ... 综上，选项为 C 项。                           True
 
 These tests do not change the score: an unread answer scores 0, as a wrong answer does. Their counts show whether a
-verifier misses a form of answers. A gold of one digit often stands at the end of a response by chance, so
-`unread_tally` compares the count with the count for the gold of another row.
+verifier misses a form of answers. A gold of one digit often stands at the end of a response by chance. `unread_tally`
+therefore also counts how often the gold of another row stands there.
 """
 
 from __future__ import annotations
@@ -25,13 +27,13 @@ from truegold.verifiers.extract.stated_values import has_value
 from truegold.verifiers.written_numbers import PYTHON_RUN, chinese_integer, plain_number, read_run
 
 GUESSED = ("first_line", "last_line", "conclusion")
-"""Forms of an answer without an announcement."""
+"""Forms of answers that no words or marks announce."""
 END_CHARS = 600
 """Number of characters at the end of a response that are searched for an answer."""
 MAX_GOLD_CHARS = 200
 """Maximum length in characters of a gold that is searched for."""
 SHORT_CHARS = 3
-"""Maximum number of letters and digits in a gold that has to stand in the response as a whole word."""
+"""A gold of up to this many letters and digits has to stand in the response as a whole word."""
 
 _RUN = re.compile(PYTHON_RUN, re.IGNORECASE)
 _DIGITS = re.compile(r"\\frac\{\d{1,20}\}\{\d{1,20}\}|(?<![\d.])\d[\d,]{0,40}(?:\.\d{1,40})?(?:/\d{1,20})?")
@@ -60,7 +62,7 @@ def ends_with_value(response: str, problem: str | None = None) -> bool:
 def names_gold(response: str, gold: str | None, problem: str | None = None) -> bool:
     """Tell whether a response ends with gold: with its number, or else with its letters and digits.
 
-    A gold of several values has to be there as a whole. A gold that the problem names as well does not count.
+    All values of a gold have to be there. A gold that the problem names too gives False.
     """
     if gold is None or not (bare := gold.strip(_MARKS)) or len(bare) > MAX_GOLD_CHARS:
         return False

@@ -19,10 +19,10 @@ from truegold.verifiers.sandbox.child_process import Conversation, die_with_pare
 from truegold.verifiers.verdict import Reason
 
 MAX_MEMORY_BYTES = 64 << 20
-"""Maximum memory of one comparison, in addition to sympy's own. Stops expressions that expand without an end."""
+"""Maximum memory of one comparison, in addition to sympy's own. Stops expressions that grow without end."""
 
 PROBE_DIGITS = 40
-"""The number of digits to which two numbers are compared."""
+"""The number of digits that are computed of two numbers, to compare them."""
 
 MAX_SHOWN_CHARS = 200
 _EXIT_EXHAUSTED = 3

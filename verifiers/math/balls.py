@@ -1,4 +1,4 @@
-"""Ball arithmetic: real and complex numbers of any precision, each with a bound on its error.
+"""Calculates with balls: real and complex numbers of any precision, each with a bound on its error.
 
 MPFR and MPC calculate at a fixed precision. Each number has a running bound on its error, a power of two (after Higham,
 Accuracy and Stability of Numerical Algorithms, section 3.3). So a nonzero difference is distinguished from a rounding
@@ -39,7 +39,7 @@ MAX_KNOWN_RATIONALS = 512
 """Maximum number of rationals cached for each precision. Their numerators and denominators are below this number."""
 
 MAX_DEGREE = 10**6
-"""Limit (exclusive) of the degree of a root. Roots of a higher degree are general powers."""
+"""Roots of this degree or a higher one are computed as general powers."""
 MAX_SUM_TERMS = 200
 """Maximum number of terms in a sum or a product. Stops `\\sum_{k=1}^{10^9}`."""
 MAX_BOUND = 10**12
@@ -47,13 +47,13 @@ MAX_BOUND = 10**12
 MAX_IRRATIONAL_BOUND = 10**6
 """The largest bound of a sum if the bound is a whole number with roots, such as \\sqrt{16}^3."""
 _SUM_STEPS, _TERM_STEPS = 10, 5
-"""Costs in steps of the budget: a sum, and each of its terms without the evaluation of the term."""
+"""Costs in steps of the verdict's budget (`policy`): `_SUM_STEPS` of a sum, `_TERM_STEPS` of choosing each term."""
 MAX_SPECIAL_BITS = 400
 """The highest precision of special functions. Stops zeta, which takes a fifth of a second at 1,600 bits."""
 _MAX_SPECIAL_EXPONENT = 12
 """The largest exponent of the argument of a special function."""
 _NAMED_STEPS = 2_500
-"""Cost in steps of the budget: one function of mpmath."""
+"""Cost of one function of mpmath, in steps of the budget."""
 _PRICE_FACTOR = {
     "factorial": 3, "binom": 9, "arcsin": 2, "arccos": 2, "arctan": 2, "arccot": 2, "arcsinh": 2,
     "zeta": 150, "Gamma": 4, "beta": 12, "erf": 4, "erfc": 90,
@@ -94,9 +94,9 @@ class Arithmetic:
         self.bits = bits
         self.complex = complex_
         self.node_steps = 2 + bits // 300
-        """Cost in steps of the budget: one sum or product."""
+        """Cost of one sum or product, in steps of the budget."""
         self.function_steps = bits // (6 if complex_ else 12)
-        """Cost in steps of the budget: one power, root or known function."""
+        """Cost of one power, root or known function, in steps of the budget."""
         self.context = gmpy2.context(
             precision=bits, emin=gmpy2.get_emin_min(), emax=gmpy2.get_emax_max(), allow_complex=complex_
         )
@@ -202,7 +202,7 @@ class Arithmetic:
         return self._rounded(midpoint, exponent_of(midpoint) + max(by_base, by_exponent) + 3)
 
     def trigonometric(self, name: str, a: Ball) -> Ball:
-        """Return the sine or cosine, by its name in gmpy2."""
+        """Return the sine or cosine, given its name in gmpy2."""
         if exponent_of(a.midpoint) > MAX_REDUCED_BITS:
             raise TooLarge("an angle of astronomical size")
         midpoint = getattr(self.context, name)(a.midpoint)
@@ -219,7 +219,7 @@ class Arithmetic:
         return self._rounded(self.context.log(a.midpoint), max(a.error_exponent - size, -self.bits) + 3)
 
     def inverse_sine(self, name: str, a: Ball) -> Ball:
-        """Return the arcsine or arccosine, by its name in gmpy2."""
+        """Return the arcsine or arccosine, given its name in gmpy2."""
         unit = mpfr(1, self.bits)
         left = self.context.sub(unit, self.context.mul(a.midpoint, a.midpoint))
         room = exponent_of(left)
@@ -235,14 +235,14 @@ class Arithmetic:
         return self._rounded(midpoint, relative // 2 + 3 if is_near_one else relative - min(room, 0) // 2 + 3)
 
     def smooth(self, name: str, a: Ball) -> Ball:
-        """Return the value of a function, by its name in gmpy2. Its slope is at most 1, or about equal to its value."""
+        """Return a function, given its name in gmpy2, whose slope is at most 1 or about equal to its value."""
         if exponent_of(a.midpoint) > 36 and name in ("sinh", "cosh"):
             raise TooLarge("a hyperbolic function of astronomical size")
         midpoint = getattr(self.context, name)(a.midpoint)
         return self._rounded(midpoint, max(a.error_exponent, -self.bits) + max(exponent_of(midpoint), 0) + 3)
 
     def special(self, name: str, a: Ball) -> Ball:
-        """Return zeta, gamma, erf or erfc, by its name in gmpy2.
+        """Return zeta, gamma, erf or erfc, given its name in gmpy2.
 
         The error is measured by evaluating at both ends of the argument's ball.
         """
@@ -282,7 +282,7 @@ class Arithmetic:
         return self._rounded(midpoint, max(grown, exponent_of(midpoint) - self.bits) + 4)
 
     def round_to_whole(self, name: str, a: Ball) -> Ball:
-        """Return the floor or ceiling, by its name in gmpy2."""
+        """Return the floor or ceiling, given its name in gmpy2."""
         if isinstance(a.midpoint, mpc):
             raise Unsupported(name)
         if exponent_of(a.midpoint) > MAX_REDUCED_BITS:

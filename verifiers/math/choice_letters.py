@@ -27,21 +27,20 @@ SameText: TypeAlias = Callable[[str, str], bool]
 """Tells whether the normalised texts of an option and of an answer mean the same."""
 
 _LETTERS = "ABCDEFGHIJ"
-"""The letters of options."""
 _TEXT_COMMAND = r"\\(?:text|mathrm|textbf|mathbf)\s*\{"
 """The start of a text command: `\\text{`."""
 _LONE_LETTER = re.compile(
     rf"(?:{_TEXT_COMMAND}\s*)?\(?\s*(?:{_TEXT_COMMAND})?\s*\(?\s*([A-Za-z])\s*\)?\s*\}}?\s*\)?\s*\}}?"
 )
-r"""B, (B), \text{B}, \text{(B)}, (\mathbf{B})."""
+r"""Matches `B`, `(B)`, `\text{B}`, `\text{(B)}`, `(\mathbf{B})`."""
 _MAY_BEGIN_LETTER = frozenset(f"\\( {_LETTERS}")
 """First characters of a text that may be a letter."""
 _LETTER_AND_TEXT = re.compile(rf"(?:{_TEXT_COMMAND}\s*)?\(?([A-Ja-j])(?:\)|\.|:(?=\s|\\))\s*(\S.*)", re.DOTALL)
-"""B. forty-two, (B) 42, B: 42."""
+"""Matches `B. forty-two`, `(B) 42`, `B: 42`."""
 _LABEL = re.compile(r"(?:the\s+)?(?:correct\s+)?(?:option|choice|answer)\s*(?:is\s*)?[:：]?\s*", re.IGNORECASE)
 """Words before a letter: `option`, `the correct answer is`."""
 _MARKUP = re.compile(r"\\[A-Za-z]+|[{}$]")
-"""\\text, {, $."""
+"""Matches `\\text`, `{`, `$`."""
 _PROSE = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}[\s}]*$")
 """A word at the end of a text."""
 _SEVERAL_LETTERS = re.compile(
@@ -57,13 +56,13 @@ _CHOICE_AND_VALUE = re.compile(
     r"(?P<value>(?:\s|\\[ ,;:]|\\quad|[~}]).*)",
     re.DOTALL,
 )
-r"""\textbf{(C) } 42."""
+r"""Matches `\textbf{(C) } 42`."""
 _NAMED_LETTER = re.compile(rf"\(?(?<![A-Za-z\\])[{_LETTERS}](?![A-Za-z])\)?[.:]?")
 """A letter with its brackets or point: `(B)`, `B.`."""
 _AROUND = " ,.:;()-"
 """Punctuation around the text of an option."""
 _ANOTHER_LABEL = re.compile(rf"\([{_LETTERS}]\)")
-"""(B)."""
+"""Matches `(B)`."""
 _SMALL = re.compile(rf"[\s$]*(?:{_TEXT_COMMAND})?(\()?(?:{_TEXT_COMMAND})?([a-j])(\))?[}}\s$.]*")
 r"""A gold that is a small letter: `b`, `(b)`, `\text{(b)}`."""
 MAX_SMALL_CHARS = 40
@@ -150,7 +149,7 @@ def _without_markup(text: str) -> str:
 
 
 def letter_of_text(answer_text: str, options: tuple[str, ...], same: SameText) -> str | None:
-    """Return the letter of the option that means the same as a normalised text. Return None if several do, or none."""
+    """Return the letter of the option that means the same as a normalised text, or None if not exactly one does."""
     keyed_texts = _normal_options(options)
     key = key_of(answer_text).casefold()
     indices = [index for index, (option_key, _) in enumerate(keyed_texts) if option_key == key]

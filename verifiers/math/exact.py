@@ -1,8 +1,8 @@
-"""Exact values of constants: rationals of limited size, and residues modulo a prime for larger numbers.
+"""Computes exact values of constants: rationals of limited size, and residues modulo a prime for larger numbers.
 
-No rational is larger than MAX_BITS: the length of a power is computed before the power is. Expressions that are equal
-modulo 2^127 - 1 at a random point are equal, except with a probability of about 1 in 10^38 (Schwartz 1980, Zippel
-1979).
+No rational is larger than MAX_BITS: the length of a power is computed before the power. Expressions that are equal
+modulo 2^127 - 1 at a random point count as equal. The probability of an error is about 1 in 10^38 (Schwartz 1980,
+Zippel 1979).
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ PRIME = mpz(2) ** 127 - 1
 _POWER_STEPS = 5
 _CALL_STEPS = 5
 _BITS_A_STEP = 60
-"""Number of bits of the exponent that cost one step in a power modulo PRIME."""
+"""Number of bits of the exponent that cost one step of the budget, in a power modulo PRIME."""
 
 _FACTORS_A_STEP = 8
-"""Number of factors modulo PRIME that cost one step."""
+"""Number of factors modulo PRIME that cost one step of the budget (`policy`)."""
 
 
 class NotArithmetic(Exception):

@@ -1,6 +1,6 @@
-r"""Decides whether two expressions are equal for all values of their variables.
+r"""Decides whether two expressions are equal for all values of their variables, by one of three comparisons:
 
-    exact       both are rational numbers, or rational functions that agree modulo a large prime at a random point
+    exact       rational numbers, or rational functions that agree modulo a large prime at a random point
     numeric     constants that agree to 320 bits, within the bounds on their errors
     sampled     expressions that agree at pseudorandom real points, or at complex points if too few real ones work
 
@@ -65,7 +65,7 @@ _REGIONS = ((0.2, 0.9), (-3.0, -1.2), (1.2, 3.0), (-0.9, -0.2), (0.05, 0.5), (-3
 _WIDE_REGIONS = (
     (2.0, 9.0), (10.0, 50.0), (-40.0, -3.0), (90.0, 900.0), (1e3, 9e3), (0.2, 6.0), (-900.0, -50.0), (2e4, 9e4),
 )  # fmt: skip
-"""The ranges for expressions with a floor or ceiling, many of which are equal near zero."""
+"""The ranges for expressions with a floor or ceiling. Near zero, many different expressions of this kind are equal."""
 
 _OF_WHOLE_NUMBERS = frozenset({"factorial", "factorial2", "binom", "perm", "gcd", "lcm"})
 """Functions whose variables are whole numbers."""
@@ -80,14 +80,14 @@ _FREQUENCIES, _SIZE_LETTERS = frozenset({"omega", "Omega"}), frozenset({"n", "m"
 _SIZES = (10**5, 10**9)
 """The values of n at which growth is compared."""
 _SAME_GROWTH = 0.06
-"""The largest relative change of a ratio from the first size to the second.
+"""The largest relative change of the ratio of two terms from the first size to the second.
 
 (n log n + n)/(n log n) changes by 4 %, and log log n by 24 %."""
 _PAIR_STEPS = 10
-"""Cost in steps of the budget: comparing two values, without their evaluation."""
+"""Cost of comparing two values, in steps of the verdict's budget (`policy`). Their evaluation costs more steps."""
 
 _COORDINATE_STEPS = 6
-"""Cost in steps of the budget: choosing one coordinate of a point."""
+"""Cost of choosing one coordinate of a point, in steps of the budget."""
 
 _LOCAL = threading.local()
 """The evaluators of each thread."""
@@ -124,7 +124,7 @@ def same_value(gold: Node, answer: Node) -> Sameness:
 
 
 def _same_numbers(gold: Node, answer: Node) -> Sameness:
-    """Compare constants by their leading digits. If these agree, or are too many, also compare modulo a prime."""
+    """Compare constants by their leading digits. If these agree or are too many, also compare modulo a prime."""
     try:
         same = _in_reals_or_complex(lambda complex_: _agree_at(gold, answer, {}, complex_, CONSTANT_BITS))
     except TooLarge:
@@ -246,7 +246,7 @@ def _constant(node: Node, bits: int, complex_: bool) -> Ball:
 
 
 def _agree_at(gold: Node, answer: Node, point: Point, complex_: bool, bits: int) -> bool:
-    """Compare at one point to `bits`, and again to MAX_BITS if too many bits are lost by cancellation."""
+    """Compare at one point with a precision of `bits`, and with MAX_BITS if cancellation loses too many bits."""
     for precision in (bits, MAX_BITS):
         evaluator = _evaluator(precision, complex_)
         if point:
@@ -285,7 +285,7 @@ def _evaluations(gold: Node, answer: Node, names: frozenset[str]) -> Iterator[tu
 
 
 def _same_at_points(gold: Node, answer: Node, names: frozenset[str]) -> bool | None:
-    """Compare at points until enough agree or one disagrees. Return None if too few can be evaluated."""
+    """Compare at points until ENOUGH_POINTS agree or one disagrees. Return None if too few can be evaluated."""
     if len(names) > MAX_VARIABLES:
         return None
     kinds = _kinds_of_names(gold, answer)
@@ -326,8 +326,8 @@ _NO_KINDS = _Kinds(frozenset(), frozenset(), frozenset(), False)
 def _points(names: frozenset[str], kinds: _Kinds) -> Iterator[Point]:
     """Yield one point of each region. Whole variables are from 2 to 7 in all regions.
 
-    For expressions with a floor or a ceiling, every second point is whole, because \\lceil x \\rceil and
-    \\lfloor x \\rfloor + 1 differ only at such points.
+    For expressions with a floor or a ceiling, every second point is whole. Only there, \\lceil x \\rceil and
+    \\lfloor x \\rfloor + 1 differ.
     """
     for salt, (low, high) in enumerate(_WIDE_REGIONS if kinds.has_steps else _REGIONS):
         charge(_COORDINATE_STEPS * (1 + len(names)))

@@ -1,4 +1,4 @@
-"""Units of measure (`units.toml`) and currencies: their spellings, and conversions between them.
+"""Looks up the unit that a word spells (`units.toml`, `currencies`), and converts between units.
 
     5 cm, 5 centimetres, 50 mm      the same length
     N m, J                          the same unit: all units are products of base units
@@ -7,7 +7,7 @@
     5 apples                        a label: a noun that is not a unit of the table
 
 `5 apples` answers a gold of 5. Whether `5 apples` and `5 pears` are the same is left open, since a label may be an
-unknown unit. Not covered: conversions of currencies and decibels, and of months and years into days.
+unknown unit. Currencies and decibels are not converted, nor are months and years into days.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Unit:
     dimension: tuple[tuple[str, int], ...]
     """The base units with their powers, as in (("m", 1), ("s", -1)). Empty for a label."""
     label: str = ""
-    """The noun of a label in the singular: `apple`. Empty for units, and for general nouns such as `units`."""
+    """The noun of a label in the singular: `apple`. Empty for units of measure, and for words such as `units`."""
     zero: mpq = field(default_factory=mpq)
     """The offset of a temperature scale, which is added before multiplying by `factor`: 273.15 for degrees Celsius."""
     per: str = field(default="", compare=False)
@@ -73,7 +73,7 @@ class Unit:
 
 
 class Conversion(NamedTuple):
-    """The number by which a value is multiplied to convert it: `factor` times pi to the power of `pi_power`."""
+    """The factor of a conversion: `factor` times pi to the power of `pi_power`."""
 
     factor: mpq
     pi_power: int = 0
@@ -109,16 +109,16 @@ POWERS_BEFORE, POWERS_BEHIND = (
     {word: power for power, words in enumerate(_TABLES["words"][side], 2) for word in words.split()}
     for side in ("before", "behind")
 )
-"""Map a word to a power, before its unit (`square` to 2) and behind it (`squared` to 2)."""
+"""Two maps from a word to a power: words before the unit (`square` to 2) and words after it (`squared` to 2)."""
 _ANGLES = {"radian": (mpq(1), 0), "cycle": (mpq(2), 1), "degree": (mpq(1, 180), 1)}
-"""Maps an angle to its size in radians: a factor, and the power of pi."""
+"""Maps a unit of angle to its size in radians, as a factor and a power of pi: a cycle is 2π."""
 _IDLE_DIMENSIONS = frozenset({*_ANGLES, "decay", "absorbed", "equivalent", "pound"})
 """Base units that may be left out but not replaced by another: 1/s may be rad/s or Hz, but Hz is not rad/s."""
 _STANDARD_GRAVITY = Unit(mpq("9.80665"), (("m", 1), ("s", -2)))
 _METRIC: dict[str, _MetricUnit] = {}
-"""Maps a symbol to its metric unit."""
+"""Maps the symbol of a metric unit to the unit: `m`."""
 _METRIC_WORDS: dict[str, Unit] = {}
-"""Maps a name to its metric unit."""
+"""Maps the name of a metric unit to the unit: `metre`."""
 _EXACT: dict[str, Unit] = {}
 """Maps a spelling to a unit that takes no prefixes."""
 
@@ -312,7 +312,7 @@ def conversion(target: Unit, source: Unit) -> Conversion | None:
 
 
 def _split_dimension(unit: Unit) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the base units of a unit that must not be left out, and those that may be (`_IDLE_DIMENSIONS`)."""
+    """Split the base units of a unit into those that must be written and those that may not be (`_IDLE_DIMENSIONS`)."""
     kind = {name: power for name, power in unit.dimension if name not in _IDLE_DIMENSIONS}
     return kind, {name: power for name, power in unit.dimension if name in _IDLE_DIMENSIONS}
 

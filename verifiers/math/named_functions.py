@@ -1,12 +1,12 @@
 r"""Named functions of numbers: Bessel functions, polylogarithms, exponential integrals and the like.
 
-    \mathrm{Li}_2(1/2)      \namedpolylog(2,1/2)      a name of several letters is a function before a number
-    J_0(1)                  \namedbesselj(0,1)        one letter with a subscript, if gold uses it as a function
-    I_0(1-e^{-2})           not changed: a product, such as an intensity times a bracket
+    \mathrm{Li}_2(1/2)  ->  \namedpolylog(2,1/2)      a name of several letters is a function before a number
+    J_0(1)              ->  \namedbesselj(0,1)        one letter with a subscript, if gold uses it as a function
+    I_0(1-e^{-2})       ->  not changed: a product, such as an intensity times a bracket
 
 `with_named_functions` rewrites the text for the reader, and mpmath computes the values. Gold uses a letter as a
-function if it applies the letter to a whole number or applies it twice, and never writes it without brackets
-(`letters_used`).
+function if it applies the letter to a whole number or applies it twice. Gold must never write the letter without
+brackets (`letters_used`).
 
 Not covered: functions of variables, letters without a subscript, and elliptic integrals, whose argument may be the
 modulus or the parameter.
@@ -152,7 +152,7 @@ def value_of(name: str, args: tuple[mpfr, ...], bits: int) -> tuple[int, int] | 
 
 
 def _bessel_k(order: int, x: mpf) -> mpf:
-    """Return K_n(x) by the series of K_0, the Wronskian and the recurrence, a hundred times as fast as mpmath's own."""
+    """Return K_n(x) by the series of K_0, the Wronskian and the recurrence. mpmath takes a hundred times as long."""
     import mpmath
 
     if x <= 0:

@@ -1,15 +1,15 @@
-"""The policy and the budget of a comparison, its possible results, and its errors.
+"""Defines the options of the math verifier (`Policy`), the budget of work for a verdict, and results of comparisons.
 
 The policy decides questions that mathematics alone does not, with one option for each, such as {"units": "strict"}. A
 row sets options in its `verifier_args`, and `equivalent` takes them as keywords. The text of the problem sets some of
 the remaining options (`policy_for`), for example if it asks for a percentage, a ratio, or an order.
 
-All work of a verdict is charged to one budget before it is done: terms, digits, nodes, readings and comparisons, in
-steps of about a microsecond. Separate limits would multiply, as in a sum of sums. Counting steps, unlike a clock, gives
-the same verdict on every machine.
+The budget of a verdict is a number of steps of about a microsecond. A function takes the steps of its work from the
+budget before it begins (`charge`); `Spent` is raised if too few are left. Separate limits would multiply, as in a sum
+of sums. A count of steps gives the same verdict on every machine, but a clock does not.
 
-A cached result (`remembered`) is charged again at each use, so that no verdict depends on earlier ones. Outside of a
-verdict there is no limit.
+A cached result (`remembered`) costs its steps at each use, so no verdict depends on earlier ones. Outside of a verdict
+there is no limit.
 """
 
 from __future__ import annotations
@@ -34,14 +34,13 @@ _LAST_LETTERS = re.compile(r"^[^A-Za-z]*\d[^A-Za-z]*?([A-Za-z]{1,3})$")
 _IN_UNITS = re.compile(r"\b(?:in|units? of)\s(?:[A-Za-z]{1,3})(?=[\s.,;:?!)\]]*(?:$|[.,;:?!)\]]\s|\(|to |with ))")
 """The `in V` of `Find the voltage in V.`, which shows that V is a unit in a gold of `5 V`."""
 _FORMULA = re.compile(r"\$[^$]{1,400}\$|\\\(.{1,400}?\\\)", re.DOTALL)
-"""A formula of a problem."""
 # The next patterns match problems whose text sets an option.
 _PERCENT = re.compile(ANY_OF["percentages"], re.IGNORECASE)
 """A problem that may ask for a percentage."""
 _ORDER = re.compile(ANY_OF["orders"], re.IGNORECASE)
 """A problem that asks to arrange something."""
 _NO_ORDER = re.compile(ANY_OF["no_orders"], re.IGNORECASE)
-"""Words that look like such a request: `ordered pair`, `in order to`."""
+"""Words that only look like a request to arrange something: `ordered pair`, `in order to`."""
 _PARTS = re.compile(r"[(（](?:a|i|1)[)）].*[(（](?:b|ii|2)[)）]", re.DOTALL)
 """A problem with the parts (a) and (b)."""
 _ROOT = re.compile(r"\\sqrt|\\l(?:n|og)|\^\{?\(?(?:-?\d/2|-?\\[dt]?frac)|\^\{?\d\}?\s*=")
@@ -49,7 +48,6 @@ _ROOT = re.compile(r"\\sqrt|\\l(?:n|og)|\^\{?\(?(?:-?\d/2|-?\\[dt]?frac)|\^\{?\d
 _MATRICES = re.compile(r"\bmatri(?:x|ces)\b|\bcommutators?\b|\bcartesian\b|\bdo(?:es)? not commute|矩阵", re.IGNORECASE)
 """A problem about matrices or operators, which do not commute."""
 _RATIO = re.compile(r"\bratios?\b|\bproportions?\b|\bodds\b|\bscale\b|比", re.IGNORECASE)
-"""A problem about ratios."""
 
 MAX_STEPS = 25_000
 """The budget of a verdict: six times the cost of the most expensive of ten thousand labelled rows."""
@@ -69,12 +67,13 @@ class Policy:
     """The rules by which two answers are the same. The defaults fit most data sets of mathematics."""
 
     rounding: bool | Literal["measured"] = True
-    """true: a gold with two decimals or more, or with one decimal and three digits or more, is a rounded value. An
-    exact answer matches if it rounds to gold or is truncated to it. A decimal answer matches if it rounds to gold and
-    has two places more. A gold that is an integer, a fraction or a radical is exact. measured: a gold with a point, a
-    power of ten or a unit is a measured number. An answer of two significant digits or more may differ from it by 1 %.
-    A decimal matches a whole gold of three digits if it rounds to gold. A decimal of three digits matches a fraction or
-    a root. false: no gold is rounded."""
+    """true: gold is rounded if it has two decimals or more, or one decimal and three digits or more. An exact answer
+    matches if it rounds to gold or is truncated to it. A decimal answer matches if it rounds to gold and has two places
+    more. A gold that is an integer, a fraction or a radical is exact.
+    measured: a gold with a point, a power of ten or a unit is a measured number. An answer of two significant digits or
+    more may differ from it by 1 %. A decimal matches a whole gold of three digits if it rounds to gold. A decimal of
+    three digits matches a fraction or a root.
+    false: no gold is rounded."""
     decimals: int | None = None
     """Numbers must agree only to this many decimals."""
     tolerance: float | None = None
@@ -105,8 +104,8 @@ class Policy:
     colon: Literal["auto", "ratio", "time"] = "auto"
     """The meaning of `4:30`. auto: a time of day if both sides may be one, else a ratio."""
     factors: Literal["auto", "commute", "ordered"] = "auto"
-    """Whether AB equals BA. auto: yes, unless the problem is about matrices, or a side has A^{-1} or A^T and another
-    capital letter. ordered: capital letters never commute."""
+    """commute: AB equals BA. ordered: AB is not BA for capital letters A and B. auto: `ordered` if the problem is about
+    matrices, or if a side has A^{-1} or A^T and another capital letter; else `commute`."""
     mixed: Literal["sum", "product"] = "sum"
     """The meaning of 2\\frac13. sum: 7/3. product: 2/3. (With a blank and a slash, 2 1/3 is always 7/3.)"""
     signs: Literal["auto", "any", "positive"] = "auto"
@@ -198,7 +197,7 @@ _ACCOUNT = _Account()
 
 
 def charge(steps: int) -> None:
-    """Charge the steps of work before it is done. Raises Spent if they exceed the budget."""
+    """Take the steps of some work from the budget, before the work is done. Raises Spent if too few are left."""
     steps_left = _ACCOUNT.steps_left - steps
     _ACCOUNT.steps_left = steps_left
     if steps_left < 0:
@@ -238,7 +237,7 @@ class StepBudget:
 
 
 def remembered(maxsize: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Decorate a function with a cache. A cached result is charged the same steps as its first computation."""
+    """Decorate a function with a cache. A cached result costs the same steps as its first computation."""
 
     def decorate(function: Callable[..., T]) -> Callable[..., T]:
         known: dict[tuple[Any, ...], tuple[T, int]] = {}
@@ -279,7 +278,7 @@ SAME_NUMBER, OTHER_NUMBER = Sameness(True, "exact"), Sameness(False, "exact")
 SAME_STRUCTURE, OTHER_STRUCTURE = Sameness(True, "structure"), Sameness(False, "structure")
 UNDECIDED = Sameness(None, "structure")
 OPEN = Sameness(None, "open")
-"""The outcome if no rule can decide. The verdict has no score, while `UNDECIDED` passes to the next rung."""
+"""`UNDECIDED` passes to the next kind of comparison. `OPEN` says that no rule can decide: the verdict has no score."""
 
 
 class TooLarge(Exception):

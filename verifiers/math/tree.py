@@ -1,4 +1,4 @@
-r"""The typed tree of an answer.
+r"""Defines the tree of an answer: `x + 1/2` is an Add of Sym x and Num 1/2.
 
 Expressions stand for one value:
 
@@ -37,7 +37,7 @@ COORDINATES = frozenset({"x", "y", "z"})
 LETTER_CONSTANTS = frozenset({"e", "i"})
 """Constants that may also be variables."""
 NATURALS_ONLY = "naturals"
-"""A parameter of this name marks a family whose letters are natural numbers, or only some integers."""
+"""A parameter of this name marks a `Family` whose letters are natural numbers, or only some integers."""
 BAR, DOT, HAT, VECTOR_MARK = "\u0304", "\u0307", "\u0302", "\u20d7"
 """Combining marks after a letter in a name: bar, dot, hat, arrow."""
 ARROWS = frozenset({"=>", "to", "<=>"})

@@ -1,6 +1,6 @@
 r"""The verifier `math`: extracts the answer that a response commits to, and compares it with gold, the right answer.
 
-The comparison climbs rungs, from the cheapest test to the most expensive:
+The comparison tries tests, called rungs, from the cheapest to the most expensive:
 
     rung        gold and answer are                          decided in
     text        the same characters, once normalised         this module
@@ -17,8 +17,8 @@ The first rung that can decide gives the verdict. The evidence names the rung an
 notation has several readings (`1,234`, `1/2x`, `5m`), the usual one is tried first. The verdict also depends on the
 problem's text: it may list options, ask for a direction, or count in millions.
 
-There is no score if gold cannot be read or exceeds the budget. An answer earns 0 if it is missing, cannot be read,
-exceeds the budget, or leaves an integral to be computed where gold has none. So a trained model cannot avoid hard
+There is no score if gold cannot be read or exceeds the budget of work. An answer earns 0 if it is missing, cannot be
+read, exceeds the budget, or leaves an integral to be computed where gold has none. So a trained model cannot avoid hard
 problems. The reason is `unread` if the response ends with a value in an unknown form, or if gold stands at its end but
 another value was extracted.
 """
@@ -141,13 +141,13 @@ _COMMAND = re.compile(r"\\[A-Za-z]+")
 _WORD = re.compile(r"(?<![A-Za-z\\])[A-Za-z]{2,20}(?![A-Za-z])|(?<=\\)m(?:ax|in)\b")
 r"""A word, or the `max` of \max."""
 _X_OF_Y = re.compile(r"\b([A-Za-z]{1,20}) of ([A-Za-z]{1,20})(?![A-Za-z])")
-"""`north of east`, which differs from `east of north`."""
+"""Two words joined by `of`: `north of east` is not `east of north`."""
 _BOLD_PRODUCT = re.compile(r"\\(?:math)?bf\s*\{?\s*[A-Z]\s*\}?\s*\\(?:math)?bf\s*\{?\s*[A-Z]\b")
-r"""\mathbf{A}\mathbf{B}, a product of matrices."""
+r"""A product of matrices: `\mathbf{A}\mathbf{B}`."""
 _INNER_CAPITAL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 """Mixed case within a word, as in `pH` and `NaCl`."""
 _TEXT_COMMAND = re.compile(r"\\(?:text|mathrm)\s*\{([^{}]{0,200}(?:\{[^{}]{0,20}\}[^{}]{0,200}){0,8})\}")
-r"""\mathrm{Ca(OH)_2}, which becomes Ca(OH)_2."""
+r"""A text command: `\mathrm{Ca(OH)_2}`, which becomes Ca(OH)_2."""
 _COUNT_OF_ATOMS = re.compile(r"(?:(?<=[A-Z)\]])|(?<=[A-Z][a-z]))_(\d{1,3})")
 """The subscript of Ca(OH)_2, which becomes Ca(OH)2."""
 _CHARGE = re.compile(r"(?<=[A-Za-z)\d])\^([+-])$")
@@ -164,7 +164,6 @@ _WORKED = re.compile(
 _MAY_BE_QUALIFIED = re.compile(rf"{MAY_BE_DIRECTED.pattern}|\d.*[A-Za-z}}] .*[A-Za-z]{{2}}", re.IGNORECASE)
 """A quick test for a quantity with a direction or a substance: `10 N to the left`, `146 g HCl`."""
 _MAY_BE_ROMAN = frozenset("IVXLCDMivxlcdm")
-"""Letters of Roman numerals."""
 _FUNCTION_MARKS = ("_", "i(", "i (", "i}", "psi")
 r"""A quick test: every text that applies a named function, such as `\mathrm{Li}_2(x)`, has one of these marks."""
 
@@ -275,7 +274,7 @@ def are_other_ranges(gold: str, answer: str) -> bool:
 
 
 def _is_other_range(first: re.Match[str], second: re.Match[str]) -> bool:
-    """Tell whether two ranges have different ends. Those in different units have, unless they are proportional."""
+    """Tell whether two ranges have different ends. Ranges in different units differ unless they are proportional."""
     (low, high), (other_low, other_high) = map(_ends, (first, second))
     if first["unit"] == second["unit"] or not (first["unit"] and second["unit"]):
         return (low, high) != (other_low, other_high)
@@ -283,7 +282,7 @@ def _is_other_range(first: re.Match[str], second: re.Match[str]) -> bool:
 
 
 def _ends(match: re.Match[str]) -> tuple[Fraction, Fraction]:
-    """Return the ends of a range, with 0 for other texts than numbers."""
+    """Return the ends of a range. An end that is not a number is 0."""
     low, high = (plain_number(_THOUSANDS.sub("", text.strip(".,"))) for text in match.group("low", "high"))
     return low or Fraction(), high or Fraction()
 
@@ -615,11 +614,10 @@ _SCALES = {"dozen": 12, "thousand": 10**3, "million": 10**6, "billion": 10**9, "
 MAX_DECIMALS = 16
 """Maximum number of decimals in a scaled number."""
 _ASKS_DIRECTION = re.compile(r"\b(?:direction|which way|vectors?|velocity|displacement)\b", re.IGNORECASE)
-"""A problem that asks for a direction."""
 _TRUTHS = (("对", "错"), ("正确", "错误"), ("是", "否"))
 """Chinese words for true and false, which are the options of a problem that lists none."""
 _YES_AND_NO = ("yes", "no", "是", "否", "是的", "不是")
-"""Golds that need not agree with the truth of a statement: no, it is not wrong."""
+"""Golds that do not follow from the truth of a statement: to "Is it wrong?", `no` means that the statement is true."""
 _ASKS_NAME = re.compile(
     r"\b(?:symbols?|formulas?|formulae|names?|named|called|stands? for|denoted?)\b|符号|化学式|分子式|名称",
     re.IGNORECASE,
@@ -632,8 +630,8 @@ _ASKS_NAME = re.compile(
 class MathVerifier:
     """Compares mathematical answers by value: 1/2, 0.5 and \\frac{2}{4} are the same.
 
-    The default policy is that of `equivalent`, except that `25%` answers a gold of 25, unless the problem is known and
-    does not mention percentages.
+    The default policy differs from that of `equivalent` in one point: `25%` answers a gold of 25. If the problem is
+    known, this holds only if it mentions percentages.
     """
 
     options: ClassVar[tuple[str, ...]] = tuple(option.name for option in fields(Policy))
@@ -753,8 +751,8 @@ def _repeats_the_other_name(gold: str, answer: str, problem: str) -> bool:
 def _judge_words(response: str, gold: str, problem: str | None, policy: Policy, verdict: Verdict) -> Verdict:
     """Return the verdict on words that stand alone, or else `verdict`.
 
-    The words may be the bold ones, the whole response, the extracted text, or those after the last sentence's verb,
-    which may call a statement true or false.
+    The words may be in bold, the whole response, or the extracted text. They may also stand after the verb of the last
+    sentence: `The statement is false.`
     """
     in_bold, whole = bold_words(response), final_part(response).strip()
     mark = whole if whole.strip("\ufe0f") in MARKS_OF_TRUTH else None
@@ -776,7 +774,7 @@ def _judge_words(response: str, gold: str, problem: str | None, policy: Policy, 
 
 
 def _restated(response: str, gold: str, problem: str) -> Verdict | None:
-    """Return the verdict on a response that is the problem as a sentence with gold in it, or None for others."""
+    """Return the verdict on a response that repeats the problem as a sentence with gold in it, or None for others."""
     if len(gold) > MIN_PROSE_CHARS or not any(map(str.isalpha, gold)):
         return None
     restated = restated_gold(response, gold, problem, partial(_is_day, read_day(normal_gold(gold))))

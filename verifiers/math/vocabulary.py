@@ -49,16 +49,16 @@ CONSTANTS = spellings(_TABLES["constants"])
 RELATIONS = spellings(_TABLES["relations"])
 """Maps a symbol or command to its relation: `lt` to <."""
 IGNORED, TYPEFACES, TEXT_COMMANDS = WORDS["ignored"], WORDS["typefaces"], WORDS["text_commands"]
-"""Commands without a meaning, commands that only change the look of their argument, and commands around text."""
+"""`IGNORED` commands have no meaning, `TYPEFACES` only change the look of an argument, `TEXT_COMMANDS` hold words."""
 MATRIX_ENVIRONMENTS, LINE_ENVIRONMENTS = WORDS["matrix_environments"], WORDS["line_environments"]
-"""Environments of matrices, and environments of lines."""
+"""Environments that lay out a matrix, such as `pmatrix`, and environments that lay out lines, such as `aligned`."""
 _BIG_OPERATORS = spellings(_TABLES["big_operators"])
-"""Maps a command to the kind of a sum, product, integral or limit."""
+"""Maps the command of a sum, product, integral or limit to its kind: `iint` to `int2`."""
 COMMANDS = frozenset[str]().union(
     filter(str.isalpha, RELATIONS), GREEK_NAMES, FUNCTIONS, _BIG_OPERATORS, WORDS["fractions"], WORDS["binomials"],
     TEXT_COMMANDS, TYPEFACES, IGNORED, WORDS["other_commands"], spellings(_TABLES["command_tokens"]["accent"]),
 )  # fmt: skip
-"""All commands that the reader knows. `\\\\frac` is a known command with a doubled backslash, `\\\\x` a new row."""
+"""All commands that the reader knows. They tell a doubled backslash (`\\\\frac`) from a new row (`\\\\x`)."""
 
 _COMMAND_FAMILIES: dict[str, tuple[str, str]] = {
     **{name: ("big", text) for name, text in _BIG_OPERATORS.items()},
@@ -99,8 +99,8 @@ SIGNS = {sign: text for text, signs in _TABLES["signs"].items() for sign in sign
 }
 """Maps a character to the text that is read in its place: ≤ to `\\le`, α to `\\alpha`."""
 BOUNDS, LABELS = spellings(_TABLES["bounds"]), spellings(_TABLES["labels"])
-"""Maps a phrase before a bound to its relation (`at least` to `\\ge`), and a label to its short form (`minimum` to
-`min`)."""
+"""`BOUNDS` maps a phrase before a bound to its relation (`at least` to `\\ge`). `LABELS` maps a label to its short form
+(`minimum` to `min`)."""
 HALVES_OF_DAY = spellings(_TABLES["halves_of_day"])
 """Maps a Chinese word for a part of the day to `am` or `pm`."""
 HIDDEN_ARGUMENTS: dict[str, int] = _TABLES["hidden_arguments"]
@@ -112,17 +112,17 @@ DAMAGED: dict[str, str] = _TABLES["damaged"]
 HTML: dict[str, str] = _TABLES["html"]
 """Maps a pattern of HTML to its replacement."""
 SYMPY_NAMES, INVERSES = spellings(_TABLES["sympy_names"]), spellings(_TABLES["inverses"])
-"""Maps a function to its name in sympy (`arcsin` to `asin`), and to its inverse function (`sin` to `arcsin`)."""
+"""`SYMPY_NAMES` maps a function to its name in sympy (`arcsin` to `asin`), `INVERSES` to its inverse."""
 HALVES_OF_CLOCK, PLAIN_COMMANDS = spellings(_TABLES["halves_of_clock"]), spellings(_TABLES["plain_commands"])
-"""Maps the letters after an hour to a part of the day (`inthemorning` to `am`), and a command to its plain spelling
-(`\\dfrac` to `\\frac`)."""
+"""`HALVES_OF_CLOCK` maps the letters after an hour to a part of the day (`inthemorning` to `am`). `PLAIN_COMMANDS` maps
+a command to its plain spelling (`\\dfrac` to `\\frac`)."""
 EXCLUSIVE = {
     index: (group, kind)
     for group, kinds in enumerate(_TABLES["exclusive"]["groups"])
     for kind, indices in enumerate(kinds)
     for index in indices.split()
 }
-"""Maps a subscript to the number of its group, and to the number of its meaning within the group.
+"""Maps a subscript to two numbers, its group and its meaning within the group: `x` to (0, 0) and `y` to (0, 1).
 
 Subscripts of one group with different meanings exclude each other: F_x is not F_y."""
 DIRECTIONS = spellings(_TABLES["directions"])

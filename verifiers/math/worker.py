@@ -1,8 +1,8 @@
 """Compares trees with sympy in a child process, which is killed after a deadline.
 
 sympy can take hours or all memory for an integral, a limit or an infinite sum, and Python cannot interrupt it from
-within. So a comparison runs in a child (`_child.py`) with limits on CPU time and memory. The deadline in wall time is
-for busy machines. The child receives trees, never text.
+within. So a comparison runs in a child (`_child.py`) with limits on CPU time and memory. A deadline in wall time is
+long enough for busy machines. The child receives trees, never text.
 
 The child starts with the first comparison, lives as long as this process, and is replaced when it dies. Threads take
 turns, and a forked process starts another child. Not covered: several comparisons at a time. For these, `verify_batch`
@@ -33,13 +33,13 @@ from truegold.verifiers.sandbox.errors import SetupError
 from truegold.verifiers.verdict import Reason
 
 CPU_S = 0.05
-"""CPU time of one comparison, in addition to the remaining budget of the verdict. Stops integrals without an end."""
+"""The least CPU time of one comparison, in seconds. `verifier` adds what is left of a verdict's budget."""
 
 DEADLINE_S = 10.0
-"""Wall time of one comparison, after which the child is killed. Long enough for a busy machine."""
+"""Wall time of one comparison, in seconds, after which the child is killed. It is long enough for a busy machine."""
 
 START_S = 90.0
-"""Wall time for the child to import sympy. Long enough for a busy machine."""
+"""Wall time for the child to import sympy, in seconds. It is long enough for a busy machine."""
 
 _ATTEMPTS = 2
 """Maximum number of attempts for one question. The second attempt uses a new child: the old one may lack memory."""

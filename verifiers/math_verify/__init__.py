@@ -1,4 +1,4 @@
-"""Verifier `math_verify`: runs the package Math-Verify, to compare truegold's verdicts with those of other trainers.
+"""The verifier `math_verify` judges with the package Math-Verify, which other trainers use.
 
     verify("so \\\\boxed{0.5}", "1/2", verifier="math_verify").score     1.0
     truegold rescore logs --data set --verifier math_verify --verifier math --out rescored
@@ -6,9 +6,9 @@
 Math-Verify limits its work only by a signal, which works only in the main thread. It therefore runs in a child process
 with a deadline. If the deadline passes, there is no score, and the reason is `timeout`.
 
-Gold is parsed as `\\\\boxed{gold}` unless it has a box or dollar signs. If gold cannot be parsed, the score is None
-with `gold_unparsed`; if the response cannot be parsed, it is 0. Otherwise Math-Verify decides. Needs
-`truegold[math-verify]`.
+Gold is parsed as `\\\\boxed{gold}` unless it has a box or dollar signs. If gold cannot be parsed, there is no score,
+and the reason is `gold_unparsed`. If the response cannot be parsed, the score is 0. Otherwise Math-Verify decides.
+Needs `truegold[math-verify]`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from truegold.verifiers.verdict import Reason, Verdict
 DEADLINE_S = 10.0
 """The default of `deadline_s`, in seconds. Math-Verify itself allows 5 s each for parsing and comparing."""
 MAX_CHARS = 1_000_000
-"""The longest gold or response that is sent to the child process."""
+"""Maximum number of characters. With a longer gold there is no score; for a longer response the score is 0."""
 _NEEDS = ("The verifier math_verify needs the package math-verify", "pip install 'truegold[math-verify]'")
 """The error for a missing package, and the command that installs it."""
 _worker = ChildWorker("truegold.verifiers.math_verify._child", "Math-Verify's process", _NEEDS)

@@ -1,7 +1,7 @@
-"""The child process that runs Math-Verify: reads `{"gold", "response"}` and replies with the fields of a verdict.
+"""Runs Math-Verify in a child process: reads `{"gold", "response"}` and replies with the fields of a verdict.
 
-Math-Verify's timeouts are off, because they need a signal; the parent process kills this process instead. Memory is
-limited, since evaluating a tower of powers could fill it.
+Math-Verify's own timeouts need a signal, so they are off, and the parent process kills this process after a deadline.
+Memory is limited, because a tower of powers could fill it.
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ class DeadlinePassed(Exception):
 class ChildProcess:
     """A child process that reads requests and writes replies, each a line, on the socket that is its stdin and stdout.
 
-    One thread at a time may use it. environment: the child's variables; with them the child also gets its own session
-    and the root folder. Without `environment` the child inherits variables, session and folder.
+    One thread at a time may use it. environment: the child's environment variables. A child with its own variables also
+    gets its own session and works in the root folder. Other children inherit variables, session and folder.
     """
 
     def __init__(
@@ -269,20 +269,20 @@ def die_with_process(pid: int) -> None:
 
 
 def usable_cores() -> int:
-    """Return the number of cores that this process may use, at least 1.
+    """Return the number of cores that this process may use, at least 1, with a fraction rounded up.
 
-    A container may limit a process to some of the machine's cores, or to a share of their time. A fraction is rounded
-    up.
+    A container may limit a process to some of the machine's cores, or to a share of their time.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, math.ceil(min(cores, cpu_quota())))
 
 
 def cpu_quota(memberships: Path = Path("/proc/self/cgroup"), groups: Path = Path("/sys/fs/cgroup")) -> float:
-    """Return how many cores' time the control groups of this process allow; infinity without a limit.
+    """Return the number of cores that the control groups of this process allow, or infinity without a limit.
 
-    0::/pods/7       groups/pods/7/cpu.max      "150000 100000"  ->  1.5
-    4:cpu,cpuacct:/  groups/cpu/cpu.cfs_quota_us and cpu.cfs_period_us
+    line of `memberships`     file that is read
+    0::/pods/7                groups/pods/7/cpu.max: "150000 100000" allows 1.5 cores
+    4:cpu,cpuacct:/           groups/cpu/cpu.cfs_quota_us and cpu.cfs_period_us
     """
     quotas = [math.inf]
     lines = memberships.read_text().splitlines() if memberships.exists() else []

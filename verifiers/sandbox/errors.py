@@ -1,14 +1,15 @@
 """Defines errors that a user can act on.
 
-A bad row is data and never raises: it goes to a rejects file, a ledger or a verdict. These exceptions stop a command.
-Each has a message that says what happened, and may have a hint that says what to do. The command line prints both and
-exits with `exit_code`. Any other exception is a bug and is shown with its traceback.
+These exceptions stop a command. Each has a message that says what happened, and may have a hint that says what to do.
+The command line prints both and exits with `exit_code`. Any other exception is a bug and is shown with its traceback.
+A bad row does not stop a command: it goes to a rejects file, a ledger or a verdict.
 
+    error             exit_code    raised for
     TruegoldError
     ├── ConfigError   2            a mistake in the configuration or on the command line
     ├── InputError    3            data that cannot be used
     ├── SetupError    4            something that the machine lacks: a package, a model, disk space, a server
-    ├── GuardError    5            training that stopped itself because going on would have been wrong
+    ├── GuardError    5            training that failed one of its own checks (a guard)
     └── Preempted     143 or 130   a run that SIGTERM or SIGINT ended; starting it again resumes it
 """
 
@@ -50,7 +51,7 @@ class SetupError(TruegoldError):
 
 
 class GuardError(TruegoldError):
-    """A guard stopped a training run because going on would have trained on something wrong."""
+    """A guard, which is a check during training, stopped the run."""
 
     exit_code = 5
 
@@ -58,7 +59,7 @@ class GuardError(TruegoldError):
         super().__init__(message, hint)
         self.args = (message, hint, guard)
         self.guard = guard
-        """The name of the guard, as in the record of alarms."""
+        """The name of the guard."""
 
 
 class Preempted(TruegoldError):
@@ -75,4 +76,4 @@ class Preempted(TruegoldError):
 ERROR_TYPES: dict[str, type[TruegoldError]] = {
     cls.__name__: cls for cls in (TruegoldError, ConfigError, InputError, SetupError, GuardError, Preempted)
 }
-"""Error classes by name. The name is how an error travels from a child process to its parent."""
+"""Error classes by name. A child process sends the name of an error to its parent."""

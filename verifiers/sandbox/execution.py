@@ -1,12 +1,11 @@
-"""Defines programs and jobs, which a sandbox runs, their limits, and the results of running them.
+"""Defines the programs and jobs that a sandbox runs, their limits, and the results of runs.
 
     Limits(cpu_s=2)              two seconds of CPU time, and the default for all other limits
     Limits(cpu_s=2, own_s=2)     two seconds for CPU time and waiting together
     Limits(memory_mb=0)          ValueError: memory_mb must be a whole number from 4 to 1048576, got 0
 
-A row may set some of the limits by `"limits": {"cpu_s": 2, "memory_mb": 512}` in its tests; all programs share the
-others. The kernel enforces some limits (`inside/confine/confinement.py`). A supervisor ends programs that exceed the
-rest (`inside/confine/supervise.py`).
+A row may set limits in its tests: `"limits": {"cpu_s": 2, "memory_mb": 512}`. The kernel enforces some limits
+(`inside/confine/confinement.py`). A supervisor ends programs that exceed the others (`inside/confine/supervise.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ BOX_MB = 64
 """Megabytes that a program may write to its working folder."""
 
 CPU_S_BOUNDS = (0.01, 3_600.0)
-"""The range of a time limit. Stops a typing error such as 10000000 from holding a worker for months."""
+"""The lowest and the highest time limit, in seconds. A typing error such as 10000000 would hold a worker for months."""
 
 _BOUNDS: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("cpu_s", "compile_cpu_s", "own_s", "busy_s"), CPU_S_BOUNDS),
@@ -47,11 +46,11 @@ class Limits:
     threads: int = 128
     """Threads and processes at one time."""
     own_s: float | None = None
-    """Seconds of CPU time and waiting together (`Execution.own_s`). If None, `cpu_s` limits the CPU time, and
-    `pool.IDLE_S` the waiting."""
+    """Maximum of CPU time and waiting together, in seconds (`Execution.own_s`). If None, `cpu_s` limits the CPU time,
+    and `pool.IDLE_S` limits the waiting."""
     busy_s: float | None = None
-    """Maximum time that the program queues for a core, in seconds. A run that queues longer is undecided. If None,
-    `pool.WALL_FACTOR` bounds the wall time."""
+    """Maximum time that the program queues for a core, in seconds. A run that queues longer raises MachineBusy. If
+    None, `pool.WALL_FACTOR` limits the wall time."""
 
     def __post_init__(self) -> None:
         for name, (low, high) in _BOUNDS.items():
@@ -108,8 +107,7 @@ class Execution:
 
     @property
     def own_s(self) -> float:
-        """The time that a program needs on an idle machine: CPU time and waiting. If the CPU time is unknown, it is
-        the wall time."""
+        """The time that a program needs on an idle machine: CPU time and waiting, or wall time if these are unknown."""
         return self.wall_s if self.cpu_s is None else self.cpu_s + (self.idle_s or 0.0)
 
     @property
@@ -140,11 +138,11 @@ class Job:
     limits: Limits
     stdin: bytes = b""
     native: bool = False
-    """Whether it starts other programs, such as compilers."""
+    """Whether the job starts other programs, such as compilers."""
     warm: Sequence[str] = ()
-    """Modules that its program imports. The zygote imports them once for all jobs."""
+    """Modules that the job's program imports. They are loaded once, before a process is forked for each job."""
     result_bytes: int = 0
-    """Maximum number of bytes of the job's results, if more than a program may write to files; else 0."""
+    """Maximum size of the job's results, in bytes. With 0, it is the size of files that a program may write."""
 
 
 class SandboxError(Exception):

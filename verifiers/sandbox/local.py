@@ -41,7 +41,7 @@ from truegold.verifiers.sandbox.toolchains import LANGUAGES, Toolchain, availabl
 PYTHON = "python"
 
 _STDIN_PATHS = re.compile(r"/dev/stdin\b|/dev/fd/0\b|/proc/self/fd/0\b")
-"""Paths of the standard input. For a program that names such a path, the path leads to a file (`view.STDIN_FILE`)."""
+"""Paths of the standard input. A program that names one gets its input as a file (`view.STDIN_FILE`)."""
 _WAITS_FOR_STDIN = re.compile(r"\b(?:connect_read_pipe|add_reader|epoll|DefaultSelector)\b")
 """Functions by which Python programs wait for input. They need a pipe as stdin."""
 _SIGNALLED_FROM = 128
@@ -76,7 +76,7 @@ def closed_languages(tier: Tier) -> list[str]:
 
 
 def closed_folder(paths: Iterable[str], tier: Tier) -> str | None:
-    """Return the first folder on the way to a path that programs cannot enter, such as "/root", or None."""
+    """Return the first folder that programs cannot enter among the paths and the folders above them, or None."""
     if tier is not Tier.CONTAINER or os.geteuid() != 0:
         return None
     folders = (folder for path in map(Path, paths) for folder in (*reversed(path.parents), path))
@@ -153,7 +153,7 @@ class Local:
         return self._prepare(program, limits, reads_stdin_file=names_stdin)
 
     def prepare_script(self, program: Program, limits: Limits, arguments: Sequence[str]) -> Ready:
-        """Make a program of the tests ready, which gets arguments, and files at each run. The binary is cached."""
+        """Make a checker or an interactor ready. It gets arguments, and files at each run. Its binary is cached."""
         return self._prepare(program, limits, arguments)
 
     def prepare_partner(self, program: Program, limits: Limits) -> Ready:
@@ -229,10 +229,10 @@ class Ready:
     ) -> tuple[Execution, Execution, Mapping[str, bytes]]:
         """Run the program and a script at the same time, until the script ends. Each reads the other's output.
 
-        files: files of the script in addition to its own. collect: names of the files that a native script returns; the
-        third part of the result has them.
+        files: files of the script in addition to its own. collect: names of files that the script makes and that are
+        returned as the third part of the result. A script in Python returns none.
         """
-        # The sandbox of native programs shows all that the sandbox of Python shows.
+        # The sandbox for native programs also has everything that Python programs need.
         box = self.box if self.job.native else script.box
         ends = box.run_pair(self._packed_job(), script._job_with(files, collect), piped=True)
         return self._ended(ends[0]), script._ended(ends[1]), _unpack_files(ends[1].result) if collect else {}
@@ -276,7 +276,7 @@ def run_program(source: str, language: str = PYTHON, stdin: bytes = b"", limits:
 def _script_payload(
     source: str, arguments: Sequence[str], pipes_stdin: bool, files: Mapping[str, bytes], collect: Sequence[str]
 ) -> bytes:
-    """Return the payload of the role `script`, which returns no files."""
+    """Return the payload of the role `script`. This role does not collect files."""
     texts = {name: content.decode("utf-8", "surrogateescape") for name, content in files.items()}
     request = {"source": source, "arguments": list(arguments), "files": texts, "pipes_stdin": pipes_stdin}
     return json.dumps(request).encode()
@@ -344,7 +344,7 @@ def _unpack_files(result: bytes) -> dict[str, bytes]:
 
 
 def _with_command_end(execution: Execution) -> Execution:
-    """Return the execution with the command's own end: exit status 128 + n, as shells report it, is signal n."""
+    """Return the execution, in which exit status 128 + n (as shells report signals) becomes the end by signal n."""
     if execution.end is ProgramEnd.EXITED and execution.status > _SIGNALLED_FROM:
         return dataclasses.replace(execution, end=ProgramEnd.SIGNALLED, status=execution.status - _SIGNALLED_FROM)
     return execution

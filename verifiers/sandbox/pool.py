@@ -62,7 +62,7 @@ ATTEMPTS = 2
 START_S = 120.0
 """Maximum time that a zygote takes to start on a busy machine, in seconds."""
 GRACE_S = 60.0
-"""Seconds beyond the limits of its jobs after which a silent zygote counts as dead."""
+"""Seconds to wait for the reply of a zygote after the time limits of its jobs. Then the zygote is taken as dead."""
 STDERR_BYTES = 2**14
 """Maximum number of bytes of a program's stderr that are kept."""
 RESULT_BYTES = 256 * 2**20
@@ -77,12 +77,12 @@ TESTS = "tests"
 _LIGHT_PACKAGES = frozenset({"numpy", PYTEST})
 """Packages that programs get in zygotes without the other packages."""
 PLAIN_ROLES = frozenset({"main", "script", "native", "calls"})
-"""Roles that zygotes of the group `plain` can play."""
+"""Roles of jobs (`inside/roles.py`) that zygotes of the group `plain` can run."""
 JOBS_PER_CORE = 4
 """Number of zygotes for each core, so that other jobs can run while some wait."""
 
 _FAILURES = (ChildDied, DeadlinePassed, OSError, ValueError)
-"""Errors by which the process of a zygote fails."""
+"""Errors that mean that the process of a zygote failed."""
 _FILES_PER_JOB = 5
 """Descriptors of a job: payload, stdin, stdout, stderr, result."""
 
@@ -155,7 +155,7 @@ last_run = threading.local()
 
 
 class Stop:
-    """A switch by which another thread ends the jobs of the threads that have set `STOP` to it."""
+    """Ends jobs from another thread: the jobs of all threads that have set `STOP` to this object."""
 
     def __init__(self) -> None:
         self.is_set = False
@@ -211,7 +211,7 @@ class Sandbox:
         return solution_execution, tests_execution
 
     def close(self) -> None:
-        """End all its processes. The sandbox can be used again."""
+        """End all processes of the sandbox. The sandbox can be used again."""
         for zygote in list(self._clients):
             zygote.stop()
 
@@ -265,7 +265,7 @@ class Sandbox:
                 self._asking -= 1
 
     def _end_surplus(self, zygote: ZygoteClient) -> None:
-        """End a zygote that was started for jobs while others waited, if no job needs the zygote any more."""
+        """End a zygote that was started because the others waited, if no job needs it any more."""
         with self._lock:
             running = sum(client.pid is not None and client.group == zygote.group for client in self._clients)
             is_surplus = running > max(self._jobs_at_once, self._asking - 1)
@@ -408,7 +408,7 @@ class ZygoteClient:
         self.forget()
 
     def forget(self) -> None:
-        """Drop the zygote without ending it. In a forked copy of the parent it belongs to the parent."""
+        """Drop the zygote without ending it. In a forked copy of this process, it belongs to the original."""
         for folder in self.folders:
             folder.forget()
         self._child, self.folders = None, []
@@ -455,7 +455,7 @@ def describe_job(job: Job) -> dict[str, object]:
 
 
 def _round_up(size: int) -> int:
-    """Round up to a power of two. A zygote prepares steps for each set of limits, so there should be few sets."""
+    """Round a large size up to a power of two, and a small one to 0. Few sizes make few sets of limits to prepare."""
     return 1 << size.bit_length() if size > BOX_MB * 2**20 else 0
 
 

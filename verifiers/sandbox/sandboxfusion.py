@@ -4,8 +4,8 @@
 
 The service differs from the local sandbox:
 
-- It limits wall time and not CPU time. A program gets three times its CPU limit and 2 s more, since other programs may
-  use the cores meanwhile. A program that takes longer is stopped and ends with WALL_LIMIT.
+- It limits wall time and not CPU time. The wall time of a program is limited to three times its CPU limit and 2 s more,
+  since other programs may use the cores too. A program that takes longer is stopped and ends with WALL_LIMIT.
 - It limits memory by address space. The limit is set only for languages that start under it (`BOUND_MEMORY`).
 - It keeps the first MiB of stdout. A program that prints a MiB or more ends with OUTPUT_LIMIT.
 - It compiles a program again for every run. To report errors of the compiler, `prepare` has it compile the program once
@@ -15,7 +15,7 @@ The service differs from the local sandbox:
 Errors of the service raise SandboxError with one line that names its address without credentials. A request is retried
 after failed connections, statuses 429 and 5xx, and replies whose `status` is neither Success nor Failed. Pauses grow,
 are jittered, and last at least as long as Retry-After asks. A request is not retried if its reply takes too long, since
-the service is still working on it. The number of concurrent requests is limited here, where waiting costs nothing.
+the service is still working on it. A process sends at most `IN_FLIGHT` requests at a time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds compilers and interpreters on this machine, for all languages except sandboxed Python.
+"""Finds compilers and interpreters on this machine, for all languages except Python 3.
 
     LANGUAGES["cpp"].toolchain()  ->  Toolchain(compile=["/usr/bin/g++", "-O2", ...], run=["./main"], ...)  or None
 
@@ -6,11 +6,11 @@ The command lines are those of judges of programming contests. Not covered: pack
 
 The packages of Go's library are compiled once on a machine, for all programs:
 
-    folder = go_cache_folder("1.22")                           ~/.cache/truegold/go-1.22; for root in /var/cache
+    folder = go_cache_folder("1.22")                           ~/.cache/truegold/go-1.22, or in /var/cache for root
     fill_go_cache(folder, "/usr/lib/go/bin/go", environment)   half a minute the first time, then at once
 
-Since version 1.20 Go ships its library as source only. The compiled library needs more space than a program's folder.
-Packages are compiled outside of the sandbox, away from any program. In the sandbox the cache is read-only.
+Since version 1.20 Go ships its library as source only. The compiled library does not fit into a program's folder. So it
+is compiled outside of the sandbox, away from any program, and is read-only in the sandbox.
 
 Names of languages and of their editions are read as data sets, judges and Markdown fences spell them:
 
@@ -66,7 +66,7 @@ _VERSION = re.compile(r"[-_ ]?v?\d{1,3}(?:\.\d{1,4}){0,2}$")
 """A version at the end of a name: `python3`, `ruby 3.2.1`, `node-v18`."""
 
 _PACKAGE = re.compile(r"\A((?:\s++|//[^\n]*+|/\*(?>.*?\*/))*+)package\s+[\w.]+\s*;", re.DOTALL)
-"""A package declaration and the comments before it. Atomic groups keep a row of slashes from taking for ever."""
+"""A package declaration and the comments before it. Atomic groups keep the match fast for a long row of slashes."""
 
 
 @lru_cache(maxsize=CACHED_NAMES)
@@ -86,7 +86,7 @@ def is_known(name: str) -> bool:
 
 @lru_cache(maxsize=CACHED_NAMES)
 def edition_name(name: str) -> str:
-    """Return the usual name of a language with its edition: cpp20, java21, pypy. The usual edition is not named."""
+    """Return the usual name of a language with its edition: cpp20, java21, pypy. C++17 is `cpp`, Python 3 `python`."""
     plain = _JUDGE_REMARK.sub("", name.strip().lower())
     edition = _EDITIONS.fullmatch(plain)
     if edition is None:
@@ -113,7 +113,7 @@ sync/atomic text/tabwriter time unicode unicode/utf16 unicode/utf8
 """Packages that programs usually import. A program that imports others compiles those itself."""
 
 BUILD_S = 900.0
-"""Maximum time for compiling all packages, in seconds. Programs compile the packages that are left."""
+"""Maximum time for compiling all packages, in seconds. Programs then compile the missing packages themselves."""
 
 FOLDER_FOR_ALL = Path("/var/cache")
 """Root's cache folder. In the tier `container` programs of root run as a user who may not enter root's home."""

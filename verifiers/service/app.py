@@ -6,15 +6,17 @@
     POST /test_program, /test_program_stdio   the format of open-instruct (`programs`)
     GET  /health, /metrics
 
-Status codes: 400 invalid request (`error` has the reason), 401 wrong token, 403 address not allowed, 408 the body
-arrived too late, 413 too large, 422 the tests check nothing, 429 the queue is full (`Retry-After` has the seconds), 503
-no result because time ran out, or the machine or the sandbox failed. A response that could not be judged has the score
-null.
+A response that could not be judged has the score null. Requests without an answer have one of these status codes:
 
-Requests wait in a bounded queue (`Desk`) for the child processes that verify and for the sandbox that runs programs. If
-the queue is full, a request is refused at once. If a process dies, a new process judges the response again; if the new
-process dies too, the response has no score. A response not judged by its deadline has the reason `timeout`. When the
-time of a request is up, or its client disconnects, waiting work leaves the queue and running programs are stopped.
+    400   the request is invalid; `error` says why     413   the request is too large
+    401   the token is missing or wrong                422   the tests check nothing
+    403   the client's address is not allowed          429   the queue is full; `Retry-After` has the seconds
+    408   the body arrived too late                    503   time ran out, or the machine or the sandbox failed
+
+Responses and programs wait in a bounded queue (`Desk`). Child processes judge responses, and the sandbox runs programs.
+If the queue is full, a request is refused at once. If a process dies, a new process judges the response again; if the
+new process dies too, the response has no score. A response not judged by its deadline has the reason `timeout`. When
+the time of a request is up, or its client disconnects, its waiting work is dropped and its programs are stopped.
 
 Metrics are in Prometheus' text format:
 
@@ -22,13 +24,13 @@ Metrics are in Prometheus' text format:
     truegold_unjudged_requests_total{path="/test_program",cause="late"} 3
     truegold_request_seconds_bucket{path="/verify",le="0.1"} 42
 
-A client is let in by a token in a header or in the path, or by its address:
+A request needs a token in a header or in the path, or an address in a network of `--allow`:
 
     Authorization: Bearer TOKEN         POST /t/TOKEN/run_code         --allow 10.0.0.0/8
 
 The clients of SandboxFusion, verl and open-instruct cannot send a header. They use a URL with the token
-(`http://HOST:PORT/t/TOKEN`) or an allowed network. The token is removed from the path before any other code reads it,
-so that access logs, metrics and errors show `/run_code`.
+(`http://HOST:PORT/t/TOKEN`) or an allowed network. The token is removed from the path before other code reads the path.
+So access logs, metrics and errors show only `/run_code`.
 
 The address of a client is the address of its connection. Headers of proxies are not read: behind a proxy, all clients
 have the proxy's address.
@@ -81,7 +83,7 @@ _SENT = "truegold.token"
 
 
 class TokenOutOfPath:
-    """Middleware that removes the token from `/t/TOKEN/run_code`, since servers log the path.
+    """Middleware that turns the path `/t/TOKEN/run_code` into `/run_code`, since servers log paths.
 
     The token is also removed from misspelt URLs such as `//t/TOKEN/run_code` and `/run_code?token=TOKEN`.
     """
@@ -187,7 +189,7 @@ _STATUSES = {UnjudgedCause.SUITE: 422, UnjudgedCause.BUSY: 429, UnjudgedCause.GO
 """Status codes of requests without a result; for the remaining causes it is 503."""
 
 Handler: TypeAlias = "Callable[[Desk, Mapping[str, Any], Allowance], Awaitable[dict[str, Any]]]"
-"""Returns the JSON object that answers a request's body."""
+"""A function that takes a request's body and returns the answer, both as JSON objects."""
 
 T = TypeVar("T")
 ENTRY = ("response", "gold", "verifier", "verifier_args", "problem")
@@ -198,7 +200,7 @@ CHUNK = 16
 """Number of responses that a process gets at a time, so that a large request does not delay other requests. Programs
 and responses for users' verifiers are sent one by one, because they may take long."""
 BOUNDS_S = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0)
-"""Upper bounds of the histogram's buckets, in seconds."""
+"""Upper bounds of the buckets of the metric `truegold_request_seconds`, in seconds."""
 
 
 class _Refused(Exception):
@@ -370,7 +372,7 @@ def _item(entry: object, position: int, desk: Desk) -> Item:
         if not isinstance(arguments, dict):
             raise programs.BadRequest(f"verifier_args must be an object; this is {programs.json_kind(arguments)}")
         if verifier not in BUILT_IN:
-            # As text the arguments are not checked here, which would import the user's verifier into this process.
+            # `Item` checks only mappings. A check would import the user's verifier into this process.
             arguments = json.dumps(arguments)
         item = Item(texts["response"] or "", entry.get("gold"), verifier, arguments, texts["problem"])
     except (ValueError, ConfigError) as error:
@@ -435,7 +437,7 @@ class Settings:
     """The settings of a service."""
 
     token: str | None = None
-    """The token that clients have to send (`access`), or None for no token."""
+    """The token that clients have to send, or None for no token."""
     networks: tuple[Network, ...] = ()
     """Networks whose clients need no token. Without a token, all other clients are refused."""
     workers: int = 0
@@ -451,7 +453,7 @@ class Settings:
     request_s: float = 300.0
     """Seconds for one request, including the time in the queue."""
     verifiers: tuple[str, ...] = ()
-    """Your own verifiers that requests may name. They have to be listed, because an import string runs code."""
+    """Your own verifiers that requests may name, as import strings. Others are refused, since importing runs code."""
 
 
 class Desk:
@@ -538,7 +540,7 @@ class Desk:
 async def _results(futures: Sequence[Future[T]], seconds: float) -> list[T | None]:
     """Return the results in order; None for results that are not ready within `seconds`.
 
-    Work that has not begun by then is cancelled. The first error cancels such work too, and is raised.
+    Work that has not begun by then is cancelled. The first error is raised, and cancels such work too.
     """
     waited = [asyncio.wrap_future(future) for future in futures]
     try:

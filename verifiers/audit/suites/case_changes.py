@@ -6,8 +6,8 @@
     {"args": [3], "expected": 4}    adds a case to calls; {"input": "3\\n", "output": "4\\n"} to programs that print
 
 Numbers are those of the tests before the change, from 0. In test code each assertion is a case. A function, loop or
-class that loses its last assertion is removed with it. The evidence of verdicts has the same numbers, except for test
-functions of unittest and pytest, which it counts as wholes.
+class that loses its last assertion is removed with it. The evidence of verdicts has the same numbers, but there a test
+function of unittest or pytest is a single case.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _is_asserting_call(value: ast.expr) -> bool:
 
 
 def _read_lines(lines: Sequence[str]) -> tuple[bool, set[int], list[str]]:
-    """Return whether all cases are removed, the numbers of those that are, and the lines to add."""
+    """Return whether all cases are removed, the numbers of single cases to remove, and the lines to add."""
     matches = [(line, _DROP.fullmatch(line)) for line in lines if line.strip()]
     removals = [match[1].lower() for _, match in matches if match is not None]
     added = [line for line, match in matches if match is None]
@@ -146,7 +146,7 @@ def _read_lines(lines: Sequence[str]) -> tuple[bool, set[int], list[str]]:
 
 
 def _checked(numbers: set[int], cases: Sequence[object]) -> list[int]:
-    """Return the numbers in order. Raises BadSuite for one that no case has."""
+    """Return the numbers in order. Raises BadSuite for a number that no case has."""
     if numbers and max(numbers) >= len(cases):
         there = f"the cases are 0 to {len(cases) - 1}" if cases else "test code that is not Python has none; drop all"
         raise BadSuite(f"there is no case {max(numbers)}: {there}")
@@ -154,7 +154,7 @@ def _checked(numbers: set[int], cases: Sequence[object]) -> list[int]:
 
 
 def _check_code(code: str, language: str) -> None:
-    """Raise BadSuite unless code has an assertion, and no expressions that are without effect."""
+    """Raise BadSuite if code has no assertion, or if it has an expression without effect."""
     if edition_name(language) != PYTHON:
         raise BadSuite(f"test code in {language} cannot be added to: replace it with drop all")
     if _EXAMPLE.match(code):
@@ -187,7 +187,7 @@ def _require_independent(removed: Sequence[ast.stmt], left: ast.Module | None) -
 
 
 def _changed_names(node: ast.AST, bound: Set[str]) -> Iterator[str]:
-    """Yield names that a part of a removed statement defines, unless others are `bound` too, and objects it changes."""
+    """Yield the names that a node defines and other statements do not (`bound`), and the objects that it changes."""
     match node:
         case ast.Name(id=name, ctx=ast.Store()) if name not in bound:
             yield name
@@ -211,7 +211,7 @@ def _without(code: str, removed: Sequence[ast.stmt]) -> str:
 
 
 def _outermost(node: ast.AST, dropped: set[int]) -> Iterator[ast.stmt]:
-    """Yield the dropped assertions, or in their place the outermost statement with no other assertion."""
+    """Yield each dropped assertion, or the outermost statement around it that has no other assertions."""
     waiting = [node]
     while waiting:
         child = waiting.pop()

@@ -2,13 +2,14 @@
 
     make_inputs([([1, 2], 2), ([7], 1)], 3, seed=0)      ([2, 2], 2), ([7, 1], 2), ([1], 1)
 
-    seen [3, 1, 2] and [5, 9]           lists of 2 to 4 integers from 1 to 14, in any order, perhaps repeated
-    seen "24-01-2000", "01-12-1999"     texts with digits and dashes in the same positions
-    seen ([1, 2], 2), ([7], 1)          the number is the length of the list
+    inputs of the cases            made inputs
+    [3, 1, 2] and [5, 9]           lists of 2 to 4 integers from 1 to 14, in any order, perhaps repeated
+    "24-01-2000", "01-12-1999"     texts with digits and dashes in the same positions
+    ([1, 2], 2), ([7], 1)          a list and its length
 
 Made inputs keep the properties that all seen values share: types, signs, sorted order (also rotated), distinct items,
 equal lengths, matching brackets, and the kind of character in each position. They also keep relations between two
-arguments: one is the length of the other, both have the same length, or one is at most the other or its length.
+arguments: one is the length of the other, both have the same length, or one is never larger than the other.
 
 Ranges are widened by about half. Signs and emptiness never change, since the problem may not allow values that its
 tests do not show.
@@ -65,7 +66,7 @@ Arguments = tuple[Any, ...]
 T = TypeVar("T")
 
 _Feature = tuple[str, int]
-"""A number that belongs to an argument: "value" of a number or "length" of a container, and the argument's position."""
+"""A number of an argument: ("value", 0) is the first argument, ("length", 1) the length of the second one."""
 
 _SIGNS: dict[str, Callable[[float, float], bool]] = {"==": operator.eq, "<": operator.lt, "<=": operator.le}
 
@@ -95,7 +96,7 @@ class Shape:
 
 
 def make_inputs(seen: Sequence[Arguments], count: int, seed: int) -> list[Arguments]:
-    """Return up to `count` new inputs; none if there are too few seen inputs to learn from."""
+    """Return up to `count` new inputs, or an empty list if there are too few seen inputs to learn from."""
     if len(seen) < MIN_SEEN or len({len(arguments) for arguments in seen}) != 1 or not seen[0]:
         return []
     rng = random.Random(seed)
@@ -144,7 +145,7 @@ def _relations(seen: Sequence[Arguments]) -> Iterator[tuple[_Feature, str, _Feat
 
 
 def _equate(arguments: list[Any], shapes: Sequence[Shape], rng: random.Random) -> None:
-    """Sometimes set a number equal to another argument, if this value is within its range."""
+    """Sometimes set a number equal to another argument, if that value is within the range of the number."""
     index, other = rng.randrange(len(arguments)), rng.randrange(len(arguments))
     value: Any = arguments[other]
     shape = shapes[index]

@@ -4,6 +4,7 @@
         Mutant(operator="comparison", line=2, before="return a < b", after="return (a <= b)", ...)
         Mutant(operator="return", line=2, before="return a < b", after="return True", ...)
 
+    part of the program          possible faults
     if a < b:                ->  if (a <= b):      if (a >= b):      pass
     x + 1                    ->  (x - 1)           x + 2             x + 0
     a and b, not c           ->  (a or b)          c
@@ -12,7 +13,8 @@
     total += x               ->  total -= x        pass
     return found             ->  return None       return True (if a truth value is returned)
     max(a, b)                ->  min(a, b)         a                 b
-    abs(x), sorted(x)        ->  x                 text.strip()      ->  text
+    abs(x), sorted(x)        ->  x
+    text.strip()             ->  text
     a - b                    ->  (a + b)           (b - a)           abs(a - b)
     if a: ... else: ...      ->  the first branch alone, the other alone
     for ...:                 ->  the loop ends after its first iteration
@@ -21,12 +23,11 @@ A mutant is the program's text with one change, so that comments and layout stay
 the kinds of faults in turn, so that a program with many numbers also gets other faults. The choice is the same on every
 machine. All mutants are different programs.
 
-Parts whose faults tests need not notice are never changed: docstrings, imports, annotations, decorators, f-strings, the
-guard `if __name__ == "__main__"`, unused functions and classes, and classes for fast input (`FastIO`).
+Some parts are never changed, since tests need not notice faults there: docstrings, imports, annotations, decorators,
+f-strings, the guard `if __name__ == "__main__"`, unused functions and classes, and classes for fast input (`FastIO`).
 
-Some mutants are equivalent to the program, such as a change of a bound that is never reached. Since tests cannot notice
-equivalent mutants, the share that they notice (the kill rate) may stay below 1. Not covered: languages other than
-Python.
+Some mutants do the same as the program: their change is in a bound that is never reached, for example. Tests cannot
+notice such mutants, so the share of noticed mutants (the kill rate) may stay below 1. Only Python is covered.
 
 Null programs solve nothing and must fail the tests:
 
@@ -38,7 +39,7 @@ Null programs solve nothing and must fail the tests:
                                 values, or an empty array if the suite uses numpy
                                 exit, or print success messages
 
-All null programs are in Python, also where programs in other languages read stdin and print. For test code in another
+All null programs are in Python, even if the solutions that read stdin are in another language. For test code in another
 language, the only null program is empty.
 """
 
@@ -112,9 +113,9 @@ class Mutant:
 
 
 def mutants_of(source: str, count: int, seed: int = 0, entry_points: Sequence[str] = ()) -> list[Mutant]:
-    """Return up to `count` mutants; none if the source does not parse.
+    """Return up to `count` mutants, or an empty list if the source does not parse.
 
-    entry_points: names that the tests use, which therefore do not count as unused.
+    entry_points: names that the tests use. They count as used.
     """
     if (tree := parse(source)) is None or count <= 0:
         return []
@@ -168,16 +169,13 @@ class Change:
     """A possible fault: the bytes `start` to `end` of the source become `text`."""
 
     operator: str
-    """The kind of the fault."""
     start: int
     end: int
     text: str
     line: int
-    """The line that changes, counted from 1."""
     description: str | None = None
     """A description of the change, if the text of the line does not show it."""
     is_fallback: bool = False
-    """Whether only the value for a missing answer changes."""
 
 
 def changes_of(tree: ast.Module, source: bytes, entry_points: Sequence[str] = ()) -> Iterator[Change]:
@@ -472,14 +470,14 @@ class NullProgram:
     attacks_tests: bool = False
     """Whether it attacks the tests: it exits, returns an object that equals everything, or prints success messages."""
     answers_single_case: bool = False
-    """Whether it returns the answer to the only known case, which the problem's text does not show."""
+    """Whether it returns the output expected in the only known case, if the problem's text does not show the output."""
 
 
 def null_programs(suite: Suite, prompt: str | None = None) -> list[NullProgram]:
-    """Return the null programs of a suite, each once; none for test code whose tested names are unknown.
+    """Return the distinct null programs of a suite, or an empty list for test code whose tested names are unknown.
 
-    If a suite has a single case without an input, a program that prints its output solves the problem. Such a program
-    counts as a null program only if the problem's text shows the output.
+    Programs that print one of the expected outputs are null programs, with an exception: if the suite has a single case
+    without input, and the problem's text does not show its output, such a program solves the problem.
     """
     outputs, is_single = _repeatable_outputs(suite, prompt)
     programs = [NullProgram("empty program", "")]

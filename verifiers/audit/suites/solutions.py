@@ -1,5 +1,6 @@
 """Runs worked solutions on their own tests, and repairs the tests so that they pass: the second step of a vetting.
 
+    result of the worked solution                          diagnosis and repair
     a case passes in one run and fails in another          the case is flaky and is removed
     the solution reads past the end of its input           the input is cut off; the case is removed
     the solution needs 3 s, the limit is 2 s               the limit is raised
@@ -8,8 +9,7 @@
     output "YES 3 4", expected "YES 4 3"                   several answers are right: a checker program is needed
     any other failure                                      the solution or the tests are wrong; a person has to decide
 
-A run is the list of a program's attempts at all cases. The problem's text, or a worked solution, determines how outputs
-are compared:
+The problem's text, or the outputs of a worked solution, determine how outputs are compared:
 
     "You can print each letter in any case", outputs YES and NO        case is ignored
     "... error does not exceed 10^-4", outputs 0.33, 2                 numbers within 1e-4; 2 equals 2.0
@@ -48,14 +48,14 @@ from truegold.verifiers.sandbox.execution import CPU_S_BOUNDS, Limits
 from truegold.verifiers.verdict import Reason
 
 STRETCH = 10.0
-"""A worked solution that exceeds its limit is run again with this factor on the limit."""
+"""A worked solution that exceeds its limit is run again with this many times the limit."""
 
 ROOM = 4.0
-"""The factor between the time that the worked solution needs and a raised limit."""
+"""A raised limit is this many times the CPU time that the worked solution needs."""
 
 MIN_RUNS = 2
-"""Minimum number of runs of a slow solution, since a single run cannot show varying results. A solution that takes all
-of the available time runs only once."""
+"""Number of runs of a solution that is too slow for `options.runs` runs. Two runs can show that the results vary. A
+solution slower than `options.max_repeat_s` runs once."""
 
 SHUFFLES = 2
 """Maximum number of runs with the calls in another order."""
@@ -78,14 +78,14 @@ DEFAULT_TOLERANCE = 1e-6
 LOOSE = 1e-4
 """Largest tolerance that is tried if the problem's text does not name one."""
 MAX_WORDS = 8
-"""Maximum number of different words in outputs that count as fixed answers, such as YES and NO."""
+"""If all outputs have at most this many different words, the words count as fixed answers, such as YES and NO."""
 _INTEGER = re.compile(r"[+-]?\d+")
 MAX_COMPARED_CHARS = 2**20
 """Maximum number of characters of an output that are compared."""
 MIN_TEXT_CHARS = 3
-"""Minimum length of two different words that count as alike; both have the same length."""
+"""Two different words count as alike only if they have the same length, and at least this many characters."""
 MIN_DISTINCT = 3
-"""Minimum number of different values in an output. Below it, the same values in another order do not count as alike."""
+"""The same values in another order count as alike only if at least this many values are different."""
 Line = Sequence[str]
 """The words of a line of output."""
 
@@ -216,7 +216,7 @@ class Diagnosis:
     without: set[int] = field(default_factory=set)
     """The indexes of the cases to remove."""
     checker: dict[str, Any] | None = None
-    """The new checker; None keeps the old one."""
+    """The new checker, or None to keep the old one."""
 
 
 def diagnose(tests: object, trials: Sequence[Trial], statement: Statement) -> Diagnosis:
@@ -356,8 +356,8 @@ def _show_cases(runs: Sequence[Run], cases: Sequence[int], expected: Sequence[An
 
 
 CheckerCandidate: TypeAlias = tuple[VetReason, Spec, bool]
-"""A checker to try if a worked solution fails: the fault of the tests that it would explain, the checker, and whether
-it is proved right if the solution passes with it."""
+"""A checker to try if a worked solution fails, in three items: the fault of the tests, the checker, and a truth value,
+which is true if a pass of the solution proves that the checker is right."""
 
 
 def has_own_checker(tests: object) -> bool:
@@ -466,8 +466,8 @@ def _unordered_unit(outputs: Sequence[str]) -> str | None:
 
 
 AnswersSign: TypeAlias = Literal["text", "outputs", "same_input"]
-"""The evidence for several right answers: the problem's text, an output of the worked solution that is alike the
-expected one, or two cases with the same input and outputs that are alike."""
+"""The evidence for several right answers: the problem's text, an output of the worked solution that resembles the
+expected one, or two cases with the same input and outputs that resemble each other."""
 
 
 CHECKER_SKELETON = """\

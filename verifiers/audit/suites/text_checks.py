@@ -1,5 +1,6 @@
 """Checks the texts of problem and tests without running any program: the first step of a vetting.
 
+texts of the cases                               result; cases are named by their index
 inputs "3", "3" with outputs "6", "6"            duplicates [1]
 inputs "3", "3" with outputs "6", "7"            contradictions [0, 1], rival outputs [("6", "7")]
 input "200000\\n5 1 7 ..."                        cut off [0]: some data sets cut long inputs and add three dots
@@ -207,8 +208,7 @@ def _is_common_guess(output: str) -> bool:
 
 
 def leaked_cases(cases: Sequence[KnownCase], prompt: str, printed: bool) -> list[int]:
-    """Return the indexes of cases that the prompt shows. printed: whether the cases are programs' inputs and outputs,
-    and not calls."""
+    """Return the indexes of cases that the prompt shows. printed: whether programs print the outputs of the cases."""
     text = prompt[:MAX_PROMPT_CHARS]
     if printed:
         words = _Words(text.replace("`", " "))
@@ -246,8 +246,7 @@ class _Words:
         return False
 
     def _begins_input(self, blank: int) -> bool:
-        """Say whether the input begins a line, or follows a word that is not a number and thus not part of the
-        input."""
+        """Say whether an input begins after this blank: the blank begins a line, or follows a word but not a number."""
         before = self._text[max(0, blank - NEAR_CHARS) : blank]
         return blank in self._starts or not before.rpartition(" ")[2].isdigit()
 

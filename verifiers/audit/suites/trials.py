@@ -130,7 +130,7 @@ class Bench:
             return Trial((), total, error=str(error))
         if not isinstance(tests, Stdio):
             return _trial_of(judged, [*recorder.executions, *watched.executions])
-        # After two timeouts the remaining cases do not run, so that they have no execution.
+        # After two timeouts the remaining cases do not run, so they have no execution.
         pairs = zip_longest(judged.cases, recorder.executions)
         attempts = [_printed_attempt(result, execution) for result, execution in pairs]
         return Trial(attempts, total, *_cpu_times(recorder.executions), judged.isolation)
@@ -145,7 +145,7 @@ class Bench:
         return next((index for index, attempt in enumerate(trial.attempts) if not attempt.passed), len(trial.attempts))
 
     def run_shuffled(self, program: str, seed: int) -> Trial | None:
-        """Run a program with the calls in another order, in one process; None for tests that are not plain calls."""
+        """Run a program with the calls in another order, in one process. Return None for tests that are not calls."""
         tests, limits = self.suite.tests, self.suite.limits
         if isinstance(tests, Calls):
             order = _shuffled_indexes(len(tests.cases), seed)

@@ -68,7 +68,7 @@ class VetReason(StrEnum):
     TOLERANCE = "float_tolerance"
     """Numbers may differ by more than the tests allow."""
     TIGHT_LIMIT = "tight_limit"
-    """The worked solution needs more than half of the CPU time allowed, or more than all of it."""
+    """The worked solution needs more of the CPU limit than the share `VetOptions.max_headroom`."""
     TRUNCATED = "truncated_cases"
     """An input or an output is cut off."""
     CONTRADICTORY = "contradictory_cases"
@@ -96,7 +96,7 @@ class VetReason(StrEnum):
     UNNAMED = "entry_point_not_in_prompt"
     """The tests call a name that the problem's text does not mention."""
     CASES_ADDED = "cases_added"
-    """Wrong programs passed, so that cases were added which they fail."""
+    """Wrong programs passed, so cases were added that these programs fail."""
     ONE_PROCESS = "one_process"
     """Tests and solution must share a process, so that the solution could tamper with the tests."""
 
@@ -161,9 +161,9 @@ class VetOptions:
     min_case_share: float = 0.5
     """Minimum share of the cases that a repaired suite must keep."""
     min_kill_rate: float = 0.8
-    """The kill rate below which tests are called weak."""
+    """Minimum share of planted faults that the tests catch (the kill rate). Tests below it are called weak."""
     max_guess_chance: float = 0.05
-    """The chance of a guess to pass above which tests are called guessable."""
+    """The largest chance that a guess passes. Tests above it are called guessable."""
     max_leaked: float = 0.5
     """The largest share of the cases that the problem's text may show."""
     max_headroom: float = 0.5
@@ -197,7 +197,7 @@ def apply_repair(
 ) -> dict[str, Any]:
     """Return the verifier's arguments after a repair.
 
-    without: the indexes of cases to remove. checker, cpu_s: the new checker and CPU limit; None keeps the old one.
+    without: the indexes of cases to remove. checker, cpu_s: the new checker and CPU limit, or None to keep the old one.
     """
     tests, is_nested = normal_form(info)
     if without:
@@ -232,7 +232,7 @@ def add_cases(info: Mapping[str, Any], cases: Sequence[str]) -> dict[str, Any]:
 
 
 def _read_case(text: str) -> object:
-    """Return a case as a row's JSON holds it. Raises ValueError for an infinite number, which it cannot hold."""
+    """Return a case as a row's JSON holds it. Raises ValueError for an infinite number, which JSON cannot hold."""
     case = exact(parse_json(text), "cases")
     json.dumps(case, allow_nan=False)
     return case
@@ -261,8 +261,7 @@ class VetState:
 
     @property
     def cases(self) -> int:
-        """The number of cases after the repairs so far. For test code it is the number of tests in a run, or before any
-        run the number of assertions."""
+        """The number of cases after the repairs so far. For test code, it is the number of tests or assertions."""
         tests = self.suite.tests
         is_code = not isinstance(tests, Stdio | Calls)
         return self.trial.total if is_code and self.trial is not None else count_cases(tests)

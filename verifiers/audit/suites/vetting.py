@@ -10,38 +10,35 @@ There are three steps:
 
 1. Check the texts of problem and tests (`text_checks`).
 2. Run worked solutions on every case, several times, with other hash seeds and in another order (`solutions`).
-3. Run null programs, planted faults, and programs known to be right or wrong.
-
-Tests are repaired only mechanically: a case is removed, or a checker or limit is changed. The third step measures the
-repaired tests. For weak tests, further cases are proposed or added (below).
-
-Not covered: whether the tests agree with the problem's text, beyond the evidence of worked solutions.
-
-Cases are proposed for suites that let wrong programs pass; a worked solution gives the expected results:
-
-    cases of the suite              programs that pass                  cases to add
-    assert larger(0, 0) == 0        min in place of max, or             assert larger(2, 1) == 2
-    assert larger(1, 1) == 1        `return a`                          assert larger(0, 3) == 3
-
-Three kinds of programs pass the suite and should fail the new cases:
+3. Run programs known to be right, and three kinds of wrong programs, which the tests should catch:
 
     mutants           the worked solution with a planted fault (`mutants`)
     null programs     programs that do not solve anything, such as one that returns a constant
     wrong programs    programs that are known to be wrong
 
-`witnesses` finds inputs on which these programs differ from the worked solution. Inputs are chosen greedily as new
-cases, until each program fails `CATCHES` of them or there are `MAX_CASES` new cases.
+If a null program passes, the tests are worthless. A mutant that passes all tests is a survivor. Further inputs
+(`witnesses`) decide whether the tests should have caught the survivor:
 
-No case is proposed if its expected result is in doubt: if solutions disagree, if results vary or depend on the order of
-calls, if the problem allows several answers or any order, or if the suite has its own checker or interactor.
-
-If a null program passes, the tests are worthless. A mutant that passes all tests is a survivor. Further
-inputs (`witnesses`) decide whether the tests should have caught it:
-
-    it differs from the solution on an input     it counts as missed
-    it agrees on all of them                     equivalent: it does not count
+    survivor and solution on further inputs      count
+    they differ on an input                      missed: the tests should have caught the survivor
+    they agree on all inputs                     equivalent: the survivor is left out
     only the value for a missing answer differs  undecided, since the problem may allow any such value (`return -1`)
     no further inputs can be made                undecided for test code; missed for programs that read stdin
+
+Tests are repaired only mechanically: a case is removed, or a checker or limit is changed. The third step measures the
+repaired tests. If wrong programs pass, further cases are proposed or added. A worked solution gives the expected
+results:
+
+    cases of the suite              programs that pass                  cases to add
+    assert larger(0, 0) == 0        min in place of max, or             assert larger(2, 1) == 2
+    assert larger(1, 1) == 1        `return a`                          assert larger(0, 3) == 3
+
+The inputs of new cases are those on which the wrong programs differ from the worked solution (`witnesses`). They are
+chosen greedily, until each program fails `CATCHES` of them or there are `MAX_CASES` new cases. No case is proposed if
+its expected result is in doubt. This is so if solutions disagree, if results vary or depend on the order of calls, if
+the problem allows several answers or any order, or if the suite has its own checker or interactor.
+
+Not covered: whether the tests agree with the problem's text, beyond the evidence of worked solutions.
 """
 
 from __future__ import annotations
@@ -124,7 +121,7 @@ def measure_kills(state: VetState) -> Kills:
         if (caught_by := bench.first_failure(mutant.source, limits, order)) is None:
             survivors.append(mutant)
         elif caught_by in order:
-            # A case that caught one fault is likely to catch the next, so that it is tried first.
+            # A case that caught one fault is likely to catch the next, so it is tried first.
             order.remove(caught_by)
             order.insert(0, caught_by)
     ordered = tuple(sorted(survivors, key=lambda mutant: (mutant.line, mutant.after)))
@@ -170,7 +167,7 @@ def faulty_limits(state: VetState) -> Limits:
 
 
 def _cheapest_first(state: VetState) -> list[int]:
-    """Return the indexes of the cases, the fastest first; empty for tests whose cases share a process."""
+    """Return the indexes of the cases, the fastest first, or an empty list for tests whose cases share a process."""
     if not isinstance(state.suite.tests, Stdio):
         return []
     order = list(range(state.cases))
@@ -191,15 +188,15 @@ class Kills:
     witnesses: Mapping[Mutant, Witness] = field(default_factory=dict)
     """For each survivor, an input on which it differs from the solution."""
     equivalent: int = 0
-    """The number of survivors that agree with the worked solution on all further inputs; they do not count."""
+    """The number of survivors that agree with the worked solution on all further inputs."""
     undecided: int = 0
-    """The number of survivors for which it is unknown whether they should fail; they do not count."""
+    """The number of survivors for which it is unknown whether they should fail."""
     comparison: InputComparison | None = None
     """The comparison of survivors with the solution, or None if it was not needed or not possible."""
 
     @property
     def mutants(self) -> int:
-        """The number of mutants that count."""
+        """The number of mutants, without equivalent and undecided ones."""
         return self.tried - self.equivalent - self.undecided
 
     @property

@@ -1,12 +1,12 @@
-"""Finds witnesses, inputs on which a faulty program differs from the worked solution, and makes cases from them.
+"""Finds witnesses, the inputs on which a faulty program differs from the worked solution, and makes cases from them.
 
     solution n % 4, mutant n % 5                  input 4: expected 0, got 4       case to add: assert f(4) == 0
     solution sorted(a), mutant sorted(a[0:])      no difference on any made input: the mutant is equivalent
 
-Inputs are made from the inputs of the cases (`made_inputs`; `printed_inputs` for programs that read stdin), so that the
-problem should allow them. An input is left out if the worked solution raises an error or takes long, if its result is
-of another type than the expected ones or differs from another solution's, or if the result depends on the order of a
-set. A case is accepted only after running it: the solutions pass it, and the faulty program fails.
+Inputs are made from the inputs of the cases (`made_inputs`), so the problem should allow them. An input is left out if
+the worked solution raises an error or takes long on it. It is also left out if the solution's result depends on the
+order of a set, differs from another solution's result, or has another type than the expected results. A case is
+accepted only after running it: the solutions pass it, and the faulty program fails.
 """
 
 from __future__ import annotations
@@ -85,8 +85,7 @@ class InputComparison(ABC):
 
     @abstractmethod
     def confirm(self, program: str, index: int) -> Witness | None:
-        """Run an input as a separate case; return the witness if the solutions pass and the program fails, else
-        None."""
+        """Run an input as a case alone. Return the witness if solutions pass and the program fails, else None."""
 
     def witness(self, program: str, differing: Sequence[int]) -> Witness | None:
         """Return the first of the differing inputs that `confirm` accepts, or None."""
@@ -131,7 +130,7 @@ def _compare_called(state: VetState, limits: Limits) -> InputComparison | None:
         # A value that differs from itself, such as nan, would make every program differ.
         if all(checker(first, other) is None for other in (first, *others))
     ]
-    # One process runs all inputs, so that it gets more time.
+    # One process runs all inputs, so it gets more time.
     faulty = replace(limits, cpu_s=2 * limits.cpu_s)
     shown = _Shown(state.reference, expected)
     shortest = min(len(repr(arguments)) for arguments in seen)
@@ -160,14 +159,12 @@ class _Called(InputComparison):
         self.likely = {index for index, (_, expected) in enumerate(answers) if shown.is_like(expected)}
 
     def written(self, index: int) -> str:
-        """Return an input as a case to add to the suite (`vet_state.add_cases`)."""
         arguments, expected = self.answers[index]
         if not isinstance(self._state.suite.tests, Calls):
             return self._case(arguments, f"{self._name}({', '.join(map(repr, arguments))})", expected)[0]
         return json.dumps({"args": [encode(each, {}) for each in arguments], "expected": encode(expected, {})})
 
     def differences(self, program: str) -> list[int]:
-        """Return the inputs on which a program differs from the solution, the best ones for a case first."""
         arguments = [arguments for arguments, _ in self.answers]
         outcomes = self._bench_of_all.call(program, self._name, arguments, self._limits).outcomes
         differing = []
@@ -175,12 +172,10 @@ class _Called(InputComparison):
             if isinstance(outcome, Raised | NotReturned) or self._differs(expected, outcome) is not None:
                 differing.append(index)
             if isinstance(outcome, NotReturned):
-                break  # The process ended, so that later inputs did not run.
+                break  # The process ended, so later inputs did not run.
         return sorted(differing, key=lambda index: (index not in self.likely, self._ranks[index]))
 
     def confirm(self, program: str, index: int) -> Witness | None:
-        """Run an input as a separate case; return the witness if the solutions pass and the program fails, else
-        None."""
         arguments, expected = self.answers[index]
         written = ", ".join(map(repr, arguments))
         case, suite = self._case(arguments, f"{self._name}({written})", expected)
@@ -234,8 +229,7 @@ def _compare_printed(state: VetState, limits: Limits) -> InputComparison | None:
 
 
 class _Printed(InputComparison):
-    """The comparison for programs that read stdin. Each input needs a process, so that the first difference is
-    enough."""
+    """The comparison for programs that read stdin. Each input needs a process, so it stops at the first difference."""
 
     def __init__(self, state: VetState, limits: Limits, answers: Sequence[tuple[Arguments, Any]], least: int) -> None:
         super().__init__(state, limits, answers, least)
@@ -249,12 +243,11 @@ class _Printed(InputComparison):
         return replace(self._state.suite, tests=replace(tests, cases=cases))
 
     def written(self, index: int) -> str:
-        """Return an input as a case to add to the suite (`vet_state.add_cases`)."""
         (text,), output = self.answers[index]
         return json.dumps({"input": text, "output": output}, ensure_ascii=False)
 
     def differences(self, program: str) -> list[int]:
-        """Return the first input on which a program differs; the input that the last program failed is tried first."""
+        """Return the first input on which a program differs. The input that the last program failed is tried first."""
         if not self.answers:
             return []
         first = self._bench(self._with(self.answers)).first_failure(program, self._limits, self._order)
@@ -265,8 +258,6 @@ class _Printed(InputComparison):
         return [first]
 
     def confirm(self, program: str, index: int) -> Witness | None:
-        """Run an input as a separate case; return the witness if the solutions pass and the program fails, else
-        None."""
         (text,), expected = self.answers[index]
         bench = self._bench(self._suites[index])
         if not self._passes_alone(bench, program):
@@ -300,7 +291,7 @@ class _Shown:
 
 
 def _side(value: Any) -> Any:
-    """Return whether a value is 0 or more, if it is a number, or not empty, if it is anything else."""
+    """Return whether a number is 0 or more, or whether any other value is not empty."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value >= 0
     return isinstance(value, bool) or bool(value)

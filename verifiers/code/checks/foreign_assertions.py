@@ -1,9 +1,10 @@
 """Rewrites tests in languages other than Python so that they print values, which are compared in another process.
 
-    int main() {                                    int main() {
-      assert(add(1, 2) == 3);               ->        truegold_emit(add(1, 2));                3
-      if (abs(half(3) - 1.5) > 1e-4) throw 1;         truegold_emit(half(3));                  1.5, within 1e-4
-    }                                               }
+    tests                                         rewritten                         expected
+    int main() {                                  int main() {
+      assert(add(1, 2) == 3);                       truegold_emit(add(1, 2));       3
+      if (abs(half(3) - 1.5) > 1e-4) throw 1;       truegold_emit(half(3));         1.5, within 1e-4
+    }                                             }
 
 The rewritten program does not contain the expected values. A solution therefore cannot cheat by a type whose `==` is
 always true, by exiting early, or by reading its tests.
@@ -31,7 +32,7 @@ MAX_CHARS = 200_000
 """Maximum length of tests that are rewritten, in characters."""
 
 _LANGUAGES: Mapping[str, Mapping[str, str]] = tomllib.loads(driver_file("assertions.toml"))
-"""Patterns and texts by language (`drivers/assertions.toml`)."""
+"""For each language, the patterns of assertions and the call that prints a value (`drivers/assertions.toml`)."""
 _COMMENTS_AND_TEXTS = {  # Comments (group 1) and string literals by language; "" is for all other languages.
     "rust": r"""(//[^\n]*|/\*.*?\*/)|"(?:[^"\\]|\\.)*"|'(?:[^'\\\n]|\\[^'\n]+|\\')'""",
     "perl": r"""((?:^|(?<=[\s;{}]))\#[^\n]*)|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""",
@@ -50,7 +51,7 @@ _LEFT_OVER = re.compile(
     r"\b(?:\w*assert\w*|throw|die|panic|_?exit|abort|fail\w*|fatal\w*|raise|expect|should|if|unless|else|for|while|switch"
     r"|try|catch|foreach|do|goto|loop|is_deeply|cmp_deeply|await|async|defer|t\.\w+|signal|at_?exit|quick_exit|static_assert)\b"
 )
-"""A word in the rewritten tests that may be part of a test, so that the suite is not rewritten."""
+"""A word that may be part of a test. A suite that still has one after rewriting runs unchanged."""
 _BLOCK = re.compile(
     r"(?:\b(?:function|func|fn|sub|void|int|bool|auto)\s+(\w+)\s*(?:\([^(){}]*\))?|\b(?:const|let|var)\s+(\w+)\s*=\s*(?:function\s*)?\([^(){}]*\)\s*(?:=>)?)"
     r"[^;{}()]*\{"
@@ -86,7 +87,7 @@ _SHAPES = re.compile(
     r"|if\(A\.size\(\)!=B\.size\(\)\)returnfalse;map<[\w,]+>::iteratorit;for\(it=A\.begin\(\);it!=A\.end\(\);it\+\+\)"
     r"\{\w+?w1=it->first;\w+?w2=it->second;if\(B\.find\(w1\)==B\.end\(\)\)returnfalse;if\(B\[w1\]!=w2\)returnfalse;\}returntrue;"
 )
-"""The body of a function that returns whether A and B are equal, without spaces."""
+"""The body, without spaces, of a function that returns whether A and B are equal."""
 _LIBRARY_EQUALITIES = (
     "Objects.equals Objects.deepEquals Arrays.equals Arrays.deepEquals reflect.DeepEqual _.isEqual Compare eq_deeply"
 ).split()
@@ -108,13 +109,13 @@ class StatedCheck:
     tolerance: float = 0.0
     """The largest allowed difference of numbers."""
     is_truth: bool = False
-    """Whether only the truth of the value counts; `is_equal` says whether it has to be true or false."""
+    """Whether the value itself is the condition, as in `assert(f(1))`. It must be true if `is_equal`, else false."""
     is_strict: bool = False
     """Whether 1 and 1.0 differ."""
     is_loose: bool = False
     """Whether "1" and 1 are equal."""
     other: str | None = None
-    """The expression with the expected value, if that value is not a literal; the program prints it next. Else None."""
+    """The expression with the expected value, or None if that value is a literal. The program prints its value next."""
 
     def holds(self, value: Value, language: str) -> bool:
         """Return whether a value fulfils the condition."""
@@ -145,7 +146,7 @@ class _Unread(Exception):
 def read_assertions(code: str, marker: str, language: str) -> StatedTests | None:
     """Return the rewritten tests, or None if a part of them cannot be read.
 
-    marker: the place of the solution in the tests. language: its usual name, such as cpp.
+    marker: the text that the solution replaces. language: the usual name of the language, such as cpp.
     """
     head, _, tail = code.partition(marker)
     if language not in _LANGUAGES or marker in tail or len(code) > MAX_CHARS:
@@ -157,9 +158,9 @@ def read_assertions(code: str, marker: str, language: str) -> StatedTests | None
 
 
 def _masked(text: str, language: str) -> tuple[str, str]:
-    """Return a text with blanks for comments, and its mask.
+    """Return a text with blanks for comments, and its mask, both with the length of the text.
 
-    In the mask, the contents of string literals are replaced too, by `_`. Both results have the length of the text.
+    In the mask, `_` also replaces the characters of string literals.
     """
     pattern = re.compile(_COMMENTS_AND_TEXTS.get(language, _COMMENTS_AND_TEXTS[""]), re.DOTALL | re.MULTILINE)
 
@@ -177,7 +178,7 @@ _CALLED_AT_ONCE = re.compile(r"[(!+]\s*(?:async\s*)?\Z")
 
 @lru_cache(maxsize=CACHED_SUITES)
 def uncalled_test(code: str, language: str) -> str | None:
-    """Return the name of a function of the tests with assertions that is never called, or None if there is none."""
+    """Return the name of a test function that has assertions and is never called, or None."""
     mask = _masked(code[:MAX_CHARS], language)[1]
     run = {"main", *(match["name"] for match in _RUST_TEST.finditer(mask))}
     for match in _BLOCK.finditer(mask):
@@ -232,7 +233,7 @@ def rust_program(tests: str) -> str:
 
 
 def _closing_of(mask: str, opening: int) -> int:
-    """Return the position of the bracket that closes the one at `opening`."""
+    """Return the position of the closing bracket for the bracket at `opening`."""
     stack = []
     for index in range(opening, len(mask)):
         char = mask[index]
@@ -296,7 +297,7 @@ class _Rewriter:
         return _closing_of(self.mask, opening)
 
     def _split(self, start: int, end: int, separator: str = ",") -> list[tuple[int, int]]:
-        """Return the parts of a text between separators outside of brackets."""
+        """Return the start and the end of each part between separators that are outside of brackets."""
         parts, index, begin = [], start, start
         while index < end:
             if self.mask[index] in _CLOSING:
@@ -546,7 +547,7 @@ class _Rewriter:
                 raise _Unread
 
     def _stated(self, start: int, end: int) -> str:
-        """Return an expression whose value the program prints. Raises `_Unread` for a literal or a test's function."""
+        """Return an expression to print. Raises `_Unread` for a literal or a call of a function of the tests."""
         text = self.text[start:end].strip()
         called = re.findall(r"\b(\w+)\s*\(", self.mask[start:end])
         if not text or self._data(start, end) is not None or self.defined & set(called):
@@ -554,7 +555,7 @@ class _Rewriter:
         return text
 
     def _with_main(self, tail: str) -> str:
-        """Return the tests with calls of their functions added if they were written for a test runner.
+        """Return the tests. If they were written for a test runner, calls of their functions are added.
 
         Raises `_Unread` if the functions would not run once each, in order.
         """

@@ -5,7 +5,7 @@
     literal("std::map<string, int>{{\\"a\\", 1}}", "cpp")              {"a": 1}
     literal("f(2)", "cpp")                                             raises NoLiteral
 
-Lists, arrays, tuples and pairs become lists. `agree` compares such a value with the value that a program returned.
+Lists, arrays, tuples and pairs become lists. `agree` compares the result with a value that a program returned.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _FLOATS = re.compile(r"\b(?:float|double)(?:32|64)?\b")
 _NIL = re.compile(r"<nil>|(?:\[\d*\]|map\[[\w.]+\])+\**[\w.]+(?: \{\})?\(nil\)|\(\*[\w.]+\)\(nil\)")
 _VARIANT = re.compile(r"(?:\w+::)*([A-Z](?:\w*[a-z]\w*)?)(?![\w!:])")
 """The name of a Rust variant or struct, as in source or as `{:?}` prints it: `Error::Empty`, `Shape::Circle(2.0)`,
-`Point { x: 1 }`; not `u8::MAX`."""
+`Point { x: 1 }`. `u8::MAX` does not match."""
 _OWNED = re.compile(r"\s*\.\s*(?:to_string|to_owned|into|to_vec)\s*\(\s*\)")
 _EMPTY = re.compile(
     r"(?:Vec|String|HashMap|HashSet|BTreeMap|BTreeSet)(?:::<[^()]*>)?::new\(\)"
@@ -80,7 +80,7 @@ class LetterCode(str):
 
 
 class HashedList(list[Value]):
-    """The elements of a set, whose order does not count."""
+    """The elements of a set, in any order."""
 
 
 def literal(text: str, language: str) -> Value:
@@ -241,7 +241,7 @@ class _Literal:
             return _pairs(list(zip(keys, elements, strict=True)))
         if not elements and kind == "" and opening == "{" and self.language in ("javascript", "perl"):
             return {}
-        # `vector<int>({1, 2})` and `new HashSet<>(Arrays.asList(1, 2))` have the elements of their argument.
+        # `vector<int>({1, 2})` and `new HashSet<>(Arrays.asList(1, 2))` take their elements from their argument.
         is_alone = kind in ("list_of", "set", "map") and opening == "(" and len(elements) == 1
         values = elements[0] if is_alone and isinstance(elements[0], list | dict) else elements
         if kind == "map":

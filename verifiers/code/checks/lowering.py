@@ -8,21 +8,21 @@
     lowered.checks[0].holds(3)      True
     lowered.checks[0].holds(4)      False
 
-All calls go to the solution's process in one batch; the expected values never do. `lower` understands these statements,
-of which nearly all tests of HumanEval, MBPP and LeetCode consist:
+All calls go to the solution's process in one batch. The expected values never go there. Nearly all tests of HumanEval,
+MBPP and LeetCode consist of statements that `lower` understands:
 
     - assertions that compare a call with a constant, or that test whether its result is true or false
-    - names for constants and for the results of calls
+    - assignments of constants and of results of calls to names
     - `check(candidate)`, and calls of the tests' own functions as statements
     - unused imports, and `from solution import f`
 
-For any other test code `lower` returns the reason, and the tests run in a separate process. Two further kinds of tests
-run there: tests that pass the same list to the solution twice, and tests with a result that is an object and cannot be
-sent (`holds` returns None).
+For any other test code, `lower` returns the reason as a text, and the tests run in a separate process. Two further
+kinds of tests run there: tests that pass the same list to the solution twice, and tests with a result that is an object
+and cannot be sent (`holds` returns None).
 
-A name that the test code does not define is a function of the solution, unless it is a builtin, a well-known library
-function, or defined in prelude or stub. The name of a builtin is the solution's only if it is the entry point, or if
-there is no entry point and the assertions call only builtins.
+A name that the test code does not define is taken as a function of the solution. The exceptions are well-known library
+functions, names defined in the prelude or the stub, and builtins. A builtin such as `sum` is taken as the solution's
+function if it is the entry point, or if there is no entry point and the assertions call only builtins.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[Value, Value], Value]] = {
 
 
 class CannotLower(Exception):
-    """Raised for test code that cannot become data; the text has the reason."""
+    """Raised for test code that cannot become data. Its text is the reason."""
 
 
 class SolutionCall(NamedTuple):
@@ -120,7 +120,7 @@ class ResultCheck:
     call: int
     """The index of the call whose result is checked."""
     compare: _Compare | None = None
-    """The comparison; None for a call that only has to return."""
+    """The comparison, or None for a call that only has to return."""
     constant: Value = None
     """The value that the result is compared with."""
 
@@ -177,10 +177,9 @@ class _Constant:
 
 @dataclass(frozen=True, slots=True)
 class _Returned:
-    """The result of a call of the solution."""
+    """The result of the call of the solution with this index."""
 
     call: int
-    """The index of the call."""
 
 
 _UNUSABLE = object()
@@ -269,7 +268,7 @@ class _Reader:
                 raise CannotLower(f"the statement {ast.unparse(node)}"[:MAX_TEXT_CHARS])
 
     def _run(self, helper: _Helper, arguments: Sequence[object]) -> None:
-        """Read the body of a function of the tests in place of a call of it."""
+        """Read the body of a function of the tests where the tests call this function."""
         helper.called = True
         function = helper.node
         names = [parameter.arg for parameter in function.args.args]
@@ -316,7 +315,7 @@ class _Reader:
         self.checks.append(ResultCheck(text, node.lineno, call, compare, constant))
 
     def _result(self, node: ast.expr) -> int | None:
-        """Return the index of the call whose result an expression is, or None for any other expression."""
+        """Return the index of the call if an expression is the result of a call, else None."""
         bound = self._scope.get(node.id) if isinstance(node, ast.Name) else None
         if not isinstance(bound, _Returned):
             return self._record(node)
@@ -433,7 +432,7 @@ def functions_under_test(code: str) -> tuple[str, ...]:
 
 
 def _tested_builtins(tree: ast.Module, entry_point: str | None) -> Iterator[str]:
-    """Yield the builtins that the solution defines: the builtins that assertions call, if they call nothing else."""
+    """Yield the builtins that assertions call, if they call nothing else: the solution then defines these names."""
     if entry_point is not None or set(_called_in_assertions(tree)) - _BUILTINS:
         return
     for node in ast.walk(tree):

@@ -4,10 +4,10 @@
         a program in C++ that reads a line `[1, 2]` from stdin and prints `{"r":3}`
 
 The lines have the format of the role `calls` (`inside/roles.py`). Text that the solution prints goes to stderr. The
-program consists of the headers and classes that data sets presuppose, the solution, and the driver.
+program consists of the headers and classes that solutions of data sets rely on, the solution, and the driver.
 
-In C++ the compiler deduces the types, in Java reflection finds them. In JavaScript and Python the types are unknown: a
-list may represent a linked list, or the result may be a changed argument. The suite then states the types:
+In C++ the compiler deduces the types, and in Java reflection finds them. In JavaScript and Python the types are
+unknown: a list may represent a linked list, or the result may be a changed argument. The suite then states the types:
 
     {"params": ["ListNode", "int"], "returns": "ListNode"}            Signature(("ListNode", ""), "ListNode")
     "def merge(self, lists: List[Optional[ListNode]]) -> None: ..."   Signature(("ListNode[]",), "void")
@@ -52,7 +52,7 @@ class Signature:
 
 
 def read_signature(value: object, name: str, field: str) -> Signature:
-    """Return the signature in a suite: a Python definition or an object. Raises `BadSuite` for any other value."""
+    """Return the signature that a suite states as a Python definition or an object. Raises `BadSuite` for others."""
     if isinstance(value, str):
         signature = signature_of_stub(value, name)
         if signature is None:
@@ -105,7 +105,7 @@ _GO_PATHS = """
 bufio bytes container/heap container/list crypto/md5 errors fmt math math/big math/bits math/rand os regexp slices sort
 strconv strings sync time unicode unicode/utf8
 """.split()
-"""Go packages that are imported for programs which use but do not import them, as some sets of problems allow."""
+"""Go packages that are imported if a program uses them without an import, as some sets of problems allow."""
 
 _SECOND_NODE = re.compile(r"(?m)(?=^(?:struct|class|function) TreeNode)")
 """The start of the second definition in the files `nodes.*`."""
@@ -132,7 +132,7 @@ class CallTarget:
     signature: Signature = field(default_factory=Signature)
     """The types that the suite states."""
     arity: int | None = None
-    """The number of arguments, to choose among several functions with this name; None for the first try."""
+    """The number of arguments, which selects one of several functions with this name, or None for a single function."""
 
     @property
     def name(self) -> str:
@@ -154,7 +154,7 @@ def compose_stated(language: str, head: str, solution: str, tail: str) -> str:
 
 
 def _state_cpp(head: str, solution: str, tail: str) -> str:
-    # The driver's headers come last, because programs may use names of theirs for their own functions.
+    # The driver's headers come last, because a program may use names from these headers for its own functions.
     macros = "".join(f"#undef {name}\n" for name in re.findall(r"#[ \t]*define[ \t]+(\w+)", solution))
     tests = f"{head}{solution}\ntemplate <class T> void truegold_emit(const T& value);\n{tail}\n{macros}"
     nodes = _nodes("cpp", tests, _CPP_NODE)
@@ -273,7 +273,7 @@ def _java(source: str, target: CallTarget) -> str:
     classes = list(dict.fromkeys(re.findall(r"\bclass\s+(\w+)", code)))
     classes.sort(key=lambda each: each != "Solution")
     names = [each for each in classes if not _is_nested(code, re.search(rf"\bclass\s+{each}\b", code))]
-    # A file may have only one public class, and the driver has it.
+    # A file may have only one public class, which is the driver's.
     solution = _PUBLIC_TYPE.sub(r"\1\2", without_package(source))
     driver = f"{_nodes('java', source, _JAVA_NODE)}{driver_file('driver.java')}"
     return f"{_JAVA_IMPORTS}{solution}\n{driver}{_java_constants(names, name, target.in_place)}"

@@ -2,7 +2,7 @@ const truegold = (() => {
   const files = require("fs");
   const put = files.writeSync, stringify = JSON.stringify, parse = JSON.parse;
   const lines = files.readFileSync(0, "utf8").split("\n").filter(line => line);
-  // What the program prints goes to stderr.
+  // Output of the program goes to stderr.
   process.stdout.write = (...parts) => process.stderr.write(...parts);
   for (const name of ["log", "info", "debug", "dir", "table", "group"]) console[name] = console.error;
   const reply = message => {

@@ -5,12 +5,12 @@ Calls go through a driver around the solution (`drivers`):
     {"entry_point": "Solution().twoSum", "cases": [{"args": [[2, 7], 9], "expected": [0, 1]}]}, language cpp
 
 The driver reads arguments as JSON, one line for each call, and prints one line for each returned value. The solution's
-process never gets an expected value, so that forging a line does not help: the line still has to hold the right value.
+process never gets an expected value. A forged line therefore does not help: it has to contain the right value too.
 
 A program whose types cannot be written as JSON fails. Tests whose values do not fit one type of the language raise
 CannotJudge.
 
-The solution is inserted into a test program, and both run in one process:
+Test programs contain a marker, which the solution replaces. Both run in one process:
 
     {"type": "inserted", "code": "#<INSERT>\\nint main() { if (add(1, 2) != 3) throw 1; return 0; }"}
 
@@ -23,7 +23,7 @@ The word is not in a file, an argument or the environment. Depending on the lang
 the word, since solution and harness share a process. So the verdict is weak, and `weakness` says why.
 
 Tests of simple assertions are not run in this way. They are rewritten so that they print values, which the verifier
-compares with the expected ones (`checks/foreign_assertions.py`). Such a verdict is not weak.
+compares with the expected ones (`checks/foreign_assertions.py`). The verdict of these tests is not weak.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def _no_form(value: Value) -> Value:
 
 
 def _as_in_python(expected: Value, outcome: Value) -> Value:
-    """Return a result as the Python type that is expected, where JSON has one form for two types."""
+    """Return a result with the expected Python type: a list becomes a set, an empty linked list None."""
     if isinstance(expected, set | frozenset) and isinstance(outcome, list):
         return set(map(_hashable, outcome))
     if expected is None and outcome == []:
@@ -192,7 +192,7 @@ _MAIN = re.compile(
 """The head of the last main function: `int main(int argc, char** argv) {`."""
 
 _END_OF_MAIN = re.compile(r"(?:return\s*(?:0|EXIT_SUCCESS)?\s*;\s*)?\}(?:\s*\})?\s*;?\s*\Z")
-"""`return 0; }` at the end of the program, with the brace of a class around it in Java."""
+"""`return 0; }` at the end of the program, in Java followed by the brace that closes the class."""
 
 _TEST_CALLED_MAIN = re.compile(r"(#\s*\[\s*test\s*\]\s*(?:pub\s+)?fn\s+)main\b")
 """The head of a test function of Rust called main, which is not the program's main function."""
@@ -276,7 +276,7 @@ def _judge_stated(
 
 
 def _as_printed(outcomes: Sequence[Value], language: str) -> Iterator[Value]:
-    """Yield values, with texts in the notation of Rust or Go parsed."""
+    """Yield the values of outcomes that are texts in the notation of Rust or Go, and the other outcomes unchanged."""
     left = MAX_PRINTED
     for outcome in outcomes:
         value = outcome
@@ -310,10 +310,10 @@ class Harness:
 def put_harness_around(code: str, language: str, word: str) -> Harness:
     """Return a test program with its harness.
 
-    language: its usual name, such as cpp. word: the secret word, for languages whose harness cannot read it from stdin.
+    language: the usual name, such as cpp. word: the secret word, for a harness that cannot read it from stdin.
     """
     if (leaves := _HARNESS["leaves_by_itself"].get(language)) and re.search(leaves, code, re.MULTILINE):
-        # Node's `console.assert` only prints a line, so that it is replaced by one that ends the program.
+        # Node's `console.assert` only prints a line, so it is replaced by one that ends the program.
         lead = driver_file("console_assert.js") if language == "javascript" else ""
         return Harness(lead + code, weakness=NO_END)
     if language in ("javascript", "perl"):

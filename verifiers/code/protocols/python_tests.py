@@ -16,16 +16,13 @@ Test code runs in the first of these ways that is possible:
 3. Test code that patches the solution's modules, reads its output, or passes objects that cannot be sent runs in the
    solution's process. The verdict is marked `one_process`, because the solution could tamper with the tests.
 
-The choice depends only on the suite, never on the solution.
-
-Test code has to run in the solution's process if it does something that two processes cannot:
+Only the suite decides whether the third way is used, never the solution. `needs_one_process` returns the reason:
 
     needs_one_process("with patch('solution.now'): ...")     "it imports unittest.mock"
-    needs_one_process("class Mine(Base): ...")              "it derives a class from Base"
+    needs_one_process("class Mine(Base): ...")               "it derives a class from Base"
     needs_one_process("assert add(1, 2) == 3")               None
 
-Only the test code is read, so that a solution cannot choose how it is tested. Objects that the tests pass and that
-cannot be sent between processes are noticed only when the tests run.
+Objects that the tests pass and that cannot be sent between processes are noticed only when the tests run.
 """
 
 from __future__ import annotations
@@ -136,8 +133,8 @@ def _call_reason(node: ast.Call) -> str | None:
 def _running_reason(tree: ast.Module, with_pandas: bool) -> str | None:
     """Return a reason if the code may execute a text from the solution, as in `eval(f(1))` or `map(eval, f(1))`.
 
-    A text from the solution must not run in the process of the tests; a text that is written in the test code may. A
-    call of `format` counts as execution, since `f(1).format(user)` can read every attribute of `user`.
+    Such a text must not run in the process of the tests. Texts that are written in the test code may run there. A call
+    of `format` is treated like `eval`, since `f(1).format(user)` can read every attribute of `user`.
     """
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     paths = {
@@ -218,14 +215,14 @@ def _class_reason(tree: ast.Module, code: str) -> str | None:
 
 
 ROOM_FACTOR = 2
-"""Maximum size of the results, as a multiple of the size of the expected results; spaces and types may differ."""
+"""Maximum size of the results, as a multiple of the size of the expected results. Types and floats may differ."""
 
 MAX_PARTS, MAX_MESSAGE_PARTS = 8_000_000, 2_000_000
 """Maximum number of parts (values within values) of all results, and of all messages of tests."""
 
 LIST_PARTS, OBJECT_PARTS, BYTES_A_PART = 4, 12, 4
-"""Weights for estimating parts: a list counts as 4 and an object as 12, plus their items; 4 bytes count as one part,
-since integers may have thousands of digits."""
+"""Weights for estimating the number of parts: a list counts as 4 and an object as 12, plus their items. Each 4 bytes
+count as a further part, since integers may have thousands of digits."""
 
 TOO_LARGE = "ResultTooLarge"
 """The name of the exception that is reported for a result beyond the limit."""
@@ -248,7 +245,7 @@ _FOR_PYTEST = re.compile(
 """A sign of tests for pytest: plain classes `Test...`, module hooks, or test functions with parameters."""
 _LIMITS = (Reason.TIMEOUT, Reason.LIMIT)
 _WITH_NUMPY = frozenset({"numpy", "pandas", "scipy"})
-"""Packages whose programs may return numpy arrays; test code then gets arrays instead of lists."""
+"""If a program imports one of these packages, test code gets numpy arrays instead of lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,7 +381,10 @@ def _shown_case(case: CallCase) -> dict[str, str]:
 
 
 def _calls_request(calls: Sequence[SolutionCall], codecs: Codecs, returned_argument: int = -1) -> bytes:
-    """Return the request for some calls. returned_argument: the argument that is the result, or -1 for the value."""
+    """Return the request for some calls.
+
+    returned_argument: the index of the argument that is the result, or -1 if the returned value is the result.
+    """
     functions = list(dict.fromkeys(name for name, _, _ in calls))
     indices = {name: index for index, name in enumerate(functions)}
     encoded = [[indices[name], encode(args, codecs), kwargs and encode(kwargs, codecs)] for name, args, kwargs in calls]
@@ -395,7 +395,7 @@ def _calls_request(calls: Sequence[SolutionCall], codecs: Codecs, returned_argum
 def _run_calls(
     source: TestedProgram, request: bytes, call_count: int, codecs: Codecs, expected: ExpectedResults | None = None
 ) -> CallOutcomes:
-    """Load the program and make the calls of a request. expected: widens the limits on the size of the results."""
+    """Load the program and make the calls of a request. expected: large expected results raise the size limits."""
     payload = to_json(source.fields())[:-1] + b"," + request[1:]
     result_bytes = expected.max_bytes if expected else 0
     job = Job("calls", payload, source.limits, warm=source.warm, result_bytes=result_bytes)
@@ -497,7 +497,7 @@ def judge_code(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) 
             try:
                 return _judge_lowered(lowered, source, tests.codecs, run_all)
             except _NeedsRunning:
-                # A returned value is the cause. It must not let the program into the process of the tests.
+                # A returned value is the cause. A program must not choose to share a process with the tests.
                 judged = _run_in_two_processes(tests, source, run_all)
                 case = failed_case(1.0, error="the returned value cannot be sent to the tests")
                 return judged or Judged([case], 1, 1.0, method=TWO_PROCESSES)
@@ -586,7 +586,7 @@ def _lowered_request(lowered: Lowered) -> bytes:
 
 
 def _tests_request(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) -> dict[str, object]:
-    # A seed for tests with random inputs: the same for the same row, and unknown to the solution's process.
+    # The seed of tests with random inputs is the same for the same row, and unknown to the solution's process.
     digest = hashlib.sha256(f"{tests.code}\0{source.program}".encode("utf-8", "surrogatepass")).digest()
     return {
         "code": tests.code,
@@ -680,7 +680,7 @@ def _judge_messages(
 ) -> Judged:
     is_apart = isolation == outcomes.SEPARATE_PROCESSES
     first = {name: message[name] for message in reversed(messages) for name in message}
-    # In one process, the program may have forged a message about the suite, so that it is ignored.
+    # In one process, the program may have forged a message about the suite, so such messages are ignored.
     if is_apart and (suite_error := first.get("bad_suite")) is not None:
         raise CannotJudge(f"the suite itself fails: {': '.join(map(str, suite_error[:2]))}")
     case_results = [_case_result(message, failure) for message in messages if "test" in message]

@@ -2,25 +2,29 @@
 
     case {"input": "3\\n4\\n", "output": "7\\n"}, the program prints "7"  ->  passed
 
-Checkers and interactors may be programs of the suite, which run in the same sandbox as solutions:
+Checkers and interactors may be programs of the suite, which run in the same sandbox as solutions. (Checkers that only
+compare outputs are in `output_comparison.py`.)
 
     {"type": "program", "code": "#include \\"testlib.h\\"...", "language": "cpp", "files": {"params.h": "#define N 5"}}
 
-A checker judges an output. (Checkers that only compare outputs are in `output_comparison.py`.) A checker is started as
-`checker input.txt output.txt answer.txt`, or its function `check(input, output, answer)` is called. It is compiled once
-for all cases and cached for other suites. If it includes testlib.h, its exit code is the judgement (below). In a
-checker without testlib.h, exit status 0 accepts; 1, 2 and a last line of output that is 0 or False refuse. A validator
-of Kattis, ICPC or DOMjudge, whose source has the exit codes 42 (right) and 43 (wrong), is started as `validator
-input.txt answer.txt ./` and reads the output from stdin. With any other end the checker is run again, with the expected
-output in place of the program's. If the expected output is accepted, the checker could not read the program's output,
-which is refused. If not, the checker is at fault.
+A checker judges an output. It is compiled once for all cases and cached for other suites. The kinds of checkers:
 
-An interactor exchanges messages with the solution: it is started as `interactor input.txt output.txt answer.txt`, and
-each of the two reads the output of the other. They run in separate sandboxes with separate limits. If the suite's
-checker is a program, it judges the file output.txt that the interactor writes. The interactor's judgement decides, even
-if the solution ends with an error, unless the solution exceeded a limit. If the interactor fails, it is run with a
-silent program. If it can judge the silent program, it could not read the messages of the solution, and the solution
-fails the case. If not, the interactor is at fault.
+    started as                                   accepts the output with    refuses it with
+    checker input.txt output.txt answer.txt      exit status 0              1, 2, or a last line `0` or `False`
+        if it includes testlib.h                 exit status 0              the exit codes below
+    check(input, output, answer) in Python       True                       False
+    validator input.txt answer.txt ./            exit status 42             exit status 43
+
+The last is a validator of Kattis, ICPC or DOMjudge, whose source has both exit codes. It reads the output from stdin. A
+checker that ends in another way is run again on the expected output. If it accepts the expected output, it could not
+read the program's output, which is refused. Otherwise the checker is at fault.
+
+An interactor exchanges messages with the solution. It is started as `interactor input.txt output.txt answer.txt`, and
+each of the two reads the output of the other. They run in separate sandboxes with separate limits. The interactor's
+judgement decides, even if the solution ends with an error, unless the solution exceeded a limit. If the interactor
+accepts and the suite's checker is a program, this checker judges the file output.txt that the interactor wrote. An
+interactor that fails is run again with a silent program. If it can judge the silent program, it could not read the
+solution's messages, and the solution fails the case. Otherwise the interactor is at fault.
 
 testlib.h is the header that most checkers and interactors in C++ use:
 
@@ -31,8 +35,7 @@ testlib.h is the header that most checkers and interactors in C++ use:
     read_exit(3, "FAIL the jury has no answer")              raises JuryFailed
 
 Exit codes of testlib: 0 right, 1 wrong, 2 and 8 the output has the wrong format, 4 the output has extra text, 3 a fault
-of the jury, 7 points. A checker that gives a percentage (`_pc`) has an exit code that depends on it, so that the
-percentage is read from the message.
+of the jury, 7 points. If a checker gives a percentage (`_pc`), its exit code is that number and the message states it.
 
 The header is not part of truegold. It is taken from the files of the suite, from the path in `TRUEGOLD_TESTLIB`, or
 from the package `rbx-cp` (extra `contest`).
@@ -164,7 +167,7 @@ _STATES_CODE = {
     )
     for code in (_RIGHT, _WRONG)
 }
-"""An exit code in a source: `exit(42)`, `return ok ? 42 : 43`, `EXIT_AC = 42`. The number alone may be a value."""
+"""An exit code in a source: `exit(42)`, `return ok ? 42 : 43`, `EXIT_AC = 42`. A mere `42` may be another number."""
 
 _TRACEBACK = b"Traceback (most recent call last):"
 _REFUSING_LINES = {"0", "0.0", "False", "false"}
@@ -251,7 +254,7 @@ class SuiteProgram:
         return Opinion(0.0, message) if execution.status in _REFUSING_STATUSES and not has_raised else None
 
     def describe_failure(self, execution: Execution) -> str:
-        """Return one line on an execution in which the program itself failed."""
+        """Return one line that describes how the checker or interactor itself failed."""
         return f"the {self.role} failed ({execution.end}, {execution.status}): {outcomes.last_line(execution.stderr)}"
 
 
@@ -291,7 +294,7 @@ class _ProgramChecker:
         try:
             return self._run([case.input, output, case.output])
         except _CheckerFailed as failure:
-            # A checker that accepts the expected output works, so that this output is at fault.
+            # A checker that accepts the expected output works, so this output is at fault.
             if self._run([case.input, case.output, case.output]).share == 1.0:
                 return Opinion(0.0, f"the checker cannot read it: {failure}")
             raise
@@ -341,7 +344,7 @@ class Interactor:
         has_checker = isinstance(tests.checker, Mapping) and tests.checker.get("type") == "program"
         self._collected_files: Sequence[str] = [OUTPUT] if has_checker else []
         self._works: bool | None = None
-        """Whether the interactor can judge a silent program; None until this was tried."""
+        """Whether the interactor can judge a silent program, or None before this was tried."""
 
     def judge(self, case: StdioCase, partner: Ready) -> tuple[CaseResult, Execution]:
         """Return the result of a case and the execution of the solution. partner: the prepared solution."""
@@ -389,17 +392,17 @@ def _is_cut_short(interactor: Execution) -> bool:
 
 
 MAX_OVERRUNS = 2
-"""Maximum number of cases in which a program exceeds a limit or crashes. Then, the other cases fail without running."""
+"""Number of cases in which a program exceeds a limit or crashes before the remaining cases fail without running."""
 
 MAX_IDLE_S = 30.0
-"""Maximum time that a program sleeps in all cases together, in seconds. Then, the other cases fail without running."""
+"""Seconds that a program may sleep in all cases together before the remaining cases fail without running."""
 
 SHOWN_BYTES = 2000
 """Maximum number of bytes of an output that are decoded for the evidence."""
 
 
 class NotCompiled(Exception):
-    """A program that does not compile. The text is the compiler's error."""
+    """Raised for a program that does not compile. The text is the compiler's error."""
 
 
 class CaseRun(NamedTuple):

@@ -1,6 +1,6 @@
-"""Reads the tests of a problem, in the shapes of many data sets, into one of five forms.
+"""Reads the tests of a problem, which data sets write in many shapes.
 
-reading    the forms, the shapes of tests in data sets, and the reading of tests into the forms
+reading    the classes of tests, and the reading of the shapes of data sets into them
 row_tests  the arguments of the verifier `code` for the tests of a record
 statement  sentences of a problem's text about the judging of answers
 unrun      tests that the test runner never runs, and assertions that cannot fail

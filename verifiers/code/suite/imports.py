@@ -7,8 +7,8 @@ missing_package("def f(): import numpy_typo\n")   None: only a call of f imports
 
 imports_for("... re.findall('a', s)", "import re, os")         "try:\n    import re\nexcept Exception: pass\n"
 
-The module under test is the imported module with a usual name (`from solution import add`). If no import has a usual
-name, and the test code uses only defined names, it is the imported module that is neither installed nor part of Python.
+The module under test is the imported module with a usual name (`from solution import add`). Without a usual name, it is
+the imported module that is neither installed nor part of Python, provided that the test code defines all other names.
 
 A solution may rely on imports of the tests, as if solution and tests were one file. In the solution's process, these
 imports run before the solution, whose own definitions replace imported names.
@@ -87,7 +87,7 @@ def _imports_of(code: str) -> tuple[tuple[str, str], ...]:
 
 
 def _named_imports(tree: ast.Module, code: str) -> Iterator[tuple[str, str]]:
-    # nodes_in_scope yields the last statement first; reversed, a later import of a name replaces an earlier one.
+    # nodes_in_scope yields the last statement first. A later import of a name has to replace an earlier one.
     for node in reversed(list(nodes_in_scope(tree.body))):
         if isinstance(node, ast.Import | ast.ImportFrom):
             for alias in node.names:
@@ -106,7 +106,7 @@ def _imported_modules(node: ast.AST) -> list[str]:
 
 
 def _unknown_modules(tree: ast.Module) -> set[str]:
-    """Return the imported modules that are not installed. Imports in `try` statements count only without others."""
+    """Return the imported modules that are not installed. If others exist, those in `try` statements are left out."""
     caught = {
         id(below) for node in ast.walk(tree) if isinstance(node, ast.Try) and node.handlers for below in ast.walk(node)
     }
@@ -150,7 +150,7 @@ def _names_solution(tree: ast.Module) -> bool:
 
 
 def continued_names(code: str, prelude: str) -> list[str]:
-    """Return the variables of a script, the prelude, that the program may change and the tests then check.
+    """Return the variables of the prelude that the program may change and the tests then check.
 
     With the prelude `df = load()` and the tests `assert df.equals(df.sort_values("a"))`, the result is ["df"]. If the
     tests also use names that the prelude does not define, the result is empty: the program defines these names, and the

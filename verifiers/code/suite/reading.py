@@ -7,18 +7,20 @@
     read_suite({"tests": {"type": "stdio", "cases": [{"input": "1 2", "output": 3}]}})
         BadSuite: tests.cases[0].output must be text, got 3
 
-`info["tests"]` has one of the forms, or one of the shapes below, as an object or as JSON text. Without `tests`, `info`
-itself is read as tests. Options of the tests (`SUITE_OPTIONS`) may also be keys of `info`; other keys are ignored.
+`info["tests"]` is an object or JSON text: tests with one of the types of `FORMS`, or in one of the shapes below.
+Without `tests`, `info` itself is read as tests. Options of the tests (`SUITE_OPTIONS`) may also be keys of `info`;
+other keys are ignored.
 
-Arguments and expected values are JSON. Values that JSON lacks are tagged objects (`inside.wire`), for example a tuple
-is `{"$": "tuple", "v": [1, 2]}`. Not covered: tests that have to be decompressed or unpickled.
+Arguments and expected values are JSON. Values that JSON lacks are tagged objects (`inside.wire`): a tuple is
+`{"$": "tuple", "v": [1, 2]}`. Not covered: tests that have to be decompressed or unpickled.
 
 A suite's checker and interactor may be programs, which can use the suite's `files`. `read_checker` completes them:
 
     "#include \\"testlib.h\\"\\nint main(..."             {"type": "program", "code": "...", "language": "cpp"}
 
-Tests in the shapes of many data sets are converted into these forms first (`normal_form`):
+Tests in the shapes of many data sets first become tests with one of these types (`normal_form`):
 
+    shape of the tests                                              type (data sets)
     [{"input": "1 2\\n", "output": "3\\n"}, ...]                    stdio (Codeforces, DeepCoder, rLLM)
     {"inputs": ["1 2\\n"], "outputs": ["3\\n"]}                     stdio (APPS, TACO, verl); also "input", "output"
     {"inputs": [[1, 2]], "outputs": [[3]], "fn_name": "add"}        calls (APPS, TACO, PRIME)
@@ -33,16 +35,16 @@ Tests in the shapes of many data sets are converted into these forms first (`nor
     {"functional": "def check(candidate): ...\\n\\ncheck(f)"}       asserts (rLLM's LeetCode)
     {"test": "def check(candidate): ...", "entry_point": "f"}       asserts (HumanEval), unittest (BigCodeBench)
     "from solution import f\\n\\ndef test_f(): assert f(3) == 4"    asserts (KodCode)
-    {"public_tests": {"input": [...], "output": [...]}, ...}        stdio (CodeContests): all its lists together
-    {"public_test_cases": "[...]", "private_test_cases": "[...]"}   as LiveCodeBench, both lists together
-    {"language": "python", "test_cases": [...]}                     the tests inside (open-r1)
+    {"public_tests": {"input": [...], "output": [...]}, ...}        stdio (CodeContests), the lists are joined
+    {"public_test_cases": "[...]", "private_test_cases": "[...]"}   stdio or calls (LiveCodeBench), the lists are joined
+    {"language": "python", "test_cases": [...]}                     the type of the inner tests (open-r1)
 
 Every shape may be JSON text. A list of lines is joined into one text.
 
-The arguments of a call are a list, an object by names, or a text; with a text the expected value is a text too. APPS
-wraps some expected values in a list of one entry. If every entry of `outputs` is such a list, `[3]` and `3` are both
-accepted, as in APPS' own evaluation. In APPS, an object with only integers as keys, `{"1": "a"}`, means `{1: "a"}`.
-Texts hold JSON or Python literals, and become the JSON that `inside.wire` decodes:
+The arguments of a call are a list, an object of named arguments, or a text. APPS wraps some expected values in a list
+of one entry. If every entry of `outputs` is such a list, `[3]` and `3` are both accepted, as in APPS' own evaluation.
+In APPS, an object with only integers as keys, `{"1": "a"}`, means `{1: "a"}`. If the arguments are a text, so is the
+expected value. Such texts contain JSON or Python literals, and become the JSON that `inside.wire` decodes:
 
     read_arguments("[2, 7, 11]\\n9")             ([[2, 7, 11], 9], {})
     read_arguments("nums = [2, 7], target = 9")  ([], {"nums": [2, 7], "target": 9})
@@ -77,7 +79,7 @@ from truegold.verifiers.sandbox.local import PYTHON
 from truegold.verifiers.sandbox.toolchains import edition_name
 
 MAX_JSON_CHARS, MAX_WRAPPED = 256 * 2**20, 4
-"""Maximum number of characters of JSON text, and maximum depth of shapes: `{"test_cases": {"test_cases": ...`"""
+"""Maximum number of characters of JSON text, and of objects around tests: `{"test_cases": {"test_cases": ...`"""
 
 _EXAMPLE = re.compile(r"^\s*>>> ", re.MULTILINE)
 """An example of a doctest."""
@@ -92,11 +94,11 @@ _WRAPPERS = ("test_cases", "unit_tests", "official_tests", "input_output", "veri
 _NAMES = ("entry_point", "fn_name", "func_name", "function_name")
 """Keys with the name of the function under test."""
 _FUNCTIONAL = ("functional", "function_call", "call_based")
-"""Types of cases in data sets that are calls."""
+"""Values of `type` or `testtype` that mark a case of a data set as a call."""
 
 
 def normal_form(info: Mapping[str, Json]) -> tuple[dict[str, Json], str]:
-    """Return the tests in normal form, and the prefix of field names in errors ("tests." or ""). Raises `BadSuite`."""
+    """Return tests with a `type` of `FORMS`, and the prefix of fields in errors: "tests." or "". Raises `BadSuite`."""
     has_tests = info.get("tests") is not None
     tests = _normal(info["tests"] if has_tests else info, info, MAX_WRAPPED)
     return tests, "tests." if has_tests else ""
@@ -192,7 +194,6 @@ def _calls_of(tests: Sequence[Mapping[str, Json]], options: Mapping[str, Json]) 
 
 
 def _columns(tests: Mapping[str, Json], info: Mapping[str, Json], inputs: str, outputs: str) -> _NormalForm:
-    """Return the tests for a list of inputs and a list of outputs."""
     pairs = _pairs(tests[inputs], tests[outputs], inputs, outputs)
     options = {**info, **tests}
     if _function(options) is None:
@@ -290,7 +291,8 @@ _RUNS_DOCTESTS = frozenset({"testmod", "DocTestSuite", "run_docstring_examples"}
 def with_doctests(code: str) -> str:
     """Return test code with a test function added for each docstring with examples (`>>> add(1, 2)`).
 
-    Code is unchanged unless it consists of text only, or runs its own doctests, for example by `doctest.testmod()`.
+    Only two kinds of code are changed: text without other code, and code that itself runs doctests, for example by
+    `doctest.testmod()`.
     """
     if ">>>" not in code:
         return code
@@ -336,7 +338,7 @@ def _is_of_doctest(function: ast.expr) -> bool:
 
 
 def _has_examples(text: str) -> bool:
-    """Return whether a docstring has an example that is not skipped; True also for one that cannot be parsed."""
+    """Return whether a docstring has an example that is not skipped, or examples that cannot be parsed."""
     try:
         examples = doctest.DocTestParser().get_examples(text)
     except ValueError:
@@ -443,7 +445,7 @@ def _json_word(node: ast.expr) -> ast.expr:
 
 
 LEETCODE_PRELUDE = files(__package__).joinpath("leetcode_prelude.txt").read_text(encoding="utf-8")
-"""Code that LeetCode runs before a solution (`List`, `ListNode`), and that its data sets build arguments with."""
+"""Code that LeetCode runs before a solution: names such as `List` and `ListNode`, and functions that build nodes."""
 
 Codecs = Mapping[str, tuple[str, ...]]
 """Classes of the problem whose objects are sent between processes, with the names of their attributes."""
@@ -620,7 +622,7 @@ def _calls(options: Mapping[str, Json], path_prefix: str) -> Calls:
 
 
 def _prelude(options: Mapping[str, Json], entry_point: str | None, path_prefix: str) -> str:
-    """Return the code that runs before the program; by default the names of LeetCode for its `class Solution`."""
+    """Return the code that runs before the program. By default, a `class Solution` gets the names of LeetCode."""
     prelude = _code(options, "prelude", path_prefix)
     is_leetcode = (entry_point or "").startswith("Solution()") and _language(options) == PYTHON
     return prelude or (LEETCODE_PRELUDE if is_leetcode else "")
@@ -652,7 +654,7 @@ def _plain_arguments(cases: Json) -> list[tuple[Json, ...]] | None:
     """Return the arguments of all cases in one fast step, or None if a case is invalid or has to be decoded."""
     if not isinstance(cases, list) or not 0 < len(cases) <= MAX_CASES or set(map(type, cases)) != {dict}:
         return None
-    # Cases of a suite usually have the same keys, so that this set has one or two entries.
+    # Cases of a suite usually have the same keys, so this set has one or two entries.
     combinations = set(map(tuple, cases))
     unusual = any("expected" not in keys or "weight" in keys for keys in combinations)
     if unusual or any(case.get("kwargs") for case in cases):
@@ -830,7 +832,7 @@ _PYTHON = re.compile(r"^(?:import|from|def|class) ", re.MULTILINE)
 
 
 def read_checker(options: Mapping[str, Json], path_prefix: str) -> str | Mapping[str, Json]:
-    """Return the checker of a suite; a program is completed by its language and files. Raises `BadSuite`."""
+    """Return the checker of a suite, with its language and files if it is a program. Raises `BadSuite`."""
     spec = options.get("checker") or "tokens"
     if isinstance(spec, str) and is_source(spec):
         spec = {"type": "program", "code": spec}

@@ -1,5 +1,6 @@
 r"""Makes the arguments of the verifier `code` from the tests of a record.
 
+    tests of the record                                           arguments
     {"inputs": ["1 2\n"], "outputs": ["3\n"]}                     type stdio,
                                                                   cases [{"input": "1 2\n", "output": "3\n"}]
     {"fn_name": "add", "inputs": [[1, 2]], "outputs": [3]}        type calls, entry_point add,
@@ -26,7 +27,7 @@ from truegold.verifiers.strict_json import parse_json, parse_structure
 
 
 class Unusable(Exception):
-    """Raised for a record that cannot become a row; callers report it as a reject, by `reason` and `detail`."""
+    """Raised for a record that cannot become a row. Callers report its `reason` and `detail`."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(reason, detail)
@@ -45,7 +46,7 @@ MAX_NESTED = 50
 
 _CHECK_CALL = re.compile(r"\ncheck\(\s*([\w.()]+)\s*\)\s*$")
 _KEPT = ("type", "entry_point", "code", "checker", "interactor", "files", "prelude", "stub", "codecs")
-"""Keys of tests in normal form that become the verifier's arguments unchanged; cases are rewritten."""
+"""Keys of `normal_form` that become the verifier's arguments unchanged. Cases are rewritten."""
 
 
 def read_tests(value: Any, column: str, name: str | None = None, hints: Iterable[str | None] = ()) -> Arguments:
@@ -117,7 +118,7 @@ def _call_arguments(arguments: Arguments, calls: list[Arguments], tests: Any, co
     if "entry_point" not in arguments:
         raise _unreadable(column, "the function to call is not named")
     cases = [{key: exact(value, column) for key, value in case.items() if key != "kwargs" or value} for case in calls]
-    # A list of cases may be APPS in another shape, with wrapped values. A value that is written as text is not wrapped.
+    # A list of cases may be tests of APPS in another shape, with wrapped values. Values in texts are not wrapped.
     listed_cases = tests if isinstance(tests, list) else []
     if len({case.get("fn_name") for case in listed_cases}) > 1:
         raise _unreadable(column, "calls of several functions")

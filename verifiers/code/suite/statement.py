@@ -72,7 +72,7 @@ def _says(topic: str, sentence: str) -> bool:
 
 
 def read_statement(text: str | None) -> Statement:
-    """Return the statements of a problem's text; without a text there are none."""
+    """Return the statements of a problem's text, or an empty `Statement` without a text."""
     sentences: dict[str, str] = {}
     tolerance: float | None = None
     is_relative = False
@@ -94,7 +94,7 @@ def read_statement(text: str | None) -> Statement:
 
 @lru_cache(maxsize=64)
 def allowed_error(text: str) -> tuple[float, bool] | None:
-    """Return the error that a problem's text allows, and whether it may be relative; None without such a sentence."""
+    """Return the error that a problem's text allows and whether it may be relative, or None without such a sentence."""
     statement = read_statement(text)
     return None if statement.tolerance is None else (statement.tolerance, statement.tolerance_is_relative)
 

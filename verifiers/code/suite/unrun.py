@@ -1,5 +1,6 @@
 """Finds tests that never run and assertions that cannot fail, since a suite of these accepts every program.
 
+    test code                                      phrase of `unrun_tests`
     class Sums:
         def test_one(self): ...                    Sums is a class that no runner collects
     def main(): assert add(1, 2) == 3              nothing calls main
@@ -10,12 +11,10 @@
     try: assert add(1, 2) == 3
     except Exception: pass                         line 1 silences its failure
 
-Only the test code is read, so that the result is the same for every program. An assertion is reached if it runs on
-import of the module, if the test runner calls the assertion's function (`inside/test_code`), or if reached code names
-this function.
-
-Not covered: code of more than 400,000 characters or with very deep nesting, and assertions that are skipped because of
-values at run time. (A test that ran no assertion does not pass, see `inside/test_code/report.py`.)
+Only the test code is read, so the result is the same for every program. An assertion is reached if it runs on import of
+the module, if the test runner calls the assertion's function (`inside/test_code`), or if reached code names this
+function. Not covered: code of more than 400,000 characters or with very deep nesting, and assertions that are skipped
+because of values at run time. (A test that ran no assertion does not pass, see `inside/test_code/report.py`.)
 """
 
 from __future__ import annotations
@@ -68,9 +67,9 @@ class _Definition:
     outer: _Definition | None
     """The function around a nested function, else None."""
     is_run: bool = False
-    """Whether the test runner calls it."""
+    """Whether the test runner calls the function."""
     names: set[str] = field(default_factory=set)
-    """The names in its body, without those in nested functions."""
+    """The names in the function's body, without those in nested functions."""
 
 
 @lru_cache(maxsize=CACHED_SUITES)
@@ -139,7 +138,7 @@ class _Reader:
                 if owner is not None and node.name.startswith("test"):
                     pytest_classes[owner.name] = None
             elif not _has_parameters(definition) or node.name.startswith(("test", "check")):
-                # An uncalled helper with parameters has no test cases.
+                # An uncalled function with parameters is a mere helper, unless it is named like a test.
                 yield f"nothing calls {node.name}"
         yield from (f"{name} is a class that no runner collects" for name in pytest_classes)
 
@@ -169,8 +168,7 @@ class _Reader:
         return is_named and not is_fixture and self._is_looked_at(definition.owner)
 
     def _case_names(self) -> set[str]:
-        """Return the classes whose test methods run: classes of unittest, classes `Test...` of pytest, their bases and
-        their subclasses."""
+        """Return the classes whose tests run: those of unittest and pytest, and their bases and subclasses."""
         bases = {name: set(map(ast.unparse, node.bases)) for name, node in self._classes.items()}
         cases = {name for name in bases if any(base.endswith("TestCase") for base in bases[name])}
         cases |= {name for name, node in self._classes.items() if name.startswith("Test") and not _is_constructed(node)}
@@ -238,7 +236,6 @@ def _names(nodes: Iterable[ast.AST]) -> set[str]:
 
 
 def _asserts_in(node: _Function, asserting: set[str]) -> bool:
-    """Say whether a function asserts something."""
     return any(asserts(below, asserting - {node.name}) for below in node.body if not isinstance(below, _Function))
 
 
@@ -341,8 +338,8 @@ def _never_comes(node: ast.Expr | ast.Call, asserting: set[str], runs_nothing_wh
 def _silenced_line(scope: _Function | ast.Module, asserting: set[str]) -> int | None:
     """Return the line of a `try` or `with` that hides failed assertions from the test runner, or None.
 
-    A block that catches AssertionError by name always counts. A block that catches all exceptions counts only if every
-    assertion of the scope is inside such a block.
+    A block that catches AssertionError by name always hides them. A block that catches all exceptions is returned only
+    if every assertion of the scope is inside such a block.
     """
     nodes = list(nodes_in_scope(scope.body))
     silencing = [node for node in nodes if isinstance(node, ast.Try | ast.With) and _silences(node, asserting)]

@@ -1,12 +1,12 @@
 r"""Computes vectors and matrices: sums, products, transposes, determinants, traces and ranks.
 
-    2\begin{pmatrix}1\\2\end{pmatrix}       the vector (2, 4)
-    (1,2) + t(3,4)                          the vector (1+3t, 2+4t)
-    \|(3,4)\|, (1,2)\cdot(2,1.5)            5
-    2\mathbf{i}-3\mathbf{j}                 (2,-3), if the other side is a vector
-    [[1,2],[3,4]]                           a matrix, if the other side is a matrix
-    3I_2, \operatorname{diag}(3,3)          a matrix, if the other side is a matrix
-    \begin{vmatrix}1&2\\3&4\end{vmatrix}    -2, if the other side is a value
+    2\begin{pmatrix}1\\2\end{pmatrix}    -> the vector (2, 4)
+    (1,2) + t(3,4)                       -> the vector (1+3t, 2+4t)
+    \|(3,4)\|, (1,2)\cdot(2,1.5)         -> 5
+    2\mathbf{i}-3\mathbf{j}              -> (2,-3), if the other side is a vector
+    [[1,2],[3,4]]                        -> a matrix, if the other side is a matrix
+    3I_2, \operatorname{diag}(3,3)       -> a matrix, if the other side is a matrix
+    \begin{vmatrix}1&2\\3&4\end{vmatrix} -> -2, if the other side is a value
 
 Sums and products of arrays whose shapes do not fit are not changed.
 """

@@ -170,7 +170,7 @@ def _may_be_integral(node: tree.Node) -> bool:
 
 
 def _with_bare_constants(node: tree.Node) -> tree.Node:
-    """Return the tree with C for 2C, -C and \\ln C in sums, C + \\ln u for \\ln(Cu), and Ce^u for e^{u+C}."""
+    """Return the tree with bare constants: C for 2C and \\ln C in sums, C + \\ln u for \\ln(Cu), Ce^u for e^{u+C}."""
     for name in filter(ARBITRARY.fullmatch, tree.symbols(node)):
         if _count(node, name) == 1:
             node = tree.mapped(node, partial(_with_bare_constant, constant=tree.Sym(name)))

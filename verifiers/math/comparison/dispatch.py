@@ -1,12 +1,13 @@
 r"""Compares two trees, with the module for their kind:
 
-    1/2         0.5              values: `single_values` and `identity`
-    \{1, 2\}    x=2 or x=1       lists: `lists`
-    x \le 3     (-\infty, 3]     sets: `sets`
-    y = 2x      2x - y = 0       relations: `relations`
+    Gold        Answer           Module
+    1/2         0.5              `single_values` and `identity`, for values
+    \{1, 2\}    x=2 or x=1       `lists`
+    x \le 3     (-\infty, 3]     `sets`
+    y = 2x      2x - y = 0       `relations`
 
-Before this, `signs` expands ±, `arrays` computes vectors and matrices, and `free_letters` renames letters. If gold
-states its value twice, as in `\sqrt3/3 \approx 0.577`, the exact form is used.
+First, `signs` expands ±, `arrays` computes vectors and matrices, and `free_letters` renames letters. If gold states its
+value twice, as in `\sqrt3/3 \approx 0.577`, the exact form is used.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ from truegold.verifiers.math.tree import (
 )
 
 _PAIR_STEPS = 2
-"""Cost in steps of the budget: finding the shapes of two sides."""
+"""Cost of finding the shapes of two sides, in steps of the verdict's budget (`policy`)."""
 _MAY_HOLD_RELATIONS = frozenset({Chain, BareList, Group})
 """Types of nodes with relations that may give a letter its value."""
 _AMOUNT_TYPES = VALUE_TYPES | {Measure}

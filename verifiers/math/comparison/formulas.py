@@ -1,9 +1,10 @@
 r"""Compares formulas of sets and of statements by their truth tables.
 
-    A \cup (B \cap C)         (A \cup B) \cap (A \cup C)    the same
-    \overline{A \cap B}       \overline{A} \cup \overline{B}
-    \neg(p \land q)           \neg p \lor \neg q            the same
-    p \implies q              q \implies p                  different
+    Gold                      Answer                              Result
+    A \cup (B \cap C)         (A \cup B) \cap (A \cup C)          the same
+    \overline{A \cap B}       \overline{A} \cup \overline{B}      the same
+    \neg(p \land q)           \neg p \lor \neg q                  the same
+    p \implies q              q \implies p                        different
 
 Letters, and predicates such as P(x), are the variables of a formula.
 """
@@ -54,7 +55,7 @@ def _gather(node: tree.Node, atoms: dict[str, int]) -> None:
 
 
 def _table(node: tree.Node, atoms: dict[str, int]) -> int:
-    """Return the truth table as a number: bit i is the formula's value if the bits of i are the variables' values."""
+    """Return the truth table as a number with one bit for each row: `p and q` is 0b1000, since row 0b11 is true."""
     full = (1 << (1 << len(atoms))) - 1
     if isinstance(node, tree.SetOps):
         tables = [_table(part, atoms) for part in node.parts]

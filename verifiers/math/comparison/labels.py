@@ -1,9 +1,10 @@
-"""Pairs the labels of two lists of named values. The examples show the labels of gold, and those of an answer:
+"""Pairs the labels of two lists of named values.
 
-v_rel, E                  relative speed, total energy     paired: `rel` and E begin words of the labels
-Ms. Wane, Ms. Watson      Watson, Susan Wane               paired by the words that differ within each list
-nominal rate, real rate   part 1, part 2                   not paired by name, but by order
-Tom, Bob                  Ann, Jim                         not paired: they may be different people
+Labels of gold            Labels of the answer            Result
+v_rel, E                  relative speed, total energy    paired: `rel` and E begin words of the labels
+Ms. Wane, Ms. Watson      Watson, Susan Wane              paired by the words that differ within each list
+nominal rate, real rate   part 1, part 2                  not paired by name, but by order
+Tom, Bob                  Ann, Jim                        not paired: they may be different people
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from truegold.verifiers.math.vocabulary import EXCLUSIVE, GREEK_NAMES
 _MIN_WORD = 3
 """Minimum number of letters in a word. Shorter labels are symbols."""
 _MIN_INDEX = 3
-"""Minimum number of letters in a subscript that may begin a word, as in v_rel."""
+"""Minimum number of letters in a subscript that is read as the beginning of a word, as in v_rel."""
 
 
 def contradict(gold: tree.Node, answer: tree.Node) -> bool:

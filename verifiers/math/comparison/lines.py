@@ -1,4 +1,4 @@
-r"""Compares lines, which may be given by any of their points and any multiple of their direction.
+r"""Compares lines, which may be given by any of their points and any multiple of their direction. These are the same:
 
     (1,2) + t(3,4)          (4,6) + s(6,8)
     x = 1+2t, y = 3-t       x = 3-2s, y = 2+s
@@ -63,7 +63,7 @@ def _line(node: tree.Node) -> tuple[list[mpq], list[mpq]] | None:
 
 
 def _coordinates(node: tree.Node) -> tuple[tree.Node, ...]:
-    """Return the coordinates of a line, each an expression of the parameter. Empty if the node is not a line."""
+    """Return the coordinates of a line, each an expression of the parameter, or an empty tuple for other nodes."""
     if isinstance(node, tree.Chain):
         if len(node.parts) > 2 and set(node.operators) == {"="}:
             return _from_ratios(node)

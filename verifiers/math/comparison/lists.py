@@ -1,8 +1,8 @@
 r"""Compares lists, finite sets, tuples, vectors and matrices. Elements are paired by their labels or their order:
 
     a=1, b=2        b=2, a=1           by label
-    (3, -4)         y=-4, x=3          a tuple has its labels in alphabetical order
-    3, 1            min: 1, max: 3     the larger value is the maximum
+    (3, -4)         y=-4, x=3          by label: a tuple has its labels in alphabetical order
+    3, 1            min: 1, max: 3     by size: the larger value is the maximum
 
 For lists without labels and brackets, the policy decides whether the order matters.
 """
@@ -35,7 +35,6 @@ _CONDITIONS = frozenset({"<", ">", "<=", ">=", "!=", "in"})
 _SHOWN_TERMS = 3
 """Minimum number of terms before the dots of a sequence."""
 _CHOICE_LETTERS = "ABCDEFGH"
-"""Letters of options."""
 
 
 class Comparison(Protocol):
@@ -244,7 +243,7 @@ def elementwise(comparer: Comparison, gold_parts: Sequence[tree.Node], answer_pa
 
 
 def matched(comparer: Comparison, gold_parts: Sequence[tree.Node], answer_parts: Sequence[tree.Node]) -> Sameness:
-    """Compare in any order. Each part of the answer matches one part of gold."""
+    """Compare the parts in any order. Each part of the answer must match another part of gold."""
     unmatched = list(answer_parts)
     undecided = False
     for gold_part in gold_parts:
@@ -300,7 +299,7 @@ def _is_set(node: tree.Node) -> bool:
 
 
 def _elements_of(node: tree.Node) -> list[tree.Node] | None:
-    """Return the elements of a list, or a bare value as the only element. Return None for sets without a list."""
+    """Return the elements of a list, or a bare value as the only element. Sets without a list of elements give None."""
     if isinstance(node, tree.BareList):
         lone = node.elements[0] if len(node.elements) == 1 else None
         return list(lone.elements if isinstance(lone, tree.BareList) and node.joined != ";" else node.elements)

@@ -38,9 +38,8 @@ from truegold.verifiers.math.vocabulary import GREEK
 TRANSPOSED = "^T"
 """The end of the name of a transposed matrix."""
 _MATRIX_STEPS = 20
-"""Cost in steps of the budget: evaluating one node."""
+"""Cost of evaluating one node, in steps of the verdict's budget (`policy`)."""
 _MAX_POWER = 20
-"""The highest power of a matrix."""
 _TOLERANCE = 1e-9
 """The largest relative difference of equal cells."""
 _DIMENSIONS = frozenset("MLT")
@@ -65,7 +64,7 @@ def same_in_matrices(gold: Node, answer: Node, *, all_capitals: bool) -> bool | 
 
     Expressions that cannot be evaluated with matrices are compared as text.
 
-    all_capitals: all capital letters are matrices, because the problem is about matrices.
+    all_capitals: read all capital letters as matrices, because the problem is about matrices.
     """
     names = {name.removesuffix(TRANSPOSED) for name in symbols(gold) | symbols(answer)}
     matrices = {name for name in names if HAT in name or name[0] in "|⟨" or "†" in name or f"{name}†" in names}
@@ -140,7 +139,6 @@ def _times(a: _Matrix, b: _Matrix) -> _Matrix:
 
 
 def _power(base: _Matrix, exponent: Node) -> _Matrix:
-    """Return a whole power of a matrix."""
     power = rational(exponent)
     if power is None or power.denominator != 1 or abs(power) > _MAX_POWER:
         raise _NoMatrixError

@@ -23,21 +23,20 @@ from truegold.verifiers.math.identity import approximate, same_value
 from truegold.verifiers.math.tree import PLUS_ONE, Add, Mul, Node, Num, Pow, symbols
 
 NEAR, NEARER = mpq(1, 100), mpq(1, 400)
-"""The largest relative differences from gold: NEAR from a measured gold, and NEARER from a precise one.
+"""The largest relative difference from gold: `NEAR` for a measured gold, `NEARER` for a precise one.
 
-Golds are precise if they have `MANY_FIGURES`, or are whole numbers with a unit to which the answer does not round."""
+A gold is precise if it has `MANY_FIGURES`, or is a whole number with a unit to which the answer does not round."""
 EXACT = 100
-"""If the answer's last digit is worth at most 1/`EXACT` of gold's, the answer only has to round to gold.
+"""An answer with at least two decimals more than gold only has to round to gold: 0.1429c matches 0.14c.
 
-So 0.1429c matches 0.14c: its last digit is worth 0.0001, and gold's is worth 0.01."""
+`EXACT` is the value of gold's last digit, as a multiple of the value of the answer's last digit."""
 MANY_FIGURES = 6
 """Minimum number of significant digits in a precise gold."""
 MIN_FIGURES = 2
-"""Minimum number of significant digits in an answer. A measured gold to which an answer rounds needs as many."""
+"""Minimum number of significant digits in an answer, and in a measured gold to which the answer only rounds."""
 MIN_WHOLE_FIGURES = 3
-"""Minimum number of significant digits in a decimal answer to an exact gold, such as a fraction.
-
-A whole gold without a unit needs as many if a decimal answer rounds to it."""
+"""Minimum number of significant digits in a decimal answer to an exact gold, such as a fraction, and in a whole gold
+without a unit to which a decimal answer rounds."""
 MAX_TERMS = 4
 """Maximum number of terms in a sum whose coefficients are compared."""
 

@@ -1,12 +1,12 @@
-r"""Compares periodic solutions, which have one value for each integer.
+r"""Compares periodic solutions, which have one value for each integer. These pairs are the same:
 
     \frac{\pi}{4}+k\pi                     \frac{5\pi}{4}+n\pi, n \in \mathbb{Z}
     \frac{\pi}{2}+k\pi                     \pm\frac{\pi}{2}+2k\pi
     \frac{\pi}{6}+2k\pi, \frac{5\pi}{6}+2k\pi     k\pi+(-1)^k\frac{\pi}{6}
     \{n\pi : n \in \mathbb{Z}\}            x = n\pi
 
-Each side is reduced to its values within one period. Gold must declare that its letter is an integer, or be an equation
-of an unknown with a multiple of pi, because `(n-2)\pi` alone may be a sum of angles. Not covered: natural numbers, and
+Each side is reduced to its values within one period. Gold must declare that its letter is an integer, or give an
+unknown a multiple of pi (`x = n\pi`): `(n-2)\pi` alone may be a sum of angles. Not covered: natural numbers, and
 several letters.
 """
 
@@ -27,7 +27,6 @@ from truegold.verifiers.math.reading.wording import integers_of_node
 INTEGER_LETTERS = frozenset("klmnj")
 """Letters that may be integers without a declaration."""
 _UNKNOWNS = frozenset({"x", "y", "z", "t", "theta", "alpha", "phi", "beta", "u"})
-"""Letters of unknowns."""
 MAX_PARTS = 12
 """Maximum number of expressions on one side."""
 MAX_VALUES = 64
@@ -122,7 +121,7 @@ def _is_angle(node: tree.Node) -> bool:
 
 
 def _progressions(part: _Repeating) -> list[_Progression]:
-    """Return the progressions of the even and the odd integers, or an empty list if the values are not arithmetic."""
+    """Return the values at even and at odd integers as progressions, or an empty list if they are not arithmetic."""
     letters = tree.symbols(part.value)
     if len(letters) != 1 or not letters <= (part.declared or INTEGER_LETTERS):
         return []
@@ -143,7 +142,7 @@ def _fraction(ratio: mpq) -> Fraction:
 
 
 def _within(side: list[list[_Progression]], period: mpq) -> set[int]:
-    """Return the values within one period, each as a whole number of its `_GRAIN` parts."""
+    """Return the values within one period, as whole multiples of the period divided by `_GRAIN`."""
     return {
         round((p.start + turn * p.step) / period * _GRAIN) % _GRAIN
         for part in side

@@ -1,11 +1,12 @@
 """Compares relations: labelled values, equations, inequalities, chains of equal values.
 
+    Gold           Answer        Result
     x = 5          5             the same: a label may be left out
     x = 5          y = 5         different: these are two lines
     f(n) = n^2     f(x) = x^2    the same function
     2x = 4y        x - 2y = 0    the same equation
     xy = 12        12/x          the same: the answer is solved for y
-    6*7 = 42       42            the same: both sides of the equation are 42
+    42             6*7 = 42      the same: both sides of the equation are 42
 
 6 = 5 is two answers, even if one of them is right.
 """

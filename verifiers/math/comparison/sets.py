@@ -36,7 +36,7 @@ from truegold.verifiers.math.identity import approximate, infinity_sign
 from truegold.verifiers.math.policy import OTHER_STRUCTURE, UNDECIDED, Sameness, charge
 
 _PIECE_STEPS = 4
-"""Cost in steps of the budget: intersecting two pieces."""
+"""Cost of intersecting two pieces, in steps of the verdict's budget (`policy`)."""
 
 MINUS_INFINITY = tree.negated(tree.INFINITY)
 
@@ -237,7 +237,7 @@ def _coefficients(node: tree.Node, name: str) -> tuple[mpq, mpq, mpq]:
 
 
 def _where(coefficients: tuple[mpq, mpq, mpq], operator: str) -> list[Piece]:
-    """Return the solutions of ax^2 + bx + c < 0, or of the same with another relation."""
+    """Return the solutions of ax^2 + bx + c < 0, where `operator` stands in place of <."""
     c, b, a = coefficients
     roots = _roots(c, b, a)
     closed = operator not in _STRICT
@@ -367,7 +367,7 @@ def _is_variable(part: tree.Node) -> bool:
 
 
 def _half_line(operator: str, bound: tree.Node) -> list[Piece]:
-    """Return the numbers with a relation to a bound. Raises NoSet."""
+    """Return the numbers x for which `x operator bound` holds, as in x < 3. Raises NoSet."""
     if isinstance(bound, tree.BareList) and operator == "!=":
         return functools.reduce(common, [_half_line("!=", element) for element in bound.elements])
     if not isinstance(bound, tree.VALUES):

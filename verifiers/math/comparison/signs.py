@@ -1,8 +1,8 @@
 r"""Expands the signs ± and ∓ of a tree to lists of values.
 
-    1\pm\sqrt2        1+\sqrt2, 1-\sqrt2
-    \pm a, \mp b      a, -a, -b, b: the signs of different items are independent
-    \pm 1 \pm 2       3, -3 if both signs are the same; 3, -1, 1, -3 if they are independent
+    1\pm\sqrt2     -> 1+\sqrt2, 1-\sqrt2
+    \pm a, \mp b   -> a, -a, -b, b: the signs of different items are independent
+    \pm 1 \pm 2    -> 3, -3 if both signs are the same; 3, -1, 1, -3 if they are independent
 
 If one value has several signs, they may be the same or independent. Both readings are returned, and the one that
 matches the other side counts.
@@ -46,7 +46,7 @@ def _expanded(node: Node, choices: Sequence[tuple[bool, ...]]) -> Node:
 
 
 def _with_signs_chosen(node: Node, plus: Iterator[bool]) -> Node:
-    """Return the tree with 1 or -1 for each sign, as the next item of `plus` says."""
+    """Return the tree with 1 or -1 for each sign. `plus` yields True where the upper part of the sign is meant."""
 
     def chosen(part: Node) -> Node:
         if isinstance(part, Sign):

@@ -8,8 +8,9 @@ missing and convertible units, percent signs and angles. It also decides about r
     gold 326.5, answer 326.53                          different: the answer needs two places more than gold
     gold 1/3, answer 0.333                             different: gold is exact
 
-Each other kind has a function. The examples are gold and a right answer:
+Each other kind has a function:
 
+    Function           Gold                   Right answer
     `same_ratios`      2:3                    4:6, 2/3
     `same_numerals`    101_2                  101 (unless the policy says 5)
     `same_clocks`      4:30 p.m.              16:30
@@ -74,7 +75,7 @@ MAX_APPROXIMATION = 5
 
 MIN_DECIMALS = 2
 MIN_DIGITS = 3
-"""A gold is a rounded value if it has this many decimals, or this many digits and a point."""
+"""A gold is a rounded value if it has `MIN_DECIMALS` decimals, or a point and `MIN_DIGITS` digits."""
 
 EXTRA_DECIMALS = 2
 """Minimum number of decimals that a decimal answer has beyond those of gold, if it rounds to gold."""
@@ -94,7 +95,6 @@ OTHER_UNIT = Sameness(False, "units")
 UNKNOWN_UNIT = Sameness(None, "units")
 
 _HALF_DAY = 12 * 60
-"""Half a day in minutes."""
 _LAST_HOUR = 24
 """The largest hour of a time."""
 _ResidueClasses = tuple[int, frozenset[int]]
@@ -104,7 +104,7 @@ _QUANTIFIERS = frozenset({"all", "any", "every", "each", "for", "must"})
 _VERBS = frozenset({"converges", "diverges", "exists", "oscillates", "increases", "decreases", "vanishes"})
 """Verbs that may be a whole gold. An answer may add a subject: `the series diverges`."""
 _SUBJECTS = frozenset({"series", "sequence", "integral", "limit", "function", "sum", "product", "it", "this", "that"})
-"""Subjects that an answer may add to such a verb."""
+"""Subjects that an answer may add to a verb of `_VERBS`."""
 _COPULAS = ("is", "are", "was", "were")
 """Verbs between a subject and its predicate."""
 _SHORT_WORD = 4
@@ -308,7 +308,7 @@ def _as_measured(value: Node, gold_unit: Unit | None, answer_unit: Unit | None, 
     """Return the value and the policy by which a measured gold is compared.
 
     A whole gold with a unit, such as 25 kg, is marked as a measured number. An amount of money with cents has the
-    tolerance `MONEY_TOLERANCE`, so that 97.33 answers 97.31; one without cents must be equal. A gold whose decimals
+    tolerance `MONEY_TOLERANCE`, so 97.33 answers 97.31. An amount without cents must be equal. A gold whose decimals
     cannot be cents, such as 2.568, is compared like a number that is not money.
     """
     decimals = value.decimals if isinstance(value, Num) else None

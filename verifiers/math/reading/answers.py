@@ -164,10 +164,9 @@ as a plain number first, and if this decides nothing, `read` tries it again."""
 MAX_ITEMS = 100
 """Maximum number of items in a list. Stops an answer that lists every possible number."""
 MAX_NAME = 5
-"""The name of an index with a range, such as the n of `n = 1, 2, ...`, has fewer tokens and fewer characters than
-this."""
+"""Limit (exclusive) of the number of tokens and of characters in the name of an index: the n of `n = 1, 2, ...`."""
 MAX_PRODUCT = 3
-"""The longest run of letters that is a product within a formula. Longer runs are words."""
+"""Maximum number of letters in a product within a formula. Longer runs of letters are words."""
 MAX_LABEL_TOKENS = 12
 """Maximum number of tokens before the `=` of a quantity."""
 _NUMERAL = re.compile(r"\(?((?=[A-F]*\d)[0-9A-Fa-f]{1,60})\)?_\s*\{?\s*(\d{2})\s*\}?", re.ASCII)
@@ -323,8 +322,7 @@ class _AnswerReader:
         return node
 
     def _conclusion(self, tokens: list[Lexeme]) -> list[Lexeme]:
-        """Return the end of a derivation: `x=2` for `6x=12 \\implies x=2`. Other implications are returned
-        unchanged."""
+        """Return `x=2` for the derivation `6x=12 \\implies x=2`. Other implications are returned unchanged."""
         premise, behind = conclusion(tokens)
         if not premise or "rel" not in map(kind_of, premise):
             return tokens if premise and _may_be_statement(premise) else behind
@@ -607,7 +605,7 @@ def _regrouped(nodes: list[Node], joined: str) -> Node:
 def _split_items(tokens: list[Lexeme]) -> tuple[list[list[Lexeme]], str]:
     """Split the tokens at commas, connectives and wide blanks outside of all brackets.
 
-    Return the items, and `or`, `and` or a comma by which the last two are joined.
+    Return the items, and the word or comma that joins the last two: `or`, `and` or `,`.
     """
     parts: list[list[Lexeme]] = [[]]
     joined = ","

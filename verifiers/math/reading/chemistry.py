@@ -21,9 +21,9 @@ from typing import NamedTuple, TypeAlias
 from truegold.verifiers.math.vocabulary import ELEMENT_NAMES, ELEMENTS, FORMULAS
 
 MAX_FORMULA_CHARS = 80
-"""The longest text that is read as a substance."""
+"""Maximum length of a text that is read as a substance, in characters."""
 MAX_REACTION_CHARS = 400
-"""The longest text that is read as a reaction."""
+"""Maximum length of a text that is read as a reaction, in characters."""
 REMEMBERED_KEYS = 2_048
 
 Key: TypeAlias = tuple[object, ...]
@@ -52,19 +52,18 @@ _SYMBOL = re.compile(r"[A-Z][a-z]?")
 _LAST_DIGIT = re.compile(r"(?<![_\d])\d+$")
 """Digits at the end, which may belong to the charge."""
 _FRACTION = re.compile(r"^\\[dt]?frac\{(\d)\}\{(\d)\}")
-r"""The count of \frac{1}{2}O_2."""
+r"""The count before a substance: the \frac{1}{2} of \frac{1}{2}O_2."""
 _NUCLIDE = re.compile(r"(?:\^(\d{1,3})(?:_(\d{1,3}))?|_(\d{1,3})\^(\d{1,3}))([A-Z][a-z]?)")
-"""^14_6C, without its braces."""
+"""A nuclide without its braces: `^14_6C`."""
 _NAMED_NUCLIDE = re.compile(r"([A-Za-z]{1,13})-(\d{1,3})")
-"""C-14, carbon-14."""
+"""Matches `C-14`, `carbon-14`."""
 _SHELL = r"\d(?:s\^?[12]|p\^?[1-6]|d\^?(?:10|[1-9])|f\^?(?:1[0-4]|[1-9]))"
 """A shell and its electrons: 3d^5."""
 _SHELLS = re.compile(rf"(?:\[([A-Z][a-z])\])?((?:{_SHELL})+)")
-"""[Ar]3d^54s^1."""
+"""Matches `[Ar]3d^54s^1`."""
 _HYBRIDS = frozenset({"sp", "sp2", "sp3", "sp3d", "sp3d2", "dsp2", "dsp3", "d2sp3"})
-"""Hybrid orbitals."""
 _CHARGE = re.compile(r"\^?(?:(\d)([+-])|([+-])(\d|I{2,3}|IV|VI{1,2}))")
-"""2+, +2, +II."""
+"""Matches `2+`, `+2`, `+II`."""
 _ROMAN = {numeral: str(value) for value, numeral in enumerate(("I", "II", "III", "IV", "V", "VI", "VII"), 1)}
 _ARROW = re.compile(
     r"\\(?:(?:to|(?:long)?rightarrow|rightleftharpoons)(?![A-Za-z])|xrightarrow(?:\[[^\]]*\])?\{[^{}]*\})|<?--?>|<=>"

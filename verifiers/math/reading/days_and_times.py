@@ -3,8 +3,8 @@ r"""Reads days and times of day from normalised texts.
     June 20   20th of June   March 3, 2021   2021-03-03   6月20日   Tuesday   星期二
     4:30 p.m.   16:30   4 o'clock   noon   下午4点30分
 
-A month or a weekday alone is a day, too. `4:30` alone may also be a ratio, and the comparison with the other side
-decides. Not covered: `3/4/2021`, which may be in March or April.
+A month or a weekday alone is a day, too. `4:30` alone may also be a ratio; the other side of the comparison decides.
+Not covered: `3/4/2021`, which may be in March or April.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _ENGLISH = re.compile(
     rf"(?:({_SHORT})\.?(?: (?:the )?(\d{{1,2}})(?:\^? ?(?:st|nd|rd|th))?)?|"
     rf"(?:the )?(\d{{1,2}})(?:\^? ?(?:st|nd|rd|th))?(?: day)?(?: of)? ({_SHORT})\.?)?(?:,? (\d{{4}}))?"
 )
-"""`Tuesday, March 3rd, 2021`, `20th of June`, `June`."""
+"""Matches `Tuesday, March 3rd, 2021`, `20th of June`, `June`."""
 _ISO = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 _HAN_NUMBER = r"(?:\d{1,2}|[一二三四五六七八九十]{1,3})"
 _HAN_DATE = re.compile(
     rf"(?:(\d{{4}}|[零〇一二三四五六七八九]{{4}})年)?(?:({_HAN_NUMBER})月)?(?:({_HAN_NUMBER})[日号])?\s?(?:[(（]?(?:星期|周|礼拜)([一二三四五六日天\d])[)）]?)?"
 )
-"""2021年6月20日 星期日, and parts of it."""
+"""Matches `2021年6月20日 星期日` and parts of it."""
 _HAN_MARK = re.compile(r"月.{1,3}[日号]|年.{1,3}月|星期.|周[一二三四五六日]|礼拜.")
 """A quick test for a Chinese date."""
 _SHORT_NAMES = [name[:3] for name in (*MONTHS, *WEEKDAYS)]
@@ -45,7 +45,7 @@ _MAY_NAME = re.compile(rf"\d{{4}}-\d\d-\d\d|[月期周拜]|\b(?:{'|'.join(_SHORT
 _BEGINNINGS = frozenset({*_SHORT_NAMES, "on ", "in ", "the"})
 """The first three letters of English days."""
 MAX_DATE_CHARS = 60
-"""Longer texts are not read as a day."""
+"""Maximum length of a text that names a day, in characters."""
 _TEXT = r"\\(?:text|mathrm|textrm|mbox)\s*\{"
 _CLOCK_WRAPPING = re.compile(rf"{_TEXT}|[{{}}~]|\\[ ,;:!]")
 """Typesetting around a time of day, which becomes a blank."""
@@ -55,20 +55,20 @@ _CLOCK = re.compile(
     r"\s*([ap]\.?\s?m\.?|in the (?:morning|afternoon|evening)|at night|noon|midnight)?\s*\.?",
     re.IGNORECASE,
 )
-"""`4:30 p.m.`, `16:30`, `4 o'clock`, `10 in the morning`."""
+"""Matches `4:30 p.m.`, `16:30`, `4 o'clock`, `10 in the morning`."""
 _CLOCK_MARK = re.compile(r":|[ap]\.?\s?m\.?|o'\s?clock|in the|at night|noon|midnight", re.IGNORECASE)
 """A mark that shows a time of day, which a bare number lacks."""
 _HAN_CLOCK = re.compile(
     r"(凌晨|早上|早晨|上午|中午|下午|傍晚|晚上|夜里)?\s*(\d{1,2}|[零一二三四五六七八九十]{1,3})\s*"
     r"(?::\s*(\d{2})|[时点]\s*(?:(\d{1,2}|[零一二三四五六七八九十]{1,3}|半)\s*分?)?(?:钟|整)?)"
 )
-"""下午4点30分, 十点半."""
+"""Matches `下午4点30分`, `十点半`."""
 _NAMED_TIMES = {"noon": 12 * 60, "midnight": 0, "正午": 12 * 60, "中午": 12 * 60, "午夜": 0}
 """Maps the name of a time to its minutes after midnight."""
 _TIME_LIKE = re.compile(r"[:时点午]|[ap]\.?\s?m|clock|noon|midnight", re.IGNORECASE)
 """A quick test: every text that names a time of day matches."""
 MAX_CLOCK_CHARS = 60
-"""Longer texts are not read as a time of day."""
+"""Maximum length of a text that names a time of day, in characters."""
 
 
 def may_name_day(text: str) -> bool:

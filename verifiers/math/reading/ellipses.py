@@ -1,13 +1,14 @@
 r"""Computes sums and products with dots whose terms follow an obvious rule.
 
-    1 + 2 + \cdots + n              the sum of k from 1 to n, whose last term gives the first ones for n = 1 and 2
-    1 + 2 + 4 + \cdots + 2^n        the sum of 2^k from 0 to n
-    1 \cdot 2 \cdots n              the product of k from 1 to n
-    1 + 2 + 3 + \cdots + 100        5050: an arithmetic progression
-    1 + 2 + 4 + \cdots + 1024       2047: a geometric progression, of which at least three terms are needed
-    1 + \frac12 + \frac14 + \cdots  2: an infinite geometric series
+    1 + 2 + \cdots + n               ->  the sum of k from 1 to n
+    1 + 2 + 4 + \cdots + 2^n         ->  the sum of 2^k from 0 to n
+    1 \cdot 2 \cdots n               ->  the product of k from 1 to n
+    1 + 2 + 3 + \cdots + 100         ->  5050: an arithmetic progression
+    1 + 2 + 4 + \cdots + 1024        ->  2047: a geometric progression with at least three terms before the dots
+    1 + \frac12 + \frac14 + \cdots   ->  2: an infinite geometric series
 
-Other sums with dots raise UnreadableAnswer. Lists with dots are not changed.
+A last term with a letter is the rule if its values from 0, 1 or 2 on are the first terms. Other sums with dots raise
+UnreadableAnswer. Lists with dots are not changed.
 """
 
 from __future__ import annotations

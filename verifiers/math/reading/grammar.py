@@ -1,7 +1,7 @@
-"""Parses the operators of an expression, from relations down to powers, with one method for each level of precedence.
+"""Parses the operators of an expression, with one method for each level of precedence: `x + 2y^3 = 5` has four levels.
 
-This is the hottest code of a comparison. Each level looks at the kind of the next token once, and returns at once if it
-is not an operator.
+A comparison spends most of its time here. Each level looks at the kind of the next token once, and returns immediately
+if it is not an operator.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ ReadAnswer: TypeAlias = Callable[[list[Lexeme], Notation, int], Node]
 """Reads tokens as an answer, which may be a list. The number is the depth at which the answer is nested."""
 
 _STEPS_A_TOKEN = 4
-"""The steps that are charged for each token, whether or not it can be read."""
+"""Cost of a token, in steps of the verdict's budget (`policy`), whether or not the token can be read."""
 
 END = Lexeme("stop", "", False)
 """The token after the last one."""
@@ -130,7 +130,8 @@ class Cursor:
 class Grammar(Cursor):
     """The levels of the grammar, one method for each. All methods raise UnreadableAnswer and TooLarge.
 
-    The functions in `atoms` get the grammar as their first argument, because brackets may contain relations.
+    An atom is a number, a name, a command or a group in brackets. The functions in `atoms`, which read atoms, get the
+    grammar as their first argument, because brackets may contain relations.
     """
 
     __slots__ = ()
@@ -359,7 +360,7 @@ class Grammar(Cursor):
             exponent = self._read_exponent(exponent)
         self.depth -= 1
         if type(base) is Group and any(type(part) is FunctionCall for part in walk(base)):
-            # [2\\cosh x]^N
+            # The base of [2\\cosh x]^N has idle brackets.
             base = base.elements[0] if len(base.elements) == 1 else base
         return Pow(without_group(base), exponent)
 

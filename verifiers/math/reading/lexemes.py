@@ -15,10 +15,10 @@ from truegold.verifiers.math.policy import TooLarge
 
 OPENING = frozenset({"open", "brace", "begin"})
 CLOSING = frozenset({"close", "unbrace", "end"})
-"""Kinds of tokens that open a bracket, group or environment, and kinds that close one."""
+"""`OPENING` are the kinds of tokens that open a bracket, group or environment. `CLOSING` are those that close one."""
 kind_of: Callable[[Lexeme], str] = itemgetter(0)
 text_of: Callable[[Lexeme], str] = itemgetter(1)
-"""Return the kind of a token, and its text. Made for `map` over tokens, which is much faster than a comprehension."""
+"""`kind_of` and `text_of` return the kind and the text of a token. `map` with them is faster than a comprehension."""
 NESTING = {**dict.fromkeys(OPENING, 1), **dict.fromkeys(CLOSING, -1)}
 """Maps a kind of token to its change of the nesting depth. Kinds that are not listed change nothing."""
 MAX_DIGITS = 1_000

@@ -1,4 +1,4 @@
-r"""Cuts normalised text into tokens, in one pass.
+r"""Cuts normalised text into tokens, in one pass: `2x^3` has a number, a name, an operator and a number.
 
 A comma before three digits joins them to the digits before it, except directly inside brackets: `(1,234)` is a pair.
 Typefaces (`\mathbf`, `\left`) and delimiters of formulas are left out. A wide gap (`\quad`, an empty line) is a token,
@@ -58,11 +58,11 @@ _GROUPED = (
     rf"(?!0,)\d{{1,3}}(?:(?:{_SMALL_SPACE})\d{{3}})+(?!\d)|\d{{1,3}}(?: \d{{3}})+(?![\d.])"
     r"|\d{1,2}(?:,\d{2})+,\d{3}(?!\d)"
 )
-"""1,234 and 1\\,234, 12 345, and the Indian 12,34,567."""
+"""Matches `1,234`, `1\\,234`, `12 345`, and the Indian `12,34,567`."""
 _MARKED_BLOCK = r"\d*\.\d*\\(?:overline|bar|dot|overset\{\.\})\s?\{?\s?\d+\s?\}?(?:\d*\\dot\s?\{?\s?\d\s?\}?)?"
-r"""0.1\overline{6}, 0.\dot{3}, 0.\dot{1}2\dot{3}."""
+r"""Matches `0.1\overline{6}`, `0.\dot{3}`, `0.\dot{1}2\dot{3}`."""
 _REPEATED_DIGIT = r"\d{0,40}\.\d{0,30}?(?P<again>\d)(?P=again){2,40}(?:\.\.\.|\\ldots|\\dots|\\cdots)"
-"""0.1666..."""
+"""Matches `0.1666...`."""
 REPEATING = rf"(?P<repeating>{_MARKED_BLOCK}|{_REPEATED_DIGIT})"
 NUMERAL = (
     rf"(?P<number>(?:{_GROUPED}|\d+)(?:\.\d+|\.(?![\d.]))?|\.\d+)"
@@ -72,9 +72,9 @@ NUMERAL = (
 INTEGER = re.compile(r"\d+(?![\d.~\u2009]|,\d|,\s?\\!|\\[!,;: t]|\{,| \d|[eE][-+\d{])")
 """An integer that does not continue with a point, a group of digits or an exponent. Most numbers are of this kind."""
 MAX_VARIABLES_IN_A_RUN = 3
-"""The longest run of letters that is a product: `xyz`. Longer runs that are in no list are words."""
+"""Maximum number of letters in a product such as `xyz`. Longer runs of letters that are not known are words."""
 MAX_FUNCTION_LETTERS = 6
-"""The longest name of a function that is split from a variable: `arctan` in `arctanx`."""
+"""Maximum number of letters in a function that is split from a variable: `arctan` in `arctanx`."""
 _COUNTS = re.compile(r":?\s+\d")
 """A blank and a digit. Before them, `sind` and `cost` are words (`Es sind 24`, `They cost: 24`).
 
@@ -114,7 +114,7 @@ r"""The \times of (1,2,3)\times(4,5,6)."""
 _TIMES_TEN = re.compile(r"(?<=[\d.])\s*[xX]\s*(?=10\s*\^)")
 """The x of 3 x 10^5."""
 _NABLA = re.compile(r"\\nabla\s*(?:\^\s*\{?\s*(2)\s*\}?|\\(cdot|times)(?![A-Za-z]))?")
-r"""\nabla, \nabla^2, \nabla\cdot and \nabla\times."""
+r"""Matches `\nabla`, `\nabla^2`, `\nabla\cdot`, `\nabla\times`."""
 _NABLAS = {"2": "laplacian", "cdot": "divergence", "times": "curl", None: "gradient"}
 """Maps the mark after a nabla to the name of the operator."""
 _PART = r"\{?((?:[^{}/+-]|\{[^{}]{1,20}\}){1,40})\}"
@@ -123,9 +123,9 @@ _PARTIAL = re.compile(
     rf"\\[dt]?frac\s*\{{\s*\\partial{_ORDER}{_PART}\s*\{{\s*\\partial{_PART}"
     rf"|\\partial\s*{_ORDER}\s*(\\?[A-Za-z]+)\s*/\s*\\partial\s*(\\?[A-Za-z]+(?:\^\{{?\d\}}?)?)"
 )
-r"""\frac{\partial^2 u}{\partial x^2} and \partial u/\partial x."""
+r"""Matches `\frac{\partial^2 u}{\partial x^2}`, `\partial u/\partial x`."""
 _SLASHED_DERIVATIVE = re.compile(r"(?<![A-Za-z\\])d([A-Za-z])/d([a-z])(?![A-Za-z])")
-"""dy/dx."""
+"""Matches `dy/dx`."""
 _ENVIRONMENT = re.compile(r"\s*\{\s*([A-Za-z]{1,20}\*?)\s*\}")
 r"""The {pmatrix} after \begin."""
 _CONNECTING = frozenset({"sep", "gap", "rel", "op", "row", "cell", "logic"})
@@ -136,7 +136,7 @@ _BEFORE_NEGATION = frozenset({"rel", "sep", "gap", "logic", "open"})
 """Kinds of tokens after which a tilde may mean `not`."""
 _LETTER_FOLLOWS = re.compile(r"\s*\(?[A-Za-z]")
 _VECTOR = re.compile(r"\\(?:mathbf|boldsymbol|bm|pmb|bf)\s*(?:\{\s*(\\?[A-Za-z]{1,10})\s*\}|([A-Za-z])(?![A-Za-z]))")
-r"""\mathbf{F}, which is a vector if the text has a cross product."""
+r"""A bold letter, `\mathbf{F}`, which is a vector if the text has a cross product."""
 _OPERAND_ENDS = frozenset({"num", "name", "const", "close", "unbrace"})
 """Kinds of tokens that end an operand."""
 _NAMED = frozenset({"name", "const", "unbrace"})

@@ -1,5 +1,6 @@
-r"""Normalises texts: different ways to write the same formula become one. This is the first step of a verdict.
+r"""Normalises texts, as the first step of a verdict: different ways to write the same formula become one.
 
+    Text                   Result                     Change
     ２π√３，（１，２）      2\pi \usqrt 3,(1,2)        full-width forms, Unicode mathematics, digits of other scripts
     <tab>imes, \\frac      \times , \frac             damaged escapes
     $\dfrac{1}{2}$.        \dfrac{1}{2}               marks around a formula
@@ -11,13 +12,13 @@ The result is text, not a value. Not covered: LaTeX macros.
 
 Answers in words become formulas: ratios, fractions, numbers and bounds.
 
-    3 to 2    five to four    2 is to 1                3:2   5:4   2:1
-    7 out of 12    1 in 6                              \frac{7}{12}   \frac{1}{6}
-    three fourths    two and a half                    \frac{3}{4}   2\frac{1}{2}
-    negative five    minus one half                    -5   -\frac{1}{2}
-    two point five                                     2.5
-    all nonnegative real numbers                       t \ge 0
-    x is at least 3    greater than 3    大于3         x \ge 3   t > 3   t > 3
+    3 to 2    five to four    2 is to 1             -> 3:2   5:4   2:1
+    7 out of 12    1 in 6                           -> \frac{7}{12}   \frac{1}{6}
+    three fourths    two and a half                 -> \frac{3}{4}   2\frac{1}{2}
+    negative five    minus one half                 -> -5   -\frac{1}{2}
+    two point five                                  -> 2.5
+    all nonnegative real numbers                    -> t \ge 0
+    x is at least 3    greater than 3    大于3      -> x \ge 3   t > 3   t > 3
 
 A bound without a letter gets the letter t. Not covered: such words within a sentence.
 """
@@ -60,7 +61,7 @@ MAX_BOXES = 4
 MAX_ENDING_CHARS = 64
 """Maximum number of characters of punctuation that are removed at the end. Stops pages of full stops."""
 MAX_RESPELLED_CHARS = 4_000
-"""The longest text whose notation is rewritten. Longer texts are not read as a whole."""
+"""Maximum length of a text whose notation is rewritten, in characters. Longer texts are not read as a whole."""
 DOLLAR = "\ue001"
 """The character for the dollar sign of an amount, after the dollar signs around formulas were removed."""
 MONEY_MARKS = {"$": DOLLAR} | {
@@ -72,7 +73,7 @@ _AMOUNT = rf"[{DOLLAR}{LONE_SIGNS[1:]}\ue020-\ue0ff]-?\d[\d,.]{{0,40}}"
 _MAY_HOLD_CURRENCY = re.compile(rf"R[MsPp]|[A-Z]{{3}}|[A-Z] ?{DOLLAR}|/-$|S\.? dol|{_AMOUNT} ?[kKmMbBt]")
 """A quick test: `_with_currencies_marked` changes only texts that match."""
 _SHORT_SCALE = re.compile(rf"({_AMOUNT})(?:([kKmMB])| ?(mn|bn|tn))(?![A-Za-z\d^_])")
-"""$5k, £5m, $5 bn."""
+"""Matches `$5k`, `£5m`, `$5 bn`."""
 _SHORT_SCALES = {"k": "thousand", "m": "million", "mn": "million", "b": "billion", "bn": "billion", "tn": "trillion"}
 """Maps an abbreviation after an amount to its word."""
 _CURRENCY = re.compile(
@@ -81,7 +82,7 @@ _CURRENCY = re.compile(
 )
 """The `CHF` of CHF 5, the `US$` of US$5."""
 _CODE_BEHIND = re.compile(rf"(?<=[\dnd])([~\s]?)({CODES})(?![A-Za-z])")
-"""5 CHF, 5 million CHF."""
+"""Matches `5 CHF`, `5 million CHF`."""
 _OF_AMERICA = re.compile(r"\bU\.?S\.? (?=dollars?\b)")
 """The `US` of US dollars."""
 _SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿⁱ⁽⁾ˣ"
@@ -98,11 +99,11 @@ _VULGAR_FRACTION = re.compile("[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑
 _MARKED_LETTER = re.compile("(?<![^\\W\\d_])(?:[A-Za-zα-ω][\u0302\u20d7]|[ĉĝĥîĵŝŵŷẑ])(?![^\\W\\d_])")
 """A single letter with a hat or an arrow. Letters of words do not match."""
 _PERCENT_IN_WORDS = re.compile(r"\s?τοις εκατ[όο]|ร้อยละ\s?(\d[\d.,]{0,20})")
-"""24 τοις εκατό, ร้อยละ 24."""
+"""Matches `24 τοις εκατό`, `ร้อยละ 24`."""
 _GREEK_WITH_INDEX = re.compile(r"(?<=[α-ορ-ωΑ-Ω])(\d{1,2})(?![\d.,])")
 """The subscript of ε0 and ω12. The 3 of 2π3 is not a subscript."""
 _CIRCLED_NUMBERS = re.compile("[①-⑳][①-⑳,、 ]*")
-"""①③, ①、③."""
+"""Matches `①③`, `①、③`."""
 _CHINESE_CONNECTIVE = re.compile("或者|或|以及|和|与|與|及|且")
 _DAMAGED = [(re.compile(pattern), rf"\\{letter}") for letter, pattern in DAMAGED.items()]
 """Damaged escapes and their repairs: a tab before `imes` was the start of `\\times`."""
@@ -145,13 +146,13 @@ _CHARS_A_STEP = 10
 _GROUPED = re.compile(r"\{\s*-?\d{1,3}(?:,\d{3})+(?:\.\d+)?\s*\}")
 """A number in braces: {1,000}."""
 _NAMED_SET = re.compile(r"([^={}]{1,40}=\s*)\{([^{}]{1,200}[,;][^{}]{1,200})\}")
-r"""A \cap B = {2, 3}: a set whose braces lack their backslashes."""
+r"""A set whose braces lack their backslashes: `A \cap B = {2, 3}`."""
 _LAYOUT = re.compile(r"\\(?:noindent|newline)(?![A-Za-z])|(?<![\\&])(?:\\\\\s*)+(?:\\noindent\s*)?$")
 r"""Commands that only affect the layout: \noindent, line breaks at the end."""
 
 
 def normal_text(text: str) -> str:
-    """Return an answer normalised. The work is charged to the verdict's budget (`policy.charge`)."""
+    """Return an answer normalised. The steps of this work are taken from the verdict's budget (`policy.charge`)."""
     charge(len(text) // _CHARS_A_STEP)
     return normal(text)
 
@@ -164,8 +165,7 @@ def normal_gold(gold: str) -> str:
 
 
 def _lists_in_braces(text: str) -> bool:
-    """Tell whether a text is a list in braces, such as {2, 3}. As a gold, such a text is a set. {1,000} is a number and
-    not a list."""
+    """Tell whether a gold is a list in braces, such as {2, 3}, which is a set. {1,000} is a number and not a list."""
     if not text.startswith("{") or ("," not in text and ";" not in text) or _GROUPED.fullmatch(text):
         return False
     return matching_brace(text, 0) == len(text) - 1
@@ -202,7 +202,7 @@ def normal(text: str) -> str:
 
 
 def _with_currencies_marked(text: str) -> str:
-    """Return the text with one character for each currency before an amount, and with codes behind amounts as words."""
+    """Return the text with one character for each currency before an amount, and with codes after amounts as words."""
     if _MAY_HOLD_CURRENCY.search(text) is None:
         return text
     text = _CURRENCY.sub(lambda m: MONEY_MARKS[m[2] or f"{m[1].strip()}$"], text)
@@ -341,10 +341,9 @@ def _as_list(match: re.Match[str]) -> str:
 
 
 _WRAPPING = re.compile(rf"{TEXT_COMMAND}|\\[ ,;:!](?![A-Za-z])|~")
-"""Typesetting around words."""
 _NUMBER_WORD = "|".join(sorted(BELOW_HUNDRED, key=len, reverse=True))
 _COUNT = rf"(?:{NUMERAL}|(?:{'|'.join(TENS)})[- ](?:{_NUMBER_WORD})|{_NUMBER_WORD})"
-"""12, -3.5, twelve, twenty-five."""
+"""Matches `12`, `-3.5`, `twelve`, `twenty-five`."""
 _DIVISORS = PARTS | ORDINALS
 """Maps the word of a part to its divisor: half and halves to 2, fourth and fourths to 4."""
 _PART = "|".join(sorted(_DIVISORS, key=len, reverse=True))
@@ -357,24 +356,24 @@ _MAY_HOLD = re.compile(
 _RATIO = re.compile(
     rf"(?:(?:the |a )?ratio (?:of |is )?)?({_COUNT}) (?:is )?to ({_COUNT})(?: (?:is )?to ({_COUNT}))?", re.IGNORECASE
 )
-"""3 to 2, the ratio is 3 to 2, 1 to 2 to 3."""
+"""Matches `3 to 2`, `the ratio is 3 to 2`, `1 to 2 to 3`."""
 _SHARE = re.compile(rf"({_COUNT}) (?:out of|in|of) (?:every )?({_COUNT})(?: [a-z]{{1,20}})?", re.IGNORECASE)
-"""7 out of 12, 1 in every 6 people. (`5 of 8` also matches, but is not rewritten.)"""
+"""Matches `7 out of 12`, `1 in every 6 people`. `5 of 8` also matches, but is not rewritten."""
 _FRACTION = re.compile(
     rf"(?:(?:({_COUNT}) and )?(an?|{_COUNT})[- ])({_PART})(?: of [a-z ]{{1,30}}| ([a-z]{{1,12}}))?", re.IGNORECASE
 )
-"""three fourths, one-half of the cake, two and a half, two and a half hours."""
+"""Matches `three fourths`, `one-half of the cake`, `two and a half`, `two and a half hours`."""
 _DIGIT_WORD = "|".join(word for word, value in BELOW_HUNDRED.items() if value < 10)
 _DECIMAL = re.compile(rf"({_COUNT}) point ((?:(?:{_DIGIT_WORD})\s?){{1,9}})", re.IGNORECASE)
-"""two point five, zero point zero three."""
+"""Matches `two point five`, `zero point zero three`."""
 _NEGATIVE = re.compile(rf"(?:negative|minus) ({_COUNT})", re.IGNORECASE)
-"""negative five."""
+"""Matches `negative five`."""
 _SIGNED_REALS = re.compile(
     r"(?:the set of )?(?:all |any )?(?:the )?(non-?negative|non-?positive|positive|negative) "
     r"(?:real numbers?|reals|real values?)(?: of [a-z])?",
     re.IGNORECASE,
 )
-"""all nonnegative real numbers, positive reals, negative real values of x."""
+"""Matches `all nonnegative real numbers`, `positive reals`, `negative real values of x`."""
 _SIDES_OF_ZERO = {"nonnegative": r"\ge", "nonpositive": r"\le", "positive": ">", "negative": "<"}
 """Maps a word for a sign to the relation to 0."""
 _OF_THE_NUMBERS = re.compile(r"(?<=\d)的(?:所有|一切)?(?:实数|数)$")
@@ -385,7 +384,7 @@ _BOUND = re.compile(
     rf"({'|'.join(BOUNDS)}) ?(\S.*)",
     re.IGNORECASE,
 )
-"""at least 3, x is at least 3, all values of x greater than 3, 大于3."""
+"""Matches `at least 3`, `x is at least 3`, `all values of x greater than 3`, `大于3`."""
 
 
 def with_spoken_numbers(text: str) -> str:  # noqa: PLR0911, one for each form

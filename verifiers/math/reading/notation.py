@@ -2,28 +2,28 @@ r"""Rewrites notation of different countries and authors in the notation that th
 
 Marks (`with_usual_marks`):
 
-    12.345,67   1.000.000   2{,}75         12345.67   1000000   2.75
-    ,5   0.636363...                       0.5   0.\overline{63}
-    20^\circ\text{C}                       20\text{ celsius}
-    \frac{1}{3} (approximately 0.333)      \frac{1}{3} \approx 0.333
-    (1, 2                                  (1, 2)     only the last bracket may be missing
+    12.345,67   1.000.000   2{,}75      -> 12345.67   1000000   2.75
+    ,5   0.636363...                    -> 0.5   0.\overline{63}
+    20^\circ\text{C}                    -> 20\text{ celsius}
+    \frac{1}{3} (approximately 0.333)   -> \frac{1}{3} \approx 0.333
+    (1, 2                               -> (1, 2)     only the last bracket may be missing
 
 Sets, signs and units (`with_usual_signs`):
 
-    (-oo, 1) U (2, oo)                     (-oo, 1) \cup (2, oo)
-    x \ne 1, x \ne 2                       \mathbb{R} \setminus \{1, 2\}
-    x | 1 < x < 4                          \{x \mid 1 < x < 4\}
-    1'234'567   3\mathrm{i}   7'4"         1234567   3i   7'4''
-    1 +/- 2   x \in \mathbf{R}             1 \pm 2   x \in \mathbb{R}
-    25 sq. cm   98 degrees Fahrenheit      25 square cm   98 Fahrenheit
-    \frac{\text{m}}{\text{s}^2}            \text{m}/\text{s}^2
+    (-oo, 1) U (2, oo)                  -> (-oo, 1) \cup (2, oo)
+    x \ne 1, x \ne 2                    -> \mathbb{R} \setminus \{1, 2\}
+    x | 1 < x < 4                       -> \{x \mid 1 < x < 4\}
+    1'234'567   3\mathrm{i}   7'4"      -> 1234567   3i   7'4''
+    1 +/- 2   x \in \mathbf{R}          -> 1 \pm 2   x \in \mathbb{R}
+    25 sq. cm   98 degrees Fahrenheit   -> 25 square cm   98 Fahrenheit
+    \frac{\text{m}}{\text{s}^2}         -> \text{m}/\text{s}^2
 
 Binomial coefficients and number bases (`with_usual_counts`):
 
-    {}_{12}C_5   ^{12}C_5   12 choose 5    \binom{12}{5}
-    C^3_{12}                               C_{12}^{3}
-    101 base 2   101 in binary             101_{2}
-    777 (base 8)   231_{\text{five}}       777_{8}   231_{5}
+    {}_{12}C_5   ^{12}C_5   12 choose 5 -> \binom{12}{5}
+    C^3_{12}                            -> C_{12}^{3}
+    101 base 2   101 in binary          -> 101_{2}
+    777 (base 8)   231_{\text{five}}    -> 777_{8}   231_{5}
 
 Not covered: notation with two meanings, such as `3,5`, `1,234`, `12C5` and `C(12, 5)` (`other_readings`).
 """
@@ -35,15 +35,15 @@ import re
 from truegold.verifiers.written_numbers import BELOW_HUNDRED
 
 _THOUSANDS_AND_COMMA = re.compile(r"^([+-]?\d{1,3}(?:\.\d{3})+),(\d{1,9})(?![\d,])")
-"""12.345,67. Only at the start of the text, because the comma may separate items in brackets."""
+"""Matches `12.345,67`, only at the start of the text, because the comma may separate items in brackets."""
 _THOUSANDS = re.compile(r"^([+-]?\d{1,3}(?:\.\d{3}){2,})(?![\d.])")
-"""1.000.000. A number with one point, 1.000, is a decimal."""
+"""Matches `1.000.000`. A number with one point, 1.000, is a decimal."""
 _LEADING_COMMA = re.compile(r"^,(?=\d{1,9}$)")
-""",5."""
+"""Matches the comma of `,5`."""
 _BRACED_COMMA = re.compile(r"(?<![\d},])(\d{1,9})\{,\}(\d{1,2}|\d{4,9})(?!\d|\{,\})")
-"""2{,}75. Before three digits, as in 2{,}750, the comma groups thousands."""
+"""Matches `2{,}75`. Before three digits, as in 2{,}750, the comma groups thousands."""
 _REPEATED = re.compile(r"(\d{0,20}\.\d{0,6}?)(\d{2,6})(\2{1,10})(\d{0,5})(?:\.\.\.|\\[lc]?dots)")
-r"""0.636363... and 0.63636\ldots."""
+r"""Matches `0.636363...` and `0.63636\ldots`."""
 _THREE_POINTS = re.compile(r"(?<=[+,*])\s?\.\.\.(?=\s?(?:[+,*]|$))")
 """The points of 1 + 2 + ... + n, but not those of a sentence."""
 _TEMPERATURE = re.compile(r"\^\s*\{?\s*\\circ\s*\}?\s*(?:\\(?:text|mathrm)\s*\{\s*([CF])\s*\}|([CF])(?![A-Za-z]))")
@@ -64,7 +64,7 @@ _OTHER_FORM = re.compile(r"(?<=[\w%})])\s*\(\s*(?:or|i\.?e\.?,?|equivalently,?|t
 MAY_HOLD_SIGNS = re.compile(r"[U|'\"\\]|divi|multiple|inf|oo|deg|\b(?:per cent|por c|yüz)|/-|sq\.|cu\.")
 """A quick test: `with_usual_signs` changes only texts with one of these marks."""
 _PERCENT_IN_WORDS = re.compile(r"\bpor cien(?:to)?\b|\bpor cento\b|\byüzde\s+(\d[\d.,]{0,20})")
-"""37 por ciento, yüzde 37."""
+"""Matches `37 por ciento`, `yüzde 37`."""
 _UNION = re.compile(r"(?<=[)\]}])\s*(?:U|\\text\s*\{\s*U\s*\})\s*(?=[(\[{\]]|\\left|\\\{)")
 """The U of (-oo, 1) U (2, oo)."""
 _UNION_IN_WORDS = re.compile(r"(?<=[)\]])\s*(?:\\text\s*\{\s*(?:and|or)\s*\}|and|or)\s*(?=[(\[]|\\left)")
@@ -75,22 +75,22 @@ _VALUE = r"(-?(?:\d{1,6}(?:\.\d{1,6})?|\\frac\{\d{1,4}\}\{\d{1,4}\}))"
 _UNEQUAL = re.compile(
     rf"([a-z])\s*\\neq?\s*{_VALUE}\s*(?:,|\\text\s*\{{\s*(?:and|,)\s*\}}|and)\s*(?:\1\s*\\neq?\s*)?{_VALUE}"
 )
-r"""x \ne 1, x \ne 2 and x \ne 1, 2."""
+r"""Matches `x \ne 1, x \ne 2` and `x \ne 1, 2`."""
 _BARE_SET = re.compile(r"([a-z])\s*(?:\||\\mid(?![A-Za-z]))\s*([^|]+)")
-"""x | 1 < x < 4, with a relation after the bar. Without one, the bar means `divides`: 3 | 6."""
+"""Matches `x | 1 < x < 4`, with a relation after the bar. Without one, the bar means `divides`: 3 | 6."""
 _DIVISIBLE = re.compile(
     r"(?:(\d{1,9})\s*(?:\||\\mid(?![A-Za-z])|divides|\\text\s*\{\s*divides\s*\})\s*([a-z])"
     r"|([a-z]) is (?:divisible by|a multiple of) (\d{1,9}))"
 )
-r"""3 \mid n, 3 divides n, n is divisible by 3."""
+r"""Matches `3 \mid n`, `3 divides n`, `n is divisible by 3`."""
 _RELATION = re.compile(r"[<>=]|\\(?:le|ge|ne|in)q?(?![A-Za-z])")
 """A relation in the condition of a set."""
 _BOLD_SET = re.compile(r"(\\in\s*)\\(?:mathbf|boldsymbol|mathrm|bf)\s*\{\s*([RZNQC])\s*\}")
-r"""x \in \mathbf{R}."""
+r"""Matches `x \in \mathbf{R}`."""
 _QUOTIENT = re.compile(r"\\mathbb\s*\{?Z\}?\s*/\s*(\d{1,6}|[a-z])\s*\\mathbb\s*\{?Z\}?")
-r"""\mathbb{Z}/2\mathbb{Z}, which becomes \mathbb{Z}_2."""
+r"""Matches `\mathbb{Z}/2\mathbb{Z}`, which becomes \mathbb{Z}_2."""
 _APOSTROPHES = re.compile(r"[+-]?\d{1,3}(?:'\d{3})+(?:\.\d+)?", re.ASCII)
-"""1'234'567."""
+"""Matches `1'234'567`."""
 _INCH_MARK = re.compile(r"(\d)\s*\"$")
 """The quotation mark of 7'4" for inches."""
 _UPRIGHT_CONSTANT = re.compile(r"\\mathrm\s*\{\s*([ie])\s*\}")
@@ -105,7 +105,7 @@ _SHORT_UNIT = re.compile(r"\b(sq|cu)\.(?=\s*[a-z])")
 """The `sq.` in 25 sq. cm."""
 _UNIT_IN_FRACTION = r"\s*\{\s*(\\(?:text|mathrm)\s*\{\s*[A-Za-z]{1,12}\s*\}(?:\s*\^\s*(?:\d|\{\s*\d\s*\}))?)\s*\}"
 _FRACTION_OF_UNITS = re.compile(rf"\\[dt]?frac{_UNIT_IN_FRACTION}{_UNIT_IN_FRACTION}")
-r"""\frac{\text{m}}{\text{s}^2}."""
+r"""Matches `\frac{\text{m}}{\text{s}^2}`."""
 
 MAY_HOLD_COUNTS = re.compile(r"_|choose|ase|BASE|binary|decimal|octal")
 """A quick test: `with_usual_counts` changes only texts with one of these marks."""
@@ -114,19 +114,19 @@ _INDEX = r"(?:\{\s*(\w{1,8})\s*\}|(\w))"
 _COUNT_LETTER = r"(?:\\(?:mathrm|text|rm|mathbf)\s*)?\{?\s*([CP])\s*\}?"
 """The C of a binomial coefficient, or the P of permutations."""
 _PRESCRIPT = re.compile(rf"(?:\{{\s*\}}|\\,|(?<![\w)}}\s]))\s*[_^]\s*{_INDEX}\s*{_COUNT_LETTER}\s*_\s*{_INDEX}")
-"""{}_{12}C_5 and ^{12}C_5."""
+"""Matches `{}_{12}C_5`, `^{12}C_5`."""
 _SWAPPED = re.compile(r"(?<![A-Za-z\\])([CAP])\s*\^\s*(?:\{\s*(\d{1,4})\s*\}|(\d))\s*_\s*(?:\{\s*(\d{1,4})\s*\}|(\d))")
-"""C^3_{12}, which becomes C_{12}^{3}."""
+"""Matches `C^3_{12}`, which becomes C_{12}^{3}."""
 _BRACED_CHOOSE = re.compile(r"\{([^{}]{1,40})\\choose([^{}]{1,40})\}")
-r"""{n \choose k}."""
+r"""Matches `{n \choose k}`."""
 _CHOOSE = re.compile(
     r"(?<![\w}])(\d{1,4}|[A-Za-z])\s*(?:\\text\{\s*choose\s*\}|\\choose(?![A-Za-z])|choose)\s*(\d{1,4}|[A-Za-z])(?!\w)"
 )
-r"""5 choose 2, 5 \text{ choose } 2."""
+r"""Matches `5 choose 2`, `5 \text{ choose } 2`."""
 _COUNT_CALL = re.compile(
     r"(?<![A-Za-z\\])(?:([CP])\s*\(\s*(\w{1,6})\s*,\s*(\w{1,6})\s*\)|(?<!\d)(\d{1,4})\s?([CP])\s?(\d{1,4})(?!\d))"
 )
-"""C(12, 5) and 12C5."""
+"""Matches `C(12, 5)` and `12C5`."""
 _BETA = re.compile(r"(?:(?<![A-Za-z\\])B|\\mathrm\{\s*B\s*\})\s*(?:\\left\s*)?\((?=[^()]{1,40},[^()]{1,40}\))")
 """Euler's beta function, B(2, 3)."""
 _BASE_NAMES = {"binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16}
@@ -139,7 +139,7 @@ _WORDED_BASE = re.compile(
     rf"(?:(?:the\s+)?base[-\s]*\}}?\s*(?:(\d{{1,2}})|({_BASE_WORDS}))|({'|'.join(_BASE_NAMES)}))\s*\)?\s*\}}?\s*\)?",
     re.IGNORECASE,
 )
-"""101 base 2, 777 (base eight), 101 in binary."""
+"""Matches `101 base 2`, `777 (base eight)`, `101 in binary`."""
 _WORDED_DIGITS = re.compile(r"\\(?:text|mathrm)\s*\{\s*([0-9A-F]{1,40})\s*\}(?=\s*_)")
 r"""The \text{2F} of \text{2F}_{16}."""
 _WORDED_SUBSCRIPT = re.compile(

@@ -20,11 +20,10 @@ _MARK = re.compile(rf"(?:\b[Pp]art\s+\(?({_NAMES})[):.]{{1,2}}|(?<![\w^_])\(?({_
 _POINTED_LINE = re.compile(rf"^({_NAMES})\.[ \t]+(?=\S)", re.MULTILINE)
 """A mark at the start of a line: `1. 5`, `a. 5`."""
 _LONE_MARK = re.compile(r"\A\(i{1,3}v?\)\s+(?=[\\\w])")
-r"""The mark of a single part: `(ii) \frac{1}{2}`. (A product would be i(1 + i).)"""
+r"""The mark of a single part: `(ii) \frac{1}{2}`. The product `i(1 + i)` does not match."""
 _LINES = re.compile(r"\\begin\{(array|align|aligned|gathered|split)\*?\}(?:\{[lcr| ]*\})?(.*)\\end\{\1\*?\}", re.DOTALL)
 """An environment of lines, which may be numbered."""
 _SEQUENCES = (tuple("123456789"), tuple("abcde"), ("i", "ii", "iii", "iv", "v"))
-"""The names of parts, in order."""
 
 
 def with_numbered_parts(text: str) -> str:

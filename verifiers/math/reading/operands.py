@@ -184,7 +184,7 @@ _ARITIES = {
     "log": (1, 2),
     **dict.fromkeys(NAMED, (1, 2)),
 }
-"""The smallest and the largest number of arguments. Functions that are not listed take exactly one."""
+"""Maps a function to its smallest and largest number of arguments. Other functions take exactly one argument."""
 _NO_ARGUMENT = frozenset({"op", "logic", "rel", "sep", "gap", "row", "cell", "close", "unbrace", "end", "stop"})
 """Kinds of tokens that do not begin an argument."""
 _CLOSING_OF_CALL = {"(": ")", "[": "]"}
@@ -391,7 +391,8 @@ NAMED_FUNCTIONS = frozenset({"Gamma", "zeta", "phi", "sigma", "tau"})
 _GIVING = frozenset({"=", "~", "sim", "cong", "propto"})
 """Relations that define a function: `W(x) = x^2`."""
 _LEAST_ARGUMENT = _LEAST_TOTAL = 3
-"""The smallest n for which \\phi(n) is a function, and C_n^k a binomial coefficient next to other letters."""
+"""`_LEAST_ARGUMENT` is the smallest n for which \\phi(n) is a function, and `_LEAST_TOTAL` the smallest n for which
+C_n^k is a binomial coefficient next to other letters."""
 _OF_VACUUM = frozenset({"epsilon", "mu"})
 """Letters with a zero for the subscript o: \\epsilon_o is \\epsilon_0."""
 _COUNTS = {"C_": "binom", "A_": "perm", "P_": "perm"}
@@ -505,8 +506,7 @@ def read_name(reader: Grammar, token: Lexeme) -> tree.Node:
 
 
 def _may_count(reader: Grammar, total: int, chosen: mpq) -> bool:
-    """Tell whether C_5^2 is a binomial coefficient. C_1^3 and C_2^{-1} are powers, and so is C_2^2 next to other
-    letters."""
+    """Tell whether C_5^2 is a binomial coefficient. C_1^3 is a power, and so is C_2^2 next to other letters."""
     if not 0 <= chosen <= total or chosen.denominator != 1:
         return False
     names = {token.text for token in reader.tokens if token.kind == "name"}
@@ -549,8 +549,8 @@ def _read_primes(reader: Grammar) -> str:
 def _applies_to_number(reader: Grammar, name: str) -> bool:
     """Tell whether a Greek letter is a function here.
 
-    Gamma and zeta are functions before any bracket, but phi, sigma and tau only before a whole number from 3 on:
-    \\phi(1) may be a density, and \\sigma(x) a product.
+    Gamma and zeta are functions before any bracket. phi, sigma and tau are functions only before a whole number from 3
+    on: \\phi(1) may be a density, and \\sigma(x) a product.
     """
     if not reader.next_is("open", "("):
         return False

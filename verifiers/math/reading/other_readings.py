@@ -1,14 +1,14 @@
 r"""Reads ambiguous notation in less usual ways, which are tried if the usual readings of two sides do not match.
 
-1,234      a list of two, if the other side is a list
-1,5        one and a half, if the other side is one number
-5m         five metres, if the other side has no variable m
-1/2x       1/(2x)
-2e+3       twice e, plus three, if the other side has the constant e
-0.1(6)     a repeating decimal
-12C5       a binomial coefficient, like C(12, 5), if the other side is a value
-h(a+b)     a product, if the other side uses h as a variable
-log 2      the logarithm to the base ten
+1,234   -> a list of two, if the other side is a list
+1,5     -> one and a half, if the other side is one number
+5m      -> five metres, if the other side has no variable m
+1/2x    -> 1/(2x)
+2e+3    -> twice e, plus three, if the other side has the constant e
+0.1(6)  -> a repeating decimal
+12C5    -> a binomial coefficient, like C(12, 5), if the other side is a value
+h(a+b)  -> a product, if the other side uses h as a variable
+log 2   -> the logarithm to the base ten
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ _SIGNED = frozenset(
 _POINTS = re.compile(rf"([A-Z][_\d']{{0,4}})([A-Z][_\d']{{0,4}}){VECTOR_MARK}")
 """The name of the vector from A to B."""
 _DECIMAL_COMMA = re.compile(r"([+-]?)(\d{1,3}(?: \d{3}){1,3}|\d{1,9}),(\d{1,9})(?![\d,])")
-"""1,5 and 1 234,5."""
+"""Matches `1,5` and `1 234,5`."""
 _SLASH_NEIGHBOUR = re.compile(r"/\s*\(?[\dA-Za-z\\]")
 """A slash and the start of its divisor."""
 _SCIENTIFIC = re.compile(r"(\d)e([+-])")
 """The 2e+ of 2e+3."""
 _REPEATING_BLOCK = re.compile(r"(-?\d{0,20}\.\d{0,20})\((\d{1,20})\)")
-"""0.1(6)."""
+"""Matches `0.1(6)`."""
 _AXIS = "([xyzrnts]|theta|phi|rho)"
 _UNIT_VECTOR = re.compile(rf"e[{HAT}{VECTOR_MARK}]?_{_AXIS}|{_AXIS}{HAT}")
 r"""The names of \hat x and \hat{e}_x in a tree."""
@@ -86,9 +86,9 @@ _MARKED_LETTER = re.compile(r"\\(?:w?i?d?e?hat|vec|mathbf|boldsymbol|bm|bf)(?![A
 _OF_AXES = {"x": "i", "y": "j", "z": "k"}
 """Maps an axis to its unit vector."""
 _LOST_CARET = re.compile(r"(?<![\d.])([1-9](?:\.\d{1,20})?\s?(?:\\times|\\cdot|[x*])\s?10)\s?-\s?(\d{1,2})(?!\d)")
-"""1.6 x 10-19, a power whose `^` was lost in copying."""
+"""A power whose `^` was lost in copying: `1.6 x 10-19`."""
 _MINUTES_AND_SECONDS = re.compile(r"(\d{1,4})'\s?(?:(\d{1,2}(?:\.\d{1,6})?)'')?")
-"""5'30''."""
+"""Matches `5'30''`."""
 _DOTS_OF_TIME = {"t": DOT, "t^(2)": "\u0308"}
 r"""Maps the variable of a derivative to the marks of \dot x and \ddot x."""
 _HARMONIC = re.compile(r"H_(\d{1,3}|[nmkN])")

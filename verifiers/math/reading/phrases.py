@@ -1,15 +1,15 @@
 r"""Rewrites English phrases that are the whole answer and stand for one value.
 
-    3 hours and 20 minutes    3h20min        3 hours 20 minutes
-    a dozen    half a million                12   500000
-    half a litre    5 over 8   4 times       0.5 litre   \frac{5}{8}   4
-    2 root 3    the cube root of 5           2\sqrt{3}   \sqrt[3]{5}
-    between 1 and 3, inclusive               [1, 3]
-    all real numbers except 2 and 3          \mathbb{R} \setminus \{2, 3\}
-    either 2 or -5                           2 or -5
-    not 10 but 20                            20
-    yes, it is                               yes
-    one hundred and ten                      one hundred ten
+    3 hours and 20 minutes    3h20min     -> 3 hours 20 minutes
+    a dozen    half a million             -> 12   500000
+    half a litre    5 over 8   4 times    -> 0.5 litre   \frac{5}{8}   4
+    2 root 3    the cube root of 5        -> 2\sqrt{3}   \sqrt[3]{5}
+    between 1 and 3, inclusive            -> [1, 3]
+    all real numbers except 2 and 3       -> \mathbb{R} \setminus \{2, 3\}
+    either 2 or -5                        -> 2 or -5
+    not 10 but 20                         -> 20
+    yes, it is                            -> yes
+    one hundred and ten                   -> one hundred ten
 
 Not covered: such phrases within a sentence.
 """
@@ -23,9 +23,9 @@ from truegold.verifiers.math.vocabulary import ANY_OF
 from truegold.verifiers.written_numbers import BELOW_HUNDRED
 
 MAX_PHRASE_CHARS = 120
-"""The longest phrase. Longer texts are sentences."""
+"""Maximum length of a phrase, in characters. Longer texts are sentences."""
 NUMERAL = r"-?\d[\d,]*(?:\.\d+)?"
-"""12, -3.5, 1,200."""
+"""Matches `12`, `-3.5`, `1,200`."""
 TEXT_COMMAND = r"\\(?:text|mathrm|textrm|mbox)\s*\{([^{}]*)\}"
 """A text command, whose words are in the group."""
 
@@ -33,35 +33,35 @@ MAY_HOLD_PHRASE = re.compile(ANY_OF["phrase_marks"], re.IGNORECASE)
 """A quick test: `with_usual_phrases` changes only texts that match."""
 _WRAPPED = re.compile(TEXT_COMMAND)
 _HOURS_AND_MINUTES = re.compile(r"(\d+) ?(?:h|hrs?) ?(\d+) ?(?:m|mins?)(?: ?(\d+) ?(?:s|secs?))?", re.IGNORECASE)
-"""3h20min, 3 hrs 20 mins, 1h 2m 3s."""
+"""Matches `3h20min`, `3 hrs 20 mins`, `1h 2m 3s`."""
 _MINUTES_AND_SECONDS = re.compile(r"(\d+) ?(?:m|mins?) ?(\d+(?:\.\d+)?) ?(?:s|secs?)", re.IGNORECASE)
-"""5 min 30 s."""
+"""Matches `5 min 30 s`."""
 _TWO_MEASURES = re.compile(rf"({NUMERAL}) ?([a-z]{{1,10}}) and ({NUMERAL}) ?([a-z]{{1,10}})", re.IGNORECASE)
-"""3 hours and 20 minutes."""
+"""Matches `3 hours and 20 minutes`."""
 _ADDITIVE_DIMENSIONS = frozenset({"s", "dollar", "sterling", "month", "kg", "degree"})
 """Dimensions in which a quantity may have two units that add up: 3 hours and 20 minutes.
 
 Of lengths, only feet and a smaller unit add up."""
 _MULTIPLE = re.compile(r"(half )?(?:an?|one) (dozen|hundred|thousand|million|billion)(?: [a-z]{1,20})?", re.IGNORECASE)
-"""a dozen eggs, half a million."""
+"""Matches `a dozen eggs`, `half a million`."""
 _HALF_OF_UNIT = re.compile(r"half an? ([a-z]{1,12})", re.IGNORECASE)
-"""half a litre."""
+"""Matches `half a litre`."""
 _BETWEEN = re.compile(r"(?:x is )?between (-?\d+) and (-?\d+),? \(?inclusive\)?", re.IGNORECASE)
-"""between 1 and 3, inclusive."""
+"""Matches `between 1 and 3, inclusive`."""
 _OVER = re.compile(rf"({NUMERAL}) over ({NUMERAL})", re.IGNORECASE)
-"""5 over 8."""
+"""Matches `5 over 8`."""
 _EXCEPT = re.compile(
     r"(?:x (?:is |can be ))?(?:all|any|every|the) (?:real )?(?:numbers?|reals?|values?)(?: of x| x)?,?"
     r" (?:except|other than|but)(?: for| not)?(?: x ?=)? ([^a-zA-Z]{1,40}(?:(?:and|or) [^a-zA-Z]{1,20})?)",
     re.IGNORECASE,
 )
-"""all real numbers except 2 and 3, x can be any value other than 2."""
+"""Matches `all real numbers except 2 and 3`, `x can be any value other than 2`."""
 _ROOT = re.compile(rf"(?:({NUMERAL}) (?:times )?)?(?:the )?(?:(square|cube) )?root (?:of )?(\d+)", re.IGNORECASE)
-"""2 root 3, 5 times the square root of 2, the cube root of 5."""
+"""Matches `2 root 3`, `5 times the square root of 2`, `the cube root of 5`."""
 _TIMES = re.compile(rf"({NUMERAL}) times")
-"""4 times."""
+"""Matches `4 times`."""
 _AFFIRMED = re.compile(r"(yes|no)[,.;:] ?((?:[a-z']+,? ?){1,8})\.?", re.IGNORECASE)
-"""yes, it is."""
+"""Matches `yes, it is`."""
 _OPPOSING = re.compile(r"\b(?:yes|no|not|but|however|unless|except|wrong|false|true|cannot|n't)\b|n't\b", re.IGNORECASE)
 """Words after yes or no that may take it back: `yes, but not always`."""
 _INSTEAD = re.compile(
@@ -69,7 +69,7 @@ _INSTEAD = re.compile(
     r" (?:but|it's|it is|sondern|es ist|sino|es|mais) (\S{1,30})",
     re.IGNORECASE,
 )
-"""not 10 but 20, nicht 10, sondern 20, pas 10 mais 20."""
+"""Matches `not 10 but 20`, `nicht 10, sondern 20`, `pas 10 mais 20`."""
 _HUNDRED_AND = re.compile(
     rf"\b(hundred|thousand) and (?=(?:{'|'.join(BELOW_HUNDRED)})\b)(?!\w+ (?:hundred|thousand)\b)", re.IGNORECASE
 )

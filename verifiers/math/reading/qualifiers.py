@@ -1,9 +1,10 @@
 r"""Splits a quantity from its direction or its substance.
 
-    10 N to the left            10 N          the direction left
-    5 m/s, 30° north of east    5 m/s         the direction 30: degrees counterclockwise from east
-    60° east of north           no quantity   the direction 30
-    146 g HCl                   146 g         the substance HCl; `hydrochloric acid` is the same (`chemistry`)
+    Text                        Quantity      Direction or substance
+    10 N to the left            10 N          left
+    5 m/s, 30° north of east    5 m/s         30: degrees counterclockwise from east
+    60° east of north           none          30
+    146 g HCl                   146 g         HCl; `hydrochloric acid` is the same substance (`chemistry`)
 
 Not covered: unit vectors, which are values, and directions within a sentence.
 """
@@ -21,7 +22,7 @@ from truegold.verifiers.math.reading.typesetting import with_balanced_braces
 from truegold.verifiers.math.vocabulary import ANY_OF, BEARINGS, DIRECTIONS
 
 MAX_CHARS = 120
-"""The longest text that is split. Longer texts are sentences."""
+"""Maximum length of a text that is split, in characters. Longer texts are sentences."""
 REMEMBERED_TEXTS = 2_048
 _QUARTER, _TURN = 90, 360
 
@@ -44,7 +45,7 @@ _DIRECTION = re.compile(
 _FIRST = re.compile(rf"({_SIDE})(?:\s*[,:]\s*|\s+(?=[\d\\]))", re.IGNORECASE)
 """A direction at the start: `left, 10 N`."""
 _OPENED = re.compile(r"(?:[\s,;~(]|\\[a-z]{1,7}\s*\{\s*$|\\[,;: ]|\band$)+$")
-"""Punctuation between a quantity and the direction behind it."""
+"""Punctuation between a quantity and the direction after it."""
 _SUBSTANCE = re.compile(r"(-?\d\S*(?:\s[^,;=&]*?[A-Za-z}]|\s*\\\w+\{\s*[A-Za-z/]+|\s?[A-Za-z]+))\s+(of\s+)?(\S{2,20})")
 """A quantity and its substance: `146 g HCl`, `5 kg of iron`."""
 

@@ -1,8 +1,8 @@
 r"""Removes typesetting without meaning, such as colours and tags, and repairs braces and matrices.
 
-    \color{red}{5}   {\color{blue}5}   \textcolor{red}{5}   \bbox[yellow]{5}       5
-    1\phantom{0}2   \hspace{2em}12   12 \tag{3}   \cancel{7}12                     12
-    \sqrt{3    \frac{1}{2}}                                                        \sqrt{3}   \frac{1}{2}
+    \color{red}{5}   {\color{blue}5}   \textcolor{red}{5}   \bbox[yellow]{5}    -> 5
+    1\phantom{0}2   \hspace{2em}12   12 \tag{3}   \cancel{7}12                  -> 12
+    \sqrt{3    \frac{1}{2}}                                                     -> \sqrt{3}   \frac{1}{2}
 
 The text is read once from left to right. Not covered: a brace that was lost in the middle, because its place is
 unknown.
@@ -29,7 +29,7 @@ _BRACE = re.compile(r"\\.|([{}])", re.DOTALL)
 """A brace, as the group of the pattern, or an escaped character."""
 
 MAX_MATRIX_CHARS = 1_000
-"""The longest text that is searched for matrices."""
+"""Maximum length of a text that is searched for matrices, in characters."""
 _ROW_GAP = re.compile(r"\\\\\s*\[\s*-?[\d.]{1,6}\s*(?:pt|em|ex|cm|mm|in)\s*\]")
 r"""The end of a row with a gap: \\[4pt]."""
 _BODY = re.compile(r"(\\begin\{[a-zA-Z]{0,6}matrix\})((?:[^\\]|\\(?!end|\\)){1,800})(\\end)")
@@ -37,13 +37,13 @@ r"""A matrix in which no row ends with \\."""
 _LOST_ROW = re.compile(r"\\(?=[\s\d-])")
 """The end of a row that has lost one of its backslashes."""
 _PLAIN_TEX = re.compile(r"\\([pbvBV]?)matrix\s*\{([^{}]{1,400}(?:\{[^{}]*\}[^{}]{0,400}){0,40})\}")
-r"""\pmatrix{1 & 2 \cr 3 & 4}."""
+r"""Matches `\pmatrix{1 & 2 \cr 3 & 4}`."""
 _SEMICOLONS = re.compile(r"\[\s*(-?[\d./]+(?:\s+-?[\d./]+)*(?:\s*;\s*-?[\d./]+(?:\s+-?[\d./]+)*)+)\s*\]")
-"""[1 2; 3 4]."""
+"""Matches `[1 2; 3 4]`."""
 _CONSTRUCTOR = re.compile(r"(?:np\.|sp\.|sympy\.)?(?:Matrix|array|matrix)\s*\((\[.*\])\)", re.DOTALL)
-"""Matrix([[1, 2], [3, 4]])."""
+"""Matches `Matrix([[1, 2], [3, 4]])`."""
 _HIDDEN, _SHAPES = WORDS["hidden"], WORDS["shapes"]
-"""Commands whose argument is not part of the answer, and commands that only change the font."""
+"""`_HIDDEN` commands have an argument that is not part of the answer. `_SHAPES` commands only change the font."""
 _BRACKET = re.compile(r"\s*\[[^\[\]{}]{0,40}\]")
 """An optional argument in square brackets."""
 _GROUP = re.compile(r"\s*\{")
@@ -52,14 +52,14 @@ _LOST_DEGREE = re.compile(r"(?<=\d)\s*\^\s*$")
 _EMPTY_TEXT = re.compile(r"\\text\{[\s.,;]*\}")
 """A text command without words."""
 _LOST_BACKSLASH = re.compile(r"(?<![\\A-Za-z])([dt]?frac)(?=\{)")
-"""The frac of frac{1}{2}."""
+"""A `frac` that lost its backslash: `frac{1}{2}`."""
 _NUMBER_MACRO = re.compile(
     r"\\(?:(si|unit)|num|SI|qty)\s*(?:\[[^\]]{0,60}\])?\{([^{}]{1,60})\}(?:\s*\{([^{}]{1,80})\})?"
 )
 """A number, unit or quantity of the package siunitx: `\\SI{5}{\\metre}`. (The `\\qty` of the package physics has one
 argument.)"""
 _BRACKET_MACRO = re.compile(r"\\(ket|bra|braket)\s*\{([^{}]{1,60}(?:\{[^{}]{0,30}\}[^{}]{0,60}){0,4})\}")
-"""\\ket{0}, \\bra{0}, \\braket{0}."""
+"""Matches `\\ket{0}`, `\\bra{0}`, `\\braket{0}`."""
 _BRACKETS_OF_STATES = {
     "ket": r"\left|{}\right\rangle ", "bra": r"\left\langle {}\right|", "braket": r"\left\langle {}\right\rangle ",
 }  # fmt: skip
@@ -71,15 +71,15 @@ r"""The \kilo of \kilo\metre."""
 _UNIT_COMMAND = re.compile(r"\\(?!(?:Omega|mu|AA)(?![a-z]))")
 r"""The backslash of \metre, but not that of \Omega."""
 _ROMAN = re.compile(r"\{\s*\\rm(?![A-Za-z])\s*|\\rm\s*\{")
-r"""{\rm m} and \rm{m}."""
+r"""Matches the beginning of `{\rm m}` and `\rm{m}`."""
 _CHEMISTRY = re.compile(r"\\ce\s*\{((?:[^{}]|\{[^{}]{0,20}\}){1,200})\}")
-r"""\ce{2H2 + O2 -> 2H2O} of the package mhchem."""
+r"""A formula of the package mhchem: `\ce{2H2 + O2 -> 2H2O}`."""
 _COUNT_OF_ATOMS = re.compile(r"(?<=[A-Za-z)\]])(\d{1,3})")
 _CHARGE = re.compile(r"\^(\d?[+-])")
 _LONE_BAR = re.compile(r"\\left\s*\|\s*\\right\s*\.|\\left\s*\.\s*\\right\s*\|")
-r"""\left| \right., a single bar."""
+r"""A single bar: `\left| \right.`."""
 _ESCAPED = re.compile(r"\\u(00[A-Fa-f][0-9A-Fa-f]|2[0-9A-Fa-f]{3}|0[34][0-9A-Fa-f]{2})")
-r"""The \u00B0 of JSON."""
+r"""An escaped character of JSON: `\u00B0`."""
 _ORDINAL = re.compile(r"(?<=\d)\s*\^\s*\{?\s*(?:\\(?:text|mathrm|rm|textrm)\s*\{?\s*)?(?:st|nd|rd|th)\b\s*\}{0,2}")
 r"""The ending of 20^{\text{th}}."""
 
@@ -140,7 +140,7 @@ def _from_plain_tex(match: re.Match[str]) -> str:
 
 
 def _by_first_letter(names: Iterable[str]) -> str:
-    """Return a pattern for names, grouped by first letter, so that it fails after one letter for most commands."""
+    """Return a pattern that matches names. It groups them by first letter, so most other commands fail at once."""
     tails: dict[str, list[str]] = defaultdict(list)
     for name in sorted(names, key=len, reverse=True):
         tails[name[0]].append(name[1:])

@@ -76,7 +76,7 @@ _WORDLIKE = frozenset({"word", "name", "func", "const", "num"})
 _BEFORE_LABEL = ("of", "for")
 """Words between a value and its label: `3 for Tom`."""
 _DENIALS = frozenset({"not", "never", "neither", "nor"})
-"""Words before which an item has no label."""
+"""Words that show, at the start of an item, that it has no label."""
 _IDLE_IN_LABELS = frozenset({"the", "of", "value", "values", "a", "an"})
 """Words of a label that do not count when labels are compared."""
 
@@ -84,7 +84,7 @@ _NOTHING = re.compile(
     r"(?:(?:the|this) (?:equation|system|inequality|problem) has |there (?:is|are) |it has )?"
     r"no (?:real |valid |integer |possible |such )*(?:solutions?|roots?|values?)(?: (?:of|for) [a-z])?(?: exists?)?"
 )
-"""`no solution`, `there are no real values of x`."""
+"""Matches `no solution`, `there are no real values of x`."""
 
 ReadItem: TypeAlias = Callable[[list[Lexeme]], Node]
 

@@ -1,10 +1,10 @@
-"""Loads the modules that most programs import into a zygote, the process that is forked for every job.
+"""Loads the modules that most programs import into a zygote, the process that forks a copy of itself for every job.
 
-Each loaded module makes every fork slower (a megabyte, and the files of a package, take 0.04 ms and more). Each missing
-module makes the programs that import it slower. So a zygote starts with the modules that nearly all programs use. It
-loads other modules once a program names them (`LOADED_WHEN_NAMED`), and these stay loaded. Packages, and modules that
-run test code, are so large that their jobs get separate zygotes (`pool.group_of`). In a shared zygote, every job after
-one that imports sympy would cost four times as much.
+Each loaded module makes every fork slower: a megabyte of modules takes 0.04 ms or more. Each missing module makes the
+programs that import it slower. So a zygote starts with the modules that nearly all programs use. It loads other modules
+once a program names them (`LOADED_WHEN_NAMED`), and these stay loaded. Packages, and modules that run test code, are so
+large that their jobs get separate zygotes (`pool.group_of`). If all jobs shared one zygote, each job after one that
+imports sympy would cost four times as much.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def preload() -> None:
 
 
 def load_warm(names: Iterable[str]) -> None:
-    """Load further modules. Names that are in neither list are ignored."""
+    """Load modules of LOADED_WHEN_NAMED and PACKAGES. Other names are ignored."""
     for name in names:
         if name in LOADED_WHEN_NAMED or name in PACKAGES:
             _load(name)

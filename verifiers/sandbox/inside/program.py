@@ -46,7 +46,7 @@ def load(prelude: str, program: str) -> dict[str, Value]:
 
 
 def hide_frames() -> None:
-    """Count the recursion limit from the frame that the caller executes next, as if a script began there."""
+    """Make Python count the recursion limit from the caller's next frame, as if a script began there."""
     depth = sum(1 for _ in traceback.walk_stack(sys._getframe()))
     set_limit = sys.setrecursionlimit
     set_limit(sys.getrecursionlimit() + depth)
@@ -114,7 +114,7 @@ def last_line_in(file: str, error: BaseException) -> int | None:
 
 
 def class_finder(namespace: Mapping[str, Value], fields_of: Mapping[str, Value]) -> Callable[[str], type]:
-    """Return a function that finds the class for a name: the program's class, or else one with the fields given."""
+    """Return a function that finds the class for a name: the program's class, or else a plain class with the fields."""
     plain_classes: dict[str, type] = {}
 
     def find_class(name: str) -> type:

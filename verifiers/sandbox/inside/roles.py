@@ -1,13 +1,13 @@
-"""Runs the role of a forked process on its payload.
+"""Does the work of a forked process. A job names the role that handles its payload:
 
-main, script      run a program as `python program.py` would
+main, script      run a Python program, as the command `python program.py` does
 native            run a compiler or a program of another language
 calls             call functions of a program and return their results
 serve, tests      the two processes of a test session (`test_session`): the solution and its tests
 one_process       run a program and its tests in one process (`test_code`)
 
-`main` and `script` run a Python program on real files, with `__name__ == "__main__"`. `exit()`, threads, `atexit` and
-files that are flushed when they are dropped work. The interpreter is not shut down afterwards.
+`main` and `script` run the program on real files, with `__name__ == "__main__"`. `exit()`, threads and `atexit` work,
+and files are flushed when they are dropped. The interpreter is not shut down afterwards.
 
 `calls` loads the program, makes calls and writes a line for each result:
 
@@ -20,6 +20,7 @@ files that are flushed when they are dropped work. The interpreter is not shut d
 Expected results never come here. A line is written as soon as its call is over, so that a later crash or hang loses no
 result. A missing function gives a line {"missing": name}, and a NameError for each call of it. With `"in_place": 0` the
 result is the first argument after the call. Coroutines are run to their end, and iterators are read to their end.
+`codecs` maps the names of classes whose objects are sent to the names of their attributes.
 
 `native` writes files into the working folder, runs one command there, and returns the files that the command made. Both
 payload and result are a line of JSON with the sizes of the files, and then their contents:
@@ -76,7 +77,7 @@ def run_main(payload: bytes) -> None:
 
 
 def run_script(payload: bytes) -> None:
-    """Run a program with arguments and files: `{"source", "arguments": [], "files": {}, "pipes_stdin": false}`."""
+    """Run a program with arguments: `{"source": "...", "arguments": [], "files": {}, "pipes_stdin": false}`."""
     request = json.loads(payload)
     for name, text in request["files"].items():
         with open(name, "w", encoding="utf-8", errors="surrogatepass", newline="") as file:
@@ -245,7 +246,7 @@ def _write_files(files: list[list[Value]], contents: bytes) -> None:
 
 
 def _make_stdin_a_pipe() -> None:
-    """Replace a file as stdin by a pipe, so that input can be read only once. Input too long for a pipe stays."""
+    """Replace a file as stdin by a pipe, which can be read only once. Input too long for a pipe stays a file."""
     if not stat.S_ISREG(os.fstat(0).st_mode):
         return
     reading, writing = os.pipe()
@@ -308,7 +309,7 @@ _LOADED_ROLES = {
 
 
 def roles_of(group: str) -> dict[str, Role]:
-    """Return the roles of a group (`pool.group_of`). The modules of other groups' roles would make its jobs slower."""
+    """Return the roles that a group of zygotes can run (`pool.group_of`). More loaded roles would make jobs slower."""
     if group == PLAIN:
         return dict(_OWN_ROLES)
     package = __name__.rpartition(".")[0]

@@ -1,19 +1,19 @@
 """Takes rights away from a process before it runs an untrusted program.
 
-A zygote, the process that is forked for every job, enters a tier once:
+A zygote, the process that forks a copy of itself for every job, enters a tier once:
 
     full        separate user, mount, pid, network, IPC and UTS namespaces; a root folder with only the interpreter and
                 the system; Landlock if the kernel has it; seccomp
     container   no namespaces: Landlock and seccomp
     weak        resource limits only
 
-Each forked process then gives up, for good, its capabilities, the file system except for its box, its descriptors and
-most system calls. These steps are prepared as C calls before the fork. The reason is speed: the kernel has to copy
-every page that a forked process touches, also for Python objects, and these copies are most of the cost of a short job.
+Each forked process then gives up, for good, its capabilities, its descriptors, most system calls, and the file system
+except for its working folder (the box). These steps are prepared as C calls before the fork. The reason is speed: the
+kernel has to copy every page that a forked process touches, and these copies are most of the cost of a short job.
 Resource limits are set before the fork too. Programs may ask for a larger stack, so the filter of system calls lets
 `setrlimit` succeed without effect.
 
-Parameters named `native` tell whether a job runs a command, such as a compiler or a compiled program, that may start
+The parameter `native` tells whether a job runs a command, such as a compiler or a compiled program, that may start
 further programs. Python programs may not. A `seat` is the position of a job, 0 or 1, among the jobs that run together.
 """
 
@@ -48,7 +48,7 @@ Step = Callable[[], int]
 
 
 class User(NamedTuple):
-    """A user that jobs become instead of root."""
+    """A user under whose id jobs run, if root runs the sandbox."""
 
     uid: int
     reads_interpreter: bool
@@ -68,7 +68,7 @@ class Confinement(NamedTuple):
     counts_tasks: bool = False
     """Whether the kernel's limit on a user's tasks counts only tasks of this sandbox."""
     user: User | None = None
-    """The user that jobs become instead of root."""
+    """The user under whose id jobs run, if root runs the sandbox."""
     shared_user: bool = False
     """Whether jobs run as an ordinary user, who may have other processes."""
     proc: int | None = None
@@ -153,7 +153,7 @@ def filter_for(tier: str, native: bool) -> seccomp.Filter | None:
 
 
 def lock_in(steps: Sequence[Step], descriptors: Sequence[int], last: seccomp.Filter | None) -> bool:
-    """Confine the forked process and return whether that worked. descriptors: all that it keeps."""
+    """Confine the forked process and return whether that worked. descriptors: those that the process keeps."""
     for step in steps:
         if step() != 0:
             return False
@@ -269,9 +269,9 @@ def _become_user(uid: int) -> None:
 
 
 def _unused_user(boxes: tuple[str, ...], needed: list[str]) -> User | None:
-    """Return an unused user id, or None if root may not change its user. Limits on tasks do not bind root.
+    """Return a user with an unused id, or None if root may not change its user.
 
-    The boxes become that user's, and root's group keeps access to them.
+    Limits on tasks do not bind root. The boxes become that user's, and root's group keeps access to them.
     """
     uid = FIRST_UNUSED_UID + os.getpid()
     child = os.fork()

@@ -1,6 +1,6 @@
 """Limits the system calls that a sandboxed program may make. All others fail with EPERM or ENOSYS.
 
-This is an allowlist, so a call that a later kernel adds is denied from the start. Denied are, among others, sockets
+This is an allowlist, so a call that a later kernel adds is denied from the start. Among the denied calls are sockets
 (`socketpair` works, because asyncio needs it), ptrace and reading other processes' memory, SysV IPC and message queues,
 keyrings, io_uring, memfd_create, userfaultfd, bpf, perf events, mounting, namespaces and pidfds. All programs may start
 threads. Only native jobs, which run a command such as a compiler or a compiled program, may call `fork` and `execve`.
@@ -98,7 +98,7 @@ def _jumps_past_next(values: tuple[int, ...]) -> list[Instruction]:
 
 
 def _allow_null(argument: int, otherwise: Instruction) -> list[Instruction]:
-    """Return code that allows a call if an argument, a pointer, is null."""
+    """Return code that allows a call if one of its arguments is a null pointer."""
     low, high = _argument(argument), _argument(argument, high=True)
     return [(_LOAD, 0, 0, low), (_EQUAL, 0, 3, 0), (_LOAD, 0, 0, high), (_EQUAL, 0, 1, 0), _PERMITTED, otherwise]
 
@@ -116,7 +116,7 @@ def assemble(pid: int, native: bool = False, alone: bool = False, truncate: bool
     """Return the code of a filter for the process with id `pid` in its own namespace, or `INSTALLER_PID`.
 
     native: whether the program may start other programs. alone: whether namespaces hide all other processes and files.
-    Native programs may then signal all processes they see, and all programs may change modes, owners and times.
+    If they do, native programs may signal all processes they see, and all programs may change modes, owners and times.
     truncate: whether Landlock guards `truncate`; without Landlock's guard the filter denies it.
     """
     signals = [_PERMITTED] if native and alone else _allow_one_of(0, (pid,))
@@ -168,7 +168,7 @@ def _intervals(blocks: Mapping[str, list[Instruction]]) -> list[tuple[int, list[
 def _search(intervals: Sequence[tuple[int, list[Instruction]]]) -> list[Instruction]:
     """Return code that finds the interval of a call number by bisection.
 
-    The kernel runs this code once for each call number whenever a job installs the filter, so that speed matters.
+    The kernel runs this code once for each call number whenever a job installs the filter, so speed matters.
     """
     if len(intervals) == 1:
         return intervals[0][1]

@@ -141,7 +141,7 @@ def open_proc() -> int | None:
 
 
 def inner_path(path: str) -> str:
-    """Return the path in the new root of a path in the old one."""
+    """Return the path in the new root for a path in the old root."""
     return _EXPOSED_TEMPORARY + path.removeprefix(_TEMPORARY) if path.startswith(f"{_TEMPORARY}/") else path
 
 

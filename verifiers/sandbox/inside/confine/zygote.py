@@ -1,4 +1,4 @@
-"""Forks a process for every job out of one process that has loaded all modules: the zygote.
+"""Runs the zygote, a process that has loaded all modules and forks a copy of itself for every job.
 
 A fresh interpreter, whose stdin is a socket, becomes a zygote in two stages. The first sets a large stack limit, which
 takes effect only at the next exec. The second enters the requested tier and writes either `{"ready": true}` or
@@ -179,7 +179,7 @@ class Zygote:
         return {"jobs": [job.report for job in watched]}
 
     def _fork(self, seat: int, job: Mapping[str, Any], job_descriptors: Sequence[int], shared: bool) -> int:
-        """Fork a process that confines itself and then plays the job's role. Return its id.
+        """Fork a process that confines itself and then runs the job's role. Return the process id.
 
         seat: the position of the job in its request, 0 or 1.
         """

@@ -1,10 +1,10 @@
-"""Decides which names of test code mean the solution and which a library's function, if they are not imported.
+"""Decides whether a name that test code does not import means the solution's function or a library's function.
 
-    assert isclose(f(2), 4.5)         math's: a solution's own isclose could call everything close
-    assert sqrt(16) == 4              the solution's: no other name is tested here
+    assert isclose(f(2), 4.5)         isclose of `math`: the solution's own isclose could call everything close
+    assert sqrt(16) == 4              sqrt of the solution, since no other name is tested here
 
-The names are a closed list of functions that everyone knows (`library_functions.txt`). If test code defines or imports
-a name itself, that definition counts.
+Only well-known functions (`library_functions.txt`) can mean a library's function. If test code defines or imports a
+name itself, the name means that definition.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _read_library() -> dict[str, str]:
 
 
 LIBRARY_OF: Mapping[str, str] = _read_library()
-"""The library's module of each name."""
+"""The module that has each function: `isclose` -> `math`."""
 
 SOLUTION_MODULES = frozenset("solution main submission candidate answer program student implementation".split())
 """Names under which test code imports the module that it tests."""
@@ -55,7 +55,7 @@ def is_solution_module(name: str) -> bool:
 
 
 class SolutionFinder(MetaPathFinder, Loader):
-    """Finds the solution under the names by which test code imports it. This finder comes after installed modules.
+    """Finds the solution under the names by which test code imports it. Installed modules are found first.
 
     from solution import add            a usual name
     from two_sum import two_sum         the name of the entry point
@@ -69,7 +69,7 @@ class SolutionFinder(MetaPathFinder, Loader):
         entry_point: str | None,
         run_again: Callable[[], None],
     ) -> None:
-        """make_module: returns the solution as a module of a name. modules: further names of the suite."""
+        """make_module: returns the solution as a module with a name. modules: further names that mean the solution."""
         self._make_module = make_module
         self._run_again = run_again
         self._made: set[str] = set()
@@ -97,10 +97,10 @@ class SolutionFinder(MetaPathFinder, Loader):
 
 
 def library_names(tree: ast.Module, entry_point: str | None) -> frozenset[str]:
-    """Return the names that mean the library's function in this test code.
+    """Return the names of `LIBRARY_OF` that mean the library's function in this test code.
 
-    Some of these names mean the solution instead. They are the entry point, or without one the only name that test code
-    does not define, or else each name that an assertion calls with constants. A class means the solution if its objects
+    The entry point means the solution. Without an entry point, the only name that test code does not define means the
+    solution, or else each name that an assertion calls with constants. A class also means the solution if its objects
     need attributes that the library's class lacks.
     """
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}

@@ -5,7 +5,7 @@
     class TestAdd:
         def test_file(self, tmp_path): ...                 test "TestAdd.test_file"
 
-A zygote creates pytest's session before it forks; its jobs collect and run tests. Only plug-ins of pytest itself and
+The session of pytest is created once, before a process is forked for each job. Only plug-ins of pytest itself and
 pytest-mock are loaded.
 """
 

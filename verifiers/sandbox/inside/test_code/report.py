@@ -65,8 +65,8 @@ class Report:
     def add_success(self, test: str, first_assertion: int | None = None) -> None:
         """Report a test that passed. first_assertion: the line of its first assertion, if it has any.
 
-        If the test has assertions and none of them held, it counts as failed: a solution may have returned an empty
-        list to a loop of assertions.
+        If the test has assertions and none of them held, it counts as failed: the solution may have returned an empty
+        list, over which the test loops.
         """
         is_idle = first_assertion is not None and not self._held
         if is_idle or self.watch.broken_reason is not None:
@@ -93,7 +93,7 @@ class Report:
             self.add_failure(test, line, error)
 
     def add_skip(self, test: str, reason: str, tests: int = 1) -> None:
-        """Report skipped tests. A test that the suite skips for every program does not count; any other has failed."""
+        """Report skipped tests. Those that the suite skips for every program leave the total; others have failed."""
         if test in self._skipped:
             self.total -= tests
         else:

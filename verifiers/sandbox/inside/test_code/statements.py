@@ -6,8 +6,8 @@
             assert candidate(x) == x                    for x in range(9): ...
 
 A unit is a statement of the module, or of its `check(candidate)`, that asserts something. It contains an `assert`, a
-`raise`, a call of a function with "assert" in its name, or a call of a function of the test code that contains one of
-these. Assertions under `if __name__ == "__main__":` belong to the module.
+`raise`, or a call of a function that asserts: one with "assert" in its name, or one of the test code that contains such
+a statement. Assertions under `if __name__ == "__main__":` belong to the module.
 """
 
 from __future__ import annotations
@@ -113,14 +113,13 @@ def plan_units(code: str) -> Plan:
 def _reached_functions(
     tree: ast.Module, statements: Sequence[ast.stmt], check: ast.FunctionDef | None
 ) -> frozenset[str]:
-    """Return the functions that the module itself calls, directly or through others."""
     called_by = {node.name: _called_names(node.body) for node in tree.body if isinstance(node, _FUNCTIONS)}
     called = _called_names([node for node in statements if not isinstance(node, _DEFINITIONS)])
     return frozenset(_reached(called | _called_names(check.body if check is not None else ()), called_by))
 
 
 def _reached(names: set[str], edges: Mapping[str, set[str]]) -> set[str]:
-    """Return the names, and all names that can be reached from them. edges: the names one step from each name."""
+    """Return the names, and all names that can be reached from them. edges: the names that each name leads to."""
     reached: set[str] = set()
     pending = list(names)
     while pending:
@@ -166,7 +165,7 @@ def module_statements(tree: ast.Module, asserting: set[str]) -> list[ast.stmt]:
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     statements: list[ast.stmt] = []
     for node in tree.body:
-        if _is_main_guard(node) and any(asserts(*_told_by(each, asserting, functions)) for each in node.body):
+        if _is_main_guard(node) and any(asserts(*_exit_or_statement(each, asserting, functions)) for each in node.body):
             statements += map(_StatusCheck().visit, node.body)
         else:
             statements.append(_StatusCheck().visit(node) if node is tree.body[-1] else node)
@@ -177,8 +176,8 @@ def module_statements(tree: ast.Module, asserting: set[str]) -> list[ast.stmt]:
     return statements
 
 
-def _told_by(node: ast.stmt, asserting: set[str], functions: set[str]) -> tuple[ast.stmt, set[str]]:
-    """Return the statement that may assert and the asserting functions. Any function may set an exit status."""
+def _exit_or_statement(node: ast.stmt, asserting: set[str], functions: set[str]) -> tuple[ast.stmt, set[str]]:
+    """Return the arguments of `asserts` for a statement. For an exit, they are its status and all functions."""
     leaving = _exit_of(node)
     return (node, asserting) if leaving is None else (leaving, asserting | functions)
 
@@ -264,7 +263,10 @@ def _comes_first(node: ast.stmt) -> bool:
 
 
 class _Cutter:
-    """Cuts statements into units. asserting: functions that assert. holding: those with assertions that can hold."""
+    """Cuts statements into units.
+
+    asserting: the functions that assert something. holding: those that assert more than a failure such as `raise`.
+    """
 
     def __init__(self, lines: list[str], asserting: set[str], holding: set[str]) -> None:
         self.units: list[tuple[str, int | None]] = []
@@ -288,9 +290,10 @@ class _Cutter:
 
 
 def asserts(node: ast.stmt, asserting: set[str], *, raises: bool = True) -> bool:
-    """Return whether a statement asserts something. `asserting` names functions of the test code that do.
+    """Return whether a statement asserts something.
 
-    raises: whether to count statements that can only fail, such as `raise`, `assert False` and `self.fail()`.
+    asserting: the functions of the test code that assert something. raises: whether statements that can only fail, such
+    as `raise`, `assert False` and `self.fail()`, count as assertions.
     """
     return any(_is_assertion(below, asserting, raises) for below in walk_same_scope(node))
 
@@ -339,7 +342,8 @@ def _goes_over(node: ast.AST, names: set[str]) -> bool:
 def _is_call(node: ast.AST, names: set[str], only: bool = False, handed_over: bool = True) -> TypeGuard[ast.Call]:
     """Return whether a node calls one of the names, or a function that asserts by its own name.
 
-    only: whether to count only the names. handed_over: whether to count a name that is passed: `map(check, cases)`.
+    only: whether functions outside `names` are ignored. handed_over: whether it is enough that the node passes one of
+    the names to another function: `map(check, cases)`.
     """
     if not isinstance(node, ast.Call):
         return False

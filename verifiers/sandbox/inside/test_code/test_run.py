@@ -7,7 +7,7 @@
 
 Then `unittest.TestCase` classes and functions named `test...` run, such as "TestAdd.test_zero" and "test_one", unless
 the code has called them itself. Classes run in the order of definition, and the tests of a class by name. A test that
-is skipped or expected to fail for every solution (`test_session/tests.py`) does not count. Other skipped tests count as
+is skipped or expected to fail for every solution (`test_session/tests.py`) is left out. Other skipped tests count as
 failed, and so do tests in which no assertion ran. Tests for pytest run with pytest (`pytest_run.py`).
 
 The outcome of each test is a line on the result descriptor. `calls` is the last call of the solution before the
@@ -24,10 +24,10 @@ the solution's process (`protocols/python_tests.py`):
     {"prelude": "", "program": "def add(a, b): ...", "code": "...", "entry_point": "add",
      "modules": [], "stop_first": true, "seed": 17, "nonce": "6f1c..."}
 
-If every test passed, the last line is {"nonce": ...}. So a program that ends the process early does not pass. Such a
-verdict is weak, because the program can search the process and override names that the tests use. Replaced assertions
-and builtins are noticed, unless the program restores them in time. While the program runs, the nonce is only on the
-interpreter's evaluation stack, where frames and objects do not lead to it.
+If every test passed, the last line is {"nonce": ...}, a random text. So a program that ends the process early does not
+pass. The verdict is weak nevertheless, because the program can search the process and override names that the tests
+use. Replaced assertions and builtins are noticed, unless the program restores them in time. While the program runs, the
+nonce is only on the interpreter's evaluation stack, where frames and objects do not lead to it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ from .statements import FILE, HELD, HOOKS, RAN, UNIT, Plan, plan_units
 
 
 def run_code(plan: Plan, code: str, namespace: dict[str, Value], candidate: Value, report: Report) -> None:
-    """Run all tests of the code, or all up to the first failure, depending on the report."""
+    """Run all tests of the code, or those up to the first failure if `report` stops there."""
     with suppress(RunEnded):  # Tests that were not reached count as not passed.
         _run_all(plan, code, namespace, candidate, report)
 
@@ -102,7 +102,7 @@ def _is_for_runner(name: str, kind: type) -> bool:
 
 
 def seed_randomness(seed: int) -> None:
-    """Seed random numbers with a hash of the test code, so that no solution can foresee the tests' inputs."""
+    """Seed random numbers. The seed is a hash that the solution does not know, so it cannot foresee inputs."""
     random.seed(seed)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(seed % 2**32)
@@ -216,7 +216,7 @@ def _find_tests(
 
 
 def _asks_for_pytest(name: str, value: Value, module: str) -> bool:
-    """Tell whether the test code needs pytest: for a class, a fixture, a hook or a mark."""
+    """Return whether a definition of the test code needs pytest: a class `Test...`, a fixture, a hook or a mark."""
     is_definition = inspect.isfunction(value) or isinstance(value, type)
     if is_definition and value.__module__ != module:
         return False

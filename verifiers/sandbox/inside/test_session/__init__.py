@@ -1,12 +1,12 @@
 """Runs tests in one process and the solution in another. The two exchange messages.
 
-    tests            role `tests`: runs test code, whose names stand for what the solution has; also without a solution
+    tests            role `tests`: runs test code, in which undefined names mean the solution's functions and classes
     session            sends its requests to the solution's process, one after the other
     remote_objects     proxies for the solution's functions, classes and objects, with `==`, `<`, `+`
     remote_values      encodes values for the solution's process and decodes its answers
     surroundings         keeps both processes alike: names that tests replace, streams, folder
 
-    serve            role `serve`: loads the solution, answers requests, and knows its objects by numbers
+    serve            role `serve`: loads the solution, answers requests, and numbers the solution's objects
 
     shared_objects   objects that both processes have: types and modules by name, arguments and containers by index
 

@@ -2,18 +2,20 @@
 
     candidate(3)         a call in the solution's process
     stack = Stack()      an object whose class has the name, the bases and the methods of the solution's class
-    stack.push(3)        a call there; so are attributes, len(), iteration, indexing, `in`, str() and `with`
+    stack.push(3)        a call in the solution's process; attributes, len(), iteration, indexing, `in`, str() and
+                         `with` ask that process too
 
 A solution must not pass by lying about itself. So its own `__eq__` is ignored when an object is compared with plain
 data (below). Methods such as `startswith` are refused for an object that a function returned: the tests expect
 a text or a list there, and the object could answer yes to everything. Objects that the test code made, `Trie()`, may
 answer, because that is how classes are tested.
 
-The solution's own code may answer some operators on its objects:
+The solution's own code may answer some operators on its objects (`add` and `make` are its functions, `P` and `S` are
+its classes):
 
     add(1, 2) == P(3)            answered: both sides are of a class whose name is in the test code
     P(3) == 3                    not answered: only data can equal plain data
-    S([1, 2]) == [1, 2]          if a class is derived from list, the list in the object is compared
+    S([1, 2]) == [1, 2]          not answered: if S is derived from list, the list in the object is compared
     add(1, 2) == add(2, 1)       not answered if the test code does not name their class
     sorted(make())               answered: the order alone proves nothing
     make(1) < make(2)            not answered: here the answer would be the verdict
@@ -82,7 +84,8 @@ class _Asking(Protocol):
 
 
 CLASS_HANDLE = "_truegold_class_handle"
-"""The attribute of a proxy class, exceptions included, that holds the handle of the solution's class."""
+"""The attribute of a proxy class that holds the handle of the solution's class. A handle is the number of an object in
+the solution's process."""
 
 
 class Operators:
@@ -94,15 +97,15 @@ class Operators:
         self.function_holders = {"Solution"}
         """Names of classes that only hold functions."""
         self._named_classes: dict[int, str] = {}
-        """Classes that the test code asked for by a capitalised name: the name by handle."""
+        """The name of each class that the test code asked for by a capitalised name, by handle."""
         self._made: dict[int, str] = {}
-        """Objects that the test code made of such a class: the name of the class by handle."""
+        """The class name of each object that the test code made of such a class, by handle."""
         self._returned: set[int] = set()
         """Handles of objects that came as answers and were not made by the test code."""
         self._marked: set[int] = set()
         """Handles of objects computed from a returned object and plain data."""
         self._honest: dict[type, bool] = {}
-        """Classes whose objects do not equal everything."""
+        """Whether the objects of a class do not equal everything, by class."""
 
     def note_class(self, name: str, handle: int) -> None:
         """Note that the test code asked for a class by this name."""

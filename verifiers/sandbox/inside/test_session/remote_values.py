@@ -50,7 +50,7 @@ _ITERATOR_MODULES = frozenset({"builtins", "itertools", "_csv", TEST_MODULE})
 """The modules of plain iterators. Iterators of other modules, such as a cursor of sqlite3, can do more."""
 
 _NOT_PICKLED = frozenset({"builtins", "numpy", "unittest", "solution", TEST_MODULE})
-"""Packages whose objects are not sent as pickles: they are sent in another form, or belong to one process."""
+"""Packages whose objects are not sent as pickles. They are sent in another form, or belong to one process."""
 
 _CALLBACK_TYPES = (
     *(FunctionType, MethodType, BuiltinFunctionType, functools.partial, type(functools.cache(len))),
@@ -82,7 +82,7 @@ class RemoteValues:
     def encode_known(self, value: Value, known: dict[int, int]) -> Json:
         """Return the JSON of a value, with the indices of objects that both sides have.
 
-        known: maps the ids of these objects to their indices. Raises `CannotIsolate` and `ResultTooLarge`.
+        known: the index of each such object, by id. Raises `CannotIsolate` and `ResultTooLarge`.
         """
         return _Encoder(self, known).encode(value)
 
@@ -199,7 +199,7 @@ class _Encoder(Encoder):
     sends_object_arrays = False
 
     def __init__(self, values: RemoteValues, known: dict[int, int] | None = None) -> None:
-        """known: maps ids of objects that both sides have to indices. If it is None, mutable objects are tracked."""
+        """known: the index of each object of both sides, by id. If it is None, mutable objects are tracked."""
         super().__init__(values.session.codecs, known=known, track=known is None)
         self._values = values
 

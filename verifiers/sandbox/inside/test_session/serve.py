@@ -20,9 +20,9 @@ args is a tuple. Its last items are the keyword arguments in `names`. These are 
     ["ok", 3]                            the value
     ["error", class, message, args, attributes, cause]
     ["missing"]                          a name that the program does not define
-    ["lent", value, containers, changes] a value with containers that the program goes on to use (`Lender`)
+    ["lent", value, containers, changes] a value with containers that the program still uses: they are lent (`Lender`)
     ["changed", contents]                the new contents of the arguments, if the call returned None
-    ["changed", contents, 3]             the same with the value, if the request ends with `true`
+    ["changed", contents, 3]             the new contents and the value, if the request ends with `true`
 
 A request ends with `true` if the tests check the arguments after the call (`ArgumentUse`).
 
@@ -37,8 +37,8 @@ and environment, which the program must see (`surroundings.py`). `printed` has t
 A running function may call functions of the test code with ["callback", index, args, names]. The answer is ["value",
 value] or ["raise", class, args]. Other requests may come before this answer.
 
-The first message says whether the program could be loaded. Plain data is sent as data. Other objects stay here and are
-sent as handles:
+The first message says whether the program could be loaded. Plain data is sent as data. Other objects stay here. They
+are sent as handles, which are numbers:
 
     a function, a class, an instance     {"$": "function" | "class" | "remote", "v": 7, ...}
     the same object as an argument       {"$": "handle", "v": 7}
@@ -135,7 +135,6 @@ class _Server:
         return self._call(getattr(self._handles[handle], name), args, names, keep)
 
     def special(self, handle: int, name: str, args: Json) -> Json:
-        """Call a special method, such as `__len__`."""
         target = self._handles[handle]
         values = self._handles.decode(args)
         if name in _COPIES:
@@ -149,11 +148,9 @@ class _Server:
         return self._answer(result)
 
     def operate(self, name: str, args: Json) -> Json:
-        """Apply an operator."""
         return ["ok", self._handles.encode(OPERATORS[name](*self._handles.decode(args)))]
 
     def data(self, handle: int) -> Json:
-        """Send the data of an object whose class is derived from a built-in type."""
         encoder = _Encoder(self._handles, None)
         return ["ok", Encoder.encode_uncommon(encoder, self._handles[handle], 0)]
 
@@ -260,8 +257,8 @@ _REQUESTS: Mapping[str, Callable[..., Json]] = {
 
 
 _REFERENCES = 3
-"""Number of references to a result that this module holds, from two variables and an argument. Further ones are the
-program's."""
+"""Number of references to a result that this module holds, from two variables and an argument. The program holds any
+further ones."""
 
 _FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
 
@@ -287,7 +284,7 @@ class Handles:
         return self._objects[handle]
 
     def encode(self, value: Value, known: dict[int, int] | None = None) -> Json:
-        """Return the JSON of a value. known: maps ids of objects that the test code has to their indices."""
+        """Return the JSON of a value. known: the index of each object that the test code has too, by id."""
         return _Encoder(self, known).encode(value)
 
     def decode_known(self, data: Json, known: Sequence[Value]) -> Value:

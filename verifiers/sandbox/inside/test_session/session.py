@@ -6,8 +6,10 @@ raise `SolutionGone`. Even if the test code catches this exception, the run coun
 `ArgumentUse` reads from the source whether test code checks an argument after a call that may have changed it:
 
     k = f(nums, 3); assert nums[:k] == [2, 2]      checked, as in `f(nums); assert nums == [1, 2]`
-    r = f(nums); assert r == sorted(nums)          not checked: nums keeps its old value here, so that a solution
-                                                   cannot empty nums and return an empty list
+    r = f(nums); assert r == sorted(nums)          not checked: nums is the expected value
+
+In the second example the test code keeps its own nums, even if the solution changed nums. Otherwise a solution that
+empties nums and returns an empty list would pass.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ MAX_SPECIAL_CALLS = 100_000
 Encoded = TypeVar("Encoded")
 
 _OTHER_FIELDS = frozenset({"data", "value", "key"})
-"""Fields that nodes of a program's own class have instead of `val`."""
+"""Fields of a linked list's or tree's nodes, if the program defines the class and does not name the field `val`."""
 
 _LOOP_ENDING = (StopIteration, StopAsyncIteration, GeneratorExit)
 """Exceptions that end a loop of the test code."""
@@ -81,7 +83,7 @@ class Session(SolutionWatch):
     ) -> None:
         self.broken_reason = None
         self.isolation_problem: str | None = None
-        """The operation of the test code that needs the solution in its own process, or None."""
+        """The operation of the test code that is possible only with the solution in the same process, or None."""
         self.codecs: dict[str, Sequence[str]] = {**KNOWN_CODECS, **codecs}
         self.find_class = class_finder(namespace, self.codecs)
         self.uses_numpy = uses_numpy
@@ -312,7 +314,7 @@ class Session(SolutionWatch):
             try:
                 return ["value", self._values.encode(result)[0]]
             except CannotIsolate as problem:
-                # The solution chose this request. It must not bring the tests into its own process.
+                # The solution chose this request. A solution must not bring the tests into its own process.
                 raise TypeError(str(problem)) from None
         except (CannotIsolate, SolutionGone):
             raise
@@ -416,8 +418,8 @@ class ArgumentUse:
     def looks_at_arguments(self, frame: FrameType | None) -> str | None:
         """Return how the test code checks the arguments of the call that it is making.
 
-        The result is "contents", or "identity" if the test code only checks whether the result is one of the arguments,
-        or None if it does not check them. frame: a frame of this call, from which the test code's frame is found.
+        The answer is "contents", "identity" (whether the result is one of the arguments is the only check), or None for
+        no check. frame: a frame of this call, from which the test code's frame is found.
         """
         while frame is not None and frame.f_code.co_filename != self._file:
             frame = frame.f_back
@@ -447,7 +449,7 @@ class ArgumentUse:
     def _tests_contents(self, statement: ast.stmt, variables: set[str], result_names: set[str]) -> bool:
         """Return whether later statements test the contents of variables.
 
-        A use of a variable as the expected value of a result does not count.
+        A variable that is only compared with the result, as its expected value, is not tested.
         """
         is_looked_at = False
         for later in islice(self._statements_after(statement), MAX_STATEMENTS):

@@ -42,7 +42,7 @@ _USED_BY_MESSAGE = frozenset({"argparse", "queue", "_queue", "re", "sqlite3"})
 """Modules whose objects stay in the tests' process, because they hold locks, files or functions."""
 
 _FIGURE_NAMES = frozenset({"gcf", "gca", "figure", "_pylab_helpers"})
-"""Names that occur in the code of those functions of matplotlib.pyplot that use figures."""
+"""Names by which the code of a function of matplotlib.pyplot uses figures."""
 
 _getcwd, _chdir = os.getcwd, os.chdir
 """The functions of `os` before tests replace them."""
@@ -93,9 +93,7 @@ def is_mock(value: Value) -> bool:
 
 
 def may_stand_in(value: Value) -> bool:
-    """Tell whether the solution gets a stand-in for an object of the tests: a mock, a file, or an object of a class
-    that the tests define.
-    """
+    """Tell whether the solution gets a stand-in for an object: a mock, a file, or an object of a class of the tests."""
     kind = type(value)
     if kind.__module__ == TEST_MODULE:
         unittest = sys.modules.get("unittest")
@@ -216,7 +214,7 @@ class Surroundings:
 
 
 def _path_of(owner: Value) -> tuple[str, str] | None:
-    """Return the module and name of a module or class, for the solution's process. "" is the solution's module."""
+    """Return the names of a module and of a class in it. "" stands for no class, and for the solution's module."""
     if isinstance(owner, ModuleType):
         is_solution = "_truegold" in vars(owner) or owner is sys.modules.get(TEST_MODULE)
         return "" if is_solution else owner.__name__, ""

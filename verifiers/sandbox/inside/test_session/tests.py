@@ -10,7 +10,7 @@ and of these:
 
     {"not_loaded": [type, message]}     the program failed before any test
     {"bad_suite": [type, message]}      the test code or its prelude fails, and the solution is not the cause
-    {"cannot_isolate": why}             the test code has to share a process with the solution; other lines do not count
+    {"cannot_isolate": why}             the test code has to share a process with the solution; ignore other lines
     {"gone": why}                       the solution's process ended or sent an invalid answer; later tests failed
 
 Expected values are only in this process. The solution's names stand for remote objects here (`session.py`). A name that
@@ -23,8 +23,8 @@ the test code does not define is looked up in this way:
     assert sum(10, 15) == 6          the built-in `sum`, unless it is the function under test
 
 The entry point is the function under test. Without an entry point, a built-in function is under test if every assertion
-calls it and all names in the test code are defined, by the test code or by Python. In `r = root(2)` and `assert
-abs(r - 1.41) < 0.01` the name `root` is not defined. So `root` is the solution's, and `abs` is Python's.
+calls it, and test code and Python define all names. In `r = root(2)` and `assert abs(r - 1.41) < 0.01` the name `root`
+is not defined. So `root` is the solution's, and `abs` is Python's.
 
 Without a program, the test code is run to find tests whose outcome is the same for every program:
 
@@ -136,8 +136,7 @@ class ProbeReport(Report):
         super().__init__(session, False)
         self.session = session
         self._is_first = True
-        """Whether no earlier test has used an object of the solution. A later test may depend on such an earlier
-        test."""
+        """Whether no earlier test has used an object of the solution, on which later tests may depend."""
 
     def begin(self) -> None:
         """Note that a test begins."""
@@ -296,7 +295,7 @@ class SolutionNames(dict[str, Value]):
             raise KeyError(name) from None
 
     def _shared_module(self, name: str) -> ModuleType | None:
-        """Return the module of this name, if it has all attributes that the test code uses; else None."""
+        """Return the module of this name, or None if it lacks an attribute that the test code uses."""
         try:
             module = shared_module(name) if name in self._modules else None
         except LookupError:

@@ -6,18 +6,22 @@
 None, booleans, integers, finite floats and texts are encoded as JSON's own values. So are lists, and dicts whose keys
 are texts other than "$". All other values become an object with the key "$":
 
+    value of "$"                 other keys
     tuple set frozenset          v: the elements
     dict Counter OrderedDict defaultdict    v: [[key, value], ...] in order
-    bytes bytearray str          v: base64; str only with lone surrogates, as UTF-8 that allows them
+    bytes bytearray str          v: base64; a str only if it has lone surrogates, which are then encoded as UTF-8
     int                          v: hexadecimal, "-0x1f"; only for integers of about 4,000 digits or more
     float                        v: "nan", "inf", "-inf"
     complex                      v: [real, imaginary]
     range slice                  v: [start, stop, step]
-    deque array                  v: [maxlen or null, *items], [typecode, *items]
-    Decimal date datetime time   v: the text; an ellipsis has an empty text
-    Fraction timedelta           v: [numerator, denominator], [days, seconds, microseconds]
-    ndarray scalar               dtype, shape, v: all items in one list; dtype, v: the number
-    iterator                     of: the name of its type, v: the items
+    deque                        v: [maxlen or null, *items]
+    array                        v: [typecode, *items]
+    Decimal date datetime time ellipsis     v: the text, which is empty for an ellipsis
+    Fraction                     v: [numerator, denominator]
+    timedelta                    v: [days, seconds, microseconds]
+    ndarray                      dtype, shape, v: all items in one list
+    scalar                       dtype, v: the number, of numpy
+    iterator                     of: the name of the iterator's type, v: the items
     graph                        nodes: [[class, [field, ...]], ...], v: a value in which {"$": "node", "v": 3} is the
                                  fourth node. Cycles and shared nodes are kept, and chains of 100,000 nodes work
     opaque                       v: the name of a type. An opaque value equals nothing

@@ -31,11 +31,10 @@ MAX_NESTED = 120
 """Maximum depth of nested containers. Stops nesting that overflows the stack."""
 
 MAX_COMPARED = 4_000_000
-"""Maximum number of comparisons of keys with equal hashes in one message. Stops integers that make building a dict
-quadratic."""
+"""Maximum number of comparisons of keys with equal hashes in one message, since they make building a dict slow."""
 
 COSTLY_COMPARISON = 1000
-"""The cost of comparing keys other than numbers, in comparisons of numbers: tuples may be equal up to their end."""
+"""A comparison of two keys that are not numbers counts as this many, since tuples may be equal up to their end."""
 
 FEW_KEYS = 16
 """Maximum number of keys that are not checked for collisions, because few keys cost little."""
@@ -47,12 +46,10 @@ MAX_EMPTY = 1_000_000
 """Maximum number of lists in an array without items. Stops a short shape such as (10**12, 0)."""
 
 MAX_LISTS = 1_000_000
-"""Maximum number of lists that an array becomes. Stops a shape such as (10**6, 1, 1, 1), with a million lists for each
-axis."""
+"""Maximum number of lists that an array becomes. The shape (10**6, 1, 1, 1) has a million lists for each axis."""
 
 MAX_AXES = 32
-"""Maximum number of axes of an array, as in numpy before 2.0. Stops shapes of a million ones, which take quadratic
-time."""
+"""Maximum number of axes of an array. Stops shapes of a million ones, which take quadratic time."""
 
 _NUMBERS = {bool, int, float}
 
@@ -245,7 +242,7 @@ def _checked_index(index: Json, objects: Sequence[Value]) -> int:
 
 
 def _decode_array(decoder: Decoder, data: dict[str, Json], depth: int) -> Value:
-    """Return numpy's array, or an `Array` instead. Raises `Undecodable`."""
+    """Return an array of numpy, or an `Array` if numpy is not used. Raises `Undecodable`."""
     dtype, shape, flat = data["dtype"], data["shape"], decoder.decode_items(data["v"], depth)
     _check_shape(dtype, shape, len(flat))
     if (numpy := decoder.numpy_module()) is not None:
@@ -266,7 +263,7 @@ def _check_shape(dtype: Json, shape: Json, length: int) -> None:
 
 
 def _decode_scalar(decoder: Decoder, data: dict[str, Json], depth: int) -> Value:
-    """Return numpy's number, or a plain number instead. Raises `Undecodable`."""
+    """Return a number of numpy, or a plain number if numpy is not used. Raises `Undecodable`."""
     item = decoder.decode_part(data["v"], depth + 1)
     if not _is_known(data["dtype"]) or type(item) not in (bool, int, float, complex, str):
         raise Undecodable("a number of an unknown kind")

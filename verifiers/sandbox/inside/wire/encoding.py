@@ -45,8 +45,8 @@ from .value_types import (
 )
 
 MAX_DEPTH = 100
-"""Maximum depth of nested containers. Deeper containers are opaque. Stops nesting that overflows the stack of a JSON
-reader."""
+"""Maximum depth of nested containers, since deep ones could overflow a JSON reader's stack. A deeper container is
+opaque: only the name of its type is sent."""
 
 MAX_ENCODED = 16 * 2**20
 """Approximate maximum number of characters of one encoded value. Stops a result that fills the memory of its reader."""
@@ -66,8 +66,8 @@ _NUMBERS = {int, float, bool, type(None)}
 class Encoder:
     """Encodes one value.
 
-    known: maps the ids of objects that both sides have to indices; these objects are sent as their indices. track:
-    whether mutable objects get indices in the order in which they are met, and are collected in `tracked`.
+    known: the index of each object that both sides have, by id. Such objects are sent as their indices. track: whether
+    mutable objects are numbered in the order in which the encoder finds them, and collected in `tracked`.
     """
 
     def __init__(self, codecs: Codecs | None = None, known: dict[int, int] | None = None, track: bool = False) -> None:
@@ -101,7 +101,7 @@ class Encoder:
         return self.encode_uncommon(value, depth) if encode_kind is None else encode_kind(self, value, depth)
 
     def encode_foreign(self, value: object, depth: int) -> Json:
-        """Return the JSON of other values. Iterators are read to their end; all else is opaque."""
+        """Return the JSON of other values: the items of an iterator, or only the type's name (an opaque value)."""
         kind = type(value)
         if depth <= MAX_DEPTH and (hasattr(kind, "__next__") or kind in DICT_VIEWS):
             elements = list(itertools.islice(iter(value), MAX_ITERATED + 1))  # type: ignore[call-overload]
@@ -167,8 +167,7 @@ class Encoder:
         return None
 
     def encode_uncommon(self, value: object, depth: int) -> Json:
-        """Return the JSON of a value whose exact type is not in the table: an object of a known class, a value of
-        numpy, or an object of a subclass."""
+        """Return the JSON of an object of a known class, a value of a package, or an object of a subclass."""
         kind = type(value)
         name = self._names.get(kind, "")
         if name == "":
@@ -330,11 +329,11 @@ _PLAIN: Mapping[type, Callable[[Value], Value]] = {
     list: lambda value: list(list.__iter__(value)),
     dict: lambda value: dict(dict.items(value)),
 }
-"""Functions that return the data of an object of a subclass as the builtin type."""
+"""Functions that convert an object of a subclass to the builtin type."""
 _DATA_TYPES = {*_PLAIN, tuple, set, frozenset, bytes, bytearray, decimal.Decimal}
 _DATA_TYPES |= {collections.Counter, collections.OrderedDict, collections.deque}
 _DATA_TYPES |= {datetime.datetime, datetime.date, datetime.timedelta}
-"""Types whose subclasses are encoded like the type itself. Methods of the type read the data of their objects."""
+"""Types whose subclasses are encoded like the type itself. The methods of the type read objects of a subclass."""
 
 
 MAX_LINE = 64 * 2**20
@@ -417,7 +416,7 @@ def _too_deep(line: bytes) -> bool:
 
 
 def are_plain(values: Collection[object], tuples: bool = False, depth: int = 0) -> bool:
-    """Return whether JSON represents each value exactly, with all values inside it. tuples: whether tuples count."""
+    """Return whether JSON represents each value and all values in it exactly. tuples: whether tuples are allowed."""
     kinds = set(map(type, values))
     if depth > MAX_DEPTH or not kinds <= (_DATA if tuples else _JSON):
         return False

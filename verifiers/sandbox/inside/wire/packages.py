@@ -5,8 +5,9 @@
     pd.DataFrame({"a": [1]})       {"$": "package", "of": "DataFrame", "v": [COLUMNS, INDEX, [ARRAY]]}
     Path("a/b")                    {"$": "package", "of": "PurePath", "v": ["PosixPath", "a/b"]}
 
-An ARRAY is its dtype, as pandas spells it, and its elements. The package's own constructors build the decoded value
-from plain data. So no method, attribute or flag of an object of the solution is passed on.
+An ARRAY is [dtype, elements], with the dtype as pandas spells it. INDEX and COLUMNS are packages of their own. The
+package's own constructors build the decoded value from plain data. So no method, attribute or flag of an object of the
+solution is passed on.
 """
 
 from __future__ import annotations

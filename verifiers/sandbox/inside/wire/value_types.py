@@ -1,8 +1,9 @@
 """Lists the types that can be encoded, and stand-ins for values whose type the decoding process does not have.
 
+    value                type       how it is sent
     (1, 2)               tuple      parts [1, 2]
     Decimal("0.1")       Decimal    parts "0.1"
-    deque([1], 5)        deque      built empty from its head, 5, and then filled with its parts, [1]
+    deque([1], 5)        deque      head 5 (`maxlen`) and parts [1]; it is made empty with the head, and then filled
 
 Functions of the builtin type read the parts of an object, so that an object of a subclass is encoded as the data in it.
 Functions that build an object get parts of exact builtin types, but with values that may be malicious.
@@ -38,7 +39,7 @@ Codecs = Mapping[str, Sequence[str]]
 """Maps the name of a class to the attributes that make up an instance."""
 
 KNOWN_CODECS: Codecs = {"ListNode": ("val", "next"), "TreeNode": ("val", "left", "right")}
-"""Classes that collections of problems do not define, because everyone knows them."""
+"""Classes of LeetCode, which its problems use without defining them."""
 
 
 ARRAY_TIMES = re.compile(r"(datetime64|timedelta64)\[(Y|M|W|D|h|m|s|ms|us|ns)\]")
