@@ -11,11 +11,13 @@ from truegold.verifiers import ConfigError
 
 
 def _on_disk(folder: Path) -> Path:
-    """Return the folder. Raises ConfigError if it is a URL."""
+    """Return the folder. Raises ConfigError if it is a URL or the standard output."""
     from truegold.pipeline.sources.places import place_url
 
     if (url := place_url(folder)) is not None:
         raise ConfigError(f"--out {url} is not a folder on disk.", "Write to a folder, and copy it there.")
+    if str(folder) == "-":
+        raise ConfigError("--out - is the standard output.", "Several files are written: name a folder.")
     return folder
 
 

@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from truegold.pipeline.running.disk import is_pattern, matching_files, written_aside
+from truegold.pipeline.running.disk import is_pattern, is_run, matching_files, runs_in, written_aside
 from truegold.pipeline.sources.jsonl import (
     Line,
     is_json_array,
@@ -58,6 +58,8 @@ SUFFIXES = {
     ".tsv": "csv",
 }
 """The format for each suffix of a file name."""
+CONFIGS = (".yaml", ".yml")
+"""Endings of configurations."""
 SHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
 """The suffixes of workbooks, which cannot be read."""
 
@@ -203,11 +205,7 @@ def check_data(path: Path) -> None:
             raise InputError(
                 f"{path} is a dataset that was saved to disk.", "Set type: hf and name: to the folder in place of path."
             )
-        if (path / "manifest.json").exists() and (path / "config.resolved.json").exists():
-            raise InputError(
-                f"{path} is a run of truegold, not data.",
-                "Give the run's configuration file to run it again, or the set that `truegold export` writes of it.",
-            )
+        _refuse_run(path)
         if not path.is_dir() and not path.parent.is_dir() and not is_pattern(path.parent):
             raise InputError(f"{path} has no data file: its folder does not exist.", near_path(path.parent))
         if not (files := data_files(path)):
@@ -240,7 +238,10 @@ def _empty(file: Path) -> Source:
 def check_file(path: Path, *, may_be_empty: bool = False) -> None:
     """Raise InputError for a file that is missing, empty, unreadable, or not a regular file."""
     path = at_hand(path)
+    if str(path) == "-":
+        raise InputError("Data are not read from standard input.", "Write them to a file first, and name it.")
     if path.is_dir():
+        _refuse_run(path)
         raise InputError(f"{path} is a folder, not a file.", "Name a file in it.")
     if path.is_symlink() and not path.exists():
         raise InputError(f"{path} is a link to {path.readlink()}, which does not exist.", "Mend or remove the link.")
@@ -257,6 +258,16 @@ def check_file(path: Path, *, may_be_empty: bool = False) -> None:
         ) from None
     if empty and not may_be_empty:
         raise InputError(f"{path} is empty.")
+
+
+def _refuse_run(folder: Path) -> None:
+    if is_run(folder):
+        raise InputError(
+            f"{folder} is a run of truegold, not data.",
+            "Give the run's configuration file to run it again, or the set that `truegold export` writes of it.",
+        )
+    if runs := runs_in(folder):
+        raise InputError(f"{folder} holds runs of truegold, not data.", f"Name one of them: {runs}.")
 
 
 def _suffix_of(path: Path) -> str:
@@ -286,9 +297,14 @@ def form_by_suffix(path: Path) -> str:
 
 
 def refuse_other_files(path: Path) -> None:
-    """Raise InputError for a workbook and other files that have no text."""
+    """Raise InputError for a workbook, a configuration, and other files that are not rows."""
     if _suffix_of(path) in SHEETS:
         raise InputError(f"{path} is named as a workbook.", "Save its sheet as CSV UTF-8.")
+    if _suffix_of(path) in CONFIGS:
+        raise InputError(
+            f"{path} is a configuration, not data.",
+            f"Here, name the file of rows. The configuration is run by: truegold run {shlex.quote(str(path))}",
+        )
     if path.is_file():
         refuse_other_formats(path)
 
