@@ -261,14 +261,14 @@ def _parse_example(path: Path, line_number: int, line: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise InputError(f"{line_name} is not JSON ({error}).", FORM) from None
     if not isinstance(entry, dict):
-        raise InputError(f"{line_name} is no JSON object.", FORM)
+        raise InputError(f"{line_name} is not a JSON object.", FORM)
     if isinstance(entry.get("messages"), list):
         return entry
     if missing := [name for name in ("prompt", "completion") if name not in entry]:
         columns = f"it has {', '.join(entry) or 'nothing'}"
         raise InputError(f"{line_name} has no {' and no '.join(missing)}; {columns}.", f"{FORM} {WITHOUT_DATA}")
     if odd := [name for name in ("prompt", "completion") if not isinstance(entry[name], str)]:
-        raise InputError(f"{line_name}: {odd[0]} is no text, but {entry[odd[0]]!r:.60}.", FORM)
+        raise InputError(f"{line_name}: {odd[0]} is not text, but {entry[odd[0]]!r:.60}.", FORM)
     return entry
 
 

@@ -111,10 +111,10 @@ def test_a_dialogue_that_the_template_refuses_is_named_with_its_line(
             "has no prompt and no completion; it has question, answer. Each line of",
         ),
         ('{"prompt": "1+1?", "answer": "2"}', "has no completion; it has prompt, answer"),
-        ('{"prompt": [{"role": "user", "content": "1+1?"}], "completion": "2"}', "prompt is no text, but [{'role'"),
-        ('{"prompt": "1+1?", "completion": null}', "completion is no text, but None"),
+        ('{"prompt": [{"role": "user", "content": "1+1?"}], "completion": "2"}', "prompt is not text, but [{'role'"),
+        ('{"prompt": "1+1?", "completion": null}', "completion is not text, but None"),
         ('{"messages": "1+1?"}', "has no prompt and no completion; it has messages"),
-        ("[1]", "is no JSON object"),
+        ("[1]", "is not a JSON object"),
         ("question,answer", "is not JSON ("),
     ],
 )
