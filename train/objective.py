@@ -1,38 +1,31 @@
 """The RL objective as small pure functions on tensors: advantages, losses, weights and masks.
 
-Shapes: B completions of up to T output tokens, right-padded; `mask` is 1 on sampled tokens and 0 on padding. Three
-policies are kept apart, each a [B, T] tensor of natural-log probabilities of the sampled tokens:
+Shapes: B completions of up to T output tokens, right-padded. `mask` [B, T] is 1 on sampled tokens and 0 on padding.
+The log-probabilities (nats) of the sampled tokens, [B, T], come from three policies:
 
-    rollout  from the sampling engine, at the weights that it sampled with
-    old      from the training engine, before the first update on this batch
-    current  from the training engine now; the only one with gradients
+    rollout  the sampling engine, with the weights that it sampled with
+    old      the training engine, before the first update on this batch
+    current  the training engine now; the only one with gradients
 
 A step's loss is
 
     (token loss * engine weights * masks * token weights).sum()
 
-The token loss comes from `LOSSES`. All other factors are weights, which are never differentiated. The token weights are
-divided by counts of the whole batch, over all ranks and before any mask.  Weights and masks multiply token losses. A
-mask is a weight of 0 or 1.
+The token loss is one of `LOSSES`. The other factors are weights without gradient; a mask is a weight of 0 or 1. Token
+weights are divided by counts of the whole batch, over all ranks and before any mask. They are 0 on padding, where other
+weights and losses may have any value.
 
-    function               corrects for, or does                                   a weight for each
-    engine_weights         differences between the sampling and training engine    token or completion
-    *_mask, *_outliers     leave tokens or completions out of the loss             token or completion
-    positive_weight        a larger weight of positive advantages                  batch
-    token_weights          the average of token losses                             token
-    distillation_weights   completions that were sampled with a longer prompt      token or completion
+    function               purpose                                                        one weight for each
+    engine_weights         correct differences between the sampling and training engine   token or completion
+    *_mask, *_outliers     leave tokens or completions out of the loss                    token or completion
+    positive_weight        raise the weight of positive advantages                        batch
+    token_weights          average the token losses                                       token
+    distillation_weights   correct completions that were sampled with a longer prompt     token or completion
 
 `clip_causes` and `mismatch` measure the probability ratios between the engines and policies.
 
-On padding a weight has any value, except that `token_weights` is 0 there. All losses take and return [B, T] tensors:
-
-    current, old   log-probabilities (nats) of the policy in training, and of the policy before the step
-    advantages     [B] or [B, T]
-    mask           1 on sampled tokens, 0 on padding; only GSPO uses it
-    rho            exp(current - old)
-
-They return a `TokenLoss`, which is not summed. On padding a loss may have any value, because the token weights
-(`token_weights`) are 0 there.
+A loss takes `current`, `old`, `advantages` ([B] or [B, T]) and `mask`, which only GSPO uses. It returns a `TokenLoss`
+of [B, T] tensors, which is not summed. In formulas rho is exp(current - old).
 
 A reward of NaN marks a completion that could not be judged. Its advantage is 0, and it does not count for the mean of
 its group. Groups with fewer than two judged completions get 0, except with `reinforce_pp`, which compares with the
@@ -72,8 +65,8 @@ PPO_BOUNDS, GSPO_BOUNDS = (0.2, 0.28), (3e-4, 4e-4)
 """The default bounds (low, high) of `objective.clip`: the ratio is clipped to 1 - low and 1 + high."""
 _LOWER, _UPPER = GSPO_BOUNDS
 UNCLIPPED = (1 - PPO_BOUNDS[0], 1 + PPO_BOUNDS[1])
-"""The range of ratios that PPO's default clip does not change. A token whose exp(delta) is outside of this range would
-be clipped before any update."""
+"""The range of ratios that PPO's default clip does not change. If a token's ratio of trainer to sampler is outside of
+this range, the token is clipped even before the first update."""
 MAX_LOG = 80.0
 """Log-ratios are cut at this value before exp, so that exp does not overflow float32."""
 FEW_LENGTHS = 8
@@ -86,8 +79,8 @@ def engine_weights(
 ) -> PerToken:
     """Return weights [B, T] that correct for differences between the sampling and the training engine.
 
-    They are made of the ratio kappa = exp(old - rollout) of each token. P is its product over a sequence, G its
-    geometric mean. A range is low to high.
+    kappa = exp(old - rollout) is the ratio of a token, P the product of these ratios over a sequence, and G their
+    geometric mean. The range is from `low` to `high`.
 
         tis             min(kappa, high)                     token truncated importance sampling, Yao et al. 2025
         icepop          kappa if it is in the range, else 0  IcePop, arXiv 2510.18855
@@ -95,8 +88,8 @@ def engine_weights(
         sequence_mask   P if it is in the range, else 0      masked importance sampling
         geometric_mask  1 if G is in the range, else 0
 
-    The weights multiply the loss (decoupled PPO, arXiv 2110.00641). For long sequences P leaves any range by noise
-    alone; G does not depend on the length. If `old` is a copy of `rollout`, all weights are 1.
+    The weights multiply the loss (decoupled PPO, arXiv 2110.00641). In long sequences noise alone moves P out of any
+    range; G does not depend on the length. If `old` is a copy of `rollout`, all weights are 1.
     """
     log_kappa = torch.where(mask > 0, old - rollout, 0)
     if kind in ("tis", "icepop"):
@@ -157,7 +150,7 @@ def entropy_threshold(entropies: AllTokens, quantile: float) -> float:
 def top_entropy_mask(entropy: PerToken, mask: PerToken, threshold: float) -> PerToken:
     """Return a mask [B, T] of the sampled tokens whose entropy (nats) is at least `threshold`.
 
-    Training on the fifth of tokens with the highest entropy, where a derivation branches, is enough (arXiv 2506.01939).
+    Training on the 20 % of tokens with the highest entropy, where derivations branch, is enough (arXiv 2506.01939).
     """
     return ((entropy >= threshold) & (mask > 0)).to(mask)
 
@@ -173,8 +166,8 @@ def covariances(logprobs: AllTokens, advantages: AllTokens) -> AllTokens:
 def choose_covariant(values: AllTokens, config: CovarianceConfig, seed: int) -> AllTokens:
     """Return a mask [tokens] of the tokens that `objective.covariance` treats, from the covariances of all tokens.
 
-    kl: the share with the highest covariances. clip: a random sample, by `seed`, of the tokens between low and high.
-    The same input gives the same mask on every rank.
+    kl: the tokens with the highest covariances, `share` of all tokens. clip: as many random tokens (by `seed`) with
+    covariances between `low` and `high`. The same input gives the same mask on every rank.
     """
     count = max(1, int(config.share * len(values)))
     if config.kind == "kl":
@@ -220,8 +213,7 @@ def positive_weight(advantages: PerCompletion, lengths: PerCompletion, floor: fl
 def effective_size(masses: PerCompletion) -> float:
     """Return the effective number of completions with these weights m, (sum |m|)^2 / sum m^2 (Kish 1965).
 
-    It is the number of completions if all weights are equal, and near 1 if one weight is far above the others. Returns
-    0 if all are 0.
+    It is the number of completions if all weights are equal, near 1 if one is far above the others, and 0 if all are 0.
     """
     absolute = masses.abs()
     squares = float((absolute**2).sum())
@@ -253,8 +245,9 @@ def token_weights(
     constant: int | None = None,
     sequence_tokens: PerCompletion | None = None,
 ) -> PerToken:
-    """Return the weights [B, T] whose weighted sum of token losses is their mean, 0 on padding.
+    """Return weights [B, T] that turn the sum of token losses into a mean. They are 0 on padding.
 
+        kind       weight of a token                                      paper
         token      1 / N, N the number of tokens of the batch             DAPO, arXiv 2503.14476, eq. 8
         sequence   1 / (B * tokens of its sequence)                       GRPO, arXiv 2402.03300, eq. 3
         constant   1 / (B * L), L a constant such as the longest output   Dr. GRPO, arXiv 2503.20783, section 3.2
@@ -362,9 +355,9 @@ def clip_causes(
         staleness   the remainder of old - rollout for stale tokens, sampled by older weights
         update      current - old: the optimizer steps on this batch so far
 
-    A token is clipped if the ratio current/rollout is beyond the bound for the sign of its advantage. It is divided
-    among the causes that moved the ratio towards this bound, in proportion to their log-ratios, so that the causes add
-    up to `clip_share`. If engine and staleness are 0, `clip_share` counts the same tokens as PPO's clip.
+    A token is clipped if the ratio current/rollout is beyond the bound for the sign of its advantage. The causes that
+    moved the ratio towards this bound share the token in proportion to their log-ratios, so that the causes add up to
+    `clip_share`. If engine and staleness are 0, `clip_share` counts the same tokens as PPO's clip.
 
     bounds: the clip's (low, high), as distances from 1. engine_difference: the usual |old - rollout| of the two engines
     at the same weights, in nats. of_sequence: use the mean log-ratio of each sequence, as GSPO does.
@@ -423,8 +416,7 @@ def mismatch(sampler: PerToken, trainer: PerToken, mask: PerToken) -> Mismatch:
 
 
 MAX_LOG_RATIO = 20.0
-"""Log-ratios are cut at this value before exp. All losses clip the ratio exp(20) = 5e8, and an infinite ratio times 0
-would be NaN."""
+"""Log-ratios are cut at this value before exp, because an infinite ratio times 0 would be NaN."""
 
 
 @dataclass(frozen=True)
@@ -483,10 +475,10 @@ def gspo_token(
 
 
 def cispo(current: PerToken, old: PerToken, advantages: Advantages, mask: PerToken, max_rho: float = 5.0) -> TokenLoss:
-    """Return -sg[min(rho, max_rho)] A log p: every token keeps its gradient, with a bounded weight. sg: no gradient.
+    """Return -sg[min(rho, max_rho)] A log p: every token keeps its gradient, with a bounded weight.
 
-    CISPO, MiniMax-M1, arXiv 2506.13585. max_rho is the largest ratio, not its distance from 1. The default of 5
-    comes from ScaleRL (arXiv 2510.13786).
+    sg stops the gradient. CISPO, MiniMax-M1, arXiv 2506.13585. max_rho is the largest ratio, not its distance from 1.
+    The default of 5 comes from ScaleRL (arXiv 2510.13786).
     """
     ratio = _ratio(current, old).detach()
     over = ratio > max_rho
@@ -497,7 +489,7 @@ def cispo(current: PerToken, old: PerToken, advantages: Advantages, mask: PerTok
 def topr(current: PerToken, old: PerToken, advantages: Advantages, mask: PerToken) -> TokenLoss:
     """Return -A log p where A > 0, and -sg[clip(rho, 0, 1)] A log p where A < 0.
 
-    sg stops the gradient. Tokens of wrong completions are pushed down less, the less likely they have already become.
+    sg stops the gradient. The less likely a token of a wrong completion has become, the less it is pushed down further.
     Tapered off-policy REINFORCE, arXiv 2503.14286, with the ratio of each token as in ROLL; the paper uses the ratio of
     the whole completion. At the first step on a batch rho is 1, and the loss is plain REINFORCE.
     """
@@ -704,7 +696,7 @@ def rho(n: int, c: int, k: int) -> float:
 
 
 def chen(n: int, c: int, k: int) -> tuple[float, float]:
-    """Return the mean z-score of the rewards of the k-subsets that contain a right completion, or a wrong one.
+    """Return the mean z-score of the rewards of the k-subsets with a certain right completion, and a wrong one.
 
     Pass@k training, arXiv 2508.10751. A subset's reward is 1 if it has a right completion. With R = rho(n, c, k) and
     s = sqrt(R (1 - R)) + 1e-6, a right completion gets (1 - R) / s and a wrong one (1 - R - C(n - c - 1, k - 1) /

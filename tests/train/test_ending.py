@@ -23,7 +23,7 @@ from truegold.train.model.ending import (
     end_if_asked,
     ended,
     interruptible,
-    is_heard,
+    is_end_asked,
     listening,
     save_on_full_gpu,
     write_anyway,
@@ -61,7 +61,7 @@ def test_what_may_be_broken_off_is_broken_off_at_once(ear: None, signum: int) ->
 def test_what_changes_weights_goes_on_to_its_end(ear: None) -> None:
     ask()
     time.sleep(0.1)
-    assert is_heard()
+    assert is_end_asked()
     with pytest.raises(EndAsked):
         end_if_asked()
     with pytest.raises(EndAsked), interruptible():
@@ -83,7 +83,7 @@ def test_errors_behind_the_signal_are_its_consequence_and_others_pass(ear: None)
         raise ZeroDivisionError
     end_if_asked()
     with pytest.raises(EndAsked), interruptible():
-        ending._Ear.heard = signal.SIGTERM
+        ending._Noticed.signum = signal.SIGTERM
         raise ConnectionResetError("the sampler has heard it too")
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, PositiveFloat, Tag, field_validator, model_validator
 
-from truegold.pipeline.config.base import LaunchConfig, StageConfig, VerdictConfig, by_type, moved_error
+from truegold.pipeline.config.base import Filled, LaunchConfig, StageConfig, VerdictConfig, by_type, moved_error
 from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig, VllmEngineConfig
 from truegold.pipeline.config.stages import GRADED, AuditedOpinionConfig, GraderConfig
 from truegold.train.config.models import TUNABLE_OPTIMIZER, OptimizerConfig, Tracker
@@ -25,8 +25,8 @@ class Order(StrEnum):
     """How the next problems are chosen."""
 
     SIGNAL = "signal"
-    """By the probability that a group of the problem has both right and wrong completions, as estimated from the
-    profile and all rollouts since."""
+    """Problems whose groups probably have both right and wrong completions come up more often. The probability is
+    estimated from the profile and all rollouts since."""
     UNIFORM = "uniform"
     """All problems in turn, in a fresh permutation each epoch."""
     CURRICULUM = "curriculum"
@@ -54,13 +54,14 @@ class AsynchronousConfig(StageConfig):
     """Sampling in the background, while the trainer updates the weights."""
 
     max_staleness: int = Field(default=1, ge=1)
-    """The largest number of versions by which the weights that sampled a group may be behind the trained weights. With
-    1, the next batch is sampled while the trainer updates. Older groups are dropped and counted."""
+    """The largest age of the weights that sampled a group, as a number of versions behind the trained weights. With 1,
+    the next batch is sampled while the trainer updates. Groups of older weights are dropped and counted."""
     in_flight: bool = False
     """Whether new weights are loaded in the middle of completions. The later tokens of such a completion come from the
     new weights (PipelineRL, arXiv 2509.19128). If false, running completions are finished first."""
     order: Literal["fresh", "first"] = "first"
-    """The groups that a batch takes if more are ready: the freshest, or those that were ready first."""
+    """The groups that a batch takes if more groups are ready than it needs. fresh: those of the newest weights. first:
+    those that were ready first."""
     devices: tuple[str, ...] = ()
     """The GPUs of each sampler, in the format of CUDA_VISIBLE_DEVICES: ["4", "5"] are two samplers of one GPU each. By
     default, samplers use the trainer's GPUs."""
@@ -147,16 +148,15 @@ class RewardTerm(StageConfig):
     name: str
     """The term's name in metrics, completions and gates."""
     verifier: str | None = None
-    """A built-in name, an entry point or an import string. By default the row's own verifier, which judges
-    correctness."""
+    """A built-in name, an entry point or an import string. By default the row's own verifier judges correctness."""
     weight: float = Field(default=1.0, allow_inf_nan=False)
     """The factor of the term. With 0 the term is measured, but not part of the reward."""
     offset: float = Field(default=0.0, allow_inf_nan=False)
-    """Added to the score; -1 turns a score of 0 to 1 into a punishment of -1 to 0."""
+    """A number that is added to the score. -1 turns scores from 0 to 1 into punishments from -1 to 0."""
     args: dict[str, Any] = Field(default_factory=dict)
     """Arguments for `verifier`, the same for every row. `length`, the completion's number of tokens, is added."""
     gate: str | None = None
-    """The name of another term. This term counts only where the other term passed."""
+    """The name of another term. This term counts only for completions that pass the other term."""
     judge: GraderConfig | None = None
     """A language model that grades the completion by a rubric, in place of a verifier."""
 
@@ -274,12 +274,11 @@ class SamplingConfig(StageConfig):
     """The temperature of rollouts. The trainer computes log-probabilities at the same temperature. top_p is always 1,
     because other values would bias the importance ratio."""
     temperature_bands: tuple[TemperatureBand, ...] = ()
-    """Separate temperatures for problems with a low pass rate. The band with the lowest bound above the pass rate is
-    used."""
+    """Separate temperatures for problems with a low pass rate. The band with the lowest bound above it is used."""
     refills: int | None = Field(default=None, ge=0)
-    """Maximum number of rounds of further rollouts, from the reserve (good rows beyond the selection). They replace
-    groups without advantages, such as groups that are all right or all wrong (DAPO's dynamic sampling). By default 1 if
-    there are enough problems for two steps, else 0."""
+    """Maximum number of further rounds of rollouts in a step. They sample problems of the reserve (good rows beyond the
+    selection) and replace groups without advantages, such as groups that are all right or all wrong (DAPO's dynamic
+    sampling). By default 1 if there are enough problems for two steps, else 0."""
     right_share: Range | None = None
     """Bounds for the share of right completions in a training batch. They are met by choosing among the groups that
     `refills` sample. Rewards are not changed."""
@@ -342,7 +341,7 @@ class EvaluationConfig(StageConfig):
     """Tokens are drawn from the smallest set with this much probability."""
     top_k: int | None = Field(default=None, ge=0)
     """Tokens are drawn from this number of the likeliest tokens; 0 for all tokens."""
-    sets: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$")], str] = Field(default_factory=dict)
+    sets: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$")], Filled] = Field(default_factory=dict)
     """Further held-out sets by name: files in any format of `data`, such as {gsm: gsm8k_test.jsonl}. `problems` is also
     the largest number of rows of each set."""
 
@@ -367,8 +366,7 @@ class ShownConfig(StageConfig):
 
 
 class ProbeConfig(StageConfig):
-    """A comparison of the sampling and the training engine after each weight sync, on continuations of a few
-    prompts."""
+    """A comparison of the sampling and the training engine after each weight sync, on a few prompts."""
 
     prompts: int = Field(default=8, ge=1)
     """Prompts that are continued after each sync."""
@@ -421,8 +419,8 @@ class GrpoConfig(StageConfig):
     """Sampling in the background, in a separate process. By default each step samples, then updates."""
     sync_every: int = Field(default=1, ge=1)
     """The number of steps after which the sampler gets the current weights. It also gets them before each evaluation
-    and checkpoint. Completions of older weights are stale: the old policy is recomputed, and `objective.corrections`
-    weigh tokens by the ratio between the old policy and the policy that sampled."""
+    and checkpoint. Completions of older weights are stale: the trainer recomputes their log-probabilities, and
+    `objective.corrections` weigh tokens by the ratio between these and the sampler's probabilities."""
     feed: FeedConfig = FeedConfig()
     """The order in which problems are drawn."""
     sampling: SamplingConfig = SamplingConfig()
@@ -454,7 +452,7 @@ class GrpoConfig(StageConfig):
     checkpoint_every: int = Field(default=20, ge=1)
     """Steps between checkpoints, from which a killed run continues."""
     save_every: int = Field(default=0, ge=0)
-    """The number of steps after which weights are kept as Hugging Face checkpoints in `checkpoints/`; 0: none."""
+    """The number of steps after which weights are kept as Hugging Face checkpoints in `checkpoints/`; 0: never."""
     save_total_limit: int | None = Field(default=None, ge=1)
     """Maximum number of saved weights, of which the newest are kept. By default all are kept."""
     seed: int = 0
@@ -526,6 +524,11 @@ class GrpoConfig(StageConfig):
             raise ValueError(
                 f"launch.ranks ({self.launch.ranks}) must not exceed prompts_per_step ({self.prompts_per_step}): each "
                 "group is sampled and trained on by one rank, and further ranks would have no group"
+            )
+        if self.optimizer.warmup_steps >= self.steps:
+            raise ValueError(
+                f"optimizer.warmup_steps ({self.optimizer.warmup_steps}) must be below steps ({self.steps}), or the "
+                "learning rate is never reached"
             )
         minibatches, kinds, k = self.objective.minibatches, self.objective.advantage_kinds, self.objective.pass_at_k
         if minibatches > self.prompts_per_step:

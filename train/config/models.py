@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag, model_validator
 
-from truegold.pipeline.config.base import LaunchConfig, StageConfig, by_type
+from truegold.pipeline.config.base import Filled, LaunchConfig, StageConfig, by_type
 from truegold.pipeline.config.engines import ChatConfig
 from truegold.train.config.objective import DistillationWeight
 from truegold.train.config.turns import DialoguesConfig
@@ -17,9 +17,9 @@ class PathModel(StageConfig):
     """A checkpoint in a local folder or on the Hugging Face hub."""
 
     type: Literal["path"] = "path"
-    path: str
+    path: Filled
     """A folder with config.json, weights and tokenizer, or a hub name such as `Qwen/Qwen3-0.6B`."""
-    revision: str | None = None
+    revision: Filled | None = None
     """The hub revision; ignored for a folder."""
 
 
@@ -87,27 +87,30 @@ HIGHEST_RATE = 1.0
 language models are below 1."""
 
 
+Decay = Annotated[float, Field(ge=0, lt=1)]
+"""A decay rate of AdamW's moments."""
+
+
 class OptimizerConfig(StageConfig):
     """AdamW on a DeepSpeed engine."""
 
     lr: float = Field(default=1e-6, ge=LOWEST_RATE, le=HIGHEST_RATE)
     """The learning rate after the warm-up."""
-    betas: tuple[float, float] = (0.9, 0.95)
+    betas: tuple[Decay, Decay] = (0.9, 0.95)
     """AdamW's decay rates of the first and the second moment."""
     weight_decay: float = Field(default=0.0, ge=0)
     """AdamW's decoupled weight decay."""
     warmup_steps: int = Field(default=0, ge=0)
     """Steps of linear warm-up."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
-    """How the learning rate falls after the warm-up. A linear or cosine schedule reaches `final_lr` at the run's
-    end."""
+    """How the learning rate falls after the warm-up: not at all (constant), or to `final_lr` at the end of the run."""
     final_lr: float = Field(default=0.0, ge=0)
     """The last learning rate of a linear or cosine schedule."""
     max_grad_norm: float = Field(default=1.0, gt=0)
     """The largest gradient norm. Larger gradients are scaled down to this norm."""
     zero_stage: Literal[0, 1, 2, 3] = 1
-    """DeepSpeed's ZeRO stage. It shards over the ranks nothing (0), optimizer state (1), also gradients (2), also
-    parameters (3)."""
+    """DeepSpeed's ZeRO stage. 0 shards nothing over the ranks, 1 optimizer state, 2 also gradients, 3 also
+    parameters."""
     offload: bool = False
     """Keep optimizer state in host memory (ZeRO 2 and 3, GPU)."""
     dtype: Literal["float32", "bfloat16"] = "bfloat16"
@@ -169,9 +172,9 @@ TUNABLE_SFT = (*TUNABLE_OPTIMIZER, "epochs", "trackers", "checkpoint_every")
 class SftConfig(StageConfig):
     """Supervised fine-tuning before RL: the cold start. The loss covers the completion only."""
 
-    data: str | None = None
-    """A JSON Lines file with {"prompt", "completion"} or, for dialogues, {"messages"} in each line, used in its order.
-    By default, the worked solutions of curated rows, if the row's verifier accepts the solution."""
+    data: Filled | None = None
+    """A JSON Lines file, used in its order. Each line has {"prompt", "completion"} or, for a dialogue, {"messages"}. By
+    default, SFT trains on the worked solutions of curated rows that the row's verifier accepts."""
     chat: ChatConfig = ChatConfig()
     """The format of prompts. By default the run's `chat`."""
     dialogues: DialoguesConfig = DialoguesConfig()
@@ -183,8 +186,8 @@ class SftConfig(StageConfig):
     max_length: int = Field(default=1024, ge=8)
     """The largest number of tokens of an example. Longer examples are left out and counted."""
     weight: DistillationWeight = "token"
-    """How the tokens of distilled positives are weighted, as in `train.objective.distilled.weight`. The tokens of
-    worked solutions have weight 1."""
+    """How the tokens of distilled positives (right completions made by `synth`) are weighted, as in
+    `train.objective.distilled.weight`. The tokens of worked solutions have weight 1."""
     packing: bool = True
     """Put several examples into one row of a micro-batch, if the architecture keeps them apart."""
     optimizer: OptimizerConfig = OptimizerConfig(lr=1e-5)

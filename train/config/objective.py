@@ -67,12 +67,13 @@ class CorrectionConfig(StageConfig):
     (`train.objective`)."""
 
     kind: Correction
-    """The ratio that the correction uses, and whether it is cut at the bounds or masked outside of them."""
+    """The weight, from the ratio of the trainer's to the sampler's probability. tis: the ratio of a token, cut at
+    `high`. icepop: the ratio of a token, 0 outside of the bounds. sequence_tis, sequence_mask: the same two with the
+    ratio of a whole sequence. geometric_mask: 1, or 0 if the sequence's geometric mean ratio is out of bounds."""
     low: float | None = Field(default=None, ge=0)
     """The lower bound. tis and sequence_tis have no lower bound, because they only cut at `high`."""
     high: float = Field(gt=0)
-    """The upper bound of the ratio of the trainer's to the sampler's probability: for a token, a whole sequence, or as
-    the geometric mean over a sequence."""
+    """The upper bound."""
 
     @model_validator(mode="after")
     def _check_range(self) -> CorrectionConfig:
@@ -96,14 +97,14 @@ class MaskConfig(StageConfig):
     outliers: bool = False
     """Leave completions far longer than the others of the batch out of the loss."""
     off_policy: float | None = Field(default=None, gt=0)
-    """Leave out wrong completions whose log-probability has already fallen by more than this, in nats per token."""
+    """Leave out wrong completions whose log-probability has fallen since sampling by more nats per token than this."""
     top_entropy: float | None = Field(default=None, gt=0, lt=1)
     """Train only on this share of the tokens, those with the highest entropy."""
 
 
 class CovarianceConfig(StageConfig):
     """The treatment of the few tokens that lower the entropy most (Clip-Cov and KL-Cov, arXiv 2505.22617). These are
-    tokens with both a high log-probability and a high advantage. Off without a kind."""
+    tokens with both a high log-probability and a high advantage. Off if `kind` is not set."""
 
     kind: Literal["clip", "kl"] | None = None
     """clip: leave a random share of the tokens between `low` and `high` out of the loss. kl: pull the tokens with the
@@ -111,9 +112,9 @@ class CovarianceConfig(StageConfig):
     share: float = Field(default=2e-4, gt=0, lt=1)
     """The share of the batch's tokens that is treated, at least one token."""
     low: float = 1.0
-    """The lowest covariance for `clip`."""
+    """The lowest covariance of the tokens that `clip` may leave out."""
     high: float = 5.0
-    """The highest covariance for `clip`."""
+    """The highest covariance of the tokens that `clip` may leave out."""
     weight: float = Field(default=1.0, gt=0)
     """The weight of the penalty |log ratio| for `kl`."""
 
@@ -155,16 +156,15 @@ class DistilledConfig(StageConfig):
     """How right completions of `synth` (distilled positives) are added to the groups of their rows."""
 
     weight: DistillationWeight | Literal["shaped"] = "token"
-    """How the weight p(output | prompt) / p(output | prompt, context) is computed. token: for each token. prefix: for
-    all tokens so far. sequence: for the whole output. geometric: the geometric mean over tokens. none: always 1.
-    shaped: LUFFY's p / (p + .1) instead."""
+    """How the weight p(output | prompt) / p(output | prompt, context) is computed; context is the help that `synth`
+    added to the prompt. token: for each token. prefix: for all tokens so far. sequence: for the whole output.
+    geometric: the geometric mean over tokens. none: always 1. shaped: LUFFY's p / (p + .1) instead."""
     cap: float = Field(default=1.0, gt=0)
     """The largest weight."""
     strength: float = Field(default=0.5, ge=0)
-    """The factor (lambda) of a positive's advantage, for rows with pass rate 0. With strength 0, all positives are left
-    out."""
+    """The factor (lambda) of a positive's advantage, for rows with pass rate 0. With 0, all positives are left out."""
     zero_at: float = Field(default=0.5, gt=0, le=1)
-    """The pass rate, as the feed estimates it, at which lambda reaches 0. It falls linearly from `strength`."""
+    """The estimated pass rate at which lambda reaches 0. Between pass rates 0 and `zero_at`, lambda falls linearly."""
     per_group: int = Field(default=1, ge=1)
     """Maximum number of positives in a group."""
     max_advantage: float = Field(default=2.0, gt=0)
@@ -179,7 +179,8 @@ class SelfDistillationConfig(StageConfig):
     weight: float = Field(default=0.0, ge=0)
     """The weight of the divergence from the teacher. 0: off."""
     template: str = SELF_TEACHER
-    """The teacher's prompt: `{prompt}` is the problem, `{solution}` another, right completion of the group."""
+    """The teacher's prompt. `{prompt}` is the problem, `{solution}` a right completion of the group other than this
+    one."""
     max_gap: float = Field(default=5.0, gt=0)
     """Differences of log-probabilities are cut at this many nats."""
 
@@ -216,9 +217,9 @@ class ObjectiveConfig(StageConfig):
     """Bounds of the ratio between the current and the old policy."""
     proximal: Literal["recomputed", "interpolated"] = "recomputed"
     """The old policy in the ratio, if a batch has several updates or was sampled by older weights. recomputed: the
-    policy before the first update of the batch, by a forward pass (decoupled PPO, arXiv 2110.00641). interpolated: no
-    forward pass; the log-probabilities are 1/d of the sampler's and the rest of the current ones, for a sampler that is
-    d versions older (A-3PO, arXiv 2512.06547)."""
+    policy before the first update of the batch, by a forward pass (decoupled PPO, arXiv 2110.00641). interpolated:
+    without a forward pass, a mean of log-probabilities in which a sampler that is d versions older has the weight 1/d,
+    and the current policy the rest (A-3PO, arXiv 2512.06547)."""
     corrections: tuple[CorrectionConfig, ...] | None = None
     """Corrections for the difference between the engines: any number of kind geometric_mask and at most one of another
     kind. Their weights are multiplied. Empty: no correction. By default, the loss ppo has tis with `high` 2, and the

@@ -1,18 +1,19 @@
 """Groups that are sampled in the background, while the trainer updates the weights.
 
+    state         groups in this state
     requested     at most prompts_per_step x (max_staleness + 1) groups that no step has taken yet; if the trainer falls
                   behind, the sampler waits
-    ready         sampled groups wait in a buffer, until a step takes them or they become too old
-    ended         the end of each group is recorded in groups.jsonl:
+    ready         sampled groups, which wait in a buffer until a step takes them or they become too old
+    ended         groups whose end is recorded in groups.jsonl:
                   {"group": 17, "id": "...", "event": "trained", "step": 4, "staleness": 1}
 
-Each group has a unique key, is requested once and ends once: `trained`, `idle` (its completions have no advantages,
+Each group has a unique key, is requested once and ends once: as `trained`, `idle` (its completions have no advantages,
 its step was skipped, or it was not needed) or `stale` (too old, or sampled by weights that were rolled back). A
 checkpoint has the keys of unfinished groups, so that a resumed run requests them again.
 
 Rank 0 requests groups, buffers them and records their ends (`Pipeline`). It sends each rank a share of a step's groups,
-which the rank scores and trains on (`AsynchronousGroups`). The other ranks repeat rank 0's draws from their own feeds,
-so that the feeds of all ranks stay equal.
+which the rank scores and trains on (`AsynchronousGroups`). Each rank has a copy of the feed, the stream of problems.
+Other ranks repeat rank 0's draws, so that all copies stay equal.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ class AsynchronousGroups:
         self, rows: Sequence[Row], positions: Sequence[int], samples: int, sampling: SamplingParams
     ) -> list[CompletionScore]:
         """Return `samples` scores of each held-out row. Sampling in the background pauses meanwhile."""
-        # The probe runs now because the background sampler is not idle at any other time.
+        # The comparison of the two engines runs now, because the background sampler is idle at no other time.
         self.answers.rollout.probe.check(self.answers.rollout.version)
         return self.answers.evaluate(rows, positions, samples, sampling)
 
@@ -165,7 +166,6 @@ class Pipeline:
     drawn: list[int] = field(default_factory=list)
     """The number of rows of each draw from the feed that the other ranks have not repeated yet."""
     next_key: int = 0
-    """The key of the next requested group."""
     asked: dict[int, RequestedGroup] = field(default_factory=dict)
     """Requested groups that are not fully sampled, by key."""
     ready: list[RequestedGroup] = field(default_factory=list)

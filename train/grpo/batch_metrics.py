@@ -1,7 +1,8 @@
 """Metrics of a rollout batch: rewards, lengths, foreign scripts, and the diversity of completions in a group.
 
-"4 + 4 + 4 + 4 + 4 + 4 + 4"                   repetition near 1
-"答案是四" as answer to an English problem    foreign_script 1
+completions of a batch                             metric
+"4 + 4 + 4 + 4 + 4 + 4 + 4"                        repetition near 1
+"答案是四" as the answer to an English problem     foreign_script 1
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def _judging_metrics(completions: Sequence[StepCompletion]) -> Metrics:
     timeouts             the share of verdicts, of all terms, with a timeout
     judged               the number of judged completions
     unjudged             the share of completions without a reward
-    avoidable            the share of completions that score 0 because they could not be judged by their own fault
+    avoidable            the share of completions that could not be judged and score 0, because they are at fault
     ended                the number of completions that were not cut at max_tokens
     unread               the share of the `ended` completions whose answer the verifier could not read
     raised               the share of completions whose unread answer a second opinion scored 1
@@ -225,7 +226,7 @@ def group_completions(completions: Sequence[StepCompletion]) -> list[list[StepCo
 def distinct_share(groups: Sequence[Sequence[object]]) -> float | None:
     """Return the mean, over groups, of the number of distinct values divided by the number of values.
 
-    Values are for example extracted answers; None is skipped. Returns None if no group has a value.
+    Values are, for example, extracted answers; None is skipped. Returns None if no group has a value.
     """
     known = [[value for value in group if value is not None] for group in groups]
     return _mean([len(set(values)) / len(values) if values else None for values in known])
@@ -241,7 +242,7 @@ def distinct_ngrams(group: Sequence[Sequence[int]], n: int = NGRAM) -> float | N
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean of the values that are not None, or None if all are."""
+    """Return the mean of the values that are not None, or None if there is no such value."""
     judged = [value for value in values if value is not None]
     return fmean(judged) if judged else None
 
@@ -271,10 +272,10 @@ def text_metrics(completions: Sequence[StepCompletion], encoder: PromptEncoder) 
 
 
 def expected_copies(group: Sequence[StepCompletion]) -> tuple[int, float, float]:
-    """Return the number of a group's completions that repeat an earlier one, and the number's mean and variance.
+    """Return the number of copies in a group, and the mean and variance of this number under independent sampling.
 
-    The mean and variance hold if completions are sampled independently: the probability of a copy is the summed
-    probability of the different completions before it.
+    A copy is a completion that is equal to an earlier one of the group. Its probability is the sum of the probabilities
+    of the different completions before it.
     """
     chances: dict[tuple[int, ...], float] = {}
     copies, mean, variance = 0, 0.0, 0.0
@@ -312,7 +313,7 @@ def _ngrams(ids: Sequence[int], n: int) -> list[tuple[int, ...]]:
 
 
 def foreign_share(counts: Mapping[str, int], known: set[str]) -> float:
-    """Return the share of foreign letters: of scripts that are neither in `known` nor in `KNOWN_SCRIPTS`.
+    """Return the share of letters whose script is neither in `known` nor in `KNOWN_SCRIPTS`.
 
     counts: the number of letters of each script. known: the scripts of the problems.
     """

@@ -1,15 +1,18 @@
 """Checks for mix-ups in a step: rows on wrong ranks, and golds, verdicts or rewards of wrong completions.
 
-    rank 0 drew the rows a b c d; rank 0 trains on a and c, rank 1 on b and a: a is trained on twice    ranks_apart 1
-    "\\boxed{7}" with gold 7 was scored 1, judged again: 1
-    "\\boxed{3}" with gold 8 was scored 1, judged again: 0, so more completions of the step are judged again
-    each completion turns out to have the verdict of the completion before it                           verdicts_moved 1
+`count_apart` finds rows on wrong ranks. For the other mix-ups, some completions of each step are read from the files in
+`completions/` and judged again in a separate process. A few completions of the first step, the canaries, are judged
+again at every step. A different verdict is a fault:
 
-Some completions of each step are judged again in a separate process, from the files in `completions/`. So are the
-canaries, a few completions of the first step. A different verdict is a fault. To find its kind, more completions of the
-step are judged again. Their verdicts are compared with the stored verdicts of neighbouring completions, and are
-repeated with the golds of neighbouring groups. For a verifier that is not deterministic, such as one that asks a model
-or runs programs, the share of different verdicts is checked instead.
+    "\\boxed{3}" with gold 8 was scored 1, and is now scored 0
+
+To find the kind of the fault, more completions of the step are judged again:
+
+    finding                                                                           metric
+    verdicts are those that are stored for neighbouring completions                   verdicts_moved 1
+    verdicts with the golds of neighbouring groups are the stored ones                golds_moved 1
+
+For a verifier that is not deterministic, such as one that asks a model, the share of different verdicts is checked.
 """
 
 from __future__ import annotations
@@ -54,7 +57,7 @@ ROUNDING = 1e-6
 def count_apart(drawn: Sequence[str], trained: Sequence[tuple[int, str]]) -> int:
     """Return the number of a step's groups on which the ranks disagree. All ranks call this together.
 
-    These are groups that two ranks sampled, and groups for which a rank drew or sampled another row than rank 0 drew.
+    The ranks disagree on a group if two of them sampled it, or if one drew or sampled another row than rank 0 drew.
 
     drawn: the ids of the rows that this rank's feed drew, in the order of the groups. trained: number and row id of
     each group that this rank sampled.

@@ -108,7 +108,7 @@ class DialogueGroups(SampledGroups):
     def score_group(self, members: Sequence[StepCompletion], kind: str, k: int) -> GroupScore:
         """Return the score that decides whether a group enters a batch.
 
-        If turns have separate rewards, a group teaches if at least one of its turns does.
+        A group teaches if its episodes have advantages. With separate rewards of turns, it teaches if any turns have.
         """
         score = super().score_group(members, kind, k)
         if self.turns.credit == "equal":
@@ -120,7 +120,7 @@ class DialogueGroups(SampledGroups):
         return replace(score, teaches=any(score_group(segments, kind, k).teaches for segments in turns.values()))
 
     def compared_segments(self, completion: StepCompletion) -> Sequence[Segment]:
-        """Return the segments of an episode that get an advantage: the episode with credit `equal`, else each turn.
+        """Return the segments that get an advantage: the whole episode with credit `equal`, else each of its turns.
 
         A segment is compared with the segments that have the same group number.
         """

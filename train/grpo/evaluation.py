@@ -123,7 +123,6 @@ class _Tally:
             self.variance += sum(passed) * (len(passed) - sum(passed)) / len(passed)
 
     def merge(self, other: _Tally) -> None:
-        """Add the counts of another rank."""
         self.right += other.right
         self.judged += other.judged
         self.variance += other.variance

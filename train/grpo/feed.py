@@ -42,7 +42,7 @@ SHARPNESS = 2.0
 """With order `signal`, a row is taken with probability (p / p_best) ** SHARPNESS, where p is the probability that a
 group of the row teaches, and p_best this probability for the best rows."""
 BEST_ROWS = 0.9
-"""The quantile of p over all rows that is p_best. Rows above it are always taken."""
+"""p_best is this quantile of p over all rows. Rows with a higher p are always taken."""
 UNJUDGED = 0.5
 """The factor by which a row's p falls with each consecutive group that has no judged completion."""
 
@@ -52,9 +52,7 @@ class GroupScore:
     """The numbers of a group that decide whether it enters a batch."""
 
     right: int
-    """The number of right completions."""
     judged: int
-    """The number of judged completions."""
     teaches: bool
     """Whether the group's completions have advantages."""
 
@@ -77,8 +75,7 @@ class Draw:
 
 
 class KnownRate(RowReference):
-    """A row of `pass_rates.parquet`: the pass rate of a problem at the end of a training, with columns as in the
-    profile."""
+    """A row of `pass_rates.parquet`, the pass rates at the end of a training, with columns as in the profile."""
 
     posterior: Posterior
     expected_rate: float
@@ -110,7 +107,7 @@ class Feed:
         self._draws: list[Draw] = []
         """The draws of the current step, in the order of its groups."""
         self._unjudged: dict[int, int] = {}
-        """The number of a row's latest consecutive groups without a judged completion."""
+        """The number of a row's groups without a judged completion since its last judged group, by index of the row."""
 
     def take(self, count: int) -> list[Row]:
         """Return the next `count` rows of the stream."""
@@ -127,7 +124,7 @@ class Feed:
         return [self._pool[index] for index in reserved] + self.take(count - len(reserved))
 
     def pass_rates(self, groups: Iterable[int]) -> dict[int, float]:
-        """Return the expected pass rates of the rows of these groups of the step, from all earlier steps."""
+        """Return the expected pass rate of each group's row, estimated from all earlier steps, by group number."""
         expected = self._posteriors.means()
         return {group: float(expected[self._draws[group].index]) for group in groups}
 
@@ -290,7 +287,7 @@ DRIFT_PER_STEP = 0.1
 RECENT_GROUPS = 150.0
 """The approximate number of latest groups from which mean and variance of all pass rates are estimated."""
 RATIO_GROUPS = 40.0
-"""The weight, in groups, of the previous teaching ratio (observed to predicted teaching groups) against a step's."""
+"""The weight, as a number of groups, of the previous teaching ratio (observed to predicted) when a step updates it."""
 TEACHING_RATIOS = (0.25, 2.0)
 """The lowest and the highest teaching ratio."""
 MOST_STRENGTH = 200.0
@@ -321,7 +318,7 @@ class Posteriors:
     """The posteriors of pass rates under the current policy: the profile's posteriors, updated by every rollout.
 
         profile: the problem passed 2 of 8 times                   Beta(3.7, 10.5)
-        20 steps later, other problems pass far more often         Beta(3.1, 1.2): shifted with them, less certain
+        20 steps later, other problems pass far more often         Beta(3.1, 1.2): shifted like them, less certain
         a group of the problem passes 3 of 8 times                 Beta(6.1, 6.2)
 
     Each posterior is a mixture of Beta distributions (`pipeline.rates`). All components are kept, so that a
@@ -335,7 +332,7 @@ class Posteriors:
     weight. Several rates of forgetting run side by side. The one that predicted the latest groups best is used.
 
     Hopeless problems: some problems never pass, because their label or text is wrong. By Bayes' rule, each group that
-    is all wrong makes it more probable that the problem is hopeless, most if it was expected to pass.
+    is all wrong makes it more probable that the problem is hopeless, especially if it was expected to pass.
 
     Teaching ratio: training drives pass rates towards 0 and 1. Beta distributions after much forgetting are too broad
     and predict too many teaching groups. So predictions are multiplied by the ratio of observed to predicted
@@ -356,7 +353,7 @@ class Posteriors:
         start = stack_mixtures(known)
         self._tracks = [_Track(*start, forget) for forget in FORGET]
         self._scores = np.zeros(len(FORGET))
-        """The discounted sum of log-likelihoods of the latest groups under each track."""
+        """The discounted sum of log-likelihoods of the latest groups, under each rate of forgetting."""
 
     @property
     def _best(self) -> _Track:
@@ -521,7 +518,7 @@ class _Track:
         share = len(passed) / (len(passed) + RECENT_GROUPS)
         self._center += share * (float(np.average(passed / seen, weights=weights)) - self._center)
         self._center = min(max(self._center, 1e-3), 1 - 1e-3)
-        # (c - n m)^2 - n m (1 - m) has the expectation n (n - 1) times the variance of the rates.
+        # With c passes of n and mean rate m: (c - n m)^2 - n m (1 - m) has the expectation n (n - 1) var(rates).
         excess = (passed - seen * self._center) ** 2 - seen * self._center * (1 - self._center)
         pairs = float((weights * seen * (seen - 1)).sum())
         if pairs:
@@ -530,11 +527,9 @@ class _Track:
         self._spread = min(max(self._spread, whole / MOST_STRENGTH), 0.95 * whole)
 
     def state(self) -> dict[str, Any]:
-        """Return the state for a checkpoint."""
         return {name: array.tolist() if name in _ARRAYS else array for name, array in vars(self).items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from the state of a checkpoint."""
         for name, value in state.items():
             setattr(self, name, np.array(value, dtype=np.float64) if name in _ARRAYS else value)
 

@@ -3,13 +3,13 @@
 The profile has samples of each problem from before the training. Pass rates far below it show that the training judges
 something else, for example golds of wrong rows:
 
-    profile: 4 problems a step, each Beta(3, 9)    prediction: at most 18 of 32 completions right (99.9 %)
-    wrong golds: 1, 0, 1 and 0 of 32 are right     evidence 1.3, 4.9, 6.4 and 10.3: the run stops
+    profile: 4 problems a step, each Beta(3, 9)          prediction: at most 18 of 32 completions right (99.9 %)
+    four steps with wrong golds: 1, 0, 1, 0 of 32 right  evidence after each step: 1.3, 4.9, 6.4, 10.3; the run stops
 
-The evidence is the logarithm of a test martingale (Ville 1939; Ramdas et al., arXiv 2210.01948). This is a likelihood
-ratio of all groups so far: pass rates far below the profile or unrelated to it, against pass rates that are at most
-`TOLERANCE` below the profile. In at most one of 1,000 sound runs the ratio ever exceeds 1,000 (evidence ln 1,000 =
-6.9), for any number of steps and prompts.
+The evidence is the logarithm of a likelihood ratio of all groups so far. It compares two kinds of hypotheses: pass
+rates that are far below the profile or unrelated to it, and pass rates that are at most `TOLERANCE` below the profile.
+The ratio is a test martingale (Ville 1939; Ramdas et al., arXiv 2210.01948): in at most one of 1,000 sound runs it ever
+exceeds 1,000 (evidence ln 1,000 = 6.9), for any number of steps and prompts.
 
 A run whose pass rates first fit the profile and fall later gives no evidence here; other guards watch for that.
 """
@@ -44,7 +44,7 @@ SPREAD_STRENGTH = 2.0
 MOST_STRENGTH = 50.0
 """The largest a + b of the Beta distributions of the profile's pass rates: the weight of its samples."""
 LATER = 4.0
-"""If the evidence without the first steps is larger by more than this, the policy has changed, not the judging."""
+"""The policy has changed, not the judging, if leaving out the first steps raises the evidence by more than this."""
 Z_999 = 3.29
 """The normal quantile of a two-sided interval of 99.9 %."""
 

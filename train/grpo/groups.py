@@ -1,7 +1,7 @@
 """Groups of single answers: sampling, judging, the choice of groups for a batch, and files of completions.
 
-A group teaches if its completions have advantages. The choice of 2 groups with bounds [.25, .75] for the share of right
-completions:
+A group teaches if its completions have advantages. Example: 2 groups are chosen from 4, so that the share of right
+completions is within [.25, .75]:
 
     group       right of 8   teaches
     a            8           no        left out
@@ -9,9 +9,9 @@ completions:
     c            2           yes       replaced by d, because the share of b and c is .19
     d            6           yes       enters: the share of b and d is .44
 
-The reward's term without a verifier is correctness, which defines pass rates: the row's verifier judges it, with the
-row's arguments. Other terms have their own arguments. Terms that read `length` also get the number of sampled tokens,
-end-of-sequence token included.
+The reward is a sum of terms. One of them has no verifier of its own: correctness, which defines pass rates. The row's
+verifier judges it, with the row's arguments. Other terms have their own verifiers and arguments. Verifiers that read
+`length` also get the number of sampled tokens, end-of-sequence token included.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ CORRECTNESS = Term("correct")
 """The only term of an evaluation's reward."""
 
 EVALUATED = 16
-"""Maximum number of an evaluation's completions that each rank keeps to judge them again."""
+"""Maximum number of completions of an evaluation that each rank keeps, to judge them again (`belonging`)."""
 CHUNK = 8
 """The number of completions that a worker judges at a time. It is small because programs may run for seconds."""
 
@@ -76,27 +76,23 @@ class StepCompletion:
     """One completion of a step: its problem, its training record and its score."""
 
     row: Row
-    """The row of the prompt."""
     segment: Segment
     """The tokens of the prompt and completion."""
     score: CompletionScore
-    """The reward and verdicts."""
     advantage: float = 0.0
-    """The advantage of the completion in its group."""
     trained: bool = False
     """Whether the completion is in the training batch."""
     parts: tuple[Segment, ...] = ()
     """For an episode, the segments that are trained on. `segment` then has all tokens that the policy sampled, turn
     after turn."""
     ending: str | None = None
-    """The ending of an episode."""
 
 
 def strip_texts(completion: StepCompletion) -> StepCompletion:
     """Return a completion with only the parts that metrics over all ranks need, so that it is small to send.
 
-    Token ids are replaced by placeholders of the same number. The row keeps its pass rate and domain, verdicts keep
-    only the marks `AVOIDABLE` and `RAISED` of their evidence.
+    Token ids are replaced by placeholders of the same number. The row keeps only its pass rate and domain. Verdicts
+    keep only the marks `AVOIDABLE` and `RAISED` of their evidence.
     """
     segment, score = completion.segment, completion.score
 
@@ -146,7 +142,7 @@ class CompletionScorer:
     ) -> list[CompletionScore]:
         """Return the score of each completion, in order.
 
-        A completion that could not be judged by its own fault scores 0 (`verifiers.running.blame`).
+        A completion that could not be judged scores 0 if it is itself at fault (`verifiers.running.blame`).
 
         groups: the completions of each row. correctness_only: leave out all other terms, for an evaluation. Raises
         GuardError if a verifier hangs.
@@ -225,13 +221,13 @@ def _question(term: Term, row: Row, completion: Completion, text: str) -> Item:
     if term.verifier is None:
         return Item(text, row["gold"], row["verifier"], row["verifier_args"], problem_of(row))
     known = declared(resolve(term.verifier))
-    # A verifier that declares its arguments refuses `length` unless it declares it.
+    # A verifier that declares its arguments refuses all others, `length` too.
     length = {"length": len(completion.token_ids)} if known is None or "length" in known else {}
     return Item(text, row["gold"], term.verifier, dump_json({**term.args, **length}), problem_of(row))
 
 
 CountMissing = Callable[[Sequence[StepCompletion]], int]
-"""A function from this rank's completions of a step to the number of missing groups, over all ranks."""
+"""A function from this rank's completions of a step to the number of groups that the batch lacks, over all ranks."""
 
 
 @dataclass
@@ -284,9 +280,9 @@ class SampledGroups:
     def collect(self, version: int, step: int, count_missing: CountMissing) -> list[StepCompletion]:
         """Return this rank's scored completions of a step.
 
-        They are this rank's share of the groups of the next rows, and of refills. Refills replace groups without
-        advantages, and bring the share of right completions into its bounds. version: the version of the weights in
-        training.
+        This rank samples its share of the step's groups and of refills. These are further groups that replace groups
+        without advantages, and bring the share of right completions into its bounds. version: the version of the
+        weights in training.
         """
         size = self.config.prompts_per_step
         completions = self.sample(self.feed.take(size), step, 0)
@@ -436,7 +432,7 @@ def score_group(segments: Sequence[Segment], kind: str, k: int) -> GroupScore:
     """
     judged = [(segment.reward, segment.right) for segment in segments if segment.reward is not None]
     teaches = bool(judged)
-    # Checked first because rounding may give equal rewards advantages that are not exactly 0.
+    # Checked first, because by rounding the advantages of equal rewards may not be exactly 0.
     if kind != "reinforce_pp" and len(set(judged)) < 2:
         teaches = False
     elif kind != "reinforce_pp":
@@ -449,8 +445,9 @@ def score_group(segments: Sequence[Segment], kind: str, k: int) -> GroupScore:
 def choose_groups(groups: Sequence[GroupScore], size: int, bounds: Bounds | None) -> list[int]:
     """Return the indices of the groups that enter a batch of `size` groups, in order.
 
-    The first `size` groups that teach enter. While their share of right completions is outside of `bounds`, the group
-    with the most extreme share on that side is replaced by the spare group that brings the share closest to the bounds.
+    The first `size` groups that teach enter. If their share of right completions is outside of `bounds`, groups are
+    exchanged one by one: the group with the most extreme share on that side leaves, and the spare group enters that
+    brings the share closest to the bounds.
     """
     teaching = [index for index, group in enumerate(groups) if group.teaches]
     entered, spare = teaching[:size], teaching[size:]
@@ -475,8 +472,8 @@ def choose_groups(groups: Sequence[GroupScore], size: int, bounds: Bounds | None
 def count_missing_groups(groups: Sequence[GroupScore], size: int, bounds: Bounds | None) -> int:
     """Return the number of further groups to sample for a batch of `size` groups, at most `size`.
 
-    These are the missing groups, plus groups that would bring the share of right completions into `bounds`: twice the
-    distance of the share from the bounds, times `size`.
+    These are the groups that the batch lacks, plus `size` times twice the distance of the share of right completions
+    from its bounds. Example: 9 groups of 10 with a share .1 below the bounds -> 1 + 2 = 3.
     """
     entered = [groups[index] for index in choose_groups(groups, size, bounds)]
     distance = _distance(entered, bounds) if bounds and entered else 0.0

@@ -1,11 +1,10 @@
 """The actions of guards: skip a step, halve the learning rate, roll back to a healthy checkpoint, pause, or stop.
 
-Every action is written to alarms.jsonl with its evidence. The completions of the steps that caused an action are
-copied to quarantine/.
+A guard watches one metric of the training and raises an alarm if the metric is wrong (`guards.watch`). Every action is
+written to alarms.jsonl with its evidence. The completions of the steps that caused an action are copied to quarantine/.
 
 A roll-back loads the weights of a checkpoint, and its optimizer state if there is one, and divides the learning rate by
-4. The training continues with the next step number and the next rows, so that the same weights do not see the same
-batch again.
+4. The training continues with the next step number and rows, so that the same weights do not see the same batch.
 """
 
 from __future__ import annotations
@@ -44,8 +43,7 @@ MOST_SKIPS = 3
 ROLL_BACK_RATE = 4
 """The factor by which each roll-back divides the learning rate. Three roll-backs divide it by 64."""
 SAMPLED = ("pass_rate", "truncated", "repetition", "foreign_script", "not_finite")
-"""Metrics of the sampled completions. After a roll-back they should be about as they were when the checkpoint was
-written."""
+"""Metrics of the sampled completions. After a roll-back they should be about as when the checkpoint was written."""
 HELDOUT = "heldout_pass_rate"
 """The metric of the run's held-out rows."""
 HELDOUT_ERROR = "heldout_error"
@@ -85,7 +83,7 @@ class Responder:
         self._observed: set[str] = set()
         """Names of metrics of the current step that the guards have already got."""
         self._counts = {"roll_back": 0, "skip_step": 0}
-        """The number of times that each action was taken since the last `HEALED` steps without an alarm."""
+        """The number of times that each action was taken. Reset to 0 after `HEALED` steps without an alarm."""
         self._last_alarm = -HEALED
         """The step of the last alarm."""
         self._heldout: dict[int, tuple[float, float]] = {}
@@ -160,10 +158,10 @@ class Responder:
     def finish(self, step: int, metrics: Metrics) -> None:
         """Process the last evaluation, and roll back if the last weights are broken, so that they are not exported.
 
-        The last weights count as broken if the evaluation raises an alarm that rolls back or stops, or if the last
-        steps were not finite. Without an evaluation, alarms that guards were about to raise (`unfinished`) count too.
-        With an evaluation, only the guard `weights_still` counts among them: the evaluation measures the last weights
-        themselves, while the last batches were sampled by earlier weights.
+        The last weights count as broken if the evaluation raises an alarm that rolls back or stops, or if the loss or
+        the gradients of the last steps were not finite. Alarms that guards were about to raise (`unfinished`) count
+        too. But with an evaluation, only the guard `weights_still` counts among them: the evaluation measures the last
+        weights themselves, while the last batches were sampled by earlier weights.
 
         Raises GuardError if only the weights from the start of the training could be exported.
         """
@@ -175,7 +173,7 @@ class Responder:
         endings = [*([] if alarms else unfinished), *self._endings(step)]
         off = self._trainer.config.guards.off
         for alarm in [*alarms, *endings]:
-            action: Action = "stop" if self._is_for_nothing(alarm) else "roll_back"
+            action: Action = "stop" if self._has_nothing_to_export(alarm) else "roll_back"
             if SEVERITY[alarm.action] >= SEVERITY["roll_back"] and action not in off:
                 self._act(step, alarm, action)
                 return
@@ -190,9 +188,9 @@ class Responder:
             alarms.append(None if spoilt is None else replace(spoilt, action="roll_back"))
         return [alarm for alarm in alarms if alarm is not None]
 
-    def _is_for_nothing(self, alarm: Alarm) -> bool:
-        """Return whether a run that ends with this alarm has nothing to export: it trained nothing, or would return to
-        the weights of its start."""
+    def _has_nothing_to_export(self, alarm: Alarm) -> bool:
+        """Return whether a run that ends with this alarm has nothing to export, because it trained nothing or returns
+        to the weights of its start."""
         return alarm.action == "stop" or not self._last_healthy(alarm)
 
     def save(self, step: int, *, counts: bool = True) -> None:

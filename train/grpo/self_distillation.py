@@ -1,6 +1,6 @@
-"""Learning from right completions that the policy did not sample: by self-distillation, or as members of groups.
+"""Learning from right completions of the same problem: by self-distillation, or from completions that `synth` made.
 
-In self-distillation the teacher is the policy itself with another right completion of the group in its prompt.
+In self-distillation the teacher is the policy itself, with another right completion of the group in its prompt:
 
     a group of 4 completions, of which 1 and 2 are right
     completion                             0   1   2   3
@@ -12,8 +12,8 @@ policy also learns which tokens of a wrong completion were wrong.
 Distilled positives (right completions made by the stage `synth`) are off-policy members of groups. Example: a group of
 8 sampled completions, all wrong, and one distilled positive of its row.
 
-    mean and standard deviation of the 8 rewards are 0   the positive's advantage is max_advantage; the 8 keep 0
-    the row's expected pass rate is .02                  the advantage is multiplied by strength (1 - .02 / zero_at)
+    mean and standard deviation of the 8 rewards are 0   the 8 have advantage 0, the positive has max_advantage
+    the row's expected pass rate is .02                  this advantage is multiplied by strength (1 - .02 / zero_at)
 
 Mean and standard deviation are taken over the sampled members alone (LUFFY, arXiv 2504.14945). If they included the
 positive, the samples of a group that is all wrong would get negative advantages, although the policy did not sample the
@@ -46,8 +46,8 @@ def self_teachers(
 ) -> list[Segment | None]:
     """Return the teacher's segment for each completion: the same output after a prompt with another right completion.
 
-    It is None if no other completion of the group is right, or if the teacher's prompt and output have more than
-    `longest` tokens. completions: whole groups. template: the teacher's prompt, with {prompt} and {solution}.
+    A teacher is None if no other completion of the group is right, or if its prompt and output have more than `longest`
+    tokens. completions: whole groups. template: the teacher's prompt, with {prompt} and {solution}.
     """
     teachers: dict[int, Segment] = {}
     for group in group_completions(completions):
@@ -85,7 +85,7 @@ class Member:
 
     segment: Segment
     advantage: float
-    """The advantage compared with the group's sampled members, times lambda and the positive's trust."""
+    """The advantage over the group's sampled members (`relative_advantage`), times lambda and the positive's trust."""
 
 
 class Distilled:
@@ -144,7 +144,7 @@ def load_distilled(
 ) -> tuple[Distilled | None, dict[str, int]]:
     """Return the positives of the training rows, and the number of skipped positives by reason.
 
-    Skipped are positives of other rows, and positives whose prompt has other token ids than the prompt of the row,
+    Positives of other rows are skipped. So are positives whose prompt has other token ids than the prompt of the row,
     because they were made with another chat template. Returns None without a table (`path`).
     """
     if path is None:

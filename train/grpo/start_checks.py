@@ -1,11 +1,13 @@
-"""Rows, defaults and mistakes of a training that are determined before its first step.
+"""Choices and checks before the first step of a training: its rows, its default settings, and mistakes in them.
 
+choice        rule
 rows          rows whose prompt leaves room for a right answer within the engine's context
 heldout       held-out rows and rows of evaluation sets whose prompt is not trained on
 max_tokens    as configured, or a little above the lengths of right completions in the profile
 evaluation    sampling of held-out rows, as configured or as in the checkpoint's generation_config.json
 
-The token ids of prompts must not have changed since the profile, or since the run was stopped:
+The token ids of prompts must not have changed since the profile (the samples of each problem from before the training),
+or since the run was stopped:
 
     profile     <|im_start|>user What is 1+1? ...          pass rates were measured with this prompt
     training    <|im_start|>system You are ... user ...    error: the pass rates do not hold for this prompt
@@ -62,8 +64,7 @@ from truegold.verifiers.user_code import close_match
 FALLBACK_MAX_TOKENS = 512
 """The longest completion, in tokens, if the profile has no right completion."""
 PLAIN_SAMPLING = {"temperature": 1.0, "top_p": 1.0, "top_k": 0}
-"""The settings of sampling from the model's own distribution. The configuration and generation_config.json use the same
-names."""
+"""The settings of sampling from the model's own distribution, by their names in generation_config.json."""
 
 
 @dataclass(frozen=True)
@@ -198,8 +199,7 @@ def split_by_room(
 def split_by_leak(heldout: Iterable[Row], *trained: Iterable[Row]) -> tuple[list[Row], list[Row]]:
     """Return the held-out rows whose prompt is not trained on, and those whose prompt is.
 
-    Prompts are compared without case, and with single spaces for any white space. Raises InputError if all prompts are
-    trained on.
+    Prompts are compared without case and differences in white space. Raises InputError if all are trained on.
     """
     prompts = {_normalize(turns_text(row)) for rows in trained for row in rows}
     sound: list[Row] = []
@@ -250,8 +250,7 @@ def _right_lengths(samples: Path | None, *columns: str) -> pl.DataFrame:
 def choose_eval_sampling(config: EvaluationConfig, model: Path) -> EvalSampling:
     """Return the sampling settings of an evaluation.
 
-    Each setting is taken from the configuration, else from the checkpoint's generation_config.json, else from
-    `PLAIN_SAMPLING`.
+    Each setting is taken from the configuration, else from generation_config.json, else from `PLAIN_SAMPLING`.
     """
     checkpoint_settings = _read_generation_config(model)
     stated = {name: checkpoint_settings.get(name) for name in PLAIN_SAMPLING}
@@ -445,8 +444,8 @@ def family_advice(model_type: str) -> list[str]:
 def _tag_advice(config: GrpoConfig, encoder: ChatEncoder) -> Iterator[str]:
     """Yield advice on the think tags that the prompt or a reward asks for.
 
-    It is given for tags of several tokens, and for a reward that asks for an opening tag which the chat template
-    writes.
+    There is advice on tags of several tokens, and on a reward that asks completions for an opening tag, although the
+    chat template already writes this tag into the prompt.
     """
     tokenizer = encoder.tokenizer
     prompt = tokenizer.decode(encoder.encode("1+1=?"))

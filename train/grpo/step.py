@@ -2,8 +2,8 @@
 
 The groups come from a `GroupSource`: single answers (`groups`), dialogues (`dialogues`), or either of them sampled in
 the background (`asynchronous`). Rewards are the weighted sum of the configured terms, by default the verifier's score
-alone. A completion that could not be judged is left out of its group and counted. Groups without advantages, such as
-groups that are all right or all wrong, have no gradient and are not trained on.
+alone. A completion that could not be judged is left out of its group and counted. A group teaches if its completions
+have advantages. Other groups, such as groups that are all right or all wrong, have no gradient and are not trained on.
 
 Each rank takes its share of the step's rows, samples them with its engine and trains on its completions. Losses are
 divided by counts of the whole batch over all ranks (`update`).
@@ -42,7 +42,7 @@ from truegold.train.grpo.self_distillation import Distilled, Member, join, self_
 from truegold.train.grpo.start_checks import COMPARED, check_prompts_have_stayed, digest_prompts
 from truegold.train.grpo.update import Updater, WeighedBatch, weigh_segments
 from truegold.train.model.distributed import all_max, all_sum, gathered, rank, world_size
-from truegold.train.model.ending import is_heard, write_anyway
+from truegold.train.model.ending import is_end_asked, write_anyway
 from truegold.train.model.engine import NotFiniteError
 from truegold.train.model.segment import Segment
 from truegold.train.model.step_effects import compare_weights
@@ -67,7 +67,7 @@ class Trainer:
     """The sampling parameters of held-out rows."""
     out_dir: Path
     distilled: Distilled | None = None
-    """Distilled positives that join the groups of their rows."""
+    """Distilled positives: right completions made by the stage `synth`, which join the groups of their rows."""
     version: int = 0
     """The version of the weights in training, raised by each step with an update. The sampler gets the weights every
     `sync_every` steps."""
@@ -76,7 +76,6 @@ class Trainer:
     may_train: Callable[[int, Metrics], bool] = lambda step, metrics: True
     """A function of a step and its metrics before the update, which returns whether the batch may be trained on."""
     stored: StoredVerdicts = field(init=False)
-    """Judges stored completions again."""
 
     def __post_init__(self) -> None:
         scorer, rows = self.groups.answers.scorer, self.feed.all_rows()
@@ -135,7 +134,7 @@ class Trainer:
             self.version += 1
             updated = time.monotonic()
         # After a signal to end, the sampler does not get new weights.
-        probe = self.update_sampler() if is_sync_due and not all_max(float(is_heard())) else None
+        probe = self.update_sampler() if is_sync_due and not all_max(float(is_end_asked())) else None
         synced = time.monotonic()
         metrics |= self._note_outcome(completions, entered if is_trained else None, version, step)
         rollouts = (step, completions, config.reward.composition, self.rollout.encoder, rank())
@@ -185,10 +184,10 @@ class Trainer:
         return self.groups.answers.trained_segments(batch, weighed)
 
     def _count_prompts_moved(self, completions: Sequence[StepCompletion]) -> float:
-        """Return the number of changed prompts over all ranks.
+        """Return the number of changed prompts over all ranks, or 0 for dialogues.
 
-        A changed prompt is a group that was sampled from another prompt than its row's, or a rank on which the digest
-        of prompts has changed since the start. Returns 0 for dialogues.
+        Each group counts that was sampled from another prompt than its row's. A rank adds 1 if the digest of its
+        prompts has changed since the start.
         """
         if self.config.turns is not None:
             return 0.0
@@ -202,8 +201,8 @@ class Trainer:
         """Return `push_missing`, the amount by which `push_gap` (`step_effects`) is below its lower bound of 1.
 
         The bound holds if only advantages enter the loss and the reward is correctness alone: then every right
-        completion is pushed up and every wrong one down. In other cases, and for a negative gap (guard `update_sign`),
-        returns an empty dict.
+        completion is pushed up and every wrong one down. Returns an empty dict in other cases, and for a negative gap,
+        which the guard `update_sign` reports.
         """
         objective, gap = self.config.objective, metrics.get("push_gap")
         is_else = objective.kl.weight or objective.self_distillation.weight or objective.covariance.kind == "kl"
@@ -238,7 +237,10 @@ class Trainer:
         return {"trained_completions": 0.0, **self.groups.finish((), version, step)}
 
     def update_sampler(self) -> Mismatch | None:
-        """Send the weights in training to the sampler if it has older ones, and return the result of the probe."""
+        """Send the weights in training to the sampler if it has older ones.
+
+        Returns the difference of the two engines that the probe measures, or None if nothing was sent or measured.
+        """
         if self.rollout.version == self.version:
             return None
         probe = self.groups.send_weights(self.version)
@@ -274,7 +276,7 @@ class Trainer:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from the state of a checkpoint. Raises GuardError if the prompts have changed.
 
-        The version of the sampler's weights is not set here, but by the sync before.
+        The version of the sampler's weights is already set, by the sync before.
         """
         check_prompts_have_stayed(state.get("prompts"), self.prompts, self.config.guards.off)
         self.updater.steps = state["updates"]

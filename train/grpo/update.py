@@ -1,4 +1,7 @@
-"""Optimizer steps from scored completions: advantages and weights of segments, the loss, and the steps of a batch."""
+"""Training on the scored completions of a batch: advantages and weights, the loss, and the optimizer steps.
+
+A segment is a completion with its prompt, or a part of a dialogue (`model.segment`).
+"""
 
 from __future__ import annotations
 
@@ -40,8 +43,7 @@ class WeighedBatch:
     distilled: Tensor | None = None
     """Bool [N]: whether each segment is a distilled positive; None if there are none."""
     teachers: Sequence[Segment | None] = ()
-    """The teacher's segment for each segment (`self_teachers`), None without a teacher. Empty without
-    self-distillation."""
+    """The teacher's segment for each segment (`self_teachers`), or None. Empty without self-distillation."""
     episode_tokens: Tensor | None = None
     """Float [N]: the number of tokens of each segment's episode, if episodes count as sequences; else None."""
     episodes: int = 0
@@ -51,9 +53,10 @@ class WeighedBatch:
 def weigh_segments(segments: Sequence[Segment], config: ObjectiveConfig, kinds: Sequence[str]) -> WeighedBatch:
     """Return the advantages of this rank's segments, computed in the whole batch over all ranks.
 
-    kinds: the kind of advantage of each segment, the same within a group. Advantages are computed separately for each
-    kind. Then masked segments are set to 0, negative advantages are multiplied by `positives.negative_weight`, and
-    positive ones by the weight for `positives.floor`.
+    Advantages are computed separately for each kind. The advantages of masked segments are set to 0. Then negative
+    advantages are multiplied by `positives.negative_weight`, and positive ones by the weight for `positives.floor`.
+
+    kinds: the kind of advantage of each segment, the same within a group.
     """
     local_records = [
         (each.group, nan if each.reward is None else each.reward, each.right, each.sampled_tokens, each.truncated, kind)
@@ -97,7 +100,7 @@ def weigh_segments(segments: Sequence[Segment], config: ObjectiveConfig, kinds: 
 
 @dataclass
 class Updater:
-    """Takes the optimizer steps of a rollout batch. The learning rate depends on `steps` and `total`."""
+    """Takes the optimizer steps of a rollout batch. The learning rate depends on `steps` of `total`."""
 
     engine: TrainingEngine
     config: ObjectiveConfig
@@ -265,8 +268,7 @@ class PreparedBatch:
     covariant: Sequence[Tensor] | None = None
     """1 for tokens that `objective.covariance` treats, else 0, or None if it is off."""
     teacher: Sequence[Tensor] | None = None
-    """Log-probabilities under the policy as its own teacher, NaN for segments without a teacher, or None without
-    self-distillation."""
+    """Log-probabilities under the teacher, NaN for segments without one. None without self-distillation."""
 
     def select(self, indices: Sequence[int]) -> PreparedBatch:
         """Return the values of the segments at these indices."""
@@ -385,7 +387,7 @@ class StepLoss:
     def _clip_causes(
         self, current: Tensor, old: Tensor, batch: SegmentBatch, mask: Tensor, advantages: Tensor, indices: list[int]
     ) -> dict[str, Tensor]:
-        """Return the number of clipped tokens and its causes. Text without rollout log-probabilities is not counted."""
+        """Return the number of clipped tokens, in total and by cause. Text that no policy sampled does not count."""
         sampled = (batch.rollout_logprobs != 0).any(1, keepdim=True)
         clip, is_gspo = self.config.clip, self.config.loss.startswith("gspo")
         low, high = GSPO_BOUNDS if is_gspo else PPO_BOUNDS

@@ -4,9 +4,9 @@
     what went wrong: Step 120: entropy_collapse: entropy is 0.02 ...
     what to do: ...
 
-The log of a truegold training is replayed to the guards, logs of other trainers are searched for faults (`log_faults`).
-If a training was ended by something else than a guard, for example a verifier that hangs or a killed process,
-`record_stop` has written the reason as an alarm.
+The log of a truegold training is replayed to the guards, and every log is searched for faults (`log_faults`). If a
+truegold training was not ended by a guard but, for example, by a verifier that hangs or by a full disk, `record_stop`
+has written the reason as an alarm.
 """
 
 from __future__ import annotations
@@ -84,11 +84,11 @@ def _reading(log: RunLog) -> Iterator[str]:
         if rate is not None:
             yield f"pass rate: {rate}"
         elif accuracy is not None:
-            yield f"no pass rate: {accuracy} has values outside of 0 to 1; it is read as accuracy"
+            yield f"no pass rate: {accuracy} has values outside of 0 to 1, so it is read as accuracy only"
         else:
             yield f"no pass rate: no term is called accuracy; faults not checked: {', '.join(NEEDS_RATE)}"
         if len(log.lines) < FEWEST:
-            yield f"note: {len(log.lines)} steps; to tell moves from noise takes {FEWEST} steps, for small moves more."
+            yield f"note: {len(log.lines)} steps; to tell a move from noise takes {FEWEST} steps, a small move more."
         if "heldout_pass_rate" in log.columns:
             yield f"held out: {log.columns['heldout_pass_rate']}"
     if log.unread:

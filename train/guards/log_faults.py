@@ -1,13 +1,12 @@
-"""Search for faults in the log of a finished run of any trainer. A fault has a name, steps, numbers, causes and remedy.
+"""Search for faults in the log of a finished run of any trainer. A fault has a name, steps, evidence and a remedy.
 
     for fault in find_faults(read_log(path)):
         print(fault.line())
 
     Steps 11 to 71: periodic: reward is 0 (usual 0.47) at every 10 steps, 7 times, from step 11. Likely: ...
 
-To avoid false alarms, a move of a metric counts only if it is both beyond noise (`trends.py`) and large. A sudden fall
-of accuracy from which it rises again is not a fault, because harder problems cause it. The causes and remedies are in
-`log_faults.toml`.
+To avoid false alarms, a move of a metric counts only if it is both beyond noise (`trends.py`) and large. The causes and
+remedies are in `log_faults.toml`.
 """
 
 from __future__ import annotations
@@ -27,12 +26,11 @@ NEEDS_RATE = ("hidden_fall", "reward_blind")
 """Faults that can only be found if the log has an accuracy in addition to the reward."""
 
 DEAD = 8
-"""The smallest number of dead steps that is a fault in a run without other steps. A step is dead if no group has
-advantages."""
+"""If all steps of a run are dead, they are a fault from this number on. A step is dead if no group has advantages."""
 SOLVED_STRETCH = 20
 """The smallest number of consecutive dead steps that is a fault if nearly all completions are right."""
 RARE = 1e-3
-"""The largest probability by chance at which consecutive steps are reported."""
+"""Equal steps in a row are reported only if their probability by chance is below this number."""
 
 
 def find_faults(log: RunLog) -> list[LogFault]:
@@ -238,8 +236,8 @@ def _resumed(log: RunLog) -> Iterator[LogFault]:
 def _spikes(log: RunLog) -> Iterator[LogFault]:
     """Yield a fault for isolated spikes of the gradient norm, or for a gradient norm that grows.
 
-    Spikes are at least ten times the usual norm. If more steps are between three and ten times, the norm has a heavy
-    tail, which is not a fault.
+    A spike is a step with at least ten times the usual norm. A norm with a heavy tail is not a fault: then more steps
+    have three to ten times the usual norm than ten times or more.
     """
     steps, norms = log.series("grad_norm")
     positive = [(step, norm) for step, norm in zip(steps, norms, strict=True) if norm > 0]

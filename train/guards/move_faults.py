@@ -19,8 +19,8 @@ from truegold.train.guards.table import LogFault
 from truegold.train.guards.trends import ERRORS, Floats, change_point, fall_from_peak, gradual_fall, measure_move, noise
 
 SHORT = 5
-"""The smallest number of steps for a metric's level, and of dead steps (without advantages) that are a fault in a run
-whose mean reward never changes."""
+"""The smallest number of steps over which a metric's level is taken. In a run whose mean reward never changes, also the
+smallest number of dead steps (steps without advantages) that is a fault."""
 STRETCH = 10
 """The smallest number of consecutive dead steps that is a fault in a run with other steps, if chance is unlikely."""
 SOLVED = 0.9
@@ -31,13 +31,13 @@ ALONE, BESIDE = 0.003, 0.02
 """A fall of the held-out accuracy is a fault if noise alone would cause it with a probability below ALONE. The bound is
 `BESIDE` if the fall is large while the reward rises."""
 LEAST_ERROR = 0.01
-"""The smallest standard error of an evaluation, also if its values are very regular."""
+"""The smallest standard error of an evaluation, even if its values hardly vary."""
 MOST_PROBLEMS = 200
 """The number of problems is guessed from the values of an evaluation, below this limit: 0.2333 and 0.3 -> 30."""
 ROUNDING = 6e-5
 """The rounding error of an evaluation's values, which have four digits."""
 RARE_REGULARITY = 0.001
-"""The probability below which evaluations are too regular for a guessed number of problems."""
+"""A guessed number of problems is rejected if evaluations vary less than it explains, with a probability below this."""
 
 
 def _scale(log: RunLog) -> Iterator[LogFault]:
@@ -174,7 +174,7 @@ def _heldout_returns(log: RunLog, step: int) -> bool | None:
     least = max(0.05, 2.5 * _usual_error(values))
     if moved < least:
         return None
-    # If it returns only by half, and had risen little, that may be noise.
+    # A return by less than half, after a small rise, may be noise.
     if values[split] - values[0] < 0.5 * moved:
         return True
     return None if moved < 2.0 * least else False
@@ -423,7 +423,8 @@ GROWTH = (
     ("clip_share", "clip_share", 0.1, 8.0),
     ("clip_share", "update_kl", 0.05, 10.0),
 )
-"""Faults of metrics that grow: fault, metric, and the bounds for its end: a level, and a multiple of its start."""
+"""Faults of metrics that grow. Each entry has the fault, the metric, and two bounds for the metric's end: a level and a
+multiple of its start."""
 
 
 def _growth(log: RunLog) -> Iterator[LogFault]:

@@ -7,9 +7,10 @@
     log.unread                  ["num_tokens", "step_time", ...]
 
 The total reward is a sum of terms and not a pass rate. The accuracy is the term with a name like `accuracy` or
-`correct`. It is also the pass rate if its values are between 0 and 1. `metric_names.toml` has the names. Logs are files
-of trainers and trackers, or saved terminal output:
+`correct`. It is also the pass rate if its values are between 0 and 1. `metric_names.toml` has the names of metrics in
+the logs of each trainer. Logs are files of trainers and trackers, or saved terminal output:
 
+format               example
 trainer_state.json   {"log_history": [{"step": 1, "loss": 0.01, ...}, ...]}
 JSON Lines           {"step": 1, "reward": 0.4}, or verl's {"step": 1, "data": {"actor/entropy": 0.5, ...}}
 JSON                 an array of such objects
@@ -64,8 +65,7 @@ CHART = re.compile(r"(?P<run>.+)(?: - |: )(?P<metric>(?:(?! - |: ).)+?)(?P<edge>
 DECIMAL = r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|-?(?:nan|NaN|inf|Infinity)"
 """A number: `0.5`, `-1e-3`, `nan`."""
 LONGEST_NAME, LONGEST_PART = 200, 400
-"""Names are read up to LONGEST_NAME characters, and parts between bars up to LONGEST_PART. So very long lines are
-skipped fast."""
+"""The largest lengths of a name and of a part between bars, so that very long lines are skipped fast."""
 VERL_LINE = re.compile(r"\bstep:(\d{1,15}) - (.+)")
 """A line of verl's console: `step:1 - actor/entropy:0.5 - ...`."""
 VERL_PAIR = re.compile(rf"(.{{1,{LONGEST_NAME}}}?):(?:np\.\w{{1,20}}\()?({DECIMAL})\)?")
@@ -334,9 +334,9 @@ WIDEST = 0.55
 GENERIC = {"reward", "loss", "grad_norm", "learning_rate", "lr", "kl", "entropy", "epoch"}
 """Columns that several trainers write."""
 FEWEST_NAMES = 3
-"""The smallest number of columns with known metrics in a log without steps."""
+"""A log without steps is read only if at least this number of its columns are known metrics."""
 FILLED = 4
-"""The smallest number of columns with which a table's row of NaN counts as filled up by a tracker and is left out."""
+"""Trackers fill rows without values with NaN. A row of NaN is left out as such if it has at least this many columns."""
 MOST_REPEATS = 4
 """The largest number of lines of one step. A log with more has a line for each rollout, not for each step."""
 
@@ -481,8 +481,8 @@ def _repeats(translated: Iterable[tuple[int, Entry]]) -> dict[tuple[int, str], i
 def _without_blanks(entries: Sequence[tuple[int, Entry]]) -> Iterator[tuple[int, Entry]]:
     """Yield the entries without rows that a tracker filled up with NaN, for example the row of an evaluation.
 
-    A row of NaN counts as filled up if it has a held-out metric, or if rows with numbers follow. Other rows of NaN are
-    the metrics of a training that diverged. Of filled rows, only held-out metrics are kept.
+    A row of NaN counts as filled up if it has a held-out metric, or if rows with numbers follow. Its held-out metrics
+    are kept. Other rows of NaN are the metrics of a training that diverged.
     """
     is_blank = []
     for _, entry in entries:

@@ -1,11 +1,13 @@
 """Tests whether a metric has changed beyond the noise of its sample, at any batch size.
 
-    4 groups a step, usually .25 right     chance: .06, .13 and .00 in three steps, or .10 in 6 steps; a change: .05 in
-                                           12 steps
-    64 groups a step, usually .25 right    a change: .06 in two steps
+    groups a step   usual share right   observed share                    verdict
+    4               .25                 .06, .13 and .00 in three steps   chance
+    4               .25                 .10 on average in 6 steps         chance
+    4               .25                 .05 on average in 12 steps        a change
+    64              .25                 .06 on average in two steps       a change
 
 A metric of a step is the mean over its groups. Completions of one group are similar, so the sample size is the number
-of groups. Windows of one to 24 last steps are compared with the steps before.
+of groups. The last one to 24 steps, a window, are compared with the steps before.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ EVIDENCE = 10.5
 """The evidence from which a change counts: -log of the probability by chance. It is high because a run tests hundreds
 of windows."""
 PRIOR_GROUPS = 4.0
-"""The weight, in groups, of the prior that every group is all right or all wrong, in the variance of groups."""
+"""The variance of groups is estimated with a prior: this number of groups that are all right or all wrong."""
 START_STEPS, START_GROUPS = 8, 128
 """The baseline `start` has at least START_STEPS steps and at least START_GROUPS groups."""
 RECENT_STEPS = 20
@@ -31,7 +33,7 @@ RECENT_STEPS = 20
 LEAST_SCATTER = 3
 """The smallest number of steps from which a variance is estimated."""
 BEYOND_SAMPLING = 2.5
-"""The ratio of the variance of steps to their sampling variance from which the policy itself varies between steps."""
+"""If the variance of steps is more than this multiple of their sampling variance, the policy itself varies."""
 
 
 @dataclass

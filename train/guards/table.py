@@ -84,9 +84,8 @@ class LogFault:
 
     name: str
     first: int
-    """The first step of the fault."""
     last: int
-    """The last step of the fault."""
+    """The fault is in the steps `first` to `last`."""
     evidence: str
     """The numbers that show the fault."""
 
@@ -133,10 +132,9 @@ before its first step."""
 BLIND = 0.1
 """The smallest `reward_gap` of a reward that measures correctness, as a share of `reward_spread`."""
 STILL = 1e-3
-"""The move of weights, as a share of the learning rate, below which they count as untrained. AdamW moves weights by
-about the rate."""
-ALMOST_ALL = 0.9
-ALMOST_NONE = 0.1
+"""Weights that move by less than this share of the learning rate count as untrained. AdamW moves them by about the
+rate."""
+ALMOST_NONE, ALMOST_ALL = 0.1, 0.9
 """Between these pass rates a batch has enough right and wrong completions for its rewards to differ."""
 
 
@@ -182,7 +180,7 @@ def derived_metrics(metrics: Mapping[str, float | None]) -> dict[str, float]:
     if mismatch is not None and fresh is None:
         derived["engine_mismatch"] = mismatch
     elif fresh:
-        # Only fresh tokens count: tokens of older weights differ from the current policy also between equal engines.
+        # Only fresh tokens count: tokens of older weights differ from the current policy even if the engines are equal.
         derived["engine_mismatch"] = (metrics.get("mismatch_fresh") or 0.0) / fresh
     if metrics.get("clip_share") is None and metrics.get("clipped_low") is not None:
         derived["clip_share"] = (metrics["clipped_low"] or 0.0) + (metrics.get("clipped_high") or 0.0)

@@ -2,8 +2,8 @@
 
     move = measure_move(steps, values)
     move.start, move.end            0.42, 0.16        levels of the first and the last steps
-    move.slope                      -0.003 a step     Theil and Sen's, with an interval of 99.9 %
-    move.is_down                    True              the interval is below 0, or the series has a sudden fall
+    move.slope                      -0.003 a step     Theil and Sen's slope; it has an interval of 99.9 %
+    move.is_down                    True              the interval is below 0, or the series falls suddenly
 
 A move is found by two tests. Theil and Sen's slope finds a slow move of any shape and ignores single outliers. A change
 point, the split with the largest difference of means in standard errors, finds a sudden move, also near the end. Noise

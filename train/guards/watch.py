@@ -8,15 +8,14 @@
 Baselines are medians of healthy values. A value that a guard finds wrong is not added to a baseline, so that a collapse
 does not become the baseline of later steps.
 
-Steps that train on nothing are found with their cause. A group teaches if its completions have advantages:
+Steps that train on nothing (idle steps) are found with their cause. A group teaches if its completions have advantages:
 
-    16 groups a step, each expected to teach with .6; none teaches in 3 steps   probability .4 ** 48: a fault, the
-                                                                                completions of a group are alike
-    4 groups a step, each expected to teach with .1; none teaches in 3 steps    probability .9 ** 12: not unusual
-    every completion is cut at max_tokens, and cut ones are masked              the policy does not end completions
+    three steps without a group that teaches              conclusion
+    16 groups a step, each teaches with probability .6    probability .4 ** 48: a fault, completions are copies
+    4 groups a step, each teaches with probability .1     probability .9 ** 12: not unusual
+    every completion is cut at max_tokens and masked      a fault, the policy does not end completions
 
-The expected share of teaching groups comes from the posteriors of pass rates (`Feed`) and from earlier steps of the
-run.
+The probability that a group teaches comes from the posteriors of pass rates (`Feed`) and from earlier steps of the run.
 
 The state also determines the checkpoints to keep, and the one to roll back to. A checkpoint is named by its step:
 
@@ -48,7 +47,7 @@ MARGIN = 3
 def kept_checkpoints(steps: Collection[int], now: int, best: int | None) -> set[int]:
     """Return the checkpoints to keep at step `now`.
 
-    Kept are the newest checkpoint, the best by held-out pass rate (`best`), the newest settled one, and the oldest one
+    They are the newest checkpoint, the best by held-out pass rate (`best`), the newest settled one, and the oldest one
     that is not settled yet, which will be the next to settle.
     """
     ordered = sorted(steps)
@@ -79,11 +78,10 @@ REMEMBERED = 40
 ENOUGH = 16
 """The smallest number of groups for this estimate."""
 MASKED = 2.0
-"""The evidence, in powers of ten, of an idle step with another cause than equal rewards, such as masks or cut
-completions."""
+"""The evidence (-log10 of a probability) of an idle step whose cause is not equal rewards but, for example, masks."""
 IDLE_KINDS = ("idle_alike", "idle_cut", "idle_masked", "idle_hard", "idle_dead")
-"""The causes: equal rewards in every group, cut completions, masks, a pass rate near 0 from the start, and a pass rate
-near 0 that was higher before."""
+"""The causes: equal rewards in every group (alike), cut completions (cut), masks (masked), a pass rate near 0 from the
+start (hard), and a pass rate near 0 that was higher before (dead)."""
 ALL = 0.99
 """The share of cut completions from which all completions count as cut."""
 ALMOST_NONE = 0.1
@@ -106,7 +104,7 @@ class Idleness:
     """The number of steps of the whole run that trained on something."""
 
     def add(self, metrics: Mapping[str, float | None]) -> dict[str, float]:
-        """Add a step, and return the evidence for each of `IDLE_KINDS`, 0 but for the cause of the last idle step."""
+        """Add a step. Return the evidence for each of `IDLE_KINDS`, 0 except for the cause of the last idle step."""
         passed, teaching = metrics.get("pass_rate"), metrics.get("groups_teaching") or 0.0
         groups = metrics.get("groups")
         step = (groups or 0.0, teaching * (groups or 0.0))
@@ -163,8 +161,8 @@ ERRORS = 4.0
 FEWEST = 3
 """The smallest number of values whose deviation is used. With fewer values, only floor and ratio count."""
 QUIET = 20
-"""The number of steps in which a guard is silent after a warning. A streak of wrong steps ends after this number of
-steps without a measurement."""
+"""The number of steps in which a guard is silent after a warning. Also the number of steps without a measurement after
+which a streak of wrong steps ends."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +174,6 @@ class Alarm:
     action: Action
     metric: str
     value: float
-    """The value of the metric."""
     baseline: float | None
     """The value that it was compared with; None for a limit."""
     threshold: float
@@ -184,9 +181,7 @@ class Alarm:
     since: int
     """The first of the consecutive wrong steps."""
     causes: str
-    """The usual causes of this alarm."""
     remedy: str
-    """Advice on how to correct the fault."""
 
     def line(self) -> str:
         """Return one line with the step, guard, metric, bound and causes."""

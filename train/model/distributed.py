@@ -160,7 +160,7 @@ def _reduce(values: Sequence[float], operation: str) -> list[float]:
 
 BUCKET = 50_000_000
 """The number of values that ZeRO 2 and 3 communicate at a time. With DeepSpeed's default of 500 million, a GPU needs 2
-to 4 GB more and one GPU is not faster. ZeRO 2 without gradient checkpointing keeps the default."""
+to 4 GB more, and a training on one GPU is not faster. ZeRO 2 without gradient checkpointing keeps the default."""
 
 
 def deepspeed_config(config: OptimizerConfig, ranks: int) -> dict[str, Any]:
@@ -215,9 +215,9 @@ POLL_S = 0.1
 def extensions_folder(note: Note) -> Iterator[None]:
     """Hold a lock on torch's folder of compiled extensions while DeepSpeed builds or loads its operator.
 
-    It is a file lock, which the kernel releases when the process dies. A process that gets it exclusively knows that
-    there is no other build, and removes stale lock files of torch. Then all ranks hold it as a shared lock, because
-    they build at the same time. Raises SetupError if another process holds the lock for longer than the timeout.
+    It is a file lock, which the kernel releases when the process dies. A process that gets the lock exclusively knows
+    that there is no other build, and removes stale lock files of torch. Then all ranks share the lock, because they
+    build at the same time. Raises SetupError if another process holds the lock for longer than the timeout.
     """
     folder = Path(os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(_folder_of_installation())))
     folder.mkdir(parents=True, exist_ok=True)
@@ -233,8 +233,7 @@ def extensions_folder(note: Note) -> Iterator[None]:
 def _folder_of_installation() -> Path:
     """Return the folder of compiled extensions for this installation of Python, torch and DeepSpeed.
 
-    Builds contain the paths of these packages. If two environments shared a folder, each would compile again after the
-    other.
+    Builds contain the paths of these packages, so two environments with one folder would compile again and again.
     """
     sources = [importlib.util.find_spec(package) for package in ("torch", "deepspeed")]
     versions = [importlib.metadata.version(package) for package in ("torch", "deepspeed")]

@@ -34,14 +34,13 @@ CHECKPOINTED = "the training has ended with a checkpoint of all {step} finished 
 
 
 class EndAsked(BaseException):
-    """A signal or a full disk asks this training to end. It is not an Exception, so that no handler of errors catches
-    it."""
+    """A signal or a full disk asks this training to end. Not an Exception, so that no handler of errors catches it."""
 
 
-class _Ear:
+class _Noticed:
     """The signals and failures that this process has noticed."""
 
-    heard: int | None = None
+    signum: int | None = None
     """The first signal that asked for the end."""
     may_break = False
     """Whether a signal may interrupt the running code."""
@@ -51,23 +50,23 @@ class _Ear:
     """The folder whose disk was full."""
 
 
-def _hear(signum: int, frame: object) -> None:
+def _note_signal(signum: int, frame: object) -> None:
     """Note a signal, and raise EndAsked if the running code may be interrupted."""
     if signum in ENDINGS:
-        _Ear.heard = _Ear.heard or signum
+        _Noticed.signum = _Noticed.signum or signum
         signal.setitimer(signal.ITIMER_REAL, AGAIN_S, AGAIN_S)
     now = time.monotonic()
     # Samplers pass on signals that the trainer already has. A second EndAsked would interrupt handling the first.
-    if _Ear.may_break and now - _Ear.raised > AGAIN_S / 2:
-        _Ear.raised = now
+    if _Noticed.may_break and now - _Noticed.raised > AGAIN_S / 2:
+        _Noticed.raised = now
         raise EndAsked
 
 
 @contextmanager
 def listening() -> Iterator[None]:
     """Note signals that ask for the end, within the context. Call in the main thread only."""
-    _Ear.heard, _Ear.full_disk, _Ear.raised = None, None, -math.inf
-    earlier = {signum: signal.signal(signum, _hear) for signum in (*ENDINGS, signal.SIGALRM)}
+    _Noticed.signum, _Noticed.full_disk, _Noticed.raised = None, None, -math.inf
+    earlier = {signum: signal.signal(signum, _note_signal) for signum in (*ENDINGS, signal.SIGALRM)}
     try:
         yield
     finally:
@@ -84,19 +83,19 @@ def interruptible() -> Iterator[None]:
     EndAsked on all ranks if one of them was asked to end.
     """
     try:
-        if _Ear.heard is None:
-            _Ear.may_break = True
+        if _Noticed.signum is None:
+            _Noticed.may_break = True
             yield
         else:
             raise EndAsked
     except EndAsked:
-        _Ear.may_break = False
+        _Noticed.may_break = False
     except Exception:
         # After a signal, errors are ignored: child processes may have got the signal too and ended.
-        if _Ear.heard is None:
+        if _Noticed.signum is None:
             raise
     finally:
-        _Ear.may_break = False
+        _Noticed.may_break = False
     end_if_asked()
 
 
@@ -109,11 +108,11 @@ def write_anyway(folder: Path, write: Callable[[], object]) -> None:
     try:
         write()
     except Exception as error:
-        if not is_full(error) or _Ear.full_disk is not None:
+        if not is_full(error) or _Noticed.full_disk is not None:
             raise
         free_reserve(folder)
         write()
-        _Ear.full_disk = folder
+        _Noticed.full_disk = folder
 
 
 def save_on_full_gpu(save: Callable[[], object], note: Note) -> None:
@@ -127,14 +126,14 @@ def save_on_full_gpu(save: Callable[[], object], note: Note) -> None:
         note(f"the GPU has no room for a checkpoint either: steps after the last one are taken again ({reason})")
 
 
-def is_heard() -> bool:
+def is_end_asked() -> bool:
     """Return whether this process got a signal to end or has a full disk."""
-    return _Ear.heard is not None or _Ear.full_disk is not None
+    return _Noticed.signum is not None or _Noticed.full_disk is not None
 
 
 def end_if_asked() -> None:
     """Raise EndAsked on all ranks if any rank was asked to end. All ranks call this together."""
-    if all_max(float(is_heard())):
+    if all_max(float(is_end_asked())):
         raise EndAsked
 
 
@@ -143,7 +142,7 @@ def ended(step: int) -> TruegoldError:
 
     step: the number of finished steps, which the checkpoint has.
     """
-    ranks = gathered((_Ear.heard, _Ear.full_disk))
+    ranks = gathered((_Noticed.signum, _Noticed.full_disk))
     signals = [signum for signum, _ in ranks if signum is not None]
     disks = [folder for _, folder in ranks if folder is not None]
     if disks and not signals:

@@ -1,9 +1,9 @@
 """The training engine: a policy on DeepSpeed that takes one optimizer step per call.
 
 A step's loss is a weighted sum over tokens. The weights refer to the whole batch over all ranks
-(`objective.token_weights`), so that the cut into micro-batches does not matter. DeepSpeed averages gradients over
-ranks, so each rank's loss is multiplied by the number of ranks. Ranks may have different numbers of segments. A rank
-with fewer micro-batches runs empty ones, because all ranks must take part in collective operations.
+(`objective.token_weights`), so that the loss does not depend on the split into micro-batches. DeepSpeed averages
+gradients over ranks, so each rank's loss is multiplied by the number of ranks. A rank with fewer segments (completions
+with their prompts) runs empty micro-batches, because all ranks must take part in collective operations.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from truegold.train.model.distributed import (
     rank,
     world_size,
 )
-from truegold.train.model.ending import EndAsked, is_heard
+from truegold.train.model.ending import EndAsked, is_end_asked
 from truegold.train.model.export_check import check_export
 from truegold.train.model.optimizer_states import OptimizerStates
 from truegold.train.model.policy import (
@@ -115,12 +115,12 @@ class TrainingEngine:
     shared = False
     """Whether completions of one prompt share the computation of the prompt (`shared_batches`)."""
     may_end = False
-    """Whether a signal may interrupt a computation. True while no update has changed the weights of the last finished
-    step."""
+    """Whether a signal may interrupt a computation. The trainer makes it true in parts of a step that do not change
+    weights."""
     rate_factor = 1.0
     """The factor of the scheduled learning rate, which guards lower."""
     make_room: Callable[[], None] = staticmethod(lambda: None)
-    """A function that is called before optimizer states return to the GPU (`release_states`), to free memory there."""
+    """Frees memory of the GPU. It is called before the optimizer states come back from host memory."""
 
     def __init__(
         self,
@@ -237,7 +237,7 @@ class TrainingEngine:
     def share_prompts(self) -> bool:
         """Compute each prompt once for all its completions from now on, if the architecture allows it.
 
-        The architecture must keep no other state of a prompt than the keys and values of all its tokens. It is not
+        The architecture must keep no other state of a prompt than the keys and values of all its tokens. Sharing is not
         possible under ZeRO 3, whose ranks would gather weights at different times. Returns whether prompts are shared.
         """
         # In training mode, layers with gradient checkpointing do not get the cache.
@@ -263,11 +263,12 @@ class TrainingEngine:
     ) -> dict[str, float]:
         """Take one optimizer step on this rank's segments. All ranks call this together, also ranks without segments.
 
-        step: the number of the optimizer step, from 0. steps: their number in the run. Both set the learning rate.
+        step: the number of the optimizer step, from 0. steps: the number of optimizer steps of the run. The learning
+        rate depends on both.
 
-        Returns metrics over all ranks: loss, grad_norm, lr, push_gap, and the sums that the loss function reports
-        divided by the number of tokens. Raises NotFiniteError on all ranks if the loss or the gradient of any rank is
-        not finite; then weights and optimizer are not changed. Raises NoRoomError if a GPU has not enough memory.
+        Returns metrics over all ranks: loss, grad_norm, lr, push_gap (`step_effects`), and the loss function's sums, as
+        means over tokens. Raises NotFiniteError on all ranks if the loss or the gradient of any rank is not finite;
+        then weights and optimizer are not changed. Raises NoRoomError if a GPU has not enough memory.
         """
         with self._lack_of_room_told(segments):
             return self._update(segments, loss_function, step, steps)
@@ -275,7 +276,6 @@ class TrainingEngine:
     def _update(
         self, segments: Sequence[Segment], loss_function: LossFunction, step: int, steps: int
     ) -> dict[str, float]:
-        """Take the optimizer step of `update`."""
         self._take_states_back()
         self._engine.train()
         lr = self._config.learning_rate(step, steps) * self.rate_factor
@@ -377,8 +377,8 @@ class TrainingEngine:
     def _batches(self, segments: Sequence[Segment]) -> Iterator[tuple[list[int], SegmentBatch]]:
         """Yield the micro-batches of this rank with the indices of their segments.
 
-        All ranks yield the same number. Missing ones are replaced by batches of one token with no indices. Raises
-        EndAsked after a signal, while `may_end` is true.
+        All ranks yield the same number of them. Missing micro-batches are replaced by batches of one token with no
+        indices. Raises EndAsked after a signal, while `may_end` is true.
         """
         max_tokens = self._config.micro_batch_tokens
         if self.shared:
@@ -386,9 +386,9 @@ class TrainingEngine:
         else:
             layouts = list(micro_batches(segments, max_tokens, self.packed))
         filler = [[Segment((self._pad_id,), (self._pad_id,))]]
-        batches, is_asked = maxima(len(layouts), is_heard())
+        batches, is_asked = maxima(len(layouts), is_end_asked())
         for batch_index in range(int(batches)):
-            if self.may_end and (is_asked or (world_size() == 1 and is_heard())):
+            if self.may_end and (is_asked or (world_size() == 1 and is_end_asked())):
                 raise EndAsked
             layout = layouts[batch_index] if batch_index < len(layouts) else []
             rows = [[segments[index] for index in row] for row in layout] or filler
@@ -505,7 +505,7 @@ class TrainingEngine:
             self.export(folder, self.tokenizer)
 
     def _take_smaller_batches(self, path: Path) -> None:
-        """Use a smaller micro-batch if this one was too large for a GPU before."""
+        """Use a smaller micro-batch if an earlier start found the configured one too large for a GPU."""
         smaller = json.loads(path.read_text()) if path.exists() else {"too_large": math.inf}
         if self._config.micro_batch_tokens >= smaller["too_large"]:
             self._config = self._config.model_copy(update={"micro_batch_tokens": smaller["tokens"]})
@@ -516,7 +516,7 @@ class TrainingEngine:
     def checkpoint_bytes(self) -> int:
         """Return the size in bytes of DeepSpeed's part of a checkpoint, over all ranks.
 
-        It has the weights, and for each trained weight two moments and, if the optimizer keeps one, a float32 copy.
+        This part has the weights and, for each trained weight, two moments and a float32 copy, if one is kept.
         """
         trained = sum(size for size, parameter in self._sizes() if parameter.requires_grad)
         return self.weights_bytes(trained_alone=self._config.lora is not None) + trained * (

@@ -30,7 +30,8 @@ GB = 1e9
 WIDTHS = {"float32": 4, "bfloat16": 2, "float16": 2}
 """The number of bytes of a number, by dtype."""
 MASTER, MOMENTS, GRADIENT_SUMS = 4, 8, 4
-"""Bytes of a trained parameter for AdamW's float32 copy of the weight, its two moments, and the sum of gradients."""
+"""Bytes per trained parameter: MASTER for AdamW's float32 copy of the weight, MOMENTS for its two moments, and
+GRADIENT_SUMS for the sum of its gradients."""
 ACTIVATIONS = (10.4, 4.0)
 """Activations of a layer for each token: 10.4 numbers per unit of the hidden size, and 4 per unit of the MLP's width.
 Fitted on models of 0.5 and 1.5 billion parameters."""
@@ -47,12 +48,12 @@ LOGITS = 8192 * 8192 * 4 * 1.5
 ZERO2_BUCKETS, ZERO2_SMALL_BUCKETS = 5.0 * GB, 2.0 * GB
 """DeepSpeed's buffers in the backward pass at ZeRO 2. The small ones are for gradient checkpointing."""
 ZERO3_BUCKETS, ZERO3_STEP, ZERO3_GATHERED = 0.2 * GB, 4.0 * GB, 2.0 * GB
-"""DeepSpeed's buffers at ZeRO 3: permanent ones, those during an optimizer step, and weights gathered from other
-ranks."""
+"""DeepSpeed's buffers at ZeRO 3: ZERO3_BUCKETS always, ZERO3_STEP during an optimizer step, ZERO3_GATHERED for weights
+gathered from other ranks."""
 CUDA = 1.0 * GB
 """Memory of the driver and the libraries, and memory that the allocator cannot use."""
 VLLM_OVERHEAD, GRAPHS = 1.5 * GB, 1.0 * GB
-"""Memory of vLLM in addition to weights and cache: for a forward pass over prompts, and for CUDA graphs."""
+"""Memory of vLLM besides weights and cache: VLLM_OVERHEAD for a forward pass over prompts, GRAPHS for CUDA graphs."""
 AT_A_TIME = 16
 """The smallest number of sequences in vLLM's cache in a proposed setting. With fewer, decoding is slow."""
 ASLEEP = 0.5 * GB
@@ -60,7 +61,7 @@ ASLEEP = 0.5 * GB
 OPTIMIZERS = 2
 """The number of checkpoints with optimizer state on the disk at one time: the newest and the one being written."""
 COMPLETION, COMPLETION_TOKEN = 160.0, 8.2
-"""Bytes of a completion in completions/, and of each of its tokens (measured on English prose)."""
+"""Bytes in completions/ of a completion and of each of its tokens, measured on English prose."""
 
 
 ROLLOUTS = "rollouts"
@@ -79,11 +80,9 @@ class ModelShape:
     """The sum of the input and output sizes of all linear layers except the head. LoRA of rank r trains r times this
     number of parameters."""
     hidden: int
-    """The hidden size."""
     inner: int
     """The width of a feed-forward layer. With experts, the sum of the widths of a token's experts."""
     layers: int
-    """The number of layers."""
     cached: int
     """The number of values in the key-value cache for each token."""
     dtype: str = "bfloat16"
@@ -228,9 +227,9 @@ def _listed(parts: Parts) -> str:
 def plan_disk(shape: ModelShape, config: GrpoConfig) -> Parts:
     """Return the peak size in bytes of a training on the disk, by part.
 
-    The peak is while the last checkpoint but one is written. The disk then has that checkpoint, the one before, and the
-    weights of older ones: a settled one, the next to settle if checkpoints are frequent, the best one, and those of
-    `save_every` (`guards.watch.kept_checkpoints`).
+    The peak is reached while the last checkpoint with an optimizer state is written. The disk then has that checkpoint,
+    the one before, and the weights of older ones: a settled one, the next to settle if checkpoints are frequent, the
+    best one, and those of `save_every` (`guards.watch.kept_checkpoints`).
     """
     optimizer, width = config.optimizer, WIDTHS[config.optimizer.dtype]
     trained, weights = shape.trained(optimizer.lora), WIDTHS[config.optimizer.dtype] * shape.parameters

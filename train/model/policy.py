@@ -182,7 +182,7 @@ class PolicyModel(nn.Module):
     def forward(self, batch: SegmentBatch) -> tuple[PerToken, PerToken]:
         """Return the log-probability of each output token given all tokens before it, and the entropy there.
 
-        Both are [B, T], float32, in nats, 0 where the mask is 0, at the temperature of each segment. The entropy has no
+        Both are [B, T], float32, in nats, 0 where the mask is 0, at each segment's temperature. Entropy has no
         gradient.
         """
         is_output = batch.mask.bool()
@@ -501,8 +501,7 @@ def _own_logprobs(causal_lm: Any, ids: Sequence[int]) -> Tensor:
 
 
 def _agree_on_large_logits(plain: PlainPath, full: OwnPath, causal_lm: Any) -> bool:
-    """Return whether the output head alone gives the same logits as the model's code, for logits up to
-    `LARGE_LOGIT`."""
+    """Return whether the output head alone gives the model's own logits, for logits up to `LARGE_LOGIT`."""
     head = causal_lm.get_output_embeddings()
     hidden = torch.randn(4, _shape(head.weight)[1], generator=torch.Generator().manual_seed(0)).to(head.weight)
     try:
@@ -519,7 +518,7 @@ def gather_experts_together(model: torch.nn.Module) -> None:
     """Make ZeRO 3 gather all experts of a layer at once.
 
     Gathering is a collective operation. If each expert were gathered when a rank runs it, this rank would wait forever
-    for ranks that do not run the expert. Experts with weights in one tensor are one module already.
+    for ranks that do not run the expert. Experts whose weights are in one tensor are already one module.
     """
     from deepspeed.utils import set_z3_leaf_modules
 

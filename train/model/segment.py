@@ -31,7 +31,6 @@ class Segment:
     """A completion to train on, with its prompt: a whole answer, or one or more turns of a dialogue."""
 
     prompt_ids: tuple[int, ...]
-    """The token ids of the prompt."""
     output_ids: tuple[int, ...]
     """The token ids of the completion. In a dialogue, text between the model's turns is included."""
     rollout_logprobs: tuple[float, ...] = ()
@@ -42,7 +41,6 @@ class Segment:
     version: int = 0
     """The version of the weights that sampled the completion; the oldest if there are several."""
     temperature: float = 1.0
-    """The sampling temperature."""
     origin: Origin = "policy"
     reward: float | None = None
     """The reward, or None if the completion could not be judged."""
@@ -184,8 +182,8 @@ def output_tensors(segments: Sequence[Segment]) -> tuple[Int[Tensor, "batch seq"
 def micro_batches(segments: Sequence[Segment], tokens: int, packed: bool = False) -> Iterator[list[list[int]]]:
     """Yield micro-batches of at most `tokens` tokens, padding included. Each is a list of rows of segment indices.
 
-    A row has one segment, or if `packed` several up to the length of the longest one. Segments are sorted, the longest
-    first, to save padding. A segment longer than `tokens` is a micro-batch by itself.
+    A row has one segment. If `packed`, a row has several, up to the length of the longest segment. Segments are sorted,
+    the longest first, to save padding. A segment longer than `tokens` is a micro-batch by itself.
     """
     order = sorted(range(len(segments)), key=lambda index: -segments[index].length)
     rows: list[list[int]] = []
@@ -242,8 +240,8 @@ def _cut_groups(segments: Sequence[Segment], tokens: int) -> list[list[int]]:
 def cut_group(lengths: Sequence[int], prompt_length: int, max_tokens: int) -> list[tuple[int, int]]:
     """Return the split of a group into parts of at most `max_tokens` tokens that needs the fewest tokens.
 
-    The result has (start, end) of each part. A part needs the tokens of the prompt and, for each completion, as many as
-    its longest completion has. lengths: the numbers of tokens of the completions, in descending order.
+    The result has (start, end) of each part. A part needs the tokens of the prompt, plus the tokens of its longest
+    completion for each completion. lengths: the numbers of tokens of the completions, in descending order.
     """
     # For the first n completions: the smallest number of tokens, and the start of the last part.
     cheapest: list[tuple[int, int]] = [(0, 0)]

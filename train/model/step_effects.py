@@ -1,7 +1,7 @@
 """Measurements of an optimizer step: its effect on the tokens of right and wrong completions, and on the weights.
 
 The push of a token is minus the gradient of the loss by its log-probability. It is measured in the backward pass, so it
-shows the actual effect of loss, advantages and masks.
+shows the actual effect of loss, advantages and masks. Examples of the measurements and of the resulting metrics:
 
     mean push of a token of right completions     0.3      up
     mean push of a token of wrong completions    -0.1      down

@@ -1,4 +1,7 @@
-"""Rollouts with vLLM in this process, in samplers or on servers, and the probe that checks each weight sync."""
+"""Rollouts with vLLM in this process, in other processes or on servers.
+
+After each sync of weights, the probe compares the log-probabilities of the sampling engine with the trainer's.
+"""
 
 from __future__ import annotations
 
@@ -194,8 +197,7 @@ VECTOR_TOLERANCE = 1e-5
 largest value if that is above 1."""
 
 HEAD_TOLERANCE = {"float32": 1e-3, "tf32": 5e-3, "bfloat16": 0.05}
-"""The largest difference between the logits of the two output heads for the same hidden states, relative to the
-largest logit."""
+"""The largest difference between logits of the two output heads for one hidden state, relative to the largest logit."""
 
 SHOWN_LAYERS = 8
 """The largest number of layers with older weights that the error names."""
@@ -222,8 +224,7 @@ class Probe:
 
     @cached_property
     def sampler_dtype(self) -> str:
-        """The dtype of the sampling engine's weights, or the trainer's dtype if the engine does not show its
-        weights."""
+        """The dtype of the sampling engine's weights, or the trainer's if the engine does not show its weights."""
         dtypes = {str(vector.dtype).removeprefix("torch.") for vector in self.engine.vectors().values()}
         known = gathered(sorted(dtypes))[0]
         return known[0] if known else self.config.optimizer.dtype

@@ -1,4 +1,4 @@
-"""The trainer's end of a sampler (a process with vLLM, or a thread that calls a server), and its finished samples.
+"""The trainer's end of the connection to a sampler, which is a process with vLLM or a thread that calls a server.
 
 A sampler may be on a GPU or node that Ray chooses, possibly of another machine:
 
@@ -48,7 +48,6 @@ class _Actor:
         child.close()
 
     def send(self, message: bytes) -> None:
-        """Pass a message on to the process."""
         self._connection.send_bytes(message)
 
     def receive(self) -> list[bytes]:
@@ -288,7 +287,6 @@ class Sampler:
         return None if message[0] == "alive" else message
 
     def _hangs(self) -> GuardError:
-        """Return the error of a sampler that hangs."""
         hanging = "The sampler" if self.process is None else f"The sampling process {self.process.pid}"
         return GuardError(
             f"{hanging} hangs: it has work, but has sent no message for {LONGEST_SILENCE_S:.0f} seconds.",
@@ -297,7 +295,6 @@ class Sampler:
         )
 
     def _died(self) -> GuardError:
-        """Return the error of a sampler whose process has died."""
         ending = ""
         if self.process is not None:
             self.process.join(5)

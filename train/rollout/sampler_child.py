@@ -7,12 +7,12 @@ tuples of a kind and arguments:
     call                 method, *arguments of it               answer
     requests             [Request, ...]                         done, for each request, in a stream
     episodes             [(key, Episode), ...], seeded_by       done, for each episode, in a stream
-    weights              folder, version                        answer; in a stream `loaded`, if none newer arrive first
+    weights              folder, version                        answer; in a stream loaded, unless newer weights arrive
     stream               SamplingParams, in_flight              paused, at the end of the stream
     pause                                                       paused
     close
 
-    from the sampler     arguments
+    from the sampler     arguments                              remarks
     ready                the longest prompt plus completion     sent once, when the engine is loaded
     answer               the result of the method; None for weights
     done                 the request's sample or the episode's key, Completion or Episode, Versions
@@ -176,13 +176,11 @@ class _Stream:
     """The versions of each running request, by its `sample`: pairs of the first token and the version that sampled from
     there. [(0, 4), (120, 5)]: tokens 0 to 119 by version 4, then by version 5."""
     began: float = field(default_factory=time.monotonic)
-    """The start of the stream."""
     said_alive: float = field(default_factory=time.monotonic)
     """The time of the last `alive` message."""
     starved_s: float = 0.0
-    """As in `Usage`."""
     environments_s: float = 0.0
-    """As in `Usage`."""
+    """These two times are those of `Usage`."""
     idle_since: float | None = None
     """The time since which all episodes have waited for their environments, or None."""
 
@@ -209,7 +207,6 @@ class SamplerChild:
     load_weights: Callable[[Path, int], None]
     """A function that makes the engine load the weights of a version from a folder."""
     name: str = ""
-    """The name of the sampler."""
     runner: EpisodeRunner | None = None
     """Plays episodes; None if the sampler plays none."""
     version: int = 0
@@ -347,7 +344,7 @@ class SamplerChild:
                 self._keep(kind, *arguments)
             elif kind == "weights":
                 if self.arrived is not None:
-                    # These weights were not loaded and are replaced by newer ones.
+                    # The earlier weights were not loaded, and these replace them.
                     release_weights(self.arrived[0], self.name)
                 self.arrived = (arguments[0], arguments[1])
             elif kind == "pause":

@@ -1,8 +1,8 @@
 """The pool of samplers of a training. Rank 0 runs the samplers, and all ranks use them.
 
-The number of samplers does not depend on the number of ranks. In the background, all requests of a group go to the
-sampler with the least work, so that the prompt is computed once. New weights are written to files once, and every
-sampler reads them. The states of a sampler:
+A sampler is a process with vLLM, or a thread that calls a server. The number of samplers does not depend on the number
+of ranks. In the background, all requests of a group go to the sampler with the least work, so that the prompt is
+computed once. New weights are written to files once, and every sampler reads them. The states of a sampler:
 
     starting    a process loads the model, here or on a node of Ray, or a thread connects to its server
     loading     the sampler loads the current weights
@@ -403,7 +403,6 @@ class SamplerPool:
             release_weights(folder, sampler.name)
 
     def _ready(self) -> list[_Slot]:
-        """Return the slots whose sampler is ready."""
         return [slot for slot in self._slots.values() if slot.is_ready]
 
     def _wait(self, timeout_s: float) -> None:
@@ -429,8 +428,7 @@ class SamplerPool:
     def _spread(
         self, local: Sequence[Any], key: Callable[[Any], object], call: Callable[[list[Any]], tuple[Any, ...]]
     ) -> list[Any]:
-        """Distribute the requests of all ranks over the samplers, and return the answers to this rank's requests, in
-        order.
+        """Distribute the requests of all ranks over the samplers. Return the answers to this rank's requests, in order.
 
         key: a function of a request; requests with equal keys go to the same sampler. call: a function from a part of
         the requests to the method and its arguments.

@@ -1,8 +1,8 @@
 """Transfer of the trainer's weights to other processes, as safetensors files in a folder that both sides can read.
 
-Each reader, a sampler, marks in the folder that it has read the weights; the last one removes the folder. The pool of
-samplers is a reader too, and keeps the newest weights for restarted samplers. A running vLLM server is told to load the
-weights (`ServerRollouts`). Start it with
+Each sampler is a reader: it marks in the folder that it has read the weights, and the last reader removes the folder.
+The pool of samplers is a reader too, so that it keeps the newest weights for restarted samplers. A running vLLM server
+is told to load the weights (`ServerRollouts`). Start it with
 
     VLLM_SERVER_DEV_MODE=1 vllm serve MODEL --logprobs-mode processed_logprobs --generation-config vllm
 

@@ -8,8 +8,7 @@ Plain functions run in threads, coroutines on an event loop.
 
 - A function that waits occupies its thread. If other calls are queued, another thread (a stand-in) is started.
 - A function that never returns cannot be ended. Its thread is abandoned; it is a daemon and dies with the process.
-- A coroutine that blocks the event loop blocks all coroutines. The loop is abandoned, and later coroutines run on a new
-  one.
+- A coroutine that blocks the event loop blocks all coroutines. Later coroutines run on a new loop.
 - The event loop continues after any error of a coroutine, because other coroutines run there too.
 """
 
@@ -80,7 +79,6 @@ class _Call:
     has_stand_in: bool = False
     """Whether a stand-in was started. The thread of the call then ends when the function returns."""
     has_returned: bool = False
-    """Whether the function has returned."""
     is_lost: bool = False
     """Whether the thread of the call was abandoned."""
     future: Any = None
@@ -211,7 +209,6 @@ class EnvironmentCalls:
                     queued -= 1
 
     def _no_thread_error(self) -> SetupError:
-        """Return the error if no further thread can be started."""
         return SetupError(
             f"There is no thread left for calls of environments: {self.lost_threads:,} calls have never returned.",
             "Set a timeout for each operation on which the environment waits.",

@@ -61,8 +61,7 @@ class UnknownActionError(LookupError):
 class Recorder:
     """An environment that records the answers of another environment, one line for each finished episode.
 
-    If an answer is invalid, for example a message without a role, the record ends before it. The answer is still
-    returned.
+    The record ends before an invalid answer, for example a message without a role. The answer is still returned.
     """
 
     _lock = threading.Lock()

@@ -1,7 +1,8 @@
 """The chat template of a tokenizer for dialogues: from messages to token ids, and from sampled text back to a message.
 
-    <think>two apples</think>It has 2.<|im_end|>       {"reasoning_content": "two apples", "content": "It has 2."}
-    <tool_call>{"name": "look", "arguments": {}}</tool_call>       {"content": "", "tool_calls": [{"function": ...}]}
+    sampled text                                                message
+    <think>two apples</think>It has 2.<|im_end|>                {"reasoning_content": "two apples", "content": ...}
+    <tool_call>{"name": "look", "arguments": {}}</tool_call>    {"content": "", "tool_calls": [{"function": ...}]}
 
 Text that does not follow a known format stays in the content unchanged.
 """
@@ -270,8 +271,7 @@ def _skip_space(text: str, position: int) -> int:
 
 
 def _decode_json(text: str, position: int) -> tuple[Any, int] | None:
-    """Return the JSON value at a position and the position after it, or None if it is invalid or not allowed in
-    messages."""
+    """Return the JSON value at a position and the position after it, or None if messages may not have this value."""
     try:
         value, end = _DECODER.raw_decode(text, _skip_space(text, position))
     except (ValueError, RecursionError):

@@ -40,7 +40,7 @@ STATED_SAMPLING = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty
 POSITIONS = "max_position_embeddings"
 """The setting of config.json with the longest context."""
 THOUGHT = "quietly so"
-"""The thought in the dialogues that a template is tried on. It was kept if the rendered text contains it."""
+"""The thought in the dialogues that a template is tried on. It counts as kept if the rendered text contains it."""
 ANSWER = "It is seven."
 """The answer after this thought."""
 QUESTION: list[Message] = [{"role": "user", "content": "What is 3+4?"}]

@@ -183,7 +183,7 @@ def test_a_total_reward_is_no_pass_rate(tmp_path: Path) -> None:
         line.startswith("no pass rate: no term is called accuracy; faults not checked: ") for line in examine_log(path)
     )
     weighted = [row | {"rewards/correct/mean": 1.4} for row in rows]
-    assert "no pass rate: rewards/correct/mean has values outside of 0 to 1; it is read as accuracy" in list(
+    assert "no pass rate: rewards/correct/mean has values outside of 0 to 1, so it is read as accuracy only" in list(
         examine_log(lines(tmp_path / "weighted.jsonl", weighted))
     )
 
@@ -192,7 +192,7 @@ def test_what_is_not_read_is_counted_and_named(tmp_path: Path) -> None:
     rows = [{"step": 1, "reward": 0.4, "loss": 0.1, "perf/mfu": 0.3, "note": "first", "weights": [1, 2]}]
     shown = list(examine_log(lines(tmp_path / "log.jsonl", rows)))
     assert "not read, 3 columns: note, perf/mfu, weights" in shown
-    assert any("1 steps; to tell moves from noise takes 10 steps" in line for line in shown)
+    assert any("1 steps; to tell a move from noise takes 10 steps" in line for line in shown)
 
 
 @pytest.mark.parametrize(
