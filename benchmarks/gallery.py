@@ -503,8 +503,8 @@ def blocking(heard: Iterable[Reading]) -> list[Reading]:
     ]  # fmt: skip
 
 
-def index_line(name: str, folder: Path) -> tuple[Row, list[tuple[str, str, str, str]]]:
-    """Return the line of a set in the first table of the index, and its lines in the second one, of advice."""
+def index_line(name: str, folder: Path) -> tuple[Row, Row, list[tuple[str, str, str, str]]]:
+    """Return the lines of a set in the tables of sets, of graders (J by grader) and of advice."""
     settings = sets()[name]
     runs = [folder / run / "run" for run in settings["runs"]]
     heard = standing(renewed(folder, [name]))
@@ -514,23 +514,23 @@ def index_line(name: str, folder: Path) -> tuple[Row, list[tuple[str, str, str, 
     unflagged, agreement = _unflagged(heard), _agreement(heard)
     decided = DOCS / f"{name}.decisions.jsonl"
     decisions = Counter(line["decision"] for line in (read(decided) if decided.is_file() else ()))
+    read_rows = len({r.key["id"] for r in heard})
     unfit = {r.key["id"] for r in heard if all(r.unfit) and not r.key["reason"].startswith(LEAK)}
     line = {
         "set": f"[{settings['title']}]({name}.md)",
         "rows": f"{sum(rows for rows, _ in sizes):,}",
-        "held back or dropped": f"{sum(rows - left for rows, left in sizes):,}",
-        "right where it blocks": read_cell(blocking(heard)),
-        "unfit, of all rows read": f"{len(unfit)} of {len({r.key['id'] for r in heard}):,}" if heard else "not read",
-        "unfit, of rows without a finding": unflagged[0] if unflagged else "not read",
+        "left out": f"{sum(rows - left for rows, left in sizes):,}",
+        "findings that are right": read_cell(blocking(heard)),
+        "unfit rows, of all that were read": f"{len(unfit)} of {read_rows:,}" if heard else "not read",
+        "unfit rows, of rows without a finding": unflagged[0] if unflagged else "not read",
         "kappa": f"{agreement[1]:.2f} ({agreement[0]} items)" if agreement else "",
-        "J of graders": ", ".join(f"{g['grader']} {g['j'][0]:.2f}" for g in grades if g["j"]) or "not measured",
         "decisions": ", ".join(f"{count} {word}" for word, count in sorted(decisions.items())) or "none",
     }
     advice = [
         (line["set"], reason, f"{rows:,}", cell) for reason, effect, rows, cell, _ in _findings(runs, heard)
         if effect == "advice"
     ]  # fmt: skip
-    return line, advice[:COMMONEST]
+    return line, {g["grader"]: f"{g['j'][0]:.2f}" for g in grades if g["j"]}, advice[:COMMONEST]
 
 
 def _write_lines(path: Path, lines: Iterable[Row]) -> None:
@@ -581,8 +581,14 @@ def main(argv: list[str]) -> None:
     elif arguments.what == "keep":
         _write_lines(DOCS / "readings.jsonl", kept_lines(arguments.folder))
     elif arguments.what == "index":
-        lines, advice = zip(*(index_line(name, arguments.folder) for name in sets()), strict=True)
+        lines, grades, advice = zip(*(index_line(name, arguments.folder) for name in sets()), strict=True)
         print(markdown_table(list(lines[0]), [list(line.values()) for line in lines]), end="\n\n")
+        graders = list(dict.fromkeys(grader for of_set in grades for grader in of_set))
+        cells = [
+            [settings["title"], *(of_set.get(grader, "-") for grader in graders)]
+            for settings, of_set in zip(sets().values(), grades, strict=True) if of_set
+        ]  # fmt: skip
+        print(markdown_table(["set", *graders], cells), end="\n\n")
         print(markdown_table(("set", "advice", "rows", "right"), [line for of_set in advice for line in of_set]))
     else:
         (DOCS / f"{arguments.set}.md").write_text(page(arguments.set, arguments.folder), encoding="utf-8")

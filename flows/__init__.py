@@ -1,1 +1,1 @@
-"""Prefect flows and the command line. They connect stages and contain no decisions of their own."""
+"""Prefect flows and the command line, which connect the stages of a run."""

@@ -1,15 +1,17 @@
 """Reads the whole configuration of a run from YAML, and reports all mistakes at once.
 
-A hand-written file needs only a few settings. All settings of a run are written to `config.resolved.json`. YAML is read
-as people mean it:
+A hand-written file needs only a few settings. All settings of a run are written to `config.resolved.json`. The file is
+YAML, with three differences:
 
-    off: [slow]          the setting `off`; plain YAML reads the key as false
-    tolerance: 1e-3      a number; plain YAML needs 1.0e-3
-    limit: 3             a mistake if a section has it twice; plain YAML takes the last one
+                         here                   plain YAML
+    off: [slow]          the setting `off`      the key false
+    tolerance: 1e-3      a number               a text; 1.0e-3 is a number
+    a setting twice      a mistake              the last value counts
 """
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -19,7 +21,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
-from truegold.pipeline.config.base import PATTERN_SIGNS, ROUNDING, RunnerConfig, StageConfig, describe_mistakes
+from truegold.pipeline.config.base import PATTERN_SIGNS, ROUNDING, Filled, RunnerConfig, StageConfig, describe_mistakes
 from truegold.pipeline.config.engines import (
     ChatConfig,
     EngineConfig,
@@ -31,7 +33,13 @@ from truegold.pipeline.config.sources import DemoSource, source_quotas
 from truegold.pipeline.config.stages import CurationConfig, ExportConfig, OpinionConfig, ProfileConfig, SelectConfig
 from truegold.pipeline.curation.plan import check_settings
 from truegold.pipeline.review.decisions import DECISIONS
-from truegold.pipeline.sources.data_files import check_file, data_files, is_named_as_data
+from truegold.pipeline.sources.data_files import (
+    check_file,
+    data_files,
+    form_by_suffix,
+    is_named_as_data,
+    refuse_other_files,
+)
 from truegold.pipeline.sources.places import place_url, working_folder
 from truegold.pipeline.tables.losses import LossBounds
 from truegold.synth.config import SynthConfig
@@ -48,6 +56,18 @@ NO_SETTINGS = (
     "A configuration is a text in YAML; data are JSON Lines, Parquet or CSV (as which "
     "workbooks are saved), with a name that says so."
 )
+SETTING_LINE = re.compile(r"\s*(?:- +)*([\w.-]+): +(\S.*?)\s*$")
+"""A line of YAML with a setting and its value."""
+COLON = "A plain colon and a plain space stand between a setting and its value: data: {path: train.jsonl}"
+YAML_ADVICE = (
+    ("another document", "A file holds one configuration: remove the line of dashes between two."),
+    ("scanning a quoted scalar", "A quote is opened and not closed."),
+    ("^\\s*[\\w.-]+\uff1a", COLON),
+    ("mapping values", "The settings of a section begin in the same column; a text with a colon is put in quotes."),
+)
+"""Patterns of a YAML error and its text, each with advice."""
+QUOTES = "\"'"
+"""The quotes of YAML."""
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 """Control characters, which show that a file is not text."""
 
@@ -60,30 +80,30 @@ class RunConfig(CurationConfig):
 
     name: str = Field(default="run", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     """The run's folder inside `runs_dir`."""
-    runs_dir: str = "runs"
+    runs_dir: Filled = "runs"
     """The folder that holds the folders of runs; or a place, such as s3://bucket/runs, where they are published."""
     run: RunnerConfig = RunnerConfig()
     """The machines that work on the parts of stages."""
     model: ModelConfig | None = None
     """The model to profile and train."""
     chat: ChatConfig = ChatConfig()
-    """How prompts are put to the model; sft, profile and train use it unless they set their own."""
+    """The chat prompt; sft, profile and train use it unless they set their own."""
     engine: EngineConfig = VllmEngineConfig()
     """The engine that completes prompts; profile and train use it unless they set their own."""
     sft: SftConfig | None = None
-    """SFT cold start."""
+    """The SFT before profile and RL (cold start)."""
     profile: ProfileConfig | None = ProfileConfig()
-    """How pass rates are measured. With null, training uses all rows and learns their pass rates as it goes."""
+    """The measurement of pass rates. If null, training uses all rows and learns their pass rates as it goes."""
     select: SelectConfig = SelectConfig()
-    """How the rows for training are selected."""
+    """The selection of rows for training."""
     export: ExportConfig = ExportConfig()
     """The curated set and its card."""
     synth: SynthConfig | None = None
-    """Positives for rows that hardly ever pass, before training."""
+    """The synthesis of right completions (positives) for rows that hardly ever pass, before training."""
     distill: SftConfig | None = None
     """SFT on the positives of `synth`, before RL. Their tokens are weighted (`distill.weight`)."""
     train: GrpoConfig | None = None
-    """GRPO."""
+    """The training with GRPO."""
     profile_after: bool = True
     """Whether the selected and the held-out rows are profiled again after training."""
     push_to_hub: PushConfig | None = None
@@ -95,6 +115,11 @@ class RunConfig(CurationConfig):
             raise ValueError("runs_dir has one of * ? [, which stand for several files: name another folder")
         self._check_sources()
         self._check_models()
+        if self.profile is not None and self.select.min_passes > self.profile.samples:
+            raise ValueError(
+                f"select.min_passes ({self.select.min_passes}) exceeds profile.samples ({self.profile.samples}): no "
+                "row could be selected"
+            )
         self._check_training_engine()
         return self
 
@@ -140,7 +165,7 @@ class RunConfig(CurationConfig):
 
     @property
     def selection(self) -> SelectConfig:
-        """The section `select`, with the shares of the sources unless it sets its own."""
+        """The section `select`, with the quotas of the sources added to its own."""
         quotas = source_quotas(self.data, self.select.quotas)
         return self.select if quotas == self.select.quotas else self.select.model_copy(update={"quotas": quotas})
 
@@ -210,10 +235,10 @@ def _without_profile_guard(training: GrpoConfig) -> GrpoConfig:
 
 
 def load_config(path: Path, overrides: Sequence[str] = (), *, last_turn_only: bool = False) -> RunConfig:
-    """Return the configuration in a YAML file, with `a.b=value` overrides whose values are YAML.
+    """Return the configuration in a YAML file, changed by overrides such as `data.limit=200`, whose values are YAML.
 
-    A data file (`train.jsonl`), a folder or a pattern stands for a configuration that only names it as data. The run
-    then has the name of the file. `last_turn_only` sets this option for every source.
+    `path` may also be a data file (`train.jsonl`), a folder or a pattern. All settings then have their defaults, and
+    the run has the name of the file. `last_turn_only` sets this option for every source.
 
     Raises ConfigError with one line for each mistake, which names the field and suggests a known one.
     """
@@ -235,13 +260,28 @@ def run_name(path: Path) -> str:
 
 
 def _read_yaml(path: Path, advice: str = INIT) -> dict[str, Any]:
+    """Return the settings in a file. If it seems to be data, the error says how data are named."""
+    try:
+        return _read_settings(path, advice)
+    except ConfigError:
+        if path.suffix in (*YAML, ".json", ".toml") or not path.is_file():
+            raise
+        refuse_other_files(path)
+        with path.open("rb") as file:
+            has_rows = file.read(2) == b'{"'
+        if has_rows:
+            form_by_suffix(path)
+        raise
+
+
+def _read_settings(path: Path, advice: str) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except IsADirectoryError as error:
         raise ConfigError(f"{path} is a directory without data files.", advice) from error
     except FileNotFoundError as error:
         if path.suffix not in YAML:
-            check_file(path)  # It explains why a path that is not YAML cannot be read.
+            check_file(path)  # Raises a more precise error for some paths.
         raise ConfigError(f"{path}: no such file.", near_path(path) or advice) from error
     except PermissionError as error:
         raise ConfigError(
@@ -259,12 +299,12 @@ def _read_yaml(path: Path, advice: str = INIT) -> dict[str, Any]:
         raise ConfigError(f"{path} holds no settings.", advice)
     if not isinstance(values, dict):
         kind = {"list": "a list", "str": "a text"}.get(type(values).__name__, "a value")
-        raise ConfigError(f"{path} holds {kind}, not settings by name.", advice)
+        is_joined = isinstance(values, str) and re.match(r"\w+\s?[:\uff1a=]", values)
+        raise ConfigError(f"{path} holds {kind}, not settings by name.", COLON if is_joined else advice)
     return values
 
 
 def _describe_yaml(error: yaml.YAMLError) -> str:
-    """Return the line of a YAML mistake and its description."""
     mark = getattr(error, "problem_mark", None)
     line = "" if mark is None else f", line {mark.line + 1}"
     problem = getattr(error, "problem", None) or " ".join(str(error).split())
@@ -272,10 +312,23 @@ def _describe_yaml(error: yaml.YAMLError) -> str:
 
 
 def _yaml_hint(text: str, error: yaml.YAMLError) -> str | None:
-    mark = getattr(error, "problem_mark", None)
-    lines = text.splitlines()
-    if mark is not None and mark.line < len(lines) and "\t" in lines[mark.line]:
-        return "YAML is indented with spaces: replace the tab."
+    lines = text.splitlines() if "another document" not in str(error) else ()
+    for mark in (getattr(error, "problem_mark", None), getattr(error, "context_mark", None)):
+        line = lines[mark.line] if mark is not None and mark.line < len(lines) else ""
+        if "\t" in line:
+            return "YAML is indented with spaces: replace the tab."
+        if (setting := SETTING_LINE.match(line)) is not None and (advice := _quoting(*setting.groups())) is not None:
+            return advice
+    return next((advice for pattern, advice in YAML_ADVICE if re.search(pattern, f"{error}\n{text}", re.M)), None)
+
+
+def _quoting(name: str, value: str) -> str | None:
+    """Return the advice to put a text in quotes, if it has characters that mean something else in YAML."""
+    quoted = f"{name}: {json.dumps(value, ensure_ascii=False)}"
+    if value[0] in "{[":
+        return f"A text that begins with {value[0]} is put in quotes ({quoted}); else a bracket is not closed."
+    if value[0] in "*&!%@`|>" or (": " in value and value[0] not in QUOTES):
+        return f"Put the text in quotes: {quoted}"
     return None
 
 
@@ -284,8 +337,8 @@ def section_config(
 ) -> RunConfig:
     """Return the configuration of a command that needs only some sections of a run.
 
-    sections: the settings of these sections; None means not set. overrides: `--set` options for these sections. An
-    override that names no section changes the first. The run's folder is `out/name`.
+    sections: the settings of these sections; None means not set. overrides: values of `--set` for these sections. An
+    override that names no section changes the first section. The run's folder is `out/name`.
     """
     values = {
         section: {field: value for field, value in settings.items() if value is not None}
@@ -329,8 +382,8 @@ def _validate(root: type[Section], values: Any, label: str) -> Section:
 def _apply_overrides(values: dict[str, Any], overrides: Sequence[str]) -> None:
     """Set values in place, one after the other.
 
-    If only overrides set a section's `chat` or `engine`, the section also gets the run's settings. So
-    `train.engine.dtype=float32` changes only the dtype. Settings in the file itself replace the run's.
+    `train.engine.dtype=float32` changes only the dtype: the other settings of `train.engine` come from the run's
+    `engine`, unless the file itself sets `train.engine`. The same holds for `chat`, and for other sections.
     """
     begun = set()
     for override in overrides:
@@ -356,7 +409,9 @@ def _apply_override(values: dict[str, Any], override: str) -> None:
     section: Any = values
     for parent in parents:
         if isinstance(section, dict):
-            child = section.setdefault(parent, {})
+            if section.get(parent) is None:
+                section[parent] = {}
+            child = section[parent]
         else:
             child = section[int(parent)] if parent.isdecimal() and int(parent) < len(section) else None
         if not isinstance(child, dict | list):
@@ -367,11 +422,14 @@ def _apply_override(values: dict[str, Any], override: str) -> None:
     try:
         section[last] = parse_settings(text)
     except yaml.YAMLError as error:
-        raise ConfigError(f"--set {override}: the value is not valid YAML.") from error
+        quoted = shlex.quote(f"{path}={json.dumps(text, ensure_ascii=False)}")
+        raise ConfigError(
+            f"--set {override}: the value is not valid YAML.", f"If it is a text, put it in quotes: --set {quoted}"
+        ) from error
 
 
 class _SettingsLoader(yaml.SafeLoader):
-    """The safe loader of YAML, with keys as texts that may occur only once."""
+    """The safe loader of YAML, except that keys are always texts and may occur only once."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """Return a section with its keys as they are written. Raises YAMLError for a key that occurs twice."""

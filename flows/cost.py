@@ -4,9 +4,9 @@
     costs.stages["clean"].seconds(10_000_000, cores=16)
     describe_plan(costs, JobSize(rows=10_000_000, samples=10**9, cores=16, gpus=8))
 
-A few rows and then more are curated in a temporary folder. The difference in CPU time gives the cost of a row, and the
-remainder is the cost of a start. No model is called, so well-posedness, second opinions and sampling are not measured.
-Tokens per sample come from the run's last profile, or from the caller.
+Rows are curated in a temporary folder, in rounds of growing size. The difference in CPU time between two rounds gives
+the cost of a row. The rest of the time is the cost of starting a stage. No model is called, so well-posedness, second
+opinions and sampling are not measured. Tokens per sample come from the run's last profile, or from the caller.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from truegold.pipeline.running.stage import load_record, run_stage
 from truegold.verifiers import ConfigError
 
 PROBE_S = 10.0
-"""Seconds that a measurement may take once it has two rounds to compare."""
+"""Seconds that a measurement may take, unless two rounds take longer."""
 FIRST_ROWS, GROWTH = 100, 4
-"""Rows of the first round, and the factor by which each further round grows."""
+"""The first round has FIRST_ROWS rows, and every further round GROWTH times as many as the one before."""
 INDEX_BYTES = 24
 """Bytes of a sample in the index of the sample store (`docs/scale.md`)."""
 TOKEN_BYTES = 8.5
@@ -51,7 +51,7 @@ class StageCost:
     row_bytes: float
     """Bytes on disk per row of the run's input."""
     by_part: bool
-    """Whether all cores work on parts of its rows at the same time."""
+    """Whether all cores work on the stage, each on a part of the rows."""
 
     def seconds(self, rows: int, cores: int = 1) -> float:
         """Return the seconds for a number of rows on a number of cores."""
@@ -85,7 +85,7 @@ class JobSize:
 def measure(config: RunConfig, limit_s: float | None = None) -> MeasuredCosts:
     """Curate some of the run's rows in a temporary folder, and return the cost of each stage.
 
-    Raises ConfigError for sets on the hub, which would have to be fetched first. Errors of the stages are raised too.
+    Raises ConfigError for sets on the hub, since these are not fetched. Errors of the stages are raised too.
     """
     sources = config.data if isinstance(config.data, tuple) else (config.data,)
     if any(isinstance(source, HubSource) for source in sources):
@@ -113,7 +113,7 @@ def measure(config: RunConfig, limit_s: float | None = None) -> MeasuredCosts:
 
 @dataclass
 class _Round:
-    """The measurements of one round: CPU time, bytes on disk, and whether there are parts, by stage."""
+    """The measurements of one round. The dicts have the names of stages as keys."""
 
     rows: int = 0
     cpu_s: dict[str, float] = field(default_factory=dict)

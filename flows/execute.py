@@ -1,13 +1,11 @@
-"""Runs a plan, stage after stage, in a run directory.
+"""Runs the stages of a plan (`truegold.flows.plan`) one after the other in a run directory.
 
-`run_stage` may be called directly or by a Prefect task. Everything else is in this module, so that both ways give the
-same output. Before the first stage, `check_remote` looks up what later stages will fetch from the hub:
+Each stage is called directly or as a Prefect task (`Call`). All other steps are in this module, so that both ways give
+the same output. Before the first stage, `check_remote` looks up the sets and models that stages will fetch from the
+hub. So a wrong name is an error at once, not after hours of earlier stages:
 
     data: {type: hf, name: openai/gsm9k}         Cannot open the dataset openai/gsm9k: ...
-    decontaminate: {against: [math50]}           is noticed earlier, while the run is planned
     model: {path: Qwen/Qwen9}                    model.path: the hub has no model Qwen/Qwen9, and no such folder exists.
-
-Without this check, such a mistake would appear only after hours of earlier stages.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from pathlib import Path
 import polars as pl
 
 from truegold.flows.config import RunConfig
-from truegold.flows.console import Terminal, errors, print_line
+from truegold.flows.console import Terminal, errors, print_line, with_options_of
 from truegold.flows.plan import GROUP_SIZE, report_stage
 from truegold.pipeline.config.base import RunnerConfig
 from truegold.pipeline.config.sources import HubSource, SeveralSources
@@ -78,11 +76,11 @@ def open_run(config: RunConfig) -> Iterator[Path]:
         run_dir.mkdir(parents=True, exist_ok=True)
         with held_run(run_dir):
             settings = config.resolved().model_dump(mode="json")
-            # A mistake in them is found before the settings that `truegold decide` reads are replaced.
+            # An invalid decision raises here, before the settings that `truegold decide` reads are replaced.
             for path in map(Path, settings["decisions"]):
                 if path.exists() and not load_decisions(path) and path != (run_dir / DECISIONS).absolute():
                     print_line(f"decisions: none in {path} yet", errors)
-            # Without the run's own folder of decisions: a copy of the run has its own.
+            # The path of the run's own decisions is left out, since a copy of the run has another path.
             run_decisions = str((run_dir / DECISIONS).absolute())
             settings["decisions"] = [path for path in settings["decisions"] if path != run_decisions]
             _write_json(run_dir / "config.resolved.json", settings)
@@ -109,7 +107,7 @@ def held_run(run_dir: Path) -> Iterator[None]:
 
 @contextmanager
 def open_runner(config: RunnerConfig, run_dir: Path) -> Iterator[Runner]:
-    """Yield the function that runs the parts of stages. Raises SetupError if its machines are not available."""
+    """Yield the function that processes the parts of tables. Raises SetupError if its machines are not available."""
     match config.runner:
         case "local":
             yield run_locally
@@ -171,8 +169,10 @@ def execute(stages: Sequence[Stage], run_dir: Path, call: Call, bounds: LossBoun
 def _leave_traces(
     stage: Stage, finished: Sequence[str], last: Stage, run_dir: Path, call: Call, error: Exception
 ) -> None:
-    """Write the report of a run that was stopped by a guard, its training or its losses, with the alarm that names the
-    cause."""
+    """Write the report of a run that was stopped by a guard, by an error in training, or by too many lost rows.
+
+    A failed training also gets an alarm with the cause.
+    """
     is_lost = stage.name in finished
     if stage.name != TRAIN and not is_lost and not isinstance(error, GuardError):
         return
@@ -241,17 +241,27 @@ def rejects_in_words(result: StageResult) -> list[str]:
     path = result.path / REJECTS_FILE
     if not rejected or not path.is_file():
         return []
-    return [*describe_rejects(rejected, result.report.rows_in, first_rejects([path])), f"  all of them: {path}"]
+    lines = describe_rejects(rejected, result.report.rows_in, first_rejects([path]))
+    return [*(with_options_of({"--set"}, line) for line in lines), f"  all of them: {path}"]
 
 
 def losses_in_words(run_dir: Path) -> list[str]:
-    """Return lines on the heavy losses of a finished run. Empty for a healthy run."""
-    records = [load_record(run_dir / name) for name in read_manifest(run_dir)]
-    return loss_lines(StageReport(**record["report"]) for record in records if record is not None)
+    """Return lines on the heavy losses of a finished run, and on its loss of all training rows. Empty if healthy."""
+    records = {name: load_record(run_dir / name) for name in read_manifest(run_dir)}
+    reports = {name: StageReport(**record["report"]) for name, record in records.items() if record is not None}
+    lines = loss_lines(reports.values())
+    leaked = reports["dedup"].counts.get("drop:leaked_heldout", 0) if "dedup" in reports else 0
+    rows = run_dir / "settle" / "rows.parquet"
+    if leaked and rows.exists() and set(pl.read_parquet(rows, columns=["split"])["split"]) <= {"heldout"}:
+        lines.append(
+            f"No row is left to train on: {leaked:,} {_rows(leaked)} repeat held-out rows, and the rest is held out.\n"
+            "  Hold back other rows: --set data.heldout_path=FILE, or a share: --set data.heldout=0.1"
+        )
+    return lines
 
 
 def next_steps(run_dir: Path, command: str) -> list[str]:
-    """Return the next steps after a run, a line each. command: the command of the run."""
+    """Return a line for each next step after a run. command: the command of the run."""
     counts = (load_record(run_dir / "settle") or {"report": {"counts": {}}})["report"]["counts"]
     held = sum(rows for name, rows in counts.items() if name.removeprefix("drop:") in HELD_REASONS)
     run = shlex.quote(str(run_dir))
@@ -294,7 +304,7 @@ def describe(result: StageResult) -> str:
 
 
 def with_states(stages: Sequence[Stage], run_dir: Path) -> Iterator[tuple[Stage, bool]]:
-    """Yield each stage and whether it will come from the cache. Stages after one that runs will run too."""
+    """Yield each stage and whether it will come from the cache. Stages that read from a stage to run will run too."""
     digests = DigestCache(run_dir / ".digests.json") if run_dir.is_dir() else None
     fresh: set[str] = set()
     for stage in stages:
@@ -308,7 +318,7 @@ def with_states(stages: Sequence[Stage], run_dir: Path) -> Iterator[tuple[Stage,
 def check_remote(stages: Sequence[Stage], run_dir: Path) -> None:
     """Open every set and look up every model that a stage will fetch. Stages in the cache are skipped.
 
-    Raises InputError if one does not exist, and SetupError if the hub cannot be reached, as the stage would.
+    Raises InputError if a set or model does not exist, and SetupError if the hub cannot be reached.
     """
     fetching = HubSource | SeveralSources | DecontaminateConfig | PathModel
     if not any(isinstance(stage.config, fetching) for stage in stages):

@@ -1,12 +1,14 @@
-"""Plans the stages of a run from its configuration, and runs none. A run can end at each phase on the right.
+"""Plans the stages of a run from its configuration, without running them. A run can end after each phase:
 
-curation (`truegold.pipeline.curation.plan`)
--> model -> sft -> profile                                                          profile
--> select                                                                           select
--> export                                             after the last of these that is run
--> synth                                                                            synth
--> distill -> train -> profile_after                                                           train
--> report
+    Phase      Stages
+    curate     those of `truegold.pipeline.curation.plan`
+    profile    model -> sft -> profile
+    select     select
+    synth      synth
+    train      distill -> train -> profile_after
+    report     report
+
+`report` is the last stage of every run. `export` follows the last planned stage of curate, profile and select.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from truegold.flows.config import RunConfig
-from truegold.pipeline.config.engines import ScriptedEngineConfig
+from truegold.pipeline.config.engines import ScriptedEngineConfig, VllmEngineConfig
 from truegold.pipeline.config.sources import DemoSource
 from truegold.pipeline.config.stages import ProfileConfig, ReportConfig
 from truegold.pipeline.curation.plan import (
@@ -45,8 +47,8 @@ from truegold.train.config.models import PathModel, SmolLM2Model, TinyModel
 from truegold.train.grpo import grpo
 from truegold.train.guards.run_log import ALARMS
 from truegold.train.model.checkpoints import build_tiny, check_local, convert_smollm2, download, is_local
-from truegold.train.model.machine_checks import check_training
-from truegold.train.sft import dialogues_of, sft
+from truegold.train.model.machine_checks import check_lengths, check_training, settings_of
+from truegold.train.sft import check_examples, dialogues_of, sft
 from truegold.train.turns.environment import environment_fingerprint, load_environment
 from truegold.verifiers import ConfigError, fingerprint
 
@@ -57,16 +59,17 @@ GROUP_SIZE: int = GrpoConfig.model_fields["group_size"].default
 def plan(config: RunConfig, until: Phase = Phase.REPORT) -> list[Stage]:
     """Return the stages up to and including the phase `until`, and the report on them.
 
-    Raises ConfigError, InputError or SetupError for mistakes that show before any work: a phase whose section is
-    missing, a data file or a model folder that does not exist.
+    Raises ConfigError, InputError or SetupError for mistakes that can be found in advance, such as a phase whose
+    section is missing, or a data file or a model folder that does not exist.
     """
     config = config.resolved()
+    if Path(config.runs_dir).is_file():
+        raise ConfigError(f"runs_dir: {config.runs_dir} is a file.", "Name a folder.")
     phases = list(Phase)[: list(Phase).index(until) + 1]
     stages = curation_stages(config)
     has_engine = config.model is not None or isinstance(config.engine, ScriptedEngineConfig)
     _check_sections(config, until, has_engine=has_engine)
-    if Phase.TRAIN in phases and config.train is not None and config.model is not None:
-        check_training(config.train, config.model)
+    _check_lengths(config, phases)
     if Phase.PROFILE in phases and config.train is not None and _trains_on_all_rows(config.train, config):
         stages += _plan_cold_start(config)
         if Phase.SELECT in phases:
@@ -104,6 +107,24 @@ def _check_sections(config: RunConfig, until: Phase, *, has_engine: bool) -> Non
         raise ConfigError("There is no `train` section to run.", "`truegold init` shows one.")
 
 
+def _check_lengths(config: RunConfig, phases: Sequence[Phase]) -> None:
+    """Raise ConfigError for prompts and completions that are too long for the model, or engines that cannot train."""
+    if config.model is None:
+        return
+    samplers = {Phase.PROFILE: config.profile, Phase.SYNTH: config.synth}
+    for phase, section in samplers.items():
+        if phase in phases and section is not None and (config.train is None or config.train.turns is None):
+            most = f"{phase}.max_tokens", section.max_tokens
+            check_lengths(section.engine, most, settings_of(config.model), _engine_setting(config, phase))
+    if Phase.TRAIN in phases and config.train is not None:
+        check_training(config.train, config.model, _engine_setting(config, "train"))
+
+
+def _engine_setting(config: RunConfig, section: str) -> str:
+    """Return the setting of a section's engine: `engine`, unless the section has its own."""
+    return "engine" if getattr(config, section).engine is config.engine else f"{section}.engine"
+
+
 def _plan_cold_start(config: RunConfig) -> list[Stage]:
     stages: list[Stage] = []
     base = _base_model(config, stages)
@@ -111,12 +132,13 @@ def _plan_cold_start(config: RunConfig) -> list[Stage]:
         section = config.sft
         turns = config.train.turns if config.train is not None else None
         if turns is not None:
-            # Examples are learned in the contexts that rollouts have.
+            # The prompts of examples get the same additions (tools, a reminder) as those of rollouts.
             explicit = {name: getattr(section.dialogues, name) for name in section.dialogues.model_fields_set}
             section = section.model_copy(update={"dialogues": dialogues_of(turns).model_copy(update=explicit)})
         inputs: dict[str, Path | Output] = {"model": base}
         if section.data:
-            inputs["data"] = data_file(section.data)
+            check_examples(examples := data_file(section.data))
+            inputs["data"] = examples
         elif isinstance(config.data, DemoSource):
             inputs["data"] = DEMO_SFT_TEXTS
         else:
@@ -126,9 +148,9 @@ def _plan_cold_start(config: RunConfig) -> list[Stage]:
 
 
 def _trains_on_all_rows(section: GrpoConfig, config: RunConfig) -> bool:
-    """Return whether the training uses all rows, because no profile precedes it.
+    """Return whether the training uses all rows, because there is no profile to select by.
 
-    A training on dialogues has no profile, since profiles are of single answers. `profile: null` also turns it off.
+    There is none with `profile: null`, and none for dialogues, since a profile measures single answers.
     """
     return section.turns is not None or config.profile is None
 
@@ -163,7 +185,7 @@ def _plan_synthesis(config: RunConfig, section: SynthConfig) -> Stage:
 
 
 def _plan_export(config: RunConfig, stages: Sequence[Stage]) -> Stage:
-    """Plan the export of the selected rows, or of the rows of the last stage in `stages`."""
+    """Plan the export of the selected rows. Without a selection, plan the export of the last stage's rows."""
     last = stages[-1].name
     tables: dict[str, Path | Output] = rows_of(last)
     if phase_of(last) is Phase.SELECT:
@@ -208,7 +230,7 @@ def _plan_training(config: RunConfig) -> list[Stage]:
 
 
 def _plan_grpo(section: GrpoConfig, inputs: dict[str, Path | Output]) -> Stage:
-    """Plan a training. Raises ConfigError if its environment cannot be loaded."""
+    """Plan a training with GRPO. Raises ConfigError if the environment of its dialogues cannot be loaded."""
     extra = {term.verifier: fingerprint(term.verifier) for term in section.reward.composition if term.verifier}
     if section.turns is not None:
         load_environment(section.turns)
@@ -225,7 +247,7 @@ def _plan_training_on_all_rows(config: RunConfig, section: GrpoConfig) -> Stage:
 
 
 def _evaluation_sets(section: GrpoConfig) -> dict[str, Path | Output]:
-    """Return the inputs of the named evaluation sets. Raises InputError for a file that cannot be read."""
+    """Return the evaluation sets of a training as inputs. Raises InputError for a file that cannot be read."""
     return {f"evaluation {name}": data_file(path) for name, path in section.evaluation.sets.items()}
 
 
@@ -238,7 +260,7 @@ def report_stage(name: str, stages: Sequence[str], group_size: int, unfinished: 
 
 
 def _base_model(config: RunConfig, stages: list[Stage]) -> Path | Output | None:
-    """Return the location of the untrained model. If a stage makes the model, add it to `stages`."""
+    """Return the location of the untrained model. If a stage has to make the model, add this stage to `stages`."""
     model = config.model
     if isinstance(model, TinyModel):
         texts = data_file(config.sft.data) if config.sft and config.sft.data else DEMO_SFT_TEXTS
@@ -247,11 +269,18 @@ def _base_model(config: RunConfig, stages: list[Stage]) -> Path | Output | None:
         stages.append(plan_stage("model", convert_smollm2, model))
     elif isinstance(model, PathModel):
         if is_local(model.path):
-            return check_local(model.path)
+            return check_local(model.path, weights=_needs_weights(config))
         stages.append(plan_stage("model", download, model))
     else:
         return None
     return Output("model", "checkpoint")
+
+
+def _needs_weights(config: RunConfig) -> bool:
+    """Return whether a model is loaded here. One that is only sampled from servers needs just its tokenizer."""
+    engines = [section.engine for section in (config.profile, config.synth, config.train) if section is not None]
+    trains = config.sft is not None or config.train is not None
+    return trains or any(isinstance(engine, VllmEngineConfig) for engine in engines)
 
 
 def _current_model(config: RunConfig) -> Path | Output | None:

@@ -1,7 +1,7 @@
 """The Prefect flows `curate`, `profile`, `select`, `synth`, `train`, `run` and `review`. They only connect stages.
 
-Each stage is one task, which passes paths and hashes but never rows. Prefect's own caching is off, because stages are
-cached by content in the run directory. The parameter of a flow is the pydantic configuration, so flows can be served or
+Each stage is one task. Tasks pass paths and hashes, but never rows. Prefect's own caching is off, because stages are
+cached by content in the run directory. The parameter of a flow is the configuration of a run, so flows can be served or
 deployed as they are:
 
     from truegold.flows.prefect_flows import run
@@ -49,15 +49,14 @@ from truegold.verifiers import SetupError
 REPORT = f"report/{PAGE}"
 """The path of the report in a run's directory."""
 
-
 RUN_NAME = "{config.name}"
 """The name of a flow run in Prefect: the name of truegold's run."""
 
 LOG_SECONDS = 10
-"""Maximum number of seconds that a flow run waits at its end until its log is sent."""
+"""Maximum number of seconds that a flow run waits at its end to send its log to Prefect."""
 
 REPORTS_URL = "TRUEGOLD_REPORTS_URL"
-"""The environment variable with the address under which `runs_dir` is served, for links to reports."""
+"""The environment variable with the address of a web server for `runs_dir`. Links to reports begin with it."""
 
 
 class _FlowLog(Terminal):
@@ -77,7 +76,7 @@ class _FlowLog(Terminal):
 
 
 def _log(text: str) -> bool:
-    """Log a line. Return whether Prefect prints it too."""
+    """Write a line to Prefect's log. Return whether Prefect prints the line too."""
     try:
         run_logger = get_run_logger()
     except MissingContextError:  # Threads of a stage do not belong to the task.
@@ -92,7 +91,7 @@ def _log(text: str) -> bool:
 
 
 def flush_logs() -> None:
-    """Send the remaining lines of the log."""
+    """Send the remaining lines of the log to Prefect."""
     APILogWorker.drain_all(timeout=LOG_SECONDS)
 
 
@@ -143,8 +142,8 @@ def run(config: RunConfig) -> Path:
 def review(config: RunConfig, wait_hours: float = 168, look_every_seconds: float = 30) -> Path:
     """Curate, pause until a person has decided about the rows that are held back, and run the rest.
 
-    The run resumes when all rows are decided. If you resume it earlier on Prefect's page, rows without a decision stay
-    held back. Raises SetupError after `wait_hours`.
+    The run resumes when all rows have decisions. If you resume it earlier on Prefect's page, rows without a decision
+    stay held back. Raises SetupError after `wait_hours`.
     """
     run_dir = _flow(config, Phase.CURATE)
     if waiting := _count_held(run_dir):
@@ -168,7 +167,6 @@ def review(config: RunConfig, wait_hours: float = 168, look_every_seconds: float
 
 
 def _count_held(run_dir: Path) -> int:
-    """Return how many rows wait for a decision."""
     return count_waiting(ReviewedRun.open(run_dir)).total()
 
 
@@ -252,7 +250,6 @@ def _report_time(run_dir: Path) -> int | None:
 
 
 def _publish_alarms(name: str, training: Path | None) -> None:
-    """Publish the alarms of a training's guards, if there are any."""
     alarms = [] if training is None else read_whole_lines(training / ALARMS)
     columns = ("step", "guard", "action", "metric", "value", "causes", "remedy")
     if table := [{column: alarm[column] for column in columns} for alarm in alarms]:
@@ -270,7 +267,7 @@ def _slug(name: str) -> str:
 
 
 def _publish(name: str, run_dir: Path, finished: Sequence[StageResult]) -> None:
-    """Publish artifacts: a summary, the counts by reason, and a link to the report."""
+    """Publish a summary, the counts by reason, and a link to the report on Prefect's page, as artifacts."""
     slug = _slug(name)
     rows = [
         f"| {result.name} | {result.seconds:.1f} | {result.report.rows_in:,} | {result.report.rows_out:,} |"
@@ -293,13 +290,13 @@ def _publish(name: str, run_dir: Path, finished: Sequence[StageResult]) -> None:
 
 
 def _publish_report(name: str, run_dir: Path) -> None:
-    """Publish a link to the report, if `runs_dir` is served: browsers open no local files from Prefect's page."""
+    """Publish a link to the report, if `runs_dir` is served. Browsers do not open local files from Prefect's page."""
     if link := _link(run_dir):
         create_link_artifact(link, key=f"{_slug(name)}-report", link_text="The report")
 
 
 def _link(run_dir: Path) -> str | None:
-    """Return the address of a run's report, or None without an address or a report.
+    """Return the address of a run's report, or None if `runs_dir` is not served or there is no report.
 
     A query in the address, such as `?token=...` of `truegold review`, is added to the link.
     """

@@ -1,17 +1,17 @@
-"""Keeps a run at a place (an address such as s3://bucket/runs in `runs_dir`), and works on it in a local folder.
+"""Copies a run between its local folder and a place, which is an address such as s3://bucket/runs in `runs_dir`.
 
     with published(config, print): ...
 
-The block begins by fetching what this machine lacks. Then it publishes finished work every few seconds: finished
-stages, finished parts of stages, samples, replies and decisions.
+At its start, the block fetches the files that this machine lacks. Then it publishes finished work every few seconds:
+finished stages, finished parts of stages, samples, replies and decisions.
 
     s3://bucket/runs/gsm8k/clean/rows.parquet     the run as it is on disk
     s3://bucket/runs/gsm8k/.index/clean.json      {path: [bytes, time in ns]}, written last
 
-Only files that an index lists count. Before a file changes, it is removed from its index. So a run that is killed at
-any moment leaves whole stages and whole parts, and the same command continues from them on any machine. Files keep
-their modification times, because the marker of a part records the times of its input. Only one machine at a time may
-work on a run.
+A file at the place counts only if an index lists it. Before a file changes, it is removed from its index. So a run that
+is killed at any moment leaves whole stages and whole parts, and the same command continues from them on any machine.
+Files keep their modification times, because the marker of a finished part records the times of its input files. Only
+one machine at a time may work on a run.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ PARTIAL = ".partial"
 INDEX = ".index"
 """The folder of indices at the place."""
 FETCHED = ".fetched"
-"""The folder in a run's folder for files of a stage that is not fetched completely, and for copies that are sent."""
+"""The folder in a run's folder for stages while they are fetched, and for copies of files while they are sent."""
 STAY = (PARTIAL, FETCHED, ".superseded", "logs")
-"""Folders of a run that are not published, except for finished parts in `.partial`."""
+"""Folders of a run that are not published. The one exception: finished parts in `.partial`."""
 EVERY_S = 5.0
 """Seconds between two searches for finished work."""
 GROWING_S = 60
 """Seconds after which a growing file, such as the log of new samples, is published again."""
 
 Index = dict[str, list[int]]
-"""The size in bytes and the modification time of each file, by its path in the run's folder."""
+"""Maps the path of each file in the run's folder to its size in bytes and its modification time in ns."""
 
 _published: set[Path] = set()
 """The folders of runs that this process publishes."""
@@ -58,9 +58,9 @@ _published: set[Path] = set()
 def published(config: RunConfig, tell: Callable[[str], None]) -> Iterator[str | None]:
     """Fetch a run whose `runs_dir` is a place, and publish it during the block and at its end.
 
-    Yields the run's URL, or None for a local run and for one that is published already. tell: gets a line if publishing
-    fails, and publishing is tried again. Raises SetupError or InputError if the place cannot be read or written at the
-    beginning or at the end.
+    Yields the run's URL. Yields None for a local run, and within another such block for the same run. tell: a function
+    that gets a line if publishing fails; publishing is then tried again. Raises SetupError or InputError if the place
+    cannot be read or written at the beginning or at the end.
     """
     run_dir, url = config.run_dir, place_url(config.runs_dir)
     if url is None or run_dir in _published:
@@ -124,7 +124,7 @@ class PublishedRun:
         self._lock = Lock()
 
     def fetch(self) -> bool:
-        """Fetch what is at the place and not on this machine. A local stage with other settings is set aside.
+        """Fetch the files that this machine lacks. If a local stage differs from the one at the place, set it aside.
 
         Returns whether there is a run at the place. Raises ConfigError if a run is working in the folder.
         """
@@ -159,7 +159,7 @@ class PublishedRun:
         (self._run_dir / FETCHED / unit).rename(self._run_dir / unit)
 
     def _fetch_files(self, index: Index) -> None:
-        """Fetch files that are missing or older here. Markers of parts come after the files that they describe."""
+        """Fetch files that are missing or older here. Markers of parts are fetched after the files of the parts."""
         states = {path: _state(self._run_dir / path) for path in index}
         newer = [path for path, state in states.items() if state is None or state[1] < index[path][1]]
         for are_markers in (False, True):
@@ -182,9 +182,8 @@ class PublishedRun:
                 self._publish(unit, {}, is_last)
 
     def _finished(self) -> dict[str, list[Path]]:
-        """Return the finished files, by unit."""
         units: dict[str, list[Path]] = {}
-        # Unfinished work comes first. If a stage is finished meanwhile, its files are then found twice, but not missed.
+        # Unfinished work comes first. If a stage finishes meanwhile, its files are found twice instead of being missed.
         for folder in (self._run_dir / PARTIAL).glob("*"):
             markers = folder.glob(f"{SCRATCH}/{DONE}/*.json")
             parts = [_files_of_part(folder, marker) for marker in markers]
@@ -202,6 +201,7 @@ class PublishedRun:
     def _publish(self, unit: str, files: Iterable[Path], is_last: bool) -> None:
         index = {str(file.relative_to(self._run_dir)): _stamp(file.stat()) for file in files}
         before = self._indices.get(unit, {})
+        # Files outside of stages may grow, so they are published again only after GROWING_S.
         is_loose = f"{unit}/{RECORD}" not in index and not unit.startswith(PARTIAL)
         if is_loose and not is_last:
             soon = {path: state for path, state in before.items() if path in index and _is_soon(index[path], state)}
@@ -220,8 +220,8 @@ class PublishedRun:
         self._write_index(unit, index)
 
     def _put(self, unit: str, paths: Iterable[str], index: Index) -> None:
-        """Copy files to the place, the record last. Parts of unfinished work that are already at the place are copied
-        within it."""
+        """Copy files to the place, the stage's record last. Parts that are already there as unfinished work are copied
+        within the place."""
         works = [work for work in self._indices if work.startswith(f"{PARTIAL}/{unit}-")]
         copied: dict[str, str] = {}
         for path in paths:
@@ -239,7 +239,7 @@ class PublishedRun:
         return any(index.get(path) == state for index in self._indices.values())
 
     def _put_growing(self, paths: Iterable[str], index: Index) -> None:
-        """Copy files to the place that may grow meanwhile. Each is copied up to its length at the beginning."""
+        """Copy files that may grow meanwhile to the place. Each is copied up to its length at the beginning."""
         for path in paths:
             aside = self._run_dir / FETCHED / path
             aside.parent.mkdir(parents=True, exist_ok=True)
@@ -272,7 +272,7 @@ def _state(path: Path) -> list[int] | None:
 
 
 def _is_soon(state: list[int], before: list[int]) -> bool:
-    """Return whether a file has changed so soon after it was published that it is left for later."""
+    """Return whether a file changed less than GROWING_S after its published state, so that it can wait."""
     return state[1] - before[1] < GROWING_S * 10**9
 
 
@@ -281,6 +281,6 @@ def _is_marker(path: str) -> bool:
 
 
 def _files_of_part(folder: Path, marker: Path) -> list[Path]:
-    """Return the files of a finished part, with its marker."""
+    """Return the files of a finished part, the marker last."""
     tables = [folder / name for name in orjson.loads(marker.read_bytes())["files"]]
     return [*(table / f"part-{marker.stem}.parquet" if table.is_dir() else table for table in tables), marker]

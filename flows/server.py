@@ -1,9 +1,9 @@
 """Starts a Prefect API for one run.
 
 If PREFECT_API_URL is set, that server is used. Otherwise a server is started as a child process (`python -m
-truegold.flows.server PARENT PORT`). The kernel kills it when this process ends, whereas Prefect's own temporary server
-survives a `kill -9` of its client. The database is in truegold's cache folder, so that `PREFECT_HOME=... prefect server
-start` shows past runs. Runs at the same time use different folders.
+truegold.flows.server PARENT PORT`). The kernel kills this server when the run's process ends, even by `kill -9`, which
+Prefect's own temporary server survives. The database is in truegold's cache folder, so that `PREFECT_HOME=... prefect
+server start` shows past runs. Runs at the same time use different folders.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STARTUP_SECONDS = 180
 """Seconds to wait for a server. A start takes about 5 CPU seconds, and many times that on a loaded machine."""
 
 HOMES = 32
-"""Maximum number of servers that run at the same time."""
+"""Maximum number of servers that run at the same time, each with a folder of its own."""
 
 SETTINGS = {
     "DO_NOT_TRACK": "1",
@@ -50,8 +50,8 @@ SETTINGS = {
 def prefect_api() -> Iterator[str]:
     """Yield the URL of a Prefect API that answers, and set this process's environment for it.
 
-    Call it before importing `prefect`, which reads its settings then. Raises SetupError if Prefect is not installed, if
-    the server of PREFECT_API_URL does not answer, or if no server can be started.
+    Call it before importing `prefect`, which reads its settings at import. Raises SetupError if Prefect is not
+    installed, if the server of PREFECT_API_URL does not answer, or if no server can be started.
     """
     require("prefect")
     for name, value in SETTINGS.items():
@@ -104,7 +104,7 @@ def _lock_home() -> Iterator[Path]:
 
 
 def api_answers(url: str, client: httpx.Client | None = None) -> bool:
-    """Return whether a healthy Prefect API answers at `url`. client: one that is used for several questions."""
+    """Return whether a healthy Prefect API answers at `url`. client: an HTTP client to use again, if there is one."""
     try:
         return (client or httpx).get(f"{url}/health", timeout=5).status_code == 200
     except httpx.TransportError:
@@ -135,7 +135,7 @@ def _stop(server: subprocess.Popen[bytes]) -> None:
 def _serve() -> None:
     """Replace this child process by the server."""
     parent, port = int(sys.argv[1]), sys.argv[2]
-    die_with_parent(parent)  # The setting is kept by the exec below.
+    die_with_parent(parent)  # This setting survives the exec below.
     factory = "prefect.server.api.server:create_app"
     arguments = ["-P", "-m", "uvicorn", "--factory", factory, "--host", "127.0.0.1", "--port", port]
     os.execv(sys.executable, [sys.executable, *arguments, "--timeout-keep-alive", "60", "--log-level", "warning"])

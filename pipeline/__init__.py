@@ -1,15 +1,16 @@
-"""Finds the problems that are worth training on: curation, profiling, selection and the report.
+"""Curates, profiles and selects the problems that are worth training on, and reports on them.
 
     from truegold import pipeline
 
     pipeline.deduplicate(frame).rows
     pipeline.curate(frame).report("report.html")
 
-Each stage of a run has a folder with its name here. The stage's function reads files and writes a folder of files;
-`truegold.pipeline.running.stage` runs it and caches the folder. `docs/architecture.md` follows a row through the
-stages.
+A run consists of stages. The code of each stage is in the subfolder of its name. A stage reads files and writes a
+folder of files; `truegold.pipeline.running.stage` runs it and caches that folder. `docs/architecture.md` follows a row
+through the stages.
 """
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from truegold.verifiers.extras import missing_extra
@@ -30,7 +31,7 @@ __all__ = ["Curated", "Deduplicated", "Flags", "Leaks", "curate", "deduplicate",
 
 
 def __dir__() -> list[str]:
-    """Return the names of the module, the public functions too, for tab completion."""
+    """Return the names of the module, including the public functions, for tab completion."""
     return sorted({*globals(), *__all__})
 
 
@@ -40,7 +41,7 @@ def __getattr__(name: str) -> Any:
     Raises SetupError if a package that curation needs is not installed.
     """
     if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
     try:
         from truegold.pipeline.curation import api
     except ModuleNotFoundError as error:

@@ -1,20 +1,20 @@
-"""Counts where every record of a run ended, from the tables rather than from the stages' reports.
+"""Counts where every record of a run ended, and estimates the share of wrong labels among the remaining rows.
 
     records read  =  rejects by reason  +  drops by stage and reason  +  selected  +  held out  +  reserve
 
-Every stage must pass on or drop each of its rows. If one does not, truegold has a bug and an error is raised. The same
-sum is made for each source:
+The counts come from the tables of rows, not from the stages' reports. Every stage must pass on or drop each of its
+rows; otherwise truegold has a bug, and RuntimeError is raised. The same sum is made for each source:
 
     maths    1,000 records = 12 rejected + 188 dropped + 700 selected + 100 held out
     scraped    400 records = 400 dropped (390 exact_duplicate by dedup): no row remains
 
-The share of wrong labels in the curated set is estimated with an interval. `suspicion.parquet` has the probability s
-that a row is wrong. The expected share is the mean of s over the n rows whose s comes from samples or from a measured
-model. Rows with evidence only from a rule are left out. If the faults are independent given s, their number is
-Poisson-binomial with variance sum s (1 - s) (Wang 1993, "On the number of successes in independent trials"), and the
-interval is mean +- 1.96 sqrt(sum s (1 - s)) / n, cut at 0 and 1. This assumes that s is calibrated.
+The share of wrong labels is estimated from `suspicion.parquet`, which has the probability s that a row is wrong. The
+estimate is the mean of s over n rows. These are the rows for which a model's answers were sampled, or which were judged
+by a model of measured accuracy; rows that only a rule has judged are left out. If s is calibrated and faults are
+independent, the number of faults is Poisson-binomial with the variance sum s (1 - s) (Wang 1993, "On the number of
+successes in independent trials"). The 95 % interval is mean +- 1.96 sqrt(sum s (1 - s)) / n, cut at 0 and 1.
 
-Without suspicions, the share is estimated from reviews: among the reviewed rows without a flag, the share that the
+Without `suspicion.parquet`, the estimate comes from reviews. It is the share of the reviewed rows without a flag that
 reviewers corrected or dropped, with Wilson's interval.
 """
 
@@ -61,7 +61,7 @@ class RowEnd:
 
 @dataclass(frozen=True)
 class Account:
-    """The account of a run: `records_in` equals the sum of rows over `ends`."""
+    """The account of a run. `records_in` is the sum of the rows in `ends`."""
 
     records_in: int
     passages: tuple[Passage, ...]
@@ -231,7 +231,7 @@ NOT_ESTIMATED = LabelErrors("not estimated", 0)
 
 
 def estimate_from_suspicion(suspicion: Path, rows: list[Path]) -> LabelErrors:
-    """Return the expected share of wrong labels over the exported rows with samples or a measured model.
+    """Return the mean of s over the exported rows `rows`, as the module describes.
 
     Raises InputError if a column is missing.
     """
@@ -259,7 +259,7 @@ def estimate_from_suspicion(suspicion: Path, rows: list[Path]) -> LabelErrors:
 def estimate_from_reviews(ledger: pl.LazyFrame | None) -> LabelErrors:
     """Return the share of unflagged rows that reviewers corrected or dropped, from the ledger of `settle`.
 
-    Only rows of a random sample count: rows that a reviewer chose say nothing about the others.
+    Only rows of a random sample are counted, because rows that a reviewer chose do not represent the others.
     """
     if ledger is None:
         return NOT_ESTIMATED

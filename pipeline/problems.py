@@ -1,16 +1,16 @@
-r"""Reads the problems of any file, to compare or to judge them.
+r"""Reads the problems of any file, so that commands can compare or judge them.
 
-Columns are read as in the stage `ingest`, and texts are cleaned as in the stage `clean`:
+Columns are read as by the stage `ingest`, and texts are cleaned as by the stage `clean`:
 
     {"id": 7, "question": "Question 3: Natalia sold clips to 48 ...", "answer": "48+24 = 72\n#### 72"}
     ->  id "7", prompt "Natalia sold clips to 48 ...", gold "72", solution of 17 characters
 
-Columns are guessed as in a run (`presets.guess_layout`), or named: `prompt="Body"`, `gold="meta.label"`. Turns before
-the question and answer options in a column of their own belong to the problem: the same question with different options
-is a different problem. A record without an id gets its number in the file, counted from 1. A record without a readable
-prompt gives a problem with an empty prompt, which is never compared.
+The user may name columns, as in `prompt="Body"` or `gold="meta.label"`. The other columns are guessed
+(`presets.guess_layout`). A problem includes the conversation before its question, and its answer options even if they
+have their own column: a question with other options is another problem. A record without an id gets its number in the
+file, counted from 1. A record without a readable prompt gets an empty prompt, which is never compared.
 
-    make_item_reader(source, ahead, ProblemColumns(), None).read(record)     an `Item` for `truegold verify`
+    make_item_reader(source, ahead, ProblemColumns(), None).read(record)  ->  items for `truegold verify`
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ from truegold.verifiers.gold import OTHER_GOLDS, all_golds
 from truegold.verifiers.user_code import did_you_mean
 
 BATCH_ROWS = 10_000
-"""The largest number of problems in one batch."""
+"""The maximum number of problems in one batch."""
 
 
 @dataclass
 class Batch:
-    """Columns of consecutive problems."""
+    """Consecutive problems, one list per column."""
 
     ids: list[str] = field(default_factory=list)
     row_numbers: list[int] = field(default_factory=list)
@@ -80,7 +80,7 @@ class ProblemColumns:
     preset: str | None = None
     """The layout of the records, such as `gsm8k`; guessed if None."""
     spelling: str = "--{role}-column COLUMN, or {role}=COLUMN in Python"
-    """The way to name a column, for error messages."""
+    """How a user names a column; quoted in error messages."""
 
     def spell(self, role: str) -> str:
         """Return the advice to name the column of a role: `Name the gold column: --gold-column COLUMN, ...`."""
@@ -166,7 +166,7 @@ def missing_gold(samples: list[Mapping[str, Any]], location: str) -> InputError:
 
 
 def describe_reading(path: Path, named: ProblemColumns) -> str:
-    """Return one line with the columns that a command reads, and with advice if none holds golds."""
+    """Return a line that names the columns a command reads, and gives advice if none of them holds golds."""
     source = open_file(path, "auto", MAX_ROW_BYTES)
     samples = sample_values(islice(source.records, LOOK_AHEAD))
     layout = named.resolve(samples, source.location)
@@ -204,7 +204,7 @@ def _make_reader(source: Source, ahead: list[Record | Reject], named: ProblemCol
 
 
 def _context(prompt: Column, values: Mapping[str, Any]) -> str | None:
-    """Return the messages before the question, in the form of a row's context; None without any."""
+    """Return the messages before the question, in the form of a row's context, or None if there are no messages."""
     return context_text(read_conversation(prompt(values), (values,)))
 
 
@@ -281,7 +281,7 @@ def _text(value: Any) -> str | None:
 
 
 def prompt_text(value: Any) -> str:
-    """Return a prompt as text: of a conversation the last user message, or "" without one."""
+    """Return a prompt as text. For a conversation, this is the last user message, or "" if there is none."""
     content, _ = read_prompt(value)
     text = (content if type(content) is str else text_of(content)) or ""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
@@ -294,10 +294,10 @@ CUT = ("length", "max_tokens")
 
 @dataclass(frozen=True)
 class ItemReader:
-    """Makes items to judge from records with responses; golds, tests and verifiers are read like `ingest`.
+    """Makes items to judge from records with responses.
 
-    The problem is cleaned. The response and the golds stay unchanged. A row without a gold gives an item too, since
-    some verifiers need none.
+    Golds, tests and verifiers are read as by `ingest`. Only the problem is cleaned; responses and golds stay unchanged.
+    A record without a gold is accepted, since some verifiers need no gold.
     """
 
     rows: RowBuilder
@@ -306,7 +306,7 @@ class ItemReader:
 
     @property
     def reads_gold(self) -> bool:
-        """True if records have golds, or tests instead."""
+        """True if records have golds or tests."""
         return bool(self.rows.columns.keys() & {"gold", "golds"}) or self.rows.layout.domain == "code"
 
     def read(self, record: Record | Reject) -> list[Item | Reject]:

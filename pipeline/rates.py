@@ -1,40 +1,39 @@
-r"""Estimates pass rates from judged samples: their distribution in a data set (the prior), and the pass rate of each
-problem (its posterior).
+r"""Estimates the pass rates of problems from judged samples, and proposes `max_tokens` from the lengths of completions.
+
+The pass rate of a problem is the probability that a sample is right. The estimate depends on the other problems:
 
     0 passes of 8; most problems of the set always or never pass     ->  mean .00, 90 % interval: 0
     0 passes of 8; most problems of the set pass half of the time    ->  mean .24, 90 % interval: .02 to .41
 
-c passes of n judged samples do not mean a pass rate of c / n, since 0 of 8 may be bad luck. The prior is a mixture of
-Beta distributions (`Mixture`), and so is the posterior of a problem:
+The distribution of pass rates in a data set is the prior. The distribution for one problem, given c passes of n judged
+samples, is its posterior. Both are mixtures of Beta distributions (`Mixture`):
 
     prior       sum over j of  w_j Beta(a_j, b_j)
     posterior   sum over j of  v_j Beta(a_j + c, b_j + n - c)      v_j ~ w_j B(a_j + c, b_j + n - c) / B(a_j, b_j)
 
-The outcomes of a group of G further samples have a beta-binomial distribution for each component (Skellam 1948, J. R.
-Stat. Soc. B 10, 257-261), and the mixture has the weighted mean of their probabilities:
+In a group of G further samples, the number of passes has a beta-binomial distribution for each component (Skellam 1948,
+J. R. Stat. Soc. B 10, 257-261). The expectations of a mixture are the weighted means of those of its components:
 
     passes                  E[p]           = a / (a + b)
     all wrong (dead)        E[(1 - p)^G]   = B(a, b + G) / B(a, b)
     all right (saturated)   E[p^G]         = B(a + G, b) / B(a, b)
 
-A single Beta distribution with the same mean and variance is not accurate enough. Take problems that never pass or are
-like Beta(10, 10) with equal probability: 49 % of their groups of eight are mixed, but a single distribution predicts
-58 %.
+A single Beta distribution with the same mean and variance is not accurate enough. Suppose that half of the problems
+never pass, and the pass rates of the others follow Beta(10, 10). Then 49 % of all groups of eight have both right and
+wrong samples, but a single distribution predicts 58 %.
 
-The components of the prior are the same for all data sets: a spike at 0 and one at 1, for problems that never or always
-pass, and between them Beta distributions that are evenly spaced in log-odds. The weights of the components maximise the
-likelihood of all counts (empirical Bayes), by expectation maximisation (Dempster, Laird and Rubin 1977). The number of
-samples of a problem may depend on its earlier samples, since this does not change the likelihood.
+The components of the prior are the same for all data sets. A narrow component at 0 stands for problems that never pass,
+and one at 1 for problems that always pass: the spikes. The Beta distributions between them are evenly spaced in
+log-odds. Only the weights are fitted to a data set: they maximise the likelihood of all counts (empirical Bayes), by
+expectation maximisation (Dempster, Laird and Rubin 1977). Sampling may stop early for some problems, since the
+likelihood does not depend on the reason for stopping. A source or a domain with at least GROUP_ROWS problems has its
+own prior (`Priors`), shrunk towards the prior of all problems.
 
-A source or a domain with at least GROUP_ROWS problems has its own prior (`Priors`), shrunk towards the prior of all
-problems.
+The proposed `max_tokens` is 1.25 times a length that 99.5 % of the right completions do not exceed. A configured limit
+is rejected if it is more than 8 times the proposal, and above 512:
 
-The lengths of right completions propose `max_tokens`, and show limits that are far too high:
-
-99.5 % of 1,000 right completions have up to 130 tokens    ->  the proposal is 163 (130 * 1.25)
-a limit of 1,024                                           high, but accepted
-a limit of 2,048                                           a mistake: more than 8 times the proposal
-a limit of 512, with a proposal of 40                      accepted: such a short limit costs little
+    proposal 163    limit 1,024  ->  accepted        limit 2,048  ->  rejected
+    proposal 40     limit 512    ->  accepted        limit 1,024  ->  rejected
 """
 
 from __future__ import annotations
@@ -66,23 +65,25 @@ class Component(TypedDict):
 
 
 SPIKE = (0.002, 200.0)
-"""The parameters of the spikes: Beta(.002, 200) never passes, Beta(200, .002) always passes."""
+"""The parameters of the spikes: Beta(.002, 200) at a pass rate of 0, Beta(200, .002) at 1."""
 AT_AN_END = 0.01
-"""The size of a parameter below which a component is a spike at 0 or 1."""
+"""A component with a parameter below this value is a spike."""
 LOG_ODDS = 5.0
+"""The means of the other components lie between -5 and 5, in log-odds."""
 SPACING = 0.4
+"""The distance between the means of neighbouring components, in log-odds."""
 DEVIATION = 0.25
-"""The other components have means between -5 and 5 in log-odds, .4 apart, with standard deviations of .25."""
+"""The standard deviation of each of these components, in log-odds."""
 FIRST_PROBLEMS = 8.0
-"""The weight of a uniform distribution of pass rates in the prior: as much as eight observed problems."""
+"""The fit starts from a uniform distribution of pass rates, which has the weight of this number of problems."""
 GROUP_ROWS = 200
 """The minimum number of problems of a source or domain with its own prior."""
 GROUP_PROBLEMS = 20.0
-"""The weight of the prior of all problems in the prior of a group, in problems."""
+"""The prior of all problems has the weight of this number of problems in the prior of a group."""
 MOST_ROUNDS = 2000
 """The maximum number of rounds of expectation maximisation."""
 SETTLED = 1e-7
-"""The change of weights below which expectation maximisation ends."""
+"""Expectation maximisation ends when no weight changes by this much."""
 KEPT_WEIGHT = 1e-3
 """The minimum weight of a component that is stored in tables."""
 NEAR_AN_END = 0.01
@@ -173,9 +174,8 @@ class Mixture:
     def interval(self, level: float = 0.9) -> tuple[float, float]:
         """Return the ends of the shortest interval that contains the pass rate with the probability `level`.
 
-        If a rate strictly between 0 and 1 has a probability above (1 - level) / 5, the interval also covers `level` of
-        that probability. Without this rule, the interval of a problem without passes would often be the spike at 0
-        alone.
+        If p, the probability of a rate strictly between 0 and 1, is above (1 - level) / 5, the interval also contains
+        the share `level` of p. Without this rule, many problems without passes would have the interval from 0 to 0.
         """
         never, always = (float(self.weights[ends < AT_AN_END].sum()) for ends in (self.a, self.b))
         between = (self.a >= AT_AN_END) & (self.b >= AT_AN_END) & (self.weights >= NEGLIGIBLE)
@@ -196,7 +196,7 @@ class Mixture:
             ends = np.interp(known[starts] + level, known, steps)
             shortest = int((ends - steps[starts]).argmin())
             low, high = float(steps[starts[shortest]]), float(ends[shortest])
-        # A few samples cannot distinguish a rate near 0 or 1 from 0 or 1.
+        # A few samples cannot distinguish a rate of .005 from 0, or one of .995 from 1.
         return (0.0 if low < NEAR_AN_END else low), (1.0 if high > 1 - NEAR_AN_END else high)
 
     def merge(self, most: int) -> Mixture:
@@ -227,7 +227,7 @@ def _join(left: Mixture, right: Mixture) -> Mixture:
 
 
 def _likelihood(a: Array, b: Array, judged: float | Array, passes: float | Array) -> Array:
-    """Return the probability of `passes` passes in `judged` samples, in a given order, under Beta(a, b)."""
+    """Return the probability, under Beta(a, b), of one sequence of `judged` samples with `passes` passes."""
     from scipy.special import betaln
 
     likelihood: Array = np.exp(betaln(a + passes, b + judged - passes) - betaln(a, b))
@@ -237,7 +237,7 @@ def _likelihood(a: Array, b: Array, judged: float | Array, passes: float | Array
 def posterior_weights(weights: Array, a: Array, b: Array, judged: float | Array, passes: float | Array) -> Array:
     """Return the weights of the components after `passes` of `judged` samples.
 
-    Shapes [..., components]; counts may have the shape [..., 1].
+    Weights, `a` and `b` have the shape [..., components]. The counts are numbers or have the shape [..., 1].
     """
     from scipy.special import betaln
 
@@ -249,9 +249,10 @@ def posterior_weights(weights: Array, a: Array, b: Array, judged: float | Array,
 
 
 def teaching_shares(weights: Array, a: Array, b: Array, group_size: float | Array) -> Array:
-    """Return the probabilities that groups have right and wrong samples.
+    """Return the probability, for each mixture, that a group of samples has both right and wrong ones.
 
-    Shapes [..., components]; the result has no last axis. Sizes may have the shape [..., 1].
+    Weights, `a` and `b` have the shape [..., components], and the result has the shape [...]. The group size is a
+    number or has the shape [..., 1].
     """
     dead, saturated = _likelihood(a, b, group_size, 0.0), _likelihood(a, b, group_size, group_size)
     shares: Array = np.clip((weights * (1 - dead - saturated)).sum(axis=-1), 0.0, 1.0)
@@ -259,9 +260,9 @@ def teaching_shares(weights: Array, a: Array, b: Array, group_size: float | Arra
 
 
 def moments(weights: Array, a: Array, b: Array) -> tuple[Array, Array, Array]:
-    """Return three moments of each mixture: E[p]; E[p (1 - p)], the variance of a sample at a known rate; and Var[p].
+    """Return E[p], E[p (1 - p)] and Var[p] of each mixture. p (1 - p) is the variance of a sample at the pass rate p.
 
-    Shapes [..., components]; the results have no last axis.
+    The arguments have the shape [..., components], and the results have the shape [...].
     """
     strength = a + b
     mean = (weights * a / strength).sum(axis=-1)
@@ -273,7 +274,7 @@ def moments(weights: Array, a: Array, b: Array) -> tuple[Array, Array, Array]:
 def stack_mixtures(known: Sequence[Mixture | None]) -> tuple[Array, Array, Array]:
     """Return the weights, a and b of the components of each mixture, as arrays [mixtures, components].
 
-    For None, all pass rates are equally probable. Mixtures with fewer components are padded with the weight 0.
+    None stands for the uniform distribution. Mixtures with fewer components are padded with components of weight 0.
     """
     most = max((len(mixture.weights) for mixture in known if mixture is not None), default=1)
     weights, a, b = np.zeros((len(known), most)), np.ones((len(known), most)), np.ones((len(known), most))
@@ -300,7 +301,7 @@ A, B = _make_components()
 
 
 def _any_rate() -> Array:
-    """Return weights for which all pass rates between 0 and 1 are about equally probable."""
+    """Return the weights of a mixture that is about uniform between 0 and 1."""
     means = A / (A + B)
     density = means * (1 - means)
     density[[0, -1]] = 0.0
@@ -309,9 +310,9 @@ def _any_rate() -> Array:
 
 
 def fit_prior(counts: Counts, parent: Mixture | None = None) -> Mixture | None:
-    """Return the prior of greatest likelihood, or None without judged samples.
+    """Return the prior of greatest likelihood, or None if there are no judged samples.
 
-    The prior is shrunk towards `parent`, the prior of a larger set of problems, if given.
+    If `parent`, the prior of a larger set of problems, is given, the result is shrunk towards it.
     """
     # Sorted, so that a resumed profile has exactly the same prior.
     cells = sorted((cell, rows) for cell, rows in counts.items() if cell[0])
@@ -363,10 +364,10 @@ class Priors:
 
 
 def fit_priors(counts: Mapping[tuple[str, str], Counts]) -> Priors | None:
-    """Return the priors of problems that are counted by (source, domain), or None without judged samples.
+    """Return the priors of problems that are counted by (source, domain), or None if there are no judged samples.
 
-    A source or a domain with at least GROUP_ROWS judged problems has a prior, shrunk towards the prior of all problems.
-    So has a domain within a source, shrunk towards the prior of the source.
+    A group with at least GROUP_ROWS judged problems has its own prior. The prior of a source or a domain is shrunk
+    towards the prior of all problems, and the prior of a domain within a source towards the prior of the source.
     """
     sums: dict[Group, Counter[tuple[int, int]]] = {}
     for (source, domain), cells in counts.items():
@@ -382,7 +383,7 @@ def fit_priors(counts: Mapping[tuple[str, str], Counts]) -> Priors | None:
         parents: tuple[Group, ...] = ((group[0], None), (None, group[1]))
         above = [parent for parent in parents if parent != group and parent in groups]
         rows = sums[group].total()
-        # A group with the same problems as a larger group, such as an only source, uses the larger group's prior.
+        # If a group has the same problems as a larger one, such as the only source, it uses the prior of the larger.
         is_all_of_another = any(rows == sums[parent].total() for parent in ((None, None), *above))
         if rows < GROUP_ROWS or is_all_of_another:
             continue
@@ -407,13 +408,13 @@ def expected_shares(known: Iterable[tuple[Mixture, int]], group_size: int) -> tu
 
 
 QUANTILE = 0.995
-"""The quantile of the lengths of right completions on which the proposal is based."""
+"""The proposed limit is based on this quantile of the lengths of right completions."""
 MARGIN = 1.25
-"""The factor from the quantile to the proposed limit."""
+"""The proposed limit is this multiple of the quantile."""
 MISTAKE_FACTOR = 8
-"""The factor from the proposed limit to the highest limit that is accepted."""
+"""The highest accepted limit is this multiple of the proposed limit."""
 SHORT = 512
-"""The number of tokens up to which every limit is accepted."""
+"""A limit of up to this number of tokens is always accepted."""
 MIN_COMPLETIONS = 200
 """The minimum number of right completions for a reliable quantile. With fewer, every limit is accepted."""
 
@@ -422,7 +423,7 @@ LengthCounts = Mapping[int, int]
 
 
 def quantile_length(lengths: LengthCounts) -> int | None:
-    """Return the quantile QUANTILE of the lengths, or None without completions."""
+    """Return the quantile QUANTILE of the lengths, or None if there are no completions."""
     total, seen = sum(lengths.values()), 0
     for length in sorted(lengths):
         seen += lengths[length]
@@ -432,13 +433,13 @@ def quantile_length(lengths: LengthCounts) -> int | None:
 
 
 def propose_max_tokens(lengths: LengthCounts) -> int | None:
-    """Return the proposed limit for right completions of these lengths, or None without completions."""
+    """Return the proposed limit for right completions of these lengths, or None if there are no completions."""
     longest = quantile_length(lengths)
     return None if longest is None else math.ceil(MARGIN * longest)
 
 
 def is_wildly_above_need(max_tokens: int, lengths: LengthCounts) -> bool:
-    """Return whether a limit is so far above the needed length that it must be a mistake."""
+    """Return whether a limit is far above the proposed one, and so probably a mistake."""
     proposed = propose_max_tokens(lengths)
     if proposed is None or sum(lengths.values()) < MIN_COMPLETIONS:
         return False

@@ -1,4 +1,4 @@
-"""Makes positives (right completions to train on) for problems that the model hardly ever solves."""
+"""Makes right completions to train on, called positives, for problems that the model hardly ever solves."""
 
 from truegold.synth.stage import synth
 

@@ -1,16 +1,18 @@
-"""Chooses attempts that are worth their tokens: those likely to bring a row its first positives (right completions).
+"""Chooses the next attempts of a synthesis, within a budget of tokens. An attempt is a completion by a strategy.
+
+An attempt that is right may be kept to be trained on; then it is a positive. The attempts with the highest scores are
+chosen:
 
     score = P(positive) x usefulness / expected tokens
 
-P(positive) is the probability that a strategy's attempt at a row is right and kept: the mean of a Beta distribution.
-The prior is the row's own posterior from the profile, updated by the strategy's results on rows of the same difficulty.
-It is weak (STRENGTH), because rows differ. Every failed attempt at the row then lowers P(positive). Usefulness is the
-probability that the row's label is right, times the share of the row's groups that would have no right completion,
-halved for every positive that the row has.
+P(positive) is the probability that the attempt becomes a positive. It starts at the row's expected pass rate, and moves
+towards the strategy's share of positives on rows of the same difficulty. Every failed attempt at the row lowers it.
+Usefulness is the product of the probability that the row's gold is right and the share of the row's training groups
+without a right completion. It is halved for every positive that the row has.
 
-The strategy of a row is drawn with its probability of being the best (Thompson 1933), so that strategies with few
-attempts are tried too. No choice depends on the order in which samples were finished. So a synthesis that was killed
-makes the same choices again.
+The strategy for a row is drawn with the probability that it is the best one (Thompson 1933), so that strategies with
+few attempts are tried, too. Choices do not depend on the order in which samples were finished. A synthesis that was
+killed therefore makes the same choices again.
 """
 
 from __future__ import annotations
@@ -25,9 +27,9 @@ from truegold.synth.hard_rows import Attempt, HardRow
 from truegold.synth.strategies import Strategy
 
 STRENGTH = 4.0
-"""The weight of the prior, as a number of attempts."""
+"""The row's expected pass rate has the weight of this number of attempts."""
 FIRST_TOKENS = 0.5
-"""The expected length of a first attempt, as a share of the longest completion."""
+"""Before its first attempt, a strategy is expected to take this share of the maximum number of tokens."""
 
 
 @dataclass
@@ -36,12 +38,12 @@ class Tally:
 
     attempts: int = 0
     right: int = 0
-    """Attempts that passed, including those that the guards dropped."""
+    """The number of right attempts, including those that the guards dropped (`leaks`)."""
     positives: int = 0
-    """Attempts that were kept as positives."""
+    """The number of attempts that became positives."""
     tokens: int = 0
     by_chance: float = 0.0
-    """The expected number of right attempts, if each is right at its row's pass rate."""
+    """The number of right attempts to expect without the strategy: the sum of the rows' pass rates."""
 
     def add(self, hard: HardRow, attempt: Attempt) -> None:
         """Add an attempt at a row to the counts."""
@@ -54,12 +56,12 @@ class Tally:
 
 @dataclass
 class PlannedAttempt:
-    """An attempt to be made, with the texts that its round prepares."""
+    """An attempt to be made. Its texts are set later (`Synthesis`)."""
 
     hard: HardRow
     strategy: Strategy
     parent: Attempt | None
-    """The failed attempt that this attempt continues."""
+    """The failed attempt that this attempt continues, or None."""
     feedback: str = ""
     reflection: str | None = None
     reflection_tokens: int = 0
@@ -72,14 +74,14 @@ class PlannedAttempt:
 
 @dataclass
 class TokenBudget:
-    """Counts the spent tokens, and chooses the attempts of the next round."""
+    """Counts the spent tokens, and chooses the attempts of each round."""
 
     config: SynthConfig
     strategies: Sequence[Strategy]
     tallies: defaultdict[tuple[str, str], Tally] = field(default_factory=lambda: defaultdict(Tally))
     """The results by strategy and difficulty."""
     spent: int = 0
-    """Sampled tokens."""
+    """The number of sampled tokens."""
     rounds: int = 0
 
     def record(self, hard: HardRow, attempt: Attempt) -> None:
@@ -88,9 +90,9 @@ class TokenBudget:
         self.spent += attempt.tokens
 
     def choose(self, rows: Sequence[HardRow], impossible: Mapping[int, set[str]]) -> list[PlannedAttempt]:
-        """Return the attempts of the next round, the most promising ones first. Empty if the budget is spent.
+        """Return the attempts of the next round, the highest score first. Empty if the budget is spent.
 
-        impossible: strategies whose prompt leaves the model no tokens for an answer, by row.
+        `impossible` has, for the index of a row, the strategies whose prompt leaves the model no tokens for an answer.
         """
         scored: list[tuple[float, int, PlannedAttempt, float]] = []
         for hard in rows:
@@ -110,7 +112,7 @@ class TokenBudget:
         return chosen
 
     def score(self, action: PlannedAttempt) -> float:
-        """Return the expected usefulness of an attempt per token."""
+        """Return the score of an attempt, as the module describes."""
         hard = action.hard
         usefulness = (1 - hard.suspicion) * hard.known.dead_share(self.config.group_size) * 0.5**hard.positives
         chance = self.chance(action.strategy, hard)
@@ -124,7 +126,7 @@ class TokenBudget:
         return STRENGTH * prior / (STRENGTH + failures)
 
     def expected_tokens(self, strategy: Strategy, hard: HardRow) -> float:
-        """Return the expected tokens of an attempt: the mean over the strategy's attempts at rows of any difficulty."""
+        """Return the expected number of tokens of an attempt: the mean over all attempts with the strategy."""
         known = [tally for (name, _), tally in self.tallies.items() if name == strategy.name and tally.attempts]
         if known:
             return max(1.0, sum(tally.tokens for tally in known) / sum(tally.attempts for tally in known))
@@ -132,7 +134,7 @@ class TokenBudget:
         return max(1.0, FIRST_TOKENS * longest)
 
     def _choose_strategy(self, hard: HardRow, impossible: set[str]) -> PlannedAttempt | None:
-        """Return an attempt with the strategy that is best by a random draw from the posterior of each strategy."""
+        """Return an attempt with the best strategy for a row, by a random draw from the posterior of each strategy."""
         parent = self._parent(hard)
         possible = [
             strategy
@@ -142,7 +144,7 @@ class TokenBudget:
             and (parent is not None or not strategy.needs_failure)
             and not (strategy.uses_gold and hard.row["gold"] is None)
         ]
-        # A positive with the gold in the prompt proves least. So it is the last attempt, after all others have failed.
+        # Strategies that show the gold prove least. They are used only for the last attempt, if all others have failed.
         shown, unshown = ([each for each in possible if each.uses_gold is kind] for kind in (True, False))
         is_last = len(hard.attempts) >= self.config.attempts - 1 or not unshown
         possible = shown if shown and is_last and not hard.positives else unshown
@@ -159,7 +161,7 @@ class TokenBudget:
         return PlannedAttempt(hard, strategy, parent if strategy.needs_failure else None)
 
     def _parent(self, hard: HardRow) -> Attempt | None:
-        """Return the failed attempt to continue: one with the fewest continuations, the latest first."""
+        """Return the failed attempt to continue: of those with the fewest continuations, the latest one."""
         failed = [attempt for attempt in hard.attempts if attempt.score is not None and not attempt.passed]
         candidates = [attempt for attempt in [*reversed(failed), *hard.failures] if attempt.depth < self.config.depth]
         return min(candidates, key=lambda attempt: attempt.uses, default=None)

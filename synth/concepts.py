@@ -1,21 +1,22 @@
-"""Splits a text into sentences and words, and finds its concepts: meanings that advice is often about.
+"""Finds words in an output that mention its prompt's additional texts, such as feedback on an earlier attempt.
 
-"Don't forget to take away the 5 he gave."    sentence; words don't, forget, to, take, away, ...; forget, subtract
-"别忘了减去送出的5个。"                           sentence; words 别 忘 了 减 去 送 出 的 个; forget, subtract
-
-Finds also mentions of an earlier attempt, feedback, a hint, or the person who gave it in an output:
-
+    output                                             mentions
     "As the hint says, subtract last."                 the hint
-    "My previous answer of 12 forgot the 5."           an attempt
+    "My previous answer of 12 forgot the 5."           an earlier attempt
     "根据反馈，应当先减去 5。"                              feedback
     "12+9=21. Wait, that is wrong: 12+8=20."           nothing: it corrects itself
     "We are told that Tom has 12 apples."              nothing: the problem says so
     "The waiter gets the tip."                         nothing: the problem is about a tip
     "Okay, let me re-read the problem."                nothing: models often begin like this
 
-Words of the problem do not count as a mention. Talk of a correction ("this time", "not forgetting the 5") counts only
-before the first step of the derivation. Later words may be about such a step. The patterns are in `mentions.toml`.
-Patterns that a policy matches without any context are excluded (`leaks.Habits`).
+Words of the problem are not mentions. Some words are mentions only before the first step of the derivation, such as
+"this time" or "not forgetting the 5", since later they may be about such a step. The patterns are in `mentions.toml`.
+
+To compare texts, the module also finds sentences, words and concepts. Concepts are the meanings that advice often has:
+
+    text                                          words                                concepts
+    "Don't forget to take away the 5 he gave."    don't, forget, to, take, away, ...   forget, subtract
+    "别忘了减去送出的5个。"                           别 忘 了 减 去 送 出 的 个                 forget, subtract
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _WORD = re.compile(r"[a-z]+(?:['’][a-z]+)?|[\u3400-\u9fff]")
 """A word such as don't, or a single Chinese character."""
 _SENTENCE_END = re.compile(r"(?<=[.!?;:])\s+|(?<=[。！？；：])|\n+")
 _LATEX_TEXT = re.compile(r"\\(?:text|mbox|textbf|textit|mathrm)\s*\{([^{}]*)\}")
-"""A LaTeX command with text in braces, such as `text{apples}` after a backslash. The text is kept."""
+"""A LaTeX command with text in braces, such as `text{apples}` after a backslash."""
 _LATEX_COMMAND = re.compile(r"\\[a-zA-Z]+")
 HAN = re.compile(r"[\u3400-\u9fff]")
 OPERATION = re.compile(
@@ -45,7 +46,7 @@ OPERATION = re.compile(
     r"|=|\\d?frac\b|\\sqrt\b|\bdef \w+\(|\breturn\b|\d\s*(?:等于|乘以?|除以|减去?|加上?)"
     r"|\b\d[\d.,]*\s+(?:plus|minus|times|divided by|multiplied by|more than|less than)\b"
 )
-"""A step of a derivation, such as `9+4` or `3 times 4`. Later words like "correct that" may be about such a step."""
+"""A step of a derivation, such as `9+4` or `3 times 4`."""
 
 
 def normal(text: str) -> str:
@@ -60,19 +61,19 @@ def sentences(text: str) -> list[str]:
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text in normal form, with single Chinese characters, but without numbers and commands."""
+    """Return the words and Chinese characters of a text in normal form, without numbers and LaTeX commands."""
     return _WORD.findall(_LATEX_COMMAND.sub(" ", text))
 
 
 def runs(of_words: list[str], length: int) -> set[tuple[str, ...]]:
-    """Return all runs of `length` words."""
+    """Return all sequences of `length` consecutive words."""
     return {tuple(of_words[start : start + length]) for start in range(len(of_words) - length + 1)}
 
 
 def content_stems(text: str) -> set[str]:
-    """Return the meanings of a text in normal form: its concepts, and the stems of its other English words.
+    """Return the concepts of a text in normal form, and the stems of its other English words.
 
-    Short words and words without meaning are skipped.
+    Short words are skipped, and words like `because` (`idle` in concepts.toml).
     """
     stems = {_stem(word) for word in words(text) if not HAN.match(word) and len(word) > 2 and word not in _IDLE}
     return concepts(text) | (stems - _concept_stems())
@@ -84,7 +85,7 @@ def concepts(text: str) -> set[str]:
 
 
 def _stem(word: str) -> str:
-    """Return a word without its ending: apples and apple are appl."""
+    """Return a word without its ending: `apples` and `apple` give `appl`."""
     for ending in ("ingly", "edly", "ings", "ing", "ies", "ied", "ed", "es", "ly", "s", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)]
@@ -93,9 +94,9 @@ def _stem(word: str) -> str:
 
 _DATA = tomllib.loads(files("truegold.synth").joinpath("concepts.toml").read_text("utf-8"))
 _IDLE = frozenset(_DATA["idle"].split())
-"""Words without meaning for a derivation, such as `because` and `answer`."""
+"""Words that say nothing about a derivation, such as `because` and `answer`."""
 CONCEPTS: Mapping[str, tuple[str, str]] = {name: tuple(words) for name, words in _DATA["concepts"].items()}
-"""The concepts by name, such as `subtract`, each with its patterns in English and in Chinese."""
+"""The patterns in English and in Chinese of each concept, such as `subtract`."""
 
 
 @cache
@@ -105,7 +106,7 @@ def _concept_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 @cache
 def _concept_stems() -> frozenset[str]:
-    """Return the stems of words that stand for concepts. `content_stems` leaves them out, or they would count twice."""
+    """Return the stems of words for concepts. `content_stems` leaves them out, so that they are not counted twice."""
     plain = re.compile(r"[a-z]{3,}")
     return frozenset(
         _stem(word) for english, _ in CONCEPTS.values() for word in plain.findall(english.replace("\\w", " "))
@@ -117,7 +118,7 @@ _WORDS: Mapping[str, str] = _MENTIONS["words"]
 
 
 class Mention(NamedTuple):
-    """Words of an output that mention its context."""
+    """Words of an output that mention an additional text of its prompt."""
 
     kind: str
     """`attempt` or `advice`."""
@@ -131,7 +132,7 @@ Rule = tuple[str, re.Pattern[str]]
 
 
 def _read_patterns(name: str) -> list[Rule]:
-    """Return a section of mentions.toml. <NAME> in a pattern is replaced by the words of that name."""
+    """Return the patterns in a section of mentions.toml. `<NAME>` in a pattern stands for the words of that name."""
     return [
         (kind, re.compile(re.sub(r"<([A-Z]+)>", lambda match: _WORDS[match[1]], pattern)))
         for kind, pattern in _MENTIONS["patterns"][name]
@@ -139,20 +140,20 @@ def _read_patterns(name: str) -> list[Rule]:
 
 
 ANYWHERE = [*_read_patterns("always"), *_read_patterns("chinese")]
-"""Patterns of mentions in all of an output."""
+"""Patterns of mentions anywhere in an output."""
 AT_THE_START = [*_read_patterns("at_the_start"), *_read_patterns("chinese_at_the_start")]
-"""Patterns of mentions before the first step of the derivation."""
+"""Patterns that are mentions only before the first step of the derivation."""
 IN_COMMENTS = _read_patterns("in_comments")
 """Patterns of mentions in the comments of a program."""
 START_CHARS = 400
-"""Maximum length of an output's beginning in characters. Later, a derivation in words may have begun."""
+"""The start of an output has at most this number of characters, since a derivation in words may follow."""
 NATURAL = [re.compile(pattern) for pattern in _MENTIONS["openings"]["natural"]]
-"""Phrases that often open an answer to a bare prompt."""
+"""Phrases with which models often begin an answer to a problem alone."""
 _ENDED = re.compile(r"[.!?;:\n。！？；：]\s*$")
 
 
 def find_mentions(output: str, problem: str, *, is_program: bool = False) -> list[Mention]:
-    """Return the mentions of its context in an output. For programs, comments are searched too."""
+    """Return the mentions in an output of additional texts in its prompt. For programs, comments are searched, too."""
     text, known = normal(output), normal(problem)
     first_step = OPERATION.search(text)
     start = (text[: first_step.start()] if first_step else text)[:START_CHARS]
@@ -162,7 +163,7 @@ def find_mentions(output: str, problem: str, *, is_program: bool = False) -> lis
     mentions = _search(ANYWHERE, text, known) + _search(AT_THE_START, start, known)
     if is_program:
         mentions += _search(IN_COMMENTS, text, known)
-    # A last sentence without an end leads to the first step and is not an opening.
+    # If the last sentence has no end, it leads to the first step, and is not an opening.
     return mentions + find_openings(sentences(start)[:-1] if leads_on else sentences(start), known)
 
 
@@ -171,13 +172,13 @@ def _search(rules: Sequence[Rule], text: str, known: str) -> list[Mention]:
         Mention(kind, match[0], pattern.pattern)
         for kind, pattern in rules
         for match in pattern.finditer(text)
-        # Words and nouns of the problem, such as a tip or a reflection, are not mentions.
+        # Words of the problem, such as a tip or a reflection, are not mentions.
         if match[0] not in known and not _is_of_the_problem(match[0], known)
     ]
 
 
 _NOUN = re.compile(rf"\b{_WORDS['ADVICE']}\b|\b{_WORDS['GIVER']}\b|提示|建议|反馈|说明|程序|代码|线索")
-"""Nouns that may be mentions or things of the problem."""
+"""Nouns that may be mentions, or may be things in the problem."""
 
 
 def _is_of_the_problem(mention: str, known: str) -> bool:
@@ -188,24 +189,24 @@ def _is_of_the_problem(mention: str, known: str) -> bool:
 PREAMBLE, PLANS, ABOUT_SOMEBODY = (
     re.compile(_MENTIONS["openings"][name]) for name in ("preamble", "plans", "about_somebody")
 )
-"""Words of opening sentences: empty talk, plans for the next step, and statements about a person or the past."""
+"""Patterns for opening sentences: empty talk, plans for the next step, and statements about a person or the past."""
 FEWEST_WORDS = 3
-"""Minimum number of words of a sentence that is judged."""
+"""A sentence with fewer words is not judged."""
 _DIGIT = re.compile(r"[\d$\\]")
 
 
 def find_openings(parts: Sequence[str], known: str) -> list[Mention]:
-    """Return opening sentences that mention an earlier text.
+    """Return the opening sentences that mention an earlier text.
 
-    They have no number, no formula and no word of the problem, and speak of something else than the next step.
+    Such a sentence has no number, no formula and no word of the problem, and it is not about the next step:
 
-        "It was not accepted, hence a different route. 12+9=21 ..."     yes
-        "The remark helps. 12+9=21 ..."                                   yes
-        "I need to break it down. 12+9=21 ..."                            no: a plan
-        "By Vieta's formulas, ..."                                        no: mathematics
-        "Tom starts with what he had. 12+9=21 ..."                        no: it is about Tom
+        "It was not accepted, hence a different route. 12+9=21 ..."     mention
+        "The remark helps. 12+9=21 ..."                                   mention
+        "I need to break it down. 12+9=21 ..."                            no mention, but a plan
+        "By Vieta's formulas, ..."                                        no mention, but mathematics
+        "Tom starts with what he had. 12+9=21 ..."                        no mention, but about Tom
 
-    parts: the sentences before the first step, in normal form. known: the problem in normal form.
+    `parts` are the sentences before the first step, and `known` is the problem, both in normal form.
     """
     known_stems, known_runs = content_stems(known), runs(HAN.findall(known), 2)
     if not known_stems and not known_runs:

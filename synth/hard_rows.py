@@ -1,7 +1,7 @@
-"""Rows that lack positives (right completions to train on), with their failed samples and pass rates.
+"""Reads the hard rows: rows that need a right completion to train on (a positive), since they hardly ever pass.
 
-These are the rows on selection's list (`hard.parquet`) and the selected rows that never passed. Of a row's
-failed samples, one is kept for each different answer, the most frequent answer first.
+These are the rows that the stage `select` left out as too hard (`hard.parquet`), and the selected rows that never
+passed. Of the failed samples of a row, one is kept for each different answer, the most frequent answer first.
 """
 
 from __future__ import annotations
@@ -26,71 +26,71 @@ from truegold.synth.config import Language, SynthConfig
 from truegold.verifiers import judges_solutions, resolve
 
 FAILURES = 4
-"""Maximum number of a row's failed samples that attempts may continue."""
+"""The maximum number of failed samples of a row that attempts may continue."""
 MOST_GUESSED = 20
-"""The largest whole number that counts as an answer that can be guessed."""
+"""Whole numbers up to this one are answers that can be guessed."""
 CHANCE_LEVEL = 0.05
-"""The largest probability by chance of right attempts that count as more than guesses."""
+"""Right attempts are guesses if chance explains them with a higher probability than this."""
 _WHOLE = re.compile(r"\$?([-+]?\d{1,3})(?:\.0+)?\$?")
 """A small whole number: `12`, `$-3$`, `5.0`."""
 MAX_SUSPICION = 0.9
-"""Rows whose label is wrong with a higher probability are skipped: a positive would be wrong as well."""
+"""Rows that are at fault with a higher probability than this are skipped, since their positives are wrong, too."""
 
 
 @dataclass
 class Attempt:
-    """A sampled completion with its verdict. An attempt that continues another one is linked to it (`parent`)."""
+    """A sampled completion with its verdict."""
 
     strategy: str
     completion: str
     token_ids: tuple[int, ...]
     is_cut: bool
-    """Whether it ended for another reason than an end token."""
+    """Whether the completion ended without a stop token."""
     score: float | None
     reason: str
     extracted: str | None
     evidence: Mapping[str, Any]
     temperature: float
     parent: Attempt | None = None
-    """The failed attempt that it continues."""
+    """The failed attempt that this attempt continues, or None."""
     ordinal: int | None = None
-    """Its number among the row's attempts, or None for a sample of the profile."""
+    """The number of the attempt among those at its row, or None for a sample of the profile."""
     context: str = ""
-    """The prompt that replaced the problem, or an empty text for the bare prompt."""
+    """The text that replaced the problem in the prompt, or an empty text if the prompt was the problem alone (bare)."""
     guidance: str = ""
-    """Texts of the context about the attempt before: feedback, reflection, gold."""
+    """The parts of the context about the earlier attempt: feedback, reflection, gold."""
     reflection: str | None = None
     feedback: str | None = None
     logprobs: tuple[float, ...] = ()
-    """Log-probabilities of token_ids with the context, as sampled."""
+    """The log-probabilities of the tokens with the context, at the sampling temperature."""
     bare_logprobs: tuple[float, ...] = ()
-    """Log-probabilities of token_ids after the bare prompt, at temperature 1."""
+    """The log-probabilities of the tokens after the bare prompt, at temperature 1."""
     conditioned_logprobs: tuple[float, ...] = ()
-    """Log-probabilities of token_ids with the context, at temperature 1."""
+    """The log-probabilities of the tokens with the context, at temperature 1."""
     tokens: int = 0
-    """Sampled tokens, including those of the reflection."""
+    """The number of sampled tokens, including those of the reflection."""
     leaks: dict[str, Any] = field(default_factory=dict)
-    """The measurements of the guards, for a right attempt."""
+    """The measurements of the guards (`leaks`), if the attempt is right."""
     kept: bool = False
-    """Whether it is a positive."""
+    """Whether the attempt is a positive."""
     dropped: str | None = None
-    """The reason that a right attempt is not a positive."""
+    """The reason why a right attempt is not a positive."""
     uses: int = 0
-    """The number of attempts that continue it."""
+    """The number of attempts that continue this one."""
 
     @property
     def passed(self) -> bool:
-        """Whether its verifier gave it the full score."""
+        """Whether the verifier gave the full score."""
         return self.score == 1.0
 
     @property
     def depth(self) -> int:
-        """The number of attempts of synthesis in its chain, including itself."""
+        """The number of attempts in the chain that ends with this one, without samples of the profile."""
         before = self.parent.depth if self.parent is not None else 0
         return before + (self.ordinal is not None)
 
     def chain(self) -> list[dict[str, Any]]:
-        """Return its chain of attempts for the records, the first one first."""
+        """Return the chain of attempts that ends with this one, for the records. The first attempt comes first."""
         columns = ("strategy", "completion", "extracted", "reason", "feedback", "reflection")
         link = {name: getattr(self, name) for name in columns}
         return [*(self.parent.chain() if self.parent is not None else []), link]
@@ -98,38 +98,38 @@ class Attempt:
 
 @dataclass
 class HardRow:
-    """A row that lacks positives, with all attempts at it."""
+    """A hard row, with all attempts at it."""
 
     row: Row
     index: int
-    """Its number among the hard rows, from 0."""
+    """The number of the row among the hard rows, from 0."""
     known: Mixture
-    """Its pass rate on the bare prompt, as estimated by the profile."""
+    """The posterior of the pass rate, from the profile."""
     difficulty: str
-    """The profile's decision."""
+    """The most probable band of the pass rate, such as `dead` or `hard` (`PassRateBand`)."""
     suspicion: float
-    """The probability that its label is wrong."""
+    """The probability that the row is at fault."""
     is_program: bool
     is_guessable: bool
-    """Whether its answer is one of a few: an option, yes or no, a small whole number."""
+    """Whether the answer can be guessed: an option, yes or no, or a small whole number."""
     language: Language
     origin: str
-    """`hard` for a row that selection left out, `selected` for one that it took."""
+    """`hard` if selection left the row out, `selected` if it selected the row or put it in reserve."""
     failures: list[Attempt] = field(default_factory=list)
-    """Failed samples of the profile."""
+    """The failed samples of the profile."""
     attempts: list[Attempt] = field(default_factory=list)
     """The attempts of this stage, in order."""
 
     @property
     def positives(self) -> int:
-        """The positives that were kept."""
+        """The number of positives."""
         return sum(attempt.kept for attempt in self.attempts)
 
     def is_beyond_chance(self, attempt: Attempt) -> bool:
-        """Return whether an answer that can be guessed was right more often than guessing explains.
+        """Return False if a right attempt may be a guess.
 
-        Other answers always count. An answer that can be guessed needs two right attempts on the bare prompt. In
-        addition, the probability of at least this number of right attempts, at the row's pass rate, must be at most
+        If the answer of the row can be guessed, two conditions must be met. At least two attempts on the bare prompt
+        are right. And at the row's pass rate, the probability of this number of right attempts or more is at most
         CHANCE_LEVEL.
         """
         if not self.is_guessable:
@@ -140,7 +140,7 @@ class HardRow:
 
 
 def is_guessable(row: Row) -> bool:
-    """Return whether a row's answer is one of a few, so that it can be guessed. Programs cannot be guessed."""
+    """Return whether the answer of a row can be guessed: an option, yes or no, or a small whole number."""
     gold = row["gold"]
     if gold is None or judges_solutions(resolve(row["verifier"])):
         return False
@@ -150,13 +150,13 @@ def is_guessable(row: Row) -> bool:
 
 
 def tail_probability(right: int, tries: int, rate: float) -> float:
-    """Return the probability of at least `right` successes in `tries` tries with this success rate."""
+    """Return the probability of at least `right` successes in `tries` tries with the success rate `rate`."""
     wrong = 1 - rate
     return math.fsum(math.comb(tries, n) * rate**n * wrong ** (tries - n) for n in range(right, tries + 1))
 
 
 def read_hard_rows(inputs: Mapping[str, Path], config: SynthConfig) -> list[HardRow]:
-    """Return the rows that lack positives, in the order of their tables, with failed samples of the profile.
+    """Return the hard rows in the order of their tables, with failed samples of the profile.
 
     These are all rows of `hard`, and the rows of `selected` and `reserve` that never passed.
     """
@@ -207,7 +207,7 @@ def _add_failures(rows: Mapping[RowKey, HardRow], samples: Path) -> None:
         counts.setdefault(key, Counter())[answer] += 1
         failed.setdefault(key, {}).setdefault(answer, _as_attempt(sample))
     for key, by_answer in failed.items():
-        # An attempt without an answer is the least useful one.
+        # Attempts without an answer come last, since they are the least useful.
         order = sorted(by_answer, key=lambda answer: (answer is None, -counts[key][answer], answer or ""))
         rows[key].failures = [by_answer[answer] for answer in order[:FAILURES]]
 

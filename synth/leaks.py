@@ -1,38 +1,33 @@
-"""Finds text of a right output that stems from feedback in its prompt, and decides whether the output is dropped.
+"""Finds right outputs that repeat the guidance in their prompt, so that they are not trained on.
+
+The guidance is text about a failed attempt that was added to the problem: feedback, a reflection, the gold. Training
+uses the problem alone (the bare prompt), to which such an output does not fit:
 
     guidance  "The 5 apples that he gave away were forgotten; subtract them at the end."
-    output    "The 5 apples that he gave away were forgotten, so ..."      quoted: a run of words
-    output    "One must not overlook what was given away at the end."      retold: the same concepts, nothing derived
-    output    "别忘了最后减去送出的。12+9=21 ..."                               retold in another language
-    output    "12+9=21, 21-5=16."                                          neither: it follows the guidance
-    output    "The answer is 16, because 12+9=21 and 21-5=16."             answer first
 
-Phrases that the policy also uses on bare prompts do not count (habits). Words of the problem or of the failed
-attempt are not quotations, because the model can write them by itself. Sentences that compute something are never
-retold: outputs are supposed to follow advice.
+    output                                                       finding
+    "The 5 apples that he gave away were forgotten, so ..."      quotes: the same sequence of words
+    "One must not overlook what was given away at the end."      retells: the same concepts, nothing is computed
+    "别忘了最后减去送出的。12+9=21 ..."                               retells in another language
+    "12+9=21, 21-5=16."                                          none: it follows the guidance, as it should
+    "As noted, the 5 come off. 12+9=21 ..."                      mentions the guidance (`concepts`)
+    "Not 26: 12+9=21, 21-5=16."                                  denies 26, the answer of the failed attempt
+    "12+9+5=26. No, that is not 26: ..."                         none: it derived 26 itself
+    "The answer is 16, because 12+9=21 and 21-5=16."             states its answer first
+    "16. First add 12 and 9 ..."                                 states its answer first
+    "12+9=21, 21-5=16. The answer is 16."                        none: it derives its answer
+    "The answer is 16."                                          none: nothing is derived
 
-The habits of a policy are phrases that it also writes without feedback in its prompt, so feedback is not their cause:
+Words of the problem or of the failed attempt are not quotations, because the model can write them without guidance.
 
-    800 samples of bare prompts (the problem alone): "let me" in 610 openings, "the user asks" in 93, "as noted" in none
-    "Okay, let me think. The user asks ... 12+9=21"    passes
-    "As noted, the 5 come off. 12+9=21 ..."            dropped
+A habit is a phrase or a pattern that the policy also writes after bare prompts. Habits are not findings. They are
+learned from samples of the profile, whose prompts had no guidance:
 
-A phrase, or a whole pattern, is a habit if its expected rate in bare samples is above MOST_BARE. The rate has a Beta
-distribution with the prior PRIOR. Guards that concern the whole output have the higher threshold MOST_BARE_OF_GUARD.
-With fewer than FEWEST_SAMPLES samples, only the built-in table of natural openings counts (`mentions.toml`).
+    800 samples: "let me" in 610 openings, "the user asks" in 93, "as noted" in none
+    "Okay, let me think. The user asks ... 12+9=21"    no finding
 
-The samples come from rows that are spread over the tables, a few of each row, right and wrong ones. Their prompts never
-had a context.
-
-An answer that an output states before it derives it came from the context:
-
-"The answer is 16, because 12+9=21 and 21-5=16."     stated before the first step
-"16. First add 12 and 9 ..."                         a number that the problem does not mention
-"12+9=21, 21-5=16. The answer is 16."                no: derived first
-"The answer is 16."                                  no: nothing is derived
-
-"Not 26: 12+9=21, 21-5=16."                          the failed attempt's answer, denied
-"12+9+5=26. No, that is not 26: ..."                 no: it derived 26 itself
+A habit has an expected rate above MOST_BARE in these samples. The rate has a Beta distribution with the prior PRIOR.
+With fewer than FEWEST_SAMPLES samples, only the built-in list of natural openings is used (`mentions.toml`).
 """
 
 from __future__ import annotations
@@ -66,24 +61,24 @@ from truegold.synth.records import Weights
 from truegold.verifiers import judges_solutions, resolve
 
 NEAR = 30
-"""Maximum number of characters between words such as "the answer is" and the answer."""
+"""The maximum number of characters between "the answer is" and the answer."""
 _STATEMENT = re.compile(
     r"\banswer\b[^.\n]{0,20}?(?:is|:|=|be)|\bresult\b[^.\n]{0,12}?(?:is|:|=)|\\boxed"
     r"|\b(?:comes? (?:out )?(?:to|at)|arrive at|amounts? to|(?:has|have|ought) to (?:be|equal)"
     r"|(?:must|should|will) (?:be|equal))"
     r"|答案(?:是|为|:|：)?|结果(?:是|为|应)|因此是|应该?(?:等于|得到?|是|为)|得到"
 )
-"""Words that state an answer: "the answer is", "the result:", "it comes out to", "it must be", "答案是"."""
+"""Words that state an answer, such as "the answer is", "the result:", "it comes out to" or "答案是"."""
 _NUMERAL = re.compile(r"(?<![a-z\d.])-?\d[\d,]*(?:\.\d+)?(?![a-z\d]|\.\d)")
 """A number in a text: -3, 1,200 and 0.5, but neither the 2 of x2 nor the 1.5 of 1.5.2."""
 _DERIVES = re.compile(r"\bbecause\b|\bsince\b|\bas\b|\bstep\b|\bfirst\b|\bso\b|因为|由于|首先|步")
-"""Words of a derivation without operations: "because all of them are even"."""
+"""Words of a derivation without operations, such as "because all of them are even"."""
 _DENIED_BEFORE = re.compile(
     r"(?:\b(?:not|never|isn't|wasn't|can't|couldn't|cannot|instead|rather|other|unlike|no longer)"
     r"(?: (?:be|of|than|just|simply|merely|only|equal|to|exactly|the|an?|at|as|get|gives?|\w+ing))*"
     r"|不(?:是|等于|应该?是|能是|可能是|会是|止|只是?|能只?)[算到得写停在为是]*|而非|并非|别只?[算到得写停]+)[\s$(\\]*$"
 )
-"""Words that deny the number after them: "not just 26", "rather than the 26", "不能只算到26"."""
+"""Words that deny the number after them, such as "not just 26", "rather than the 26" or "不能只算到26"."""
 _DENIED_BEHIND = re.compile(
     r"[)$%°]*(?: [a-z/]+){0,3}?,? (?:"
     r"(?:is|are|was|were|would be|would have been|seems?|looks?|comes out) (?:\w+ ){0,2}?"
@@ -93,23 +88,24 @@ _DENIED_BEHIND = re.compile(
     r")\b"
     r"|[\u3400-\u9fff]{0,5}?(?:不对|不正确|有误|错|多算|少算|漏|没[有算减加扣考包]|忘|太[多少大小])"
 )
-"""Words that deny the number before them: "26 is too many", "26 would be right if", "26多算了"."""
+"""Words that deny the number before them, such as "26 is too many", "26 would be right if" or "26多算了"."""
 _DERIVED = re.compile(
     r"(?:[=≈→]|\b(?:is|are|gets?|got|gives?|makes?|leaves?|equals?|to|has|have|be)|[得到于为是剩有共])[\s$(\\]*$"
 )
-"""Words and signs before a number that is derived."""
+"""Words and signs after which a number is the result of a step."""
 _NEW_SENTENCE = re.compile(r"(?:^|[.!?;:\n。！？；：,，>])\s*$")
-"""The beginning of a text, or a sign that ends a sentence or a clause."""
+"""The beginning of a text, or the end of a sentence or clause."""
 _WORD_BEHIND = re.compile(r"(?: ?[%°]?,? [a-z]{2,}| ?[\u3400-\u9fff])(?! ?[-+*/=×÷])")
 """A word right after a number, unless an operation follows the word."""
 MIN_DIGITS = 2
-"""Minimum number of digits of an answer that opens a sentence. A shorter number may be a count or number an item."""
+"""A number with fewer digits at the beginning of a sentence may be a count, or the number of an item."""
 
 
 def states_answer_first(output: str, problem: str, extracted: str | None) -> bool:
-    """Return whether the answer stands before the first step of its derivation.
+    """Return whether the answer comes before the first step of its derivation.
 
-    extracted: the answer as read by the verifier. A bare number counts only if the problem does not contain it.
+    `extracted` is the answer as the verifier read it. A number that is not stated as the answer, as in "16. First
+    add ...", counts only if the problem does not contain it.
     """
     answer = _plain(extracted)
     if not answer or "\n" in answer:
@@ -127,17 +123,16 @@ def states_answer_first(output: str, problem: str, extracted: str | None) -> boo
         return False
     if is_stated:
         return True
-    # A number before all steps that was not mentioned yet.
+    # A number before all steps that is not in the problem.
     return bool(_NUMERAL.fullmatch(answer)) and _position(normal(problem), answer) is None and answer not in "0 1 2"
 
 
 def find_denial(output: str, problem: str, failed: str | None, extracted: str | None) -> str | None:
-    """Return the words by which an output denies the failed attempt's answer or opens with it, or None.
+    """Return the words by which an output denies the answer of the failed attempt, or opens with it, or None.
 
-    An output denies nothing if it derives this number itself, or if the problem contains the number. Only numbers
-    count, because an output that goes through options, words or formulas denies some of them anyway.
-
-    failed, extracted: the answers of the attempt and of the output, as read by the verifier.
+    `failed` is the answer of the attempt, and `extracted` that of the output, as the verifier read them. It is not a
+    denial if the output derives the number itself, or if the problem contains it. Answers that are not numbers are
+    ignored, because an output may consider options, words and formulas and reject them.
     """
     answer = _plain(failed)
     if not _NUMERAL.fullmatch(answer) or answer == _plain(extracted) or _position(normal(problem), answer) is not None:
@@ -153,7 +148,7 @@ def find_denial(output: str, problem: str, failed: str | None, extracted: str | 
         return None
     if match := _DENIED_BEHIND.match(behind):
         return f"{answer}{match[0]}"
-    # A derivation begins with numbers of the problem, and not with a new one.
+    # A derivation begins with numbers of the problem. A new number at its beginning comes from the failed attempt.
     digits = sum(map(str.isdigit, answer))
     is_first = digits >= MIN_DIGITS and not OPERATION.search(before) and _NEW_SENTENCE.search(before)
     match = _WORD_BEHIND.match(behind)
@@ -165,7 +160,7 @@ def _plain(answer: str | None) -> str:
 
 
 def _position(text: str, answer: str) -> int | None:
-    """Return the position of an answer in a text, or None: 8 for 12 in "112 and 12", since 112 is another number."""
+    """Return the position of an answer in a text, or None. In "112 and 12", the number 12 has the position 8."""
     if _NUMERAL.fullmatch(answer):
         plain = answer.replace(",", "")
         return next((match.start() for match in _NUMERAL.finditer(text) if match[0].replace(",", "") == plain), None)
@@ -174,26 +169,26 @@ def _position(text: str, answer: str) -> int | None:
 
 
 MOST_BARE = 0.01
-"""The expected rate in bare samples above which a phrase or a pattern is a habit."""
+"""A phrase or a pattern with a higher expected rate in bare samples is a habit."""
 MOST_BARE_OF_GUARD = 0.05
-"""The expected rate in bare samples above which a finding about the whole output is a habit."""
+"""A finding about the whole output with a higher expected rate in bare samples is a habit."""
 MOST_BARE_TOGETHER = 0.02
-"""The largest rate of bare samples that match any pattern. The most frequent patterns are excluded to reach it."""
+"""The most frequent patterns become habits until at most this share of bare samples matches any other pattern."""
 PRIOR = Beta(0.5, 99.5)
-"""The assumed rate before the first sample: half a percent, with the weight of 100 samples."""
+"""The rate before the first sample: half a percent, with the weight of 100 samples."""
 FEWEST_SAMPLES = 50
-"""Minimum number of bare samples from which habits are learned."""
+"""The minimum number of bare samples from which habits are learned."""
 ROWS, SAMPLES_OF_ROW = 1000, 4
-"""Maximum number of rows in the sample, and of samples of each row."""
+"""Habits are learned from at most 4 samples each of at most 1,000 rows."""
 _FIGURE = re.compile(r"\d[\d.,]*")
 
 Finding = tuple[str, str]
-"""The rule that matched, and the matched words (empty for rules about the whole text)."""
+"""The rule that matched, and the matched words, which are empty for a rule about the whole output."""
 
 
 @dataclass(frozen=True)
 class BareSample:
-    """A sample of a bare prompt."""
+    """A sample of the profile, whose prompt was the problem alone."""
 
     row: Row
     completion: str
@@ -205,13 +200,13 @@ class BareSample:
 
 @dataclass(frozen=True)
 class Habits:
-    """The habits in a policy's bare samples."""
+    """The habits of a policy, with the number of bare samples from which they were learned."""
 
     samples: int = 0
     phrases: Mapping[Finding, int] = field(default_factory=dict)
-    """The number of samples with each phrase that is a habit."""
+    """Phrases that are habits, with the number of samples that have them."""
     rules: Mapping[str, int] = field(default_factory=dict)
-    """The number of samples matched by each pattern or guard that is a habit. Matches of `phrases` do not count."""
+    """Rules that are habits, with the number of samples that match them by other words than `phrases`."""
 
     def excuse(self, finding: Finding) -> bool:
         """Return whether a finding is a habit of the policy."""
@@ -225,7 +220,7 @@ class Habits:
 
 
 def learn_habits(findings: Sequence[Set[Finding]]) -> Habits:
-    """Return the habits in the findings of each bare sample. Fewer than FEWEST_SAMPLES samples show no habits."""
+    """Return the habits, given the findings in each bare sample. Fewer than FEWEST_SAMPLES samples give no habits."""
     if len(findings) < FEWEST_SAMPLES:
         return Habits(len(findings))
 
@@ -239,7 +234,7 @@ def learn_habits(findings: Sequence[Set[Finding]]) -> Habits:
     guards = Counter(rule for sample in left for rule, words in sample if not words)
     rules = {rule: count for rule, count in guards.items() if is_habit(count, MOST_BARE_OF_GUARD)}
     spoken = [{rule for rule, words in sample if words} for sample in left]
-    # The most frequent patterns are excluded first, until the others drop almost no bare sample.
+    # The most frequent patterns become habits, until almost no bare sample matches any of the others.
     while counts := Counter(rule for sample in spoken for rule in sample):
         rule, count = min(counts.items(), key=lambda pair: (-pair[1], pair[0]))
         if not is_habit(count, MOST_BARE) and not is_habit(sum(map(bool, spoken)), MOST_BARE_TOGETHER):
@@ -255,7 +250,7 @@ def _masked(finding: Finding) -> Finding:
 
 
 def read_bare_samples(inputs: Mapping[str, Path]) -> list[BareSample]:
-    """Return samples of the profile for rows that are not held out: SAMPLES_OF_ROW for each of ROWS rows."""
+    """Return at most SAMPLES_OF_ROW samples of the profile for each of at most ROWS rows that are not held out."""
     tables = [inputs[name] for name in ("selected", "hard", "reserve") if name in inputs]
     every = (row for table in tables for row in read_rows(table))
     # An id is a hash, so the smallest ids are spread over all sources.
@@ -282,21 +277,20 @@ def read_bare_samples(inputs: Mapping[str, Path]) -> list[BareSample]:
 
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
-"""A word, a number, or a single sign. `x+12` has three."""
+"""A word, a number, or a single sign. `x+12` has three tokens."""
 _DIGIT = re.compile(r"\d")
 MIN_WORDS = 5
-"""Minimum number of words of a guidance sentence that can be quoted, and of a problem whose language is determined."""
+"""A sentence of the guidance with fewer words cannot be quoted. The language of a shorter problem is unknown."""
 COMPUTING_TIMES = 2
-"""A quotation from a guidance sentence that computes something has to be this many times longer, since two derivations
-of the same result are much alike."""
+"""A quotation of a computation must be longer by this factor, since derivations of the same result are much alike."""
 MIN_STEMS = 3
-"""Minimum number of a guidance sentence's meanings, without those of the problem, that recur in a retelling."""
+"""A retelling has at least this number of concepts and stems in common with a sentence of the guidance."""
 _ENGLISH_RUN = re.compile(r"[A-Za-z'’-]{2,}(?:,? [A-Za-z'’-]+){5,}")
-"""Six English words in a row: "subtract the five apples, he says"."""
+"""Six English words in sequence, such as "subtract the five apples, he says"."""
 FOREIGN_LETTERS = 4
-"""Minimum number of letters of a script that count as another language, if the problem does not use that script."""
+"""An output with at least this number of letters of a script that the problem does not use is in another language."""
 SURE_WORDS = 7
-"""Minimum number of words of a sentence whose language is determined."""
+"""The language of a sentence with fewer words is not determined."""
 _LATIN_WORD = re.compile(r"[A-Za-zÀ-ÿ]{2,}")
 _SCRIPTS = {
     "Chinese": HAN,
@@ -310,7 +304,7 @@ _SCRIPTS = {
 
 
 class LeakReason(StrEnum):
-    """The reasons that a right output is not trained on."""
+    """The reasons for which a right output is not trained on."""
 
     MENTIONS_ATTEMPT = "mentions_attempt"
     """It mentions an earlier attempt, or denies its answer."""
@@ -327,15 +321,15 @@ class LeakReason(StrEnum):
     IMPLAUSIBLE = "implausible"
     """It is too improbable after the bare prompt."""
     UNCONFIRMED = "unconfirmed"
-    """Its answer can be guessed, and chance explains the row's right samples on the bare prompt."""
+    """Its answer can be guessed, and guessing explains the row's right samples on the bare prompt."""
     NEAR_COPY = "near_copy"
     """It is nearly the same as another positive of the row."""
     OVER_SHARE = "over_share"
-    """Its strategy already has its largest share of the positives."""
+    """Its strategy has more than its maximum share of the positives."""
 
 
 WHOLE_OUTPUT = (LeakReason.OTHER_LANGUAGE, LeakReason.ANSWER_FIRST)
-"""Reasons that concern an output as a whole. They too can be habits of the policy."""
+"""The reasons that are about an output as a whole. They may be habits, too."""
 
 
 @dataclass(frozen=True)
@@ -344,19 +338,19 @@ class Sources:
 
     problem: str
     guidance: str
-    """Texts about the failed attempt: feedback, reflection, the gold."""
+    """The texts about the failed attempt in the prompt: feedback, reflection, the gold."""
     attempt: str
     """The failed attempt."""
     failed: str | None
-    """The answer that was read in the failed attempt."""
+    """The answer of the failed attempt, as the verifier read it."""
 
 
 @dataclass(frozen=True)
 class LeakReport:
-    """The findings of the guards for one output."""
+    """The findings about one output."""
 
     reasons: tuple[LeakReason, ...]
-    """The reasons to drop it, the main one first. Empty if it can be trained on."""
+    """The reasons to drop the output, the main one first. Empty if it can be trained on."""
     measures: Mapping[str, Any]
     """The measurements, as JSON values: {"quote": None, "retold_share": 0.1, ...}."""
 
@@ -371,10 +365,10 @@ def check_output(
     *,
     is_program: bool,
 ) -> LeakReport:
-    """Return all findings of the guards for an output.
+    """Return all findings about an output.
 
-    extracted: the output's answer, as read by the verifier. is_program: whether the output is a program. If so, its
-    comments are searched too, but its language and its first step are not checked.
+    `extracted` is its answer, as the verifier read it. If the output is a program (`is_program`), its comments are
+    searched, too, but its language and its first step are not checked.
     """
     mentions = [
         mention
@@ -406,7 +400,7 @@ def check_output(
 
 
 def find_in_bare(sample: BareSample, config: LeakConfig) -> set[Finding]:
-    """Return the findings of the guards in a sample of the bare prompt, for `learn_habits`."""
+    """Return the findings in a sample of the bare prompt, for `learn_habits`."""
     problem = sample.row["prompt"]
     mentions = find_mentions(sample.completion, problem, is_program=sample.is_program)
     findings: set[Finding] = {(mention.rule, mention.words) for mention in mentions}
@@ -417,7 +411,7 @@ def find_in_bare(sample: BareSample, config: LeakConfig) -> set[Finding]:
 
 
 def _look_at_the_whole(output: str, problem: str, extracted: str | None, config: LeakConfig) -> set[LeakReason]:
-    """Return the reasons of `WHOLE_OUTPUT` that apply to an output."""
+    """Return the reasons in `WHOLE_OUTPUT` that apply to an output."""
     flagged = {
         LeakReason.OTHER_LANGUAGE: is_in_another_language(output, problem),
         LeakReason.ANSWER_FIRST: config.answer_first and states_answer_first(output, problem, extracted),
@@ -426,26 +420,26 @@ def _look_at_the_whole(output: str, problem: str, extracted: str | None, config:
 
 
 def is_near_copy(output: str, others: Sequence[str], share: float) -> bool:
-    """Return whether an output shares this much of its token triples with one of the others (Jaccard)."""
+    """Return whether an output and one of the others have at least this share of token triples in common (Jaccard)."""
     triples = _triples(output)
     return any(len(triples & other) >= share * max(len(triples | other), 1) for other in map(_triples, others))
 
 
 def _triples(text: str) -> set[tuple[str, ...]]:
-    """Return the token triples of a text, or all its tokens if it has fewer than three."""
+    """Return the token triples of a text. A text of fewer than three tokens gives a tuple of all its tokens."""
     tokens = _TOKEN.findall(normal(text))
     return runs(tokens, 3) or {tuple(tokens)}
 
 
 def find_quote(output: str, guidance: str, problem: str, attempt: str, config: LeakConfig) -> str | None:
-    """Return a run of words that the output shares with the guidance, but not with problem or attempt; else None."""
+    """Return words that the output quotes from the guidance and that are not in problem or attempt, or None."""
     output_words, known = words(normal(output)), normal(f"{problem}\n{attempt}")
     known_words = words(known)
     for sentence in sentences(normal(guidance)):
         told_words = words(sentence)
         if len(told_words) < MIN_WORDS:
             continue
-        # One word is about two Chinese characters.
+        # An English word is about as long as one and a half Chinese characters.
         length = config.quote_words + config.quote_words // 2 if HAN.search(sentence) else config.quote_words
         if OPERATION.search(sentence):
             length *= COMPUTING_TIMES
@@ -459,10 +453,10 @@ def find_quote(output: str, guidance: str, problem: str, attempt: str, config: L
 
 
 def retold_share(output: str, guidance: str, problem: str, attempt: str) -> float:
-    """Return the largest share of a guidance sentence that a sentence of the output retells, in English or Chinese.
+    """Return the largest share of a sentence of the guidance that a sentence of the output retells.
 
-    The share is of the sentence's meanings (stems and concepts), except those that problem or attempt explain.
-    Sentences that compute something are skipped.
+    It is the share of the sentence's stems and concepts, without those that problem or attempt have. Sentences that
+    compute something are skipped, since an output should follow the guidance.
     """
     known = normal(f"{problem}\n{attempt}")
     known_stems, known_concepts = content_stems(known), concepts(normal(problem))
@@ -485,8 +479,8 @@ def retold_share(output: str, guidance: str, problem: str, attempt: str) -> floa
 def is_in_another_language(output: str, problem: str) -> bool:
     """Return whether a part of an output is in another language than its problem.
 
-    The signs are a foreign script (Chinese in an English answer), a run of English words in a Chinese answer, or a
-    sentence that is certainly in another language. Problems of fewer than MIN_WORDS words give False.
+    Such a part is another script (Chinese in an English answer), six English words in sequence in a Chinese answer, or
+    a sentence that is certainly in another language. If the problem has fewer than MIN_WORDS words, return False.
     """
     problem_words = words(normal(problem))
     if len(problem_words) < MIN_WORDS:

@@ -1,12 +1,14 @@
-"""Tables of synthesis: positives (right completions to train on), and all attempts that led to them.
+"""Defines the tables of synthesis: `distilled.parquet` with right completions to train on (positives), and
+`attempts.parquet` with all attempts.
 
-    prompt      "Tom has 12 apples ..."                      the problem alone, which training sees
-    output_ids  "12+9=21, 21-5=16 \\boxed{16}"               sampled with a reflection in the prompt
-    context_logprobs   log p(output | prompt, context)       of the engine that sampled it
-    bare_logprobs      log p(output | prompt)                of the same engine, for the guards alone
+    column of a positive    content
+    prompt                  "Tom has 12 apples ...": the problem alone, which training sees
+    output_ids              "12+9=21, 21-5=16 \\boxed{16}": sampled with a reflection in the prompt (the context)
+    context_logprobs        log p(output | prompt, context), of the engine that sampled the output
+    bare_logprobs           log p(output | prompt), of the same engine, only for the guards (`leaks`)
 
-Training computes log p(output | prompt) again in its own forward pass. Log-probabilities of another engine, or with the
-context, would make every importance ratio wrong (docs/explain/distillation.md).
+Training computes log p(output | prompt) again in its own forward pass, because log-probabilities of another engine
+make importance ratios wrong (docs/explain/distillation.md).
 """
 
 from __future__ import annotations
@@ -28,38 +30,38 @@ class DistilledRow(RowReference):
     """A row of `distilled.parquet`: one verified positive."""
 
     prompt: str
-    """The problem's text in its row."""
+    """The text of the problem."""
     prompt_ids: Int32List
-    """The tokens of the bare prompt, with chat template and special tokens."""
+    """The tokens of the prompt without context, with chat template and special tokens."""
     completion: str
     output_ids: Int32List
     temperature: float
-    """The temperature at which it was sampled."""
+    """The temperature at which the output was sampled."""
     context_logprobs: Float32List
-    """Log-probabilities of the output tokens with the context, at the sampling temperature."""
+    """The log-probabilities of the output tokens with the context, at the sampling temperature."""
     bare_logprobs: Float32List
-    """Log-probabilities of the output tokens after the bare prompt, at temperature 1."""
+    """The log-probabilities of the output tokens without the context, at temperature 1."""
     token_weight: float
     """The mean over tokens of min(1, p(token | prompt) / p(token | prompt, context))."""
     sequence_weight: float
     """min(1, p(output | prompt) / p(output | prompt, context))."""
     geometric_weight: float
-    """exp of the mean log ratio, at most 1. All three weights use the sampling engine's probabilities at temperature
-    1."""
+    """exp of the mean over tokens of log p(token | prompt) - log p(token | prompt, context), at most 1. All three
+    weights use the probabilities of the sampling engine at temperature 1."""
     strategy: str
     strategy_version: str
     uses_gold: bool
     """Whether the model was shown the gold."""
     trust: float
-    """The weight in training compared with other positives."""
+    """The weight in training, compared with other positives."""
     attempt: Int32
-    """Its number among the row's attempts."""
+    """The number of the attempt among those at its row."""
     pass_rate: float
-    """The row's expected pass rate on the bare prompt, from the profile."""
+    """The expected pass rate of the row, from the profile."""
     leaks: str
     """A JSON object with the measurements of the guards."""
     chain: str
-    """A JSON list of the attempts that led to it, the first one first, with strategy, completion, answer, reason,
+    """A JSON list of the attempts that led to this one, in order, each with strategy, completion, answer, reason,
     feedback and reflection."""
 
 
@@ -67,27 +69,27 @@ class AttemptRow(RowReference):
     """A row of `attempts.parquet`: one attempt, right or wrong."""
 
     attempt: Int32
-    """Its number among the row's attempts, from 0 in the order in which they were made."""
+    """The number of the attempt among those at its row, from 0, in the order in which they were made."""
     parent: Annotated[int | None, pa.int32()]
-    """The number of the attempt that it continues, or None if it continues a sample of the profile or no attempt."""
+    """The number of the attempt that this one continues. Null if it continues a sample of the profile, or nothing."""
     strategy: str
     context: str
-    """The prompt that replaced the problem, or an empty text for the bare prompt."""
+    """The text that replaced the problem in the prompt, or an empty text."""
     reflection: str | None
     feedback: str | None
     completion: str
     tokens: Int32
-    """Sampled tokens, including those of the reflection."""
+    """The number of sampled tokens, including those of the reflection."""
     temperature: float
     score: float | None
     reason: str
     extracted: str | None
     kept: bool
-    """Whether it became a positive."""
+    """Whether the attempt became a positive."""
     dropped: str | None
-    """The reason that a right attempt did not become a positive."""
+    """The reason why a right attempt did not become a positive."""
     difficulty: str
-    """The profile's difficulty of the row: dead, hard, useful, ..."""
+    """The most probable band of the row's pass rate: dead, hard, useful, ..."""
 
 
 DISTILLED_SCHEMA = arrow_schema(DistilledRow)
@@ -96,7 +98,7 @@ ATTEMPT_SCHEMA = arrow_schema(AttemptRow)
 
 @dataclass(frozen=True)
 class Weights:
-    """p(output | prompt) / p(output | prompt, context), averaged in three ways (docs/explain/distillation.md)."""
+    """p(output | prompt) / p(output | prompt, context), averaged in three ways (`DistilledRow`)."""
 
     token: float
     sequence: float
@@ -104,7 +106,10 @@ class Weights:
 
 
 def weigh(bare: Sequence[float], conditioned: Sequence[float]) -> Weights:
-    """Return the weights of an output, from the log-probabilities of its tokens. Without tokens they are 1."""
+    """Return the weights of an output, given the log-probabilities of its tokens without and with the context.
+
+    An output without tokens has weights of 1.
+    """
     ratios = [left - right for left, right in zip(bare, conditioned, strict=True)]
     if not ratios:
         return Weights(1.0, 1.0, 1.0)

@@ -1,9 +1,9 @@
-"""Samples the completions of a round of synthesis, each once, with verdicts if they are requested.
+"""Samples the completions of a round of synthesis, and judges them on request.
 
     sampler.sample([(row, prompt, 0), (row, prompt, 0)], temperature=1.0, max_tokens=512, judged=True)
-        samples 0 and 1 of the prompt, with verdicts; the next call begins with sample 2
+        returns the samples 0 and 1 of the prompt, with verdicts; the next call returns sample 2
 
-Samples and scores are kept in files. A synthesis that was killed makes the same choices again and finds
+Samples and log-probabilities are stored in files. A synthesis that was killed makes the same choices again, and finds
 their samples in the files.
 """
 
@@ -29,8 +29,8 @@ from truegold.synth.config import SynthConfig
 from truegold.synth.hard_rows import HardRow
 
 Ask = tuple[HardRow, tuple[int, ...], int]
-"""A request for a completion: the row, its prompt, and the number of that prompt's first sample. A second request for
-the same prompt and settings gets the next number."""
+"""A request for a completion: the row, the prompt, and the number of the first sample of this prompt. The next request
+for the same prompt and settings gets the next number."""
 
 
 @dataclass(frozen=True)
@@ -40,15 +40,15 @@ class SampledAnswer:
     completion: Completion
     text: str
     verdict: VerdictRecord | None
-    """The verdict, or None if completions are not judged, such as reflections."""
+    """The verdict, or None if completions are not judged, as for reflections."""
 
 
 @dataclass
 class _Round:
-    """The plan of a round's draws (`DrawPlan`): each sample once, in order."""
+    """The `DrawPlan` of a round: each sample is drawn once, in order."""
 
     waiting: Sequence[Draw]
-    """Samples that are not drawn yet."""
+    """The samples that are not drawn yet."""
     total: int
     """The number of samples of the round."""
     verdicts: dict[tuple[str, int], VerdictRecord | None] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class _Round:
 
     @property
     def finished(self) -> bool:
-        """Whether every completion has a verdict or needs none."""
+        """Whether all samples are drawn, and judged if they are to be judged."""
         return len(self.verdicts) == self.total
 
     def draws(self, count: int) -> list[Draw]:
@@ -74,7 +74,7 @@ class _Round:
 
 
 class RoundSampler:
-    """Samples the completions of rounds from one model. A store keeps them, so that a resumed run draws none again."""
+    """Samples completions from one model. They are stored, so that a resumed run does not draw them again."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class RoundSampler:
         folders: tuple[Path, Path],
         progress: Progress,
     ) -> None:
-        """folders: one for samples, which outlives a killed run, and one for scratch files."""
+        """Open the files of earlier attempts. `folders`: one for samples, one for other files."""
         self.source, self._engine_config, self._config, self._model = source, engine, config, model
         self._samples, self._scratch = folders
         self._drawing = Drawing(source, config.seed, progress)
@@ -93,7 +93,7 @@ class RoundSampler:
         self._numbers: defaultdict[tuple[str, str], int] = defaultdict(int)
         """The number of samples requested so far, by store and prompt."""
         self._scores: dict[str, tuple[float, ...]] = {}
-        """The log-probabilities of each scored output, by the joint key of prompt and output."""
+        """The log-probabilities of each scored output, by a key of prompt and output."""
         self._score_log = RecordLog(self._scratch / f"scores-{digest_json([str(model), engine.model_dump()])[:8]}")
         for _, record in self._score_log.scan():
             self._scores[record["key"]] = tuple(record["logprobs"])
@@ -111,15 +111,15 @@ class RoundSampler:
 
     @property
     def engine_facts(self) -> dict[str, Any]:
-        """The engine's figures on its work."""
+        """The facts of the engine (`Engine.facts`)."""
         return self._drawing.engine.facts()
 
     def has_room(self, prompt: Sequence[int]) -> bool:
-        """Return whether a prompt leaves the model tokens for an answer."""
+        """Return whether a prompt is short enough to leave the model tokens for an answer."""
         return len(prompt) < self.source.max_model_len
 
     def sample(self, asks: Sequence[Ask], temperature: float, max_tokens: int, *, judged: bool) -> list[SampledAnswer]:
-        """Return an answer to each request, in order. judged: whether the answers get verdicts."""
+        """Return an answer to each request, in order. With `judged`, the answers have verdicts."""
         settings = self._config.sampling_settings(temperature, max_tokens)
         store, store_name = self._store(settings)
         draws = []
@@ -144,7 +144,10 @@ class RoundSampler:
         return answers
 
     def score(self, prompts: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> list[tuple[float, ...]]:
-        """Return the log-probabilities of outputs after prompts at temperature 1. Each is computed once."""
+        """Return the log-probabilities of each output's tokens after its prompt, at temperature 1.
+
+        They are computed only once, even if the run is resumed.
+        """
         keys = [f"{prompt_key(prompt)}-{prompt_key(output)}" for prompt, output in zip(prompts, outputs, strict=True)]
         missing = [index for index, key in enumerate(keys) if key not in self._scores]
         if missing:
@@ -159,7 +162,7 @@ class RoundSampler:
         self._open.close()
 
     def _store(self, settings: dict[str, object]) -> tuple[SampleStore, str]:
-        """Return the store of samples with these settings, which the first call opens, and its name."""
+        """Return the store of samples with these settings, and its name. The first call opens the store."""
         name = digest_json(settings)
         if name not in self._stores:
             identity = sampling_identity(settings, self._engine_config, self.source, self._model, self._scratch)

@@ -1,13 +1,13 @@
-"""The stage `synth`: makes positives (right completions to train on) for rows that the model hardly ever solves.
+"""Stage `synth`: makes right completions to train on (positives) for rows that the model hardly ever solves.
 
-    120 hard rows, 400,000 tokens   ->  distilled.parquet   96 positives of 61 rows
+    120 hard rows, 400,000 tokens   ->  distilled.parquet   96 positives for 61 rows
                                         attempts.parquet    all 740 attempts and their outcomes
-                                        selected.parquet    the selected rows, and 48 more that became trainable
-                                        reserve.parquet     good rows beyond the selection, without those 48
+                                        selected.parquet    the selected rows, and 48 more that now have a positive
+                                        reserve.parquet     the rows in reserve, without those 48
 
-A row that selection left out as too hard becomes a selected row if it has a positive now. Training samples the row like
-every other selected row, by its prompt alone, without the hints by which a positive was made. The positive joins these
-samples. Held-out rows are never used.
+A row that selection left out as too hard becomes a selected row if it now has a positive. In training, the model gets
+the prompt of the row alone, without the hints by which the positive was made, and the positive is added to the model's
+own samples. Held-out rows are never used.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ from truegold.synth.strategies import Strategy, load_strategy
 from truegold.synth.synthesis import Synthesis
 
 EXAMPLES = 5
-"""Maximum number of positives that the report shows."""
+"""The maximum number of positives that the report shows."""
 EXAMPLE_CHARS = 600
 BECAME_TRAINABLE = "distilled_positive"
-"""The ledger's reason for a row that selection left out and that has a positive now."""
+"""The reason in the ledger for a row that selection left out and that now has a positive."""
 
 
 @stage_function(version=3, isolated=True, judges="hard", store=".samples")
 def synth(inputs: Mapping[str, Path], config: SynthConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Make positives.
 
-    inputs: `hard`, `selected` and `reserve` of the selection; `profile`, `suspicion` and `samples` of the profile; the
-    checkpoint in the folder `model`, unless the engine is scripted. Samples that are in `store` are not drawn again.
-    Writes distilled.parquet, attempts.parquet, selected.parquet, reserve.parquet and the ledger.
+    The inputs are `hard`, `selected` and `reserve` from the selection, `profile`, `suspicion` and `samples` from the
+    profile, and the checkpoint in the folder `model`, which a scripted engine does not need. Samples in `store` are not
+    drawn again. Writes distilled.parquet, attempts.parquet, selected.parquet, reserve.parquet and the ledger.
     """
     started = time.monotonic()
     strategies = [load_strategy(spelling) for spelling in config.strategies]
@@ -107,7 +107,7 @@ def synth(inputs: Mapping[str, Path], config: SynthConfig, out_dir: Path, progre
 
 
 def _bound_shares(rows: Sequence[HardRow], config: SynthConfig) -> None:
-    """Drop the least plausible positives of each strategy that exceeds its share."""
+    """Drop the least probable positives of each strategy that has more than its maximum share."""
     for name, share in sorted(config.max_share.items()):
         kept = [attempt for hard in rows for attempt in hard.attempts if attempt.kept]
         mine = [attempt for attempt in kept if attempt.strategy == name]
@@ -197,10 +197,7 @@ def _outcome(attempt: Attempt) -> str:
 
 
 def synthesis_facts(rows: Sequence[HardRow], budget: TokenBudget) -> dict[str, Any]:
-    """Return the facts of a synthesis for the stage's record and the report.
-
-    They are positives and tokens by strategy and difficulty, and rows that became trainable.
-    """
+    """Return the facts of a synthesis for the stage's record and the report."""
     tried = [(hard, attempt) for hard in rows for attempt in hard.attempts]
     with_positive = [hard for hard in rows if hard.positives]
     known, rescued = (Counter(hard.difficulty for hard in chosen) for chosen in (rows, with_positive))
@@ -238,7 +235,7 @@ def _by_strategy(tried: Sequence[tuple[HardRow, Attempt]]) -> list[dict[str, Any
 
 
 def _examples(kept: Sequence[tuple[HardRow, Attempt]]) -> list[dict[str, Any]]:
-    """Return a few positives with the attempts before them, of different strategies first."""
+    """Return a few positives with the attempts before them, first one of each strategy."""
     firsts: dict[str, tuple[HardRow, Attempt]] = {}
     for pair in kept:
         firsts.setdefault(pair[1].strategy, pair)

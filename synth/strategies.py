@@ -1,11 +1,16 @@
-"""Strategies: ways to get a right completion (a positive) of a problem that the model hardly ever solves.
+"""Defines strategies: ways to get a right completion for a problem that the model hardly ever solves.
 
     Strategy("retry", "1", answer={"en": "{problem}\\n\\nNot right:\\n{attempt}\\n\\n{feedback}", "zh": ...})
 
-A strategy consists of prompts in English and Chinese. Their placeholders are {problem}, {attempt} (an earlier, failed
-attempt), {feedback} (a description of that attempt's verdict), {reflection} (the reply of the model, or of a stronger
-one, to the template `reflection`) and {gold}, which needs `uses_gold`. The built-in strategies are in
-`strategies.toml`. Your own ones are named by import strings.
+A strategy consists of prompts in English and Chinese, with these placeholders:
+
+    {problem}       the problem
+    {attempt}       an earlier, failed attempt
+    {feedback}      a description of the verdict on that attempt
+    {reflection}    the reply of the model, or of a stronger one, to the prompt `reflection`
+    {gold}          the gold, only with `uses_gold`
+
+The built-in strategies are in `strategies.toml`. A strategy of your own is named by its import string.
 """
 
 from __future__ import annotations
@@ -26,7 +31,7 @@ LANGUAGES = ("en", "zh")
 
 @dataclass(frozen=True)
 class Strategy:
-    """A way to get a right completion of a problem that the model hardly ever solves."""
+    """A way to get a right completion for a problem that the model hardly ever solves."""
 
     name: str
     version: str
@@ -34,15 +39,15 @@ class Strategy:
     answer: Mapping[str, str] = field(default_factory=dict)
     """The text that replaces the problem, by language. If it is empty, the problem itself is the prompt."""
     reflection: Mapping[str, str] = field(default_factory=dict)
-    """The prompt that asks for a reflection on the failed attempt, by language. If it is empty, none is asked for."""
+    """The prompt that asks for a reflection on the failed attempt, by language. Empty for no reflection."""
     uses_gold: bool = False
     """Whether the model sees the gold. Such a strategy is tried last, and its positives are marked."""
     for_programs: bool | None = None
-    """Whether it is only for rows whose verifier runs programs (True), only for others (False), or for all (None)."""
+    """True: only for programs. False: only for other answers. None: for all rows."""
     hot: bool = False
-    """Whether it samples at `hot_temperature`."""
+    """Whether attempts are sampled at `hot_temperature`."""
     trust: float = 1.0
-    """The weight of its positives in training compared with other positives, at most 1."""
+    """The weight of the strategy's positives in training, compared with other positives. At most 1."""
 
     def __post_init__(self) -> None:
         for kind, templates in (("answer", self.answer), ("reflection", self.reflection)):
@@ -61,7 +66,7 @@ class Strategy:
 
     @property
     def needs_failure(self) -> bool:
-        """Whether it continues a failed attempt."""
+        """Whether the strategy continues a failed attempt."""
         return bool(self.placeholders & {"attempt", "feedback"})
 
 
@@ -78,7 +83,7 @@ BUILT_IN: Mapping[str, Strategy] = {
 
 
 def load_strategy(spelling: str) -> Strategy:
-    """Return the strategy with a name or an import string. Raises ConfigError if there is none."""
+    """Return the strategy with this name or import string. Raises ConfigError if there is no such strategy."""
     if spelling in BUILT_IN:
         return BUILT_IN[spelling]
     parts = split_spelling(spelling)
@@ -93,7 +98,7 @@ def load_strategy(spelling: str) -> Strategy:
 
 
 def strategy_fingerprint(spelling: str) -> str:
-    """Return a text that changes with the strategy: its version, and the digest of its file if it is your own."""
+    """Return a text that changes when the strategy changes: its version, and the digest of its file if it has one."""
     strategy, parts = load_strategy(spelling), split_spelling(spelling)
     digest = source_digest(parts[0], f"strategy {spelling!r}") if parts is not None else ""
     return f"{strategy.version} {digest}".strip()

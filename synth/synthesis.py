@@ -1,19 +1,22 @@
-"""Makes attempts at hard rows: choose, reflect, try, verify, check for leaks, and repeat until the budget is spent.
+"""Makes attempts at problems that the model hardly ever solves, in rounds, until the budget of tokens is spent.
 
-hard row, a failed sample "9+4=12 \\boxed{12}"
+failed sample  "9+4=12 \\boxed{12}"
 -> feedback    "Its final answer was read as 12, which is not right."
 -> reflection  "The sum of 9 and 4 was taken for 12."              written by the model, or by a stronger one
 -> attempt     "9+4=13 \\boxed{13}"                                with the reflection in its prompt
--> verdict     right, no leak, p(attempt | prompt) is .6 of p(attempt | prompt, reflection) per token: a positive
+-> verdict     right
+-> guards      the attempt does not repeat the reflection (`leaks`), and is probable enough without it
+-> positive    the attempt is trained on
 
-Feedback describes the verdict on a failed attempt for the next one, in English or Chinese, without revealing the gold:
+Feedback describes the verdict on a failed attempt, in English or Chinese, without revealing the gold:
 
-    the answer 12 was read in "\\boxed{12}", the gold is 15    "Its final answer was read as 12, which is not right."
-    the answer is (1, 2], the gold is a number                "... It is an interval, where a number is asked for."
-    2 of 5 tests of a program pass                            "It passes 2 of 5 tests. This one fails: ..."
+    verdict                                                    feedback
+    the answer "\\boxed{12}" is read as 12, the gold is 15      "Its final answer was read as 12, which is not right."
+    the answer is (1, 2], the gold is a number                 "... It is an interval, where a number is asked for."
+    2 of 5 tests of a program pass                             "It passes 2 of 5 tests. This one fails: ..."
 
-At most the kind of the gold is mentioned, and only if the attempt's answer is of another kind. Of a failing test, the
-input, the expected output and the actual output are shown, since the tests are part of the task.
+The kind of the gold is mentioned only if the answer is of another kind. For a failing test, its input, the expected
+output and the actual output are shown, since the tests are part of the task.
 """
 
 from __future__ import annotations
@@ -51,22 +54,21 @@ from truegold.synth.strategies import fill
 from truegold.verifiers import Reason
 
 SHOWN_CHARS = 300
-"""Maximum number of characters of an answer, input or output that are shown."""
-
+"""Feedback shows at most this number of characters of an answer, an input or an output."""
 
 Phrases = Mapping[str, Mapping[str, str]]
-"""Phrases of one language, by section and name."""
+"""The phrases of one language, by section and name."""
 PHRASES: Mapping[str, Phrases] = tomllib.loads(files("truegold.synth").joinpath("feedback.toml").read_text("utf-8"))
-"""Phrases by language: the `sentences`, the `details` of a failing test, and the `kinds` of answers."""
+"""The phrases by language: the `sentences`, the `details` of a failing test, and the `kinds` of answers."""
 
-# The first kind that matches counts. Examples: 1,200; 1/2 or 1e-5; (C); (1, 2]; \{1, 2\}; x + \pi.
+# The kind of an answer is the first one that matches: 1,200; 1/2 or 1e-5; (C); (1, 2]; \{1, 2\}; x + \pi.
 _KINDS = (
     ("whole", re.compile(r"[-+]?\d[\d,]*")),
     ("number", re.compile(r"[-+]?[\d.,]*\d(?:\s*/\s*\d+)?\s*%?|\\d?frac\{\d+\}\{\d+\}|[-+]?\d+(?:\.\d+)?e[-+]?\d+")),
     ("choice", re.compile(r"\(?[A-H]\)?")),
     ("tuple", re.compile(r"[(\[].*,.*[)\]]", re.DOTALL)),
     ("set", re.compile(r"\\?\{.*\}", re.DOTALL)),
-    # The only words of an expression are LaTeX commands, names of functions, and letters.
+    # An expression may have LaTeX commands, names of functions and single letters, but no other words.
     (
         "expression",
         re.compile(r"(?:\\[a-zA-Z]+|\b(?:sin|cos|tan|log|ln|exp|sqrt|pi|max|min)\b|\b[a-zA-Z]{1,2}\b|[^a-zA-Z一-鿿])+"),
@@ -83,7 +85,7 @@ def describe_verdict(
     is_program: bool,
     is_cut: bool,
 ) -> str:
-    """Return the feedback on an attempt. is_program: its verifier runs programs. is_cut: it hit a length limit."""
+    """Return the feedback on an attempt. `is_cut` is true if the attempt ended at a length limit."""
     phrases = PHRASES[language]
     sentences = phrases["sentences"]
     shown = _cut(extracted or "")
@@ -110,7 +112,7 @@ def _describe_mismatch(shown: str, evidence: Mapping[str, Any], phrases: Phrases
     gold = evidence.get("gold")
     if isinstance(gold, str) and gold:
         answer_kind, gold_kind = kind_of(answer), kind_of(gold)
-        # Different kinds of numbers may be equal, and telling them apart would reveal something of the gold.
+        # The kinds whole and number are not distinguished, since that reveals something about the gold.
         if answer_kind != gold_kind and {answer_kind, gold_kind} != {"whole", "number"}:
             kinds = {"answer_kind": phrases["kinds"][answer_kind], "gold_kind": phrases["kinds"][gold_kind]}
             text += " " + phrases["sentences"]["other_kind"].format(**kinds)
@@ -134,14 +136,14 @@ def _cut(text: str) -> str:
 
 
 FIRST_BARE_SAMPLE = 10_000
-"""The number of the first sample of a bare prompt. The profile numbers its own samples of the prompt from 0, and no
-number may stand for two samples with the same settings."""
+"""The number of the first sample of a bare prompt (the problem alone). Lower numbers are those of the profile, which
+may have samples of the same prompt and settings."""
 LEAST_LOGPROB = math.log(0.1)
-"""The value of `least_logprob` if there are too few samples of the policy to measure it."""
+"""The value of `least_logprob` if there are too few samples to measure it."""
 RAREST = math.log(0.001)
-"""The log of the factor by which a right output may be less probable than usual, because problems are hard."""
+"""A right output may be less probable than usual by this factor (its logarithm), because problems are hard."""
 SCORED_SAMPLES, LOW_SHARE = 200, 0.01
-"""Maximum number of bare samples that are scored, and the share of them below the least log-probability."""
+"""`least_logprob` is the value that 99 % of at most 200 samples reach."""
 
 
 @dataclass
@@ -168,17 +170,19 @@ class Synthesis:
         budget: TokenBudget,
         bare: Sequence[BareSample],
     ) -> None:
-        """reflector: writes the reflections and may be `sampler` itself. bare: samples of the profile, which show the
-        policy's habits without any context."""
+        """Learn the policy's habits from `bare`, samples of the profile.
+
+        `reflector` writes the reflections. It may be `sampler` itself.
+        """
         self._bare = bare
         self.habits = learn_habits([find_in_bare(sample, config.guards) for sample in bare])
         self.no_room: dict[str, NoRoom] = {}
-        """Prompts that leave the model no tokens for an answer, by strategy."""
+        """By strategy: the prompts that leave the model no tokens for an answer."""
         self._rows, self._config, self._sampler, self._reflector = rows, config, sampler, reflector
         self._bare_prompts: dict[int, tuple[int, ...]] = {}
-        """Bare prompts by row."""
+        """By index of the row: the tokens of the problem alone."""
         self._impossible: dict[int, set[str]] = {}
-        """Strategies whose prompt leaves the model no tokens for an answer, by row."""
+        """By index of the row: the strategies whose prompt leaves the model no tokens for an answer."""
         self.budget = budget
 
     def run(self, progress: Progress) -> None:
@@ -193,13 +197,13 @@ class Synthesis:
             progress.advance(self.budget.spent - before, f"{positives} positives")
 
     def bare_prompt(self, hard: HardRow) -> tuple[int, ...]:
-        """Return the tokens of a row's prompt without any context."""
+        """Return the tokens of a row's bare prompt: the problem alone."""
         if hard.index not in self._bare_prompts:
             self._bare_prompts[hard.index] = tuple(encode_row(self._sampler.source.encoder, hard.row))
         return self._bare_prompts[hard.index]
 
     def _round(self, round_attempts: Sequence[PlannedAttempt]) -> list[tuple[HardRow, Attempt]]:
-        """Make the attempts of a round. Return those whose prompt was short enough, with their rows."""
+        """Make the attempts of a round, and return them with their rows. If a prompt is too long, skip the attempt."""
         for planned in round_attempts:
             self._prepare(planned)
         self._reflect([planned for planned in round_attempts if planned.strategy.reflection])
@@ -221,7 +225,7 @@ class Synthesis:
         return [(planned.hard, attempt) for planned, attempt in made]
 
     def _prepare(self, planned: PlannedAttempt) -> None:
-        """Set the values that fill the placeholders of an attempt's templates."""
+        """Set the values for the placeholders in the prompts of an attempt."""
         hard, parent = planned.hard, planned.parent
         planned.values = {"problem": problem_of(hard.row), "gold": hard.row["gold"] or "", "reflection": ""}
         if parent is not None:
@@ -240,7 +244,7 @@ class Synthesis:
             planned.values |= {"attempt": shown, "feedback": planned.feedback}
 
     def _reflect(self, attempts: Sequence[PlannedAttempt]) -> None:
-        """Get the reflections of attempts whose strategy needs one, if the prompt is short enough."""
+        """Sample the reflections for attempts, unless the prompt for a reflection is too long."""
         asks: list[Ask] = []
         asking = []
         for planned in attempts:
@@ -261,9 +265,9 @@ class Synthesis:
             planned.values["reflection"] = planned.reflection
 
     def _fill_context(self, planned: PlannedAttempt) -> bool:
-        """Set an attempt's prompt, and return whether the attempt can be made.
+        """Set the prompt of an attempt, and return whether the attempt can be made.
 
-        An attempt cannot be made if its prompt or its reflection's prompt leaves the model no tokens for an answer.
+        It cannot be made if its prompt, or the prompt for its reflection, leaves the model no tokens for an answer.
         """
         templates = planned.strategy.answer
         planned.context = fill(templates[planned.hard.language], planned.values) if templates else ""
@@ -280,7 +284,7 @@ class Synthesis:
         return True
 
     def _note_no_room(self, planned: PlannedAttempt, tokens: int, model: RoundSampler) -> None:
-        """Exclude a strategy for a row whose prompt leaves the model no tokens for an answer."""
+        """Exclude the strategy for this row, because its prompt leaves the model no tokens for an answer."""
         name = planned.strategy.name
         self._impossible.setdefault(planned.hard.index, set()).add(name)
         known = self.no_room.get(name)
@@ -290,7 +294,7 @@ class Synthesis:
             known.rows, known.tokens = known.rows + 1, min(known.tokens, tokens)
 
     def describe_no_room(self) -> list[str]:
-        """Return a line for each strategy whose prompt was too long for some row.
+        """Return a line for each strategy whose prompt was too long for some rows:
 
         "reflect: no room in 458 of 458 rows: its prompt takes 210 of 128 tokens or more."
         """
@@ -351,7 +355,7 @@ class Synthesis:
         attempt.leaks["bare_probability"] = round(math.exp(mean(attempt.bare_logprobs)), 4)
         reasons = list(report.reasons)
         if not attempt.context:
-            # Weights compare the prompt with and without a context, so they say nothing about a bare attempt.
+            # Weights compare the prompt with and without a context. Without a context, other checks are needed.
             if is_improbable(attempt.bare_logprobs, self.least_logprob):
                 reasons.append(LeakReason.IMPLAUSIBLE)
             if not hard.is_beyond_chance(attempt):
@@ -363,10 +367,7 @@ class Synthesis:
         attempt.kept = not reasons
 
     def _score(self, right: Sequence[tuple[PlannedAttempt, Attempt]]) -> None:
-        """Set the log-probabilities of right attempts at temperature 1, after the bare prompt and with the context.
-
-        Without a context, both are the same.
-        """
+        """Set the log-probabilities of right attempts at temperature 1, without and with their context."""
         if not right:
             return
         outputs = [attempt.token_ids for _, attempt in right]
@@ -383,7 +384,7 @@ class Synthesis:
 
     @cached_property
     def least_logprob(self) -> float:
-        """The mean log-probability per token, at temperature 1, that 99 % of the policy's own samples reach."""
+        """The mean log-probability per token, at temperature 1, that 99 % of the policy's bare samples reach."""
         samples = [sample for sample in self._bare if sample.token_ids][:SCORED_SAMPLES]
         if len(samples) < FEWEST_SAMPLES:
             return LEAST_LOGPROB
@@ -393,14 +394,14 @@ class Synthesis:
 
 
 def is_improbable(logprobs: Sequence[float], least: float) -> bool:
-    """Return whether an output is less probable than the policy's own samples, by more than a factor of exp(RAREST).
+    """Return whether an output is too improbable.
 
-    least: the mean log-probability per token of the policy's samples. With RAREST, an output of 10 tokens may be .69
-    per token below `least`, one of 1,000 tokens .007.
+    `least` is a mean log-probability per token (`Synthesis.least_logprob`). The sum over all tokens may be lower than
+    with `least` by up to -RAREST. An output of 10 tokens may be .69 per token below `least`, one of 1,000 tokens .007.
     """
     return math.fsum(logprobs) < least * len(logprobs) + RAREST
 
 
 def mean(logprobs: Sequence[float]) -> float:
-    """Return the mean log-probability of an output's tokens, or 0 without tokens."""
+    """Return the mean log-probability of an output's tokens, or 0 if there are no tokens."""
     return math.fsum(logprobs) / len(logprobs) if logprobs else 0.0

@@ -1,5 +1,7 @@
 r"""Commands on a data file: `truegold init` writes a configuration for it, `truegold look` only describes it.
 
+truegold init umfrage.csv run.yaml
+
 data      umfrage.csv: 20 records
 columns   prompt Aufgabe; gold Ergebnis; solution Lösungsweg; verifier math
 unused    Klasse
@@ -7,7 +9,7 @@ unused    Klasse
 umfrage.csv:2
   prompt    Anna hat 3 Äpfel; sie bekommt 4 dazu. Wie viele hat sie?
   gold      7
-  math      a number; reads it as 7, and pays the response '\\boxed{7}'
+  math      reads it as 7, and pays the response "\boxed{7}"
 
 wrote run.yaml
 next: truegold curate run.yaml --engine local
@@ -26,6 +28,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from truegold.flows.cli.given_options import ONE_PATH
 from truegold.flows.cli.options import GoldColumn, LastTurnOnly, PromptColumn
 from truegold.flows.console import Terminal, errors, print_line
 from truegold.verifiers import ConfigError, InputError
@@ -42,14 +45,12 @@ STARTER = Path(__file__).parents[1] / "starter.yaml.txt"
 TRAINING = "# ---- training\n"
 """The line of the starter that precedes the sections on training."""
 SHOWN_ROWS, MAX_SHOWN, SUSPECTS = 3, 6, 10
-"""`init` shows SHOWN_ROWS rows, or more if there are more kinds of golds, but at most MAX_SHOWN. `look` lists at most
-SUSPECTS suspicious rows."""
+"""`init` shows SHOWN_ROWS rows; if there are more kinds of golds, one of each kind, but at most MAX_SHOWN. `look` lists
+at most SUSPECTS suspicious rows."""
 CHARS = 160
 """Maximum number of characters of a text that are shown."""
 LOOKED_AT = 2_000
 """Maximum number of rows that `look` flags without --limit."""
-ONE_PATH = "Several files are given as a folder, or as a pattern in quotes: 'data/*.jsonl'"
-"""The advice for a pattern that the shell has replaced by names of files."""
 DEADLINE_S = 10.0
 """Seconds that a verifier may take for the gold of a row that is shown."""
 
@@ -124,7 +125,7 @@ def _show(proposal: Proposal) -> None:
 
 
 def _cuts(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the phrases that cleaning would cut off many of these prompts."""
+    """Yield lines on phrases that cleaning would cut from many of these prompts."""
     import polars as pl
 
     from truegold.pipeline.clean.stage import Cleaner, describe_cuts
@@ -175,7 +176,6 @@ def _short(text: str) -> str:
 
 
 def _settings(source: FileSource) -> dict[str, Any]:
-    """Return the settings of a source in their shortest form."""
     settings = {"path": source.path} | source.model_dump(exclude_defaults=True, exclude_none=True)
     for role, spec in settings.get("columns", {}).items():
         settings["columns"][role] = spec["column"] if spec.keys() == {"column"} else spec
@@ -236,7 +236,7 @@ def _flag(source: FileSource, run_dir: Path) -> tuple[pl.DataFrame, pl.DataFrame
 
 
 def _summary(rows: pl.DataFrame, flags: pl.DataFrame, dropped: pl.DataFrame) -> Iterator[str]:
-    """Yield lines on lengths, languages, kinds of golds, flags and drops, and on checks that only a run makes."""
+    """Yield lines on lengths, languages, kinds of golds, flags and drops, and on tests that only a run executes."""
     notes = [json.loads(meta).get("truegold", {}) for meta in rows["meta"]]
     yield f"looked at {len(rows):,} rows"
     fallen = f"dropped   {_counted(dropped['drop_reason']) or 'none'}"
@@ -265,7 +265,7 @@ def _counted(names: Any) -> str:
 
 
 def _suspects(rows: pl.DataFrame, flags: pl.DataFrame) -> Iterator[str]:
-    """Yield the most suspicious rows: those whose flags are most often right come first."""
+    """Yield lines on the most suspicious rows, those with the most reliable flags first."""
     key = ["source", "source_row"]
     texts: dict[Sequence[Any], tuple[str, str | None]] = {
         (source, row): (prompt, gold) for source, row, prompt, gold in rows.select(*key, "prompt", "gold").rows()

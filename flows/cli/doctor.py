@@ -26,7 +26,7 @@ from truegold.verifiers import InputError
 from truegold.verifiers.sandbox.child_process import usable_cores
 
 LOSSES: dict[str, str] = tomllib.loads(files(__package__).joinpath("doctor_losses.toml").read_text("utf-8"))
-"""The consequence of each line of the report that is not OK."""
+"""The consequence of a line of the report that is not OK, by the line's name."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class MachineFact:
     """None if the line is only information."""
     detail: str
     fix: str | None = None
-    """The command that repairs it."""
+    """The remedy for a line that is not OK, usually a command."""
     is_nested: bool = False
     """Whether the line is indented as a detail of the line above."""
 

@@ -5,26 +5,26 @@
 
 `dedup` finds equal problems in one file, and writes clusters.parquet and flags.parquet
 (`truegold.pipeline.dedup.clusters`). `decontaminate` finds problems of evaluation sets in a file, and writes
-matches.parquet (`truegold.pipeline.decontaminate.matches`). Both split the records of the file into two files in its
-format, kept.jsonl and dropped.jsonl.
+matches.parquet (`truegold.pipeline.decontaminate.matches`). Both also write the records of the file into kept.jsonl and
+dropped.jsonl, or with the suffix of the file.
 
     truegold flag --data train.jsonl --samples answers.jsonl --out flagged
 
-`flag` reads the file as `truegold run` does. It writes flags.parquet, with the findings of the rules, and
-suspicion.parquet, with id, suspicion, ill_posed and label_wrong in [0, 1], tier, evidence and suggestion. Samples are
-rows of id, system, and answer or response. `id` is the id column of the data, if there is one. Profiles of several
-models, and completions of a training, are given as
+`flag` reads the file as `truegold run` does. It writes the findings of the rules to flags.parquet, and the probability
+that each row is wrong to suspicion.parquet. The columns of the latter are id, suspicion, ill_posed and label_wrong (0
+to 1), tier, evidence and suggestion. A sample is a row with the id of a problem, the system that answered it, and the
+answer or response. Samples may also come from runs:
 
-    --samples small=runs/a/profile/samples.parquet --samples large=runs/b/profile/samples.parquet
-    --samples policy=runs/a/train/completions          a folder; its rows name their steps
+    --samples small=runs/a/profile/samples.parquet     the profile of a model, here called `small`
+    --samples policy=runs/a/train/completions          the completions of a training; its rows name their steps
 
 With `--model` a language model is asked whether each problem can be answered. `flag.model` has further settings of the
-model, such as --set flag.model.engine={type: server, url: http://localhost:8000/v1}. `--replies` reads earlier
-replies of a model, and `--known` measures the model. The folder `work` is a run: its page has every row, `truegold
-review` opens it, and a second run can use it again.
+model, such as --set flag.model.engine={type: server, url: http://localhost:8000/v1}. `--replies` reads earlier replies
+of a model instead, and `--known` measures the model's errors. The folder `work` is a run: its report shows every row,
+`truegold review` opens it, and the same command resumes it.
 
-`verify` judges a file of responses, `rescore` the stored rollouts of trainers, with one verifier or two. Each command
-prints a summary and writes it to report.md.
+`verify` judges a file of responses. `rescore` judges the stored rollouts of trainers, with one verifier or with two to
+compare. Each command prints a summary and writes a report.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def flag(
 
     source: dict[str, Any] = {"path": str(data), "preset": preset, "limit": limit, "last_turn_only": last_turn_only}
     settings: dict[str, Any] = {"model": _asked_model(model, replies)}
-    # --known comes after the other settings, one of which may replace the whole of flag.model.
+    # --known comes last, since a setting of --set may replace the whole of flag.model.
     changes = [*(set_ or []), *([] if known is None else [f"flag.model.known={json.dumps(str(known))}"])]
     config = section_config("truegold flag", out, WORK, {"data": source, "flag": settings}, changes)
     stages = flagging_stages(config, sample_files(samples or []))
@@ -331,8 +331,6 @@ def rescore(
     from truegold.pipeline.rescore.rollout_report import describe, write_report
     from truegold.pipeline.review.reviewed_run import decided_rows
 
-    if decisions is not None and data is None:
-        raise ConfigError("--decisions needs the set whose rows were decided.", "Name it: --data SET.")
     names = verifier or ["row"]
     if len(names) > 2:
         raise ConfigError(f"There are {len(names)} verifiers.", "Name one, or two to compare.")

@@ -9,15 +9,17 @@
     truegold decide train.jsonl:17 fix=16 --note "she keeps 3 eggs" --reviewer ann
     truegold decide 9f0c21 undo
 
-Each decision is a line of decisions/REVIEWER.jsonl, written to disk before the page shows the next row. So the server
-may be killed at any time, and the same command resumes the review. The next `truegold curate` applies the decisions.
+Each decision is a line of decisions/REVIEWER.jsonl. It is written to disk before the page shows the next row. So the
+server may be killed at any time, and the same command resumes the review. The next `truegold curate` applies decisions.
 """
 
 from __future__ import annotations
 
+import errno
 import getpass
 import os
 import secrets
+import shlex
 import socket
 import subprocess
 import webbrowser
@@ -39,9 +41,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 TOKEN = "TRUEGOLD_REVIEW_TOKEN"
-"""The environment variable that sets the token of the page's address, which is then the same after a restart."""
+"""The environment variable that sets the token in the page's address, so that a restart does not change it."""
 MIN_TOKEN = 16
-"""Minimum number of characters of a token. Shorter ones can be guessed."""
+"""Minimum number of characters of a token. Shorter tokens can be guessed."""
 PORT = 8620
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """Addresses that only this machine can reach."""
@@ -100,7 +102,7 @@ def review(
     text = _read_guidelines(guidelines, run)
     token = _token()
     session = ReviewSession(run, name, queue, lambda: _page(session, token, text))
-    with _listen(host, port) as listener:
+    with listen(host, port) as listener:
         _serve(session, token, listener, host, open_)
 
 
@@ -131,19 +133,23 @@ def _read_guidelines(path: Path | None, run: ReviewedRun) -> str | None:
         raise InputError(f"{path} is not UTF-8 text (byte {error.start}).") from None
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on an address. Raises ConfigError or SetupError if that is impossible."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-    except socket.gaierror as error:
-        listener.close()
-        raise ConfigError(f"--host {host} is not an address of this machine ({error.strerror}).") from None
     except OSError as error:
         listener.close()
+        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+            raise ConfigError(
+                f"--host {host} is not an address of this machine ({error.strerror}).",
+                "127.0.0.1 is this machine alone, 0.0.0.0 all its addresses.",
+            ) from None
         raise SetupError(
-            f"Port {port} of {host} is not available: {error.strerror}.", "--port 0 takes a free one."
+            f"Port {port} of {host} is not available: {error.strerror}.",
+            "Name another one: --port NUMBER; --port 0 takes a free one.",
         ) from None
     listener.listen(128)
     return listener
@@ -195,7 +201,6 @@ def _serve(session: ReviewSession, token: str, listener: socket.socket, host: st
 
 
 def _page(session: ReviewSession, token: str, guidelines: str | None) -> str:
-    """Return the page of a run with the settings of the review."""
     from truegold.pipeline.report import ReviewSettings, open_page
 
     queue = session.queue
@@ -222,7 +227,11 @@ def decide(
     from truegold.pipeline.tables.rows import row_key
 
     word, equals, gold = action.partition("=")
-    if word not in ACTIONS or bool(equals) != (word == "fix"):
+    if action == "fix":
+        raise ConfigError("A fix needs the right gold.", f"truegold decide {shlex.quote(row)} fix=GOLD")
+    if row in ACTIONS and word not in ACTIONS:
+        raise ConfigError("The row comes before the decision.", f"truegold decide {shlex.quote(action)} {row}")
+    if word not in ACTIONS or (equals and word != "fix"):
         raise ConfigError(f"{action!r} is not a decision.", "Type keep, drop, fix=GOLD, unsure or undo.")
     name = reviewer or default_reviewer()
     reviewed, row_id = find_row(run, row, decisions)
@@ -292,8 +301,7 @@ def runs_by_age() -> list[Path]:
 def first_that_has(run_dirs: Sequence[Path], look: Callable[[Path], T]) -> T:
     """Return the result of `look` for the first run that has the row.
 
-    If none has it, raise the error of the run that rejected the row, or of one with rows of the same source, or else
-    the first run's error.
+    If no run has it, raise InputError. If a run rejected the row, or has rows of the same source, its error is raised.
     """
     from truegold.pipeline.report.explain import NoSuchRowError, RejectedError
 

@@ -1,7 +1,7 @@
 """Commands of a run: `truegold plan`, `demo`, `run`, `curate`, `profile`, `select`, `synth` and `train`.
 
-They run the stages with or without Prefect. With `--dry-run` they run none and show the number of rows, the stages that
-would run, and the expected time:
+They run stages with or without Prefect. With `--dry-run` they only show the number of rows, the stages to run, and the
+expected time:
 
     data      train.jsonl: 8 records
     columns   prompt question; gold answer (after ####); solution answer; id id; verifier math
@@ -13,11 +13,8 @@ would run, and the expected time:
     ...
     expected  about 3 s for 4 stages; no time is known of 2 stages that have not run here: profile, select
 
-Times come from the last run of the same stages in this folder. Stages of curation that never ran there are measured
-on some of the rows, if there are at least 2,000. `--json` prints the whole resolved configuration.
-
-    pip install 'truegold[run]'         truegold demo --quick    only curation, in under a minute, on any machine
-    pip install 'truegold[train,cpu]'   truegold demo            also profiling and training, on a CPU
+Times come from the last run of the same stages in this folder. If a stage of curation never ran there, it is measured
+on some of the rows, unless there are fewer than 2,000. `--json` prints the whole resolved configuration.
 """
 
 from __future__ import annotations
@@ -36,8 +33,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from truegold.flows.cli.options import LastTurnOnly, MaxHeld, MaxRejected, with_options_of
-from truegold.flows.console import Terminal, describe_seconds, errors, output, print_line
+from truegold.flows.cli.options import LastTurnOnly, MaxHeld, MaxRejected
+from truegold.flows.console import Terminal, describe_seconds, errors, output, print_line, with_options_of
 from truegold.pipeline.running.stage_table import Phase
 from truegold.verifiers import ConfigError, SetupError
 from truegold.verifiers.extras import check_torch_builds
@@ -56,8 +53,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show rows, stages 
 AsJson = Annotated[bool, typer.Option("--json", help="With --dry-run: print every setting of every stage as JSON.")]
 
 FEWEST_PROBED = 2_000
-"""Minimum number of rows with which a dry run measures stages that have not run. Fewer rows take no longer than the
-measurement."""
+"""Minimum number of rows for a dry run to measure stages that have not run. With fewer, the run itself is as quick."""
 
 DEMO = Path(__file__).parents[1] / "demo.yaml"
 """The demo's configuration."""
@@ -102,7 +98,7 @@ EngineOption = Annotated[EngineChoice, typer.Option("--engine", help="Run as Pre
 
 
 def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bool, as_json: bool) -> None:
-    """Run a configuration up to a phase, or show what would run. A run at a URL is fetched first, then published."""
+    """Run a configuration up to a phase, or show what would run. If `runs_dir` is a URL, the run is published there."""
     from truegold.flows.published import published
 
     with nullcontext() if dry_run else published(config, lambda line: print_line(line, errors)) as url:
@@ -152,7 +148,7 @@ def _run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: b
 
 
 def _left_out(stages: Set[str]) -> str | None:
-    """Return what a run with these stages left out because its section is missing, and how to ask for it."""
+    """Return a line on the work that a run left out because a section is missing, or None."""
     if stages.isdisjoint(("profile", "take_rows")):
         return (
             "curated only: nothing was profiled, selected or trained without a model; --set model.path=MODEL names one"
@@ -208,10 +204,11 @@ def push(
     from pydantic import ValidationError
 
     from truegold.pipeline.config.base import describe_mistakes
-    from truegold.pipeline.tables.run_files import read_resolved
+    from truegold.pipeline.tables.run_files import read_manifest, read_resolved
     from truegold.train.config.models import PushConfig
     from truegold.train.model.hub import gather_model_card, render_model_card
 
+    read_manifest(run)
     configured = read_resolved(run).get("push_to_hub") or {}
     if card is not None:
         card.write_text(render_model_card(gather_model_card(run), configured.get("license")), encoding="utf-8")
@@ -228,9 +225,9 @@ def push(
 
 
 def _plan_memory(config: RunConfig, until: Phase, dry_run: bool) -> list[str]:
-    """Return lines on the GPU memory that the run's training needs. A training on CPUs is not planned.
+    """Return lines on the GPU memory that the run's training needs. They are empty for a training on CPUs.
 
-    Raises ConfigError if it needs GPUs that the machine lacks, or if it does not fit.
+    Raises ConfigError if the training needs GPUs that the machine lacks, or more memory than they have.
     """
     from truegold.train.model.machine_checks import check_gpus, free_for_checkpoints, gpu_sizes
     from truegold.train.model.memory_plan import memory_lines
@@ -258,7 +255,7 @@ def _run_as_flow(until: Phase, config: RunConfig) -> None:
         try:
             FLOWS[until](config)
         finally:
-            # The server ends afterwards, and unsent lines of the log would be lost.
+            # The server ends after this, and with it lines of the log that it has not received.
             flush_logs()
 
 
@@ -309,7 +306,7 @@ def preview_lines(config: RunConfig, stages: Sequence[Stage]) -> Iterator[str]:
 
 
 def _probe(config: RunConfig, unknown: Sequence[str]) -> dict[str, float]:
-    """Return the expected seconds of stages that a measurement can time. Empty if there are few rows."""
+    """Return the seconds that the stages `unknown` are expected to take, by a measurement. Empty for few rows."""
     from truegold.flows.cost import measure
     from truegold.pipeline.config.sources import FileSource
     from truegold.pipeline.sources.proposal import count_records
@@ -403,7 +400,10 @@ def read_count(text: str, option: str) -> int:
 def demo(
     quick: Annotated[bool, typer.Option("--quick", help="Only curate: under a minute, without a model.")] = False,
     set_: Overrides = None,
-    engine: EngineOption = EngineChoice.PREFECT,
+    engine: Annotated[
+        EngineChoice | None,
+        typer.Option("--engine", help="Run as Prefect flows (if not --quick), or without Prefect.", show_default=False),
+    ] = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -417,9 +417,8 @@ def demo(
             "pip install 'truegold[train,cpu]' (or [train,gpu] with a GPU); truegold demo --quick only curates.",
         )
     config = load_config(DEMO, [*(QUICK if quick else ()), *(set_ or ())])
-    run_until(
-        Phase.CURATE if quick else Phase.REPORT, config, EngineChoice.LOCAL if quick else engine, dry_run, as_json
-    )
+    usual = EngineChoice.LOCAL if quick else EngineChoice.PREFECT
+    run_until(Phase.CURATE if quick else Phase.REPORT, config, engine or usual, dry_run, as_json)
 
 
 def _overrides(
@@ -446,7 +445,7 @@ def part(
         int | None, typer.Option(min=0, help="Its worker processes; 0 takes all cores; if not given, as configured.")
     ] = None,
 ) -> None:
-    """Process a share of the parts that a run with --runner wait or slurm waits for, on any machine with its folder."""
+    """Process parts that a run with --runner wait or slurm waits for, on any machine that has the run's folder."""
     from truegold.pipeline.running.waiting_parts import do_shares
 
     if share >= shares:

@@ -1,14 +1,14 @@
 """Commands on a whole data set: `truegold gate`, `export` and `testcases vet`.
 
 `gate` checks a set as tests check code in CI: it passes, or fails with named reasons. `export` writes a set in the
-format of a trainer and reads it back as the trainer will. `testcases vet` checks whether the tests of programs are good
-enough for computing a reward:
+format of a trainer; with `--check` it also reads the set back as the trainer will. `testcases vet` checks whether the
+tests of programs are good enough for computing a reward:
 
     truegold testcases vet humaneval.jsonl --out vetted
 
-It reads the file as `truegold run` does, vets the tests of every row, and writes rows.parquet (with repaired tests),
-dropped.parquet, ledger.parquet, suites.parquet and report.md. If it is killed, the same command resumes it from the
-folder `work`.
+The command reads the file as `truegold run` does, vets the tests of every row, and writes rows.parquet (with repaired
+tests), dropped.parquet, ledger.parquet, suites.parquet and report.md. If it is killed, the same command resumes it from
+the folder `work`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from truegold.flows.cli.given_options import CarefulCommand
 from truegold.flows.cli.options import (
     DeadlineS,
     GoldColumn,
@@ -54,7 +55,7 @@ FormatName = StrEnum(
     "FormatName",
     "trl trl-sft trl-dpo verl openrlhf open-instruct verifiers inspect nemo-gym nemo-rl hf",
 )
-"""The formats of trainers, named as in `pipeline.export.formats`, whose import takes a second."""
+"""The formats of trainers. They repeat the names of `pipeline.export.formats`, whose import takes a second."""
 
 WORK = "work"
 """The name of the run that does the work, and of its folder."""
@@ -117,7 +118,7 @@ def gate(
         card=card,
         bounds=dict(map(parse_bound, max_ or ())),
         source=FileSource(
-            path="",
+            path="data",
             preset=preset,
             verifier=verifier,
             last_turn_only=last_turn_only,
@@ -233,7 +234,7 @@ def export(
     named = {"prompt": prompt_column, "gold": gold_column, "id": id_column, "verifier": verifier_column}
     named["split"] = split_column
     source = FileSource(
-        path=str(data),
+        path="data",
         preset=preset,
         verifier=verifier,
         last_turn_only=last_turn_only,
@@ -271,7 +272,7 @@ def _check(paths: list[Path], target: Format) -> None:
 
 
 def _choice(target: Format, per_row: int | None, seed: int | None, completions: list[str] | None) -> CompletionChoice:
-    """Return which completions are taken. Raises ConfigError if the format has none to choose."""
+    """Return the choice of completions to export. Raises ConfigError if the format has no completions."""
     from truegold.pipeline.export.completions import BEFORE_TRAINING, ORIGINS, CompletionChoice
 
     chooses = per_row is not None or seed is not None or bool(completions)
@@ -290,7 +291,7 @@ def testcases() -> None:
     """Vet the tests of code problems."""
 
 
-@testcases_app.command("vet")
+@testcases_app.command("vet", cls=CarefulCommand)
 def vet(
     data: Annotated[Path, typer.Argument(help="JSONL, Parquet or CSV: problems with tests.", show_default=False)],
     out: OutFolder,
@@ -333,8 +334,23 @@ def _vetting_stages(config: RunConfig) -> list[Stage]:
     planned = {stage.name: stage for stage in curation_stages(config)}
     if "vet_tests" not in planned:
         raise InputError(
-            f"{getattr(config.data, 'path', 'the data')} holds no programs with tests, as far as its columns tell.",
+            f"{getattr(config.data, 'path', 'the data')} holds no programs with tests{_described_tests(config)}.",
             "Name its shape: --preset humaneval; or its tests: --set data.columns='{prompt: question, tests: tests}'; "
             "or, where rows have them in verifier_args and name no verifier: --set data.verifier=code",
         )
     return [planned["ingest"], replace(planned["vet_tests"], inputs=rows_of("ingest"))]
+
+
+def _described_tests(config: RunConfig) -> str:
+    """Return what the column of tests holds in place of tests, or that no column has a usual name of tests."""
+    from truegold.pipeline.config.sources import FileSource
+    from truegold.pipeline.sources.proposal import first_records
+    from truegold.verifiers.row_kinds import TESTS, why_no_tests
+
+    if not isinstance(config.data, FileSource):
+        return ", as far as its columns tell"
+    for record in first_records(config.data, [])[0]:
+        for name in TESTS:
+            if name in record.values:
+                return f": in row {record.row_number} the column {name} {why_no_tests(record.values[name])}"
+    return ", as far as its columns tell"

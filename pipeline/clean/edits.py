@@ -2,12 +2,12 @@ r"""Cleans one text step by step, so that every change is recorded with its reas
 
     "How many&nbsp;apples?<br>"  ->  html_entities  ->  html_tags  ->  whitespace  ->  "How many apples?"
 
-The steps run in rounds until the text no longer changes: one step may uncover work for an earlier one. In code only
+The steps run in rounds until the text no longer changes: a step may uncover work for an earlier step. In code only
 CRLF and NUL are changed, since other characters may be part of a program's meaning. The steps for markup and LaTeX are
 in `markup`. The steps here handle characters, and the wrapping that a data set or a chat puts around a problem:
     "\ufeffHow  many\u00a0apples?\r\n\r\n\r\n\r\nGive a number. \n"              "How  many apples?\n\nGive a number."
     "Question 3: How many apples?"                                                     "How many apples?"
-    "How many аpples?", the first letter of which is Cyrillic                          "How many apples?"
+    "How many \u0430pples?" (\u0430 is the Cyrillic a)                                   "How many apples?"
     "Find x. Please reason step by step, and put your final answer within \boxed{}."   "Find x."
 
 Every step takes time linear in the text, even for a megabyte of blanks. Cleaning a cleaned text changes nothing.
@@ -30,7 +30,7 @@ from truegold.verifiers import ConfigError
 from truegold.verifiers.entities import decode_entities
 
 END_SPAN = 200
-"""Number of characters at the end of a text that are searched for boilerplate: a user's pattern may be slow."""
+"""Boilerplate is searched for in this many characters at the end of a text, since a user's pattern may be slow."""
 
 _UNKNOWN_TO_RE2 = re.compile(r"[^\S \t\n\f\r]|[^\D0-9]")
 """Blanks and digits that Python's `\\s` and `\\d` match and RE2's do not."""
@@ -63,7 +63,7 @@ _JOINS = (
 )
 _STRAY_JOINER = re.compile(f"(?<![{_JOINS}])[\u200c\u200d]|[\u200c\u200d](?![{_JOINS}])")
 MAX_ROUNDS = 6
-"""Maximum number of rounds over one text. Ordinary texts need two; the limit is for texts built to need many."""
+"""The maximum number of rounds over a text. Ordinary texts need two rounds. Other texts may be built to need many."""
 Step = tuple[str, Callable[[str], str]]
 """The reason of an edit, and the function that makes it."""
 CODE: tuple[Step, ...] = (
@@ -85,13 +85,13 @@ class Boilerplate:
         self._may_cut = _glance(config.boilerplate, config.boilerplate_end)
 
     def cut(self, text: str) -> str:
-        """Return `text` without boilerplate; a cut that leaves less than `min_prompt_chars` is not made."""
+        """Return `text` without boilerplate. A phrase stays if less than `min_prompt_chars` of text would be left."""
         while (shorter := self._cut_phrase(text)) is not None:
             text = shorter
         return text
 
     def _cut_phrase(self, text: str) -> str | None:
-        """Return `text` without the first phrase that matches, or None if none does."""
+        """Return `text` without the first phrase that matches, or None if no phrase matches."""
         known_to_re2 = (text.isascii() and text.isprintable()) or not _UNKNOWN_TO_RE2.search(text)
         if known_to_re2 and self._may_cut and not self._may_cut.search(text):
             return None
@@ -194,7 +194,7 @@ class Edit:
     before: str
     """The text before the step."""
     after: str
-    """The text after it."""
+    """The text after the step."""
 
 
 def clean_prose(text: str, skip: Collection[str] = (), extra_steps: Iterable[Step] = ()) -> list[Edit]:

@@ -9,10 +9,10 @@ r"""Repairs HTML and damaged LaTeX in a text, where only one reading makes sense
     \\frac{1}{2} \\cdot x                        \frac{1}{2} \cdot x      backslashes were escaped twice
     $\frac{r}{s}=frac{BC}{AD}$                   ... =\frac{BC}{AD}$      a backslash was lost
     such that:\n(A) 5\n(B) 7                     line breaks              line breaks were written as `\n`
-    What is $x$? $                               What is $x$?             the last dollar sign opens nothing
+    What is $x$? $                               What is $x$?             the last dollar sign was stray
 
-A tag of one letter counts only together with its closing tag, since `a<b>c` may be an inequality. Signs with more than
-one reading, row ends (`\\`), `\(` and `\)` are not changed. Every function takes time linear in the text.
+A tag of one letter is replaced only together with its closing tag, since `a<b>c` may be an inequality. Signs with more
+than one reading, row ends (`\\`), `\(` and `\)` are not changed. Every function takes time linear in the text.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from importlib.resources import files
 from truegold.pipeline.text.prose import DELIMITED
 from truegold.verifiers.math.vocabulary import COMMANDS
 
-# Each pattern is a control character, which was a backslash and a letter, before the rest of the command. The list for
-# answers (`verifiers.math.reading.normal`) is longer: in prose, "<tab>o" is seldom `\to`.
+# Each pattern matches a control character before the rest of a command: "<tab>imes" was `\times`. The list for answers
+# (`verifiers.math.reading.normal`) is longer: in prose, "<tab>o" is seldom `\to`.
 _DAMAGED = (
     (re.compile("\x0c(?=rac\\b|rac\\d|orall|rom|box|loor|latfrac)"), r"\\f"),
     (re.compile("\x08(?=eta|oxed|egin\\{|inom|ar\\{|mod|ullet|ig[lrgm]|oldsymbol|ecause)"), r"\\b"),
@@ -39,10 +39,10 @@ _DAMAGED = (
 )
 
 _MAYBE_DAMAGED = re.compile("[\x07\x08\t\x0b\x0c\r]|\n(?=eq|otin|abla|geq|leq)")
-"""A quick test: the first characters of damaged commands. Most texts of several lines contain none of them."""
+"""A quick test: matches every text with a damaged command, and few other texts."""
 
 MAX_CHARS = 100_000
-"""Longer texts are not repaired: problems are shorter, and some patterns look a thousand characters ahead."""
+"""The maximum length of a text that is repaired. Problems are shorter, and some patterns look far ahead."""
 
 _RUN = re.compile(r"\\+")
 _ENGLISH = frozenset(files(__package__).joinpath("english_commands.txt").read_text("utf-8").split())
@@ -77,7 +77,7 @@ _LAID_OUT = (
 _PAIRED = (
     "html|body|head|code|pre|mark|kbd|samp|var|cite|abbr|label|caption|dl|dt|dd|main|header|footer|figure|figcaption"
 )
-"""Tags that count only together with their closing tags, like tags of one letter."""
+"""Tags that are replaced only together with their closing tags, like tags of one letter."""
 _TAG = re.compile(rf"<(?P<close>/?)(?P<name>{_LAID_OUT}|{_PAIRED}|tr|td|th){_ATTRIBUTES}/?>", re.IGNORECASE)
 _CODE = re.compile(r"(```.*?```|`[^`'\n]{1,300}`)", re.DOTALL)
 """Code in Markdown. The text may be about its tags: "What does `<table>` do?"."""

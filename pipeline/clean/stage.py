@@ -10,7 +10,7 @@ prompt_too_long, gold_too_long, empty_gold and other_language. A dropped row kee
 Lengths are measured on the cleaned text. A blank solution becomes null. Ids stay unchanged.
 
 The notes on a row, such as its language, go into `meta.truegold`. They count as an edit only if they replace other
-notes there. The option `comma: decimal` becomes `comma: answers`, which counts as an edit only with a changed gold.
+notes there. Golds with decimal commas are written with points (`_write_points`).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ TextColumn = Literal["gold", "solution", "prompt"]
 _TEXTS: tuple[TextColumn, ...] = ("gold", "solution", "prompt")
 """The columns that are cleaned. The prompt comes last: the cleaned gold is needed to find a leak in it."""
 MIN_CUT = 0.02
-"""The smallest share of prompts for which a cut phrase is reported; rarer ones are exercise numbers and the like."""
+"""The minimum share of prompts for which a cut phrase is reported. Rarer phrases are exercise numbers and the like."""
 CUTS_SHOWN, CUT_CHARS = 3, 160
 KEPT_NOTES = (*PROVENANCE_NOTES, FILE)
 """The notes that `ingest` wrote and `clean` keeps."""
@@ -187,9 +187,9 @@ class Cleaner:
 
 
 def _write_points(row: Row) -> _Changes:
-    """Replace the decimal commas of the golds by points, where the row's arguments say that it has decimal commas.
+    """Replace the decimal commas of the golds by points, if the row has the option `comma: decimal`.
 
-    Afterwards an answer may have a comma or a point.
+    The option becomes `comma: answers`: answers may have a comma or a point. This is an edit only if a gold changes.
     """
     if row["verifier"] != "math" or row["gold"] is None or '"decimal"' not in row["verifier_args"]:
         return []

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, Tag, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from truegold.pipeline.config.base import SECRET, StageConfig, by_type
+from truegold.pipeline.config.base import SECRET, Filled, StageConfig, by_type
 
 MOST_TOKENS = 2**31 - 1
 """The largest number of tokens that tables can hold, far above any model's context."""
@@ -21,11 +21,18 @@ def _check_variable(name: str) -> str:
     return name
 
 
+def _check_url(url: str) -> str:
+    if re.match(r"https?://[^/\s]", url) is None:
+        raise ValueError("must begin with http:// or https://, such as http://localhost:8000/v1")
+    return url
+
+
+ServerUrl = Annotated[str, AfterValidator(_check_url)]
 EnvironmentVariable = Annotated[str, AfterValidator(_check_variable)]
 
 
 class ChatConfig(StageConfig):
-    """The way from a problem to the model's input."""
+    """The prompt that puts a problem to the model."""
 
     system: str | None = None
     """The system message."""
@@ -34,11 +41,12 @@ class ChatConfig(StageConfig):
     use_template: bool = True
     """Apply the tokenizer's chat template, if it has one."""
 
-    @model_validator(mode="after")
-    def _has_placeholder(self) -> ChatConfig:
-        if "{prompt}" not in self.user:
+    @field_validator("user")
+    @classmethod
+    def _has_placeholder(cls, user: str) -> str:
+        if "{prompt}" not in user:
             raise ValueError("must contain {prompt}, the place of the problem")
-        return self
+        return user
 
 
 class VllmEngineConfig(StageConfig):
@@ -66,16 +74,16 @@ class VllmEngineConfig(StageConfig):
     tensor_parallel_size: int = Field(default=1, ge=1)
     """The number of GPUs that the model is spread over."""
     data_parallel_size: int = Field(default=1, ge=1)
-    """The number of engines in parallel, each with its own GPUs, started through Ray. In training, several engines need
-    `asynchronous`: without it, each training process has one engine next to it."""
-    ray_address: str | None = None
+    """The number of engines in parallel, each with its own GPUs, started through Ray. In training, more than one needs
+    `asynchronous`; without it, each training process has an engine of its own."""
+    ray_address: Filled | None = None
     """The address of the Ray cluster for the engines; `auto` for the cluster of this machine. By default only this
     machine is used."""
-    weights_dir: str | None = None
+    weights_dir: Filled | None = None
     """A folder that this process and all nodes of `ray_address` share. Training passes new weights through it."""
 
     def sleeps(self, beside_trainer: bool) -> bool:
-        """Return True if the engine takes turns on its GPU. `beside_trainer`: a trainer uses the same GPU."""
+        """Return True if the engine takes turns with a trainer. beside_trainer: whether it shares its GPU with one."""
         return beside_trainer if self.sleep is None else self.sleep
 
     @model_validator(mode="after")
@@ -91,14 +99,14 @@ class ServerEngineConfig(StageConfig):
     """Running vLLM servers with an OpenAI-compatible API. They must serve the same model as the setting `model`."""
 
     type: Literal["server"] = "server"
-    url: str | None = None
+    url: ServerUrl | None = None
     """The address of the server, such as http://localhost:8000/v1."""
-    urls: tuple[str, ...] = ()
+    urls: tuple[ServerUrl, ...] = ()
     """Several servers of the same model, instead of `url`. The run continues without a server that fails."""
-    urls_file: str | None = None
-    """A file with a server's URL on each line, instead of `urls`. It is read again every ten seconds: added servers get
-    requests, and removed ones get no more."""
-    model: str | None = None
+    urls_file: Filled | None = None
+    """A file with a server's URL on each line, instead of `urls`. It is read again every ten seconds, so servers may be
+    added and removed during a run."""
+    model: Filled | None = None
     """The name that the servers have for the model. Not needed if each serves only one."""
     api_key_env: EnvironmentVariable | None = None
     """The environment variable that holds the key."""
@@ -113,10 +121,10 @@ class ServerEngineConfig(StageConfig):
     """The number of retries of a failed request."""
     resume_tokens: int | None = Field(default=None, ge=1)
     """Stream replies, and continue an interrupted completion of at least this many tokens on another server. Shorter
-    ones are sampled anew. Not available in training."""
+    completions are sampled anew. Not available in training."""
     outage_seconds: float = Field(default=60, ge=0)
     """Seconds that a run waits for a server to return if none is available."""
-    weights_dir: str | None = None
+    weights_dir: Filled | None = None
     """A folder that this process and the server share. Training passes new weights through it."""
 
     @model_validator(mode="after")
@@ -134,7 +142,7 @@ class ChatEngineConfig(StageConfig):
     type: Literal["chat"] = "chat"
     base_url: str
     """The address of the service, such as https://api.openai.com/v1; `/chat/completions` is appended to it."""
-    model: str = Field(min_length=1)
+    model: Filled
     """The service's name for the model."""
     api_key_env: EnvironmentVariable | None = None
     """The environment variable that holds the key, such as OPENAI_API_KEY."""
@@ -149,8 +157,9 @@ class ChatEngineConfig(StageConfig):
     """More fields of each request; null removes a field: {temperature: null, max_tokens: null,
     max_completion_tokens: 2048}."""
     price_per_million_input: float | None = Field(default=None, ge=0)
+    """The price of a million input tokens, in any currency; if a price is given, reports show costs."""
     price_per_million_output: float | None = Field(default=None, ge=0)
-    """The price of a million tokens, in any currency; if given, reports show costs."""
+    """The price of a million output tokens, in the same currency."""
 
     @field_validator("base_url")
     @classmethod
@@ -166,19 +175,19 @@ class ScriptedEngineConfig(StageConfig):
     """A deterministic engine for tests: it takes completions from a file."""
 
     type: Literal["scripted"] = "scripted"
-    path: str
-    """JSON Lines of {"prompt": ..., "completions": [...]}. Sample i of a prompt gets completion i, starting over at the
-    end of the list."""
+    path: Filled
+    """JSON Lines of {"prompt": ..., "completions": [...]}. The first sample of a prompt gets the first completion, and
+    so on. After the last one, the list starts over."""
 
 
 class RepliesEngineConfig(StageConfig):
     """Stored replies of a model, used instead of calling it."""
 
     type: Literal["replies"] = "replies"
-    path: str
+    path: Filled
     """JSON Lines of {"id": ..., "model": ..., "reply": ...}, or the folder where an engine of the type chat stored its
     replies."""
-    model: str | None = None
+    model: Filled | None = None
     """The model whose replies are used, if the file has replies of several models."""
 
 
@@ -197,4 +206,4 @@ AskedEngineConfig = Annotated[
     | Annotated[ScriptedEngineConfig, Tag("scripted")],
     by_type("vllm"),
 ]
-"""The engines for questions, for which text is enough."""
+"""The engines for questions about rows, which need only text."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, Tag, model_validator
 
-from truegold.pipeline.config.base import LIST, ROUNDING, StageConfig, by_type
+from truegold.pipeline.config.base import LIST, ROUNDING, Filled, StageConfig, by_type
 
 MAX_SOURCES = 64
 """The largest number of sources in one run."""
@@ -18,7 +18,7 @@ MAX_SOURCES = 64
 class ColumnSpec(StageConfig):
     """A column of the source, and the part of its value that is used."""
 
-    column: str
+    column: Filled
     """The source's column; dots reach into structs and JSON objects (`reward_model.ground_truth`)."""
     extract: str | None = None
     """The part of the value: `after MARKER` (the text after the last MARKER), `boxed` (the last \\boxed{}), or
@@ -26,7 +26,7 @@ class ColumnSpec(StageConfig):
 
 
 class Columns(StageConfig):
-    """The source's columns by role. The preset sets those that are not given."""
+    """The source's columns by role. The preset sets the columns that are not given."""
 
     prompt: ColumnSpec | None = None
     """The problem."""
@@ -39,15 +39,15 @@ class Columns(StageConfig):
     tests: ColumnSpec | None = None
     """Test cases, for code; goes into `verifier_args.tests`."""
     golds: ColumnSpec | None = None
-    """A column with a list of accepted golds. Without a gold column, the first of the list is the gold."""
+    """A column with a list of accepted golds. If there is no gold column, the first one in the list is the gold."""
     verifier: ColumnSpec | None = None
-    """A column that names each row's verifier. Rows may name code, which is then loaded."""
+    """A column that names each row's verifier. It may name your own code, which is then loaded."""
     verifier_args: ColumnSpec | None = None
-    """A column holding each row's verifier arguments, as an object or a JSON string."""
+    """A column with the arguments of each row's verifier, as an object or a JSON string."""
     other_golds: ColumnSpec | None = None
     """A column with further accepted golds: a list, a JSON list, or one answer."""
     split: ColumnSpec | None = None
-    """A column with the split: train; or test, validation, dev, ... for held-out rows."""
+    """A column with the split: `train`, or one of `test`, `validation`, `dev`, ... for held-out rows."""
 
     @model_validator(mode="before")
     @classmethod
@@ -60,15 +60,15 @@ class Columns(StageConfig):
 class SourceConfig(StageConfig):
     """The settings that every kind of data source has."""
 
-    preset: str | None = None
+    preset: Filled | None = None
     """The format of the source: gsm8k, math, leetcode, humaneval, mbpp, livecodebench, apps, codecontests, verl, trl,
-    inspect, open-instruct, accepted, truegold. Without a preset and `columns`, the preset is chosen by the columns."""
+    inspect, open-instruct, accepted, truegold. By default it is chosen by the names of the columns."""
     columns: Columns = Columns()
-    """Columns that the preset or the guess gets wrong."""
+    """The columns by role, where the preset or the guess is wrong."""
     domain: str | None = None
-    """math, code, choice, ...; by default the preset's."""
-    verifier: str | None = None
-    """A built-in name, an entry point or an import string; by default the preset's."""
+    """The domain of the rows: math, code, choice, ...; by default the preset's."""
+    verifier: Filled | None = None
+    """The verifier: a built-in name, an entry point or an import string; by default the preset's."""
     verifier_args: dict[str, Any] = Field(default_factory=dict)
     """Arguments for the verifier, the same for every row."""
     license: str | None = None
@@ -79,10 +79,10 @@ class SourceConfig(StageConfig):
     """Keep only the last user message, and drop system messages, earlier turns, pictures and tools. If false, rows with
     pictures or tools are rejected."""
     limit: int | None = Field(default=None, ge=1)
-    """The number of rows to read; by default all."""
+    """The largest number of rows to read; by default all."""
     heldout: float = Field(default=0.0, ge=0.0, lt=1.0)
-    """The share of rows set aside for evaluation and never trained on. A row is set aside if the hash of its content is
-    below the share, so a single source has about this share, and several have exactly theirs."""
+    """The share of rows set aside for evaluation and never trained on. A hash of each row's content decides, so equal
+    rows stay together. The share is approximate for a single source, and exact in a list of sources."""
     max_row_bytes: int = Field(default=8 * 2**20, ge=1)
     """Maximum length of a line in bytes. Longer lines are rejected without being read into memory."""
 
@@ -91,11 +91,11 @@ class FileSource(SourceConfig):
     """A JSON Lines, Parquet or CSV file, a folder of them, or a pattern for their names."""
 
     type: Literal["file"] = "file"
-    path: str
+    path: Filled
     """The file, folder or pattern (`data/*.jsonl`), relative to the working directory."""
     format: Literal["auto", "jsonl", "parquet", "csv"] = "auto"
     """The format of the file; `auto` decides by its suffix."""
-    heldout_path: str | None = None
+    heldout_path: Filled | None = None
     """A file of the same format whose rows are all held out for evaluation."""
 
     @property
@@ -108,13 +108,13 @@ class HubSource(SourceConfig):
     """A Hugging Face dataset: a hub name, or a folder written by `save_to_disk` or holding data files."""
 
     type: Literal["hf"] = "hf"
-    name: str
+    name: Filled
     """A hub name (`openai/gsm8k`) or a local folder."""
-    subset: str | None = None
+    subset: Filled | None = None
     """The hub's configuration name."""
-    split: str = "train"
+    split: Filled = "train"
     """The split to read."""
-    revision: str | None = None
+    revision: Filled | None = None
     """The hub revision; by default the newest."""
 
     @property
@@ -131,7 +131,7 @@ class DemoSource(StageConfig):
     problems: int = Field(default=1600, ge=60)
     """The number of clean problems. Planted defects add two rows for every five clean problems."""
     heldout_problems: int = Field(default=192, ge=8)
-    """The number of further problems, without defects, that are held out for evaluation."""
+    """The number of further problems without defects, which are held out for evaluation."""
     sft_examples: int = Field(default=24000, ge=64)
     """The number of texts for the SFT before RL."""
     seed: int = 0
@@ -143,12 +143,12 @@ class Listing(StageConfig):
 
     in_list = True
 
-    source: str | None = Field(default=None, min_length=1)
+    source: Filled | None = None
     """The name in the column `source` of its rows; by default the file's or the hub's name."""
     quota: float | None = Field(default=None, ge=0, le=1)
     """The source's share of the selection, unless `select.quotas` has one."""
     weight: float | None = Field(default=None, gt=0)
-    """The source's weight in the part of the selection without quotas. Sources without a weight have 1."""
+    """The source's weight in the part of the selection without quotas; 1 if only other sources have a weight."""
 
 
 class ListedFile(Listing, FileSource):
@@ -207,7 +207,7 @@ def _check_sources(sources: tuple[ListedSource, ...]) -> tuple[ListedSource, ...
 
 
 def _what_is_read(source: ListedSource) -> tuple[Any, ...]:
-    """Return the settings that identify the data of a source and how it is read."""
+    """Return the settings that determine the rows of a source."""
     if isinstance(source, ListedFile):
         origin: tuple[Any, ...] = (Path(source.path).expanduser().resolve(),)
     else:
@@ -233,10 +233,10 @@ DataConfig = Annotated[
 
 
 def source_quotas(data: DataConfig, quotas: Mapping[str, float]) -> dict[str, float]:
-    """Return `select.quotas`, completed by the shares that the sources set themselves.
+    """Return `select.quotas`, completed by quotas for sources with a `quota` or a `weight`.
 
-    Weights divide the part of the selection without quotas by source. A source without quota and weight counts in that
-    part with weight 1, and gets no quota. Raises ValueError if a source has a weight and the quotas already sum to 1.
+    Example: if A has the quota .5, B the weight 3, and C neither, A gets .5 and B gets .375, since C counts with weight
+    1. C itself gets no quota. Raises ValueError if a source has a weight and the quotas already sum to 1.
     """
     if not isinstance(data, tuple):
         return dict(quotas)

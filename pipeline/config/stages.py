@@ -22,7 +22,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, Tag, field_validator, model_validator
 
-from truegold.pipeline.config.base import ROUNDING, StageConfig, VerdictConfig, by_type
+from truegold.pipeline.config.base import ROUNDING, Filled, StageConfig, VerdictConfig, by_type
 from truegold.pipeline.config.engines import (
     MOST_TOKENS,
     AskedEngineConfig,
@@ -53,7 +53,7 @@ EditName = Literal[
     "multiple_choice",
     "decimal_comma",
 ]
-"""The reasons for which cleaning edits a row."""
+"""The edits that cleaning may make to a row. The name is also the reason in the ledger."""
 
 QUOTA_COLUMNS = ("source", "domain")
 """The columns whose values may have a quota."""
@@ -89,6 +89,15 @@ class CleanConfig(StageConfig):
     workers: int = Field(default=0, ge=0)
     """The number of processes; 0 means one per core."""
 
+    @model_validator(mode="after")
+    def _leaves_a_range(self) -> Self:
+        if self.min_prompt_chars > self.max_prompt_chars:
+            raise ValueError(
+                f"min_prompt_chars ({self.min_prompt_chars}) exceeds max_prompt_chars ({self.max_prompt_chars}): every "
+                "row would be dropped"
+            )
+        return self
+
 
 class DedupConfig(StageConfig):
     """Deduplication of exact copies, rewordings of the same problem, and instances of one template."""
@@ -96,22 +105,22 @@ class DedupConfig(StageConfig):
     case_sensitive: bool = False
     """Treat prompts that differ only in case as different. If true, only exact copies are found."""
     reworded: bool = True
-    """Treat the same problem in other words, with the same quantities, as a duplicate. Code rows are compared only for
-    exact copies."""
+    """Treat the same problem in other words, with the same quantities, as a duplicate. For code rows, only exact copies
+    are duplicates."""
     confidence: float = Field(default=0.7, ge=0.5, lt=1)
-    """The least probability that two rows are the same problem, to drop one of the two (`near.confirmation`)."""
+    """One of two rows is dropped if they are the same problem with at least this probability."""
     conflict_confidence: float = Field(default=0.71, ge=0.71, lt=1)
-    """The least probability that two rows with different golds are the same problem, for both to be flagged. Both are
+    """Two rows with different golds are flagged if they are the same problem with at least this probability. Both are
     kept."""
     reworded_conflicts: bool = False
-    """Flag rewordings with different golds. These flags only advise, since readers found only 2 of 33 of them right.
-    Exact copies with different golds are always flagged."""
+    """Flag rewordings with different golds. These flags hold no row back, since readers found only 2 of 33 right. Exact
+    copies with different golds are always flagged."""
     template_cap: int | None = Field(default=None, ge=1)
     """The number of problems of one template (same words, other quantities) to keep; null keeps all. Needs
     `reworded`."""
-    embedder: str | None = None
+    embedder: Filled | None = None
     """An encoder that proposes more pairs to compare, such as translations: a model on the hub, a folder, or an import
-    string (`path/to/encoder.py:encode`). Its time grows with the square of the number of rows. Needs `reworded`."""
+    string (`path/to/encoder.py:encode`). The time grows with the square of the number of rows. Needs `reworded`."""
 
     @model_validator(mode="after")
     def _has_an_effect(self) -> Self:
@@ -126,9 +135,9 @@ class DedupConfig(StageConfig):
 class AskedModelConfig(StageConfig):
     """A language model that answers questions about rows."""
 
-    name: str
+    name: Filled
     """The model's name in the evidence, such as `Qwen3-8B`."""
-    model: str | None = None
+    model: Filled | None = None
     """The folder of the checkpoint, or of the tokenizer if the model is served. Not needed for engines of the type
     `chat` or `scripted`."""
     engine: AskedEngineConfig = VllmEngineConfig()
@@ -144,10 +153,10 @@ class OpinionConfig(StageConfig):
     """A second verifier or a language model for answers that rules could not read. Its opinion is stored next to the
     verdict, which does not change. A text in place of this section names a verifier, such as `math_verify`."""
 
-    verifier: str | None = None
+    verifier: Filled | None = None
     """A verifier's name or import string."""
     model: AskedModelConfig | None = None
-    """A language model; each answer takes two prompts."""
+    """A language model. It gets two prompts for each answer."""
 
     @model_validator(mode="before")
     @classmethod
@@ -176,22 +185,22 @@ class GraderModelConfig(AskedModelConfig):
 class GraderConfig(StageConfig):
     """A language model that grades responses by a rubric."""
 
-    rubric: str = Field(min_length=1)
+    rubric: Filled
     """The qualities of a good response, in words."""
     scale: int = Field(default=10, ge=1, le=100)
-    """The highest grade; the lowest is 0. The score is the grade divided by it."""
+    """The highest grade; the lowest is 0. The score is the grade divided by the highest grade."""
     shows_gold: bool = True
     """Show the reference answer to the model."""
     model: GraderModelConfig
-    """The grading model; each response takes one prompt."""
+    """The grading model. It gets one prompt for each response."""
 
 
 class AuditedOpinionConfig(OpinionConfig):
     """A second opinion that may raise scores in a training."""
 
-    audit: str
-    """The audit.json of `truegold verifiers audit-judge`. It must be about this opinion and the current verifiers, and
-    no wrong response may have been called right in it."""
+    audit: Filled
+    """The audit.json that `truegold verifiers audit-judge` wrote about this opinion with the current verifiers. In the
+    audit, the opinion must not have called any wrong response right."""
 
 
 class VerifyGoldConfig(VerdictConfig):
@@ -212,10 +221,11 @@ class VetTestsConfig(StageConfig):
     workers: int = Field(default=0, ge=0)
     """The number of suites vetted at a time; 0 means one per core."""
     programs: int = Field(default=3, ge=1, le=100)
-    """Maximum number of a row's worked solutions that are run. The same maximum holds for the wrong programs that some
-    sources list."""
+    """Maximum number of worked solutions that are run for each row. The same maximum holds for the wrong programs that
+    some sources list."""
     runs: int = Field(default=3, ge=1, le=20)
-    """Runs of each worked solution, each with another hash seed. A case that passes only sometimes is flaky."""
+    """The number of runs of each worked solution, with different hash seeds. A case that passes only sometimes is
+    flaky."""
     mutants: int = Field(default=30, ge=0, le=1000)
     """The number of faults planted in the worked solution, to measure how many of them the tests catch."""
     mend: bool = False
@@ -237,7 +247,7 @@ class VetTestsConfig(StageConfig):
     max_repeat_s: float = Field(default=60.0, gt=0)
     """Maximum CPU seconds of a row for each kind of repetition, such as `runs` and `mutants`. Slow solutions get fewer
     runs and fewer planted faults."""
-    python: str | None = None
+    python: Filled | None = None
     """The Python interpreter whose packages programs may use; by default truegold's own."""
 
 
@@ -256,17 +266,17 @@ class Fault(StrEnum):
 
 
 class WellPosedConfig(AskedModelConfig):
-    """A language model that judges whether each problem can be answered. A row takes one prompt, and a second one if
-    the model finds a fault."""
+    """A language model that judges whether each problem can be answered. It gets one prompt for each row, and a second
+    one if it finds a fault."""
 
     moved: ClassVar[Mapping[str, str]] = {"steps": "kinds"}
 
     max_tokens: int = Field(default=2048, ge=1, le=MOST_TOKENS)
     kinds: tuple[Fault, ...] = Field(default=tuple(Fault), min_length=1)
-    """The kinds of faults to look for, each by the reason of its flag."""
-    known: str | None = None
-    """Problems to measure the model with: JSON Lines with `ill_posed` (true or false), which the model judges first. Or
-    the `asked_model.json` of an earlier run with the same model and prompts. By default flags have no confidence."""
+    """The kinds of faults to look for. Each kind is the reason of its flags."""
+    known: Filled | None = None
+    """A file that gives flags a confidence; by default they have none. Either problems with `ill_posed` (true or false)
+    as JSON Lines, which the model judges first, or `asked_model.json` of an earlier run with this model and prompts."""
     prior: float = Field(default=0.05, gt=0, lt=1)
     """The expected share of ill-posed rows before the model is asked."""
     blocks: tuple[Fault, ...] = ()
@@ -276,11 +286,11 @@ class WellPosedConfig(AskedModelConfig):
 class FlagConfig(StageConfig):
     """The rules that flag suspicious rows. Flags hold rows back or explain them; they never drop rows."""
 
-    detectors: tuple[str, ...] = ("default",)
+    detectors: tuple[Filled, ...] = ("default",)
     """The detectors to run, by name or import string: `["default", "proof", "checks.py:shouting"]`. `all` stands for
-    every built-in detector, `default` for those with enough precision on corpora that they were not written for."""
+    every built-in detector, `default` for the detectors that were precise on corpora they were not written for."""
     advise_only: tuple[str, ...] = ()
-    """Reasons that are only reported and hold no row back for review."""
+    """Reasons whose flags are only reported, and hold no row back for review."""
     model: WellPosedConfig | None = None
     """A language model that judges whether each problem can be answered; by default none."""
     workers: int = Field(default=0, ge=0)
@@ -288,7 +298,7 @@ class FlagConfig(StageConfig):
 
 
 class SampleSource(StageConfig):
-    """The system that sampled a file, and its training step. Rows that name their own are not affected."""
+    """The system that sampled a file, and its training step. They apply to rows that do not name their own."""
 
     system: str | None = None
     step: int | None = Field(default=None, ge=0, le=2**31 - 1)
@@ -320,14 +330,14 @@ class SettleConfig(StageConfig):
     tiers: Tiers = Tiers.MEASURED
     """The precision that decides whether flags of a reason hold rows back."""
     min_decisions: int = Field(default=20, ge=5)
-    """The number of decisions about randomly drawn rows that are needed to set a reason's tier."""
+    """The least number of decisions about randomly drawn rows; with fewer, `tiers: decisions` changes no reason."""
 
 
 class JudgeConfig(AskedModelConfig):
-    """A language model for verdicts without a score. A row takes two prompts."""
+    """A language model that judges responses whose verdict has no score. It gets two prompts for each response."""
 
     reasons: tuple[Reason, ...] = (Reason.GOLD_UNPARSED, Reason.LIMIT, Reason.TIMEOUT, Reason.DECLINED)
-    """The reasons of missing scores; only rows with one of them are sent to the model."""
+    """The model judges only responses whose verdict has one of these reasons."""
 
     @field_validator("reasons")
     @classmethod
@@ -347,22 +357,22 @@ class ProfileConfig(VerdictConfig):
     samples: int = Field(default=16, ge=1, le=MOST_TOKENS)
     """The largest number of completions per problem."""
     first_samples: int | None = Field(default=4, ge=1, le=MOST_TOKENS)
-    """The number of completions that every problem gets. A problem gets more only if more could change the selection,
-    or if the first ones agree on an answer that is not the gold. If null, each problem gets all `samples`. Held-out
-    problems always get all."""
+    """The number of completions that every problem gets at first. A problem gets more only if more could change the
+    selection, or if the first ones agree on another answer than the gold. Held-out problems always get all `samples`.
+    If null, every problem does."""
     group_size: int = Field(default=8, ge=2)
     """The number of samples in a training group; by default `train.group_size`."""
     rows_to_select: int | None = Field(default=None, ge=1)
     """The number of rows that selection will take; by default `select.max_rows`. A problem is sampled as long as more
-    samples could change which rows are selected. If the number is unknown, selections of a quarter and of half of all
-    rows are considered. A finished profile remains valid if this, `quotas`, `zero_share` or `group_size` changes."""
+    samples could change which rows are selected. If null, selections of a quarter and of half of all rows are
+    considered. A finished profile remains valid if this, `quotas`, `zero_share` or `group_size` changes."""
     quotas: dict[str, float] = Field(default_factory=dict)
     """Shares of the selection by `domain:NAME` or `source:NAME`; by default those of `select`."""
     zero_share: float = Field(default=0.1, ge=0, le=1)
     """The largest share of selected rows without a right sample; by default `select.zero_share`."""
     budget_tokens: int | None = Field(default=None, ge=1)
-    """The budget of sampled tokens. After it, running samples are finished and no new one starts. Rows without a sample
-    are dropped as `not_sampled`."""
+    """The largest number of sampled tokens. When it is reached, running samples are finished and no new one starts.
+    Rows without a sample are dropped as `not_sampled`."""
     temperature: float = Field(default=1.0, ge=0)
     """The sampling temperature; use that of training."""
     top_p: float = Field(default=1.0, gt=0, le=1)
@@ -385,10 +395,27 @@ class ProfileConfig(VerdictConfig):
     workers: int = Field(default=1, ge=0)
     """The number of processes that verify; 0 means one per core. More than one helps only with slow verifiers."""
     judge: JudgeConfig | None = None
-    """A language model for samples that the verifier could not judge. It should be served, since two models in one
+    """A language model for samples that the verifier could not judge. Use a server for it, since two models in one
     process need the memory of both."""
     second_opinion: OpinionConfig | None = None
-    """A second verifier or a model for samples with unread answers. Verdicts do not change."""
+    """A second verifier or a model for samples with unread answers. It does not change verdicts."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_samples_are_all_first(cls, values: Any) -> Any:
+        samples = values.get("samples") if isinstance(values, dict) else None
+        default = cls.model_fields["first_samples"].default
+        is_fewer = isinstance(samples, int) and 1 <= samples < default and "first_samples" not in values
+        return {**values, "first_samples": samples} if is_fewer else values
+
+    @model_validator(mode="after")
+    def _first_samples_are_among_all(self) -> Self:
+        if (self.first_samples or 0) > self.samples:
+            raise ValueError(
+                f"first_samples ({self.first_samples}) must not exceed samples ({self.samples}), the most that a "
+                "problem gets"
+            )
+        return self
 
     def sampling_settings(self) -> dict[str, Any]:
         """Return the settings that determine a sample."""
@@ -401,7 +428,7 @@ class ExportConfig(StageConfig):
 
     license: str | None = None
     """The licence on the card, by its Hugging Face name: `mit`, `apache-2.0`, `cc-by-4.0`, ..."""
-    suspicion: str | None = None
+    suspicion: Filled | None = None
     """A suspicion.parquet of `truegold flag`, from which the card estimates the share of wrong labels; by default the
     profile's."""
 
@@ -411,7 +438,7 @@ class ExportConfig(StageConfig):
 class ReportConfig(StageConfig):
     """The report on a run."""
 
-    name: str
+    name: Filled
     """The run's name."""
     stages: tuple[str, ...]
     """The stages in the report, in order."""
@@ -419,12 +446,12 @@ class ReportConfig(StageConfig):
     """The number of samples in a training group, for expected rewards. If the run has trained, its own group size is
     used."""
     max_rows: int = Field(default=50_000, ge=1)
-    """The number of rows on the page. If there are more, the most suspicious and a random sample are shown. The Parquet
-    tables have all."""
+    """The largest number of rows on the page. If there are more, it shows the most suspicious rows and a random sample.
+    The Parquet tables have all rows."""
 
 
 class MatchKind(StrEnum):
-    """The ways in which a row matches an evaluation item, the most certain first; `kind` in `matches.parquet`."""
+    """The kinds of matches between a row and an evaluation item, the most certain first (`kind` in matches.parquet)."""
 
     EXACT = "exact"
     OVERLAP = "overlap"
@@ -432,7 +459,7 @@ class MatchKind(StrEnum):
 
 
 class EvalColumns(StageConfig):
-    """The columns of an evaluation set by role. Those not given are guessed by their names."""
+    """The columns of an evaluation set by role. Columns that are not given are guessed by their names."""
 
     prompt: str | None = None
     """The problem."""
@@ -445,12 +472,12 @@ class EvalColumns(StageConfig):
 class EvalSetConfig(StageConfig):
     """One evaluation set."""
 
-    set: str = Field(min_length=1)
+    set: Filled
     """A name such as `math500`, a file, a folder, or `owner/name:subset@split` of the hub."""
     preset: str | None = None
-    """The format of its records, as in `data.preset`; by default chosen by the columns."""
+    """The format of the records, as in `data.preset`; by default chosen by the columns."""
     columns: EvalColumns = EvalColumns()
-    """Columns that the guess gets wrong."""
+    """The columns by role, where the guess is wrong."""
 
     @model_validator(mode="before")
     @classmethod
@@ -487,7 +514,7 @@ class TargetBand(StageConfig):
     up_to: float = Field(gt=0, le=1)
     """The upper end of the band, inclusive."""
     share: float | None = Field(default=None, ge=0, le=1)
-    """The share of the selection; 0 leaves the band out. By default all rows of the band."""
+    """The band's share of the selection; 0 leaves the band out. By default all rows of the band are taken."""
 
 
 class TargetName(StrEnum):
@@ -519,13 +546,13 @@ class SelectConfig(StageConfig):
     group_size: int = Field(default=8, ge=2)
     """The number of samples in a training group; by default `train.group_size`."""
     min_teaching: float = Field(default=0.2, ge=0, le=1)
-    """The least expected share of a row's groups that teach (neither all wrong nor all right). Rows below it are
-    dropped."""
+    """A group of samples teaches if it is neither all wrong nor all right. Rows are dropped if the expected share of
+    their groups that teach is below this."""
     min_teaching_share: float = Field(default=0.05, ge=0, le=1)
-    """The least expected share of teaching groups in the whole selection. A selection below it raises an error."""
+    """The least expected share of groups that teach in the whole selection. A selection below it raises an error."""
     may_be_empty: bool = False
-    """Accept a selection that is empty or teaches little. A run with a section `synth` sets it, since synthesis may
-    make rows trainable that hardly ever pass."""
+    """Accept a selection that is empty or teaches little. Runs with a section `synth` do so, since synthesis may make
+    rows trainable that hardly ever pass."""
     min_pass_rate: float = Field(default=0.0, ge=0, le=1)
     """The lowest expected pass rate of a selected row."""
     max_pass_rate: float = Field(default=1.0, ge=0, le=1)
@@ -533,15 +560,15 @@ class SelectConfig(StageConfig):
     min_passes: int = Field(default=0, ge=0)
     """The least number of right samples of a selected row; set 1 to train on right samples."""
     zero_share: float = Field(default=0.1, ge=0, le=1)
-    """The largest share of selected rows without a right sample; the best of them are taken. Wrong labels and broken
-    texts are more frequent among them."""
+    """The largest share of selected rows without a right sample. Such rows have wrong labels and broken texts more
+    often. Rows whose label is trusted do not count."""
     target: TargetName | tuple[TargetBand, ...] | None = None
-    """The histogram of expected pass rates: a name, or bands. By default `balanced`, as far as there are rows, if
-    `max_rows` requires a choice. Without a choice, all rows are taken."""
+    """The histogram of expected pass rates: a name, or bands. By default all rows are taken; if `max_rows` requires a
+    choice, it is `balanced`, as far as there are rows."""
     quotas: dict[str, float] = Field(default_factory=dict)
     """Shares of the selection by `domain:NAME` or `source:NAME`. Values without a quota share the rest."""
     max_rows: int | None = Field(default=None, ge=1)
-    """The largest number of selected rows. By default all, or as many as the target's shares and the quotas allow."""
+    """The largest number of selected rows; by default as many as the target's shares and the quotas allow."""
     seed: int = 0
     """The seed that decides between rows of equal value."""
 
@@ -595,7 +622,7 @@ class PartsConfig(StageConfig):
     stages remain valid if it changes."""
 
     rows: int = Field(default=5_000, ge=1)
-    """The number of rows in a part. A table with fewer is one file."""
+    """The number of rows in a part. A table with fewer rows is one file."""
 
 
 class CurationConfig(StageConfig):
@@ -617,7 +644,7 @@ class CurationConfig(StageConfig):
     """The rules that flag suspicious rows."""
     settle: SettleConfig = SettleConfig()
     """The application of reviewers' decisions."""
-    decisions: tuple[str, ...] = ()
+    decisions: tuple[Filled, ...] = ()
     """The reviewers' decisions: a folder (JSON Lines, one file for each reviewer), a file, or a list of them. The
     folder `decisions` of the run is used as well, unless another folder is named."""
     parts: PartsConfig = PartsConfig()

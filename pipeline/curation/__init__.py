@@ -1,1 +1,1 @@
-"""Curation as a whole: the plan of its stages (`plan`), the Python API (`api`), and gates (`gate`)."""
+"""Runs all of curation: the plan of its stages (`plan`), the Python functions (`api`), and gates (`gate`)."""

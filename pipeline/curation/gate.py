@@ -2,24 +2,24 @@
 
     gate(Path("train.jsonl"), GateOptions(against=("math500",)), NullProgress()).failed          [Check.GOLD, ...]
 
-The set is curated as by `truegold curate`, in a temporary folder. All rows that curation rejects, drops, flags, would
-hold back, or edits to repair damage are violations. A gate makes further checks: it tries empty
-answers on every row, and gaming responses on a fixed sample of rows (`Gated.hacked_rows`). A gaming response tries to
-get a reward without the answer. A sample suffices, because a verifier that accepts a gaming response on one row accepts
-it on most rows. Tests of programs are not checked against planted faults, which would take minutes (`testcases vet`).
+The set is curated as by `truegold curate`, in a temporary folder. A row violates a check if curation rejects, drops or
+flags it, would hold it back, or edits it to repair damage. A gate makes further checks of verifiers and tests:
+
+    row with gold "72"          must reject "", "I do not know." and "\\boxed{}" (`empty`)
+    row with tests              must reject an empty program and `pass` (`empty`), and assert something (`skipped`)
+    row sampled for attacks     must reject gaming responses, which try to get a reward without the answer (`hack`)
+
+A fixed sample of rows suffices for attacks (`Gated.hacked_rows`), because a verifier that accepts a gaming response on
+one row accepts it on most rows. Tests of programs are not checked against planted faults, which would take minutes
+(`testcases vet`).
+
+Every violation has a check and a kind, which is curation's reason:
 
     truncated_text: {"sign":"ends with a comma or a hyphen", ...}      check flags, kind truncated_text
     exact_duplicate: {"kept":"train.jsonl:3", ...}                     check dropped, kind exact_duplicate
 
-Every violation has a check and a kind, which is curation's reason. A check and a kind may each have a bound.
-`junit_xml` and `sarif_log` write the outcomes for machines: CI shows JUnit as tests, and code hosts show SARIF at the
-lines of files.
-
-Only a gate checks for responses that a row's verifier must reject, and for tests that test nothing:
-
-row with gold "72"          must reject "", "I do not know." and "\\boxed{}" (`empty`)
-row with tests              must reject an empty program and `pass` (`empty`), and assert something (`skipped`)
-row sampled for attacks     must reject responses that are known to game verifiers (`hack`)
+A check and a kind may each have a bound. `junit_xml` and `sarif_log` write the outcomes for machines: CI shows JUnit as
+tests, and code hosts show SARIF at the lines of files.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class Question:
 
 
 def questions_of(row: Row, hacks: bool) -> Iterator[Question]:
-    """Yield the questions about a row; with `hacks`, also gaming responses."""
+    """Yield the responses to try on a row's verifier. With `hacks`, gaming responses are included."""
     if judges_solutions(resolve(row["verifier"])):
         for text in NO_PROGRAM:
             yield _ask(row, Check.EMPTY, "an empty program", text)
@@ -163,7 +163,7 @@ def questions_of(row: Row, hacks: bool) -> Iterator[Question]:
         yield _ask(row, Check.EMPTY, f"the answer {text!r}", text)
     golds = all_golds(row["gold"], orjson.loads(row["verifier_args"] or "{}")) if hacks else ()
     for case in gaming_cases(golds[0], row["prompt"]) if golds else ():
-        # Empty responses are asked above, and a longer text may contain the gold of a word problem.
+        # Empty responses are tried above, and a longer text may contain the gold of a word problem.
         if case.response.strip():
             yield _ask(row, Check.HACK, f"{case.name} ({case.response[:60]!r})", case.response)
 
@@ -220,7 +220,7 @@ BOUNDS: Mapping[str, int | float] = {Check.HELD: 0.05, Check.FLAGS: 0.2, Check.D
 """The default bounds on the rows that violate a check: a number of rows, or a share as a float. The bound of other
 checks is 0."""
 VETTING = VetTestsConfig(mutants=0, runs=2, max_leaked=1.0, max_guess_chance=1.0, max_repeat_s=5.0)
-"""The settings for fast checks of programs' tests, which find wrong tests, but not weak ones."""
+"""The settings for fast checks of programs' tests, which find wrong tests, but not weak tests."""
 
 CHECK_OF_REASON: Mapping[str, Check] = {
     **dict.fromkeys(UNPAYABLE_REASONS, Check.GOLD),
@@ -233,7 +233,7 @@ INNOCENT_EDITS = ("unicode", "whitespace", "stray_dollar", "boilerplate", "multi
 """Edits that only normalise a text, and do not repair damage."""
 
 UNREAD = "unread"
-"""The name of the failure for a set that cannot be read, which is not a check."""
+"""The rule of SARIF for a set that cannot be read. It is not a check."""
 SHOWN = 50
 """The maximum number of rows that a failing test of the JUnit file lists."""
 SARIF_RESULTS = 5_000
@@ -254,10 +254,10 @@ class GateOptions:
     card: Path | None = None
     """The set's card, by default README.md in the folder of the data."""
     bounds: Mapping[str, int | float] = field(default_factory=dict)
-    """Bounds that replace the default ones, by check or by kind of violation: a number of rows, or a share as a float.
+    """Bounds that replace the defaults, by check or by kind of violation: a number of rows, or a share as a float.
     Violations of a kind with a bound do not count for their check."""
-    source: FileSource = field(default_factory=lambda: FileSource(path=""))
-    """The settings for reading the file."""
+    source: FileSource = field(default_factory=lambda: FileSource(path="data"))
+    """The settings for reading the file; its path is replaced by that of the data."""
     workers: int = 0
     """The number of processes; 0 means one per core."""
     deadline_s: float = DEADLINE_S
@@ -418,7 +418,7 @@ def _read(data: Path, options: GateOptions, folder: Path, gated: Gated, progress
                 _violation(Check.UNUSABLE, reject["source_row"], data.name, reject["reason"], reject["detail"])
             )
     path = folder / "rows.parquet"
-    # The rows of a run have additional columns. The checks need only the canonical ones.
+    # The rows of a run have additional columns. The checks need only the canonical columns.
     write_rows(path, map(_canonical, read_tables(tables)))
     return path
 
@@ -551,7 +551,7 @@ def sarif_log(outcomes: Sequence[Gated]) -> dict[str, Any]:
     described = {**{str(check): check.description for check in Check}, UNREAD: "The file cannot be read as a data set."}
     rules = [{"id": name, "shortDescription": {"text": description}} for name, description in described.items()]
     findings = [finding for gated in outcomes for finding in _sarif_results(gated)]
-    findings.sort(key=lambda finding: finding["level"])  # Errors come first, in case that not all are written.
+    findings.sort(key=lambda finding: finding["level"])  # Errors come first, since only SARIF_RESULTS are written.
     return {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",

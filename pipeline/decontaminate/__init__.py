@@ -1,4 +1,4 @@
-"""Stage `decontaminate`: finds problems of evaluation sets in the data, as copies, in longer texts, and reworded."""
+"""Stage `decontaminate`: finds problems of evaluation sets in the data: copied, within longer texts, or reworded."""
 
 from truegold.pipeline.decontaminate.stage import decontaminate
 

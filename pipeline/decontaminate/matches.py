@@ -6,18 +6,18 @@
        {"id": "c", "question": "Tom, who owned three red cars, buys 4 more. How many cars are his now?"}    reworded
        {"id": "d", "question": "Tom has 5 red cars and buys 9 more. How many cars has he?"}                 no match
 
-`matches.parquet` has a row for each pair of a record and a matching item, a problem of an evaluation set: id, row (the
-record's number from 1), against, against_id, kind, score, evidence. In its schema's metadata, `against` has the number
-of items of every set as JSON, even without a match.
+`matches.parquet` has a row for each pair of a record and a matching item (a problem of an evaluation set): id, row (the
+record's number from 1), against, against_id, kind, score, evidence. The metadata of its schema has the number of items
+of every set, as JSON under the key `against`.
 A pair has the first kind that applies:
 
 - `exact`: the same prompt (`near.exact_copies`); the score is 1. Typing slips in a record are first corrected with the
   words of the items (`near.slips`).
-- `overlap`: the record contains the item. It has at least MIN_SHARE of the item's runs of five tokens, weighted by
-  rarity (the score; `near.containment`). It also has all content words and quantities of the item, the quantities next
-  to the same words. So neither a renumbered instance nor a text with other signs (⌈x⌉ for ⌊x⌋) matches. A record that
-  contains the item letter for letter matches too, in any layout and with look-alike letters (`near.squashed`); its
-  score is 1.
+- `overlap`: the record contains the item. The score is the share of the item's runs of five tokens that the record has,
+  weighted by rarity (`near.containment`), and at least MIN_SHARE. The record also has all content words and quantities
+  of the item, with the quantities next to the same words. So neither a renumbered instance nor a text with other signs
+  (⌈x⌉ for ⌊x⌋) matches. A record that contains the item letter for letter matches too, in any layout and with
+  look-alike letters (`near.squashed`); its score is 1.
 - `reworded`: the same problem in other words, with the same quantities (`near.measures`). The score is the probability
   that the problem is the same.
 - `translated`, only with an encoder: the texts have different scripts, and the same numbers and question
@@ -40,7 +40,7 @@ import numpy.typing as npt
 import polars as pl
 
 from truegold.pipeline.config.stages import MatchKind
-from truegold.pipeline.decontaminate.eval_sets import read_eval_set
+from truegold.pipeline.decontaminate.eval_sets import check_apart, read_eval_set
 from truegold.pipeline.near.arrays import TABLE_ROWS, read_ahead, run_starts
 from truegold.pipeline.near.confirmation import confirm_links
 from truegold.pipeline.near.containment import GramIndex
@@ -60,18 +60,18 @@ from truegold.pipeline.text.quantities import SPELLING_MARGIN
 from truegold.verifiers import InputError
 
 MIN_SHARE = 0.9
-"""The least share of an item's runs that an overlap needs, by weight."""
+"""The minimum weighted share of an item's runs in an overlap."""
 MIN_WEIGHT = 1.5
-"""The least shared weight that an overlap needs: about two rare runs."""
+"""The minimum total weight of the shared runs in an overlap: about two rare runs."""
 MIN_CONTEXTS = 0.75
-"""The least share of an item's quantities that must stand next to the same words in an overlap."""
+"""The minimum share of an item's quantities that stand next to the same words in an overlap."""
 SHOWN_CHARS = 500
 """The number of characters shown of each text."""
 
 KINDS: tuple[str, ...] = (*MatchKind, "translated")
-"""The kinds by certainty. `translated` occurs only with an encoder."""
+"""The kinds of matches, the most certain first. `translated` occurs only with an encoder."""
 TRANSLATION_SCORE = 0.5
-"""The score of a translation: no probability has been measured."""
+"""The score of every translation, since its probability has not been measured."""
 ReadData = Callable[[bool], Iterable[Batch]]
 """A function that yields the data in batches; its argument says whether texts are cleaned."""
 
@@ -88,6 +88,8 @@ def find_leaks_in_file(
 
     Returns the counts of `find_matches`. Raises InputError if a file or set cannot be read or has no prompt column.
     """
+
+    check_apart(data, against)
 
     def read_data(clean: bool) -> Iterator[Batch]:
         return read_problems(data, columns, clean=clean)
@@ -194,7 +196,7 @@ def _find_pairs(
     whole_text, whole_item = squashed.pairs()
     corpus, numbers = whole, np.arange(len(whole.features))
     if encoder is None:
-        # All other texts resemble no item: only their word counts matter, for the rarity of words.
+        # Other texts resemble no item. They only count for the rarity of words.
         near = find_neighbours(whole.features, item_texts)
         numbers = np.unique(np.concatenate([near, held.text, whole_text]))
         corpus = whole.take(numbers)

@@ -11,12 +11,12 @@ becomes `clusters.parquet` with a row for each record, in the order of the file:
     b   2    2 ...
 
 - `row` is the record's number, from 1.
-- `cluster` is the number of one row of the cluster; all records of the same problem share it.
-- `template` is the number of one row of the template (same words, other quantities). All instances of the template
-  share it. It is null for a record without other instances.
+- `cluster` is the same for all records of one problem: the number of the best of these records.
+- `template` is the same for all instances of a template (same words, other quantities). It is null for a record without
+  other instances.
 - `relation` is exact, same_problem, same_template, edited_variant or unrelated. It compares a dropped record with the
-  record that was kept instead, and a kept record with its closest one. `with` in the evidence names the other record.
-- `keep` is true for a kept record; `kept_id` names the record that was kept instead of a dropped one.
+  record that was kept instead, and a kept record with the closest record. `with` in the evidence names this record.
+- `keep` is true for a kept record. For a dropped record, `kept_id` names the record that was kept instead.
 
 Copies with different golds are in `flags.parquet` as `conflicting_labels`. The best record of each gold in a cluster
 is kept. `kept.jsonl` and `dropped.jsonl` have the records in the format of the file.
@@ -87,8 +87,8 @@ def find_clusters(
 ) -> dict[str, int]:
     """Write `clusters.parquet` and `flags.parquet`, and split `source` into kept and dropped records.
 
-    Returns the number of records with each outcome, which does not depend on `run_shards`. Temporary files are in
-    `out_dir` meanwhile. Raises InputError if the file cannot be read or has no prompt column.
+    Returns the number of records with each outcome, which does not depend on `run_shards`. Temporary files lie in
+    `out_dir`. Raises InputError if the file cannot be read or has no prompt column.
     """
     out_dir.mkdir(parents=True, exist_ok=True)
     progress.start("reading")

@@ -56,7 +56,7 @@ class CopyTable:
     """A table of row hashes: `add` takes rows in order, then `resolve` finds the copies and empties the table."""
 
     def __init__(self, case_sensitive: bool, *, has_ranks: bool = False) -> None:
-        """Create an empty table. `has_ranks`: rows come from several sources, and better sources have lower ranks."""
+        """Create an empty table. With `has_ranks`, rows come from several sources, and better ones have lower ranks."""
         self._case_sensitive, self._has_ranks = case_sensitive, has_ranks
         self._waiting: list[_Waiting] = []
         self._clear()
@@ -94,7 +94,7 @@ class CopyTable:
         self._waiting = []
 
     def resolve(self) -> ExactCopies:
-        """Return the outcome: among copies the best row is kept (`row_quality`), or the first of equally good ones."""
+        """Return the outcome: of copies, the best row is kept (`row_quality`), or the first of equally good rows."""
         self._hash_batch()
         # The sort is stable, so the first of equally good rows comes first.
         best_first = np.argsort(-self._quality.array, kind="stable")
@@ -129,6 +129,6 @@ def _number_conflicts(cluster: Ints, contradicted: Ints) -> Ints:
     Rows of the clusters 0 0 2 2 5, where `contradicted` is [2], get -1 -1 0 0 -1.
     """
     marked = np.sort(contradicted)
-    # A cluster above the last contradicted one, like 5, would get a number past the end of `marked`.
+    # A cluster above the last contradicted cluster, like 5, would get a number past the end of `marked`.
     conflict = np.minimum(np.searchsorted(marked, cluster), max(len(marked) - 1, 0))
     return np.where(np.isin(cluster, marked), conflict, -1)

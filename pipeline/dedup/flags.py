@@ -1,4 +1,4 @@
-"""Flags of dedup: `conflicting_labels` for one problem with several golds, `possible_translation` across scripts.
+"""Makes the flags of dedup: `conflicting_labels` for a problem with several golds, and `possible_translation`.
 
     train.jsonl:12  "How many legs?"  gold "4"   flag conflicting_labels {"golds": {"4": 1, "8": 1}, "rows": [...]}
     train.jsonl:3   "Paul has 52 marbles ..."    flag possible_translation {"row": "zh.jsonl:8", ...}
@@ -22,8 +22,8 @@ from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, POSSIBLE_TRANSL
 from truegold.pipeline.tables.rows import RowReference
 
 CONFIDENCE = 0.9
-"""The precision of conflicts between copies. Two blind readers found 6 of 6 flags right, from two corpora. They called
-twelve others wrong, since both golds were right in different words; such golds are not flagged now."""
+"""The precision of conflicts between copies. Two blind readers found 6 of 6 flags right, from two corpora. Twelve pairs
+with equal golds in different words are not counted, since such golds are not flagged."""
 REWORDED_CONFIDENCE = 0.06
 """The precision of conflicts between rewordings. Two blind readers found 2 of 33 flags right, from 14 corpora. In the
 other 31 pairs, the problems are different."""
@@ -36,7 +36,7 @@ PROMPT_CHARS = 1_000
 """The number of characters shown of each prompt."""
 TRANSLATED_CONFIDENCE = 0.6
 """The precision of translations: two blind readers found 6 of 10 flags right. Pairs with different questions are not
-flagged, since 3 of 23 were right."""
+flagged, since only 3 of 23 of them were right."""
 _COLUMNS = ["source", "source_row", "prompt", "gold"]
 
 
@@ -81,7 +81,7 @@ class Conflict:
 def conflict_flag(
     row: RowReference, evidence: Mapping[str, Any], are_copies: bool, is_settled: bool = False
 ) -> FlagRecord:
-    """Return the flag of a row in a conflict. It holds the row back for a conflict between copies that is not
+    """Return the flag of a row in a conflict. It holds the row back if the conflict is between copies and is not
     settled."""
     confidence = CONFIDENCE if are_copies else REWORDED_CONFIDENCE
     blocks = are_copies and not is_settled

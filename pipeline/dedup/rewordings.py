@@ -51,7 +51,7 @@ COLUMNS = ["prompt", "gold", "solution", "split", "domain", "verifier_args"]
 BATCH_ROWS = 10_000
 """The number of rows that are read at a time."""
 SHARED_OPTIONS_ROWS = 4
-"""Options that at least this many questions share are common."""
+"""Options are common if at least this many questions have them."""
 
 
 class Translation(NamedTuple):
@@ -93,8 +93,8 @@ class DedupOutcome:
 
     @property
     def kept_translations(self) -> list[Translation]:
-        """The translations among the kept rows. A dropped row is replaced by its kept row, unless that is another
-        instance of its template."""
+        """The translations among the kept rows. A dropped row is replaced by the row that is kept for it. Pairs with a
+        row that is dropped as an instance of a template are left out."""
         kept: list[Translation] = []
         for pair in self.translations:
             row, other = sorted((int(self.winner[pair.row]), int(self.winner[pair.other])))
@@ -268,7 +268,7 @@ def overrule(outcome: DedupOutcome, ranks: Ints, heldout: Marks) -> DedupOutcome
     successor[disputed[is_worse]] = best_row[conflict[is_worse]]
     left = np.bincount(outcome.conflict[trusted], minlength=len(best_rank))
     is_settled = np.zeros(len(ranks), dtype=bool)
-    # A conflict within the better source alone is not one between sources.
+    # A conflict within the better source alone is not a conflict between sources.
     between = np.isin(outcome.conflict[trusted], conflict[is_worse])
     is_settled[trusted] = between & (left[outcome.conflict[trusted]] == 1)
     winner = successor[outcome.winner]

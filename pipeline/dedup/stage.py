@@ -19,7 +19,7 @@ Inputs: `rows`, and `sources` if a run has several (`rewordings`).
 4. With `embedder`, possible translations are flagged `possible_translation`, which only advises (`flags`).
 5. With `template_cap`, rows beyond the best of a template are dropped as `template_cap`.
 
-`near.measures` explains the evidence of a rewording. The file is read four times: for hashes (`copy_table`), for
+`near.measures.describe_pairs` explains the evidence of a rewording. The file is read four times: for hashes, for
 rewordings (about 500 bytes for each row that is not a copy), for evidence, and to write.
 """
 
@@ -107,7 +107,7 @@ class _Decided:
     reworded_conflicts: bool
 
     def write(self, part: Part, start: int) -> StageReport:
-        """Write the kept rows of a part with their flags, and the dropped ones; `start` is the first row's position."""
+        """Write the kept rows of a part with their flags, and its dropped rows. `start` is its first row's position."""
         with (
             Ledger(part.output, "dedup") as ledger,
             TableWriter(part.output(ROWS_FILE), ROW_SCHEMA) as rows,

@@ -1,13 +1,13 @@
-"""Makes the rows of the demo: clean ones, copies of them, and one kind of row for each defect.
+"""Makes the rows of the demo: clean rows, copies of clean rows, and rows with a planted defect.
 
-Most makers of defects take a fresh problem. `truncated`, for example, turns the row
+Each kind of row is made by a function, its maker. Most makers take a fresh problem: `truncated` turns the row
 
     {"question": "Tom has 12 apples. He buys 9 more. How many apples does Tom have now?", "answer": "21", ...}
     into
     {"question": "Tom has 12 apples. He buys 9 more. How many apples does", "answer": "21", ..., "planted": "truncated"}
 
-A maker of copies (`COPIES`) takes a clean row and returns a second one that repeats it. One kind, the decoy, has a
-correct gold in an unusual form. Only the report reads `planted`, to score the detectors on planted defects:
+A maker of copies (`COPIES`) returns a second row that repeats a clean one. One kind, the decoy, has a correct gold in
+an unusual form. Only the report reads `planted`, to score the detectors on planted defects:
 
     meta {"planted": "truncated"}, flagged truncated_text      ->  a planted truncation, detected
     meta {"planted": null},        flagged truncated_text      ->  a clean row, a false alarm
@@ -16,7 +16,7 @@ correct gold in an unusual form. Only the report reads `planted`, to score the d
 
 The recall of a kind is the share of its planted rows that `ingest` rejected or that have one of the kind's reasons. The
 precision of a kind's reasons is the share of rows with these reasons that have any planted defect. For a row that is
-held back because of its flags, only the flags count. A row that selection drops by pass rate is not detected.
+held back because of its flags, only the flags count. Drops by pass rate do not count as detection.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ KIND_REASONS: Mapping[str, tuple[str, ...]] = {
     "proof": ("proof",),
     "unparsable_gold": ("gold_unparsed", "gold_fails_verifier", "gold_unverified", "gold_unmatchable", "empty_gold"),
 }
-"""The reasons that belong to each planted kind. Other kinds can still be detected, by any reason."""
+"""The reasons that detect each planted kind. A kind that is not listed is detected by any reason."""
 CLEAN = ""
 """The kind of a row without a planted defect."""
 HARMLESS = (CLEAN, DECOY)

@@ -9,8 +9,8 @@ The problem `Problem("+-", (12, 9, 5))` has the answer 16 and a worked solution 
     Tom has 12 apples. He buys 9 more and gives away 5. How many apples does Tom have now?
 
 All values lie between 0 and 30, so that a model of 0.4M parameters can learn all of them. The stories (`stories.json`)
-use few words, for a small vocabulary and short prompts. Whether a problem is held out depends only on its operations
-and numbers, not on the story or the seed: no held-out calculation occurs in the training data.
+use few words, for a small vocabulary and short prompts. A problem is held out by its operations and numbers, not by its
+story or the seed. So no held-out calculation occurs in the training data.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ SECOND = range(2, 13)
 THIRD = range(2, 10)
 LARGEST_VALUE = 30
 HELD_OUT_ONE_IN = 8
-"""One of this many problems is held out."""
+"""One problem in this many is held out."""
 ONE_STEP_EVERY = 8
-"""One of this many problems has a single step, the others two: there are far fewer one-step problems."""
+"""One problem in this many has a single step. The others have two steps, since there are far more such problems."""
 
 STORY_TEXTS = json.loads((files(__package__) / "stories.json").read_text(encoding="utf-8"))
 """The stories, with the people and things in them."""
@@ -65,7 +65,7 @@ class Problem:
         return digest[0] % HELD_OUT_ONE_IN == 0
 
     def working(self, final: int | None = None) -> str:
-        """Return the worked solution; with `final` it ends in that number instead of the answer."""
+        """Return the worked solution. With `final`, it ends in that number instead of the answer."""
         text = str(self.numbers[0])
         steps = list(zip(self.operations, self.numbers[1:], self.values[1:], strict=True))
         for index, (sign, operand, value) in enumerate(steps):
@@ -76,7 +76,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Pools:
-    """All problems of one or two steps, either the held-out ones or the rest."""
+    """All held-out problems of one or two steps, or all other such problems."""
 
     one_step: tuple[Problem, ...]
     two_steps: tuple[Problem, ...]
@@ -131,9 +131,9 @@ class StoryTemplate:
     frame: str
     """The text, with {start}, {events} and other fields to fill in."""
     adding: Sequence[str]
-    """Two phrases for adding: as the first and as the second event."""
+    """Two phrases for adding: for the first and for the second event."""
     taking: Sequence[str]
-    """Two phrases for taking away: as the first and as the second event."""
+    """Two phrases for taking away: for the first and for the second event."""
     about_person: bool
     """True if a person owns the things, so that all such stories can tell the same problem."""
 

@@ -1,6 +1,7 @@
-"""Engines that sample completions: one interface and five implementations.
+"""Builds the configured engine, which samples completions from a language model.
 
-Token ids go in and token ids come out. An engine of the type `chat` returns only text; its tokens are the text's bytes.
+All engines take the token ids of prompts and return token ids (`base.Engine`). For a server that takes and returns only
+text (type `chat`), the tokens are the bytes of the text.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ def build_engine(
 ) -> tuple[Engine, PromptEncoder]:
     """Return the configured engine with its encoder, on the checkpoint in folder `model`.
 
-    `replies` is the folder in which an engine of the type chat stores its replies. Raises as `build_encoder`.
+    `replies` is the folder in which an engine of the type chat stores its replies. Raises the errors of
+    `build_encoder`.
     """
     encoder = build_encoder(config, chat, model)
     if isinstance(config, ScriptedEngineConfig):

@@ -1,4 +1,7 @@
-"""The engine interface. Completions stay token ids, so training and verification use exactly the sampled tokens."""
+"""The interface of engines, which sample completions: `Engine`, `Request` and `Completion`.
+
+Prompts and completions are token ids, so that training and verification use exactly the sampled tokens.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,18 @@ FinishReason = Literal["stop", "length", "repetition", "abort"]
 
 FINISH_REASONS: dict[str | None, FinishReason] = {"stop": "stop", "length": "length", "repetition": "repetition"}
 """The finish reasons of vLLM that are passed on. Every other reason becomes `abort`."""
-
-
 LOOP = {"min_pattern_size": 49, "max_pattern_size": 64, "min_count": 3}
-"""The settings of vLLM's detection of repetition: the last 147 to 192 tokens are three copies of one pattern.
+"""The settings by which vLLM ends a completion that repeats itself: it ends in three copies of 49 to 64 tokens.
 
-vLLM tries every configured pattern size after each token, so only the sizes 49 to 64 are configured. These sizes also
-cover shorter periods, since every period up to 21, and most up to 32, has a multiple in that range.
+Few sizes are configured, since vLLM tries each of them after every token. They also find most shorter patterns: a
+pattern of 10 tokens repeats every 50 tokens, too.
 """
 
 TakeRequests = Callable[[int], "Sequence[Request] | None"]
-"""A function that returns up to this many further requests; an empty list if more may come later, None at the end."""
+"""A function `take(count)` that returns at most `count` further requests.
+
+It returns an empty list if requests may come later, and None if no more will come.
+"""
 
 POLL_S = 0.005
 """The pause of an idle engine before it asks for requests again, in seconds."""
@@ -37,11 +41,11 @@ class SamplingParams:
     stop_token_ids: tuple[int, ...] = ()
     """The tokens that end a completion. The completion includes its stop token."""
     top_k: int = 0
-    """The number of most likely tokens that are sampled from; 0 for all."""
+    """Only this number of the most likely tokens is sampled from; 0 stands for all tokens."""
     logprobs: bool = True
     """Whether the engine computes the log-probability of each token."""
     stop_loops: bool = False
-    """Whether a completion is ended once it only repeats itself (`LOOP`)."""
+    """Whether a completion is ended when it repeats itself (`LOOP`)."""
     prompt_logprobs: bool = False
     """Whether the engine computes the log-probability of each token of the prompt (`score`)."""
 
@@ -64,14 +68,14 @@ class Completion:
     token_ids: tuple[int, ...]
     """The sampled ids, including a sampled end-of-sequence token."""
     logprobs: tuple[float, ...]
-    """The natural-log probability of each token under the sampled distribution, with temperature applied; empty if the
-    engine does not return them."""
+    """The natural logarithm of each token's probability, at the sampling temperature; empty if the engine returns none.
+    """
     finish_reason: FinishReason
-    """`stop` at a stop token, `length` at `max_tokens` or the model's limit, `repetition` in a loop, else `abort`."""
+    """`stop` at a stop token, `length` at `max_tokens` or the model's limit, `repetition` by `LOOP`, else `abort`."""
     prompt_logprobs: tuple[float, ...] = ()
     """The log-probability of each token of the prompt except the first, at temperature 1, if requested."""
     counted: int | None = None
-    """The number of tokens as the engine reports it, if it returns only text. Then `token_ids` are the text's bytes."""
+    """The number of tokens that a text-only server reports; `token_ids` are then the bytes of the text. Else None."""
 
     @property
     def tokens(self) -> int:
@@ -118,10 +122,10 @@ class Engine(Protocol):
 def score(
     engine: Engine, prompts: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]]
 ) -> list[tuple[float, ...]]:
-    """Return the natural-log probability of each output's tokens after its prompt, at temperature 1.
+    """Return the natural-log probabilities of each output's tokens after its prompt, at temperature 1.
 
-    The engine reads each output as part of the prompt, and samples one token, which is ignored. An output that leaves
-    no room for this token loses its last tokens.
+    The engine reads prompt and output as one prompt, and samples one more token, which is ignored. If there is no room
+    for that token, the last tokens of the output are left out.
     """
     texts = [(*prompt, *output)[: engine.max_model_len - 1] for prompt, output in zip(prompts, outputs, strict=True)]
     sampling = SamplingParams(temperature=0.0, max_tokens=1, logprobs=False, prompt_logprobs=True)
@@ -132,10 +136,10 @@ def score(
 
 
 def hand_out(prompts: Sequence[Sequence[int]], seeds: Sequence[int], max_model_len: int) -> TakeRequests:
-    """Return a function that hands out a request for each prompt, in order. The `sample` of a request is the prompt's
-    number.
+    """Return a function that hands out one request for each prompt, in order.
 
-    Raises ValueError for a prompt that leaves no room for a completion.
+    The `sample` of a request is the prompt's number. Raises ValueError for a prompt that leaves no room for a
+    completion.
     """
     check_room(prompts, max_model_len)
     pairs = zip(prompts, seeds, strict=True)

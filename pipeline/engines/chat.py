@@ -2,9 +2,9 @@
 
     "What is 2+3?"  --chat template-->  "<|im_start|>user\\nWhat is 2+3?<|im_end|>\\n<|im_start|>assistant\\n"  -->  ids
 
-The template is applied once, and its text is encoded without special tokens, so that there is only one BOS token.
+The text of the template is encoded without adding special tokens, so that the prompt has only one BOS token.
 
-    ask_model(["Is 7 prime? ..."], [17], engine, encoder, AskedModelConfig(name="Qwen3-8B"))  ->  ["... YES"]
+`ask_model` and `ask_pairs` send encoded prompts to an engine, and return the replies as text.
 """
 
 from __future__ import annotations
@@ -60,8 +60,7 @@ class ChatEncoder:
     def __init__(
         self, tokenizer: Any, chat: ChatConfig, stop_token_ids: tuple[int, ...], model_tokens: int = 0
     ) -> None:
-        """`model_tokens` is the size of the model's output head, which is often larger than the tokenizer's
-        vocabulary."""
+        """Make an encoder. `model_tokens` is the size of the model's output head, often above the tokenizer's size."""
         self.tokenizer = tokenizer
         self.vocabulary = max(len(tokenizer), model_tokens)
         self._decodes_plainly = _decodes_plainly(tokenizer)
@@ -99,7 +98,7 @@ class ChatEncoder:
     def decode(self, token_ids: Sequence[int]) -> str:
         """Return the text without special tokens."""
         if self._decodes_plainly:
-            # Same result as the wrapper's `decode`, which checks every id and takes four times as long.
+            # The tokenizer's own `decode` returns the same text, but checks every id and takes four times as long.
             return str(self.tokenizer.backend_tokenizer.decode(token_ids, skip_special_tokens=True))
         return str(self.tokenizer.decode(list(token_ids), skip_special_tokens=True))
 
@@ -114,7 +113,7 @@ class ChatEncoder:
 
 
 class ByteEncoder:
-    """The encoder of scripted runs, which have no model: tokens are bytes, and token 256 is the end of the text."""
+    """The encoder of engines without a tokenizer: tokens are bytes, and token 256 is the end of the text."""
 
     END = 256
 
@@ -138,7 +137,7 @@ class ByteEncoder:
 
 
 class MessageEncoder(ByteEncoder):
-    """The encoder of models behind a chat API: tokens are the bytes of the messages as JSON, and of the reply."""
+    """The encoder of models behind a chat API: a prompt is the bytes of its messages as JSON."""
 
     def encode(self, problem: str, context: Sequence[Message] = ()) -> list[int]:
         """Return the bytes of the messages as JSON."""
@@ -146,7 +145,7 @@ class MessageEncoder(ByteEncoder):
 
 
 def prompt_id(text: str) -> str:
-    """Return the id of a prompt in files of replies: half of the SHA-256 of the user's message."""
+    """Return the id of a prompt in files of replies: the first half of the SHA-256 of the user's message, in hex."""
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:ID_CHARS]
 
 
@@ -191,7 +190,7 @@ def load_encoder(model: Path, chat: ChatConfig) -> ChatEncoder:
 
 
 def _decodes_plainly(tokenizer: Any) -> bool:
-    """Return whether the tokenizer decodes exactly as its backend: without an override or a clean-up of the text."""
+    """Return whether the tokenizer's `decode` adds nothing to its backend's, such as a clean-up of spaces."""
     from transformers import PreTrainedTokenizerFast
 
     kind = type(tokenizer)
@@ -217,7 +216,7 @@ def ask_model(
     encoder: PromptEncoder,
     config: AskedModelConfig,
 ) -> list[str | None]:
-    """Return the reply to each encoded prompt; None for a reply that was cut off."""
+    """Return the reply to each encoded prompt; None stands for a reply that was cut off."""
     sampling = SamplingParams(config.temperature, 1.0, config.max_tokens, encoder.stop_token_ids)
 
     def decode_whole(completion: Completion) -> str | None:
@@ -233,10 +232,9 @@ def ask_pairs(
     encoder: PromptEncoder,
     config: AskedModelConfig,
 ) -> list[tuple[str | None, str | None] | None]:
-    """Return the replies to both prompts of each question.
+    """Return the two replies to each question, which is asked in two prompts.
 
-    The entry is None for a missing question, and for a question whose prompts leave no room for a reply in the model's
-    context.
+    The result is None for a question that is None, and for one whose prompts leave no room for a reply.
     """
     encoded = {n: [encoder.encode(text) for text in texts] for n, texts in enumerate(questions) if texts is not None}
     fitting = {n: pair for n, pair in encoded.items() if max(map(len, pair)) < engine.max_model_len}

@@ -5,16 +5,17 @@ Judges of answers, checks of problems and synthesis ask their models in this way
     engine = ChatEngine(ChatEngineConfig(base_url="https://api.openai.com/v1", model="gpt-4o-mini",
                                          api_key_env="OPENAI_API_KEY"), Path("runs/demo/.samples/replies"))
     ask_model(prompts, seeds, engine, encoder, config)      ["... SAME", None, ...]
-    report_costs([engine.facts()], progress)                notes "gpt-4o-mini: 120 requests, 30 replies kept ..."
+    report_costs([engine.facts()], progress)                prints "gpt-4o-mini: 120 requests, 30 replies kept ..."
 
-Every reply is stored on disk as soon as it arrives, under a hash of the request, so that a restarted run asks nothing
-twice. With a temperature of 0, equal questions share a reply. With a higher temperature, each seed has its own reply.
-The seed is not sent, since many servers refuse it.
+Every reply is stored on disk as soon as it arrives, under a hash of the request. A restarted run therefore asks nothing
+twice. At temperature 0, equal questions share a reply. At a higher temperature, each seed has its own reply. The seed
+is not sent, since many servers refuse it.
 
-    429, 5xx, incomplete reply  retried `retries` times; then the run ends with an error, and its replies are kept
-    400, 413, 422               the question stays without answer (content filter, prompt too long); if the first eight
-                                questions are all refused, the run ends
-    401, 403, 404, ...          the run ends
+    HTTP status                 effect
+    429, 5xx, faulty reply      retried `retries` times; then the run ends with an error, and its replies are kept
+    400, 413, 422               the question gets no answer (content filter, prompt too long); if all of the first eight
+                                questions are refused, the run ends with an error
+    401, 403, 404, ...          the run ends with an error
 """
 
 from __future__ import annotations
@@ -48,16 +49,15 @@ from truegold.pipeline.running.record_log import RecordLog
 from truegold.verifiers import ConfigError, SetupError
 
 LONGEST_PROMPT = 2**20
-"""The maximum number of bytes of a conversation. The limit in tokens is known only to the server."""
+"""The maximum number of bytes of a conversation. Only the server knows the limit in tokens."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
-"""The shortest and the longest pause before a request is repeated, unless the server names a longer one."""
+"""The shortest and the longest pause before a retry, in seconds. The server may ask for a longer pause."""
 BAD_REQUESTS = (400, 413, 422)
 """HTTP statuses of a request that is refused for its content."""
 ALL_REFUSED = 8
-"""The number of refused questions, with none answered, after which the settings are considered wrong."""
+"""If this number of questions is refused before any is answered, the run ends."""
 COUNTED = ("requests", "kept", "refused", "repeated", "input_tokens", "output_tokens")
-"""The names of the counters: answered requests, replies found on disk, refused questions, retries, and the tokens of
-answered requests."""
+"""The names of the counters. `requests` and tokens count answered requests, `kept` counts replies found on disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ def read_chat_reply(content: bytes) -> ChatReply:
 
 
 def report_costs(engines: Iterable[Mapping[str, Any]], progress: Progress) -> list[Mapping[str, Any]]:
-    """Return the facts of the engines of the type chat, and note the requests and cost of each as progress."""
+    """Print the requests and the cost of each engine of the type chat, and return the facts of these engines."""
     asked = [facts for facts in engines if "endpoint" in facts]
     for facts in asked:
         refused = f", {facts['refused']:,} refused" if facts["refused"] else ""

@@ -1,4 +1,4 @@
-"""Returns memory to the system when vLLM runs on CPU, from this process and from vLLM's cache and weights.
+"""Returns unused memory of vLLM on CPU to the system: freed memory, the key-value cache and the weights.
 
 `discard` and `trim` need Linux with glibc; elsewhere they do nothing. `release_cache` and `release_weights` run inside
 a vLLM worker, through `collective_rpc`.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LARGE = 2**20
 """The minimum size of a tensor whose pages are returned, in bytes."""
 WORTH_TRIMMING = 2**24
-"""`trim` does nothing until the process has grown by more than this since the last trim, in bytes."""
+"""`trim` does nothing unless the process has grown by more than this number of bytes since the last call."""
 
 
 def discard(address: int, size: int) -> None:
@@ -35,9 +35,9 @@ def discard(address: int, size: int) -> None:
 
 
 def trim() -> None:
-    """Return freed memory that the allocator still holds to the system, by `malloc_trim`.
+    """Return memory to the system that was freed, but is still held by the allocator (`malloc_trim`).
 
-    As this takes milliseconds, it is skipped unless the process has grown by WORTH_TRIMMING since the last time.
+    This takes milliseconds, and is skipped unless the process has grown by WORTH_TRIMMING since the last call.
     """
     release = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     if release is None:
@@ -61,9 +61,9 @@ def _resident() -> int:
 
 @contextmanager
 def lazy_zeros() -> Iterator[None]:
-    """Let torch allocate large zero buffers, such as vLLM's key-value cache, lazily: a page takes memory on first use.
+    """Let torch allocate large zero buffers lazily, such as vLLM's key-value cache: a page takes memory on first use.
 
-    `torch.zeros` writes every page, so loading a model would take the memory of the whole cache.
+    `torch.zeros` itself writes every page, so that the whole cache takes memory as soon as the model is loaded.
     """
     import torch
 
@@ -91,8 +91,8 @@ def release_cache(worker: Any) -> None:
 def release_weights(worker: Any) -> None:
     """Drop the worker's weights. `reload_weights` has to restore them before the next generation.
 
-    Linear layers hold their packed weights in a closure, which is replaced. All other weights are tensors, which are
-    overwritten in place when reloaded.
+    Linear layers hold packed weights in the closure `cpu_linear`, which is replaced by a function that raises an error.
+    The other weights are tensors, which reloading overwrites in place.
     """
     model = worker.get_model()
     for module in model.modules():

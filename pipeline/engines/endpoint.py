@@ -1,13 +1,13 @@
-"""An HTTP endpoint with bounds on the size and time of replies. Its errors tell whether a retry may help.
+"""An HTTP client that limits the size and time of replies, and whose errors tell whether a retry may help.
 
-    await endpoint.call("POST", "/chat/completions", body)
-        b'{"choices": ...}'
-        Failure    timeout, HTTP 429 or 503: a retry may succeed (after `wait_s`, if the server names a time)
+    await endpoint.call("POST", "/chat/completions", body)  ->  b'{"choices": ...}', or an error:
+
+        Failure    timeout, HTTP 429 or 503: a retry may succeed
         Refusal    HTTP 400 or 401: a retry will not succeed
-        Unsound    a reply that is too long, or cannot be decompressed
+        Unsound    the reply is too long, or cannot be decompressed
 
-The key comes from the environment and is sent in one header. The key is removed from all text of a server, since some
-servers repeat keys in their errors.
+The API key comes from the environment and is sent in one header. It is removed from all replies, since some servers
+repeat it in their errors.
 """
 
 from __future__ import annotations
@@ -30,20 +30,19 @@ MAX_REPLY_BYTES = 2**26
 CONNECT_S = 10.0
 """The timeout for a connection, in seconds."""
 RETRY_STATUSES = (408, 425, 429)
-"""The statuses, in addition to 5xx, after which a retry may succeed."""
+"""The HTTP statuses, in addition to 5xx, after which a retry may succeed."""
 QUOTED_CHARS = 200
-"""The maximum number of characters of a server's value that are quoted in a message. A faulty server may send
-megabytes."""
+"""A message quotes at most this number of characters of a value in a reply."""
 EXCERPT_BYTES = 80
-"""The maximum number of bytes of a reply that are quoted in a message."""
+"""A message quotes at most this number of bytes of a reply that is not a JSON object."""
 
 
 class Unsound(Exception):
-    """A faulty reply, after which the server is not used any more. The message names the fault."""
+    """The server sent a faulty reply, and should not be trusted. The message names the fault."""
 
 
 class Refusal(Unsound):
-    """An error for a request that the server refuses, and will refuse again."""
+    """The server refused a request, and will refuse it again."""
 
     def __init__(self, reason: str, status: int) -> None:
         super().__init__(reason)
@@ -52,16 +51,16 @@ class Refusal(Unsound):
 
 
 class Failure(Exception):
-    """An error for a request that failed, and may succeed later or on another server."""
+    """A request failed, but may succeed later or on another server."""
 
     def __init__(self, reason: str, *, overload: bool = False, wait_s: float = 0.0) -> None:
         super().__init__(reason)
         self.overload = overload
         """Whether the server reported too many requests."""
         self.wait_s = wait_s
-        """The pause before a retry that the server asks for, in seconds; 0.0 for none."""
+        """The pause in seconds that the server asks for before a retry; 0.0 if it asks for none."""
         self.begun: Completion | None = None
-        """The part of the completion that had arrived, if any."""
+        """The part of the completion that arrived before the failure, if any."""
 
 
 class Endpoint:
@@ -72,8 +71,8 @@ class Endpoint:
         self.url = url.rstrip("/")
         self._key, self._timeout_s = key, timeout_s
         self._idle: list[httpx.AsyncClient] = []
-        """Clients without a pending request, each with one connection. A single client with many connections would
-        check all of them before each request."""
+        """Clients without a pending request. Each has one connection, because a client with many connections checks
+        all of them before each request."""
 
     async def call(
         self,
@@ -132,12 +131,12 @@ class Endpoint:
 
 @cache
 def _ssl_context() -> ssl.SSLContext:
-    """Return the SSL context with the trusted certificates, cached because loading them is slow."""
+    """Return the SSL context with the trusted certificates. It is cached, because loading them is slow."""
     return httpx.create_ssl_context()
 
 
 def read_key(variable: str | None) -> str | None:
-    """Return the key in an environment variable; None if no variable is named, or it is not set.
+    """Return the key in an environment variable, or None if `variable` is None or not set.
 
     Raises ConfigError if the key cannot be sent in a header. The message does not show the key.
     """
@@ -170,7 +169,7 @@ def quoted(value: object) -> str:
 
 
 def _seconds(header: str | None) -> float:
-    """Return the seconds of a Retry-After header; 0 for a missing header, or one with a date."""
+    """Return the seconds of a Retry-After header, or 0 if the header is missing or has a date."""
     return float(header) if header and header.isascii() and header.isdecimal() else 0.0
 
 

@@ -1,7 +1,7 @@
-"""An event loop in a separate thread, in which an engine runs many requests at once.
+"""Runs many requests of an engine at once, in an event loop in a separate thread.
 
 loop = RequestLoop()
-for request, completion in loop.stream(take, room=lambda: 32, complete=ask):     as they come in, in any order
+for request, completion in loop.stream(take, room=lambda: 32, complete=ask):     # in the order of completion
     ...
 loop.close(disconnect)
 """
@@ -36,8 +36,8 @@ class RequestLoop:
         """Cancel all tasks, run `disconnect` as the last one, and stop the loop."""
 
         async def end() -> None:
-            # A cancelled task may start new tasks, such as closing a connection, so this repeats until none is left.
-            # Each task takes a first step before it is cancelled, since anyio warns of a coroutine that never ran.
+            # Repeat until no task is left, since a cancelled task may start another one, such as closing a connection.
+            # Let each task take its first step before it is cancelled, since anyio warns of coroutines that never ran.
             while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
                 await asyncio.sleep(0)
                 for task in tasks:
@@ -57,7 +57,7 @@ class RequestLoop:
         room: Callable[[], int],
         complete: Callable[[Request], Coroutine[Any, Any, Completion]],
     ) -> Iterator[tuple[Request, Completion]]:
-        """Complete requests as `Engine.stream` describes. `room` returns how many requests may be pending now."""
+        """Complete requests as `Engine.stream` describes. `room` returns the number of requests that may be pending."""
         running: dict[Future[Completion], Request] = {}
         finished: queue.SimpleQueue[Future[Completion]] = queue.SimpleQueue()
         error: BaseException | None = None
@@ -80,7 +80,7 @@ class RequestLoop:
                 if future.exception() is None:
                     yield request, future.result()
                 elif error is None:
-                    # Completions that other requests finished meanwhile are yielded before the error is raised.
+                    # The error is raised later: first, completions that have finished meanwhile are yielded.
                     error = future.exception()
                     _cancel(running)
         finally:

@@ -1,15 +1,15 @@
 """Engines without a model, which answer from a file.
 
-    {"prompt": "What is 2+3?", "completions": ["\\boxed{5}", "\\boxed{6}"]}          ScriptedEngine, for tests
-    {"id": "5feceb66ffc86f38d952786c6d696c79", "model": "gpt-4o-mini", "reply": "NONE"}     RepliesEngine
+`ScriptedEngine`, for tests, reads a script. The samples of a problem are its completions in turn. A problem that is not
+in the script gets an empty completion:
 
-The samples of a scripted problem are its completions in turn. A problem that is not in the script has an empty
-completion.
+    {"prompt": "What is 2+3?", "completions": ["\\boxed{5}", "\\boxed{6}"]}
 
-A file of replies maps the hash of a prompt (`prompt_id`) to the earlier reply of a model, so that each reply is paid
-for once and can be shared. A prompt without a reply gets an empty completion that ends with `abort`, and is collected
-in `missing`; those prompts can be written to a file and answered elsewhere. The folder in which a chat engine stores
-its replies can be read as well.
+`RepliesEngine` reads a file of earlier replies, or the folder in which a chat engine stores its replies. The `id` is a
+hash of the prompt (`prompt_id`). Prompts without a reply get an empty completion with the finish reason `abort`, and
+are collected in `missing`; another model can answer them later:
+
+    {"id": "5feceb66ffc86f38d952786c6d696c79", "model": "gpt-4o-mini", "reply": "NONE"}
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ STREAMED = 64
 
 
 class ScriptedEngine:
-    """An engine that answers from `script`, which has the completions of each problem.
+    """An engine that answers from `script`, which maps problems to completions.
 
-    A prompt matches the longest problem that it contains.
+    A prompt gets a completion of the longest problem that it contains.
     """
 
     def __init__(self, script: Mapping[str, Sequence[str]], encoder: PromptEncoder, max_model_len: int = 2**20) -> None:
@@ -101,9 +101,9 @@ class ScriptedEngine:
 
 
 class RepliesEngine:
-    """An engine that answers from `replies`, a mapping of prompt ids (`prompt_id`) to replies.
+    """An engine that answers from `replies`, which maps prompt ids (`prompt_id`) to replies.
 
-    None stands for a reply that was cut off.
+    A reply that was cut off is None.
     """
 
     max_model_len = 2**20
@@ -155,9 +155,9 @@ class RepliesEngine:
 
 
 def read_replies(path: Path) -> dict[str, dict[str, str | None]]:
-    """Return the replies in a file, or in the files of a folder, by model and by prompt id.
+    """Return the replies in a file, or in the files of a folder, by model and prompt id.
 
-    Of several replies to one prompt, the last one is used. Raises InputError with the number of a malformed line.
+    If a prompt has several replies, the last one is used. Raises InputError with the number of a malformed line.
     """
     replies: dict[str, dict[str, str | None]] = {}
     for file in sorted(path.glob("*.jsonl")) if path.is_dir() else [path]:
@@ -178,8 +178,8 @@ def read_replies(path: Path) -> dict[str, dict[str, str | None]]:
 def name_model(path: Path, model: str | None = None) -> str:
     """Return the name of the model whose replies are used: `model`, or the only model of the file.
 
-    For a file without replies, the name is "unanswered". Raises InputError if the file has replies of several models
-    and `model` is not given, or none of `model`.
+    For a file without replies, the name is `model` or "unanswered". Raises InputError if the file has replies of
+    several models and `model` is None, or if it has no reply of `model`.
     """
     models = sorted(read_replies(path)) or [model or "unanswered"]
     if model is None and len(models) == 1:
@@ -192,7 +192,9 @@ def name_model(path: Path, model: str | None = None) -> str:
 
 
 def load_replies(path: Path, model: str | None = None) -> dict[str, str | None]:
-    """Return a mapping of prompt ids to the replies of `model`. Raises as `read_replies` and `name_model`."""
+    """Return a mapping of prompt ids to the replies of `model`.
+    Raises the errors of `read_replies` and `name_model`.
+    """
     return read_replies(path).get(name_model(path, model), {})
 
 

@@ -1,18 +1,19 @@
-"""A client for one vLLM server: its requests, the limit of pending requests, its health and its weights.
+"""A client for one vLLM server. It sends requests, limits how many are pending, and checks health and weights.
 
-The limit of pending requests follows TCP's congestion control (RFC 5681). It starts low, and doubles with every
-successful round. When the server reports overload, the limit is halved, and from then on grows by one each round. A
-slower server gets proportionally fewer requests than the fastest one, so by Little's law all servers have about the
-same response time.
+The limit of pending requests follows TCP's congestion control (RFC 5681). It starts low, and doubles with every round
+of successful requests. When the server reports overload, the limit is halved, and then grows by one each round. It
+never exceeds `engine.concurrency`, or half of it for a server that takes twice as long as the fastest one.
 
-The weights of servers are compared by a probe: the log-probabilities that they return for one question.
+The weights of servers are compared by a probe. Each server returns the log-probabilities of the tokens of one question:
 
-    log-probabilities of the question   A: -1.20 -0.31 -2.02    B: -1.22 -0.30 -1.99   same weights as A
-                                                                C: -7.10 -5.43 -6.66   different weights
+    server    log-probabilities      result
+    A         -1.20 -0.31 -2.02
+    B         -1.22 -0.30 -1.99      same weights as A
+    C         -7.10 -5.43 -6.66      other weights than A
 
-The log-probabilities of a prompt's tokens depend only on the weights, not on temperature, seed or the rest of the
-batch. Another dtype changes them by .04 on average, other weights by much more. If a server does not return them, its
-weights are compared by the first tokens of its greedy answer.
+These log-probabilities depend on the weights, not on temperature, seed or other requests. Another dtype changes them by
+.04 on average, other weights by much more. If a server does not return them, the first tokens of its greedy answer are
+compared instead.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ QUESTION = (
     "already has 25. How many pens does each of them have now?"
 )
 TOKENS = 4
-"""The number of tokens in a server's answer."""
+"""The number of tokens that a server generates in answer to the probe."""
 SAME_TOKENS = 2
-"""The number of first tokens that are compared without log-probabilities. Later ones may differ by rounding."""
+"""The number of generated tokens that are compared if log-probabilities are missing. Later ones differ by rounding."""
 SAME_WEIGHTS = 0.25
-"""The mean difference of log-probabilities, in nats, above which two servers have different weights."""
+"""Two servers have different weights if their log-probabilities differ by more than this on average, in nats."""
 MOST_DIFFERENT = 5.0
-"""The cap on the difference for a single token, since the log-probability of an unlikely token is mostly rounding."""
+"""A larger difference for one token counts as this one, since the probabilities of unlikely tokens are inaccurate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +87,13 @@ ENOUGH_DURATIONS = 3
 HEALTH_S = 10.0
 """The timeout of a health check, in seconds."""
 PROBE_S = 60.0
-"""The timeout of a weight probe (see above), in seconds."""
+"""The timeout of a probe, in seconds."""
 LEAST_MODEL_LEN, LONGEST_MODEL_LEN = 16, 2**31 - 1
-"""The allowed range of a server's `max_model_len`. A smaller one leaves no room for a question."""
+"""The allowed range of a server's `max_model_len`. Less than 16 tokens leave no room for a question."""
 LONGEST_NAME = 4096
 """The maximum number of characters of a model's name, which may be a path."""
 State = Literal["starting", "up", "down", "out", "gone"]
-"""The state of a server. A server that is `up` takes requests, a server that is `down` or `out` is checked again later,
-and a server that is `gone` is no longer on the list."""
+"""The state of a server, as `server_pool` describes."""
 
 
 class Server(Endpoint):
@@ -108,40 +108,40 @@ class Server(Endpoint):
         self.why = ""
         """The reason why the server is down, out or gone."""
         self.put_out_for: list[str] = []
-        """The reasons for which the server was put out, including times after which it came back."""
+        """The reasons for all times that the state became `out`."""
         self.refuses = False
-        """Whether the server was last put out for refusing a request. Then a retry does not help."""
+        """Whether the state last became `out` because the server refused a request. Then a retry does not help."""
         self.looks = 0
-        """The number of checks without an answer since the server was last up."""
+        """The number of unanswered checks since the server was last up."""
         self.failed_in_a_row = 0
         self.model = ""
         self.max_model_len = 0
         self.in_flight = 0
         """The number of pending requests."""
         self.pace = 1.0
-        """The time that the fastest server takes for a request, divided by the time that this one takes."""
+        """The response time of the fastest server, divided by that of this server."""
         self.completions = 0
         self.tokens = 0
         self.late = 0
-        """The number of late requests, which another server answered sooner although it was asked later."""
+        """The number of requests that were sent to a second server as well, which then answered first."""
         self.late_in_a_row = 0
         self.failures: Counter[str] = Counter()
         self._instance: str | None = None
         self._instance_asked = self._instance_seen = 0
-        """The number of the last call of `look_up_instance`, and the number of the last call that was answered."""
+        """Calls of `look_up_instance` are numbered: the number of the last call, and of the last one with an answer."""
         self._looking = asyncio.Lock()
         self._sent = 0
         self._window = float(min(FIRST_IN_FLIGHT, config.concurrency))
         """The limit of pending requests by TCP's rule (the congestion window)."""
         self._threshold = float(config.concurrency)
-        """The size up to which the window doubles with every round (TCP's slow-start threshold). A larger window grows
-        by one."""
+        """Below this size, the window doubles each round (TCP's slow-start threshold). Above, it grows by one."""
         self._shrunk = 0.0
         """The time when the window was last halved."""
         self._durations: deque[float] = deque(maxlen=DURATIONS)
         self._busy_s = 0.0
-        """The seconds with pending requests before `_busy_since`, the time when the current busy period began."""
+        """The seconds with pending requests, except for the current period."""
         self._busy_since = 0.0
+        """The time at which the current period with pending requests began."""
         self._began = time.monotonic()
 
     @property
@@ -173,7 +173,7 @@ class Server(Endpoint):
             self._busy_s += time.monotonic() - self._busy_since
 
     def note_late(self, seconds: float) -> None:
-        """Count a late request, which another server answered sooner, after `seconds` without an answer."""
+        """Note that another server answered a request first, after this one had taken `seconds` without an answer."""
         self.late += 1
         self.late_in_a_row += 1
         self._durations.append(seconds)
@@ -198,7 +198,7 @@ class Server(Endpoint):
             if failure.overload:
                 self._shrink(sent)
             raise
-        # A growth of 1 per success doubles the window in a round; a growth of 1/window adds one in a round.
+        # A round has as many requests as the window. So 1 per success doubles it in a round, and 1/window adds one.
         self._window += 1 if self._window < self._threshold else 1 / self._window
         self._window = min(self._window, float(self._config.concurrency))
         self._durations.append(time.monotonic() - sent)
@@ -220,13 +220,13 @@ class Server(Endpoint):
         try:
             await self.call("GET", f"{self.root}/health", limit_s=HEALTH_S)
         except Unsound as error:
-            # Not every server has this route. Without it, the list of models shows the server's health.
+            # Not every server has this route. If it is missing, the reply to `look_up_model` shows the server's health.
             if "HTTP 404" not in str(error):
                 raise
         await self.look_up_model()
 
     async def look_up_model(self) -> None:
-        """Ask for the server's models, and store name and `max_model_len` of the configured or only model."""
+        """Ask for the server's models. Store the name and `max_model_len` of the configured one, or of the only one."""
         reply = read_json(await self.call("GET", "/models", limit_s=min(HEALTH_S, self._config.timeout_seconds)))
         models = reply.get("data")
         if not isinstance(models, list) or not all(isinstance(m, dict) and _is_name(m.get("id")) for m in models):
@@ -241,9 +241,9 @@ class Server(Endpoint):
         self.model, self.max_model_len = name, longest
 
     async def look_up_instance(self) -> str | None:
-        """Return an identifier of the server's process, which changes with a restart; None if the server has none.
+        """Return the id of the server's process, which changes when the server restarts; None if the server has none.
 
-        The server is asked after the call. Calls that wait at the same time share one request.
+        The answer is never older than the call. Calls that wait at the same time share one request to the server.
         """
         self._instance_asked += 1
         ticket = self._instance_asked
@@ -284,7 +284,7 @@ class Server(Endpoint):
         return facts
 
     def _shrink(self, sent: float) -> None:
-        """Halve the window, at most once for requests that were pending together."""
+        """Halve the window, unless it was already halved after the time `sent`."""
         if sent > self._shrunk:
             self._threshold = self._window = max(1.0, self._window / 2)
             self._shrunk = time.monotonic()

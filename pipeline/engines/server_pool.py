@@ -1,19 +1,19 @@
-"""A pool of vLLM servers: each request goes to the server with most room, and is retried on another one if it fails.
+"""A pool of vLLM servers. Each request goes to the server with the most room. If it fails, another server is asked.
 
-    up        The server takes requests. The pool checks it every LOOK_EVERY_S seconds.
-    down      The server does not answer. The pool checks it after growing pauses; it is up again once it answers.
-    out       The server sent a faulty reply, or has other weights than most servers. The pool checks it after longer
-              pauses; it is up again once its weights agree. A server that was put out TIMES_OUT times stays out.
-    gone      The server is no longer on the list of servers (`engine.urls_file`).
+    state       meaning
+    starting    The server has not yet answered the first checks.
+    up          The server takes requests. The pool checks it every LOOK_EVERY_S seconds.
+    down        The server does not answer. The pool checks it after growing pauses. Once it answers, it is up.
+    out         The server sent a faulty reply, or has other weights than most servers. The pool checks it after longer
+                pauses. Once its weights agree, it is up. After TIMES_OUT times, the server stays out.
+    gone        The server is no longer on the list of servers.
 
-A request that takes far longer than others is also sent to a second server, with the same seed, and the first answer is
-used. The pool runs in one event loop.
+If a request takes far longer than others, it is also sent to a second server, with the same seed. The first answer is
+used. The list of servers may be a file that changes during a run (`engine.urls_file`):
 
-The list of servers may change during a run:
-
-# one URL a line; text after # is ignored
-http://node-1:8000/v1
-http://node-2:8000/v1
+    # one URL a line; text after # is ignored
+    http://node-1:8000/v1
+    http://node-2:8000/v1
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ServerList:
     def read_again(self) -> tuple[str, ...]:
         """Return the current servers, after reading the file again.
 
-        An empty or unreadable file leaves the servers unchanged, since it may be being written.
+        If the file is empty or unreadable, the servers stay the same: another process may be writing it.
         """
         if self._path is not None:
             with suppress(ConfigError):
@@ -84,31 +84,31 @@ def _read_urls(path: Path) -> tuple[str, ...]:
 LOOK_EVERY_S = 10.0
 """The interval between checks of a server that is up, in seconds."""
 MISSED_LOOKS = 3
-"""The number of checks in a row that a server may fail before it is down. A busy server may answer late."""
+"""A server is down after this number of failed checks in a row. A single check may fail because the server is busy."""
 FIRST_PAUSE_S = 1.0
+"""The first pause before a failed request is repeated or a server that is down is checked. Later pauses double."""
 LONGEST_PAUSE_S = 30.0
-"""The first and the longest pause before a failed request is repeated, or a server that is down is checked again, in
-seconds. Pauses double."""
+"""The longest of these pauses, in seconds."""
 OUT_PAUSE_S = 30.0
-"""The first pause before a server that was put out is checked again, in seconds. Pauses double."""
+"""The first pause before a server that is out is checked, in seconds. Later pauses double."""
 TIMES_OUT = 4
-"""The number of times that a server is put out before it is given up."""
+"""The pool gives a server up after it was out this number of times."""
 FAILURES_IN_A_ROW = 3
+"""A server is down after this number of failed requests in a row."""
 LATE_IN_A_ROW = 5
-"""A server is down after FAILURES_IN_A_ROW failed requests, or LATE_IN_A_ROW late ones, in a row."""
+"""A server is down after this number of late requests in a row."""
 LATE_FACTOR = 3.0
+"""By default, a request is late after this multiple of the 95th percentile of the fastest server's response times."""
 LATE_AT_LEAST_S = 1.0
-"""By default, a request is late after LATE_FACTOR times the 95th percentile of the fastest server's response times, and
-never before LATE_AT_LEAST_S seconds."""
+"""By default, no request is late before this time, in seconds."""
 OVERLOADS = 5
-"""A request may fail `engine.retries` times. Failures by overload are counted apart, and this many times as many are
-allowed."""
+"""The limit of failures of a request by overload, as a multiple of `engine.retries`, the limit of other failures."""
 STARTED_AGAIN = "it was started again"
 ASK_AGAIN_S = 0.25
 """The pause before the pool looks again for a second server with room for a late request, in seconds."""
 
 _Attempts = dict[asyncio.Task[Completion], tuple[Server, float]]
-"""The attempts at one request, with their servers and the times of sending."""
+"""The attempts at one request, each with its server and the time when it was sent."""
 
 
 class Preparation(Protocol):
@@ -118,11 +118,11 @@ class Preparation(Protocol):
         """Prepare a server before its first request, and whenever it comes back."""
 
     async def is_prepared(self, server: Server) -> bool:
-        """Return whether a server is still prepared after it has completed a request."""
+        """Return whether a server is still prepared. It is not if it was restarted."""
 
 
 class Pool:
-    """The servers of a configuration."""
+    """The servers of a configuration, to which requests are distributed. All methods run in one event loop."""
 
     def __init__(
         self,
@@ -137,13 +137,13 @@ class Pool:
         """All servers that are or were on the list."""
         self._probe_answers: dict[Server, ProbeAnswer] = {}
         self._trusted: ProbeAnswer | None = None
-        """The probe answer of the majority of servers, which shows the right weights."""
+        """The answer of the majority of servers to the probe, with which other answers must agree."""
         self._probe: CompletionRequest | None = None
         self._waiting: deque[asyncio.Future[None]] = deque()
-        """The futures that `_wait_for_change` waits for. `_wake` completes all of them."""
+        """One future for each pending call of `_wait_for_change`. `_wake` completes all of them."""
         self._none_up_since = time.monotonic()
         self._conflict: SetupError | None = None
-        """The error that every request raises if no weights have a majority; else None."""
+        """The error that every request raises if no majority of servers has the same weights; else None."""
         self._keepers: list[asyncio.Task[None]] = []
         """The tasks that check the servers, one for each, and the task that reads their list."""
         self.max_model_len = 0
@@ -152,7 +152,7 @@ class Pool:
 
     @property
     def room(self) -> int:
-        """The limit of requests in the pool: a quarter more than the servers take, so that no server runs idle."""
+        """The limit of requests in the pool. It is a quarter above the servers' limits, so that no server runs idle."""
         limits = sum(server.limit for server in self.servers if server.state == "up")
         return limits + limits // 4 + 1
 
@@ -198,7 +198,7 @@ class Pool:
                     server, sent = attempts.pop(task)
                     completion = self._outcome(server, task, failures)
                     if completion is not None:
-                        # Only the server that was asked first is late, not one that was asked later.
+                        # Only servers that were asked before this one are late.
                         self._note_late(attempt for attempt in attempts.values() if attempt[1] < sent)
                         return join(begun, completion)
                 if not attempts:
@@ -259,7 +259,7 @@ class Pool:
         return completion
 
     def _send_again(self, request: CompletionRequest, attempts: _Attempts) -> None:
-        """Send a late request to a second server that is up, which may then exceed its limit by a few requests."""
+        """Send a late request to a second server. That server may exceed its limit of pending requests by a quarter."""
         busy = {server for server, _ in attempts.values()}
         others = [s for s in self._up() if s not in busy and s.in_flight < s.limit + 1 + s.limit // 4]
         if len(attempts) == 1 and others:
@@ -279,7 +279,7 @@ class Pool:
         return max(ASK_AGAIN_S, sent + late_s - time.monotonic())
 
     async def _pause(self, failures: list[tuple[Server, Failure]]) -> None:
-        """Wait after failures, with doubling pauses. After the first failure, another server is asked immediately."""
+        """Wait before a retry. Pauses double. The first retry comes at once if there is another server to ask."""
         repeated = len(failures) - 1 if len(self._up()) > 1 else len(failures)
         if repeated > 0:
             await asyncio.sleep(min(FIRST_PAUSE_S * 2 ** (repeated - 1), LONGEST_PAUSE_S))
@@ -332,7 +332,7 @@ class Pool:
             server.pace = min(known) / max(seconds, 1e-9) if seconds is not None else 1.0
 
     async def _wait_for_room(self, failures: list[tuple[Server, Failure]]) -> Server:
-        """Return the server with most room, after waiting for room. Servers that failed the request come last."""
+        """Wait until a server has room, and return the one with the most. Servers that failed the request come last."""
         failed = Counter(server for server, _ in failures)
         while True:
             self._raise_conflict()
@@ -346,7 +346,7 @@ class Pool:
             await self._wait_for_change()
 
     async def _wait_for_change(self) -> None:
-        """Wait until there may be room, for a second at most."""
+        """Wait until a server may have room, but at most a second."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         await asyncio.wait([turn], timeout=1.0)
@@ -379,7 +379,7 @@ class Pool:
                 self._keepers.append(asyncio.create_task(self._keep(server)))
 
     async def _keep(self, server: Server) -> None:
-        """Check a server periodically until it is given up."""
+        """Check a server periodically until it is gone or given up."""
         pause, missed = FIRST_PAUSE_S, 0
         while server.state != "gone" and len(server.put_out_for) < TIMES_OUT:
             try:
@@ -433,10 +433,10 @@ class Pool:
             self._wake()
 
     def _compare_weights(self) -> None:
-        """Trust the weights of the majority of servers, and put servers with other weights out.
+        """Trust the weights of the majority of servers, and set servers with other weights to `out`.
 
-        A majority is more than half of all servers, including those that are still starting. Without a majority, no
-        server can be trusted.
+        A majority is more than half of all servers, including those that are still starting. If all servers have
+        started and no majority agrees, every request raises an error.
         """
         servers = [server for server in self._probe_answers if server.state not in ("out", "gone")]
         if self._trusted is None and servers:
@@ -466,7 +466,7 @@ class Pool:
             self._lose(server, "out", str(unsound))
 
     def _forgive(self, server: Server) -> None:
-        """Treat a server that was put out as one that is down, so that it answers the probe again."""
+        """Change the state of a server from `out` to `down`, so that it answers the probe again."""
         if server.state == "out":
             self._probe_answers.pop(server, None)
             server.state = "down"
@@ -482,7 +482,7 @@ class Pool:
             raise self._conflict
         for keeper in self._keepers:
             if keeper.done():
-                # The task ends when its server is lost. Raise its error, if any, instead of waiting for the server.
+                # The task ended: its server was lost, or the task failed. Raise its error, if it has one.
                 keeper.result()
 
     def _describe_loss(self) -> SetupError:

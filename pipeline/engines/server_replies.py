@@ -1,10 +1,10 @@
 """Reads the replies of a vLLM server, and raises Unsound for a faulty one.
 
     {"model": "m", "choices": [{"token_ids": [9, 4], "text": "5", "finish_reason": "stop", ...}], ...}  ->  Completion
-    {"error": {"message": "CUDA error"}}    with status 200                                             ->  Unsound
+    {"error": {"message": "CUDA error"}}    with HTTP status 200                                        ->  Unsound
     {"model": "m", "choices": [{"token_ids": [9, 4], "text": "lorem ipsum", ...}]}                      ->  Unsound
 
-Every reply is checked, because no later step would notice a fault: wrong tokens would be verified and trained on.
+Every reply is checked here, because later steps would verify and train on wrong tokens without noticing.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.engines.endpoint import Failure, Unsound, quoted, read_json
 
 LIKE_ENOUGH = 0.8
-"""The minimum similarity of the server's text and the text of its tokens.
+"""The minimum similarity of the server's text and the decoded text of its tokens.
 
-The two texts may differ in invalid bytes, because the server decodes token by token and the tokenizer all tokens at
-once.
+Invalid bytes may make them differ, because the server decodes token by token, and here all tokens are decoded at once.
 """
 COMPARED_CHARS = 1000
 """The number of characters of both texts that are compared."""
@@ -51,7 +50,7 @@ class CompletionRequest:
     model: str = ""
     """The model's name on the server."""
     is_streamed: bool = False
-    """Whether the reply arrives token by token. If it breaks off, its beginning can be used."""
+    """Whether the reply arrives token by token. If the connection breaks, the tokens that arrived can be used."""
 
     def body(self) -> dict[str, Any]:
         """Return the JSON body of the request."""
@@ -68,9 +67,9 @@ class CompletionRequest:
         }
 
     def after(self, begun: Completion) -> CompletionRequest:
-        """Return the request for the rest of a completion that has begun.
+        """Return the request for the rest of a completion, given its beginning.
 
-        The new request has a new seed. The original seed would draw the same random numbers as for the beginning.
+        The request has a new seed, because the old seed would repeat the random numbers of the beginning.
         """
         seed = sample_seed(self.settings["seed"], len(begun.token_ids))
         return replace(
@@ -84,17 +83,17 @@ class CompletionRequest:
 def read_reply(
     content: bytes, request: CompletionRequest, encoder: PromptEncoder | None
 ) -> tuple[Completion, dict[str, Any]]:
-    """Return the completion of a reply, and the choice that it was read from. Raises as `check_reply`."""
+    """Return the completion of a reply, and the choice that it was read from. Raises the errors of `check_reply`."""
     return check_reply(read_json(content), request, encoder)
 
 
 def check_reply(
     reply: dict[str, Any], request: CompletionRequest, encoder: PromptEncoder | None
 ) -> tuple[Completion, dict[str, Any]]:
-    """Return the completion of a reply, and its choice.
+    """Return the completion of a reply, and the choice that it was read from.
 
-    Raises Failure if the server gave the request up, and Unsound if the reply is faulty. Without an encoder, token ids
-    are not compared with the model's vocabulary and with the text.
+    Raises Failure if the server gave the request up, and Unsound if the reply is faulty. Token ids are compared with
+    the vocabulary and with the reply's text only if an encoder is given.
     """
     choice = _only_choice(reply, request.model)
     if choice.get("finish_reason") in GIVEN_UP:
@@ -116,7 +115,7 @@ def check_reply(
 
 
 class StreamedReply:
-    """A reply that arrives as server-sent events. Each event has the tokens since the previous one.
+    """A reply that arrives as server-sent events. Each event has the tokens since the previous one:
 
     data: {"model": "m", "choices": [{"token_ids": [9], "text": "5", "finish_reason": null, ...}]}
     """
@@ -125,12 +124,12 @@ class StreamedReply:
         self._reply: dict[str, Any] = {}
         self._choice: dict[str, Any] = {"text": "", "token_ids": [], "logprobs": {"token_logprobs": []}}
         self._rest = b""
-        """The beginning of a line whose rest has not arrived yet."""
+        """The part of the last line that has arrived, if the line is incomplete."""
 
     def take_part(self, part: bytes) -> None:
         """Add a part that has arrived.
 
-        Raises Failure if the server breaks the reply off, and Unsound if it is faulty.
+        Raises Failure if the server reports an error in place of the rest, and Unsound if the part is faulty.
         """
         *lines, self._rest = (self._rest + part).split(b"\n")
         for line in lines:
@@ -141,15 +140,18 @@ class StreamedReply:
                 self._add(read_json(event))
 
     def read(self, request: CompletionRequest, encoder: PromptEncoder | None) -> Completion:
-        """Return the completion of a complete reply. Raises Failure if it breaks off, else as `check_reply`."""
+        """Return the completion.
+
+        Raises Failure if the end of the reply is missing, and the errors of `check_reply`.
+        """
         if self._choice.get("finish_reason") is None:
             raise Failure("its reply breaks off")
         return check_reply({**self._reply, "choices": [self._choice]}, request, encoder)[0]
 
     def read_begun(self, request: CompletionRequest, encoder: PromptEncoder | None) -> Completion | None:
-        """Return the beginning of a completion whose reply broke off, or None if the beginning is faulty.
+        """Return the part of a completion that arrived before the reply broke off, or None if it is faulty.
 
-        The beginning has all tokens that arrived except the last one, which may have been the end of the completion.
+        The last token that arrived is left out, since it may be the token that ends the completion.
         """
         begun = dict(self._choice, token_ids=self._choice["token_ids"][:-1], finish_reason="length")
         begun["logprobs"] = {"token_logprobs": self._choice["logprobs"]["token_logprobs"][:-1]}
@@ -197,7 +199,7 @@ def _token_ids(choice: dict[str, Any], encoder: PromptEncoder | None) -> tuple[i
 
 
 def _check_prompt(reply: dict[str, Any], choice: dict[str, Any], request: CompletionRequest) -> None:
-    """Raise Unsound if the server answered another prompt, or does not tell which prompt."""
+    """Raise Unsound if the server answered another prompt, or does not say which prompt it answered."""
     prompt = choice.get("prompt_token_ids", reply.get("prompt_token_ids"))
     tokens = _usage(reply, "prompt_tokens")
     if prompt is None and tokens is None:
@@ -209,7 +211,7 @@ def _check_prompt(reply: dict[str, Any], choice: dict[str, Any], request: Comple
 
 
 def _check_end(reply: dict[str, Any], choice: dict[str, Any], token_ids: Sequence[int], max_tokens: int) -> None:
-    """Raise Unsound if a completion is longer than requested, or was cut at a shorter length."""
+    """Raise Unsound if a completion is longer than `max_tokens`, or was cut before `max_tokens`."""
     reason, tokens = choice.get("finish_reason"), _usage(reply, "completion_tokens")
     if not isinstance(reason, str) or reason not in FINISH_REASONS:
         raise Unsound(f"its reply ends for the reason {quoted(reason)}")
@@ -224,10 +226,12 @@ def _check_end(reply: dict[str, Any], choice: dict[str, Any], token_ids: Sequenc
 def _check_stop_token(
     choice: dict[str, Any], token: int, stop_token_ids: Sequence[int], encoder: PromptEncoder
 ) -> None:
-    """Raise Unsound if a completion has the reason `stop`, but its last token is not a stop token: it was cut off.
+    """Raise Unsound if a completion has the finish reason `stop`, but does not end with a stop token.
 
-    Three kinds of tokens are stop tokens: the stop tokens of the request; a stop token of the server's settings, which
-    the server then reports as the stop reason; and the end token of the model, which decodes to an empty text.
+    Stop tokens are:
+    - the stop tokens of the request;
+    - the token that the server reports as `stop_reason`, which comes from the server's settings;
+    - the end token of the model, which decodes to an empty text.
     """
     is_named = type(choice.get("stop_reason")) is int and choice["stop_reason"] == token
     if token not in stop_token_ids and not is_named and encoder.decode((token,)):
@@ -246,7 +250,7 @@ def _check_text(text: object, token_ids: Sequence[int], encoder: PromptEncoder) 
     if not isinstance(text, str):
         raise Unsound("its reply has no text")
     received = _comparable(text)
-    # The server's text leaves out the token that ended the completion, even if it is not a special token.
+    # The server's text does not include the stop token, even if that is not a special token.
     decoded = [_comparable(encoder.decode(ids)) for ids in (token_ids, token_ids[:-1])]
     if received not in decoded:
         start, other = received[:COMPARED_CHARS], decoded[0][:COMPARED_CHARS]
@@ -287,5 +291,5 @@ def read_prompt_logprobs(values: Any, prompt: Sequence[int]) -> tuple[float, ...
 
 def is_logprob(value: object) -> bool:
     """Return whether the value can be a log-probability, with a margin for rounding."""
-    # The value is not converted, since a huge integer would overflow. NaN fails the comparison.
+    # Converting the value would overflow for a huge integer. NaN fails the comparison.
     return type(value) in (int, float) and LOWEST_LOGPROB <= value <= HIGHEST_LOGPROB  # type: ignore[operator]

@@ -1,7 +1,7 @@
 """Loads an encoder that returns a vector for each text: a model of transformers, or a user's function.
 
-load_text_encoder("intfloat/multilingual-e5-small")(["Tom has 3 cars.", "Tom owns three cars."])  ->  two unit vectors
-load_text_encoder("path/to/encoder.py:encode")     a function from texts to an array with a row for each
+encode = load_text_encoder("intfloat/multilingual-e5-small")     # or a function: "path/to/encoder.py:encode"
+encode(["Tom has 3 cars.", "Tom owns three cars."])  ->  an array of two unit vectors, shape [2, 384]
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Vectors = npt.NDArray[np.float32]
 
 
 def load_text_encoder(name: str) -> Callable[[Sequence[str]], Vectors]:
-    """Load an encoder by its name on the hub, its folder or its import string.
+    """Load an encoder by its name on the Hugging Face hub, its folder, or its import string (`file.py:function`).
 
-    The vector of a model is the mean of its last hidden states. Raises SetupError if the model cannot be loaded, and
-    ConfigError if the object is not a function.
+    A model's vector for a text is the mean of its last hidden states. Raises SetupError if the model cannot be loaded,
+    and ConfigError if the import string does not name a function.
     """
     spelling = split_spelling(name)
     if spelling is not None:

@@ -1,8 +1,8 @@
-"""vLLM inside this process, on GPU or CPU: samples for profiles, and rollouts with weights that change between steps.
+"""Samples from vLLM inside this process, on GPU or CPU. In a training, the weights change between steps.
 
-The engine runs in this process (`VLLM_ENABLE_V1_MULTIPROCESSING=0`). So new weights are passed as tensors, and a killed
-run leaves no engine process behind. Stages that use the engine run isolated, because it frees its memory only at exit.
-On CPU, some memory is freed between rollouts (`cpu_memory`).
+vLLM would start a process for the engine, which VLLM_ENABLE_V1_MULTIPROCESSING=0 prevents. New weights can therefore be
+passed as tensors, and a killed run leaves no process behind. vLLM frees its memory only when the process ends, so each
+stage that uses the engine runs in its own process. On CPU, `cpu_memory` frees some memory between rollouts.
 """
 
 from __future__ import annotations
@@ -36,28 +36,27 @@ if TYPE_CHECKING:
 
 
 CPU_BATCHED_TOKENS = 8192
-"""The maximum number of tokens of a prefill batch on CPU, unless `max_model_len` is larger. Chunked prefill is off
-there, because vLLM would rewind a seeded request's generator after a partial prefill, and torch's CPU generator cannot
-be rewound."""
+"""The maximum number of tokens of a prefill batch on CPU, unless `max_model_len` is larger.
 
+Chunked prefill is off on CPU. After a part of a prompt, it would rewind the random generator of a request with a seed,
+but torch's CPU generator cannot be rewound.
+"""
 CPU_BLOCK_TOKENS = 32
-"""The tokens of a block of the key-value cache on CPU. Only whole blocks are shared between prompts, and most prompts
-are shorter than vLLM's default of 128 tokens. With 8 completions of 8 GSM8K prompts, this saves a fifth of the CPU
-time."""
+"""The number of tokens of a block of the key-value cache on CPU.
 
+Prompts share only whole blocks, and most prompts are shorter than vLLM's default block of 128 tokens. For 8 completions
+each of 8 GSM8K prompts, the smaller blocks save a fifth of the CPU time.
+"""
 GPU_BLOCK_TOKENS = 64
-"""The longest block of the key-value cache on a GPU by default, in tokens."""
-
+"""The number of tokens of the largest block of the key-value cache that vLLM uses on a GPU by default."""
 QUEUED_PER_SEQUENCE = 2
-"""The number of requests in the engine for each sequence that it decodes at once, so that it never runs idle."""
+"""Requests in the engine, as a multiple of the sequences that it decodes at once, so that it never runs idle."""
 REASON_CHARS = 300
-"""The maximum number of characters of an error of vLLM that are quoted."""
-
+"""The maximum number of characters that are quoted from an error of vLLM."""
 BUSY_READINGS, BUSY_EVERY_S = 10, 0.03
-"""The number of readings of the runnable threads, and the interval between readings in seconds."""
+"""The number of runnable threads is read 10 times, every .03 seconds."""
 ROUNDED_UP = 0.5
-"""The free share of a core from which it counts as a free core."""
-
+"""A core of which at least this share is free counts as free."""
 
 WEIGHTS, CACHE = ["weights"], ["kv_cache"]
 """vLLM's tags for the memory that an engine releases when it sleeps."""
@@ -66,14 +65,14 @@ WEIGHTS, CACHE = ["weights"], ["kv_cache"]
 class VllmEngine:
     """An in-process vLLM engine on the checkpoint in folder `model`.
 
-    `beside_trainer` is true if a trainer uses the same GPU. Then the two take turns (`engine.sleep`): the engine sleeps
-    at first and whenever `sleep` is called, and wakes when it is used.
+    `beside_trainer` is true if a trainer runs in this process. If `engine.sleep` allows it, the two then use the GPU in
+    turns: the engine releases its memory after loading and when `sleep` is called, and takes it again when it is used.
     """
 
     make_room: Callable[[], None] = staticmethod(lambda: None)
-    """Called before the engine takes GPU memory again, so that the trainer can release its memory."""
+    """A function that is called before the engine takes GPU memory again. In it, a trainer releases its memory."""
     takes_turns = False
-    """Whether the engine takes turns with a trainer on a GPU."""
+    """Whether the engine can release its GPU memory while it is not used."""
 
     def __init__(self, model: Path, config: VllmEngineConfig, beside_trainer: bool = False) -> None:
         os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
@@ -95,9 +94,9 @@ class VllmEngine:
         self._step_s = 0.0
         self._vllm = vllm
         self._version = 0
-        """The version of the weights, which is part of the salt of cached prefixes."""
+        """The version of the weights, which is part of the cache salt (`_salted`)."""
         self._times_forgotten = 0
-        # Older versions of vLLM cannot detect loops, which then run until max_tokens.
+        # Older versions of vLLM cannot detect repetition. There, completions go on until max_tokens.
         detection = getattr(vllm_sampling, "RepetitionDetectionParams", None)
         self._loop_detection = detection(**LOOP) if detection is not None else None
         self._on_cpu = on_cpu = current_platform.is_cpu()
@@ -122,7 +121,7 @@ class VllmEngine:
                     "With several ranks, each rank has its own engine, which cannot use several GPUs.",
                     "Set engine.tensor_parallel_size: 1, or sample from a vLLM server.",
                 )
-            # Each rank has an engine, within the existing process group.
+            # The engine of this rank runs in the process that torchrun has already started.
             options["distributed_executor_backend"] = "external_launcher"
         try:
             with lazy_zeros() if on_cpu else nullcontext():
@@ -133,9 +132,9 @@ class VllmEngine:
                     max_num_seqs=config.max_num_seqs,
                     tensor_parallel_size=config.tensor_parallel_size,
                     enforce_eager=on_cpu if config.enforce_eager is None else config.enforce_eager,
-                    # Log-probabilities are those of the sampled distribution, with temperature applied.
+                    # Return the log-probabilities of the sampled distribution, at the sampling temperature.
                     logprobs_mode="processed_logprobs",
-                    # A checkpoint's own sampling defaults would bias the importance ratio.
+                    # Ignore the sampling defaults of the checkpoint, such as top_k: they would bias importance ratios.
                     generation_config="vllm",
                     disable_log_stats=True,
                     seed=0,
@@ -174,7 +173,7 @@ class VllmEngine:
         self._wake()
         engine = self.llm.llm_engine
         running = self._running = {}
-        # A million objects of vLLM and torch live as long as the engine, so the garbage collector can skip them.
+        # Exclude the million objects of vLLM and torch from garbage collection: they live as long as the engine.
         gc.freeze()
         earlier_s, began = self._stream_s, time.monotonic()
         while True:
@@ -201,21 +200,21 @@ class VllmEngine:
                     yield running.pop(output.request_id), _completion(output)
 
     def lengths(self) -> dict[int, int]:
-        """Return the number of tokens so far of each unfinished request, by its `sample`."""
+        """Return the number of tokens that each unfinished request has so far, by its `sample`."""
         states = self.llm.llm_engine.output_processor.request_states.values()
         # vLLM replaces request ids by internal ones, and stores the given id as the external id.
         lengths = {state.external_req_id: state.detokenizer.num_output_tokens() for state in states}
         return {request.sample: lengths[name] for name, request in self._running.items() if name in lengths}
 
     def facts(self) -> dict[str, Any]:
-        """Return the share of time during streams in which the engine did not sample, and on CPU its threads."""
+        """Return the share of time in `stream` in which the engine did not sample, and on CPU its number of threads."""
         idle = {"idle_share": round(1 - self._step_s / self._stream_s, 3)} if self._stream_s else {}
         return idle if self._threads is None else {**idle, "threads": self._threads}
 
     def _salted(self, prompt: Sequence[int]) -> dict[str, Any]:
-        """Return the prompt with a cache salt for the current weights, so that prefixes of older weights are not used.
+        """Return the prompt for vLLM, with a cache salt: vLLM reuses cached prefixes only of prompts of the same salt.
 
-        The first weights have no salt, since vLLM hashes a salt with every block.
+        The salt changes with the weights. The first weights have no salt, which saves hashing it with every block.
         """
         salted: dict[str, Any] = {"prompt_token_ids": list(prompt)}
         if self._version or self._times_forgotten:
@@ -244,24 +243,24 @@ class VllmEngine:
     def update_weights(self, named_tensors: Iterator[tuple[str, torch.Tensor]], version: int) -> None:
         """Load new weights, given with their Hugging Face names.
 
-        A model with tied embeddings needs `lm_head.weight`, too: the CPU build has a packed copy of it, which the
-        embedding alone would not update.
+        For a model with tied embeddings, `lm_head.weight` must be given, too, because the CPU build of vLLM keeps a
+        packed copy of it.
         """
         was_asleep = bool(self._asleep)
         if was_asleep:
             self._wake_part(WEIGHTS)
         self.llm.collective_rpc("reload_weights", kwargs={"weights_iterator": named_tensors})
         self._version = version
-        # The cache takes its memory after the weights, since loading them takes GPU memory in trainer and engine.
+        # The cache takes its memory last, since loading weights takes additional GPU memory.
         if was_asleep:
             self._wake_part(CACHE)
         self._asleep = ""
 
     def sleep(self, weights_follow: bool = True) -> None:
-        """Release the memory of cache and weights until the engine is used again.
+        """Release the memory of the cache and the weights until the engine is used again.
 
-        `weights_follow` is true if `update_weights` is called before the next use. If false, the weights of a GPU are
-        moved to host memory, and on CPU no memory is released.
+        With `weights_follow`, the weights are dropped, and `update_weights` must be called before the next use. Without
+        it, weights on a GPU are moved to host memory, and on CPU no memory is released.
         """
         if self._asleep or not (weights_follow if self._on_cpu else self.takes_turns):
             return
@@ -275,7 +274,7 @@ class VllmEngine:
             self.llm.sleep(level=2 if weights_follow else 1)
 
     def _wake(self) -> None:
-        """Wake the engine if it sleeps. Raises RuntimeError if it waits for new weights."""
+        """Take memory again if `sleep` released it. Raises RuntimeError if the weights were dropped."""
         if self._asleep == "no weights":
             raise RuntimeError("The engine sleeps: it has no weights until update_weights.")
         if self._asleep:
@@ -283,19 +282,19 @@ class VllmEngine:
             self._asleep = ""
 
     def _wake_part(self, tags: list[str]) -> None:
-        """Take memory again. On CPU, memory that was freed meanwhile is returned to the system first."""
+        """Take the memory of these tags again. On CPU, only return freed memory to the system."""
         if self._on_cpu:
             trim()
             return
         import torch
 
         self.make_room()
-        # Empty torch's cache of freed memory first, because vLLM maps its memory outside of torch's allocator.
+        # vLLM maps its memory outside of torch's allocator, which therefore has to give up the memory it holds.
         torch.cuda.empty_cache()
         self.llm.wake_up(tags=tags)
 
     def forget_prefixes(self) -> None:
-        """Make every cached prefix unreachable."""
+        """Change the cache salt, so that no cached prefix is used any more."""
         self._times_forgotten += 1
 
     def head_logits(self, hidden: torch.Tensor) -> torch.Tensor:
@@ -304,7 +303,7 @@ class VllmEngine:
         return logits
 
     def vectors(self) -> dict[str, torch.Tensor]:
-        """Return the model's one-dimensional weights, such as those of norms, whose names vLLM does not change."""
+        """Return the model's one-dimensional weights by name, such as those of norms. vLLM keeps their names."""
         named_vectors: dict[str, torch.Tensor] = self.llm.apply_model(
             lambda model: {name: value.detach() for name, value in model.named_parameters() if value.dim() == 1}
         )[0]
@@ -318,12 +317,12 @@ class VllmEngine:
 def _set_threads(configured: int | None, beside_trainer: bool) -> str:
     """Set the number of threads of torch and vLLM, and return a line with the number and its reason.
 
-        2 cores, nothing else runs        ->  2
-        2 cores, 7 processes want to run  ->  1
+        2 cores, nothing else runs        ->  2 threads
+        2 cores, 7 processes want to run  ->  1 thread
 
-    Threads spin while they wait for each other, and on busy cores they wait most of the time: on two busy cores, one
-    thread samples several times as fast as two. With a trainer in this process, all cores are used unless a number is
-    configured. A number that depends on the load would change floating-point sums from run to run.
+    On busy cores, threads mostly wait for each other: on two busy cores, one thread samples several times as fast as
+    two. With a trainer in this process, the number does not depend on the load, since floating-point sums, which depend
+    on the number of threads, should be the same in every run.
     """
     import torch
 
@@ -345,9 +344,9 @@ def _count_threads(threads: int, usable: int) -> str:
 
 
 def _busy_cores() -> float:
-    """Return the number of cores that other processes keep busy, in the last minute and now: the lower number.
+    """Return the number of cores that other processes keep busy: the lower of the average of the last minute and now.
 
-    The average of the last minute includes this run's earlier work, and the current number includes short bursts.
+    The average may include earlier work of this run, and the current number may include short bursts.
     """
     lately, now = os.getloadavg()[0], _wanting_to_run()
     return lately if now is None else min(lately, now)
@@ -369,8 +368,8 @@ def _wanting_to_run() -> float | None:
 def _reason(error: Exception) -> str:
     """Return the message of an error in one line of at most REASON_CHARS.
 
-    An error of pydantic begins with a count and a field. Its reason comes after "Value error, ":
-    `1 validation error ...\n  Value error, No model config found [type=value_error, ...]`.
+    An error of pydantic has its reason in a later line: the message of
+    `1 validation error ...\n  Value error, No model config found [type=value_error, ...]` is `No model config found`.
     """
     lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
     first = lines[0] if lines else type(error).__name__

@@ -1,12 +1,12 @@
 """Several vLLM engines in parallel through Ray, each on separate GPUs or on a separate node.
 
-    take  ->  requests  ->  engine on node A, GPU 0   ->  completions
-                        ->  engine on node A, GPU 1   ->
-                        ->  engine on node B, GPU 0   ->
+    requests  ->  engine on node A, GPU 0   ->  completions
+              ->  engine on node A, GPU 1   ->
+              ->  engine on node B, GPU 0   ->
 
-vLLM refuses data parallelism in one process. So every engine is an actor that Ray places. The actors end with this
-process, even if this process is killed. The requests of a lost engine go to the others. The engine is restarted as soon
-as Ray has room for it, also on a node that joins later, and takes requests again once the model is loaded.
+Every engine is a Ray actor, because vLLM does not support data parallelism within one process. The actors end with this
+process, even if it is killed. If an engine is lost, the other engines get its requests. The engine is restarted as soon
+as Ray has a node with room for it, such as one that joins later.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from truegold.verifiers import SetupError
 WORK_S = 0.25
 """The seconds for which an engine samples before it returns finished completions and takes new requests."""
 MOST_LOSSES = 4
-"""The number of times that an engine is lost before it is given up."""
+"""An engine that was lost this number of times is not restarted."""
 LONGEST_START_S = 1800.0
-"""The longest time without any ready engine, in seconds."""
+"""After this time without a ready engine, in seconds, the run ends."""
 LONGEST_SILENCE_S = 3600.0
-"""The longest time that an engine may run without finishing a request, in seconds."""
+"""After this time without a finished request, in seconds, an engine is lost."""
 HANDFUL = 16
-"""The number of requests that an engine gets before the next engine's turn."""
+"""The number of requests that an engine gets at a time, before the next engine gets some."""
 
 
 class Replica:
-    """One engine, in an actor."""
+    """One engine. Runs in a Ray actor."""
 
     def __init__(self, model: str, config: VllmEngineConfig) -> None:
         self._engine = VllmEngine(Path(model), config)
@@ -51,7 +51,7 @@ class Replica:
         self._todo.extend(requests)
         self._outstanding.update((request, index) for index, request in requests)
         if self._stream is None or sampling != self._sampling:
-            # New sampling parameters mean a new stream of the caller, which starts after the previous one has ended.
+            # The previous stream has ended, since the caller changes sampling parameters only between streams.
             self._stream, self._sampling = self._engine.stream(self._take, sampling), sampling
         ended = time.monotonic() + WORK_S
         finished: list[tuple[int, Completion]] = []
@@ -71,7 +71,7 @@ class Replica:
 
 @dataclass
 class _Worker:
-    """The state of an engine in the calling process."""
+    """The calling process's record of an engine."""
 
     name: str
     actor: Any
@@ -102,9 +102,9 @@ class RayEngine:
         make: Any = ray.remote(**options)(Replica)
         self._make_actor: Callable[[], Any] = lambda: make.remote(str(model.resolve()), alone)
         self._starting: dict[Any, _Worker] = {}
-        """The engines that are starting, by the Ray object that is completed when an engine has started."""
+        """The engines that are starting, by the Ray object that is ready when the engine has started."""
         self._had_one = time.monotonic()
-        """The last time when any engine was ready."""
+        """The last time at which any engine was ready."""
         self._workers = [
             self._start(_Worker(f"engine {index}", self._make_actor())) for index in range(config.data_parallel_size)
         ]
@@ -174,9 +174,9 @@ class RayEngine:
     def _hand_out(
         self, take: TakeRequests, sampling: SamplingParams, working: dict[Any, _Worker], orphans: list[Request]
     ) -> bool:
-        """Give requests to the idle engines, HANDFUL at a time in turn, so that even few requests are spread.
+        """Give requests to the idle engines, to each HANDFUL at a time, so that even a few requests are spread.
 
-        Return whether `take` has reached its end.
+        Return whether `take` has no more requests.
         """
         busy = {worker.name for worker in working.values()}
         idle = [worker for worker in self._workers if worker.is_ready and worker.name not in busy]
@@ -203,7 +203,7 @@ class RayEngine:
         return ended
 
     def _start(self, worker: _Worker) -> _Worker:
-        """Note that an engine is starting. It takes requests once its actor has loaded the model."""
+        """Add a worker to the starting ones. It is ready once its actor has loaded the model and answered a call."""
         self._starting[worker.actor.facts.remote()] = worker
         return worker
 
@@ -224,7 +224,7 @@ class RayEngine:
         """
         worker.losses.append(str(error).strip().splitlines()[-1][:300])
         has_worked, worker.is_ready = worker.is_ready or len(worker.losses) > 1, False
-        # The actor's process may still run, if only its engine failed or its node does not answer.
+        # The actor's process may still run: perhaps only its engine failed, or its node did not answer.
         self._ray.kill(worker.actor)
         if has_worked and len(worker.losses) < MOST_LOSSES:
             worker.actor = self._make_actor()
@@ -242,14 +242,13 @@ class RayEngine:
 def _strip(numbered: Sequence[tuple[int, Request]]) -> list[tuple[int, Request]]:
     """Return plain requests to send, without the additional data of subclasses of Request.
 
-    Each request's number replaces its `sample`. So no two requests of an engine are equal, and they can be the keys of
-    `Replica._outstanding`.
+    The `sample` of each request is its number. No two requests are equal then, as `Replica._outstanding` needs.
     """
     return [(index, Request(request.prompt, request.seed, index)) for index, request in numbered]
 
 
 def resources(cluster: dict[str, float], config: VllmEngineConfig) -> dict[str, Any]:
-    """Return the Ray options of an actor: its GPUs or, on a cluster without GPUs, its CPUs.
+    """Return the Ray options of an actor: its number of GPUs or, on a cluster without GPUs, of CPUs.
 
     Raises SetupError if the cluster has too few GPUs for all engines.
     """

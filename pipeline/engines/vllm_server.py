@@ -1,7 +1,8 @@
-"""Samples from running vLLM servers, over their OpenAI-compatible completions API, with token ids in and out.
+"""Samples from running vLLM servers through their completions API, which takes and returns token ids.
 
-Start each server so that its log-probabilities are those of the distribution that it samples from:
-`vllm serve MODEL --logprobs-mode processed_logprobs --generation-config vllm`.
+Start each server with the following options. Then the log-probabilities are those of the sampled distribution:
+
+    vllm serve MODEL --logprobs-mode processed_logprobs --generation-config vllm
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from truegold.pipeline.engines.server_replies import CompletionRequest
 class ServerEngine:
     """An engine that samples from the servers of `config`.
 
-    With an `encoder`, the tokens of each reply are compared with its text, and several servers are checked for equal
-    weights.
+    If an `encoder` is given, the tokens of each reply are compared with its text, and the weights of the servers with
+    each other.
     """
 
     def __init__(
@@ -58,11 +59,11 @@ class ServerEngine:
         return self._stream(take, lambda _: sampling)
 
     def facts(self) -> dict[str, Any]:
-        """Return the work of each server, and the reason for a server that is not up."""
+        """Return the work of each server, and the reason why a server is not up."""
         return {"servers": [server.facts() for server in self._pool.servers]}
 
     def close(self) -> None:
-        """Close the connections; the servers go on running."""
+        """Close the connections. The servers keep running."""
         self._loop.close(self._pool.close)
 
     def _stream(

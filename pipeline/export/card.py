@@ -1,4 +1,4 @@
-"""The data card of a curated set, a Hugging Face README with facts from the run's tables.
+"""Writes the data card of a curated set, a README for Hugging Face with facts from the tables of the run.
 
     ---
     configs: [{config_name: default, data_files: [{split: train, path: data/train.parquet}]}]
@@ -7,9 +7,8 @@
     # gsm8k
     ...
 
-The YAML head has the fields of `datasets.DatasetInfo`; sizes are in bytes. Without the stage `decontaminate` the card
-says that decontamination was "not run". Leaks of the run's own held-out rows are always counted, since `dedup` finds
-them.
+The YAML head has the fields of `datasets.DatasetInfo`. Sizes are in bytes. If the stage `decontaminate` has not run,
+the card says so. Leaks of the run's own held-out rows are always counted, since the stage `dedup` finds them.
 """
 
 from __future__ import annotations
@@ -50,11 +49,12 @@ FOLDER = Path(__file__).parent
 SOURCES_SHOWN = 20
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
 NOT_STATED = "not stated"
-"""The licence under which the card counts rows without one."""
+"""The name under which the card counts rows without a licence."""
 
-RowCounts = dict[str, Counter[str]]
-"""Counts of rows: for each property in COUNTED by value, and for `flags` by reason."""
 COUNTED = ("verifiers", "domains", "sources", "languages", "gold_types", "licenses", "origins")
+"""The properties by which rows are counted."""
+RowCounts = dict[str, Counter[str]]
+"""For each property in COUNTED, the number of rows with each value. For `flags`, the number of rows by reason."""
 
 
 @dataclass(frozen=True)
@@ -94,11 +94,11 @@ class Matches:
     against: str
     kind: str
     rows: int
-    """Rows of the data that match an item of the set."""
+    """The number of rows that match an item of the evaluation set."""
     in_train: int
-    """Matching rows in the training split; they are kept because this kind of match drops no rows."""
+    """The number of these rows in the training split. They are kept if this kind of match does not drop rows."""
     in_heldout: int
-    """Matching rows that are held out."""
+    """The number of these rows in the held-out split."""
 
 
 @dataclass(frozen=True)
@@ -111,12 +111,12 @@ class Decontamination:
     """The number of items of each evaluation set."""
     matches: tuple[Matches, ...]
     leaked_heldout: int
-    """The number of rows that were dropped because they leak a held-out row."""
+    """The number of training rows that were dropped because a held-out row has the same problem."""
 
 
 @dataclass(frozen=True)
 class DataCard:
-    """The facts on the card. All counts are of rows, except those in `edits`."""
+    """The facts on the card."""
 
     name: str
     truegold: str
@@ -127,26 +127,24 @@ class DataCard:
     splits: tuple[SplitFile, ...]
     records_in: int
     removed: tuple[tuple[str, str, int], ...]
-    """(stage, reason, rows) of rows that were rejected, dropped or put in reserve. Together with the rows of the splits
-    they add up to `records_in`."""
+    """(stage, reason, rows) of rows that were rejected, dropped or put in reserve. These rows and those of the splits
+    add up to `records_in`."""
     by_source: tuple[SourceAccount, ...]
-    """The account of each source; empty if there is only one."""
+    """The account of each source. Empty if there is only one source."""
     edits: tuple[tuple[str, str, int], ...]
     """(stage, reason, number of edits)."""
     cut: tuple[str, ...]
     """A sentence for each phrase that was cut off many prompts."""
     flags: Mapping[str, int]
-    """The number of flagged rows in the set, by reason. Rows that flags hold back are in it only if a reviewer kept
-    them."""
+    """The number of flagged rows in the set, by reason. If a flag holds rows back, only those that reviewers kept."""
     counts: Mapping[str, Mapping[str, int]]
-    """The number of rows for each value of each property in COUNTED, such as the licence. Verifiers are named with
-    their version, imported ones with the digest of their file."""
+    """For each property in COUNTED, the number of rows with each value. Verifiers are named with their version."""
     label_errors: LabelErrors
     decontamination: Decontamination
 
 
 def cut_phrases(cleaned: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the sentences of the clean stage's record about phrases that were cut off many prompts."""
+    """Return the sentences about phrases that were cut off many prompts, from the record of the stage `clean`."""
     return tuple(cleaned.get("report", {}).get("facts", {}).get(CUT, ()))
 
 
@@ -159,8 +157,7 @@ def gather_card(
     tables: list[Path],
     inputs: Mapping[str, Path],
 ) -> DataCard:
-    """Collect the facts of the card from the exported `tables`. Raises RuntimeError if rows are missing
-    (`accounting`)."""
+    """Collect the facts of the card. Raises RuntimeError if the rows of the run do not add up (`accounting`)."""
     account = count_rows_by_end(files)
     configuration = {
         name: {key: record[key] for key in ("fn", "version", "config")} for name, record in files.records.items()
@@ -233,7 +230,7 @@ def _leaked_heldout(files: RunFiles) -> int:
 
 
 def read_decontamination(table: Path | None, rows: list[Path], leaked_heldout: int) -> Decontamination:
-    """Return the result of decontamination, from the table of matches; `rows` are the exported tables."""
+    """Return the result of decontamination. `table` is the table of matches, and `rows` are the exported tables."""
     if table is None:
         return Decontamination(False, {}, (), leaked_heldout)
     matched = pl.scan_parquet(table).select("id", "row", "against", "kind")
@@ -263,7 +260,7 @@ def write_head(head: Mapping[str, Any]) -> str:
 
 
 def _front_matter(card: DataCard) -> dict[str, Any]:
-    """Return the YAML head. `datasets` checks `num_examples` when it loads the folder."""
+    """Return the YAML head of the card."""
     rows = sum(split.rows for split in card.splits)
     head: dict[str, Any] = {
         "configs": [
@@ -290,7 +287,7 @@ def _front_matter(card: DataCard) -> dict[str, Any]:
     if card.license:
         head["license"] = card.license
     elif stated:
-        # The set has a licence if all rows share it. The hub has no name for a mixture.
+        # The hub has no name for a mixture of licences.
         head["license"] = stated[0] if len(card.counts["licenses"]) == 1 else "other"
     return head
 

@@ -1,15 +1,13 @@
-"""Chooses right and wrong completions of a run for training examples and preference pairs.
+"""Chooses right and wrong completions from a run, for training examples and preference pairs.
 
-    profile/samples.parquet     16 samples of a row: 5 right, 9 wrong, 1 cut off, 1 unreadable
-    synth/distilled.parquet     2 right completions of a row that hardly ever passes
-    train/completions/          the rollouts of a training, step by step
+    read_completions(run, CompletionChoice(per_row=1)).right["9f0c..."]  ->  [DrawnCompletion("9+4=13 ...", "profile")]
 
-    read_completions(run, CompletionChoice(per_row=1)).right["9f0c..."]   [DrawnCompletion("9+4=13 ...", "profile")]
+The completions come from the samples of profiles, from synthesis, and from the rollouts of a training. A right
+completion has the full score. A wrong one has an answer and a lower score. All other completions are counted and left
+out: they were cut off, repeat themselves, have no score, or have an answer that could not be read.
 
-A right completion has the full score; a wrong one gave an answer and has less. Completions that were cut off, repeat
-themselves or have no score are counted and left out. So are unread answers, since they may be right. For each row, up
-to `per_row` distinct texts of either kind are chosen: those with the smallest SHA-256 of seed, row and text. So the
-choice is the same each time, in any order of sampling.
+For each row, at most `per_row` right and `per_row` wrong texts are chosen. These are the texts with the smallest
+SHA-256 of seed, row and text, so that the choice does not depend on the order of sampling.
 """
 
 from __future__ import annotations
@@ -29,14 +27,14 @@ from truegold.pipeline.tables.run_files import read_manifest
 from truegold.verifiers import InputError, Reason
 
 ANSWERED = frozenset((Reason.MISMATCH, Reason.HEDGED, Reason.PARTIAL))
-"""The reasons of wrong completions. Other reasons mean that no answer was read."""
+"""The reasons of verdicts on wrong completions. Any other reason means that no answer was read."""
 ORIGINS = {
     "profile": "profile/samples.parquet",
     "synth": "synth/distilled.parquet",
     "train": "train/completions/step-*.parquet",
     "profile_after": "profile_after/samples.parquet",
 }
-"""Maps each stage to the table of its completions."""
+"""Maps each stage with completions to their table."""
 BEFORE_TRAINING = ("profile", "synth")
 
 
@@ -45,7 +43,7 @@ class DrawnCompletion(NamedTuple):
 
     text: str
     origin: str
-    """The stage that sampled the completion, for synthesis with the strategy: `synth:reflect`."""
+    """The stage that sampled the completion, such as `profile`, or `synth:STRATEGY`."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +51,10 @@ class CompletionChoice:
     """The settings for choosing completions."""
 
     per_row: int = 1
-    """The largest number of right and of wrong completions for a row."""
+    """The maximum number of right completions, and of wrong ones, for each row."""
     seed: int = 0
     origins: Sequence[str] = BEFORE_TRAINING
-    """The stages whose completions are used; see ORIGINS."""
+    """The stages whose completions are used: keys of ORIGINS."""
 
 
 @dataclass
@@ -68,14 +66,14 @@ class RunCompletions:
     right: dict[str, list[DrawnCompletion]] = field(default_factory=dict)
     wrong: dict[str, list[DrawnCompletion]] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
-    """The numbers of other completions, by kind: `cut`, `unjudged`, `unread`."""
+    """The number of completions that were left out, by kind: `cut`, `unjudged`, `unread`."""
 
 
 def read_completions(run_dir: Path, choice: CompletionChoice) -> RunCompletions:
-    """Return the chosen completions of a run; no others are kept in memory.
+    """Return the chosen completions of a run. Stages that the run does not have are ignored.
 
-    Stages that are missing from the run's manifest are ignored. Raises InputError if the folder is not a run with
-    completions, if they are turns of dialogues, or if its stages sampled from different prompts.
+    Raises InputError if the folder is not a run with completions, if the completions are turns of dialogues, or if the
+    stages sampled from different prompts.
     """
     stages = read_manifest(run_dir)
     origins = [origin for origin in choice.origins if origin in stages]
@@ -128,7 +126,7 @@ def _keep(
     completion: DrawnCompletion,
     choice: CompletionChoice,
 ) -> None:
-    """Insert a completion into the row's chosen ones, the smallest digests in order, unless it repeats one of them."""
+    """Insert a completion into the chosen ones of its row, which are ordered by digest. Repeated texts are ignored."""
     text = f"{choice.seed} {record['id']} {completion.text}"
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     if all(digest != other for other, _ in best):
@@ -161,6 +159,6 @@ def _refuse_dialogues(run_dir: Path) -> None:
 
 
 def rescued_rows(run_dir: Path) -> Iterator[Row]:
-    """Yield the selected rows that synthesis brought back. They are missing from the run's export, which is older."""
+    """Yield the selected rows after synthesis. The run's export is older, and misses rows that synthesis added."""
     if "synth" in read_manifest(run_dir):
         yield from read_rows(run_dir / "synth" / "selected.parquet")

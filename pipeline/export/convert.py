@@ -1,13 +1,15 @@
 """Writes a curated set in a trainer's format, and checks the files with the trainer's own reader.
 
-    convert(Path("runs/gsm8k"), FORMATS["verl"], Path("out"), ...)   out/train.parquet, out/test.parquet, out/README.md
-    check(Path("out/train.parquet"), FORMATS["verl"])     Checked(1319, ("published schema", "verl 0.9.1"), ())
+    convert(Path("runs/gsm8k"), FORMATS["verl"], Path("out"), ...)
+        writes out/train.parquet, out/test.parquet and out/README.md
+    check(Path("out/train.parquet"), FORMATS["verl"])
+        returns Checked(1319, ("published schema", "verl 0.9.1"), ())
 
-The data may be any of these (`tables_of`):
+The data may be any of these:
 
-    runs/gsm8k                      a run: the tables of its stage `export`
-    out, with data/train.parquet    truegold's own tables
-    out, with train.jsonl           a set in a trainer's format, read back
+    runs/gsm8k                      a run with the stage `export`
+    out, with data/train.parquet    a set that the stage `export` wrote
+    out, with train.jsonl           a set in a trainer's format
     train.jsonl                     any file that `ingest` reads
 """
 
@@ -44,7 +46,7 @@ from truegold.pipeline.export.completions import (
 from truegold.pipeline.export.formats import FORMATS, SPLIT_NAMES, ExportRow, Format
 from truegold.pipeline.export.stage import DATA_DIR, FLAGS_FIELD, PROVENANCE_FIELDS
 from truegold.pipeline.ingest import ingest
-from truegold.pipeline.running.disk import refuse_input, written_aside
+from truegold.pipeline.running.disk import refuse_input, runs_in, written_aside
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.sources.data_files import data_files
 from truegold.pipeline.sources.provenance import earlier_flags, with_notes
@@ -76,36 +78,36 @@ from truegold.verifiers import (
 from truegold.verifiers.code.suite.row_tests import Unusable
 
 TYPES = {"pass_rate": pa.float64(), "suspicion": pa.float64(), "posterior": PROFILE_SCHEMA.field("posterior").type}
-"""The types of columns that may have no values."""
+"""The types of columns in which all values may be missing."""
 ORIGINS_SHOWN = 20
 SHOWN_MISTAKES = 5
-"""The largest number of mistakes that are described."""
+"""The maximum number of mistakes that are described."""
 
 _ADDED_COLUMNS = {FLAGS_FIELD.name, *(column.name for column in PROVENANCE_FIELDS)}
 
 
 @dataclass
 class Written:
-    """The result of `convert`, with counts of written and omitted rows."""
+    """The result of `convert`: the numbers of written and omitted rows."""
 
     splits: dict[Path, int] = field(default_factory=dict)
     """The number of rows in each split's file."""
     rejected: Counter[str] = field(default_factory=Counter)
-    """The number of rejected records and of rows that do not fit the format, by reason."""
+    """By reason: the number of rejected records, and of rows that do not fit the format."""
     first_rejects: list[dict[str, Any]] = field(default_factory=list)
-    """The first rejected row of each reason, in the form of `ingest`."""
+    """The first rejected row for each reason."""
     incomplete: Counter[str] = field(default_factory=Counter)
-    """The number of rows without the needed completions, by the missing kind."""
+    """The number of rows without the needed completions, by `no right completion` or `no wrong completion`."""
     completions_left_out: Counter[str] = field(default_factory=Counter)
-    """The number of completions that are neither right nor wrong, by kind (`RunCompletions`)."""
+    """The number of completions that are neither right nor wrong, by kind (`RunCompletions.left_out`)."""
     notes: list[str] = field(default_factory=list)
-    """Further lines for the user."""
+    """Further lines to print."""
     needs_reward: int = 0
-    """The number of rows that need truegold's own reward in the target (`Format.remark`)."""
+    """The number of rows that the trainer's own reward cannot score (`Format.remark`)."""
     replaced: str | None = None
-    """The time of the replaced set, or None."""
+    """The time at which the replaced set was written, or None if no set was replaced."""
     moved: int = 0
-    """The number of rows that are in another split than their source says."""
+    """The number of rows in another split than their source says."""
     verifiers: Counter[str] = field(default_factory=Counter)
     licenses: Counter[str] = field(default_factory=Counter)
     origins: Counter[str] = field(default_factory=Counter)
@@ -119,7 +121,7 @@ class Written:
         self.origins[row.provenance.origin] += 1
 
     def reject(self, row: Row, error: Unusable) -> None:
-        """Count an omitted row under the error's reason."""
+        """Count an omitted row by the reason of the error."""
         if error.reason not in self.rejected:
             named = {"source": row["source"], "source_row": row["source_row"]}
             self.first_rejects.append({**named, "reason": error.reason, "detail": error.detail})
@@ -136,7 +138,7 @@ class Written:
         return f"Left out: {'; '.join(lost) or 'nothing'}.{why}"
 
     def lines(self, form: Format) -> list[str]:
-        """Return the output lines about written and omitted rows."""
+        """Return the lines to print about written and omitted rows."""
         rows = sum(self.splits.values())
         lines = [f"{path}: {count:,} rows" for path, count in self.splits.items()]
         if self.replaced is not None:
@@ -156,13 +158,13 @@ class Written:
 
 @dataclass(frozen=True)
 class Checked:
-    """The result of reading a file like its target."""
+    """The result of `check`."""
 
     rows: int
     readers: tuple[str, ...]
-    """The checks that ran: the published schema, and the target's own code with its version if it is installed."""
+    """The checks that ran: the published schema, and the trainer's own code with its version, if it is installed."""
     mistakes: tuple[str, ...]
-    """One line for each mistake; empty if the file fits."""
+    """A line for each mistake. Empty if the trainer can read the file."""
 
 
 def convert(
@@ -175,12 +177,11 @@ def convert(
     choice: CompletionChoice | None = None,
     bounds: LossBounds = NO_BOUNDS,
 ) -> Written:
-    """Write the rows of `data` into `out_dir`.
+    """Write the rows of `data` to `out_dir` in the format `form`.
 
-    `source` says how to read a file. The verifier, licence, origin and limit in it also apply to a run or a set.
-    `choice` selects completions for a format that needs them. Raises InputError if there are no rows, or more are
-    rejected than `bounds` allow. Raises ConfigError if `source` names columns although `data` has truegold's own
-    tables.
+    `source` has the settings for reading a file. Its verifier, licence, origin and limit also apply to a run or a set.
+    `choice` has the settings for choosing completions, for formats that need them. Raises InputError if there are no
+    rows, or more are rejected than `bounds` allow, and ConfigError if `source` names columns of truegold's own tables.
     """
     refuse_input(out_dir, data)
     _refuse_other_set(out_dir, form, data)
@@ -242,8 +243,7 @@ def convert(
 
 
 def _refuse_other_set(out_dir: Path, form: Format, data: Path) -> None:
-    """Raise ConfigError if the export would overwrite its own input, or files that are not an earlier export of this
-    format."""
+    """Raise ConfigError if the export overwrites its input, or files that are not an earlier export of this format."""
     card = out_dir / "README.md"
     text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
     others = [*_splits_in(out_dir), *([card] if text else [])]
@@ -260,7 +260,7 @@ def _refuse_other_set(out_dir: Path, form: Format, data: Path) -> None:
 
 
 def _day_of_set(out_dir: Path) -> str | None:
-    """Return the time when the set in a folder was written, or None if there is none."""
+    """Return the time at which the set in a folder was written, or None if there is no set."""
     card = out_dir / "README.md"
     return f"{datetime.fromtimestamp(card.stat().st_mtime):%Y-%m-%d %H:%M}" if card.is_file() else None
 
@@ -270,7 +270,7 @@ _WRITTEN_FOR = "Written by truegold for {}."
 
 
 def _with_rescued(rows: Iterator[Row], run_dir: Path) -> Iterator[Row]:
-    """Yield the rows, then those that have a right completion only from synthesis."""
+    """Yield the rows, and then the selected rows that were added by synthesis."""
     seen: set[RowKey] = set()
     for row in rows:
         seen.add(row_key(row))
@@ -279,7 +279,7 @@ def _with_rescued(rows: Iterator[Row], run_dir: Path) -> Iterator[Row]:
 
 
 def _as_stated(rows: Iterator[Row], source: FileSource, written: Written) -> Iterator[Row]:
-    """Yield the rows with the verifier, licence and origin that `source` sets."""
+    """Yield the rows with the verifier, licence and origin of `source`, if it has them."""
     for row in rows:
         if source.verifier is not None:
             arguments = orjson.loads(row["verifier_args"] or "{}")
@@ -313,7 +313,7 @@ def _read_by(rows: Iterator[Row], verifier: str, written: Written) -> Iterator[R
 def _export_rows(
     row: Row, system: str | None, form: Format, drawn: RunCompletions | None, written: Written
 ) -> Iterator[ExportRow]:
-    """Yield the records of a row: the row itself, or one for each of its completions or pairs."""
+    """Yield the rows to export for a row: the row itself, or a row for each chosen completion or pair."""
     values = dict(row)
     flags: Any = values.get(FLAGS_FIELD.name) or earlier_flags(row)
     plain = {name: value for name, value in values.items() if name not in _ADDED_COLUMNS and value is not None}
@@ -334,7 +334,7 @@ def _export_rows(
 
 
 def _render_card(out_dir: Path, form: Format, written: Written, curated_card: Path) -> str:
-    """Return the card as the text of a README.md. `curated_card`: the card of the original set, which may not exist."""
+    """Return the text of the README.md. `curated_card` is the path of the original set's card, which may not exist."""
     licenses = [name for name in written.licenses if name != NOT_STATED]
     files = [{"split": path.stem, "path": path.relative_to(out_dir).as_posix()} for path in written.splits]
     head: dict[str, Any] = {
@@ -358,7 +358,7 @@ def _render_card(out_dir: Path, form: Format, written: Written, curated_card: Pa
 
 
 def check(path: Path, form: Format) -> Checked:
-    """Check a split against the target's schema, and with the target's own code if it is installed."""
+    """Check the file of a split by the trainer's schema, and by the trainer's own code if it is installed."""
     rows, mistakes = 0, []
     for rows, record in enumerate(_records(path), 1):
         try:
@@ -373,7 +373,7 @@ def check(path: Path, form: Format) -> Checked:
         try:
             loaded = form.load(path)
         except Exception as error:
-            # The trainer's code may raise anything; its user would see the same error.
+            # The trainer's code may raise any error. Report the error that its user would see.
             mistakes.append(f"{readers[-1]}: {type(error).__name__}: {error}")
         else:
             if loaded != rows:
@@ -383,7 +383,7 @@ def check(path: Path, form: Format) -> Checked:
 
 
 class _SplitFile:
-    """One split, written in batches to a temporary name until it is complete. A context manager."""
+    """A context manager that writes one split in batches."""
 
     def __init__(self, path: Path, aside: Path) -> None:
         self.path = path
@@ -407,7 +407,7 @@ class _SplitFile:
         if not self._batch:
             return
         if self._parquet is None:
-            # Columns without values need a type too.
+            # A column without values needs a type, too.
             schema = pa.schema([_typed(column) for column in pa.Table.from_pylist(self._batch).schema])
             self._parquet = pq.ParquetWriter(self._aside, schema, compression="zstd")
         self._parquet.write_table(pa.Table.from_pylist(self._batch, schema=self._parquet.schema))
@@ -464,8 +464,8 @@ def tables_of(
 ) -> tuple[list[Path], Counter[str]]:
     """Return the tables of a set, and the number of rejected records by reason.
 
-    Files other than truegold's own tables are read into the folder `scratch`, by the settings of `source`. Raises
-    InputError if there is no set, or more of it is rejected than `bounds` allow.
+    Other files than truegold's own tables are read by the settings of `source`, and written to the folder `scratch` as
+    tables. Raises InputError if there is no set, or more records are rejected than `bounds` allow.
     """
     if finished := finished_tables(data):
         _refuse_columns(finished[0].parents[1], source)
@@ -488,14 +488,14 @@ def tables_of(
 
 
 def finished_tables(data: Path) -> list[Path]:
-    """Return truegold's own tables of a run or an exported set; empty for other data."""
+    """Return truegold's own tables of a run or an exported set. Empty for other data."""
     folder = data / "export" if (data / "export").is_dir() else data
     # train.parquet comes before heldout.parquet.
     return sorted((folder / DATA_DIR).glob("*.parquet"), reverse=True)
 
 
 def _refuse_columns(folder: Path, source: FileSource) -> None:
-    """Raise ConfigError if `source` has settings for reading columns, which truegold's own tables do not need."""
+    """Raise ConfigError if `source` has settings for reading columns. They have no effect on truegold's own tables."""
     settings = {"preset": source.preset, **dict(source.columns), "last_turn_only": source.last_turn_only or None}
     if named := [name for name, value in settings.items() if value is not None]:
         raise ConfigError(
@@ -504,7 +504,7 @@ def _refuse_columns(folder: Path, source: FileSource) -> None:
 
 
 def rejects_of(scratch: Path) -> list[Path]:
-    """Return the rejects files that `tables_of` wrote into `scratch`."""
+    """Return the files of rejected records that `tables_of` wrote to `scratch`."""
     return sorted(scratch.glob(f"read-*/{REJECTS_FILE}"))
 
 
@@ -524,8 +524,10 @@ def _splits_in(folder: Path) -> list[Path]:
 
 
 def _split_files(folder: Path) -> list[Path]:
-    """Return the split files in a folder or in the package inside it."""
+    """Return the files of splits in a folder or its subfolders. Raises InputError if there are none."""
     if not (files := _splits_in(folder)):
+        if runs := runs_in(folder):
+            raise InputError(f"{folder} holds runs of truegold, not a set.", f"Name one of them: {runs}.")
         hint = "Name a run with its stage `export`, an exported set, or a file: JSON Lines, Parquet, CSV."
         if others := data_files(folder):
             patterns = dict.fromkeys(f"'{file.parent / _stem_of(file)}*{file.suffix}'" for file in others)
@@ -535,5 +537,5 @@ def _split_files(folder: Path) -> list[Path]:
 
 
 def _stem_of(file: Path) -> str:
-    """Return the common start of a split's file names: `train` for `train-00000-of-00001.parquet`."""
+    """Return the common beginning of a split's file names: `train` for `train-00000-of-00001.parquet`."""
     return re.split(r"[-_.]\d", file.name)[0].removesuffix(file.suffix)

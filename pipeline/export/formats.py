@@ -1,9 +1,8 @@
-"""Formats of trainers and environments: for each, a function that turns a row of the curated set into a record.
+"""Defines the formats of trainers and environments. Each format has a function from a row to a record.
 
-    ExportRow(row, flags=("yes_no_answer",)).golds          ("1/2", "0.5")
-    FORMATS["trl"].record(export_row, 0)                    {"prompt": [...], "solution": "\\\\boxed{72}", ...}
+    FORMATS["trl"].record(ExportRow(row), 0)  ->  {"prompt": [...], "solution": "\\\\boxed{72}", ...}
 
-A format also has a schema for its records, and the target's own reader. `convert` writes and checks files.
+A format also has a schema of its records, and the trainer's own reader. `convert` writes and checks files.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class ExportRow:
     system: str | None = None
     """A system message to put before the prompt."""
     user: str = PROMPT_MARK
-    """The user message; `{prompt}` in it is replaced by the prompt."""
+    """The user message, in which `{prompt}` is replaced by the prompt."""
     completion: DrawnCompletion | None = None
     """A right completion."""
     rejected: DrawnCompletion | None = None
@@ -59,7 +58,7 @@ class ExportRow:
 
     @cached_property
     def meta(self) -> dict[str, Any]:
-        """The source's other columns, and notes."""
+        """The source's other columns, and truegold's notes."""
         meta: dict[str, Any] = orjson.loads(self.row["meta"] or "{}")
         return meta
 
@@ -70,12 +69,12 @@ class ExportRow:
 
     @property
     def golds(self) -> tuple[str, ...]:
-        """Every accepted gold; `gold` comes first."""
+        """All accepted golds. `gold` comes first."""
         return all_golds(self.row["gold"], self.arguments)
 
     @property
     def messages(self) -> list[Message]:
-        """The conversation, with the prompt as its last message. A system message of the row's own is kept."""
+        """The conversation, with the prompt as its last message. The row's own system message replaces `system`."""
         *before, asked = messages_of_row(self.row)
         messages = [*before, Message(role=asked["role"], content=self.user.replace(PROMPT_MARK, asked["content"]))]
         has_own = messages[0]["role"] == SYSTEM
@@ -88,13 +87,12 @@ class ExportRow:
 
     @cached_property
     def perfect_response(self) -> str:
-        """A response with the full score, or "" if none can be constructed."""
+        """A response with the full score, or "" if no such response can be made."""
         return gold_response(resolve(self.row["verifier"]), self.row["gold"], self.row["solution"]) or ""
 
     @property
     def ground_truth(self) -> str:
-        """The truth as one text, for trainers that accept only text: the gold, or for a program the verifier's
-        arguments."""
+        """The gold, or the verifier's arguments (the tests) if there is no gold, for trainers that accept one text."""
         return self.row["verifier_args"] if self.row["gold"] is None else self.row["gold"]
 
     @cached_property
@@ -104,7 +102,7 @@ class ExportRow:
 
     @property
     def options(self) -> list[str]:
-        """The names of the verifier's options, which a trainer's own rewards ignore. Tests are not options."""
+        """The names of the verifier's options, which a trainer's own reward ignores. Tests are not options."""
         return [name for name in self.arguments if name != OTHER_GOLDS] if self.row["gold"] is not None else []
 
     @property
@@ -114,17 +112,17 @@ class ExportRow:
 
     @property
     def source_columns(self) -> dict[str, str | None]:
-        """The columns with the row's origin, and `truegold` with the rest of the row."""
+        """The columns with the row's origin, and the column `truegold` with the rest of the row."""
         return {**self.origin_columns, "truegold": self.carried}
 
     def own_value(self, name: str) -> Any:
-        """Return the value of the source's own column `name` or of its `extra_info`; None without either."""
+        """Return the value `name` in the source's `extra_info`, else in its column `name`, else None."""
         struct = self.meta.get("extra_info")
         return struct[name] if isinstance(struct, dict) and struct.get(name) is not None else self.meta.get(name)
 
     @cached_property
     def split(self) -> str:
-        """The name of the split: the source's own word for it, if that word means the same split."""
+        """The name of the split: the word in the source's own column `split` if it means the same split."""
         word, split = self.own_value("split"), self.row["split"]
         return word if isinstance(word, str) and read_split(word) == split else SPLIT_NAMES[split]
 
@@ -136,7 +134,7 @@ class ExportRow:
 
 
 def has_more_than_gold(row: ExportRow) -> bool:
-    """Return True if one gold is not enough for a score: there are tests, several golds or options of the verifier."""
+    """Return True if the row has tests, several golds or options of its verifier."""
     return row.row["gold"] is None or len(row.golds) > 1 or bool(row.options)
 
 
@@ -153,9 +151,9 @@ PROMPT = str | list[MessageRecord]
 
 
 def _schema(*, optional: Sequence[str] = (), **columns: Any) -> type[BaseModel]:
-    """Return a model of records. Further columns are allowed, since trainers pass them on; a wrong type is not.
+    """Return a model of records with these columns and types. Further columns are allowed, since trainers keep them.
 
-    `optional` names columns that truegold writes and the trainer does not need.
+    `optional` names columns that the trainer does not need.
     """
     fields: dict[str, Any] = {
         name: (kind | None, None) if name in optional else (kind, ...) for name, kind in columns.items()
@@ -164,38 +162,38 @@ def _schema(*, optional: Sequence[str] = (), **columns: Any) -> type[BaseModel]:
 
 
 Record = Callable[[ExportRow, int], Mapping[str, Any]]
-"""A function from a row and its index in the split to its record. It raises Unusable if the record would lose a part
-of the row."""
+"""A function from a row and its index in the split to a record. It raises Unusable if the format cannot hold the row.
+"""
 
 
 @dataclass
 class Format:
-    """A format. Decorating a function with it registers the format, with the function as its `record`."""
+    """A format. Used as a decorator: the decorated function becomes `record`, and the format is added to FORMATS."""
 
     name: str
     title: str
     """The programs that read the format, in a few words."""
     suffix: Literal["parquet", "jsonl"]
     schema: type[BaseModel]
-    """The fields of a record, from the target's documentation and code."""
+    """The fields of a record, from the trainer's documentation and code."""
     package: str | None = None
-    """The target's package, if it can be installed."""
+    """The trainer's package, if it can be installed."""
     load: Callable[[Path], int] | None = None
-    """The target's own reader of a split. It returns the number of rows, and raises if the file does not fit."""
+    """The trainer's own reader of a split. It returns the number of rows, and raises an error if it cannot read it."""
     companions: Mapping[str, str] = field(default_factory=dict)
-    """Further files to write, such as the trainer's reward function: maps each to its text in `companions/`."""
+    """Maps further files to write, such as a reward function, to the files in `companions/` with their texts."""
     data_dir: str = ""
     """The folder of the splits, relative to the exported folder."""
     completions: Literal["none", "right", "pairs"] = "none"
     """The completions in a record: none, a right one, or a pair of a right and a wrong one."""
     remark: str = ""
-    """The end of a message about rows that need truegold's own reward in the target; empty if all rows need it."""
+    """The end of a message that begins with the number of rows for which `needs_reward` is true. May be empty."""
     needs_reward: Callable[[ExportRow], bool] = has_more_than_gold
-    """A function that says if a row needs truegold's own reward."""
+    """A function that returns True if the trainer's own reward cannot score a row, so that it needs truegold's."""
     record: Record = field(init=False)
 
     def __call__(self, record: Record) -> Record:
-        """Register the format; `record` makes its records."""
+        """Add the format to FORMATS, with `record` as the function that makes its records."""
         self.record = record
         FORMATS[self.name] = self
         return record
@@ -207,7 +205,7 @@ FORMATS: dict[str, Format] = {}
 
 @contextmanager
 def dataset_of(path: Path) -> Iterator[Any]:
-    """Load a split with Hugging Face's `datasets`, like most trainers; the cache exists only within the context."""
+    """Load a split with Hugging Face's `datasets`, as most trainers do. The cache exists only within the context."""
     import datasets
 
     kind = "parquet" if path.suffix == ".parquet" else "json"
@@ -226,11 +224,11 @@ TRL_SCHEMA = _schema(
     optional=("solution", "answer", "id", "verifier", "verifier_args"),
     **dict.fromkeys(("solution", "answer", "id", "verifier", "verifier_args"), str),
 )
-"""GRPOTrainer needs only the prompt, and passes all other columns to the reward functions."""
+"""GRPOTrainer needs only the prompt. It passes all other columns to the reward functions."""
 
 
 def load_with_trl(path: Path) -> int:
-    """Load a split like TRL's scripts, and check that TRL recognises messages as conversations."""
+    """Load a split as TRL's scripts do, and check that TRL recognises messages as conversations."""
     from trl import is_conversational
 
     with dataset_of(path) as dataset:
@@ -252,14 +250,14 @@ MORE_THAN_GOLD = "have tests, several golds or options of their verifier"
     remark=f"{MORE_THAN_GOLD}, which TRL's own accuracy_reward does not read: reward_funcs=[TruegoldReward()]",
 )
 def make_trl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
-    """Return a conversation, and columns that every reward function receives as lists.
+    """Return a record with a conversation, and with columns that every reward function receives as lists.
 
         {"prompt": [{"role": "user", "content": "Natalia sold ..."}], "solution": "\\\\boxed{72}", "answer": "72",
          "id": ..., "verifier": "math", "verifier_args": "{}", "license": "mit", "origin": "openai/gsm8k", ...}
 
-    `solution` is a response with the full score, in the form that TRL's own `accuracy_reward` parses. The worked
-    solution is in `truegold`. `pass_rate` and `posterior` are for the sampler (`train.rollout.trl_sampler`). Source:
-    TRL's docs/source/dataset_formats.md and trainer/grpo_trainer.py.
+    `solution` is a response with the full score, in the form that TRL's own `accuracy_reward` reads. The worked
+    solution is in the column `truegold`. The sampler uses `pass_rate` and `posterior` (`train.rollout.trl_sampler`).
+    Source: TRL's docs/source/dataset_formats.md and trainer/grpo_trainer.py.
     """
     return {
         "prompt": row.messages,
@@ -281,13 +279,13 @@ TRL_DPO_SCHEMA = _schema(
 
 @Format("trl-sft", "TRL's SFTTrainer", "parquet", TRL_SFT_SCHEMA, "trl", load_with_trl, completions="right")
 def make_trl_sft_record(row: ExportRow, index: int) -> Mapping[str, Any]:
-    """Return a conversation and a right completion: TRL's "conversational prompt-completion".
+    """Return a record with a conversation and a right completion: TRL's "conversational prompt-completion".
 
         {"prompt": [{"role": "user", "content": "Natalia sold ..."}],
          "completion": [{"role": "assistant", "content": "48/2 = 24 ... \\boxed{72}"}], "drawn_by": "profile", ...}
 
-    The prompt is the one that the completion was sampled from, including the run's `chat`. Source: TRL's
-    docs/source/dataset_formats.md, and trainer/sft_trainer.py, which computes the loss only on the completion.
+    The completion was sampled from this prompt, which includes the texts of the run's setting `chat`. TRL computes the
+    loss only on the completion. Source: TRL's docs/source/dataset_formats.md and trainer/sft_trainer.py.
     """
     assert row.completion is not None
     return {
@@ -302,7 +300,7 @@ def make_trl_sft_record(row: ExportRow, index: int) -> Mapping[str, Any]:
 
 @Format("trl-dpo", "TRL's DPOTrainer", "parquet", TRL_DPO_SCHEMA, "trl", load_with_trl, completions="pairs")
 def make_trl_dpo_record(row: ExportRow, index: int) -> Mapping[str, Any]:
-    """Return a conversation, a right completion and a wrong one: TRL's "conversational preference, explicit prompt".
+    """Return a record of TRL's "conversational preference, explicit prompt": with a right and a wrong completion.
 
         {"prompt": [{"role": "user", "content": "Natalia sold ..."}],
          "chosen": [{"role": "assistant", "content": "... \\boxed{72}"}],
@@ -361,18 +359,18 @@ def load_with_verl(path: Path) -> int:
     remark=f"{MORE_THAN_GOLD}, which compute_score.py reads and verl's own scores do not",
 )
 def make_verl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
-    """Return a conversation, a ground truth and a struct of further information.
+    """Return a record with a conversation, a ground truth and a struct of further information.
 
         {"data_source": "gsm8k_train.jsonl", "prompt": [{"role": "user", "content": "Natalia sold ..."}],
          "ability": "math", "reward_model": {"style": "rule", "ground_truth": "72"},
          "extra_info": {"split": "train", "index": 0, "id": "9f0c...", "verifier": "math", ..., "truegold": "{...}"}}
 
-    `index`, `split` and `ability` are the row's own, from its columns or `extra_info`. Without them rows are numbered,
-    the split is the file's, and the ability is the row's domain. `data_source` is the origin that a row states (a
-    column such as `data_source`), else its file's name. `extra_info` has the same fields in all rows, as tables
-    require; values of varying shape are JSON text in it. The ground truth of a program is its verifier's arguments.
-    `reward.custom_reward_function.path` must name `compute_score.py` next to the data, because verl scores only its own
-    data sources. Source: verl's examples/data_preprocess/gsm8k.py and utils/dataset/rl_dataset.py.
+    `index`, `split` and `ability` come from the source's columns or its `extra_info`. By default, they are the row's
+    number, the split of the file, and the row's domain. `data_source` is the origin that the row states, or else the
+    name of its file. `extra_info` has the same fields in all rows, so that it fits a table: values of varying structure
+    are JSON texts. The ground truth of a program is its verifier's arguments. verl's own reward scores only verl's own
+    data sources, so `reward.custom_reward_function.path` must name `compute_score.py` next to the data. Source: verl's
+    examples/data_preprocess/gsm8k.py and utils/dataset/rl_dataset.py.
     """
     return {
         "data_source": row.provenance.origin or row.row["source"],
@@ -415,14 +413,14 @@ def load_with_openrlhf(path: Path) -> int:
     {"reward_func.py": "openrlhf_reward_func.py.txt"},
 )
 def make_openrlhf_record(row: ExportRow, index: int) -> Mapping[str, Any]:
-    """Return an input, a label and a data source.
+    """Return a record with an input, a label and a data source.
 
         {"input": [{"role": "user", "content": "Natalia sold ..."}], "label": "{\\"gold\\": \\"72\\", ...}",
          "datasource": "gsm8k_train.jsonl", "id": "9f0c...", "truegold": "{...}"}
 
-    Only the label reaches OpenRLHF's reward function. So it is JSON text with gold, verifier and arguments, for
-    `truegold.verifiers.adapters.openrlhf`. `--reward.remote_url` (in older versions `--remote_rm_url`) must name
-    `reward_func.py` next to the data. Source: OpenRLHF's datasets/prompts_dataset.py and utils/agent.py.
+    OpenRLHF passes only the label to the reward function. The label is therefore a JSON text with gold, verifier and
+    arguments, for `truegold.verifiers.adapters.openrlhf`. `--reward.remote_url` (in older versions `--remote_rm_url`)
+    must name `reward_func.py` next to the data. Source: OpenRLHF's datasets/prompts_dataset.py and utils/agent.py.
     """
     label = {"gold": row.row["gold"], **row.verifier_columns, "problem": problem_of(row.row), "id": row.row["id"]}
     return {
@@ -435,11 +433,9 @@ def make_openrlhf_record(row: ExportRow, index: int) -> Mapping[str, Any]:
 
 
 OPEN_INSTRUCT_MATH = ("math", "numeric")
-"""Verifiers that agree with open-instruct's `math` if gold is a plain number. (open-instruct's `string_matcher` cannot
-replace `exact`: an answer without the tags <answer> and </answer> gets 0 from it.)"""
+"""Verifiers that agree with open-instruct's `math` if the gold is a plain number."""
 _PLAIN_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?|-?\d{1,9}/\d{1,9}|-?\\frac\{\d{1,9}\}\{\d{1,9}\}")
-"""A gold that open-instruct can compare. It scores the right answer 0, \\boxed{72} or \\boxed{east}, if the gold is
-"$72$", "72 km", "72." or "\\text{east}"."""
+"""A gold that open-instruct can compare. For the golds "$72$", "72 km" and "72.", it scores \\boxed{72} as 0."""
 
 
 def _open_instruct_verifier(row: ExportRow) -> str:
@@ -462,15 +458,15 @@ OPEN_INSTRUCT_SCHEMA = _schema(messages=list[MessageRecord], ground_truth=str | 
     needs_reward=lambda row: _open_instruct_verifier(row) == "truegold",
 )
 def make_open_instruct_record(row: ExportRow, index: int) -> Mapping[str, Any]:
-    """Return messages, ground truths and verifiers; the last two are lists of one entry in every row.
+    """Return a record with messages, a list of one ground truth, and a list of one verifier.
 
         {"messages": [{"role": "user", "content": "Natalia sold ..."}], "ground_truth": ["72"], "dataset": ["math"]}
         {"messages": [...], "ground_truth": ["{\\"gold\\": \\"1/2\\", ...}"], "dataset": ["truegold"], ...}
 
-    open-instruct adds the rewards of several ground truths, so equivalent golds would count twice, and its verifiers
-    have no options. So only rows whose gold is a plain number, without other golds or options, use its `math`. All
-    others have the whole row as ground truth, for `truegold.verifiers.adapters.open_instruct`, which registers as
-    `truegold`. Source: open-instruct's dataset_transformation.py, ground_truth_utils.py.
+    A row uses open-instruct's own verifier `math` if its gold is a plain number and it has no other golds or options:
+    open-instruct adds up the rewards of several golds, and its verifiers have no options. For all other rows, the
+    verifier is `truegold` (`truegold.verifiers.adapters.open_instruct`), and the ground truth is the whole row. Source:
+    open-instruct's dataset_transformation.py and ground_truth_utils.py.
     """
     verifier = _open_instruct_verifier(row)
     return {
@@ -486,7 +482,7 @@ TASKSET_SCHEMA = _schema(id=str, prompt=PROMPT, gold=str | None, verifier=str, v
 
 
 def load_with_verifiers(path: Path) -> int:
-    """Load the package's taskset with verifiers' own loader, and count the tasks of the split."""
+    """Load the taskset of the package with verifiers' own loader, and return the number of tasks in the split."""
     from verifiers.v1.utils.loaders import load_taskset, taskset_config_type
 
     name = path.parent.name
@@ -518,11 +514,11 @@ _PACKAGE = {
     "$NAME",
 )
 def make_taskset_record(row: ExportRow, index: int) -> Mapping[str, Any]:
-    """Return the data of a task, one line of `NAME/train.jsonl` in a small package with the taskset and its reward.
+    """Return the data of a task, which is a line of `NAME/train.jsonl` in a small package:
 
         OUT/pyproject.toml
-        OUT/NAME/__init__.py      exports the taskset, for verifiers' loader
-        OUT/NAME/taskset.py       the tasks, the reward, and a check that gold earns the reward
+        OUT/NAME/__init__.py      exports the taskset
+        OUT/NAME/taskset.py       the tasks, the reward, and a check that the gold gets the reward
         OUT/NAME/train.jsonl      {"id": "9f0c...", "prompt": "Natalia sold ...", "gold": "72", "verifier": "math", ...}
 
     `pip install OUT` installs it as the taskset NAME. Source: verifiers' v1/taskset.py, v1/task.py,
@@ -544,7 +540,7 @@ INSPECT_SCHEMA = _schema(
 
 
 def load_with_inspect(path: Path) -> int:
-    """Read a split with inspect's own reader of samples."""
+    """Read a split with inspect's own reader."""
     from inspect_ai.dataset import json_dataset
 
     return len(json_dataset(str(path)))
@@ -562,7 +558,7 @@ def load_with_inspect(path: Path) -> int:
     needs_reward=lambda row: row.row["gold"] is None or bool(row.options),
 )
 def make_inspect_record(row: ExportRow, index: int) -> Mapping[str, Any]:
-    """Return a sample; its target is a list if several answers are accepted.
+    """Return a sample. Its target is a list if there are several golds.
 
         {"input": "Natalia sold ...", "target": "72", "id": "9f0c...", "metadata": {"verifier": "math", ...}}
         {"input": "...", "target": ["1/2", "0.5"], ...}
@@ -589,12 +585,12 @@ NEMO_GYM_SCHEMA = _schema(responses_create_params=_schema(input=PROMPT), questio
     remark=f"{MORE_THAN_GOLD}, which math_with_judge does not read: truegold.verifiers.adapters.nemo_gym.verify_fields",
 )
 def make_nemo_gym_record(row: ExportRow, index: int) -> Mapping[str, Any]:
-    """Return a request to the Responses API, with the fields that the resources server needs for scoring.
+    """Return a record with a request to the Responses API, and the fields that the resources server needs to score it.
 
         {"responses_create_params": {"input": [{"role": "user", "content": "Natalia sold ..."}]},
          "question": "Natalia sold ...", "expected_answer": "72", "id": "9f0c...", "verifier_metadata": {...}, ...}
 
-    `question` and `expected_answer` are the fields of the `math_with_judge` server. Source: NeMo-Gym's
+    The server `math_with_judge` needs `question` and `expected_answer`. Source: NeMo-Gym's
     resources_servers/math_with_judge/app.py and its example data.
     """
     return {
@@ -622,14 +618,14 @@ NEMO_RL_SCHEMA = _schema(input=str, output=str)
     needs_reward=lambda _: True,
 )
 def make_nemo_rl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
-    """Return an input and an output, the default fields of NeMo-RL's `ResponseDataset`.
+    """Return a record with an input and an output, the default fields of NeMo-RL's `ResponseDataset`.
 
         {"input": "Natalia sold ...", "output": "{\"gold\": \"72\", \"verifier\": \"math\", ...}", "id": "9f0c..."}
 
-    `math_hf_data_processor` passes on one user message, with the chat template applied, and the output as
-    `ground_truth`. So the output is the whole row with its problem as JSON, which
-    `truegold.verifiers.adapters.nemo_rl` reads. A system message is a setting in NeMo-RL (`system_prompt_file`).
-    Source: NeMo-RL's data/datasets/response_datasets/response_dataset.py, data/processors.py.
+    NeMo-RL's `math_hf_data_processor` passes only one user message and the output to the reward. The output is
+    therefore the whole row with its problem as JSON, for `truegold.verifiers.adapters.nemo_rl`. In NeMo-RL, a system
+    message is a setting (`system_prompt_file`). Source: NeMo-RL's data/processors.py and
+    data/datasets/response_datasets/response_dataset.py.
     """
     if len(row.messages) > 1:
         raise Unusable(
@@ -656,7 +652,7 @@ PLAIN_SCHEMA = _schema(
 
 @Format("hf", "Hugging Face datasets", "parquet", PLAIN_SCHEMA, "datasets", load_with_datasets)
 def make_plain_record(row: ExportRow, index: int) -> Mapping[str, Any]:
-    """Return the canonical row, with licence, origin and flags as columns.
+    """Return the canonical row, with further columns for its golds, licence, origin and flags.
 
     {"prompt": "Natalia sold ...", "gold": "72", "golds": ["72"], "verifier": "math", ..., "truegold": "{...}"}
     """

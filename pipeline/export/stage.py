@@ -1,12 +1,9 @@
-"""Stage `export`: writes the curated set as a folder, with a data card about its origin.
+"""Stage `export`: writes the curated set as a folder that `datasets.load_dataset` can read, with a data card.
 
-    export/README.md             the card; `datasets.load_dataset("runs/NAME/export")` reads its YAML head
-    export/data/train.parquet    the selected rows, or without selection all remaining ones
-    export/data/heldout.parquet  the rows set aside for evaluation, if there are any
-    export/card.json             the card's numbers
-
-The inputs are the tables of rows, under `rows` or under `selected` and `heldout`; the `stage.json` of every earlier
-stage, under its name; and the table `suspicion` if the configuration names one.
+export/README.md             the card
+export/data/train.parquet    the selected rows, or all remaining training rows if none were selected
+export/data/heldout.parquet  the rows for evaluation, if there are any
+export/card.json             the numbers of the card
 """
 
 from __future__ import annotations
@@ -35,15 +32,19 @@ NUMBERS = "card.json"
 DATA_DIR = "data"
 SPLITS = ("train", "heldout")
 FLAGS_FIELD = pa.field("flags", pa.list_(pa.string()))
-"""The reasons of a row's flags. A row that a flag holds back is exported only if a reviewer kept it."""
+"""The column with the reasons of a row's flags."""
 
 PROVENANCE_FIELDS = (pa.field("license", pa.string()), pa.field("origin", pa.string()))
-"""Columns with a row's licence and origin; the licence is null if none is stated."""
+"""The columns with a row's licence and origin. The licence is null if the source does not state one."""
 
 
 @stage_function(version=5)
 def export(inputs: Mapping[str, Path], config: ExportConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Write the set and its card. Raises InputError if `suspicion` lacks a column."""
+    """Write the set and its card.
+
+    The inputs are the tables of rows (`rows`, or `selected` and `heldout`), the `stage.json` of every earlier stage
+    under the stage's name, and optionally the table `suspicion`. Raises InputError if `suspicion` lacks a column.
+    """
     tables = [inputs[name] for name in ("rows", "selected", "heldout") if name in inputs]
     stages = [name for name, path in inputs.items() if path.name == RECORD]
     progress.start("writing the curated set")
@@ -68,8 +69,8 @@ def write_splits(
 ) -> tuple[list[SplitFile], pa.Schema, RowCounts]:
     """Write every row of `tables` to the file of its split, with the reasons of its flags.
 
-    Without held-out rows, no file is written for them. All tables have the columns of ROW_SCHEMA; further columns are
-    null in rows of tables without them.
+    If there are no held-out rows, no file is written for them. The columns are those of ROW_SCHEMA and of all further
+    columns of the tables. Rows of a table without such a column get null.
     """
     schema = max((table_schema(path).remove_metadata() for path in tables), key=len)
     for column in (FLAGS_FIELD, *PROVENANCE_FIELDS):

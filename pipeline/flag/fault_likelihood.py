@@ -1,4 +1,4 @@
-"""Likelihood ratios of a model's verdicts on problems, measured on problems that are known to be sound or ill-posed.
+"""Measures the likelihood ratios of a model's verdicts, on problems that are known to be sound or ill-posed.
 
     {"problem": "A square has sides 3 and 4. What is its area?", "ill_posed": true}      a line of `known`
 
@@ -8,9 +8,9 @@
     undecided                          5              2          2.2
 
 Each share has a Beta posterior with Jeffreys' prior (1961, Theory of Probability, chapter 3). The ratio divides the two
-posterior means. So a verdict that no sound problem had is not taken as certain. If a share of .05 of the rows is
-expected to be ill-posed, a ratio of 63 gives a confidence of .77. A ratio is valid for one model and one set of
-prompts, as far as the known problems resemble the rows.
+posterior means, so even a verdict that no sound problem got is not taken as certain. If 5 % of the rows are expected to
+be ill-posed, a ratio of 63 gives a confidence of .77. A ratio is valid for one model and one set of prompts, if the
+known problems resemble the rows.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ JEFFREYS = Beta(0.5, 0.5)
 Z_90 = 1.645
 """The normal quantile of a two-sided 90 % interval."""
 MIN_KNOWN = 10
-"""The least number of ill-posed problems, and of sound ones, for a measurement."""
+"""The minimum number of ill-posed problems, and of sound problems, for a measurement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class MeasuredModel:
     def counts(self, verdict: str) -> tuple[tuple[int, int], tuple[int, int]]:
         """Return (verdicts, problems) for ill-posed and for sound problems.
 
-        A kind of fault that never occurred has the counts of all kinds together.
+        For a kind of fault that never occurred, these are the counts of all kinds together.
         """
         sides = self.ill_posed, self.sound
         verdicts = [verdict]
@@ -70,8 +70,7 @@ class MeasuredModel:
         return likelihood_ratio(*self.counts(verdict))
 
     def outcomes(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Return the counts of each outcome for ill-posed and for sound problems; all kinds of faults are one
-        outcome."""
+        """Return the counts of each outcome for ill-posed and for sound problems. Every fault counts as FAULTY."""
         sides = []
         for side in (self.ill_posed, self.sound):
             counts: Counter[str] = Counter()

@@ -1,10 +1,10 @@
-r"""The two questions to a model about a problem, and the parser of its replies.
+r"""Writes two questions to a model about a problem, and reads its replies.
 
-    find_prompt("A square has sides 3 and 4. ...", "12")      the first: what is wrong with the problem?
+    find_prompt("A square has sides 3 and 4. ...", "12")      the first question: what is wrong with the problem?
     read_faults("contradiction: \"sides 3 and 4\" | a square has equal sides\nANSWER: none", problem)
                                   ->  FaultReply((QuotedFault(CONTRADICTION, "sides 3 and 4", ...),), answer=None)
     read_faults("NONE\nANSWER: 12", problem)            ->  FaultReply((), answer="12")
-    defence_prompt(problem, "12", faults)                     the second: can you defend the problem?
+    defence_prompt(problem, "12", faults)                     the second question: can you defend the problem?
     read_defence("... so it is 12.\nSOUND: 12")          ->  "12"
     read_defence("FAULTY")                              ->  ""
 
@@ -34,7 +34,7 @@ from truegold.pipeline.running.disk import digest_json
 from truegold.verifiers.model_judge import MAX_PROBLEM_CHARS, MAX_REPLY_CHARS, neutralise
 
 MAX_GOLD_CHARS = 300
-"""Number of characters at the start of a gold. A prompt shows only their form (`gold_form`)."""
+"""The number of characters at the start of a gold whose form a prompt shows (`gold_form`)."""
 MAX_CLAIM_CHARS = 400
 """The number of characters shown of a quotation, and of the reason after it."""
 SHOWN_FAULTS = 3
@@ -78,7 +78,7 @@ _QUOTED = re.compile(
 )
 """Text in quotation marks of any style."""
 _OTHER_ESCAPE = re.compile(r'\\\\|\\"|\\(?=[a-zA-Z]{2})|\\(?![bfnrtu/])')
-"""Backslashes in JSON text; a single one that is not a JSON escape belongs to LaTeX."""
+"""Backslashes in JSON text. A single backslash that does not begin a JSON escape belongs to LaTeX."""
 _TOKEN = re.compile(r"\d+|[^\W\d_㐀-鿿]+|[㐀-鿿]")
 _COMMAND = re.compile(r"\\[a-zA-Z]+")
 _CUT = re.compile(r"\.{3,}|…+")
@@ -216,7 +216,7 @@ def read_faults(reply: str | None, problem: str) -> FaultReply | None:
 def read_defence(reply: str | None) -> str | None:
     """Return the answer with which a reply to the second question defends the problem.
 
-    "" means that the reply finds the problem faulty, None that it cannot be read.
+    Returns "" if the reply finds the problem faulty, and None if it cannot be read.
     """
     text = _spoken(reply)
     for line in reversed((text or "").splitlines()):
@@ -238,7 +238,7 @@ def _spoken(reply: str | None) -> str | None:
 
 
 def _json_as_lines(text: str) -> str:
-    """Return a JSON reply, by kind or with a list of faults, in the requested line format; other texts unchanged."""
+    """Return a JSON reply in the requested line format. Other texts are returned unchanged."""
     # LaTeX in JSON strings often has single backslashes: "\frac" does not mean a form feed.
     source = _OTHER_ESCAPE.sub(lambda match: match[0] if len(match[0]) == 2 else r"\\", text)
     try:
@@ -255,7 +255,7 @@ def _json_as_lines(text: str) -> str:
 
 
 def _value_text(value: object) -> str:
-    """Return a value of a JSON reply as one line; for an object its quotation and reason."""
+    """Return a value of a JSON reply as one line. An object becomes its quotation and its reason."""
     if isinstance(value, dict):
         quotation, reason = (
             next((str(value[name]) for name in names if name in value), "")
@@ -279,7 +279,7 @@ def _split_evidence(evidence: str, problem: str, kind: Fault) -> tuple[str, str]
 
 
 def is_quotation(text: str, problem: str, kind: Fault) -> bool:
-    """Return True if the words of `text` are in the problem, in this order; "..." may leave words out.
+    """Return True if the words of `text` are in the problem, in this order. "..." stands for omitted words.
 
     Signs and LaTeX commands are ignored. A single word counts only for an undefined notion or a missing thing; a number
     always counts.

@@ -8,10 +8,10 @@ The row `{"id": "9f0c...", "prompt": "Prove that 12+8 is even.", ...}` is unchan
 A built-in rule's confidence is its measured precision (`measured`), which also decides whether its flags hold rows
 back. A user's own rule sets the confidence of its flags, and whether they hold rows back.
 
-`flags.parquet` also has the flags of earlier stages, so that `settle` needs only one table; the ledger has only the new
-ones. Flags have the order of the rows, and the flags of one row the order of the stages. Flags of dropped rows are left
-out. A reason in `advise_only` is reported and holds no row back. A detector that raises on a row has no finding for it:
-its errors are counted as `error:NAME`, and the first one is reported.
+`flags.parquet` also has the flags of earlier stages, so that `settle` needs only one table. The ledger has only the new
+flags. Flags are sorted by row, and the flags of a row by stage. Flags of dropped rows are left out. Flags with a reason
+in `advise_only` are reported, but do not hold rows back. If a detector raises an exception on a row, it finds nothing
+there. Its exceptions are counted as `error:NAME`, and the first is reported.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def flag(inputs: Mapping[str, Path], config: FlagConfig, out_dir: Path, progress
 
 
 def flag_part(part: Part, config: FlagConfig, shared: Sequence[Sequence[str]], progress: Progress) -> StageReport:
-    """Flag the rows of one part. `shared` has (source, system message) of messages that many rows share: rules do not
-    read these."""
+    """Flag the rows of one part. `shared` has (source, system message) of each system message that many rows share.
+    Rules do not read these messages."""
     detectors = load_detectors(config.detectors)
     earlier = group_by_row(
         chain.from_iterable(read_table(part.inputs[name], FlagRecord) for name in EARLIER_FLAGS if name in part.inputs)

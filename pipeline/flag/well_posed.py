@@ -14,7 +14,7 @@ tries to defend the problem. A fault counts if the defence fails.
     contradiction: "sides 3 and 4" | ...     FAULTY           faulty: flagged model_contradiction
     contradiction: "sides 5 and 6" | ...                      undecided: the quotation is not in the problem
     ":" or "I cannot help with that."                         undecided: the reply cannot be read
-    (too long a row, or no stored reply)                      not asked
+    (the row is too long, or has no stored reply)             not asked
 
 The kinds of faults cover the steps of MathQ-Verify (arXiv 2505.13903), and golds of another kind than the question asks
 for, as in Big-Math (arXiv 2502.17387). The need for a quotation excludes models that give the same reply to everything
@@ -81,7 +81,7 @@ DETECTOR = "well_posed"
 UNANSWERED_FILE = "unanswered_prompts.jsonl"
 """The file with the prompts that have no stored reply."""
 NOT_ASKED = "abort"
-"""The finish reason without a completion: the prompt has no stored reply, or the server refused it."""
+"""The finish reason of a prompt without a completion: it has no stored reply, or the server refused it."""
 
 
 class Outcome(StrEnum):
@@ -124,7 +124,7 @@ class Asked:
 
     @property
     def first_fault(self) -> QuotedFault:
-        """The first fault of the problem itself, or the first of the gold if there is no other."""
+        """The first fault of the problem itself, or else the first fault of its gold."""
         return next((fault for fault in self.faults if fault.kind is not Fault.GOLD_OF_OTHER_KIND), self.faults[0])
 
 
@@ -199,10 +199,10 @@ def _conclude(
 def well_posed(inputs: Mapping[str, Path], config: WellPosedConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Ask the model about all `rows`, and before that about the problems of `known`.
 
-    The folder `model` has the checkpoint; engines of the types scripted, chat and replies need none. Replies in `store`
-    are not paid for again. Writes `rows.parquet` unchanged, `flags.parquet` with the flags of the input `flags` as
-    well, the ledger, `asked.parquet`, the model's measurement, and the prompts without a stored reply. Parts are asked
-    about one after the other.
+    The folder `model` has the checkpoint; engines of the types scripted, chat and replies need no checkpoint. Replies
+    in `store` are not paid for again. Writes `rows.parquet` unchanged, `flags.parquet` with the new flags and those of
+    the input `flags`, the ledger, `asked.parquet`, the model's measurement, and the prompts without a stored reply.
+    Parts are processed one after the other.
     """
     progress.start("loading the model")
     engine, encoder = build_engine(
@@ -211,7 +211,7 @@ def well_posed(inputs: Mapping[str, Path], config: WellPosedConfig, out_dir: Pat
     measured = _measure(inputs.get("known"), engine, encoder, config, progress)
     if measured is not None:
         measured.save(out_dir / MEASURED_FILE)
-    # Stored replies cost nothing, and missing ones are listed for all rows, so no part counts as finished beforehand.
+    # Missing replies are listed for all rows, so no part counts as finished beforehand. Stored replies cost nothing.
     shared = time_ns() if isinstance(engine, RepliesEngine) else None
     work = PartWork(f"{__name__}:ask_part", config, shared)
     runner = partial(run_here, engine=engine, encoder=encoder, measured=measured)

@@ -62,9 +62,9 @@ _SEVERAL = re.compile(r",|，|;|；|\band\b|\bor\b|\n|和|或")
 
 
 def residue_of(gold: str, solution: str) -> str | None:
-    """Return the words besides the gold in a short solution without other numbers, or None for any other solution.
+    """Return the text around the gold in a solution that only restates it: "x=" for the solution "x=7" of gold 7.
 
-    Such a solution only restates the gold, so it does not show that the gold is right.
+    Other solutions give None: a longer solution, or one with other numbers, may derive the gold.
     """
     if not gold or not solution or len(solution) > MAX_RESIDUE + len(gold):
         return None
@@ -93,7 +93,7 @@ def is_cut(gold: str, solution: str) -> bool:
 
 
 def is_first_number(gold: str, solution: str) -> bool:
-    """Return True if the gold is the first number of a solution that ends with another one."""
+    """Return True if the gold is the first number of a solution that ends with another number."""
     numbers = [_value(text) for text in _FIGURE.findall(solution)]
     value = read_number(gold)
     if value is None or len(numbers) < 3 or numbers[0] != value.value or numbers[-1] == value.value:

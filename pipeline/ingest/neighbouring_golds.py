@@ -4,16 +4,16 @@ r"""Finds blocks of rows whose golds belong to the questions of neighbouring row
     "Find the equation"    gold "$(-\infty, 4)$"    and so on, for 20 rows
 
 A gold has a kind (a whole number below ten, an equation, an interval), letters, words and a size. It may also be the
-result of one step with the numbers of a question. The fit of a gold to a question is a sum of log ratios: the frequency
-of such a pair within one row, divided by its frequency in rows far apart. All frequencies come from the source itself;
-a shifted block is too small to change them.
+result of one operation on two numbers of a question. The fit of a gold to a question is a sum of log ratios: the
+frequency of such a pair within one row, divided by its frequency in rows far apart. All frequencies come from the
+source itself; a shifted block is too small to change them.
 
 A block is the segment of rows with the greatest sum of (fit to the neighbour's question - fit to its own). Where golds
 are in place, the sum falls with every row. By chance it rises no higher than the logarithm of the number of rows
 (Karlin and Altschul 1990, PNAS 87, 2264). In sorted files, neighbouring golds have one kind and fit all neighbours. So
 the gain of the best of FAR_SHIFTS on the same segment is subtracted.
 
-A block is found from 20 rows on if kinds differ (college maths), and from 40 to 80 if most golds are whole numbers.
+A block needs 20 rows to be found if kinds differ (college maths), and 40 to 80 if most golds are whole numbers.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ SHIFTS = (1, -1, 2, -2)
 FAR_SHIFTS = (5, -5, 7, -7, 11, -11, 17, -17, 23, -23)
 """Shifts between rows that are unrelated, for comparison."""
 MIN_ROWS = 200
-"""The least number of rows: a smaller source does not show the kinds of golds that its questions have."""
+"""The minimum number of rows: a smaller source does not show the kinds of golds that its questions have."""
 MIN_MARGIN = 15.0
-"""The least gain of a block over the best far shift, in nats. By chance, the greatest gain in 40 files was 11."""
+"""The minimum gain of a block over the best far shift, in nats. By chance, the greatest gain in 40 files was 11."""
 MIN_GAIN = 0.5
-"""The least gain of a block per row, in nats. With less, rows are variants of their neighbours."""
+"""The minimum gain of a block per row, in nats. With less, rows are variants of their neighbours."""
 MAX_SHARE = 0.5
-"""The largest share of a source's rows that a block may have."""
+"""The maximum share of a source's rows that a block may have."""
 MAX_RATIO = 3.0
-"""The largest gain or loss of one row, in nats."""
+"""The maximum gain or loss of one row, in nats."""
 PRIOR_ROWS = 8
-"""Each estimated frequency is drawn towards a more general one, which counts like this many rows."""
+"""Each estimated frequency is drawn towards a more general frequency, which counts as much as this many rows."""
 MIN_OPENINGS = 5
-"""The least number of questions with the same first words (an opening); rarer openings are treated as one."""
+"""The minimum number of questions with the same first words (an opening). Rarer openings are treated as one."""
 MAX_NUMBERS = 8
 MAX_DIGITS = 7
 SIGNS = 4
@@ -168,7 +168,7 @@ def _kind(gold: str) -> str:
 
 
 def _signs(question: _Row, gold: _Row) -> tuple[int, int, int, int]:
-    """Return how the letters, words, size and value of a gold relate to a question; 0 if the gold has none."""
+    """Return codes for the relations of a gold's letters, words, size and value to a question; 0 for missing parts."""
     size = value = 0
     if gold.value is not None:
         most = max(question.numbers, default=0.0)
@@ -210,7 +210,7 @@ class _Fit:
         self._in_place = self._sum(*in_place, is_in_place=True)
 
     def gains(self, shift: int) -> Floats:
-        """Return for each row how much better its gold fits the question `shift` rows later than its own."""
+        """Return for each row how much better its gold fits the question `shift` rows later than its own question."""
         signs, questions, golds = self._pairs(shift)
         gains = np.full(len(self._rows), -MAX_RATIO)
         gains[golds] = np.clip(

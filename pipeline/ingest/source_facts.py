@@ -1,5 +1,6 @@
 r"""Finds faults of a whole column or file, which many rows of a source show.
 
+    rows of a source                                             fact            meaning
     solutions "x=184.4", "x=12", "x=7" of golds 184.4, 12, 7     repeats_gold    they are no evidence for their golds
     solution "5,400 x 28 = 151,200."   gold "151"                gold_cut        golds end at a comma or stroke
     rows 40 to 58: gold of row 40 ends the solution of row 41    shifted_golds   the column is shifted by a row
@@ -7,10 +8,10 @@ r"""Finds faults of a whole column or file, which many rows of a source show.
     "Welcome to PlusLand!" in 40 of 64 prompts                   boilerplate     a text that belongs to no problem
 
 A fact is reported once for a source, with all its rows, and holds none of them back. A single row proves nothing, since
-its sign may be chance. So each fact needs a least number and a least share of the rows that could show it. Signs that
-may be chance are compared with the neighbours' golds, for which they are equally likely. Rows are read in the order of
-the file, where shifted rows are neighbours. The first MAX_ROWS rows of a source are read twice: first to count
-repetitions, then to judge.
+its sign may be chance. So each fact needs a minimum number and a minimum share of the rows that could show it. A prompt
+may contain its gold by chance. So the fact `hints` is reported only if prompts contain their own gold far more often
+than the previous row's gold. Rows are read in the order of the file, where shifted rows are neighbours. The first
+MAX_ROWS rows of a source are read twice: first to count repetitions, then to judge.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ MIN_ROWS, MIN_SHARE = 3, 0.02
 CERTAIN = ("repeats_gold", "shifted_golds", "golds_of_neighbours", "html", "options_twice")
 """Facts that are never chance, and are reported for a small share of rows too."""
 MIN_REPEATED = 3
-"""The least number of solutions with the same words around their golds, for those words to be only a frame."""
+"""The minimum number of solutions with the same words around their golds. Such words do not derive the gold."""
 BOILERPLATE_SHARE, MIN_BOILERPLATE = 0.2, 10
-"""A sentence of boilerplate is in at least MIN_BOILERPLATE prompts, and in at least this share of all prompts."""
+"""A sentence of boilerplate is in at least MIN_BOILERPLATE prompts, and in BOILERPLATE_SHARE of all prompts or more."""
 TEMPLATE_SHARE = 0.9
 """A sentence in at least this share of prompts belongs to the template of all problems and is not boilerplate."""
 MIN_WORDS, MIN_HAN = 4, 8
@@ -60,19 +61,19 @@ MIN_WORDS, MIN_HAN = 4, 8
 sentences."""
 MAX_SENTENCES = 200_000
 MIN_RUN = 4
-"""The least number of different consecutive golds that fit a neighbour's solution, but not their own."""
+"""The minimum number of different consecutive golds that fit a neighbour's solution, but not their own."""
 SHIFTS = (1, -1, 2, -2)
 """The shifts that are tried. With shift 1, the gold of row i fits the solution of row i + 1."""
 MAX_QUESTIONS = 20_000
-"""The largest number of questions that are compared with neighbours' golds; each takes half a millisecond."""
+"""The maximum number of questions that are compared with neighbours' golds. Each takes half a millisecond."""
 MIN_HINTS = 5
 UNIT_SHARE = 0.2
-"""The least share of golds with a unit, and the least share without one, for the fact `units_stripped`."""
+"""The fact `units_stripped` needs at least this share of golds with a unit, and of golds without one."""
 MIN_UNITS = 5
 MIN_LOST_OPTIONS = 2
-"""A question has lost options if it has at least this many fewer than usual."""
+"""A question has lost options if it has at least this many options fewer than usual."""
 USUAL_SHARE = 0.6
-"""The least share of questions with the usual number of options, or with one more or less."""
+"""The minimum share of questions with the usual number of options, or with one more or less."""
 MIN_WORDY = 6
 EXAMPLE_CHARS = 100
 
@@ -199,7 +200,7 @@ class _Repeated:
 
     @property
     def least_options(self) -> int:
-        """The least usual number of options, or 0 if none is usual."""
+        """The minimum usual number of options, or 0 if no number is usual."""
         if not self.option_counts:
             return 0
         usual, _ = self.option_counts.most_common(1)[0]
@@ -209,7 +210,7 @@ class _Repeated:
 
 @dataclass
 class _Tally:
-    """The rows of a source that show each fault, and the number of rows that could."""
+    """The rows of a source that show each fault, and the number of rows that could show it."""
 
     rows: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     judged: Counter[str] = field(default_factory=Counter)
@@ -317,7 +318,7 @@ def _repeats_gold(row: _Sample, repeated: _Repeated) -> _Shown:
 
 
 def _of_solution(judge: Callable[[str, str], bool]) -> Callable[[_Sample, _Repeated], _Shown]:
-    """Return a judge of rows from one that compares a gold with its solution."""
+    """Return a judge of rows, from a `judge` that compares a gold with its solution."""
 
     def judge_row(row: _Sample, _: _Repeated) -> _Shown:
         if not row.worked or row.is_choice:
@@ -404,7 +405,7 @@ def _foreign_words(row: _Sample, repeated: _Repeated) -> str:
 
 
 class _Shifts:
-    """Finds blocks of rows whose golds fit the solutions of other rows, or without solutions, their questions."""
+    """Finds blocks of rows whose golds fit the solutions of other rows. Without solutions, questions are compared."""
 
     def __init__(self) -> None:
         self._window: deque[_Sample] = deque(maxlen=5)
@@ -415,7 +416,7 @@ class _Shifts:
         """The number of rows whose gold could be compared with their solution."""
 
     def add(self, row: _Sample) -> None:
-        """Add the next row, and judge the one two rows before it."""
+        """Add the next row, and judge the row two rows before it."""
         self._window.append(row)
         self._judge(len(self._window) - 3)
         if not row.is_choice and len(self._questions) < MAX_QUESTIONS:

@@ -4,12 +4,12 @@
     line 2: {"question": "Weng earns ...", "answer": null}              ->  a line in rejects.jsonl:
     {"source": "train.jsonl", "source_row": 2, "reason": "missing_gold", "detail": "column 'answer' is null", ...}
 
-Inputs: `data` (a file source's path; none for a hub source) and optionally `heldout`, a file whose rows are all held
-out. Several sources have `data 0`, `heldout 0`, `data 1` and so on. The sources are read into one table, in the order
-of `sources.json`, the most trusted first. Memory does not grow with the source, except for 4 bytes a row if
-several sources have held-out shares. `limit` bounds the number of records that are read from each file. Rejects are not
-in the ledger, since they never became rows. `rows_in` counts the records that were read: it equals `rows_out` plus the
-sum of all `reject:*` counts.
+Inputs: `data`, the path of a source that is a file, and optionally `heldout`, a file whose rows are all held out.
+Several sources have `data 0`, `heldout 0`, `data 1` and so on. The sources are read into one table, in the order of
+`sources.json`, the most trusted first. Memory does not grow with the source, except for 4 bytes a row if several
+sources have held-out shares. `limit` bounds the number of records that are read from each file. Rejects are not in the
+ledger, since they never became rows. `rows_in` counts the records that were read: it equals `rows_out` plus the sum of
+all `reject:*` counts.
 
 The setting `heldout` is the share of a source's rows to hold out. A hash of each row's content decides, so that the
 order of rows has no effect. If there is a single source, a row is held out if its hash, as a fraction of the largest
@@ -160,7 +160,7 @@ def _open_sources(inputs: Mapping[str, Path], config: FileSource | HubSource) ->
 def _set_apart(path: Path, shares: Mapping[str, float]) -> None:
     """Hold out each source's share of the rows in a table; sources without a share are unchanged.
 
-    Copies of one content count once, and are held out together. A source with a single content keeps it for training.
+    Rows of equal content count once, and are held out together. A source with a single content keeps it for training.
     Memory: four bytes a row.
     """
     if not any(shares.values()):
@@ -257,7 +257,7 @@ class _Rejects:
     def __init__(self, path: Path) -> None:
         self._file = path.open("wb")
         self.lost: LossCount[tuple[str, Reject, Values]] = LossCount()
-        """Rejects by reason; the first ones have their values, which are empty if the record could not be read."""
+        """Rejects by reason. The first rejects have their values, which are empty if the record could not be read."""
         self.gold_column: str | None = None
         """The gold column of the current source."""
         self.begin()
@@ -309,7 +309,7 @@ def _describe(lost: tuple[str, Reject, Values]) -> str:
 
 
 class _SourceIds:
-    """The identifiers that a source gives its records. Those with several contents are reported.
+    """The identifiers that a source gives its records. Identifiers with several contents are reported.
 
     Line 3 `{"id": "q7", "question": "1+1?", ...}` and line 9 `{"id": "q7", "question": "2+2?", ...}` give the note
     "1 source id(s) stand for different rows; the first: rows 3 and 9". Nothing is dropped, since truegold has its own

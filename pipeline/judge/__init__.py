@@ -1,1 +1,1 @@
-"""Second opinions on verdicts, by a language model or another verifier, and grading by a language model."""
+"""Gets second opinions on verdicts from a language model or another verifier, and grades by a language model."""

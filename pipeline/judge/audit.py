@@ -1,9 +1,9 @@
-"""Audits a second opinion before it may raise scores in training.
+"""Audits a second opinion (a judge, `judge.opinions`) before it may raise scores in training.
 
     truegold verifiers audit-judge judge.yaml --data runs/demo/profile/samples.parquet --output judge_audit
         judge_audit/audit.json    {"passed": true, "unread": 200, "hostile": 140, "paid": 0, "judge": {...}, ...}
         judge_audit/paid.jsonl    wrong responses that the opinion called right, with the replies
-        judge_audit/raised.jsonl  the policy's responses that the opinion called right by their own gold: read them
+        judge_audit/raised.jsonl  the policy's responses that the opinion called right by their own gold, to be read
 
 An audit needs at least 200 unread responses, whose answers the rules could not read, and 100 hostile ones. It is
 unknown whether an unread response is right. So the judge compares each response with the gold of another row. This gold
@@ -43,16 +43,16 @@ from truegold.verifiers.extract import names_gold
 from truegold.verifiers.model_judge import PROMPT
 
 MIN_UNREAD, MIN_HOSTILE = 200, 100
-"""The least number of responses of each kind in an audit."""
+"""The minimum numbers of unread and of hostile responses in an audit."""
 AUDIT_FILE = "audit.json"
 ATTACKS: dict[str, list[str]] = tomllib.loads(files(__package__).joinpath("attacks.toml").read_text("utf-8"))["attacks"]
 """Hostile responses by kind."""
 UNREAD = Verdict(0.0, Reason.UNREAD)
 """The rules' verdict on all responses of an audit."""
 SILENT = 2
-"""The number of fields of an opinion without a reply, as for a response that cannot be sent to the model."""
+"""The number of fields of an opinion without a reply: `by` and `score`."""
 FAR_APART = 97
-"""The first distance, in rows, between a response and the foreign gold that it is compared with."""
+"""The smallest distance in rows that is tried between a response and a gold of another row."""
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class JudgeAudit:
 
     unread: int = 0
     hostile: int = 0
-    """The number of judged responses of each kind; those that cannot be sent to a model do not count."""
+    """The numbers `unread` and `hostile` count judged responses, without those that cannot be sent to a model."""
     paid: list[dict[str, Any]] = field(default_factory=list)
     """The wrong responses that the opinion called right."""
     raised: list[dict[str, Any]] = field(default_factory=list)

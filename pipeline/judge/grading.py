@@ -37,7 +37,7 @@ from truegold.verifiers.model_judge import MAX_PROBLEM_CHARS, last_line, neutral
 
 PROMPT = files(__package__).joinpath("grading_prompt.txt").read_text(encoding="utf-8")
 MAX_RESPONSE_CHARS = 16_000
-"""The number of characters shown of a response; the middle of a longer one is left out."""
+"""The number of characters shown of a response. The middle of a longer response is left out."""
 SHOWN_CHARS = 500
 """The number of characters at the end of a reply that the evidence keeps; the grade is there."""
 NONCE_CHARS = 12

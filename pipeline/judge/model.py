@@ -1,5 +1,6 @@
 """Asks a language model whether an answer and the gold mean the same (`truegold.verifiers.model_judge`).
 
+    verdict of rules               the model's replies        verdict after them
     Verdict(None, gold_unparsed)   SAME in both orders    ->  Verdict(1.0, match), evidence {"judge": "Qwen3-8B", ...}
     Verdict(None, gold_unparsed)   SAME, then DIFFERENT   ->  Verdict(None, gold_unparsed), with the replies as evidence
     Verdict(0.0, mismatch)                                ->  unchanged: verdicts of rules are never sent

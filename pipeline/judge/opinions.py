@@ -5,7 +5,7 @@ r"""Asks another verifier or a language model for a second opinion, if rules gav
     None, declined  wrong               None, with the same evidence and 0.0
     1, match        not asked           unchanged
 
-A second opinion is stored as evidence and does not change the rule's score, with one exception: in training,
+A second opinion is stored as evidence and does not change the rule's score. There is one exception: in training,
 `raise_unread` scores an unread answer 1 if the second opinion calls it right. This needs an audit (`judge.audit`).
 
 A language model gets only the answer and the gold, in both orders, between random marks (`judge.model`).
@@ -73,7 +73,7 @@ class SecondOpinion:
         """Maps the rule's reason to the numbers of verdicts that this opinion calls right, wrong or undecided."""
 
     def __call__(self, items_asked: Sequence[Item], verdicts: Sequence[Verdict], asks: Asks = is_open) -> list[Verdict]:
-        """Return the verdicts, the open ones with the second opinion in their evidence."""
+        """Return the verdicts. Open verdicts have the second opinion in their evidence."""
         judged = list(verdicts)
         asked = [n for n, (item, verdict) in enumerate(zip(items_asked, verdicts, strict=True)) if asks(item, verdict)]
         opinions = self._ask([items_asked[n] for n in asked], [verdicts[n] for n in asked])
@@ -132,7 +132,7 @@ def verify_and_hear(
     opinion: SecondOpinion | None,
     asks: Asks = is_open,
 ) -> Generator[Verdict, None, None]:
-    """Yield the verdicts of `verify_all` in order, the open ones with a second opinion if there is one."""
+    """Yield the verdicts of `verify_all` in order. If there is an `opinion`, open verdicts get a second opinion."""
     if opinion is None:
         yield from verify_all(rows)
         return

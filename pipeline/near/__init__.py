@@ -1,1 +1,1 @@
-"""Near duplicates among short problems: quantities, words, candidate pairs, and the relation of each pair."""
+"""Finds near duplicates among short problems: copies, rewordings, and instances of one template."""

@@ -1,6 +1,7 @@
-"""Flat arrays for `near`: types, growing arrays, runs of equal values, packed pairs, and work in threads.
+"""Helpers for the large numpy arrays of `near`: growing arrays, packed pairs, runs of equal values, and threads.
 
-Shapes are written in brackets: `left: [pairs]` has an entry for each pair, `rarest: [texts, 7]` a row for each text.
+Docstrings write shapes in brackets: `left: [pairs]` has an entry for each pair, `rarest: [texts, 7]` has 7 for each
+text.
 """
 
 from __future__ import annotations
@@ -28,15 +29,14 @@ Floats = npt.NDArray[np.float32]
 Hashes = npt.NDArray[np.uint64]
 Marks = npt.NDArray[np.bool_]
 Pairs = npt.NDArray[np.int64]
-"""Pairs of numbers below 2**32, each as one number (`pack_pairs`). Sorted pairs are ordered by their first number, then
-by their second."""
+"""Pairs of numbers below 2**32, each packed into an integer: `left << 32 | right` (`pack_pairs`)."""
 
 Whole = TypeVar("Whole", np.int64, np.uint64)
 T = TypeVar("T")
 R = TypeVar("R")
 
 THREADS = 2
-"""The number of worker threads. Each uses some 100 MB while it works."""
+"""The number of worker threads. Each thread takes about 100 MB while it works."""
 TABLE_ROWS = 50_000
 """The number of rows of a feature table that are processed at a time."""
 
@@ -44,7 +44,7 @@ TABLE_ROWS = 50_000
 class Growing:
     """A flat array that grows: values are appended one by one or many at a time.
 
-    A full array is enlarged by half. Collecting many small arrays instead would fragment the memory.
+    When the array is full, it grows by half. A list of many small arrays would fragment the memory.
     """
 
     def __init__(self, dtype: type) -> None:
@@ -81,7 +81,7 @@ class Growing:
 
 
 class OnDisk:
-    """A flat array in a temporary file. Many values are appended at a time; the file is deleted with the object.
+    """A flat array in a temporary file. Values are appended in blocks; the file is deleted with the object.
 
     The file is memory-mapped for reading, so the system can take pages back when memory is short.
     """
@@ -93,7 +93,7 @@ class OnDisk:
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
         weakref.finalize(self, self._file.close)
         self._mapped: npt.NDArray[Any] | None = np.zeros(0, self._dtype)
-        """The values; None if some were appended since the file was mapped."""
+        """The values in the mapped file; None if more values were appended since."""
 
     def __len__(self) -> int:
         return self._file.tell() // self._dtype.itemsize
@@ -114,14 +114,14 @@ class OnDisk:
 
 
 class Numbering:
-    """Numbers distinct keys in order of first appearance, at 16 bytes a key on disk."""
+    """Numbers distinct keys in order of first appearance: 9 4 9 7 -> 0 1 0 2. Takes 16 bytes a key on disk."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         self._runs: list[tuple[Hashes, Ints]] = []
-        """Keys in order, and their numbers. Each run is less than half as long as the run before."""
+        """Sorted keys, and the number of each key. Each run is less than half as long as the run before."""
         self._recent: dict[int, int] = {}
-        """New keys and their numbers, which are in no run yet."""
+        """The keys that are not in a run yet, and their numbers."""
 
     def __len__(self) -> int:
         return sum(len(keys) for keys, _ in self._runs) + len(self._recent)
@@ -152,7 +152,7 @@ class Numbering:
         size = len(earlier[0])
         for start in range(0, size, TABLE_ROWS):
             stop = start + TABLE_ROWS
-            # Later keys go before the earlier key at the same position; the last block takes those beyond all.
+            # A block takes in the later keys up to its last earlier key. The last block takes in all that remain.
             first = np.searchsorted(later[0], earlier[0][start - 1]) if start else 0
             last = np.searchsorted(later[0], earlier[0][stop - 1]) if stop < size else len(later[0])
             positions = np.searchsorted(earlier[0][start:stop], later[0][first:last])
@@ -162,7 +162,7 @@ class Numbering:
 
 
 def pack_pairs(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> Pairs:
-    """Return each pair of numbers packed into one number."""
+    """Return each pair of numbers as an integer: (1, 5) gives `1 << 32 | 5`."""
     pairs: Pairs = (left.astype(np.int64) << 32) | right
     return pairs
 
@@ -184,7 +184,7 @@ def sort_distinct(values: npt.NDArray[Whole]) -> npt.NDArray[Whole]:
 
 
 def run_starts(ordered: npt.NDArray[Any]) -> Marks:
-    """Mark the first value of each run of equal ones in a sorted array."""
+    """Mark the first value of each run of equal values in a sorted array: 3 3 7 gives True False True."""
     marks = np.ones(len(ordered), dtype=bool)
     np.not_equal(ordered[1:], ordered[:-1], out=marks[1:])
     return marks
@@ -227,7 +227,7 @@ def row_slices(table: csr_array) -> Iterator[tuple[slice, slice]]:
 
 
 def sum_rows(table: csr_array, value: Callable[[slice], npt.NDArray[Any]]) -> Floats:
-    """Return the sum of each row of a table, where `value` returns the values of a slice of its entries."""
+    """Return the sum of each row of a table. `value` returns the values of a slice of the table's entries."""
     sums = np.zeros(len(table.indptr) - 1, dtype=np.float32)
     for rows, entries in row_slices(table):
         starts = table.indptr[rows.start : rows.stop + 1] - entries.start
@@ -258,7 +258,7 @@ def map_in_threads(work: Callable[[T], R], jobs: Iterable[T]) -> Iterator[R]:
 
 
 def read_ahead(source: Iterable[T]) -> Iterator[T]:
-    """Yield the elements of `source`, and make the next element in another thread. None ends the source."""
+    """Yield the elements of `source`, while another thread makes the next element. None ends the source."""
     rest = iter(source)
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(next, rest, None)

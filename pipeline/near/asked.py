@@ -1,19 +1,20 @@
-"""Reads which quantities a question asks for, and decides whether two questions ask for different ones.
+"""Reads which quantity a question asks for, and decides whether two questions ask for different quantities.
 
-"... How many cars are left?"       left           "... How many cars did he sell?"    gone       opposed
-"... What is its area?"             area           "... What is its perimeter?"        perimeter  opposed
-"... How long did it take?"         time           "... How much time did it take?"    -          nothing to oppose
+a question                        asks for   another question                    asks for    opposed?
+"... How many cars are left?"     left       "... How many cars did he sell?"    gone        yes
+"... What is its area?"           area       "... What is its perimeter?"        perimeter   yes
+"... How long did it take?"       time       "... How much time did it take?"    (unknown)   no
 
 A rewording may leave a quantity unnamed, but hardly ever names another one. Of 967 labelled pairs of the same problem,
-none was found opposed; of 241 pairs of different problems, 18 were.
+none is opposed; of 241 pairs of different problems, 18 are.
 
 Rows of a reading set share a passage, a table or a statute, and differ only in their questions. In these rows each word
 of the question and each option counts (`ask_otherwise`):
 
     "<table> ... What is owed to members of Peel?"   "<table> ... What is owed by members of Peel?"   another problem
 
-If a problem points to a text elsewhere ("See question 30 for the passage."), each word of the problem counts, too,
-because the text cannot be compared.
+Each word also counts if a problem points to a text elsewhere ("See question 30 for the passage."), because that text
+cannot be compared.
 """
 
 from __future__ import annotations
@@ -32,10 +33,9 @@ CONTEXT_CHARS = 300
 CONTEXT_SHARE = 0.8
 """The minimum share of the longer text that a shared context covers."""
 CONTEXT_LINES = 4
-"""The minimum number of equal lines above a different last line that make a shared context, such as a table above a
-question."""
+"""The minimum number of equal lines that make a shared context, such as a table, above a different last line."""
 OPTION_CHARS = 15
-"""The minimum length of options that are compared as texts. Shorter ones are numbers and names."""
+"""The minimum length of options that are compared as texts. Shorter options are numbers and names."""
 SAME_OPTION = 0.8
 """The minimum similarity of two options with one meaning: "within three months", "within 3 months"."""
 SAME_WORD = 0.5
@@ -59,12 +59,12 @@ _ORDERING_WORDS = frozenset(
 
 
 def asked_quantities(text: str, *tables: str) -> frozenset[str]:
-    """Return the quantities that the last question of a text asks for, among the quantities of the named tables.
+    """Return the quantities that the last question of a text asks for: "What is its area?" gives `{"area"}`.
 
-    The tables are in `asked_quantities.toml`: "What is its area?" asks for `area`, of table `decisive`.
+    Only quantities of the named tables of `asked_quantities.toml` are found. `area` is in the table `decisive`.
     """
     sentences = _QUESTION.findall(text)
-    # Only the last clause asks. An earlier one may state a comparison: 米娅比艾玛小 (Mia is younger than Emma).
+    # Only the last clause asks. An earlier clause may state a comparison: 米娅比艾玛小 (Mia is younger than Emma).
     question = re.split(r"[，；]", sentences[-1] if sentences else text)[-1].lower()
     return frozenset(
         kind
@@ -75,9 +75,9 @@ def asked_quantities(text: str, *tables: str) -> frozenset[str]:
 
 
 def are_opposed(left: str, right: str) -> bool:
-    """Return whether each of two questions asks for a quantity that the other one does not ask for.
+    """Return whether each of two questions asks for a quantity that the other question does not ask for.
 
-    Two questions are also opposed if one asks what stays ("are left") and the other what goes ("did he sell").
+    Two questions are also opposed if one asks what stays ("are left") and the other asks what goes ("did he sell").
     """
     here, there = (asked_quantities(text, "decisive", "further") for text in (left, right))
     if here - there and there - here:

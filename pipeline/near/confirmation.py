@@ -1,17 +1,18 @@
 """Decides whether two texts are the same problem, by a close reading of their differences.
 
+    two texts                                                    their difference
     "the area of the triangle" / "the height of the triangle"    another term is asked for
     "Find $x$" / "Find $y$"                                      another symbol is asked for
     "distinguishable balls" / "indistinguishable balls"          two terms of one family
 
-    golds        least probability of the same problem        result for such a pair
+    golds        minimum probability of the same problem      result for such a pair
     equal        `Cuts.drop`, after SAME_GOLD is added        one row is dropped
     unknown      `Cuts.drop`                                  one row is dropped
     different    `Cuts.conflict`                              both rows stay, flagged for review
 
-Different golds say little about the texts, because one of the golds may be wrong, and truegold looks for wrong golds.
-But in a corpus with many similar problems, a pair with different golds needs a higher probability. Chinese school
-books, for example, ask many questions about one story (CHINESE_CONFLICT).
+Different golds say little about the texts, because one of the golds may be wrong. But a corpus may have many similar
+problems: Chinese school books, for example, ask many questions about one story (CHINESE_CONFLICT). So a pair with
+different golds needs a higher probability.
 
 A pair is decided by these rules:
 
@@ -19,15 +20,15 @@ A pair is decided by these rules:
    questions about one passage or table are different problems, too (`asked`).
 1. Near copies share most of their words. Two near copies are the same problem if they have the same sentences with the
    same clauses. Sentences may change their order, steps may not. With equal golds, one word may be replaced by another.
-2. Other texts get a logistic score. WEIGHTS (CONFLICT_WEIGHTS if golds differ) are the log-odds of each column of
-   `columns`. Terms weigh more in short exercises than in stories: the column `exercise` falls from 1 for a text
-   without words to 0 for a text of STORY_WORDS words.
+2. Other texts get a logistic score: the sum of `columns` times WEIGHTS, or times CONFLICT_WEIGHTS if golds differ.
+   Terms weigh more in short exercises than in stories: the column `exercise` falls from 1 for a text without words
+   to 0 for a text of STORY_WORDS words.
 
-The weights were fitted by logistic regression (L2, signs fixed) on the development half of five sets: rewordings by
-language models, rewordings of competition problems, pairs that people read, edited and renumbered variants, and pairs
-of one corpus whose golds differ (`docs/explain/duplicates.md`). The weight of `directions_differ` was set by hand.
+The weights were fitted by logistic regression (L2, signs fixed) on the development half of five sets of pairs
+(`docs/explain/duplicates.md`). The weight of `directions_differ` was set by hand.
 
-Reading a text takes a tenth of a millisecond. Only pairs with the best text of a cluster, its founder, are read:
+Reading a text takes a tenth of a millisecond. A pair is read only if one of its texts is the founder (the best text) of
+a cluster:
 
     links           founders   read                          not read
     a-b, a-c, b-c   a          a-b, a-c: both are the same   b-c: b and c are both dropped in favour of a
@@ -73,13 +74,12 @@ from truegold.pipeline.text.person_names import exchange_names
 from truegold.verifiers.sandbox.child_process import usable_cores
 
 GROUP_PAIRS = 2_000
-"""The approximate number of pairs in a group. Pairs with a common text stay together, so a group may be larger."""
+"""The approximate number of pairs that are read as a group. Pairs with a common text stay in one group."""
 FEWEST_GROUPS = 8
-"""The minimum number of groups for which worker processes are started; for fewer, starting them costs more than it
-saves."""
+"""The minimum number of groups for which worker processes are started. For fewer groups, one process is faster."""
 SAME_GOLD = np.float32(1.0)
-"""The log-odds that equal golds add. In one of five pairs of problems that differ only in quantities, golds agree by
-accident."""
+"""The log-odds that equal golds add. Golds may agree by accident: they do in one of five pairs of problems that differ
+only in quantities."""
 CHINESE_CONFLICT = np.float32(-1.6)
 """The log-odds that different golds add for Chinese texts."""
 BATCH = 2_000
@@ -97,12 +97,12 @@ MOST_COUNTED: dict[str, int] = FITTED["most_counted"]
 """The cap of each count in `Differences`; higher counts are cut to it."""
 WEIGHTS: dict[str, float] = FITTED["differences"]
 CONFLICT_WEIGHTS = WEIGHTS | FITTED["conflict"]
-"""The weights for pairs with different golds, nearly all of which are different problems."""
+"""The weights for pairs with different golds. Nearly all such pairs are different problems."""
 
 
 @dataclass(frozen=True)
 class Cuts:
-    """Thresholds: the least probability at which two texts count as the same problem."""
+    """Thresholds: the minimum probability at which two texts count as the same problem."""
 
     drop: float = 0.5
     """The threshold for golds that are equal or unknown."""
@@ -148,12 +148,12 @@ def add_copies(links: Links, copies: LayoutCopies, corpus: Corpus) -> Links:
     left, right = left[chosen], right[chosen]
     same = np.full(len(left), Relation.SAME_PROBLEM, dtype=np.uint8)
     joined = join_links([Links(left, right, same, np.full(len(left), COPY_SCORE, dtype=np.float32)), links])
-    # Of a duplicated pair, the first one is used.
+    # If a pair occurs twice, the first link is used.
     return joined.take(np.unique(pack_pairs(joined.left, joined.right), return_index=True)[1])
 
 
 def _confirm(links: Links, corpus: Corpus, comparer: Comparer, texts: int, rank: Ints | None, cuts: Cuts) -> Links:
-    """Read the pairs that may be the same problem. With `rank`, the place of each text, only star links are read."""
+    """Read the pairs that may be the same problem. With `rank`, the place of each text, read only pairs of founders."""
     relation, score = links.relation.copy(), links.score.copy()
     parts = _group_pairs(links, len(corpus.features))
     groups = (_make_group(links, part, corpus, comparer, texts, rank) for part in parts)
@@ -172,7 +172,7 @@ def _group_pairs(links: Links, texts: int) -> list[Ints]:
     tied = _number_components(links.left[doubtful], links.right[doubtful], texts)
     order = np.argsort(tied, kind="stable")
     ends = np.flatnonzero(np.diff(tied[order], append=-1)) + 1
-    # A group ends with the first component that goes beyond each multiple of GROUP_PAIRS.
+    # Components are added to a group until the number of pairs passes the next multiple of GROUP_PAIRS.
     last = np.flatnonzero(np.diff(ends // GROUP_PAIRS, prepend=0))
     return [part for part in np.split(doubtful[order], ends[last]) if len(part)]
 
@@ -241,7 +241,7 @@ def read_group(group: PairGroup, cuts: Cuts) -> tuple[npt.NDArray[np.uint8], Flo
 
 
 def _read_stars(group: PairGroup, rank: Ints, reader: _GroupReader) -> None:
-    """Read the pairs in which at least one text founds a cluster (`clusters`)."""
+    """Read the pairs in which at least one text founds a cluster (`duplicates`)."""
     forward = rank[group.left] < rank[group.right]
     better, worse = np.where(forward, group.left, group.right), np.where(forward, group.right, group.left)
     taken = np.zeros(len(rank), dtype=bool)
@@ -298,7 +298,7 @@ class _GroupReader:
         self.score[pairs[otherwise]] = OTHER_SCORE
 
     def _exchange_names(self, pairs: Ints) -> dict[int, tuple[ReadText, ReadText]]:
-        """Return the pairs that are near copies except for persons' names, each with its texts under equal names."""
+        """Return the pairs that are near copies except for persons' names, with texts in which the names are equal."""
         exchanged = {}
         for pair in pairs.tolist():
             right = int(self._group.right[pair])

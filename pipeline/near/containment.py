@@ -1,13 +1,13 @@
 """Finds texts that contain an evaluation item (a problem of a test set) word for word, or nearly.
 
-    an item    "Tom has 3 red cars and buys 4 more. How many cars has he?"
-    a text     "Solve step by step. Tom has 3 red cars and buys 4 more. How many cars has he? Give a number."   1.00
-    another    "Tom has 5 red cars and buys 9 more. How many cars has he?"                                      0.35
+    item    "Tom has 3 red cars and buys 4 more. How many cars has he?"                                      share
+    text    "Solve step by step. Tom has 3 red cars and buys 4 more. How many cars has he? Give a number."   1.00
+    text    "Tom has 5 red cars and buys 9 more. How many cars has he?"                                      0.35
 
-First the runs of five tokens of all items are learnt. Then texts are streamed, and only the runs that they share with
-an item are stored, 8 bytes a run on disk. The result is the share of an item's runs that a text has. A run that f of N
-texts and items have is weighted by log((N + 1) / f): "how many does he have" weighs little, "3 red cars and buys" much.
-Tokens are compared by their stems and quantities (`tokens`), so that case, plurals, "three" and layout make no
+The share is the weighted part of the item's runs of five tokens that the text has. First, the runs of all items are
+learnt. Then texts are streamed, and only the runs that they share with an item are stored, 8 bytes a run on disk. A run
+that occurs in f of N texts and items weighs log((N + 1) / f): "how many does he have" weighs little, "3 red cars and
+buys" much. Tokens are compared by their stems and quantities (`tokens`), so case, plurals, "three" and layout make no
 difference.
 """
 
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 RUN_TOKENS = 5
 """The number of tokens in a run."""
 MAX_PAIRS = 200_000
-"""The maximum number of pairs of a text and an item for one run. A run with more pairs is boilerplate and is
+"""The maximum number of pairs of a text and an item that share one run. A run in more pairs is boilerplate, which is
 ignored."""
 FILTER_BITS = 4
-"""The prefilter has at least 2**FILTER_BITS slots for each learnt run, so that at most one of sixteen runs that were
-not learnt passes it by chance."""
+"""The prefilter discards most runs that no item has. It has at least 2**FILTER_BITS slots for each learnt run, so at
+most one in sixteen such runs passes."""
 
 
 @dataclass(frozen=True)
 class Containment:
-    """Pairs of a text and an item of which the text contains a part."""
+    """Pairs of a text and an item, in which the text contains a part of the item."""
 
     text: Ints
     item: Ints
     share: Floats
-    """The share of the item's runs that the text has, by weight."""
+    """The weighted share of the item's runs that the text has."""
     weight: Floats
     """The total weight of the shared runs."""
 
@@ -54,7 +54,7 @@ class GramIndex:
 
     def __init__(self, scratch: Path | None = None) -> None:
         self._learnt: list[tuple[Hashes, Ints]] = []
-        # The sorted distinct runs, and a table [runs, items] of ones. None until the first text is looked up.
+        # The sorted distinct runs, and a table [runs, items] of the runs of each item. Made at the first look-up.
         self._runs: Hashes | None = None
         self._run_items: csr_array
         # Pairs of a text and a run that it shares with an item.
@@ -64,7 +64,7 @@ class GramIndex:
         self._rows = 0
 
     def learn(self, row: Ints, token: Hashes, rows: int) -> None:
-        """Learn `rows` more items by their tokens; `row` is the item of each token, ascending."""
+        """Learn the tokens of `rows` more items. `row` has the row number of each token's item, ascending."""
         self._learnt.append(_hash_runs(row, token))
         self._rows += rows
 
@@ -84,7 +84,7 @@ class GramIndex:
         return self._runs
 
     def look_up(self, row: Ints, token: Hashes, rows: int) -> None:
-        """Look up `rows` more texts by their tokens; `row` is the text of each token, ascending."""
+        """Look up the tokens of `rows` more texts. `row` has the row number of each token's text, ascending."""
         learnt = self._index_runs() if self._runs is None else self._runs
         self._rows += rows
         if not len(learnt):
@@ -100,7 +100,7 @@ class GramIndex:
         self._texts_with += np.bincount(run, minlength=len(learnt))
 
     def contained(self, share: float, weight: float) -> Containment:
-        """Return the pairs in which a text has at least this share and this weight of an item's runs."""
+        """Return the pairs in which a text has at least this share and this total weight of an item's runs."""
         from scipy.sparse import csr_array
 
         if self._runs is None:
@@ -128,7 +128,7 @@ class GramIndex:
 
 
 def _hash_runs(row: Ints, token: Hashes) -> tuple[Hashes, Ints]:
-    """Return a hash of every run of RUN_TOKENS tokens within a row, and the row of each."""
+    """Return a hash of every run of RUN_TOKENS tokens within a row, and the row of each run."""
     if len(row) < RUN_TOKENS:
         return np.zeros(0, np.uint64), np.zeros(0, np.int64)
     last = len(row) - RUN_TOKENS + 1

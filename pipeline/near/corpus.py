@@ -1,10 +1,10 @@
-"""A corpus of problems, as rows and as distinct texts: exact copies share a text, which is compared only once.
+"""Builds a corpus of problems from rows and distinct texts: exact copies share a text, which is compared only once.
 
     row 0  "What is 6*7?"   gold 42      text 0
     row 1  "what is  6*7?"  gold 42.0    text 0   a copy (`exact_copies`)
     row 2  "How many legs?" gold 4       text 1
 
-All of it lies in temporary files (`arrays.OnDisk`): about 40 bytes a row, and 400 a distinct text.
+A corpus lies in temporary files (`arrays.OnDisk`). It takes about 40 bytes a row, and 400 a distinct text.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Corpus:
     texts: TextFile
     """The distinct texts as they were written."""
     numbers: Ints | None = None
-    """The values of `text` for these texts, ascending; None for all."""
+    """The number of each text of this corpus in `text`, ascending; None if the corpus has all texts."""
 
     def take(self, numbers: Ints) -> Corpus:
         """Return a corpus of some of the distinct texts, renumbered from 0. The arrays over rows stay unchanged."""
@@ -59,12 +59,12 @@ class Corpus:
 
     @property
     def text_gold(self) -> Ints:
-        """The gold of each text's rows, NO_GOLD if they differ or have none."""
+        """The gold of each text's rows; NO_GOLD if its rows have different golds or no gold."""
         return self._text_golds[0]
 
     @property
     def gold_row(self) -> Ints:
-        """For each text, the first of its rows with a gold; -1 if no row has one."""
+        """For each text, the first of its rows with a gold; -1 if none of its rows has a gold."""
         return self._text_golds[1]
 
     @cached_property
@@ -110,8 +110,8 @@ class CorpusBuilder:
     ) -> Ints:
         """Take in more rows, and return the text of each.
 
-        `solutions` has the length of each worked solution in characters. `preferred` marks rows to keep before other
-        rows. `ranks` has the rank of each row's source, 0 for the best.
+        `solutions` has the length of each worked solution in characters. `preferred` marks the rows that are kept
+        before other copies. `ranks` has the rank of each row's source, 0 for the best.
         """
         series = pl.Series(prompts, dtype=pl.String)
         tidied = tidy_prompts(series)

@@ -1,4 +1,4 @@
-"""Counts the differences of two texts that have been read: in words, terms, questions, units and directions.
+"""Counts the differences between two problem texts: in words, numbers, terms, questions, units and directions.
 
 "Tom has 3 pens and buys 4. How many has he?"
 "Ann has 3 pens and loses 4 caps. How many has she?"
@@ -24,13 +24,13 @@ EXTREMES = frozenset(["least", "greatest", "最大", "最小"])
 CHARACTERS_PER_WORD = 3
 """The number of Chinese characters that carry about as much meaning as a word."""
 TEMPLATE_TOKENS = 20
-"""The length of a common run of words that shows two instances of one template. None of 426 rewordings shares one with
-its original."""
+"""The minimum length of a common run of words that shows two instances of one template. None of 426 rewordings has such
+a run in common with its original."""
 SIBLING_WORDS = 3
 """The minimum number of words by which instances of one template differ."""
 MOST_CLAUSES = 4
-"""The maximum number of clauses in a sentence whose clauses may change places. In a longer sentence their order
-matters: "push 4, push 7, pop, push 2, pop"."""
+"""The maximum number of clauses in a sentence whose clauses may change places. The order of more clauses matters:
+"push 4, push 7, pop, push 2, pop"."""
 _ASKABLE = (ReadKind.SYMBOL, ReadKind.TERM, ReadKind.WORD, ReadKind.HAN)
 _NONE: set[str] = set()
 _MEANINGFUL = (ReadKind.WORD, ReadKind.HAN)
@@ -60,12 +60,12 @@ Differences = Mapping[str, int]
   is only in the right text, 1 word was replaced
 - `words_added`: the number of further words that only one text has; 2 in this example
 - `numbers_exchanged`, `numbers_added` and so on: the same for numbers, symbols, formulas, terms and names
-- `terms_contrasted`: families of terms of which each text has a member that the other lacks, such as even and odd
-- `extremes_differ`: 1 if only one text mentions the least, or only one the greatest
-- `asked_given`: 1 if each text asks for something that the other one gives
+- `terms_contrasted`: the number of families of terms (even, odd) of which each text has a term that the other lacks
+- `extremes_differ`: 1 if only one text mentions the least, or only one text mentions the greatest
+- `asked_given`: 1 if each text asks for something that the other text gives
 - `drawing_differs`: 1 if the drawings of the texts differ
 - `units_differ`: 1 if the texts have different numbers of distinct units of length
-- `directions_differ`: 1 if an amount comes in by one text and goes out by the other
+- `directions_differ`: 1 if an amount comes in according to one text, and goes out according to the other
 - `words`: the number of words of the text with fewer words: large for stories, small for exercises
 """
 
@@ -120,7 +120,7 @@ def _count_missing(left: dict[str, set[str]], right: dict[str, set[str]], kind: 
 
 
 def count_changed_words(left: ReadText, right: ReadText) -> int:
-    """Return how many words only one text has, or has more often; -1 if the texts differ in anything else.
+    """Return the number of words that one text lacks or has less often; -1 if the texts differ in anything else.
 
     The result is 0 for copies, which have the same tokens in the same order. Sentences, and clauses within a sentence,
     may change places unless a word marks steps ("then").
@@ -146,7 +146,7 @@ def count_changed_words(left: ReadText, right: ReadText) -> int:
 
 
 def _sentences(text: ReadText, changed: Counter[ReadToken]) -> list[tuple[Clause, ...]]:
-    """Return the clauses of each sentence in an order that copies share, without the tokens that differ."""
+    """Return the clauses of each sentence without the tokens in `changed`. Up to MOST_CLAUSES clauses are sorted."""
     sentences = [
         [kept for clause in sentence if (kept := tuple(token for token in clause if token not in changed))]
         for sentence in text.sentences
@@ -155,7 +155,7 @@ def _sentences(text: ReadText, changed: Counter[ReadToken]) -> list[tuple[Clause
 
 
 def _changes(left: Iterable[Item], right: Iterable[Item]) -> Counter[Item]:
-    """Return the items that only one of the two has, or has more often, with the difference of their counts."""
+    """Return the items whose counts differ between the two sides, each with the difference."""
     left_bag, right_bag = Counter(left), Counter(right)
     return (left_bag - right_bag) + (right_bag - left_bag)
 

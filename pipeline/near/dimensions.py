@@ -1,11 +1,12 @@
 """Reads what the amounts of a problem measure, and finds amounts that measure different things in two problems.
 
+    problem                             its amounts                         same problem as the first?
     "A force of 20 lb over 200 ft"      20 mass or force, 200 length
-    "A force of 200 N over 20 m"        200 force, 20 length                another problem
-    "A force of 20 lb over 200 m"       20 mass or force, 200 length        may be the same
+    "A force of 200 N over 20 m"        200 force, 20 length                no: 200 is a length and a force
+    "A force of 20 lb over 200 m"       20 mass or force, 200 length        maybe
 
-A length is never a force. Problems with lengths in different units may still be the same problem (`differences`),
-unless the story changed as well (`units_differ`).
+Problems with lengths in different units may still be the same problem (`differences`), unless the story changed as well
+(`units_differ`).
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _AMOUNT = re.compile(
 def read_dimensions(text: str) -> dict[str, frozenset[str]]:
     """Return the dimension of each amount in a text: "20 lb" gives `{"20": {"mass", "force"}}`.
 
-    An amount that is followed by units of different dimensions is left out.
+    An amount that occurs with units of different dimensions is left out.
     """
     measured: dict[str, set[frozenset[str]]] = {}
     for match in _AMOUNT.finditer(text):
@@ -57,12 +58,12 @@ def read_dimensions(text: str) -> dict[str, frozenset[str]]:
 
 
 def dimensions_differ(left: dict[str, frozenset[str]], right: dict[str, frozenset[str]]) -> bool:
-    """Return whether an amount that both texts have measures different things in them."""
+    """Return whether an amount measures different things in the two texts."""
     return any(amount in right and not dimension & right[amount] for amount, dimension in left.items())
 
 
 def units_differ(left: str, right: str) -> bool:
-    """Return whether an amount of both texts is a length, an area or a volume, in different units: 5 cm and 5 ft."""
+    """Return whether both texts have the same amount in different units: 5 cm and 5 ft, 5 square cm and 5 square ft."""
     here, there = (
         {(match[1].replace(",", ""), unit) for match in _AMOUNT.finditer(text) if (unit := _length(match[2]))}
         for text in (left, right)

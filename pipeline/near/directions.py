@@ -7,8 +7,8 @@ Two texts in which an amount moves in opposite directions are taken as different
     "Zoe has 9 pens. She buys 11 more."                         9 held, 11 in
 
 An amount takes the direction of the verb before it, if the verb is at most MAX_DISTANCE characters away. A rewording
-may say "gets" for "buys", but hardly ever "sells". Three kinds of verbs are not read: verbs without a clear direction,
-such as "takes"; "gives", which a rewording exchanges for "receives"; and payments, since money moves the other way.
+may say "gets" for "buys", but hardly ever "sells". Some verbs are not read. "takes" has no clear direction, "gives" may
+become "receives" in a rewording, and in payments the money moves the other way.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def read_directions(text: str) -> dict[str, int]:
 
 
 def directions_differ(left: dict[str, int], right: dict[str, int]) -> bool:
-    """Return whether an amount comes in by one text and goes out by the other text, or two amounts changed places.
+    """Return whether an amount moves in opposite directions in two texts, or two amounts changed places.
 
-    Two amounts changed places if each text has an amount that it holds from the start, but that moves in the other one:
+    Two amounts changed places if each text has an amount that is held from the start, but moves in the other text:
 
         "She has 9 pens and buys 11."    "She has 11 pens and buys 9."
     """

@@ -1,4 +1,4 @@
-"""Clusters the rows of a corpus, and decides which rows stay, which row replaces each dropped one, and why.
+"""Clusters the rows of a corpus, and decides which rows stay and which row is kept in place of each dropped row.
 
     row  prompt                          gold   cluster  relation       keep   kept_for
     0    Tom has 3 cars and buys 4 ...   7      0        exact          yes
@@ -8,7 +8,7 @@
     4    Tom has 5 cars and buys 9 ...   14     4        same_template  yes
 
 In each cluster, the best row stays (`Corpus.quality`). If golds differ (`golds`), the best row of each gold stays, and
-a reviewer decides which gold is right. A row without gold is dropped in favour of one with gold.
+a reviewer decides which gold is right. A row without gold is dropped in favour of a row with gold.
 
 Clusters have no chains: every dropped text is directly linked to the text that stays for it.
 
@@ -16,10 +16,11 @@ Clusters have no chains: every dropped text is directly linked to the text that 
     a, b, c             a-b, b-c                  a+b, c        a, c     c is linked to b, but not to a
 
 Texts are processed from best to worst. Each text without a cluster founds one, and takes in the texts that it is
-directly linked to. Merging along chains instead would join problems without evidence that they are the same. Templates,
-whose problems differ in their quantities, are built in the same way, from clusters and links of "same template". The
-cluster with the most links comes first, because a large template is compared through a few of its instances
-(`related_pairs`).
+directly linked to. Merging along chains instead would join problems without evidence that they are the same.
+
+Clusters whose problems differ only in their quantities form a template. Templates are built in the same way, from links
+of "same template". The cluster with the most links comes first, because a large template is compared through a few of
+its instances (`related_pairs`).
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Duplicates:
     cluster: Ints
     """The best row of the row's cluster."""
     kept_for: Ints
-    """The row that stays for this row; the row itself if it stays."""
+    """The row that is kept in place of this row; the row itself if it stays."""
     relation: npt.NDArray[np.uint8]
     """The `Relation` to the row `other`."""
     other: Ints
@@ -62,7 +63,7 @@ class Duplicates:
     capped: Marks
     """The rows that were dropped because their template has enough instances."""
     conflict: Marks
-    """The rows in a cluster with several golds."""
+    """The rows in a cluster with different golds."""
     copies_conflict: Marks
     """The rows with a copy that has the same text and a different gold."""
 
@@ -112,7 +113,7 @@ def find_duplicates(corpus: Corpus, links: Links, template_cap: int | None = Non
 def _mark_copies_in_conflict(corpus: Corpus, text: Ints, cluster_row: Ints, conflict: Marks) -> Marks:
     """Mark the rows whose gold contradicts the gold of a copy: a row of the same text, or in another layout or order.
 
-    Rewordings are left out. Nearly all rewordings with different golds are different problems that read alike.
+    Rewordings are left out, since nearly all rewordings with different golds are different problems that read alike.
     """
     rows = np.flatnonzero(conflict & (corpus.text >= 0))
     numbers = np.unique(np.concatenate([text[rows], text[cluster_row[rows]]])).tolist()
@@ -163,7 +164,7 @@ def _best_of_each_template(template: Ints, best_first: Ints) -> Ints:
 
 
 def _mark_beyond_cap(template: Ints, cluster_row: Ints, rank: Ints, cap: int | None) -> Marks:
-    """Mark the rows of the clusters that come after the first `cap` of their template."""
+    """Mark the rows of the clusters that come after the first `cap` clusters of their template."""
     beyond = np.zeros(len(rank), dtype=bool)
     if cap is None or not len(rank):
         return beyond
@@ -232,7 +233,7 @@ def _build_stars(left: Ints, right: Ints, rank: Ints) -> tuple[Ints, Ints]:
     forward = rank[left] < rank[right]
     better, worse = np.where(forward, left, right), np.where(forward, right, left)
     taken = np.zeros(len(rank), dtype=bool)
-    # A text without a link to a better text founds a cluster. Links that this does not settle are processed one by one.
+    # A text without a link to a better text founds a cluster. The remaining links are processed one by one.
     taken[worse] = True
     first = ~taken
     taken[:] = False

@@ -1,10 +1,8 @@
 """Adds candidate pairs that an encoder (a model that turns a text into a vector) finds similar.
 
-The close reading (`confirmation`) decides about these pairs, too.
-
 Without an encoder, two texts are candidates only if they share two rare words; a rewording with new names and things
-may share none. An encoder only proposes pairs, because it finds "even" and "odd" similar, and a problem similar to its
-renumbered instance.
+may share none. An encoder only proposes pairs, because it finds "even" and "odd" similar, and problems that differ only
+in numbers. The close reading (`confirmation`) decides about its pairs, too.
 
 A Chinese problem and its translation share no words. Their numbers and questions decide whether they are one problem:
 
@@ -39,18 +37,19 @@ BATCH = 1_000
 Encoder = Callable[[Sequence[str]], Floats]
 """Returns a vector of norm 1 for each text."""
 MIN_COMMON_NUMBERS = 2
-"""The minimum number of common numbers of a translation. One number may agree by accident."""
+"""The minimum number of numbers that a problem and its translation share. One number may agree by accident."""
 MAX_ONE_SIDED = 1
-"""The maximum number of numbers that only one text has; the other may write them as words: `half`, 一半."""
+"""The maximum number of numbers that a problem has and its translation lacks, or the other way round. The text that
+lacks a number may write it as a word: `half`, 一半."""
 
 
 @dataclass(frozen=True)
 class Proposals:
-    """Pairs of texts that an encoder puts close together, by their numbers in the corpus."""
+    """Pairs of texts that an encoder finds similar. Each text is given by its number in the corpus."""
 
     left: Ints
     right: Ints
-    """The texts of each pair in one script: an item and a record, or the first and the second of two rows."""
+    """The texts of each pair in one script: an evaluation item and a record, or two records in order."""
     translated_left: Ints
     translated_right: Ints
     """The texts of each pair in two scripts, one of them Chinese."""
@@ -101,7 +100,7 @@ def add_proposed_links(links: Links, comparer: Comparer, proposals: Proposals, t
     relation = np.where(needs_reading, np.uint8(Relation.SAME_PROBLEM), relation)
     kept = relation > Relation.UNRELATED
     joined = join_links([Links(left[kept], right[kept], relation[kept], score[kept]), links])
-    # Of a duplicated pair, the first one is used.
+    # If a pair occurs twice, the first link is used.
     return joined.take(np.unique(pack_pairs(joined.left, joined.right), return_index=True)[1])
 
 
@@ -112,7 +111,7 @@ class Translations:
     left: Ints
     right: Ints
     is_sure: Marks
-    """Whether all numbers agree, and all quantities that the questions ask for."""
+    """Whether all numbers agree, and the questions ask for the same quantities."""
 
 
 def find_translations(corpus: Corpus, proposals: Proposals) -> Translations:
@@ -137,7 +136,7 @@ def _neighbours(vectors: Floats, queries: Ints, others: Ints) -> tuple[Ints, Int
 
 
 def _nearest(queries: Floats, vectors: Floats) -> tuple[Ints, Ints]:
-    """Return pairs of each query and its NEIGHBOURS + 1 nearest vectors, of which one may be the query itself.
+    """Return pairs of each query and its NEIGHBOURS + 1 nearest vectors. One of them may be the query itself.
 
     Both arrays have at least one row. Time grows with the product of their numbers of rows.
     """
@@ -153,7 +152,7 @@ def _nearest(queries: Floats, vectors: Floats) -> tuple[Ints, Ints]:
 def is_translation(left: ReadText, right: ReadText, left_text: str, right_text: str) -> bool | None:
     """Return whether one text translates the other, or None if this is undecided.
 
-    It is undecided if one text has a number that the other one lacks, or if the questions may ask for different things.
+    The pair is undecided if only one text has a certain number, or if the questions may ask for different quantities.
     """
     if left.is_chinese == right.is_chinese:
         return False

@@ -1,4 +1,4 @@
-r"""Tidies prompts and gives each a key. Exact copies of a problem have the same key.
+r"""Computes a key for each prompt. Exact copies of a problem have the same key.
 
     prompt              tests        has the key of the first row?
     What is 6*7?        -
@@ -7,9 +7,9 @@ r"""Tidies prompts and gives each a key. Exact copies of a problem have the same
     What is 6*7?        assert ...   no: tests are part of a problem
     (none)              -            no; a row without a prompt is never a copy
 
-- Prompts are compared in NFC, with runs of whitespace as one space, and case-folded (`str.casefold`). Most prompts are
-  tidy already; finding the others takes a tenth of the time of tidying all.
-- Case distinguishes two units: 5 mW is not 5 MW.
+- Prompts are compared after tidying: in NFC, with runs of whitespace as one space, and case-folded (`str.casefold`).
+  Only untidy prompts are changed; finding them takes a tenth of the time of tidying all prompts.
+- The case of the prefixes milli and mega is kept: 5 mW is not 5 MW.
 - The tests of a program are part of its problem: the same prompt with different tests is a different problem. Names in
   code are case-sensitive, so case matters there.
 - Golds have separate keys (`gold_keys`). `dedup.copy_table` and `duplicates` combine both keys.
@@ -31,7 +31,7 @@ from truegold.pipeline.near.arrays import Hashes, Marks, places_in
 SPACED = r"[\t-\r\x1c-\x1f]|  "
 """Matches an ASCII text with whitespace other than single spaces."""
 UNTIDY = rf"{SPACED}|[^\x00-\x84\u00a1-\u02ff\u2010-\u2027\u2030-\u205e\u3001-\u3029\u4e00-\u9fff\uff01-\uffef]"
-"""Matches any text with other whitespace, or with a character that normalisation to NFC may change."""
+"""Matches a text with whitespace other than single spaces, or with a character that NFC normalisation may change."""
 SPACE = r"[\s\x1c-\x1f]+"
 """Whitespace as in Python's `\\s`, which includes the four separators U+001C to U+001F."""
 CHANGED_BY_FOLDING = (

@@ -63,8 +63,8 @@ QUANTITY_SIGN = "#"
 WIDTH = 2**31 - 1
 """The number of columns of every table. Feature numbers and hashes are below it."""
 ASKED_FLAG = 2**32
-"""The value that is added for a word in the question; a word elsewhere adds 1. So a sum of 3 means three times
-elsewhere, and ASKED_FLAG + 2 means once in the question and twice elsewhere."""
+"""The value that is added for each word in the question; other words add 1. For example, the sum ASKED_FLAG + 2 means
+once in the question and twice elsewhere."""
 CHUNK = 20_000
 """The number of texts that are counted at a time."""
 CUT_BATCH = 40_000
@@ -82,7 +82,7 @@ CONTEXT_REACH = 4
 """The maximum distance from a quantity to a content word next to it, in tokens: 1 for the next token."""
 
 Listener = Callable[[arrays.Ints, arrays.Hashes, int], None]
-"""A function of a chunk of texts: takes the text of each token (ascending), its hash, and the number of texts."""
+"""Takes a chunk of texts: the number of each token's text (ascending), each token's hash, and the number of texts."""
 
 
 @dataclass(frozen=True)
@@ -90,13 +90,13 @@ class Features:
     """The features of texts, as sparse tables with a row for each text."""
 
     words: csr_array
-    """[texts, features] of 1, and ASKED for words of the question."""
+    """[texts, features]: ASKED for each word of the question, 1 for each other word of the text."""
     numbers: csr_array
-    """[texts, features] of weights."""
+    """[texts, features]: the weight of each quantity of the text."""
     contexts: csr_array
-    """[texts, hashes] of 1."""
+    """[texts, hashes]: 1 for each pair of a quantity and a content word next to it."""
     orders: csr_array
-    """[texts, hashes] of 1."""
+    """[texts, hashes]: 1 for each pair of a quantity and the next quantity."""
     stems: list[str]
     """The text of each feature: a stem, or `#` and a quantity."""
     is_stop: arrays.Marks
@@ -289,7 +289,7 @@ class FeatureBuilder:
         return count_words(row, self._word_features(traits, row, token), asked, len(lengths))
 
     def _word_features(self, traits: Traits, row: arrays.Codes, token: arrays.Ints) -> arrays.Codes:
-        """Return the feature of each token, -1 for a token without one.
+        """Return the feature of each token, -1 for a token without a feature.
 
         A Chinese character has the feature of the pair that it makes with the next character. The last character of a
         run has no feature.
@@ -334,7 +334,7 @@ class FeatureBuilder:
         content = np.flatnonzero(traits & CONTENT)
         if not len(content) or not len(strong):
             return np.zeros(0, np.int32), np.zeros(0, np.int32)
-        # A quantity is not a content word, so the number of content words before it is the index of the next one.
+        # A quantity is not a content word: the number of content words before it is the index of the next content word.
         after = np.cumsum(traits & CONTENT != 0, dtype=np.int32)[strong]
         hashes = self._lexicon.token_hash.array
         rows, codes = [], []
@@ -382,7 +382,7 @@ class FeatureBuilder:
 
 
 def mark_questions(traits: Traits, row: arrays.Codes, starts: arrays.Ints) -> arrays.Marks:
-    """Mark the tokens of each text's question: its last sentence that ends in a question mark, or else its last one.
+    """Mark the tokens of each text's question: the last sentence with a question mark, or else the last sentence.
 
         token        3   .   x   ?       "3. x?" asks for x; the question mark belongs to its sentence
         asked        no  no  yes yes
@@ -404,7 +404,7 @@ def _question_ends(traits: Traits, row: arrays.Codes, starts: arrays.Ints) -> ar
     """Return the position of each text's last question mark (3 in "3. x?"), or else of its last token that is not a
     mark.
 
-    For a text of other marks only, the position returned lies before its first token.
+    If a text consists of other marks only, the position lies before its first token.
     """
     first, last = starts[:-1], starts[1:] - 1
     questions = np.flatnonzero(traits & QUESTION)
@@ -417,7 +417,7 @@ def _question_ends(traits: Traits, row: arrays.Codes, starts: arrays.Ints) -> ar
 
 
 def _sentence_starts(traits: Traits, first: arrays.Ints, last: arrays.Ints) -> arrays.Ints:
-    """Return where the sentences begin that end at `last`: after the previous mark (2 in "3. x?"), or at `first`."""
+    """Return the start of each sentence that ends at `last`: after the previous mark (2 in "3. x?"), or at `first`."""
     marks = np.flatnonzero(traits & MARK)
     if not len(marks):
         return first

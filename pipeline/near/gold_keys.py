@@ -1,8 +1,8 @@
-r"""Gives each gold a key, the same for different spellings of one gold.
+r"""Gives each gold (reference answer) a key, which is the same for different spellings of one gold.
 
     42 and 42.0 and \boxed{42}    one key: plain numbers are compared by value
     1,000 and 1000                 one key
-    2x + 1 and 2X+1                one key: other golds in NFC, without regard to case and to spaces
+    2x + 1 and 2X+1                one key: other golds are compared in NFC, without case and spaces
     1 2 and 12                     two keys: spaces between digits count
     (empty)                        NO_GOLD
 

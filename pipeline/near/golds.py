@@ -1,5 +1,6 @@
 r"""Compares the golds (reference answers) of rows with the same problem, and chooses the best row for each gold.
 
+    two golds               comparison
     42 · 42.0               the same, by their forms (`gold_keys.gold_form`)
     x \ge 1 · [1, \infty)   the same, says the math verifier
     5 km · 5 cm             different: both were read, and they are not equal
@@ -31,8 +32,8 @@ from truegold.verifiers.gold import is_placeholder
 MAX_GOLDS = 8
 """The maximum number of distinct golds of a problem that are compared. Further golds count as undecided."""
 MAX_PAIRS = 64
-"""The maximum number of pairs of golds that are compared for two rows with several accepted golds. With more pairs,
-only equal golds are found."""
+"""The maximum number of pairs of golds that are compared for two rows with several accepted golds. If there are more
+pairs, two rows without an equal gold count as undecided."""
 MAX_WORDS = 3
 """The maximum number of words of a verbal answer that is compared: "odd" and "even", "on Monday"."""
 DECIDING_RUNGS = frozenset(["exact", "numeric", "sampled", "symbolic", "structure"])
@@ -58,7 +59,7 @@ class GoldComparison(IntEnum):
 def compare_golds(left: str, right: str) -> GoldComparison:
     """Compare the accepted golds of two rows, each joined by `gold_keys.accepted_text`.
 
-    The golds are the same if both rows accept one gold. The golds differ if every pair of them differs.
+    The result is SAME if some gold is accepted by both rows, and DIFFERENT if every pair of golds differs.
     """
     sides = [gold.split(BETWEEN_GOLDS) for gold in (left, right)]
     pairs = islice(product(*sides), MAX_PAIRS + 1)
@@ -86,8 +87,7 @@ def _is_decided(verdict: Verdict) -> bool:
 
 
 def _are_comparable(left: str, right: str) -> bool:
-    """Return whether two unequal golds are of one kind: two choices, two answers of a few words, or two golds of
-    neither kind."""
+    """Return whether two unequal golds are of one kind: choices, answers of a few words, or other golds."""
     if is_placeholder(left.strip()) or is_placeholder(right.strip()) or _name_other_parameters(left, right):
         return False
     if bool(_CHOICE.fullmatch(left.strip())) != bool(_CHOICE.fullmatch(right.strip())):
@@ -100,7 +100,7 @@ def _are_comparable(left: str, right: str) -> bool:
 
 
 def _name_other_parameters(left: str, right: str) -> bool:
-    """Return whether both golds are equations and use different letters, such as solutions with other parameters."""
+    """Return whether both golds are equations with different letters: "x = 2t" and "x = 2s"."""
     if "=" not in left or "=" not in right:
         return False
     return set(_LETTER.findall(left)) != set(_LETTER.findall(right))
@@ -123,7 +123,10 @@ class Spellings(Protocol):
 
 
 def unify_golds(gold: Ints, texts: Spellings, cluster: Ints) -> UnifiedGolds:
-    """Compare the golds within each cluster. `gold` has a number for each spelling, `texts` has the spellings."""
+    """Compare the golds within each cluster.
+
+    gold: a number for each row, the same for the same spelling. cluster: the number of each row's cluster.
+    """
     with_gold = np.flatnonzero(gold != NO_GOLD)
     order = with_gold[np.lexsort((with_gold, gold[with_gold], cluster[with_gold]))]
     new = run_starts(cluster[order]) | run_starts(gold[order])
@@ -149,7 +152,7 @@ def unify_golds(gold: Ints, texts: Spellings, cluster: Ints) -> UnifiedGolds:
 
 
 def _compare_all(golds: list[str]) -> tuple[dict[int, int], bool]:
-    """Return the earlier equal gold of each gold that has one, and whether any two golds differ."""
+    """Return {2: 0} if the gold 2 equals the earlier gold 0, and so on, and whether any two golds differ."""
     same: dict[int, int] = {}
     different: list[int] = []
     differ = False
@@ -165,7 +168,7 @@ def _compare_all(golds: list[str]) -> tuple[dict[int, int], bool]:
 
 
 def fill_missing_golds(gold: Ints, cluster: Ints, best_first: Ints) -> Ints:
-    """Return the golds, with the gold of the cluster's best row for rows without gold."""
+    """Return the golds. A row without gold gets the gold of the best row with gold in its cluster."""
     main = np.full(len(gold), NO_GOLD, dtype=np.int64)
     with_gold = best_first[gold[best_first] != NO_GOLD][::-1]
     main[cluster[with_gold]] = gold[with_gold]

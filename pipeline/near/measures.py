@@ -15,19 +15,14 @@
 Measures ignore order, case and single letters. So both texts of a possible pair are then read closely (`confirmation`).
 
 The weights were fitted by logistic regression (L2, standardised columns) on the development half. The positive pairs
-are rewordings by language models. The negative pairs are all other candidate pairs: among the rewordings alone, with
-edited and renumbered variants, and among 22,000 problems of grade-school, competition and Chinese sets with known
-answers. Further negatives are pairs of 1,600 short stories of the demo, which combine a few names, things and small
-numbers. The number of texts is one of the columns: among more texts, two problems more often share words and
-quantities by chance. `benchmarks/curation_dedup.py` measures the result.
+are rewordings by language models. The negative pairs are the other candidate pairs in these sets:
 
-Tables show the measures of a pair as JSON (`describe_pairs`):
+- the rewordings, alone and together with edited and renumbered variants
+- 22,000 problems with known answers of grade-school, competition and Chinese sets
+- 1,600 short stories of the demo, which combine a few names, things and small numbers
 
-    {"score":4.2,"words":0.81,"question":0.93,"quantities":0.75,"only_here":["5"],"only_there":["9"]}
-
-- `score` is the log-odds of the same problem.
-- `words`, `question` and `quantities` are overlaps in [0, 1]; `quantities` is 1/2 for one shared quantity alone.
-- `only_here` has the quantities and formulas that only this text has, `only_there` those that only the other has.
+The number of texts is one of the columns: among more texts, two problems more often share words and quantities by
+chance. `benchmarks/curation_dedup.py` measures the result.
 """
 
 from __future__ import annotations
@@ -63,15 +58,14 @@ MUCH_SURFACE = 0.55
 FITTED_TEXTS = (1_000, 100_000)
 """The range of numbers of texts that the weights were fitted for. Other numbers of texts are clipped to this range."""
 LEAST_SCORE = -0.5
-"""The limit that the log-odds of a reworded pair must exceed. A close reading could not confirm a pair at or below
-it."""
+"""The log-odds above which a pair may be a rewording. A close reading could not confirm a pair with lower log-odds."""
 REPLACED = 0.6
-"""Quantities count as replaced if each text has quantities of more than this weight that the other lacks. A single
-number in words weighs more."""
+"""Quantities count as replaced if each text has quantities that the other text lacks, with a total weight above this.
+A single number in words weighs more."""
 FEW_CHANGED = 6
 """The maximum number of meaningful words that may differ between near copies."""
 SAME_NUMBERS = 0.3
-"""The most weight of quantities that only one near copy may have: "one", "first"."""
+"""The maximum weight of the quantities that only one of two near copies has, such as "one" and "first"."""
 RELATED = 0.5
 """The minimum overlap of all words of two different problems that are related."""
 RELATED_WORDS = 0.6
@@ -97,11 +91,11 @@ class Measures:
     surface: Floats
     """The Jaccard overlap of all distinct words, function words included: high for edits, lower for rewordings."""
     changed: Floats
-    """The number of distinct words that only one of the two has, without function words."""
+    """The number of distinct words that only one of the two texts has, without function words."""
     asked: Floats
     """The cosine of the questions alone."""
     numbers: Floats
-    """The weighted overlap of the quantities, shrunk: shared / (all + 1), so that one shared number is 1/2."""
+    """The weighted overlap of the quantities, shared / (all + 1). A single shared number gives 1/2."""
     telling: Floats
     """The weight of the shared quantities: the sum of their weights times their rarities. It may exceed 1."""
     contexts: Floats
@@ -342,7 +336,14 @@ def may_relate(measures: Measures, texts: int) -> Marks:
 
 
 def describe_pairs(features: Features, comparer: Comparer, here: Ints, there: Ints, score: Floats) -> pl.Series:
-    """Return the evidence of each pair (here[i], there[i]) as a JSON text."""
+    """Return the evidence of each pair (here[i], there[i]) as a JSON text for tables.
+
+        {"score":4.2,"words":0.81,"question":0.93,"quantities":0.75,"only_here":["5"],"only_there":["9"]}
+
+    - `score` is the log-odds of the same problem.
+    - `words`, `question` and `quantities` are overlaps in [0, 1]; `quantities` is 1/2 for one shared quantity alone.
+    - `only_here` has the quantities and formulas that only the first text has, `only_there` those of the second text.
+    """
     measures = comparer.measure(here, there)
     frame = pl.DataFrame(
         {

@@ -32,7 +32,7 @@ _PARTS = re.compile(
             rf"(?P<words>{PYTHON_RUN})",
             # "三分之二", "二十点五"
             rf"(?P<chinese>(?:{_NUMERAL}|\d+)分之(?:{_NUMERAL}(?:点{_NUMERAL})?|\d+)|{_NUMERAL}(?:点{_NUMERAL})?)",
-            # As `mark_chinese_terms` writes them.
+            # Chinese units and terms, as `mark_chinese_terms` writes them
             r"\\UNIT(?P<unit>[a-z]+)",
             r"\\TERM(?P<term>\d+)",
             # "\triangle", outside of dollar signs
@@ -40,7 +40,7 @@ _PARTS = re.compile(
             # "pens", "Tom's", "x"
             r"(?P<word>[^\W\d_\u4e00-\u9fff]+(?:['’][a-z]+)?)",
             r"(?P<han>[\u4e00-\u9fff])",
-            # Not the point of "3.5", which no space follows.
+            # The end of a sentence; not the point of "3.5"
             r"(?P<end>[.?!。？！．;；](?=\s|$|[\u4e00-\u9fff\"”])|[？。！])",
             r"(?P<comma>[,，、])",
             r"(?P<operator>[+*^<>≤≥≠=√π∞])",

@@ -3,8 +3,8 @@
     truegold dedup --data train.jsonl --out DIR --ray local         on_ray(None)
     truegold dedup --data train.jsonl --out DIR --ray head:6379     on_ray("head:6379")
 
-The workers' data is put into the object store of each machine once, and is read there without a copy. The keys lie in
-files that every machine has to see. The result is the same as with threads, for any number of workers.
+The data of the search (`Searcher`) is put into the object store of each machine once, and is read there without a copy.
+The result is the same as with threads, for any number of workers.
 """
 
 from __future__ import annotations

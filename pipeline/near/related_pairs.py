@@ -79,7 +79,7 @@ class Links:
         return self.take(self.relation == relation)
 
     def take(self, chosen: arrays.Marks | arrays.Ints) -> Links:
-        """Return the links at these positions, or those that are marked."""
+        """Return the links at these positions, or the marked links."""
         return Links(self.left[chosen], self.right[chosen], self.relation[chosen], self.score[chosen])
 
 
@@ -187,7 +187,7 @@ def find_candidates(
 
 
 def find_neighbours(features: Features, first: int) -> arrays.Ints:
-    """Return the numbers of the first `first` texts, and of all texts that share a key with one of them, ascending."""
+    """Return the numbers of the first `first` texts and of all texts that share a key with such a text, ascending."""
 
     def keys_of(numbers: arrays.Ints) -> Iterator[tuple[arrays.Ints, arrays.Hashes]]:
         some = features.take(numbers)
@@ -256,8 +256,8 @@ def shard_keys(
     """Return the sorted keys of a shard, and the position of the text of each key. Positions ascend within a key.
 
     `columns` [features, texts] has the rarest features of each text, the rarest first. A key belongs to the shard of
-    its rarer feature. A key and its position share 64 bits, which leave 44 bits for the key with a million texts. Two
-    different keys collide with a probability of 1e-6; their texts are then compared without need.
+    its rarer feature. A key and its position share 64 bits: with a million texts, 44 bits are left for the key. Two
+    different keys are equal with a probability of 1e-6; their texts are then compared without need.
     """
     position_bits = np.uint64(columns.shape[1].bit_length())
     packed = [
@@ -290,7 +290,7 @@ def bucket_pairs(
     neighbours, with the first text of the bucket, and with the first text that has the same quantities.
     """
     new_bucket = arrays.run_starts(keys)
-    # Drop the keys of a single text: most keys, which make no pair.
+    # Drop the keys of a single text, which make no pair. Most keys are dropped.
     shared = ~new_bucket
     shared[:-1] |= ~new_bucket[1:]
     keys, quantities, new_bucket, rows = keys[shared], quantities[shared], new_bucket[shared], rows[shared]

@@ -2,7 +2,7 @@
 
     preferred  >  with gold  >  of a better source  >  with a complete text  >  with a longer worked solution
 
-For copies, rows that are held out are preferred.
+The caller marks the preferred rows, such as rows that are held out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from truegold.pipeline.near.arrays import Floats, Ints, Marks
 from truegold.pipeline.near.gold_keys import NO_GOLD
 
 MAX_SOLUTION_CHARS = 10_000
-"""The length up to which a longer worked solution makes a row better, in characters."""
+"""A longer worked solution makes a row better, up to this number of characters."""
 
 
 def row_quality(

@@ -4,8 +4,7 @@
     text     "A trinagle has ...", "Tom buys 3 aplpes ..."   ->  "A triangle has ...", "Tom buys 3 apples ..."
 
 A word that no known text contains is replaced by a known word if two neighbouring letters changed places, or if a
-letter was doubled. Words of known texts stay. So a real word is replaced ("trail" by "trial") only if no known text
-contains it; then two otherwise equal texts become equal.
+letter was doubled. So a real word, such as "trail", is replaced by "trial" if "trial" is known and "trail" is not.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class SlipMender:
         self._by_letters: dict[str, list[str]] = {}
         """Known words by their letters in alphabetical order."""
         self._mended: dict[str, str] = {}
-        """The known word for each misspelt one."""
+        """The known word for each misspelt word."""
         self._seen: set[str] = set()
         """Words that were checked for slips."""
 

@@ -8,10 +8,10 @@ texts that are equal as a whole.
     a text      "A tri-\nangle  has **sides** of 3 cm, 4 cm and 5&nbsp;cm. Whаt is its two digit area?"
     squashed    the same bytes, although one а of the text is Cyrillic
 
-Squashing removes spaces, line ends, punctuation, markup, case and hyphens between words; in a search for leaked items,
-it also removes accents. It replaces look-alike letters (Cyrillic ones, and Greek ones within a word). It keeps letters,
-numbers (1 2 is not 12) and mathematical signs, each in one spelling: `10⁵` becomes `10^{5}` and not 105, and `f''` does
-not become `f'`. Items and texts are squashed alike, so texts in Cyrillic or Greek can be compared, too.
+Squashing removes spaces, line ends, punctuation, markup, case and hyphens between words. A search for leaked items also
+removes accents. Cyrillic letters that look like Latin ones are replaced, and so are Greek ones within a word. Letters,
+numbers (1 2 is not 12) and mathematical signs are kept, each in one spelling: `10⁵` becomes `10^{5}` and not 105, and
+`f''` does not become `f'`. Items and texts are squashed alike, so texts in Cyrillic or Greek can be compared, too.
 
 Texts with the same letters and digits but different signs are different problems (`differ_in_signs`).
 
@@ -43,7 +43,7 @@ WINDOW = 32
 BATCH = 10_000
 """The number of texts that are squashed at a time."""
 WINDOWS = 8
-"""The number of windows of an item from which the rarest one is chosen."""
+"""The number of windows of an item from which the rarest window is chosen."""
 LEAST_BYTES = 40
 """The minimum number of bytes of a squashed item that is searched for. A text may contain a shorter item by chance."""
 CHUNK_TEXTS = 1_000
@@ -62,7 +62,7 @@ _SIGNS = {
 }
 """Signs of several spellings, each with the spelling that is compared."""
 _GREEK_SIGNS = "αρκυχντηγ"
-"""Greek letters that look like Latin ones, but are symbols if they stand alone."""
+"""Greek letters that look like Latin letters, but are symbols if they stand alone."""
 _TO_ASCII = str.maketrans(
     CYRILLIC | {greek: latin for greek, latin in GREEK.items() if greek not in _GREEK_SIGNS} | _SIGNS
 )
@@ -145,7 +145,7 @@ _FORMULA: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("[×·]", ((r"(?:(\d)\s*[×·]|[×·]\s*(\d))", "${1} ${2}"),)),
     (r"=\s*(?:[?_(]|$)", ((r"=\s*(?:\?|_+|\(\s*\)|$)", " "),)),
 )
-"""Changes of formulas: the pattern of texts to change, and its replacements.
+"""Replacements in formulas. Each entry has a pattern that matches the texts to change, and its replacements.
 
 Braces around a single sign are removed. "=?" at the end of a sum is removed, too. Signs with a meaning are kept as
 control characters, so that these pairs stay different: f(x,y) and f(xy), f'(x) and f(x), 5! and 5, 2·3 and 23, a:b and
@@ -175,7 +175,7 @@ FORM_REQUEST = (
 )
 """Matches a last sentence that requests a form of the answer: "Express your answer as a common fraction."."""
 ANSWERS = ["answer", "solution", "value"]
-"""Parts of words. Every text that FORM_REQUEST matches contains one."""
+"""A quick test: every text that FORM_REQUEST matches contains one of these strings."""
 _END = "\0"
 """The separator between squashed texts."""
 _KEPT_MINUS = bytes.maketrans(b"\5", b"-")
@@ -233,7 +233,7 @@ def squash(texts: pl.Series, *, fold_accents: bool = True) -> bytes:
 def differ_in_signs(left: Sequence[str], right: Sequence[str]) -> Marks:
     """Mark the pairs of texts with the same letters and digits, but different signs: "⌊x⌋ = 2" and "⌈x⌉ = 2".
 
-    Also marked are pairs in which the longer text contains the shorter one's letters and digits, but not its signs.
+    A pair is also marked if the longer text contains the letters and digits of the shorter text, but not its signs.
     """
     texts = dict.fromkeys([*left, *right])
     squashed = squash(pl.Series(list(texts), dtype=pl.String), fold_accents=False).decode().split(_END)
@@ -316,8 +316,8 @@ class LayoutCopies:
     left: Ints
     right: Ints
     whole: Marks
-    """True for each pair that is equal as a whole. The other pairs are equal only without a final request for a form of
-    the answer."""
+    """Whether the whole texts are equal. Other pairs are equal only without a final request for a form of the
+    answer."""
 
 
 class SquashedKeys:
@@ -338,7 +338,7 @@ class SquashedKeys:
     def copies(self, read: Callable[[list[int]], list[str]]) -> LayoutCopies:
         """Return the pairs of equal texts. `read` returns the texts with given numbers.
 
-        In a group of more than PAIRED_IN_FULL texts, each is paired with the first one.
+        In a group of more than PAIRED_IN_FULL texts, each text is paired with the first text only.
         """
         _, inverse, counts = np.unique(self._digits.array, return_inverse=True, return_counts=True)
         numbers = np.flatnonzero(counts[inverse] > 1)

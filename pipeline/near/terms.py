@@ -1,4 +1,4 @@
-"""Terms: words that decide what a problem is. Replacing a term by another one makes another problem.
+"""Reads the lists of terms: words that decide what a problem is. Replacing a term makes another problem.
 
     "the largest odd integer"  ->  greatest · odd · integer
     "the greatest odd integer" ->  greatest · odd · integer     the same
@@ -8,7 +8,7 @@ The words stand in `english_terms.toml`, `chinese_terms.toml` and `korean_terms.
 words of one term, the term itself first. Neighbouring lines are a family of contrasting terms; an empty line ends a
 family.
 
-Words that are not terms may be in several of four sets:
+Other words may be in one or more of four sets:
 
              ASKING       IDLE_IN_COPIES          STOPWORDS            HARMLESS
              only asks    two copies may          any two problems     leaving it out does not
@@ -56,13 +56,13 @@ IDLE_IN_COPIES = frozenset(_ENGLISH["idle_in_copies"].split())
 STOPWORDS = frozenset(_ENGLISH["stopwords"].split())
 """Words that any two problems may share. Such words count little, and are never the reason to compare two problems."""
 HARMLESS = frozenset(_ENGLISH["harmless"].split())
-"""Function words that can be added or left out without making another problem, unlike "more", "least" and "not"."""
+"""Function words that can be added or left out without making another problem. "more", "least" and "not" cannot."""
 CHANGEABLE = frozenset((*TERMS, *EVERYDAY_TERMS, *SYNONYMS, *ASKING, "dollar", "dollars"))
 """Words that a copy may replace by another word."""
 CHINESE_TERMS = _first_by_word(_CHINESE["terms"])
 """The term of each Chinese word of a term."""
 CHINESE_TERM = re.compile("|".join(sorted(CHINESE_TERMS, key=len, reverse=True)))
-"""Matches a Chinese word of a term, the longest one that fits."""
+"""Matches a Chinese word of a term, the longest word that fits."""
 CHINESE_UNIT = re.compile(r"(?:平方|立方)?(?:千米|厘米|分米|毫米|米|(?:km|cm|dm|mm|m)(?:\^?[23])?(?![a-z]))")
 """Matches a unit of length, area or volume in a Chinese text."""
 IDLE_CHARACTERS = frozenset(_CHINESE["idle_characters"].strip())
@@ -71,7 +71,7 @@ _CHINESE_UNITS = _word_to_unit(_CHINESE["units"])
 _TERM_TABLES = (_ENGLISH["terms"], _ENGLISH["everyday_terms"], _CHINESE["terms"], _KOREAN["terms"])
 _FAMILY_LINES = [family.splitlines() for table in _TERM_TABLES for family in table.strip().split("\n\n")]
 FAMILIES = {line.split()[0]: position for position, lines in enumerate(_FAMILY_LINES) for line in lines}
-"""The number of each term's family of contrasting terms: even and odd are one family, area and perimeter another."""
+"""The number of each term's family of contrasting terms: even and odd form a family, area and perimeter another."""
 _PHRASES = [(re.compile(pattern, re.IGNORECASE), replacement) for pattern, replacement in _ENGLISH["phrases"]]
 _PHRASE_PARTS = _ENGLISH["phrase_parts"].split("|")
 

@@ -3,9 +3,9 @@
     "tom has 3 apples, ann has 5."  pieces  tom · has · 3 · apples, · ann · has · 5.
                                     tokens  tom · has · 3 · apples · ann · has · 5 · .
 
-Texts are first split into pieces at spaces, ten times faster than by the regular expression for tokens. Only pieces not
-seen before are cut into tokens. A text in which a token may contain a space ("two hundred", "5 %", "3 1/2") is a single
-piece. So the tokens are the same as without pieces.
+Texts are first split into pieces at spaces, which is ten times faster than the regular expression for tokens. Only new
+pieces are cut into tokens. A text in which a token may contain a space ("two hundred", "5 %", "3 1/2") is not split, so
+the tokens are the same as without pieces.
 
 `TOKENS` is a regular expression for polars (Rust, without look-around), which cuts texts in bulk, in threads.
 `interpret` returns the word stem of a token (the feature that texts are compared by), its quantities, and its kind.
@@ -29,7 +29,7 @@ from truegold.pipeline.text.quantities import Quantity, chinese_quantities, digi
 from truegold.verifiers.written_numbers import NUMBER_WORDS, RUN, RUN_WITH_SPACE
 
 MAX_CHARS = 20_000
-"""The number of characters of a text that are compared. The rest is ignored."""
+"""The number of characters at the beginning of a text that are compared. The rest is ignored."""
 MAX_PIECES = 2**26
 """The size of the cache of pieces, in bytes. A full cache is cleared."""
 CHINESE_NUMERALS = "零〇一二两三四五六七八九十百千万亿"
@@ -81,13 +81,13 @@ CODE = r"```|(?-u:\b)def \w+\(|(?-u:\b)class solution(?-u:\b)|#include\s*<|(?-u:
 """Matches a lower-case text that asks for a program or shows one."""
 _NUMBER_WORDS = frozenset(NUMBER_WORDS)
 _PLAIN_WORD = re.compile(r"(?<![\\a-z])[a-z]{3,}")
-"""A word of prose, but not the name of a LaTeX command. A formula has no such word."""
+"""A word of prose, but not the name of a LaTeX command. Formulas do not have such words."""
 _FORMULA_NOISE = re.compile(r"\\(?:left|right|displaystyle|,|;|!|:|quad|dfrac|tfrac)|[$\s{}\[\]()]")
 """Layout within a formula."""
 _FORMULA_ENDS = re.compile(r"^(?:\$+|\\[\[(])|(?:\$+|\\[\])])$")
 r"""The signs around a formula: `$`, `$$`, `\[ \]` or `\( \)`."""
 _OPERATOR = re.compile(r"[=+*/^<>≤≥_|-]|\\[a-z]")
-"""A sign of operation, or a LaTeX command. A formula has at least one."""
+"""A sign of operation, or a LaTeX command. Every formula has one of these."""
 MAX_WORD = 40
 """The maximum number of characters of a word. Longer words are cut."""
 

@@ -1,11 +1,11 @@
-"""Draws each sample once. Verdicts are made while sampling continues, and a kill loses no finished sample.
+"""Draws samples from an engine, stores them, and judges them while sampling continues.
 
-A plan decides which samples to draw next, from the verdicts on earlier ones. The profile (`profiling`) and the stage
-`synth` have one plan each. Every sample passes these steps:
+A plan (`DrawPlan`) decides from earlier verdicts which samples to draw next. The stage `profile` has one plan
+(`profiling`), and the stage `synth` has another. Every sample passes these steps:
 
-plan  ->  engine  ->  store (kept for the run)  ->  judging  ->  plan
-    ^                                                         |
-    +---------------------------------------------------------+
+    plan  ->  engine  ->  store on disk  ->  judging  ->  plan
+
+No sample is drawn twice. If the process is killed, its finished samples are in the store.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class SamplingCost:
 
     drawn: int = 0
     kept: int = 0
-    """The number of samples that were in the store already."""
+    """The number of samples that were not drawn: they were in the store, or another row had the same prompt."""
     finished: int = 0
-    """The number of samples passed on to be judged: drawn, stored before, or shared with a row of the same prompt."""
+    """The number of samples that were passed on to be judged: drawn and kept ones."""
     tokens: int = 0
     """The number of tokens of the drawn samples."""
     seconds: float = 0.0
@@ -58,20 +58,20 @@ class DrawPlan(Protocol):
 
     @property
     def finished(self) -> bool:
-        """True if no sample is being drawn or still to be drawn."""
+        """True if all samples are drawn and judged."""
 
     def draws(self, count: int) -> list[Draw]:
         """Return at most `count` samples to draw next."""
 
     def spend(self, request: RowRequest, tokens: int) -> None:
-        """Record that a sample with this number of tokens was drawn; its verdict follows later."""
+        """Record that a sample with this number of tokens was drawn. Its verdict comes later."""
 
     def record(self, draw: Draw, verdict: VerdictRecord | None) -> None:
         """Record the verdict on a sample, or None if samples are not judged."""
 
 
 class Drawing:
-    """Draws the samples of plans on one engine, which starts when the first sample is missing from a store."""
+    """Draws the samples of plans on one engine, which starts when a sample is missing from the store."""
 
     def __init__(self, source: CompletionSource, seed: int, progress: Progress) -> None:
         self._source, self._seed, self._progress = source, seed, progress
@@ -100,7 +100,7 @@ class Drawing:
         sampling: SamplingParams,
         on_sampling: Callable[[], None] = lambda: None,
     ) -> None:
-        """Draw and judge until the plan is finished. Samples in the store are judged without a request.
+        """Draw and judge samples until the plan is finished. Samples in the store are judged, but not drawn.
 
         `on_sampling` is called after the engine has started, before the first request.
         """
@@ -116,7 +116,7 @@ class Drawing:
                 judging.wait()
 
     def close(self) -> None:
-        """Close the engine, and print the servers that failed."""
+        """Close the engine, and print which servers failed."""
         if self._engine is None:
             return
         self.cost.engine = self._engine.facts()
@@ -147,7 +147,7 @@ class Drawing:
 
 @dataclass
 class _Requests:
-    """Passes requests to an engine (`TakeRequests`), and verdicts to the plan."""
+    """Passes requests from the plan to the engine (as `TakeRequests`), and verdicts from judging to the plan."""
 
     drawing: Drawing
     plan: DrawPlan
@@ -155,7 +155,7 @@ class _Requests:
     judging: Judging | None
     held_back: list[RowRequest] = field(default_factory=list)
     in_flight: dict[tuple[str, int], list[SampledRow]] = field(default_factory=dict)
-    """The rows that wait for each sample. Several rows may have one prompt and different golds."""
+    """The rows that wait for each sample. Several rows may have the same prompt, and different golds."""
 
     def __call__(self, count: int) -> list[RowRequest] | None:
         """Return the next requests."""
@@ -194,7 +194,7 @@ class SampleRow(RowReference):
 
     split: str
     sample: Int32
-    """The index of the sample among the row's samples, from 0."""
+    """The index of the sample among the samples of its row, from 0."""
     completion: str
     prompt_ids: Int32List
     token_ids: Int32List

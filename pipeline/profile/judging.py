@@ -1,7 +1,8 @@
-"""Judges samples in a thread while more are generated.
+"""Judges samples in a thread while the engine draws more.
 
-With `profile.judge`, a language model decides verdicts that rules left open (`judge.model`). With
-`profile.second_opinion`, another verifier or model is asked about unread answers (`judge.opinions`).
+Each sample is judged by the verifier of its row. With `profile.judge`, a language model judges the samples that the
+verifier cannot decide (`judge.model`). With `profile.second_opinion`, another verifier or model is asked if the
+verifier cannot read the answer (`judge.opinions`).
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from truegold.verifiers.running.batch import TimeoutTally
 from truegold.verifiers.running.unread_tally import UnreadTally
 
 BATCH = 1024
-"""The largest number of samples in one batch."""
+"""The maximum number of samples in one batch."""
 
 
 class VerdictRecord(TypedDict):
-    """A verdict on disk, for resuming a killed profile and for the tables at the end."""
+    """A verdict on disk. A profile that was killed resumes from these records."""
 
     row: int
     """The row's index in its file, from 0."""
     prompt: str
-    """The digest of the prompt; with `sample` it is the sample's key in the store."""
+    """The digest of the prompt. Together with `sample`, it is the key of the sample in the store."""
     sample: int
     completion: str
     score: float | None
@@ -44,7 +45,7 @@ class HandedIn(NamedTuple):
     draw: Draw
     text: str
     ended: bool
-    """True if the model ended the completion by itself."""
+    """True if the model ended the completion with a stop token."""
 
 
 class Judging:
@@ -59,23 +60,23 @@ class Judging:
         *,
         leave_unread_out: bool = False,
     ) -> None:
-        """Start the thread, and `workers` processes for verification (0: one per core).
+        """Start the thread, and `workers` processes for verification (0 stands for one per core).
 
-        `leave_unread_out`: completions with an unread answer have no score.
+        With `leave_unread_out`, a completion whose answer cannot be read has no score; otherwise it counts as wrong.
         """
         self._judge, self._opinion = judge, opinion
         self._leave_unread_out = leave_unread_out
         self.unread = UnreadTally()
         self._batches = BatchVerifier(workers, item_deadline_s=config.deadline_s, max_timeouts=config.max_timeouts)
         self._timeouts = TimeoutTally(config.max_timeouts, config.deadline_s)
-        """Counts timeouts over all batches, since small batches give unreliable shares."""
+        """Counts timeouts over all batches, since the share of timeouts in a small batch is unreliable."""
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="judging")
         self._queue: list[HandedIn] = []
         self._batch: list[HandedIn] = []
         self._verdicts: Future[list[Verdict]] | None = None
 
     def hand_in(self, draw: Draw, completion: str, *, ended: bool) -> None:
-        """Queue the text of a completion. `ended`: the model ended it by itself."""
+        """Queue the text of a completion. `ended` is true if the model ended it with a stop token."""
         self._queue.append(HandedIn(draw, completion, ended))
 
     def wait(self) -> None:
@@ -116,8 +117,7 @@ class Judging:
                 asked.close()
 
     def _judge_batch(self, batch: Sequence[HandedIn]) -> list[Verdict]:
-        """Return a verdict for each sample. Samples of a row with the same text are judged once; small models repeat a
-        lot."""
+        """Return a verdict for each sample. Equal texts of a row, which small models often write, are judged once."""
         texts: dict[tuple[int, str], Item] = {}
         for (sampled, _), text, _ in batch:
             if (sampled.index, text) not in texts:

@@ -1,13 +1,14 @@
-"""Profiles the rows of a table: plans samples, collects their verdicts, and writes the tables of finished parts.
+"""Profiles the rows of a table: plans samples, collects their verdicts, and writes tables of rows and pass rates.
 
-Verdicts are kept in parts of 5,000 rows, until the tables of a part are written:
+The rows are divided into parts of 5,000. A part is finished when all of its rows have their samples. The pilot consists
+of random rows of all parts, which are sampled first. The files are:
 
     scratch/work-3f2a.../rule.json           the stopping rule from the pilot (`stopping_rule`)
                          verdicts/pilot/     verdicts on rows of the pilot
-                         verdicts/00017/     verdicts on other rows, of an unfinished part
+                         verdicts/00017/     verdicts on the other rows of an unfinished part
                          parts/00017/        rows, samples and pass rates of a finished part
 
-Only the rows of the pilot (random rows that are sampled first) and of the few unfinished parts are in memory.
+Only the rows of the pilot and of a few unfinished parts are in memory.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ PILOT = "pilot"
 
 
 class _Kept(NamedTuple):
-    """A verdict on disk, with the values that planning needs."""
+    """The place of a verdict on disk, and its values that planning needs."""
 
     log: str
     position: Position
@@ -79,7 +80,7 @@ class ProfileParts:
         self.finished = {int(path.name) for path in self._parts.iterdir() if path.name.isdecimal()}
         """The numbers of the finished parts."""
         self.kept = 0
-        """The number of verdicts of earlier attempts on rows of unfinished parts."""
+        """The number of verdicts that earlier attempts left on rows of unfinished parts."""
         for path in sorted((folder / "verdicts").iterdir()):
             if path.name.isdecimal() and int(path.name) in self.finished:
                 shutil.rmtree(path)
@@ -96,7 +97,7 @@ class ProfileParts:
 
     @staticmethod
     def rows_of(part: int) -> range:
-        """Return the row indices of a part; the last part of a table may have fewer."""
+        """Return the row indices of a part. In the last part of a table, the last indices may have no row."""
         return range(part * PART_ROWS, (part + 1) * PART_ROWS)
 
     def samples(self) -> Iterator[tuple[str, int]]:
@@ -106,7 +107,7 @@ class ProfileParts:
                 yield kept.prompt, sample
 
     def judged(self, row: int, sample: int) -> tuple[float | None, str | None] | None:
-        """Return score and answer of a judged sample, or None if it is not judged."""
+        """Return the score and the answer of a sample, or None if it is not judged."""
         kept = self._verdicts.get(row, {}).get(sample)
         return None if kept is None else (kept.score, kept.answer)
 
@@ -121,7 +122,7 @@ class ProfileParts:
             yield self._log(kept.log).read(kept.position)
 
     def keep_rule(self, rule: SavedRule) -> None:
-        """Store the stopping rule, by which later attempts continue without a pilot."""
+        """Store the stopping rule. Later attempts continue by it, without a pilot."""
         self.rule = rule
         rule.write(self._rule_path)
 
@@ -172,7 +173,7 @@ TOO_LONG = "prompt_too_long_for_model"
 NOT_SAMPLED = "not_sampled"
 """The drop reason of a row without a sample, because the budget was spent."""
 SHOWN_EVERY_S = 1.0
-"""Seconds between two reports of progress."""
+"""The seconds between two reports of progress."""
 
 
 class DroppedRow(Row):
@@ -187,7 +188,7 @@ class _OpenPart:
     """The rows of an unfinished part that have been read."""
 
     rows: list[tuple[int, Row, SampledRow | None]] = field(default_factory=list)
-    """The rows with their indices in the file; the third entry is None if the prompt is too long."""
+    """Tuples of index in the file, row, and state of the samples, which is None if the prompt is too long."""
     open: int = 0
     """The number of rows that still need samples."""
 
@@ -205,9 +206,9 @@ class ProfileSamples:
         spent: RecordLog,
         progress: Progress,
     ) -> None:
-        """Continue from the samples in `store`, and from the verdicts and the spending of earlier attempts.
+        """Continue from the samples in `store`, the verdicts in `work` and the tokens in `spent`, of earlier attempts.
 
-        If judged samples are missing from the store, all verdicts are deleted: new samples in their place may differ.
+        If a judged sample is missing from the store, all verdicts are deleted, since a new sample may differ from it.
         """
         self._rows, self._config, self._source, self._store, self._progress = rows, config, source, store, progress
         self._work, self._spent_log = work, spent
@@ -220,7 +221,7 @@ class ProfileSamples:
         """The unfinished parts by number."""
         self._problems = count_rows(rows)
         self._adaptive_rows = 0
-        """The number of rows whose samples the stopping rule limits."""
+        """The number of rows for which the stopping rule chooses the number of samples."""
         self._done = sum(count_rows(work.folder_of(part) / "rows.parquet") for part in work.finished)
         """The number of rows in parts that earlier attempts finished."""
         self._judged_before = work.kept + sum(
@@ -280,7 +281,7 @@ class ProfileSamples:
 
     @property
     def finished(self) -> bool:
-        """True if no row needs a sample any more."""
+        """True if all rows have their samples."""
         return self._schedule.finished
 
     def draws(self, count: int) -> list[Draw]:
@@ -327,7 +328,7 @@ class ProfileSamples:
 
     @property
     def _expected(self) -> int:
-        """The expected number of samples: by the latest stopping rule, and before the first rule the least number."""
+        """The expected number of samples, by the latest stopping rule. Before the first rule, the minimum number."""
         if self._schedule.finished or self._schedule.stopped:
             return self._planned
         rule, config = self._schedule.allocation, self._config
@@ -336,7 +337,7 @@ class ProfileSamples:
         return max(self._planned, whole + round(self._adaptive_rows * each))
 
     def _show_progress(self, *, at_once: bool = False) -> None:
-        """Report the number of finished samples, since rows may be finished only late."""
+        """Report progress in samples rather than rows, since most rows may be finished only at the end."""
         cost, now = self.cost, time.monotonic()
         if now - self._shown_at < SHOWN_EVERY_S and not at_once:
             return
@@ -429,7 +430,7 @@ class ProfileSamples:
         self._open[self._work.part_of(sampled.index)].open -= 1
 
     def _finish_parts(self) -> None:
-        """Write the parts whose rows are all done. The stopping rule is stored first: continuing needs it."""
+        """Write the tables of finished parts. The stopping rule is stored first, since a later attempt needs it."""
         rule = self._schedule.rule
         if rule is not None and self._work.rule is None:
             self._work.keep_rule(rule)

@@ -1,10 +1,10 @@
-"""Stores finished samples in Parquet files of 65,536 samples, with an index on disk of 24 bytes a sample.
+"""Stores samples in Parquet files of at most 65,536 samples, the parts, with an index of 24 bytes for each sample.
 
-    part-000000.parquet              prompt, sample, token_ids, logprobs, finish_reason, counted; 256 rows a group
-    index-000000-000007-8.bin        the keys and locations of the samples in eight parts, sorted by key
+    part-000000.parquet              prompt, sample, token_ids, logprobs, finish_reason, counted
+    index-000000-000007-8.bin        the keys and locations of the samples in the parts 0 to 7, sorted by key
 
-Indexes are memory-mapped. Two neighbouring indexes of similar size are merged, so that there are few. A missing index
-is rebuilt from the parts.
+Indexes are memory-mapped. To keep their number low, neighbouring indexes of similar size are merged. A missing index is
+rebuilt from the parts.
 """
 
 from __future__ import annotations
@@ -28,16 +28,18 @@ SampleKey = tuple[str, int]
 Array = np.ndarray[Any, np.dtype[Any]]
 
 GROUP_ROWS = 256
+"""The maximum number of samples in a row group of a Parquet file. A row group is always read as a whole."""
 GROUP_TOKENS = 2**17
-"""A row group ends with its sample number GROUP_ROWS, or earlier once it has GROUP_TOKENS. Groups are read whole."""
+"""A row group ends early once it has this number of tokens."""
 GROUPS_KEPT = 128
+"""The maximum number of row groups that are cached in memory."""
 FILES_KEPT = 16
-"""At most GROUPS_KEPT row groups are cached in memory, and at most FILES_KEPT files are kept open."""
+"""The maximum number of files that are kept open."""
 SPREAD = 0x9E3779B97F4A7C15
 """An odd factor that spreads the samples of one prompt over the range of keys."""
 ALL_BITS = 2**64 - 1
 MERGED_AT_A_TIME = 256
-"""The number of steps in which two indexes are merged, which bounds memory."""
+"""Two indexes are merged in this number of steps, which limits the memory."""
 
 PART_SCHEMA = pa.schema(
     [
@@ -52,7 +54,7 @@ PART_SCHEMA = pa.schema(
 
 
 class SampleParts:
-    """The parts in a folder. Only one process at a time may add to them."""
+    """The parts in a folder. Only one process at a time may add parts."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -67,7 +69,7 @@ class SampleParts:
             if len(numbers) == index.parts and not numbers & covered:
                 covered |= numbers
                 indexes.append(index)
-            else:  # An index of parts that are missing or are in another index.
+            else:  # Some parts of this index are missing, or are also in another index.
                 index.path.unlink()
         indexes += [self._make_index(part_index) for part_index in self._numbers if part_index not in covered]
         self._indexes: list[_Index] = []
@@ -95,7 +97,7 @@ class SampleParts:
         return Completion(token_ids, logprobs, group.finish_reasons[row], (), group.counted[row])
 
     def add(self, samples: Iterable[tuple[SampleKey, Mapping[str, Any]]]) -> None:
-        """Write a part, and return when it is completely on disk."""
+        """Write a part, and return once all of it is on disk."""
         part_index = self._numbers[-1] + 1 if self._numbers else 0
         with written_aside(self._path(part_index)) as aside:
             with pq.ParquetWriter(aside, PART_SCHEMA, compression="zstd") as writer:
@@ -160,7 +162,7 @@ class SampleParts:
         return _Index.mapped(path)
 
     def _take_in(self, index: _Index) -> None:
-        """Add an index of later parts. Neighbours are merged until each is more than twice the size of the next."""
+        """Add the index of the last part. Merge indexes until each is more than twice the size of the next one."""
         self._indexes.append(index)
         while len(self._indexes) > 1 and self._indexes[-2].size <= 2 * self._indexes[-1].size:
             self._indexes[-2:] = [self._merge(*self._indexes[-2:])]
@@ -183,10 +185,12 @@ class SampleParts:
 
 
 class _Group(NamedTuple):
-    """A row group in memory. Lists are stored as all their values, and the offsets at which each list begins."""
+    """A row group in memory."""
 
     token_ids: tuple[Array, Array]
+    """The token ids of all samples in one array, and the offset in it at which each sample begins."""
     logprobs: tuple[Array, Array]
+    """The log-probabilities, in the same form."""
     finish_reasons: list[FinishReason]
     counted: list[int | None]
 
@@ -197,12 +201,12 @@ class _Index:
     def __init__(self, path: Path, first: int, last: int, parts: int) -> None:
         self.path, self.first, self.last, self.parts = path, first, last, parts
         self.entries: Array = np.memmap(path, np.uint64, "r").view(np.ndarray).reshape(3, -1)
-        """The halves of each key, and the location of its sample: part, row group and row. Shape [3, samples]."""
+        """Row 0 and 1: the two halves of each key. Row 2: the location (part, row group, row). Shape [3, samples]."""
         self.high, self.low, self.location = self.entries
 
     @classmethod
     def mapped(cls, path: Path) -> _Index:
-        """Open an index. Its file name has its first and last part, and the number of parts."""
+        """Open an index. Its file name states its first part, its last part and its number of parts."""
         return cls(path, *map(int, path.stem.split("-")[1:]))
 
     @property
@@ -212,7 +216,7 @@ class _Index:
 
 
 def _hash(key: SampleKey) -> tuple[np.uint64, np.uint64]:
-    """Return a key as two integers, which are different for different samples."""
+    """Return the two halves of the key of a sample in an index."""
     prompt, sample = key
     digest = int(prompt, 16)
     return np.uint64(digest >> 64 ^ (sample * SPREAD & ALL_BITS)), np.uint64(digest & ALL_BITS ^ sample)

@@ -1,11 +1,11 @@
-"""Stores samples on disk during a run: each is written as soon as it is finished, and never drawn twice.
+"""Stores each sample on disk as soon as it is finished, so that no sample is drawn twice.
 
     runs/demo/.samples/3f2a.../identity.json            the model, the sampling settings and the seed
                                000000.jsonl             {"prompt": "9c0e...", "sample": 3, "token_ids": [...], ...}
-                               part-000000.parquet      the same samples, once there are 65,536 (`sample_parts`)
+                               part-000000.parquet      the samples of earlier lines, 65,536 in a part (`sample_parts`)
 
-A sample belongs to a prompt (its token ids), not to a row. So a data set that has grown keeps the samples of its old
-rows, and a run with another verifier keeps all.
+Samples are stored by prompt (its token ids), not by row. They can be used again after rows were added to the data set,
+and with another verifier.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from truegold.pipeline.running.disk import DigestCache, digest_bytes, digest_jso
 from truegold.pipeline.running.record_log import Position, RecordLog
 
 PART_SAMPLES = 65_536
+"""The lines are moved to a part once they have this number of samples, or PART_BYTES bytes."""
 PART_BYTES = 256 * 2**20
-"""A part is written once the lines have PART_SAMPLES samples or PART_BYTES bytes."""
 
 
 def prompt_key(prompt: Sequence[int]) -> str:
@@ -46,7 +46,7 @@ class SampleStore:
     """The samples of one model with the same sampling settings."""
 
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
-        """Open the samples of an identity: all settings that determine a sample, except its prompt and number.
+        """Open the samples that were drawn with the settings `identity` (see `sampling_identity`).
 
         A folder may be open in only one process at a time.
         """
@@ -57,15 +57,15 @@ class SampleStore:
         write_whole(folder / "identity.json", orjson.dumps(dict(identity)))
         self._parts = SampleParts(folder)
         self._lines: dict[SampleKey, Position] = {}
-        """The samples that are not in a part yet."""
+        """The samples that are not in a part yet, with the positions of their lines."""
         self._bytes = 0
-        """The number of bytes of those samples' lines."""
+        """The number of bytes of those lines."""
         lines = 0
         for position, record in self._log.scan():
             lines += 1
             if (key := (record["prompt"], record["sample"])) not in self:
                 self._take_in(key, position)
-        if lines > len(self._lines):  # Some lines are also in parts, and would be read again at each opening.
+        if lines > len(self._lines):  # Some lines are also in parts. Delete them, since they would be read every time.
             self._make_part()
             self._log.clear()
 
@@ -74,7 +74,7 @@ class SampleStore:
         return key in self._lines or self._parts.find(key) is not None
 
     def add(self, prompt: str, sample: int, completion: Completion) -> None:
-        """Store a sample. Raises ValueError if it exists, since the existing one may have been judged."""
+        """Store a sample. Raises ValueError if the store has it already."""
         if (prompt, sample) in self:
             raise ValueError(f"sample {sample} of prompt {prompt} is stored already")
         record = {
@@ -124,10 +124,10 @@ class CompletionSource:
 
     encoder: PromptEncoder
     max_model_len: int
-    """Maximum length of prompt and completion together, in tokens."""
+    """The maximum length of prompt and completion together, in tokens."""
     start_engine: Callable[[], Engine]
     engine: Engine | None = None
-    """The engine if it is already running: servers must report their model before the first sample."""
+    """The engine if it is already running, as for servers, which have to report their model first."""
     served_model: str | None = None
     """The name of the model on the servers."""
 
@@ -135,7 +135,7 @@ class CompletionSource:
 def sample_source(
     config: AskedEngineConfig, chat: ChatConfig, model: Path | None, replies: Path | None = None
 ) -> CompletionSource:
-    """Return the source of samples. An engine in this process starts when the first sample is drawn."""
+    """Return the source of samples. vLLM in this process starts only when the first sample is drawn."""
     if isinstance(config, VllmEngineConfig):
         encoder = build_encoder(config, chat, model)
         return CompletionSource(encoder, config.max_model_len, lambda: build_engine(config, chat, model)[0])

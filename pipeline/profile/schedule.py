@@ -1,15 +1,16 @@
-"""Plans the next samples: a few of every row, then more of those rows where they may change the selection.
+"""Plans the next samples of a profile: a few for every row, then more for the rows where they may change the selection.
 
-    1  Random rows (the pilot) get 4 samples each; one row in 32 gets all `samples`. A first stopping rule is computed.
-    2  The pilot gets further samples by the first rule, up to 8. From these samples the final rule is computed.
-       Meanwhile, all other rows get 4 samples each, in order.
+    1  Random rows, the pilot, get 4 samples each. One row in 32 of them gets all `samples`, a number in the settings. A
+       first stopping rule is computed from these samples.
+    2  The rows of the pilot get up to 8 samples, as the first rule decides. Then the final rule is computed. Meanwhile,
+       all other rows get 4 samples each.
     3  Each row gets further samples, usually 2 at a time, until the final rule stops it or it has all `samples`.
 
-A row whose gold is doubtful gets all `samples` even if the rule stops it: none of its samples passes, and most of them
-agree on one answer. Held-out rows get all samples, too, since they measure a model.
+There are two exceptions. Held-out rows get all `samples`, since they measure a model. A row with a doubtful gold gets
+all `samples` as well: none of its samples passes, and most of them agree on one answer.
 
-The samples of a row depend only on the verdicts of the pilot and of the row itself, not on the order in which they
-arrive. So a profile that was killed and resumed ends with the same samples.
+The number of samples of a row depends only on the verdicts on the pilot and on the row itself, not on the order in
+which they arrive. A profile that was killed and resumed therefore ends with the same samples.
 """
 
 from __future__ import annotations
@@ -33,17 +34,15 @@ from truegold.pipeline.rates import fit_priors
 from truegold.pipeline.tables.rows import Row, row_key
 
 PILOT_ROWS = 4096
-"""The largest number of rows in the pilot, to which the prior of the stopping rule is fitted."""
+"""The maximum number of rows in the pilot."""
 WHOLE_SHARE = 1 / 32
-"""The share of the pilot's rows that get all samples at once. Without them, the rule could not know how often rows that
-passed four times continue to pass."""
+"""The share of the pilot that gets all samples at once. It shows how often rows that passed four times still pass."""
 HALFWAY = 2
-"""The index of the level (`Allocation.levels`) up to which the pilot follows the first rule: 8 samples if the levels
-are 4, 6, 8, 10, ... The first rule is provisional, since it is based on four samples of most rows."""
+"""The pilot follows the first rule up to this index of `Allocation.levels`: 8 samples for the levels 4, 6, 8, ..."""
 ROUNDS = 2
-"""The number of times that the rule is computed."""
+"""The number of times that a rule is computed: the first and the final one."""
 OPEN_ROWS = 4096
-"""The number of rows in memory at a time, in addition to the pilot's."""
+"""The maximum number of rows in memory, in addition to those of the pilot."""
 
 
 @dataclass(slots=True)
@@ -65,7 +64,7 @@ class SampledRow:
     """The number of samples with a score."""
     passes: int = 0
     answers: Counter[str] = field(default_factory=Counter)
-    """The answers of samples that did not pass, with their numbers."""
+    """The answers of samples that did not pass, with the number of samples for each."""
 
 
 Draw = tuple[SampledRow, int]
@@ -74,16 +73,16 @@ Draw = tuple[SampledRow, int]
 
 @dataclass(frozen=True)
 class Selection:
-    """The later selection, as far as it is known."""
+    """The settings of the later stage `select`, as far as they are known."""
 
     group_size: int
     """The number of samples in a training group."""
     rows: int | None
     """The number of rows to select, or None if it is unknown."""
     quotas: Mapping[str, float] = field(default_factory=dict)
-    """Shares of the selection by `domain:NAME` or `source:NAME`."""
+    """The maximum share of the selection for each `domain:NAME` or `source:NAME`."""
     zero_share: float = 1.0
-    """The largest share of selected rows without a pass."""
+    """The maximum share of selected rows without a pass."""
 
     def quotas_of(self, source: str, domain: str) -> frozenset[str]:
         """Return the quotas that a row of this source and domain counts towards."""
@@ -91,11 +90,11 @@ class Selection:
 
 
 ALL_OTHERS: StratumKey = ((None, None), frozenset())
-"""The stratum of all rows that are not in one of the largest strata."""
+"""The stratum of all rows that are not in one of the largest strata (`Stratum`)."""
 
 
 class Schedule:
-    """The state of all rows that are being sampled, and the plan of the next samples."""
+    """Holds the rows that are being sampled, and plans their next samples."""
 
     def __init__(
         self,
@@ -111,11 +110,11 @@ class Schedule:
         rule: SavedRule | None = None,
         on_settled: Callable[[SampledRow], None] = lambda sampled: None,
     ) -> None:
-        """Plan `first_samples` of each row, and at most `samples`. If both are equal, there is no pilot.
+        """Plan at least `first_samples` and at most `samples` for each row. If both are equal, there is no pilot.
 
-        `training_rows` is the number of training rows. `pilot` has only training rows, and `others` all other rows. A
-        row gets all `samples` if none passes and at least the share `suspect_agreement` of them agree on one answer.
-        More samples are needed then, because a few may agree by chance.
+        `pilot` has only training rows, and `others` has all other rows. `training_rows` is the number of training rows
+        in both. The gold of a row is doubtful if none of its samples passes, and at least the share `suspect_agreement`
+        of them agree on one answer. All samples are drawn then, because a few may agree by chance.
         """
         self._others = others
         self._suspect_agreement = suspect_agreement
@@ -133,12 +132,11 @@ class Schedule:
         self._rounds = 0
         """The number of times that the rule was computed."""
         self._resting: dict[int, SampledRow] = {}
-        """Rows that wait for a rule: rows of the pilot for the next one, others for the final one."""
+        """Rows that wait for a rule. Rows of the pilot wait for the next one, other rows for the final one."""
         self._is_kept: Callable[[SampledRow, int], bool] | None = None
-        """After sampling has stopped, a function that returns True for samples that may still be planned."""
+        """The function given to `stop`, or None if `stop` was not called."""
         self._rules: dict[bool, Allocation] = {}
-        """The stopping rules for rows of the pilot (True) and for others (False); empty before the pilot gives a
-        prior."""
+        """The stopping rules for rows of the pilot (True) and for other rows (False). Empty before the first rule."""
         self._strata: dict[Cell, StratumKey] = {}
         """The stratum of each source and domain."""
         self.counts: dict[Cell, Counter[tuple[int, int]]] = {}
@@ -185,14 +183,13 @@ class Schedule:
 
     @property
     def stopped(self) -> bool:
-        """True if only existing samples are still planned."""
+        """True if `stop` was called."""
         return self._is_kept is not None
 
     def stop(self, is_kept: Callable[[SampledRow, int], bool]) -> None:
-        """Stop sampling: from now on plan only samples for which `is_kept` returns True, since they exist and cost
-        nothing.
+        """Stop sampling. From now on, a sample is planned only if `is_kept` returns True, because it exists already.
 
-        Rows end with these samples and those that are being drawn.
+        Samples that are being drawn are still finished.
         """
         self._is_kept = is_kept
         ready, self._ready = list(self._ready), deque()
@@ -244,7 +241,7 @@ class Schedule:
 
     def _is_enough(self, sampled: SampledRow) -> bool:
         if not self._rules or not sampled.judged:
-            # No sample of the row, or of any row, could be judged, and further ones could not be either.
+            # No sample of this row, or of the whole pilot, could be judged. More samples would not help.
             return True
         if not sampled.passes and max(sampled.answers.values(), default=0) >= self._suspect_agreement * sampled.planned:
             return False
@@ -254,7 +251,7 @@ class Schedule:
         return self._rule(sampled).is_enough(stratum, sampled.judged, sampled.passes, draw)
 
     def _rest(self, sampled: SampledRow) -> None:
-        """Let a row wait for the next rule, which is computed once all rows of the pilot wait."""
+        """Let a row wait for a rule. Once all rows of the pilot wait, compute the next rule."""
         self._resting[sampled.index] = sampled
         if not self._pilot.keys() <= self._resting.keys():
             return
@@ -269,7 +266,7 @@ class Schedule:
             self._go_on(waiting)
 
     def _make_rules(self) -> None:
-        """Compute the rules from the verdicts of the pilot; there are none if no sample was judged."""
+        """Compute the rules from the verdicts on the pilot. If no sample was judged, there are no rules."""
         counts: dict[Cell, Counter[tuple[int, int]]] = {}
         for sampled in self._pilot.values():
             if sampled.judged:
@@ -301,7 +298,7 @@ class Schedule:
 
     @property
     def allocation(self) -> Allocation | None:
-        """The stopping rule for rows outside of the pilot; before that rule exists, the pilot's, or None."""
+        """The stopping rule for rows outside of the pilot. Before it exists, the rule of the pilot, or None."""
         return self._rules.get(False, self._rules.get(True))
 
     def _settle(self, sampled: SampledRow) -> None:

@@ -1,7 +1,7 @@
 """Stage `profile`: samples every problem several times, verifies each sample, and measures pass rates.
 
-A problem sampled eight times with three right answers becomes eight rows in `samples.parquet` (token ids, log-probs,
-finish reason, sampling parameters, verdict) and one in `profile.parquet`:
+A problem gets eight samples, and three are right. Then `samples.parquet` has eight rows for it (token ids,
+log-probabilities, finish reason, sampling parameters, verdict), and `profile.parquet` has one:
 
     n=8  judged=8  passes=3  pass_rate=0.375  low=0.137  high=0.694  pass_at={"1":0.375,"2":0.643,...}
     posterior=[{"weight": 0.4, "a": 9.1, "b": 13.2}, ...]  expected_rate=0.39  expected_deviation=0.13
@@ -9,23 +9,23 @@ finish reason, sampling parameters, verdict) and one in `profile.parquet`:
     tokens_mean=41.2  tokens_max=77  truncated=0.0  repeating=0.0
     answers=4  majority_answer="18"  majority_agreement=0.375
 
-Samples that could not be judged are counted, but are not part of the pass rate.
+Samples that could not be judged count in `n`, but not in the pass rate. Rows with a pass rate of 0 are kept. If no
+sample passes and most samples agree on one answer, the row is flagged `suspect_gold`, and that answer is suggested as
+its gold. `suspicion.parquet` has the evidence on each gold, from samples, rules and a model that was asked about it.
+`rule.json` has the rule that chose the number of samples of each row.
 
-A pass rate of 0 drops no row. If the samples agree on another answer, the row is flagged `suspect_gold` with that
-answer as the suggestion. `suspicion.parquet` has the evidence about each gold from samples, rules and an asked model,
-with the weights for samples of one model (`suspicion`). Rows are processed in parts of 5,000, of which a few are in
-memory at a time (`profiling`). The suspicion also keeps the texts of each row and 16 bytes of each sample in memory.
-`rule.json` records the rule that chose the number of samples of each row.
+Memory holds a few parts of 5,000 rows at a time (`profiling`). For `suspicion.parquet`, it holds the texts of all rows
+and 16 bytes of each sample.
 
 Verifiers that are not built in are audited before they judge samples:
 
-    checks.py:loose    accepts 37 of 40 right answers and 33 of 41 wrong ones   J .12 (-.05 to .29)    warning
-    checks.py:swapped  accepts 2 of 40 right answers and 39 of 41 wrong ones    J -.90 (-.96 to -.77)  error
+    verifier           right answers accepted   wrong ones accepted   Youden's J (95 % interval)   result
+    checks.py:loose    37 of 40                 33 of 41              .12 (-.05 to .29)            warning
+    checks.py:swapped  2 of 40                  39 of 41              -.90 (-.96 to -.77)          error
 
-Youden's J is the share of right answers that are accepted, minus the share of wrong ones that are accepted. If a
-verifier accepts wrong answers, its pass rates say nothing about the model. The audit works like
-`truegold verifiers audit`, on a few golds of the rows with the verifier's most frequent arguments. Verifiers of
-programs are audited by their test suites instead (`vet_tests`).
+Youden's J is the share of right answers that are accepted, minus the share of wrong ones that are accepted. The audit
+works like `truegold verifiers audit`, on a few golds of the rows. Verifiers of programs are not audited here, but by
+their test suites (`vet_tests`).
 """
 
 from __future__ import annotations
@@ -75,10 +75,11 @@ from truegold.verifiers.audit.audit_report import NEAR_ZERO_J, AuditReport, audi
 from truegold.verifiers.registry import BUILT_IN
 
 GOLDS = 20
+"""The maximum number of golds in an audit."""
 SECONDS = 30.0
 """The time limit of an audit, which is enough for about 1,500 quick verdicts."""
 MOST_GAMED = 0.05
-"""The largest share of responses without an answer that may be accepted; above it a policy learns to write them."""
+"""A verifier may accept at most this share of responses without an answer. Otherwise a policy learns to write them."""
 
 
 def audit_own_verifiers(rows: Path, progress: Progress) -> dict[str, float | None]:
@@ -139,10 +140,10 @@ def _share(share: float | None) -> str:
     store=".samples",
 )
 def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Profile `rows` with the checkpoint in the folder `model`; a scripted engine needs none.
+    """Profile the table `rows` with the checkpoint in the folder `model`, which a scripted engine does not need.
 
-    `earlier` are samples of the same model before its training: they show which answers have become more or less
-    frequent. `flags` and `asked` have the findings of curation. Samples in `store` are not drawn again. Writes
+    Optional inputs: `earlier` has samples of the same model before its training, which show how often it gave each
+    answer then. `flags` and `asked` have the findings of curation. Samples in `store` are not drawn again. Writes
     samples.parquet, profile.parquet, flags.parquet, suspicion.parquet, rows.parquet (the profiled rows), the ledger and
     the dropped rows.
     """
@@ -173,7 +174,7 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
     if schedule.rule is not None:
         schedule.rule.write(out_dir / "rule.json")
     if opinion is not None:
-        opinion.counts.clear()  # Counts of a killed process are missing; the table has all opinions.
+        opinion.counts.clear()  # Count the opinions in the table, which also has those of killed processes.
         for sample in read_table(out_dir / "samples.parquet", SampleRow, ["reason", "evidence"]):
             if heard := orjson.loads(sample["evidence"]).get(OPINION):
                 opinion.count(sample["reason"], heard["score"])
@@ -281,8 +282,8 @@ def _flag(row: Row, summary: ProfileRow, flags: TableWriter, ledger: Ledger) -> 
 def _split_facts(out_dir: Path, split: str, *, same_samples: bool) -> dict[str, Any]:
     """Return facts about the problems of one split, from the tables in `out_dir`.
 
-    `same_samples`: all problems have the same number of samples. Otherwise observed pass rates are biased, and the
-    means of the posteriors are used.
+    `same_samples` is true if all problems have the same number of samples. Otherwise the observed pass rates are
+    biased, and the means of the posteriors are used.
     """
     numbers = pl.exclude("id", "source", "pass_at", "posterior", "majority_answer")
     problems = pl.scan_parquet(out_dir / "profile.parquet").filter(split=split).select(numbers).collect()

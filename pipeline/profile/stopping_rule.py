@@ -1,27 +1,29 @@
-"""The stopping rule of a profile: chooses the problems that get more samples, so that selection finds the best ones.
+"""Decides which problems of a profile get more samples: those for which more samples may change the selection.
 
-    after 4 samples, if half of the rows will be selected:   1 to 3 passes -> enough, the row will be selected
-                                                             0 passes      -> two more, since one may pass
+    after 4 samples, if half of the rows will be selected:   1 to 3 passes -> stop, since the row will be selected
+                                                             0 passes      -> draw two more, since one may pass
 
-A training group teaches only if it has right and wrong samples. Selection takes a share of all rows (the cut), with at
-most a given share of the cut for each quota. It prefers the rows with the largest share of groups that teach
-(`Mixture.teaching_share`). A further sample is useful if it may change the selection. The state of a problem is its
-number of judged samples and of passes, and each state has a chance of further samples. These chances minimise the
-number of samples, while the selected rows teach nearly as much as if all problems had all samples:
+Selection takes a given share of all rows, the cut. It prefers rows with a large teaching share: the probability that a
+training group of the row has both right and wrong samples (`Mixture.teaching_share`). Quotas limit the share of a
+source or domain in the cut.
 
-    minimise    the sum over states s of  going_on[s] * (samples of a step)
-    such that   ended[s] + going_on[s] = reached[s], which follows from the problems that continue to s
-                selected[s] <= ended[s]; the selected rows are the cut's share, with at most each quota's share, and at
-                most `zero_share` without a pass
-                their teaching share >= that with all samples - max(MISSED * gain over the first samples, LEAST)
+The state s of a problem is its number of judged samples and its number of passes. The rule gives each state a chance of
+further samples. The chances minimise the number of samples, while the selected rows must teach nearly as much as if all
+problems had all samples. The variables are the shares of problems that end in s, that go on, and that are selected:
 
-This is a linear program over the chances of all states (a constrained Markov decision process: Altman 1999,
-"Constrained Markov Decision Processes", chapter 3), solved by HiGHS in scipy. If a chance lies between 0 and 1, a hash
-of the row's id and samples decides, so that only some of many equal rows get more samples. The order in which samples
-arrive does not matter.
+    minimise    sum over s of  going_on[s] * (samples of a step)
+    such that   ended[s] + going_on[s] = reached[s]     reached[s] follows from the states that go on to s
+                selected[s] <= ended[s]                 the selected rows respect the cut and the quotas, and at most
+                                                        the share `zero_share` of them has no pass
+                teaching >= teaching_by_all - max(MISSED * (teaching_by_all - teaching_by_first), LEAST)
 
-The rule is learned from a pilot: random rows that are sampled first. It is saved as a JSON file with the chances of
-further samples by the number of passes:
+`teaching` is the teaching share of the selected rows; the other two are those with all samples, and with only the first
+samples. This is a linear program (a constrained Markov decision process: Altman 1999, "Constrained Markov Decision
+Processes", chapter 3), solved by HiGHS in scipy. If a chance lies between 0 and 1, a hash of the row's id and counts
+decides for each row. The order in which samples arrive has no effect.
+
+The rule is learned from a pilot of random rows, and saved as JSON. `[0.0, 0.81, ...]` are the chances after 4 samples
+with 0, 1, ... passes:
 
 {"training_rows": 5200, "levels": [4, 6, 8, 10, 12, 14, 16], "planned": {"17": 8, ...},
  "strata": [{"source": null, "domain": null, "quotas": [], "pilot": {"4": [0.0, 0.81, ...]}, "others": {...}}], ...}
@@ -43,27 +45,27 @@ from truegold.pipeline.rates import Array, Counts, Group, Mixture, posterior_wei
 from truegold.pipeline.running.disk import write_whole
 
 BOUNDS = (1 / 32, 1 / 4, 3 / 4, 31 / 32)
-"""The bounds between the bands. At 1/32 and 31/32, a fifth of the groups of eight still teach."""
+"""The bounds between the bands of pass rates. At 1/32 and 31/32, a fifth of the groups of eight still teach."""
 
 FURTHER_SAMPLES = 2
-"""The least number of samples that a problem gets at a time."""
+"""The minimum number of samples that a problem gets in a step."""
 MOST_STEPS = 6
-"""The largest number of steps from the first samples to all; if these are many, a step has more samples."""
+"""The maximum number of steps from the first samples to all. If necessary, a step has more than FURTHER_SAMPLES."""
 MISSED = 0.07
-"""The selected rows would teach more if all problems had all samples. This share of that gain may be lost."""
+"""All samples give a higher teaching share than the first samples alone. The rule may lose this share of the gain."""
 LEAST = 0.005
-"""The loss of teaching share that is always allowed, for the case that all samples bring little."""
+"""The loss of teaching share that is always allowed."""
 NEARBY = 1.25
-"""The rule also serves selections that are larger or smaller by this factor."""
+"""The rule also allows for selections that are larger or smaller by this factor."""
 ANY_CUTS = ((0.2, 0.25, 0.3125), (0.5,))
-"""The cuts that the rule serves if the size of the selection is unknown."""
+"""The cuts that the rule allows for if the size of the selection is unknown."""
 MOST_STRATA = 12
-"""The largest number of strata (groups of rows with their own chances). The smallest strata are joined."""
+"""The maximum number of strata. The smallest strata are joined."""
 TOLERANCE = 1e-9
 
 
 class PassRateBand(StrEnum):
-    """A band of pass rates, named by its use for training. BOUNDS lie between the bands."""
+    """A band of pass rates, named by its use for training. The bands are divided by BOUNDS."""
 
     DEAD = "dead"
     HARD = "hard"
@@ -81,7 +83,7 @@ def decide(known: Mixture) -> tuple[PassRateBand, float]:
 
 @dataclass(frozen=True)
 class Stratum:
-    """Problems with the same prior and the same quotas."""
+    """Problems with the same prior and the same quotas. Each stratum has its own chances."""
 
     prior: Mixture
     counts: Counts
@@ -94,9 +96,9 @@ class Allocation:
     """The stopping rule for a data set, with its expected results."""
 
     levels: tuple[int, ...]
-    """The numbers of samples at which a problem may stop, from the first ones to all."""
+    """The numbers of samples at which a problem may stop, such as 4, 6, 8."""
     chances: Mapping[Any, Mapping[int, Array]]
-    """The chance of more samples by stratum, level and passes. Shapes [level + 1]."""
+    """By stratum and level: the chance of more samples for each number of passes. Shape [level + 1]."""
     expected_samples: float
     """The expected number of samples per problem."""
     expected_teaching: float
@@ -105,14 +107,14 @@ class Allocation:
     """The expected teaching share if all problems had all samples."""
 
     def next_level(self, planned: int) -> int:
-        """Return the next number of samples of a problem that has `planned` ones and continues."""
+        """Return the next level of a problem that has `planned` samples and goes on."""
         return next((level for level in self.levels if level > planned), planned)
 
     def is_enough(self, stratum: Hashable, judged: int, passes: int, draw: random.Random) -> bool:
         """Return True if a problem needs no more samples.
 
-        An unknown stratum is treated as the last one. An unusual number of judged samples is treated as the level
-        below, with the same share of passes.
+        An unknown stratum is treated as the last one. If `judged` is not a level, the level below is used, with the
+        same share of passes.
         """
         chances = self.chances.get(stratum) or list(self.chances.values())[-1]
         level = max((each for each in self.levels if each <= judged), default=self.levels[0])
@@ -121,15 +123,15 @@ class Allocation:
 
 
 def find_levels(first: int, most: int) -> tuple[int, ...]:
-    """Return the numbers of samples at which a problem may stop. 1 <= first <= most."""
+    """Return the numbers of samples at which a problem may stop: (4, 16) gives 4, 6, 8, ..., 16."""
     step = max(FURTHER_SAMPLES, -(-(most - first) // MOST_STEPS))
     return (*range(first, most, step), most)
 
 
 def find_cuts(selected: float | None) -> tuple[tuple[float, ...], ...]:
-    """Return the shares of selected rows that the rule serves; each tuple is averaged.
+    """Return the cuts that the rule allows for. Teaching shares are averaged over the cuts in a tuple.
 
-    `selected` is the share that will be selected, or None.
+    `selected` is the share of rows that will be selected, or None if it is unknown.
     """
     if selected is None:
         return ANY_CUTS
@@ -147,10 +149,11 @@ def allocate(
     zero_share: float = 1.0,
     is_fresh: bool = False,
 ) -> Allocation:
-    """Return the stopping rule for problems that have at least `first` samples and get at most `most`, a larger number.
+    """Return the stopping rule for problems that have at least `first` samples and get at most `most` (first < most).
 
-    `quotas` are the largest shares of the selection by name, and `zero_share` is the largest share without a pass.
-    `is_fresh`: the rule is for other problems like these, which have only their first samples.
+    `quotas` are the maximum shares of the selection by name. `zero_share` is the maximum share without a pass. By
+    default, the rule is for the problems of `strata` from their current counts. With `is_fresh`, it is for other
+    problems of the same kind, which have only their first samples.
     """
     levels = find_levels(first, most)
     states = {key: _States(stratum, levels, group_size, is_fresh=is_fresh) for key, stratum in strata.items()}
@@ -158,12 +161,12 @@ def allocate(
 
 
 class _States:
-    """The states of a stratum's problems by level, and the transitions from one level to the next."""
+    """The states of a stratum's problems, and the transitions between them."""
 
     def __init__(self, stratum: Stratum, levels: Sequence[int], group_size: int, *, is_fresh: bool) -> None:
         prior, self.quotas = stratum.prior, stratum.quotas
         self.teaching: dict[int, Array] = {}
-        """The teaching share at each level, by passes. Shapes [level + 1]."""
+        """By level: the teaching share for each number of passes. Shape [level + 1]."""
         self._pass_rates: list[Array] = []
         for judged in range(levels[-1] + 1):
             passes = np.arange(judged + 1, dtype=float)[:, None]
@@ -173,7 +176,7 @@ class _States:
             if judged in levels:
                 self.teaching[judged] = teaching_shares(weights, a, b, float(group_size))
         self.starts = {level: np.zeros(level + 1) for level in levels}
-        """The number of problems in each state now."""
+        """By level: the number of problems that start with each number of passes. Shape [level + 1]."""
         if is_fresh:
             self.starts[levels[0]] += sum(stratum.counts.values()) * self.lead(0, levels[0])[0]
             return
@@ -183,8 +186,10 @@ class _States:
             self.starts[level][known_passes] += rows
 
     def lead(self, judged: int, later: int) -> Array:
-        """Return the chances of each number of passes after `later` samples, for each number after `judged` ones. Shape
-        [judged + 1, later + 1]."""
+        """Return the probability of j passes after `later` samples, given i passes after `judged` samples.
+
+        Shape [judged + 1, later + 1].
+        """
         chances = np.eye(judged + 1)
         for drawn in range(judged, later):
             step = np.zeros((judged + 1, drawn + 2))
@@ -195,8 +200,10 @@ class _States:
 
 
 class _Program:
-    """The linear program. For every state its variables are the problems that end there, those that continue, and for
-    each cut those that are selected."""
+    """The linear program. Its vector of variables has `ended`, `going_on`, and `selected` for each cut, in this order.
+
+    All counts of problems are divided by their total.
+    """
 
     def __init__(
         self,
@@ -255,10 +262,10 @@ class _Program:
         return Allocation(self._levels, by_stratum, expected, float(selected.mean()), float(np.mean(by_all)))
 
     def _flow(self) -> tuple[Array, Any]:
-        """Return the cost in samples of continuing from each state, and the matrix of reached states."""
+        """Return the samples of a step from each state, and the matrix of ended + going_on - arriving problems."""
         from scipy.sparse import coo_array, eye_array, hstack
 
-        # No problem continues from the last level.
+        # No problem goes on from the last level.
         costs = np.ones(self._size)
         sources, targets, chances = [], [], []
         for key in self._states:
@@ -278,10 +285,9 @@ class _Program:
         return costs, hstack([ends, ends - arrive, nothing], format="csr")
 
     def _selection(self) -> tuple[list[Any], list[Array]]:
-        """Return the constraints on the selected problems, as rows and upper bounds.
+        """Return the constraints on `selected`, as rows of a matrix and upper bounds.
 
-        Only problems that ended can be selected. Each cut is limited by its share, its quotas and its share of problems
-        without a pass.
+        They are selected <= ended, and for each cut its size, its quotas and its maximum share without a pass.
         """
         from scipy.sparse import coo_array, eye_array, hstack
 
@@ -310,7 +316,7 @@ class _Program:
         return rows, bounds
 
     def _at_last(self) -> Array:
-        """Return the number of problems in each state if all have all samples."""
+        """Return the share of problems in each state if all problems have all samples."""
         ended = np.zeros(self._size)
         for key in self._states:
             there = ended[self._index[key, self._levels[-1]]]
@@ -319,8 +325,7 @@ class _Program:
         return ended
 
     def _best(self, ended: Array) -> Array:
-        """Return the teaching share of the best selection for each cut; `ended` is the number of problems by state.
-        Shape [cuts]."""
+        """Return the teaching share of the best selection for each cut, shape [cuts], given the problems by state."""
         rows, bounds = self._selection()
         size, cuts = self._size, len(self._cuts)
         from scipy.sparse import coo_array, eye_array, hstack
@@ -333,7 +338,7 @@ class _Program:
 
 
 def _minimise(costs: Array, rows: Sequence[Any], bounds: Sequence[Array], flow: Any, starts: Array) -> Array:
-    """Return the variables of least cost that are not negative and satisfy the bounds and the flow."""
+    """Return the variables >= 0 of least cost, with rows * variables <= bounds and flow * variables = starts."""
     from scipy.optimize import linprog
     from scipy.sparse import vstack
 
@@ -348,25 +353,24 @@ def _minimise(costs: Array, rows: Sequence[Any], bounds: Sequence[Array], flow: 
 Cell = tuple[str, str]
 """The source and the domain of a row."""
 StratumKey = tuple[Group, frozenset[str]]
-"""The key of a stratum: the group of rows that gives its prior, and the quotas that its rows may fill in selection."""
+"""The key of a stratum: the group of rows whose prior it has, and the quotas that its rows count towards."""
 
 NAMES = {True: "pilot", False: "others"}
-"""The names in the file of the two allocations: for rows of the pilot and for all other rows."""
+"""The names, in the file, of the rule for rows of the pilot and of the rule for other rows."""
 EXPECTED = ("expected_samples", "expected_teaching", "teaching_by_all")
 """The fields of an allocation that are stored under `expected`."""
 
 
 @dataclass(frozen=True)
 class SavedRule:
-    """The stopping rule from a pilot, which does not change afterwards."""
+    """The final stopping rule, as it is stored in a file."""
 
     allocations: Mapping[bool, Allocation]
-    """The rules for rows of the pilot (True) and for other rows (False). Empty if no sample of the pilot could be
-    judged."""
+    """The rules for rows of the pilot (True) and for other rows (False). Empty if no sample could be judged."""
     strata: Mapping[Cell, StratumKey]
     """The stratum of each source and domain."""
     planned: Mapping[int, int]
-    """Maps the index of each row of the pilot to its number of samples."""
+    """The number of samples of each row of the pilot, by the row's index."""
     training_rows: int
 
     def write(self, path: Path) -> None:

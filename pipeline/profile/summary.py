@@ -1,4 +1,4 @@
-"""Computes the pass rate of one problem from its judged samples."""
+"""Summarises the judged samples of one problem: pass rate, lengths, loops and answers."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from truegold.verifiers import Item, Reason, gold_response, judges_solutions, re
 from truegold.verifiers.rates import wilson_interval
 from truegold.verifiers.running.batch import verify_one
 
-LOOP_TOKENS = 32
-LOOP_ROUNDS = 4
 LONGEST_LOOP = 64
-"""The definition of a loop at the end of a completion: a stretch of at most LONGEST_LOOP tokens is repeated at least
-LOOP_ROUNDS times, over LOOP_TOKENS tokens or more."""
+"""A completion ends in a loop if it ends with repetitions of a pattern of at most this number of tokens."""
+LOOP_ROUNDS = 4
+"""The minimum number of copies of the pattern."""
+LOOP_TOKENS = 32
+"""The minimum length of all copies together, in tokens."""
 
 
 def summarise(row: Row, samples: Sequence[SampleRow]) -> ProfileRow:
-    """Return the pass rate of one problem from its judged samples; `describe` adds the posterior."""
+    """Return the summary of one problem. Its posterior is empty; `describe` adds it."""
     scores = [sample["score"] for sample in samples if sample["score"] is not None]
     passes = sum(score == 1.0 for score in scores)
     low, high = wilson_interval(passes, len(scores))
@@ -56,7 +57,7 @@ def summarise(row: Row, samples: Sequence[SampleRow]) -> ProfileRow:
 
 
 def describe(summary: ProfileRow, domain: str, priors: Priors | None) -> ProfileRow:
-    """Return the summary of one problem, completed by its posterior under the priors of all problems."""
+    """Return the summary with the posterior of the problem's pass rate."""
     judged, passes = summary["judged"], summary["passes"]
     known = priors.after(summary["source"], domain, judged, passes) if priors is not None and judged else None
     return {**summary, **_describe(known)}
@@ -76,7 +77,7 @@ class _Known(TypedDict):
 
 @cache
 def _describe(known: Mixture | None) -> _Known:
-    """Return the columns of a posterior; cached, since many rows have the same counts."""
+    """Return the columns of a posterior. The result is cached, since many rows have the same counts."""
     if known is None:
         return {**dict.fromkeys(_Known.__annotations__), "posterior": []}  # type: ignore[typeddict-item]
     low, high = known.interval()
@@ -114,7 +115,7 @@ def powers_up_to(n: int) -> list[int]:
 
 
 def ends_in_a_loop(token_ids: Sequence[int]) -> bool:
-    """Return True if the last tokens repeat a stretch over and over."""
+    """Return True if the last tokens are a loop, as LONGEST_LOOP describes."""
     for period in range(1, LONGEST_LOOP + 1):
         span = max(LOOP_ROUNDS * period, LOOP_TOKENS)
         if len(token_ids) < span:
@@ -125,10 +126,10 @@ def ends_in_a_loop(token_ids: Sequence[int]) -> bool:
 
 
 def answer_clusters(answers: Sequence[str], same: Callable[[str, str], bool]) -> list[tuple[str, int]]:
-    """Return each distinct answer with its number of votes; `same` decides whether two forms are one answer.
+    """Return each distinct answer with its number of votes: `["1/2", "0.5", "3"]` gives `[("1/2", 2), ("3", 1)]`.
 
-    Equal strings are counted together first, so that `same` is called at most once for each pair of distinct forms. An
-    answer is represented by its first form, and ordered by it.
+    `same` decides whether two forms are the same answer. It is called at most once for each pair of distinct forms. An
+    answer is represented by the form that comes first, and the answers are in the order of these forms.
     """
     counts: dict[str, int] = {}
     for answer in answers:
@@ -145,12 +146,12 @@ def answer_clusters(answers: Sequence[str], same: Callable[[str, str], bool]) ->
 
 
 def _answer_clusters(row: Row, samples: Sequence[SampleRow]) -> list[tuple[str, int]]:
-    """Return the samples' answers with their votes; the row's verifier decides which forms are one answer."""
+    """Return the samples' answers with their votes. The row's verifier decides which forms are the same answer."""
     verifier = resolve(row["verifier"])
 
     def same(representative: str, answer: str) -> bool:
         if judges_solutions(verifier) or differ_for_certain(representative, answer):
-            # Programs are equal only as texts, and equal texts are already counted together.
+            # Programs are the same only if their texts are equal, and equal texts are already counted together.
             return False
         if key_of(representative) == key_of(answer):
             return True

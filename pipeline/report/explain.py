@@ -1,10 +1,10 @@
-"""Explains one row with all that a run recorded about it, from its source line to its end.
+"""Explains one row of a run: its source, edits, flags, samples and outcome, as `truegold explain` shows them.
 
-    explain(Path("runs/demo"), "9f0c21")          a prefix of the row's id, six hex digits at least
-    explain(Path("runs/demo"), "raw.jsonl:17")    where the row came from; finds rejected records too
+    explain(Path("runs/demo"), "9f0c21")          the first six or more digits of the row's id
+    explain(Path("runs/demo"), "raw.jsonl:17")    source and row number; this also finds rejected records
 
-Rows with the same content share an id: the first ROWS_EXPLAINED of them are explained. The tables are scanned with
-filters, so that one of a million rows is found without reading the texts of the others.
+If several rows have the same content, they have the same id. Then the first ROWS_EXPLAINED of them are explained. The
+tables are scanned with filters, so that the texts of other rows are not read.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ ROWS_EXPLAINED = 5
 SAMPLES_SHOWN = 3
 CANDIDATES_NAMED = 10
 TEXT_CHARS = 1_500
-"""The number of characters shown of one text."""
+"""The maximum number of characters that are shown of a text."""
 
 _ID_PREFIX = re.compile(r"[0-9a-f]{6,20}")
-"""The start of an id: `9f0c21`."""
+"""The first digits of an id: `9f0c21`."""
 _SOURCE_AND_ROW = re.compile(r"(.+):(\d{1,18})", re.DOTALL)
 """A source and a row number: `raw.jsonl:17`."""
 
@@ -57,26 +57,27 @@ class Event:
 
 @dataclass(frozen=True)
 class RowStory:
-    """The history of one row: its source record, the events, flags, pass rates and samples, and its end."""
+    """The history of one row: its ingested content, the events, flags, pass rates and samples, and its outcome."""
 
     row: Fields
     events: tuple[Event, ...]
     flags: tuple[Fields, ...]
     profiles: Mapping[str, Fields]
-    """The rows of `profile.parquet` by stage: profile, profile_after."""
+    """The entries of the row in `profile.parquet`, by stage: `profile`, `profile_after`."""
     samples: tuple[Fields, ...]
     attempts: tuple[Fields, ...]
     """The attempts of synthesis, in order."""
     ended: str
+    """The outcome, such as `selected for training`."""
     suspicion: float | None = None
     """The probability that the row is faulty."""
     log_odds: Mapping[str, float] = field(default_factory=dict)
-    """The log odds from each source of evidence."""
+    """The log odds of a fault from each source of evidence."""
 
 
 @dataclass(frozen=True)
 class Story:
-    """The histories of rows with one id, or a rejected record."""
+    """The histories of the rows with one id, or a rejected record."""
 
     rows: tuple[RowStory, ...]
     more_rows: int
@@ -85,9 +86,9 @@ class Story:
 
 
 def explain(run_dir: Path, row_id: str) -> Story:
-    """Return the history of the rows with an id, or of a row by its source.
+    """Return the history of the rows that `find_rows` finds, or the rejected record that it finds.
 
-    Raises InputError with advice if the name matches nothing, or several ids.
+    Raises InputError with advice if the name matches no row, or rows of several ids.
     """
     files = open_finished(run_dir)
     try:
@@ -99,7 +100,7 @@ def explain(run_dir: Path, row_id: str) -> Story:
 
 
 class RejectedError(InputError):
-    """The name belongs to a rejected record, which never became a row."""
+    """The name belongs to a rejected record, which did not become a row."""
 
     def __init__(self, name: str, reject: Mapping[str, Any]) -> None:
         why = f"{reject['reason']}: {reject['detail']}"
@@ -123,7 +124,7 @@ def find_rows(files: RunFiles, name: str) -> pl.DataFrame:
         is_named = (pl.col("source") == source_and_row[1]) & (pl.col("source_row") == int(source_and_row[2]))
     elif is_prefix:
         is_named = pl.col("id").str.starts_with(name.lower())
-    # `meta` is parsed only in rows that mention the name; it has their file and the source's id (`data.columns.id`).
+    # The column `meta` has the file and the source's id (`data.columns.id`). It is parsed only if it has the name.
     mentions = pl.col("meta").str.contains(orjson.dumps(name).decode(), literal=True)
     paths = ("$.source_id", f"$.{NOTES}.{FILE}")
     has_source_id = mentions & pl.any_horizontal(pl.col("meta").str.json_path_match(path) == name for path in paths)
@@ -147,13 +148,12 @@ def find_rows(files: RunFiles, name: str) -> pl.DataFrame:
 
 def _ingested(files: RunFiles) -> pl.LazyFrame:
     rows = files.table("ingest", "rows.parquet")
-    # Otherwise `open_finished` has raised.
-    assert rows is not None
+    assert rows is not None  # `open_finished` raises if a run has no rows.
     return rows
 
 
 def _find_reject(files: RunFiles, name: str) -> Mapping[str, Any] | None:
-    """Return the reject with this name: source and row, file and row, or the source's own id."""
+    """Return the rejected record with this name: source and row, file and row, or the source's own id."""
     if (path := files.path("ingest", REJECTS_FILE)) is None:
         return None
     _, _, row = name.rpartition(":")
@@ -169,7 +169,7 @@ def _find_reject(files: RunFiles, name: str) -> Mapping[str, Any] | None:
 
 
 def _without_folders(files: RunFiles, name: str) -> str:
-    """Return `data/train.jsonl:17` as the run names this row: `train.jsonl:17`. Other names are unchanged."""
+    """Return the name of a row in the run for a path: `data/train.jsonl:17` gives `train.jsonl:17`."""
     source_and_row = _SOURCE_AND_ROW.fullmatch(name)
     config = files.folders["ingest"].parent / "config.resolved.json"
     if source_and_row is None or "/" not in name or not config.is_file():
@@ -187,11 +187,11 @@ def _without_folders(files: RunFiles, name: str) -> str:
 
 
 class NoSuchRowError(InputError):
-    """No row of a run has the name, although the run has rows of the source in the name."""
+    """No row of a run has the name, such as `raw.jsonl:999`, although the run has rows of the source `raw.jsonl`."""
 
 
 def _unknown_row(files: RunFiles, name: str) -> InputError:
-    """Return the error for a name of no row, which says how the rows of its source, or all rows, are named."""
+    """Return the error for a name that no row has. It says how the rows of the source, or all rows, are named."""
     problem = f"No row of {files.folders['ingest'].parent} is {visible(name)!r}."
     file = pl.col("meta").str.json_path_match(f"$.{NOTES}.{FILE}")
     rows = _ingested(files).select("source", "source_row", file=file)
@@ -229,7 +229,7 @@ def _explain_row(files: RunFiles, row: Fields) -> RowStory:
     attempts = _read(files.table("synth", "attempts.parquet"), is_row)
     known: tuple[Fields, ...] = ()
     for _, table in files.tables(SUSPICION_FILE, SUSPICION_STAGES):
-        # The suspicion after training is based on more samples, so the last stage counts.
+        # The last stage is used, because the suspicion after training is based on more samples.
         known = _read(table.drop_nulls("suspicion").with_columns(id="row_id"), is_row) or known
     return RowStory(
         row,
@@ -296,6 +296,6 @@ def _as_json(value: object) -> str:
 
 
 def _field(name: str, value: str | None, indent: int = 2) -> str:
-    """Return a name with a text; further lines of the text are aligned under its first."""
+    """Return a name and a text, with all lines of the text aligned."""
     text = "(none)" if value is None else cut(visible(value), TEXT_CHARS)
     return f"{' ' * indent}{name:<9} " + text.replace("\n", "\n" + " " * (indent + 10))

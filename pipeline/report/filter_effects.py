@@ -1,14 +1,15 @@
-"""Measures the effects of stages on the rows: edits, flags, and the properties of the rows that were kept.
+"""Measures the effects of stages on the rows: the edits, the flags, and how dropping rows changed their properties.
 
-    select    pass rate           .31 -> .38     +.29 deviations
-    settle    domain geometry     12 % -> 8 %    -.14
-    dedup     prompt, characters  181 -> 163     -.09
+    stage     property            mean or share    change in standard deviations
+    select    pass rate           .31 -> .38       +.29
+    settle    domain geometry     12 % -> 8 %      -.14
+    dedup     prompt, characters  181 -> 163       -.09
 
-A filter that drops rows at random changes properties only by chance. A property that changed by more is listed, in
-standard deviations over all rows that entered, the largest change first. Held-out rows are not counted.
+A change is listed only if it is too large for chance, that is, for a stage that drops rows at random. Standard
+deviations are over all rows that entered the stage. Held-out rows are not counted.
 
-Pass rates are the expected ones, since observed pass rates rise if rows are selected by them. Their changes are given
-in standard deviations of observed rates: expected rates vary little if each is based on few samples.
+The pass rate of a problem is the mean of its posterior (`rates`), since observed rates rise if rows are selected by
+them. Only the standard deviation is that of observed rates, because posterior means vary little with few samples.
 """
 
 from __future__ import annotations
@@ -25,29 +26,29 @@ from truegold.pipeline.tables.rows import KEY
 from truegold.pipeline.tables.run_files import RunFiles
 
 CHANCE = 4.0
-"""The least change that is listed, in standard errors. A random filter exceeds it once in fifteen thousand cases."""
+"""A change of fewer standard errors is not listed. Chance alone reaches this once in fifteen thousand cases."""
 LEAST_SHIFT = 0.05
-"""The least change that is listed, in standard deviations."""
+"""A change of fewer standard deviations is not listed."""
 FEWEST_ROWS = 30
-"""The least number of dropped, and of kept, rows for measuring a change."""
+"""Changes are measured only if the stage dropped and kept at least this number of rows."""
 
 PASS_RATE, OBSERVED = "pass rate", "observed pass rate"
 TEXTS = ("prompt", "solution", "gold")
 """Columns whose lengths are compared."""
 CATEGORIES = ("source", "domain", "verifier", "gold_kind", "script")
-"""Properties whose values' shares are compared."""
+"""For each value of these properties, the share of rows is compared."""
 GOLD_KINDS = {
     "integer": r"^\s*[-+]?\d+\s*$",
     "decimal": r"^\s*[-+]?\d*\.\d+\s*$",
     "letter": r"^\s*\(?[A-Ja-j]\)?\s*$",
     "expression": r"\d",
 }
-"""Patterns for kinds of golds; the first match counts: `-12`, `.5`, `(B)`, `3x+1`. Other golds are `words`."""
+"""Patterns for kinds of golds, such as `-12`, `.5`, `(B)` and `3x+1`. The first match decides. Others are `words`."""
 
 
 @dataclass(frozen=True)
 class EditCount:
-    """The number of edits of one stage in one column for one reason."""
+    """The number of edits that a stage made in a column for a reason."""
 
     stage: str
     reason: str
@@ -56,7 +57,7 @@ class EditCount:
 
 
 def count_edits(files: RunFiles) -> tuple[EditCount, ...]:
-    """Return the numbers of edits by stage, the most frequent first."""
+    """Return the numbers of edits in the order of the stages, the most frequent of each stage first."""
     return tuple(edit for stage, ledger in files.tables(LEDGER_FILE) for edit in _count_stage_edits(stage, ledger))
 
 
@@ -71,7 +72,7 @@ def _count_stage_edits(stage: str, ledger: pl.LazyFrame) -> list[EditCount]:
 
 @dataclass(frozen=True)
 class ReasonCount:
-    """The number of rows that are flagged for a reason, and the number that it holds back."""
+    """The number of rows that have a flag with this reason, and the number of those that it holds back."""
 
     reason: str
     rows: int
@@ -102,21 +103,22 @@ def count_flagged(files: RunFiles) -> Flagged | None:
 
 @dataclass(frozen=True)
 class FilterShift:
-    """The change of one property of the rows in one stage."""
+    """The change of one property that a stage caused by dropping rows."""
 
     stage: str
     feature: str
     """The property: a number such as `prompt, characters`, or a value such as `domain geometry`."""
     before: float
+    """The mean of the number, or the share of rows with the value, over all rows that entered the stage."""
     after: float
-    """The mean of a number, or the share of rows with the value."""
+    """The mean or share over the kept rows."""
     is_share: bool
     deviations: float
     """The change in standard deviations over all rows that entered."""
 
 
 def measure_filter_shifts(files: RunFiles) -> list[FilterShift]:
-    """Return the changes by the filters of a run, the largest first."""
+    """Return the changes in all stages of a run, the largest first."""
     moved: list[FilterShift] = []
     for stage in (*ROW_STAGES, "select"):
         kept = files.table(stage, "selected.parquet" if stage == "select" else "rows.parquet")
@@ -190,9 +192,6 @@ def _share_shifts(stage: str, name: str, features: pl.LazyFrame, rows: int, kept
 
 
 def _is_more_than_chance(shift: float, rows: int, kept: int) -> bool:
-    """Return True if a mean changed by more than keeping `kept` of `rows` at random would change it.
-
-    `shift` is in standard deviations.
-    """
+    """Return True if a shift, in standard deviations, is too large for a random choice of the kept rows."""
     error = math.sqrt((1 - kept / rows) / kept) if kept else math.inf
     return abs(shift) >= max(LEAST_SHIFT, CHANCE * error)

@@ -1,18 +1,19 @@
-"""Gathers every record of a run with its outcome, and packs them for the table of the report page.
+"""Gathers every record of a run with its outcome, and packs the records for the table of the report page.
 
-    outcome "dropped", stage "dedup", reason "exact_duplicate"      a row of this stage's dropped.parquet
-    outcome "held for review", stage "settle", reason "held_for_review"
-    outcome "selected", stage "select", reason ""
-    outcome "rejected", stage "ingest", reason "invalid_json"       not a row: a line of rejects.jsonl
+    outcome            stage     reason             comes from
+    dropped            dedup     exact_duplicate    dedup/dropped.parquet
+    held for review    settle    held_for_review    settle/dropped.parquet
+    selected           select                       select/selected.parquet
+    rejected           ingest    invalid_json       ingest/rejects.jsonl
 
-Each row is shown with its last content, the most suspicious rows first. With more than MAX_RECORDS records, texts are
-read only for those that are shown. The page has columns for its table, and blocks of cards (`row_cards`):
+The most suspicious rows come first. Each row is shown with its last content. The page has two parts: the index with the
+columns of the table, and blocks with the details of rows, their cards (`row_cards`):
 
     index    {"rows": 1000, "records": 1000, "columns": {"id": [...], "outcome": [0, 0, 1, ...], ...},
               "names": {"outcome": ["dropped", "selected"], ...}, "cuts": {...}}
-    blocks   [[card of row 0, card of row 1, ...], ...], BLOCK_ROWS cards each
+    blocks   [[card of row 0, card of row 1, ...], ...], with BLOCK_ROWS cards in each block
 
-Both are JSON, deflated and in base64, so no text of the data is part of the page's code. The browser unpacks them
+Both are JSON, deflated and in base64, so that no text of the data is part of the page's code. The browser unpacks them
 (`DecompressionStream`).
 """
 
@@ -37,19 +38,18 @@ from truegold.pipeline.tables.run_files import HELD_REASONS, KEY_TYPES, Fields, 
 from truegold.pipeline.text.shown_text import cut, visible
 
 MAX_RECORDS = 50_000
-"""The largest number of records on a page. If there are more, the page has the most suspicious ones and a random sample
-of the others."""
+"""The maximum number of records on a page: the most suspicious ones, and a random sample of the others."""
 
 BLOCK_ROWS = 200
 """The number of cards that are unpacked together."""
 GOLD_CHARS = 400
-"""The number of characters of a gold or a suggestion on the page."""
+"""The maximum number of characters of a gold or a suggestion on the page."""
 NAME_CHARS = 200
-"""The number of characters of a value in the columns CODED and LISTED."""
+"""The maximum number of characters of a value in the columns CODED and LISTED."""
 CODED = ("source", "split", "domain", "verifier", "outcome", "stage", "reason", "tier", "fault_by")
-"""Columns with few distinct values, which the page stores as indices into `names`."""
+"""Columns with few distinct values, which are stored as indices into `names` of the index."""
 LISTED = ("flags", "verdicts")
-"""Columns with lists of values, which are also stored as indices."""
+"""Columns with lists of values, which are stored as lists of such indices."""
 
 Codes = dict[str, int]
 """Maps each value of a column to its index."""
@@ -58,15 +58,15 @@ TEXTS = ["prompt", "gold", "solution", "split", "domain", "verifier", "verifier_
 """The columns of a row that the page shows."""
 
 SUREST = 0.99
-"""The largest probability of a flag whose precision was not measured."""
+"""The maximum probability of a fault by a flag whose precision was not measured."""
 
 TEXT_TYPES = dict.fromkeys([*TEXTS, "seen"], pl.String)
 
 EVIDENCE_SOURCES = ("samples", "model", "rules", "doubts", "wording")
-"""The sources of suspicion (`suspicion.joined`)."""
+"""The sources of evidence on which the suspicion of a row is based (`suspicion.joined`)."""
 
 FLAGGING_STAGES = ("well_posed", "flag")
-"""The stages that may precede `settle`, which reads the rows of the first of these that the run has."""
+"""The stages whose rows `settle` reads: those of the first one that the run has."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class EndedRows:
     rejects: tuple[Fields, ...]
     """The shown lines of rejects.jsonl."""
     records: int
-    """The number of all records of the run."""
+    """The number of records of the run, including those that are not shown."""
 
     @property
     def shown(self) -> int:
@@ -89,7 +89,7 @@ class EndedRows:
 def gather_ended_rows(files: RunFiles, limit: int = MAX_RECORDS, suspected_by: RunFiles | None = None) -> EndedRows:
     """Return the records of a run, the most suspicious rows first.
 
-    `suspected_by` has the stages that determine the suspicion, if these differ from the stages in `files`.
+    At most `limit` records are returned. If `suspected_by` is given, suspicions come from it instead of from `files`.
     """
     scan = _scan_ends(files)
     total = scan.select(pl.len()).collect(engine="streaming").item()
@@ -104,7 +104,7 @@ def gather_ended_rows(files: RunFiles, limit: int = MAX_RECORDS, suspected_by: R
 
 
 def _before_decisions(files: RunFiles) -> tuple[RunFiles, RunFiles]:
-    """Return a run as before `settle`, and the whole run without reviewers' decisions."""
+    """Return the stages of a run before `settle`, and all of its stages that do not depend on reviewers' decisions."""
     if "settle" not in files:
         return files, files
     stages = list(files.folders)
@@ -113,7 +113,7 @@ def _before_decisions(files: RunFiles) -> tuple[RunFiles, RunFiles]:
 
 
 def _table_of(row: Mapping[str, Any], files: RunFiles) -> str:
-    """Return the path, relative to the run, of the table with the row as it is shown."""
+    """Return the path, relative to the run, of the table from which the shown content of a row comes."""
     if row["stage"] not in DROPPING_STAGES and row["seen"] is not None:
         return f"{next(name for name in FLAGGING_STAGES if name in files)}/rows.parquet"
     if row["outcome"] in ("dropped", "held for review", "in reserve"):
@@ -142,10 +142,11 @@ def _scan_ends(files: RunFiles) -> pl.LazyFrame:
 
 
 def _as_reviewed(rows: pl.DataFrame, files: RunFiles) -> pl.DataFrame:
-    """Return the rows with `seen`, the content key of each row that a reviewer may decide about, else null.
+    """Return the rows with the column `seen`: the content key if a reviewer may decide about the row, else null.
 
-    These rows have the content from before `settle`, with their original gold. Rows that an earlier stage dropped are
-    among them, since a decision can bring them back: the first of each id, unless a row of this id reached `settle`.
+    A reviewer may decide about all rows that reached `settle`. They are shown with their content before `settle`, and
+    so with their original gold. If no row of an id reached `settle`, a reviewer may also decide about the first row of
+    this id that an earlier stage dropped, since a decision can restore it.
     """
     stage = next((name for name in FLAGGING_STAGES if name in files), None)
     table = None if stage is None else files.table(stage, "rows.parquet")
@@ -170,11 +171,13 @@ def _as_end(table: pl.LazyFrame, outcome: pl.Expr, stage: str, reason: pl.Expr) 
 
 
 def _rank(ends: pl.LazyFrame, files: RunFiles, *, is_drawn: bool) -> pl.LazyFrame:
-    """Return the rows with `fault`, the probability of a fault, the highest first, then flagged rows, then all others.
+    """Return the rows with the columns `fault` and `fault_by`, in the order of the page.
 
-    The others are in the order of the data. If not all can be shown, the others are in the order of their ids, which is
-    random. `fault` is the larger of the row's suspicion and the precision of a flag that holds it back. `fault_by` is
-    the reason of that flag, or the strongest evidence of the suspicion.
+    `fault` is the probability of a fault: the row's suspicion, or the precision of a flag that holds it back if that is
+    larger. `fault_by` is the reason of that flag, or the strongest evidence of the suspicion.
+
+    Rows with the largest `fault` come first, then flagged rows, then all others in the order of the data. With
+    `is_drawn`, the others are in the order of their ids, which is random, because only some of them can be shown.
     """
     ranked = ends.join(_suspicion(files), on=KEY, how="left").join(_blocking(files), on=KEY, how="left")
     suspicion, rule = pl.col("suspicion"), pl.col("rule")
@@ -206,8 +209,7 @@ def _suspicion(files: RunFiles) -> pl.LazyFrame:
 
 
 def _blocking(files: RunFiles) -> pl.LazyFrame:
-    """Return for each flagged row the most precise of the flags that hold it back, and the highest confidence of any
-    flag."""
+    """Return, for each flagged row, the most precise flag that holds it back, and the highest confidence of a flag."""
     if (flags := files.flags(after_training=True)) is None:
         return pl.LazyFrame(schema={**KEY_TYPES, "rule": pl.Float64, "rule_name": pl.String, "flagged": pl.Float64})
     measured = [
@@ -215,7 +217,7 @@ def _blocking(files: RunFiles) -> pl.LazyFrame:
         for name in ("precision", "rows")
     ]
     precision, rows = measured
-    # The mean of the posterior with a uniform prior: 26 of 26 is not certainty.
+    # The mean of the posterior with a uniform prior. With 26 right rows of 26, it is .96, not 1.
     known = (precision * rows + 1) / (rows + 2)
     flags = flags.with_columns(precision=pl.coalesce(known, pl.col("confidence").clip(0.0, SUREST)))
     # The confidence of `suspect_gold` is the agreement of samples, not a probability.
@@ -229,7 +231,7 @@ def _blocking(files: RunFiles) -> pl.LazyFrame:
 
 
 def _rejects(files: RunFiles, room: int) -> tuple[tuple[Fields, ...], int]:
-    """Return the first `room` rejected records, and the number of all."""
+    """Return the first `room` rejected records, and the number of all rejected records."""
     if (path := files.path("ingest", "rejects.jsonl")) is None:
         return (), 0
     with path.open("rb") as lines:
@@ -239,7 +241,7 @@ def _rejects(files: RunFiles, room: int) -> tuple[tuple[Fields, ...], int]:
 
 @dataclass(frozen=True)
 class PageRows:
-    """All rows of a run, packed for the page."""
+    """The rows of a run, packed for the page."""
 
     index: str
     blocks: tuple[str, ...]
@@ -263,7 +265,7 @@ class PageRows:
 def gather_page_rows(files: RunFiles, limit: int = MAX_RECORDS, *, is_blind: bool = False) -> PageRows:
     """Return the rows of a run, the most suspicious first, then the rejected records.
 
-    `is_blind`: rows are shown as before `settle`, without anything that depends on reviewers' decisions.
+    With `is_blind`, rows are shown as before `settle`, without anything that depends on reviewers' decisions.
     """
     before, files = _before_decisions(files) if is_blind else (files, files)
     ended = gather_ended_rows(before, limit, suspected_by=files)
@@ -311,7 +313,7 @@ def _long_texts(row: Mapping[str, Any], cuts: TextCuts) -> dict[str, int]:
 def whole_texts(files: RunFiles, row_id: str, source_key: tuple[str, int] | None, *, is_blind: bool) -> Fields | None:
     """Return the whole texts of a row on the page, or None if the run has no such row.
 
-    `source_key` chooses among rows with one id, which cleaning may have made different.
+    If several rows have this id, `source_key` (source and row number) chooses one.
     """
     before, files = _before_decisions(files) if is_blind else (files, files)
     named = _scan_ends(before).filter(pl.col("id") == row_id).sort("source", "source_row").collect(engine="streaming")
@@ -330,7 +332,7 @@ def whole_texts(files: RunFiles, row_id: str, source_key: tuple[str, int] | None
 
 
 def _rival(card: Fields) -> str | None:
-    """Return the answer with the most votes other than the gold."""
+    """Return the answer with the most votes that differs from the gold."""
     others = (answer["texts"][0] for answer in card.get("answers", ()) if answer["kind"] == "alternative")
     return next(others, None)
 
@@ -380,7 +382,7 @@ def _with_measures(rows: pl.DataFrame, files: RunFiles) -> pl.DataFrame:
 def _add_rejects(
     rejects: Sequence[Fields], columns: dict[str, list[Any]], codes: dict[str, Codes], cards: list[Fields], chars: int
 ) -> None:
-    """Add the rejected records to the columns. They have no id; their excerpts are shown as prompts."""
+    """Add the rejected records to the columns. They have no id, and their excerpts are shown as prompts."""
     for reject in rejects:
         known = {
             "prompt": cut(visible(reject["excerpt"]), chars),

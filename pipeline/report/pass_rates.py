@@ -1,10 +1,11 @@
 """Measures the pass rates of a run's problems before and after training.
 
-The mean is over problems: of their pass rates, or of their posterior means if their numbers of samples differ. The
-interval is Wilson's with an effective number of samples: samples of one problem are alike, so eight of them give less
-information than eight problems would (Kish's design effect).
+    Held-out problems   100 problems   800 samples   mean .41   95 % interval .36 to .46   never pass 12   always 3
 
-    Held-out problems   100 problems   800 samples   mean .41   95 % from .36 to .46   never 12   always 3
+The mean is over the pass rates of the problems. If problems have different numbers of samples, it is over the means of
+their posteriors instead. Samples of one problem are alike, so that eight of them give less information than samples of
+eight problems. Wilson's interval is therefore computed with a smaller, effective number of samples (Kish's design
+effect).
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ HELDOUT = "Held-out problems"
 """The name of the group of held-out problems."""
 
 MAX_STEPS = 10
-"""The number of bars of a histogram, apart from the one for 0. With fewer samples per problem, there is one for each
-count of passes."""
+"""The maximum number of bars of a histogram, apart from the one for 0. Fewer samples than this give one bar for each
+number of passes."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,12 @@ class Distribution:
     truncated: float | None
     tokens_mean: float | None
     bars: tuple[int, ...]
-    """The number of problems by pass rate: the first bar is exactly 0, the last exactly 1, with equal steps between."""
+    """The number of problems in equal steps of the pass rate. The first bar is exactly 0, and the last exactly 1."""
 
 
 @dataclass(frozen=True)
 class ProblemGroup:
-    """The pass rates of a group of problems; `after` is None if they were not profiled again."""
+    """The pass rates of a group of problems. `after` is None if the problems were not profiled after training."""
 
     name: str
     note: str
@@ -107,8 +108,8 @@ def _describe(profile: pl.LazyFrame | None) -> Distribution | None:
 def _expected_rate(profile: pl.LazyFrame) -> tuple[pl.Expr, pl.Expr]:
     """Return the pass rate of each problem, and the mean variance of its posterior.
 
-    If some problems got more samples because of their first ones, observed rates are biased, and the means of the
-    posteriors are used.
+    If the numbers of samples differ, the means of the posteriors are used. Observed rates are biased then, because the
+    first samples of a problem decided how many it got.
     """
     rate = pl.col("pass_rate")
     sampled_alike = profile.select(pl.col("n").n_unique() <= 1).collect(engine="streaming").item()
@@ -122,9 +123,9 @@ def _interval(row: Mapping[str, float]) -> tuple[float | None, float | None]:
     judged = int(row["samples"] - row["unjudged_samples"])
     if not problems:
         return None, None
-    # The design effect: the ratio of samples needed to those needed if each came from a different problem.
+    # The design effect is the number of samples divided by the effective number of samples.
     if problems < 2 or mean in (0.0, 1.0):
-        # The design effect cannot be estimated without spread. As a caution, each problem counts as one sample.
+        # Without spread it cannot be estimated. As a caution, each problem counts as one sample.
         effect = judged / problems
     else:
         effect = max(1.0, row["variance"] / problems * judged / (mean * (1 - mean)))

@@ -1,6 +1,6 @@
 """Explains the reasons of rejects, drops, edits and flags.
 
-The explanations are read from the tables of the documentation, which the package includes (`page/*.md`):
+The explanations come from the tables in the documentation, of which the package has a copy (`page/*.md`):
 
 explain_reasons()["gold_wrapped"]
     {"example": 'gold "Answer: 72"', "means": '"#### 72", "Answer: 72", ...: more around gold than the answer, ...'}
@@ -21,7 +21,7 @@ _HEADS = {
     "what is changed": "means",
     "meaning and repair": "means",
 }
-"""Maps the headings of columns that explain a reason to the keys of the explanation."""
+"""Maps the headings of table columns to the keys of an explanation. Other columns are ignored."""
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _BAR = re.compile(r"(?<!\\)\|")
 _NAME = re.compile(r"`(\w+)`")
@@ -29,8 +29,7 @@ _NAME = re.compile(r"`(\w+)`")
 
 @cache
 def explain_reasons() -> dict[str, dict[str, str]]:
-    """Return the explanation of each documented reason: its meaning (`means`), an `example` and a `remedy`, or some of
-    the three."""
+    """Return, for each documented reason, its meaning (`means`), an `example` and a `remedy`, as far as known."""
     explained: dict[str, dict[str, str]] = {}
     for page in PAGES:
         heads: list[str] = []
@@ -46,14 +45,14 @@ def explain_reasons() -> dict[str, dict[str, str]]:
 
 
 def explain_reason(reason: str) -> str:
-    """Return the explanation of a reason as one text for a tooltip; empty if it is not documented."""
+    """Return the explanation of a reason as text for a tooltip, or "" if the reason is not documented."""
     texts = explain_reasons().get(reason, {})
     parts = [texts.get("means"), f"Such as: {texts['example']}" if "example" in texts else None, texts.get("remedy")]
     return ". ".join(part.rstrip(".") for part in parts if part)
 
 
 def exemplify_reason(reason: str) -> str:
-    """Return an example of a reason, or its meaning if there is none."""
+    """Return an example of a reason, or its meaning if it has no example."""
     texts = explain_reasons().get(reason, {})
     return f"Such as: {texts['example']}" if "example" in texts else texts.get("means", "")
 

@@ -1,12 +1,11 @@
-"""Renders the report as one self-contained HTML page, which needs no network and runs nothing from the data.
+"""Renders the report as one self-contained HTML page, which needs no network.
 
-Texts of rows are packed (`page_rows`), and the page's script writes them only to text nodes. All other texts pass the
-template's escaping. As a second defence, the content security policy allows only the page's own scripts, by hash, and
-no requests except to the server of `truegold review`. KaTeX is included only if a text has formulas. KaTeX and
-Tabulator are in `pipeline/third_party`; the page includes their licences.
+No text of the data can run as code. Texts of rows are packed (`page_rows`), and the page's scripts write them only to
+text nodes. Templates escape all other texts. As a second defence, the content security policy allows only the page's
+own scripts, by hash, and only requests to the server of `truegold review`.
 
-Charts are computed here as coordinates, and drawn by the template as inline SVG. A line chart is 320 by 150 units,
-with room for the value labels at the left and the step labels below.
+The page includes Tabulator, and KaTeX if a text has formulas, with their licences (`pipeline/third_party`). The
+coordinates of charts are computed here, and the template draws them as inline SVG.
 """
 
 from __future__ import annotations
@@ -52,13 +51,13 @@ LEFT, RIGHT, TOP, BOTTOM = 44.0, 8.0, 8.0, 20.0
 """The margins around the plot of a chart."""
 
 MAX_POINTS = 400
-"""The largest number of points of a line; more than its width in pixels would only make the page larger."""
+"""The maximum number of points of a line. A chart is not wide enough to show more."""
 
 DOTTED_POINTS = 30
-"""The number of points up to which a line also has dots."""
+"""A line of at most this number of points also has dots."""
 
 REASONS_SHOWN = 2
-"""The number of reasons that the flow names for each stage."""
+"""The number of reasons for lost rows that the page names for each stage."""
 
 GUIDELINES = """Keep: the problem can be answered, and the gold is right.
 Fix: the problem is sound, and the gold or a test is wrong. Give the right answer in the form of the gold, or the lines
@@ -67,15 +66,14 @@ Drop: the problem cannot be answered (something is missing or contradictory, or 
 Unsure: you cannot decide. The row stays held back, and another reviewer may decide.
 
 Solve the problem before you look at the votes. Many systems can make the same mistake."""
-
-"""The guidelines of a review if the folder of decisions has none."""
+"""The guidelines of a review if the folder of decisions has no guidelines."""
 
 _SOURCE_MAP = re.compile(r"^(//# |/\*# )sourceMappingURL=.*$", re.MULTILINE)
-"""A source map's address, `//# sourceMappingURL=katex.min.js.map`, which a browser would request."""
+"""The address of a source map, `//# sourceMappingURL=katex.min.js.map`. It is removed, since browsers request it."""
 _MATHS_IN_BODY = re.compile(r'class="(?:row-text|line) maths')
 """The class of an element whose text has formulas."""
 _FONT_SOURCES = re.compile(r"src:url\(fonts/([\w-]+)\.woff2\)[^;}]*")
-"""A font's address in a style sheet, `src:url(fonts/KaTeX_Main-Bold.woff2) format("woff2"),url(...)`."""
+"""The address of a font in a style sheet, `src:url(fonts/KaTeX_Main-Bold.woff2) format("woff2"),url(...)`."""
 
 
 @dataclass(frozen=True)
@@ -84,15 +82,15 @@ class ReviewSettings:
 
     reviewer: str
     token: str
-    """The token that each of the page's requests must have."""
+    """The token that the page sends with each request."""
     guidelines: str | None = None
-    """The guidelines as plain text; None means GUIDELINES."""
+    """The guidelines as plain text, or None for GUIDELINES."""
     blind: bool = False
     """True if other reviewers' decisions are hidden."""
     queue: tuple[tuple[str, str, int], ...] | None = None
-    """The keys (id, source, source_row) of the rows to review in order, or None if the reviewer chooses on the page."""
+    """The keys (id, source, source_row) of the rows to review, in order. None lets the reviewer choose on the page."""
     drawn: str = "suspicious"
-    """The draw of the queue as decisions record it: `suspicious`, or `random:SEED`."""
+    """How the rows of the queue were chosen, for the record of decisions: `suspicious`, or `random:SEED`."""
 
 
 def open_page(run_dir: Path, review: ReviewSettings | None = None) -> str:
@@ -123,7 +121,7 @@ def render(sections: Sections, review: ReviewSettings | None = None) -> str:
 
 
 def render_plain(template: str, title: str, **values: Any) -> str:
-    """Return a page without a table of rows, in the style of the report and with its policy."""
+    """Return a page without a table of rows, with the style and the content security policy of the report."""
     values |= {"rows": None, "completions": None, "review": None}
     return _fill_page(
         template, title, settings={}, scripts=("base.js", "maths.js"), styles=("page.css",), libraries=(), **values
@@ -167,7 +165,7 @@ class _Library:
     script: str
     style: str
     notice: str
-    """The name, version and licence, which must be on every page with the library."""
+    """The name, version and licence, which must be on every page that includes the library."""
 
 
 @cache
@@ -242,8 +240,7 @@ def _read(path: Path) -> str:
 
 
 def _policy(scripts: list[str], *, calls_server: bool) -> str:
-    """Return the content security policy. Inline styles are allowed, since KaTeX positions boxes with style
-    attributes."""
+    """Return the content security policy. Inline styles are allowed, because KaTeX needs style attributes."""
     connect = " connect-src 'self';" if calls_server else ""
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
@@ -267,12 +264,12 @@ class ChartLine:
     points: str
     """The value of SVG's `points` attribute."""
     dots: tuple[tuple[float, float], ...]
-    """The coordinates of dots; empty for long lines."""
+    """The coordinates of the dots. Long lines have none."""
 
 
 @dataclass(frozen=True)
 class LineChart:
-    """The chart of one curve: its lines and the ticks of both axes."""
+    """The chart of one curve: its lines, and the ticks of both axes."""
 
     title: str
     lines: tuple[ChartLine, ...]
@@ -341,20 +338,23 @@ def thinned(metric: Metric) -> Sequence[Point]:
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """Return three to six round values that span `low` to `high`."""
+    """Return three to six round values that cover the range from `low` to `high`."""
     span = high - low
     if span <= 0:
         span = abs(high) or 1.0
         high = low + span
     magnitude = 10.0 ** math.floor(math.log10(span / 4))
     step = next(magnitude * nice for nice in (1, 2, 5, 10) if magnitude * nice >= span / 4)
-    # The tolerance keeps a bound that is a multiple of the step.
+    # The tolerance is for rounding errors, if a bound is a multiple of the step.
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [round(multiple * step, 12) for multiple in range(first, last + 1)]
 
 
 def histogram(distribution: Distribution, tallest: int) -> list[Bar]:
-    """Return the bars of a histogram on the scale of `tallest`, so that two histograms can be compared."""
+    """Return the bars of a histogram.
+
+    `tallest` is the count of a bar that fills the chart. Charts that are compared have the same one.
+    """
     counts = distribution.bars
     width = (WIDTH - 2 * RIGHT) / len(counts)
     last = len(counts) - 1

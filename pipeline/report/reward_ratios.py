@@ -1,9 +1,11 @@
 """Estimates the rewards that a training will see, by source, domain and verifier, from measured pass rates.
 
-    gsm8k.jsonl   rows 900   ones .62   dead .06   saturated .21   informative .73     groups of 8 samples
+    groups of 8 samples   all wrong (dead)    all right (saturated)    mixed (informative)    share of rewards of 1
+    gsm8k.jsonl           .06                 .21                      .73                    .62
 
-The estimate uses the posterior of each problem's pass rate (`rates.posterior`), since new samples of selected problems
-are usually nearer to the mean. Samples that could not be judged have no reward; their share is shown separately.
+The estimate uses the posterior of each problem's pass rate (`rates`), because observed rates of selected problems are
+too extreme: new samples of these problems are usually nearer to the mean. Samples that could not be judged have no
+reward. Their share is shown separately.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ BY = ("source", "domain", "verifier")
 EVERYTHING = "all"
 """The name of the group of all problems."""
 GROUPS_SHOWN = 20
-"""The largest number of sources, of domains and of verifiers on the page; the table has all."""
+"""The maximum number of sources, of domains and of verifiers on the page. The table `reward_ratio.parquet` has all."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class RewardRatio:
     """The expected rewards of problems with one source, domain or verifier. Shares are None if no sample was judged."""
 
     by: str
-    """The property that the problems share: `source`, `domain` or `verifier`; `all` for all problems."""
+    """The property that the problems share, `source`, `domain` or `verifier`, or `all` for all problems."""
     name: str
     """The name of the source, domain or verifier."""
     when: str
@@ -41,21 +43,24 @@ class RewardRatio:
     unjudged: float | None
     """The share of all samples that could not be judged."""
     ones: float | None
+    """The share of rewards that are 1."""
     zeros: float | None
-    """The shares of rewards 1 and 0 among the judged samples."""
+    """The share of rewards that are 0."""
     dead: float | None
+    """The share of groups without a right sample."""
     saturated: float | None
+    """The share of groups without a wrong sample."""
     informative: float | None
-    """The shares of groups that are all wrong (dead), all right (saturated), or mixed (informative)."""
+    """The share of groups with right and wrong samples."""
     group_size: int
 
 
 def measure_reward_ratios(
     profile: pl.LazyFrame, rows: pl.LazyFrame, selected: pl.LazyFrame | None, group_size: int
 ) -> list[RewardRatio]:
-    """Return the expected rewards of all training rows, then by each column of BY, the largest group first.
+    """Return the expected rewards of all training rows, then those by each column of BY, the largest group first.
 
-    `rows` are the profiled rows, and `selected` the selected ones, or None without a selection.
+    `rows` are the profiled rows. `selected` are the selected rows, or None if the run has not selected any.
     """
     counts = profile.filter(pl.col("split") != "heldout").select(*KEY, "n", "judged", "passes", "posterior")
     table = counts.join(rows.select(*KEY, "domain", "verifier"), on=KEY)
@@ -113,11 +118,14 @@ class Rewards:
     group_size: int
     ratios: tuple[RewardRatio, ...]
     shown: tuple[RewardRatio, ...]
-    """The ratios on the page; sources, domains and verifiers are listed only if there are several."""
+    """The ratios on the page. Sources, for example, are listed only if there are several."""
 
 
 def measure_rewards(files: RunFiles, group_size: int) -> Rewards | None:
-    """Return the expected rewards, or None without pass rates. If the run has trained, its group size is used."""
+    """Return the expected rewards, or None if the run has no pass rates.
+
+    If the run has trained, the group size of the training is used instead of `group_size`.
+    """
     profile, rows = files.table("profile", "profile.parquet"), files.table("profile", "rows.parquet")
     if profile is None or rows is None:
         return None

@@ -1,14 +1,13 @@
-"""Gathers the cards of rows: the details of a row on the report page.
+"""Gathers the cards of rows for the report page. A card has the details of a row: flags, answers, samples, edits, ...
 
-    flags with evidence, answers with votes, samples, the verifier's readings of gold and answers, neighbours, ledger
+Each table of the run is read once for all rows of the page. The evidence of stages and verifiers is put into words:
 
-Each table is read once for all rows of the page. JSON from stages and verifiers is put into words:
-
-    {"measured": {"precision": 0.86, "right": 28, "rows": 43, "corpora": 7}, "options": "A and C"}
-        [["measured", "right in 28 of 43 rows of 7 corpora; mean of the corpora 86 %"], ["options", "A and C"]]
-        28 of 43 is the share over all rows; 86 % is the mean of the shares in the 7 corpora.
+    {"options": "A and C", "precision": 0.86}
+        ->  [["options", "A and C"], ["precision", "0.86"]]
     {"rung": "exact", "gold": "1/2", "answer": "0.5", "form": "boxed"}
-        {"gold": "1/2", "answer": "0.5", "how": "compared as exact numbers, taken from a box"}
+        ->  {"gold": "1/2", "answer": "0.5", "how": "compared as exact numbers, taken from a box"}
+
+`rung` is the name of the comparison in `verifiers/math`, and `form` tells where in the response the answer was.
 """
 
 from __future__ import annotations
@@ -37,66 +36,68 @@ from truegold.verifiers.registry import BUILT_IN
 from truegold.verifiers.running.batch import verify_one
 
 SUSPICION_STAGES = ("suspect", "profile", AFTER_TRAINING)
-"""The stages that compute suspicions, in order; a later one has more samples."""
+"""The stages that compute suspicions, in order. A later stage has more samples."""
 FACT_CHARS = 600
-"""The number of characters shown of one fact."""
+"""The maximum number of characters that are shown of a value in the evidence."""
 MOST_PARTS = 12
-"""The number of entries shown of a list or an object in the evidence."""
+"""The maximum number of entries that are shown of a list or an object in the evidence."""
 NEIGHBOURS_SHOWN = 6
-"""The largest number of neighbours on a card."""
+"""The maximum number of neighbours on a card."""
 ROWS_READ = 300
-"""The number of most suspicious rows whose answers are verified again for the card, which may take long."""
+"""Answers are verified again only for this number of rows, the most suspicious ones, because it may take long."""
 ANSWERS_READ = 3
-"""The number of answers of such a row that are read."""
+"""The maximum number of answers of such a row that are verified again."""
 ANSWERS_SHOWN = 8
-"""The number of classes of answers on a card; the rest is only counted."""
+"""The maximum number of different answers on a card. Others are only counted."""
 SYSTEMS_SHOWN = 80
-"""The largest number of systems that are named for one answer."""
+"""The maximum number of systems that are named for one answer."""
 
 _SHOWN_ELSEWHERE = ("rows", "texts", "golds", "kept", "kept_id", PROPOSED)
-"""Evidence that the card shows as neighbours or cases instead of facts."""
+"""Keys of evidence that the card shows separately, as neighbours or as test cases."""
 
 EVIDENCE_WORDS: Mapping[str, Mapping[str, str]] = orjson.loads(
     (package_files(__package__) / "evidence_words.json").read_bytes()
 )
-"""Words for evidence: for its names (`names`), the rungs of `verifiers/math` (`rung`), and the forms of answers in
-responses (`form`)."""
+"""Words for the keys of evidence (`names`), and for the values of its keys `rung` and `form`."""
 
 
 @dataclass(frozen=True)
 class TextCuts:
-    """The lengths to which a page shortens texts; the run's tables have the whole texts."""
+    """The maximum numbers of characters of texts on a page. Longer texts are shortened; the tables have them whole."""
 
     prompt: int
-    """The number of characters of a prompt or a solution."""
+    """The characters of a prompt or a solution."""
     completion: int
-    """The number of characters of a completion, from its start and its end."""
+    """The characters of a completion."""
     samples: int
-    """The number of completions per row; different answers come first."""
+    """The maximum number of completions per row, not of characters."""
     edited: int = 1_500
-    """The number of characters of a text before and after an edit."""
+    """The characters of a text before or after an edit."""
     answer: int = 200
-    """The number of characters of an answer."""
+    """The characters of an answer."""
 
 
 CUTS = (
     (2_000, TextCuts(prompt=4_000, completion=2_000, samples=8)),
     (12_000, TextCuts(prompt=2_000, completion=600, samples=4)),
 )
-"""Numbers of rows, each with the lengths for pages of up to that number."""
+"""The limits for pages of up to 2,000 and up to 12,000 rows."""
 FEWEST = TextCuts(prompt=800, completion=300, samples=2)
-"""The lengths for larger pages."""
+"""The limits for larger pages."""
 WHOLE = TextCuts(*[sys.maxsize] * 5)
-"""The lengths for whole texts."""
+"""The limits that shorten nothing."""
 
 
 def cuts_for(rows: int) -> TextCuts:
-    """Return the lengths for a page with this number of rows."""
+    """Return the limits for a page with this number of rows."""
     return next((cuts for most, cuts in CUTS if rows <= most), FEWEST)
 
 
 def middle_cut(text: str, limit: int) -> str:
-    """Return the start and the end of a text, which has its answer, with the number of characters left out."""
+    """Return the start and the end of a text, and between them the number of characters that are left out.
+
+    The end is kept because it often has the answer.
+    """
     if len(text) <= limit:
         return visible(text)
     head, tail = limit * 2 // 3, limit - limit * 2 // 3
@@ -105,7 +106,7 @@ def middle_cut(text: str, limit: int) -> str:
 
 
 def longer_than(limit: int, *texts: str | None) -> dict[str, int]:
-    """Return `{"chars": length}` for the longest of the texts if it exceeds `limit`, else `{}`."""
+    """Return `{"chars": length}` of the longest text if it is longer than `limit`, else `{}`."""
     longest = max((len(text) for text in texts if text is not None), default=0)
     return {"chars": longest} if longest > limit else {}
 
@@ -143,7 +144,7 @@ def gather_cards(files: RunFiles, rows: pl.DataFrame, cuts: TextCuts) -> list[Fi
 
 
 def judged_by(row: Mapping[str, Any], chars: int) -> Fields:
-    """Return the start of a row's `tests`, or the `settings` of its verifier."""
+    """Return the `tests` of a row if it has a program to test, else the `settings` of its verifier."""
     if row["verifier"] in BUILT_IN and judges_solutions(_verifier(row["verifier"])):
         return {"tests": shown_tests(row["verifier_args"], chars)}
     return {"settings": list_evidence(read_evidence(row["verifier_args"]))}
@@ -172,7 +173,7 @@ def _flag(flag: Mapping[str, Any]) -> Fields:
 
 
 def _answers(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> dict[RowKey, list[Fields]]:
-    """Return the classes of answers of each row, from the last stage that counted them."""
+    """Return the different answers of each row with their votes, from the last stage that counted them."""
     answers: dict[RowKey, list[Fields]] = {}
     for _, table in files.tables(ANSWERS_FILE, SUSPICION_STAGES):
         counted = group_by_row(fetch(table, keys, ["kind", "spellings", "votes", "systems"]))
@@ -195,7 +196,7 @@ def _answers(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> dict[RowKey
 
 
 def _samples(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> dict[RowKey, list[Fields]]:
-    """Return some completions of each row: the first with each answer, then the second with each, and so on."""
+    """Return some completions of each row: first one for each different answer, then a second one for each, ..."""
     if (table := files.table("profile", "samples.parquet")) is None:
         return {}
     columns = ["sample", "completion", "finish_reason", "score", "reason", "extracted", "evidence"]
@@ -221,7 +222,7 @@ def _samples(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> dict[RowKey
 
 
 def _ledger(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> tuple[dict[RowKey, list[Fields]], list[Fields]]:
-    """Return the ledger records of each row in the order of the stages, and the records that name other rows."""
+    """Return the ledger records of each row in the order of the stages, and those that name a row kept instead."""
     ledger: dict[RowKey, list[Fields]] = {}
     linked: list[Fields] = []
     for stage, table in files.tables(LEDGER_FILE):
@@ -230,8 +231,7 @@ def _ledger(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> tuple[dict[R
             if "kept_id" in evidence:
                 linked.append({**record, "evidence": evidence})
             if record["action"] == Action.FLAG:
-                # The card shows flags separately.
-                continue
+                continue  # The card shows flags separately.
             entry: Fields = {
                 "stage": stage,
                 "action": record["action"],
@@ -249,7 +249,7 @@ def _ledger(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> tuple[dict[R
 
 
 def _suspicion_evidence(files: RunFiles, keys: pl.DataFrame) -> dict[RowKey, Fields]:
-    """Return the evidence from samples, rules and an asked model for each row."""
+    """Return the evidence on each row from samples, rules, and a model that was asked about it."""
     return {
         row_key(record): read_evidence(record["evidence"])
         for _, table in files.tables(SUSPICION_FILE, SUSPICION_STAGES)
@@ -260,9 +260,9 @@ def _suspicion_evidence(files: RunFiles, keys: pl.DataFrame) -> dict[RowKey, Fie
 def _link_neighbours(
     rows: pl.DataFrame, flags: Mapping[RowKey, list[Fields]], linked: Iterable[Mapping[str, Any]]
 ) -> dict[RowKey, list[Fields]]:
-    """Return the neighbours of each row: `{"row": index on the page, "relation": "same problem"}`.
+    """Return the neighbours of each row, such as its duplicates: `{"row": index on the page, "relation": "..."}`.
 
-    `rows` are the page's rows in order, and `linked` are ledger records that name the row that was kept instead.
+    `rows` are the rows of the page, in order. `linked` are ledger records of dropped rows, which name the kept row.
     """
     keys: list[RowKey] = rows.select(KEY).rows()
     by_name = {f"{source}:{source_row}": index for index, (_, source, source_row) in enumerate(keys)}
@@ -293,9 +293,9 @@ def _link_neighbours(
 
 
 def _read_answers(row: Mapping[str, Any], answers: Sequence[Fields]) -> list[Fields]:
-    """Return the verifier's readings of a row's most frequent answers.
+    """Return how the verifier reads and compares the most frequent answers of a row.
 
-    Empty if the verifier judges programs or is not built in: the page never runs such code.
+    The list is empty if the verifier judges programs or is not built in, because the page does not run such code.
     """
     name = row["verifier"]
     if row["gold"] is None or name not in BUILT_IN or judges_solutions(_verifier(name)):
@@ -322,7 +322,7 @@ def _verifier(name: str) -> Verifier:
 
 
 def list_evidence(evidence: Mapping[str, Any], without: Sequence[str] = ()) -> list[list[str]]:
-    """Return the names and texts of the evidence, without the keys in `without`."""
+    """Return the evidence as pairs of name and text. Keys in `without` and empty values are left out."""
     return [
         [EVIDENCE_WORDS["names"].get(name, visible(name).replace("_", " ")), describe(name, value)]
         for name, value in evidence.items()
@@ -331,7 +331,10 @@ def list_evidence(evidence: Mapping[str, Any], without: Sequence[str] = ()) -> l
 
 
 def describe(name: str, value: Any) -> str:
-    """Return one value in words."""
+    """Return the value of a key of evidence in words.
+
+    The measured precision of a flag has two shares: 28 of 43 over all rows, and the mean of the shares in 7 corpora.
+    """
     if name == "measured" and isinstance(value, dict) and {"precision", "right", "rows", "corpora"} <= value.keys():
         counts = f"right in {value['right']} of {value['rows']} rows of {value['corpora']} corpora"
         return f"{counts}; mean of the corpora {100 * value['precision']:.0f} %"
@@ -341,7 +344,7 @@ def describe(name: str, value: Any) -> str:
 
 
 def say_value(value: Any) -> str:
-    """Return any value in words, and an empty one as "nothing"."""
+    """Return any value in words. An empty value gives "nothing"."""
     return "nothing" if value in (None, "", [], {}) else describe("", value)
 
 
@@ -363,7 +366,7 @@ def _words(value: Any) -> str:
 
 
 def _entry(value: Any) -> str:
-    """Return a value of an object in words: `[2, 3]` is `2 of 3`, and `[0.5, 0.25]` a change, `0.5 → 0.25`."""
+    """Return a value in an object in words: `[2, 3]` gives `2 of 3`, and the change `[0.5, 0.2]` gives `0.5 → 0.2`."""
     if isinstance(value, list) and len(value) == 2 and all(isinstance(part, int | float) for part in value):
         first, second = value
         if isinstance(first, int) and isinstance(second, int) and first <= second:
@@ -373,7 +376,7 @@ def _entry(value: Any) -> str:
 
 
 def read_evidence(text: str | None) -> dict[str, Any]:
-    """Return the evidence in a table's cell as an object; other JSON values under the key `evidence`."""
+    """Return the JSON object in a cell of evidence. Another JSON value is returned under the key `evidence`."""
     if not text:
         return {}
     value = orjson.loads(text)
@@ -381,7 +384,7 @@ def read_evidence(text: str | None) -> dict[str, Any]:
 
 
 def describe_reading(evidence: Mapping[str, Any], limit: int = 200) -> dict[str, str] | None:
-    """Return how a verifier read the gold and the answer, and how it compared them, or None without such evidence."""
+    """Return how a verifier read and compared gold and answer, or None if its evidence does not say so."""
     sides = {side: cut(visible(str(evidence[side])), limit) for side in ("gold", "answer") if evidence.get(side)}
     hows = [EVIDENCE_WORDS[name].get(str(evidence.get(name)), "") for name in ("rung", "form")]
     hows += [visible(str(evidence[name])) for name in ("unread", "error") if evidence.get(name)]
@@ -396,8 +399,7 @@ def describe_log_odds(log_odds: Mapping[str, float]) -> str:
 
 
 def describe_confidence(reason: str, confidence: float | None) -> str:
-    """Return the confidence of a flag in words. For `suspect_gold` it is the agreement of samples, not a
-    probability."""
+    """Return the confidence of a flag in words. For `suspect_gold`, it is the share of samples that agree."""
     if confidence is None:
         return "confidence not measured"
     return f"{confidence:.0%} of samples agree" if reason == SUSPECT_GOLD else f"confidence {confidence:.0%}"

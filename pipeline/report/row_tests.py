@@ -1,11 +1,12 @@
-"""Formats the tests of a program for its card.
+"""Formats the tests of a program for the card of its row on the report page.
 
-    stdio     {"cases": [["1 2", "3"], ...], "more": 7, "heads": ["stdin", "expected output"]}
-    calls     {"cases": [["add(1, 2)", "3"], ...], "heads": ["call", "expected"]}
-    others    {"code": "assert add(1, 2) == 3  # case 0"}
+    kind of tests          result
+    input and output       {"cases": [["1 2", "3"], ...], "more": 7, "heads": ["stdin", "expected output"]}
+    calls of a function    {"cases": [["add(1, 2)", "3"], ...], "heads": ["call", "expected"]}
+    other tests            {"code": "assert add(1, 2) == 3  # case 0"}
 
-`chars` is the number of characters of all tests if the page shortens them, `settings` has further properties, such as
-the checker, and `fix` says how a reviewer changes them.
+If the page shortens the tests, `more` is the number of cases left out, and `chars` the number of characters of all
+tests. `settings` has further properties, such as the checker. `fix` tells a reviewer how to change the tests.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from truegold.verifiers.code import BadSuite, Suite, read_suite
 from truegold.verifiers.code.suite.reading import CallCase, Calls, Stdio, normal_form
 
 CASES_SHOWN = 20
-"""The number of cases of a long suite that a card shows."""
+"""The maximum number of cases of a long suite that a card shows."""
 CASE_CHARS = 600
-"""The number of characters shown of an input and of an output."""
+"""The maximum number of characters of an input or an output in a long suite."""
 
 
 def shown_tests(verifier_args: str | None, limit: int) -> Fields:
-    """Return the tests of a row of the verifier `code`, up to `limit` characters."""
+    """Return the tests of a row with the verifier `code`, at most `limit` characters of them."""
     settings: Mapping[str, Any] = json.loads(verifier_args or "{}")
     try:
         suite = read_suite(settings)
@@ -50,7 +51,7 @@ def shown_tests(verifier_args: str | None, limit: int) -> Fields:
 
 
 def _cases(pairs: Iterable[tuple[str, str]], limit: int) -> Fields:
-    """Return the cases: all of them up to `limit` characters in total, else the first ones with shortened texts."""
+    """Return all cases if they have at most `limit` characters in total, else the first ones with shortened texts."""
     whole = [[visible(text.rstrip("\n")) for text in pair] for pair in pairs]
     total = sum(len(text) for pair in whole for text in pair)
     if total <= limit:
@@ -70,7 +71,7 @@ def _call(entry_point: str, case: CallCase) -> str:
 
 
 def _settings(suite: Suite) -> list[list[str]]:
-    """Return the settings of a suite that differ from the usual ones."""
+    """Return the settings of a suite that differ from the defaults."""
     checker = getattr(suite.tests, "checker", None)
     known = {
         "language": None if suite.language == "python" else suite.language,

@@ -1,4 +1,4 @@
-"""Compares two runs over the stages that both have finished: rows, texts, flags, pass rates, and causes of differences.
+"""Compares two runs: their rows, texts, flags and pass rates, and the settings that caused the differences.
 
     rows     kept -> clean: other_language   12 rows   9f0c..., 1a2b...   because clean.languages: [] -> ["en"]
     rows     settle: held_for_review -> kept 3 rows    77aa...            because decisions: none -> fix by ada
@@ -6,12 +6,12 @@
     flags    proof: 3 rows more, multi_part: 1 row fewer
     rates    mean pass rate of 900 rows 0.41 -> 0.44
 
-Rows are matched by content (`id`), so that a renamed or reordered file makes no difference. Rows with the same content
-are paired in the order of source and row. If both runs have an unmatched row at the same source and row, it was changed
-in the data. Texts are compared as 64-bit hashes: a row takes about 200 bytes at any length, and two different texts are
-confused once in 10^19 comparisons.
+Only stages that both runs have finished are compared; the others are listed. Rows are matched by content (`id`), which
+makes renamed or reordered files equal. Rows with the same content are paired in the order of source and row number. If
+a row is unmatched in both runs at the same source and row number, its content was changed in the data.
 
-Stages that only one of the runs has finished are listed and ignored, so that an unfinished run can be compared.
+Texts are compared as 64-bit hashes, so that a row takes about 200 bytes of memory. The probability that two different
+texts have the same hash is 1 in 10^19.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ from truegold.pipeline.text.templates import templates_in
 COLUMNS = ["prompt", "gold", "solution", "domain", "verifier", "verifier_args", "split"]
 """The columns that are compared."""
 OUTCOMES = {"rows": "kept", "selected": "selected", "heldout": "held out"}
-"""Maps each table at the end of a run to the outcome of its rows."""
+"""Maps the last tables of a run to the outcome of their rows."""
 DECISIONS = "decisions"
-"""The name of the cause if reviewers' decisions differ."""
+"""The name of a `Setting` that stands for reviewers' decisions."""
 EXAMPLES = 5
 """The number of ids that are named for each kind of change."""
 VALUE_CHARS = 120
-"""The number of characters shown of a setting's value."""
+"""The maximum number of characters that are shown of the value of a setting."""
 
 _DECIDING_STAGE = "settle"
 """The stage that applies reviewers' decisions."""
 _DECIDED = ["decided", "decided_b"]
-"""The columns from `_with_decisions`: the decision in the first and in the second run, or null."""
+"""The columns with the decision on a row in the first and in the second run, or null (`_with_decisions`)."""
 _OF_CONFLICTS = ("conflict_settled", "conflict_overruled", "settled_duplicate")
-"""Reasons of rows without a decision that are in conflict with a decided row."""
+"""Reasons in the ledger for rows that were not decided themselves, but are in conflict with a decided row."""
 _DECISION_REASONS = ("reviewer_keep", RESTORED, "reviewer_fix", "reviewer_drop", "reviewers_disagree", *_OF_CONFLICTS)
 _GOLD_CHARS = 40
-"""The number of characters shown of a reviewer's gold."""
+"""The maximum number of characters that are shown of a reviewer's gold."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,7 @@ class Transition:
     rows: int
     ids: tuple[str, ...]
     because: tuple[Setting, ...]
-    """The differences that explain the transition: in reviewers' decisions, or in settings of the deciding stage or an
-    earlier one."""
+    """The differences in decisions or settings that explain the transition (`_reasons`)."""
 
 
 @dataclass(frozen=True)
@@ -112,16 +111,15 @@ class RateChange:
 
 @dataclass(frozen=True)
 class InputChange:
-    """The difference between the inputs of two runs.
-
-    It has the number of rows that both runs read, that only one run read, and that changed between the runs.
-    """
+    """The difference between the rows that two runs read."""
 
     both: int
     only_first: int
     only_second: int
     changed: int
+    """The number of rows whose content differs, at the same source and row number."""
     changed_columns: Mapping[str, int]
+    """The number of these rows in which each column differs."""
     ids_first: tuple[str, ...]
     ids_second: tuple[str, ...]
     ids_changed: tuple[tuple[str, str], ...]
@@ -138,8 +136,8 @@ class Difference:
     stages: tuple[str, ...]
     """The stages that both runs have finished."""
     stages_first: tuple[str, ...]
+    """The stages that only the first run has finished."""
     stages_second: tuple[str, ...]
-    """The stages that only the first or only the second run has finished."""
     settings: tuple[Setting, ...]
     source: InputChange
     left: tuple[int, int]
@@ -177,11 +175,11 @@ def diff_runs(first_dir: Path, second_dir: Path, examples: int = EXAMPLES) -> Di
 
 
 def _compare_settings(first: RunFiles, second: RunFiles) -> list[Setting]:
-    """Return the differences of settings and code, in the order of the stages; both runs must have the same stages.
+    """Return the differences of settings and code, in the order of the stages. Both runs must have the same stages.
 
-    clean    clean.languages: [] -> ["en"]       another setting
-    clean    version 1 -> 2                      another version of the stage's code
-    ingest   the data differs                    the same settings, but other content
+    clean.languages: [] -> ["en"]     a setting of the stage `clean` differs
+    clean version: 1 -> 2             the code of the stage differs
+    the data                          the settings of `ingest` are the same, but the content of the files differs
     """
     return [
         difference
@@ -205,7 +203,7 @@ def _compare_stage(stage: str, first: Mapping[str, Any], second: Mapping[str, An
 
 
 def _flatten(value: Any, prefix: str = "") -> dict[str, Any]:
-    """Return `{"a": {"b": 1}}` as `{"a.b": 1}`; lists are not flattened."""
+    """Return `{"a": {"b": 1}}` as `{"a.b": 1}`. Lists stay as they are."""
     if not isinstance(value, Mapping):
         return {prefix: value}
     flat: dict[str, Any] = {}
@@ -216,15 +214,16 @@ def _flatten(value: Any, prefix: str = "") -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Pairs:
-    """The paired rows of two runs; columns of the second run end in `_b`."""
+    """The paired rows of two runs. All tables have the columns of `_rows`; those of the second run end in `_b`."""
 
     both: pl.DataFrame
-    """Rows in both runs: id, outcome, SOURCE_KEY, and hashes of COLUMNS (null if the row was dropped)."""
+    """Rows that are in both runs."""
     only_first: pl.DataFrame
+    """Rows that are only in the first run."""
     only_second: pl.DataFrame
-    """Rows in only one run: id and outcome."""
+    """Rows that are only in the second run. Here no name ends in `_b`."""
     changed: pl.DataFrame
-    """Rows with the same source and row but different content: id, outcome, and hashes of the ingested content."""
+    """Unmatched rows with the same source and row number in both runs."""
 
 
 def _pair(first: RunFiles, second: RunFiles) -> _Pairs:
@@ -243,8 +242,10 @@ def _pair(first: RunFiles, second: RunFiles) -> _Pairs:
 
 
 def _rows(files: RunFiles) -> pl.DataFrame:
-    """Return the ingested rows: id, copy, SOURCE_KEY, outcome, and hashes of the ingested (`raw_`) and the last
-    content."""
+    """Return the ingested rows: id, copy (the number among equal rows), SOURCE_KEY, outcome, and hashes of COLUMNS.
+
+    `raw_prompt` is a hash of the ingested text, and `prompt` of the last text, or null if the row was dropped.
+    """
     ingested = files.table("ingest", "rows.parquet")
     assert ingested is not None
     raw = [_hashed(name).alias(f"raw_{name}") for name in COLUMNS]
@@ -269,9 +270,10 @@ def _hashed(name: str) -> pl.Expr:
 
 
 def _with_decisions(both: pl.DataFrame, first: RunFiles, second: RunFiles) -> pl.DataFrame:
-    """Add the decisions about rows in both runs, from their ledgers.
+    """Add columns that describe the decisions on each row in the two runs, from their ledgers.
 
-    reviewer_fix of ada, to "16"          fix to 16 by ada
+    in the ledger                         description
+    reviewer_fix by ada, to "16"          fix to 16 by ada
     reviewers_disagree, ada and bob       disagreement of ada, bob
     conflict_settled, decided by ada      another row of its conflict decided by ada
     """
@@ -350,10 +352,10 @@ def _transitions(
 def _reasons(
     outcomes: tuple[str, str], decided: Sequence[str | None], settings: Sequence[Setting], stages: Sequence[str]
 ) -> tuple[Setting, ...]:
-    """Return the causes of a change of outcome: differences of decisions, or else of settings.
+    """Return the causes of a change of outcome: the difference of decisions, or else differences of settings.
 
-    Differences in the stages where the rows ended come first (`clean` for "clean: other_language"), then differences in
-    the nearest earlier stage that has any.
+    The settings are those of the stages in which the rows ended: `clean` for the outcome "clean: other_language". If
+    these are the same, they are those of the nearest earlier stage with a difference.
     """
     left_in = [outcome.partition(":")[0] for outcome in outcomes]
     left_before = _DECIDING_STAGE in stages and set(left_in) & set(stages[: stages.index(_DECIDING_STAGE)])
@@ -390,7 +392,7 @@ def _texts(first: RunFiles, second: RunFiles, both: pl.DataFrame, examples: int)
 
 
 def _edits(files: RunFiles, rows: pl.DataFrame, column: str, suffix: str) -> pl.DataFrame:
-    """Return id, copy and `stage/reason` of the edits of a column in these rows."""
+    """Return the edits of a column in these rows, with id, copy and edit (`stage/reason`)."""
     keys = _row_keys(rows, suffix)
     made = [
         ledger.filter(
@@ -402,7 +404,7 @@ def _edits(files: RunFiles, rows: pl.DataFrame, column: str, suffix: str) -> pl.
 
 
 def _row_keys(rows: pl.DataFrame, suffix: str) -> pl.LazyFrame:
-    """Return id, copy, and the rows' SOURCE_KEY in one of the runs."""
+    """Return id, copy and SOURCE_KEY of the rows in the run with this suffix."""
     return rows.lazy().select("id", "copy", *(pl.col(f"{name}{suffix}").alias(name) for name in SOURCE_KEY))
 
 
@@ -453,8 +455,7 @@ def _rates(first: RunFiles, second: RunFiles, both: pl.DataFrame, examples: int)
 
 
 def diff_page(first_dir: Path, second_dir: Path) -> str:
-    """Return the differences between two runs as a page. Raises InputError if a folder is not a run or has no rows
-    yet."""
+    """Return the differences between two runs as an HTML page. Raises the errors of `diff_runs`."""
     first, second = first_dir.resolve().name, second_dir.resolve().name
     names = (first, second) if first != second else (str(first_dir), str(second_dir))
     title = " and ".join(names)

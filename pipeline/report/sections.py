@@ -1,7 +1,4 @@
-"""Gathers the sections of the report from a run's files, before any of them is rendered.
-
-`summarise` returns only the numbers, for machines: all that the page shows, without the texts of rows.
-"""
+"""Gathers the sections of the report from the files of a run, for the page (`render`) and for `summary.json`."""
 
 from __future__ import annotations
 
@@ -59,7 +56,7 @@ class RunOrigin:
     """The origin of a page's data."""
 
     date: str
-    """The time at which the last stage ended, in UTC."""
+    """The time at which the last stage ended: `2025-03-01 14:05 UTC`."""
     truegold: str
     """The version of truegold that ingested the rows."""
     data: tuple[str, ...]
@@ -67,12 +64,12 @@ class RunOrigin:
     digest: str | None
     """The digest of the ingested rows, or None if it was not recorded."""
     links: Mapping[str, str]
-    """Maps kinds of the run's files to their paths, relative to the report's folder."""
+    """Maps the keys of LINKED to paths relative to the report's folder."""
 
 
 @dataclass(frozen=True)
 class StageLine:
-    """A stage, from its record."""
+    """The record of a stage."""
 
     name: str
     seconds: float
@@ -83,7 +80,7 @@ class StageLine:
 
     @property
     def tokens(self) -> int:
-        """The number of sampled tokens; 0 for a stage without sampling."""
+        """The number of sampled tokens, or 0 if the stage does not sample."""
         drawn = self.facts.get("sampling", {}).get("tokens", self.facts.get("tokens", 0))
         return drawn if isinstance(drawn, int) else 0
 
@@ -97,7 +94,7 @@ class Sections:
     """The path of the run's folder, for commands."""
     account: Account
     losses: tuple[Loss, ...]
-    """The reasons for which more than a fifth of the rows was rejected or held back."""
+    """Each reason for which more than a fifth of the rows was lost."""
     sources: tuple[SourceAccount, ...]
     source_facts: tuple[Fields, ...]
     """Faults of whole sources, as `ingest` recorded them."""
@@ -115,20 +112,20 @@ class Sections:
     verifier: str
     """The verifier of most rows."""
     verifier_card: Fields | None
-    """The verifier's error card, if it was audited: `truegold verifiers audit NAME ... --output RUN`."""
+    """The result of an audit of the verifier, if `truegold verifiers audit NAME ... --output RUN` made one."""
     provenance: RunOrigin
     rows: PageRows
     completions: str | None
-    """The packed completions of the training, or None without a training."""
+    """The packed completions of the training, or None if the run has not trained."""
 
     @property
     def run_key(self) -> str:
-        """The key of this run and its data, by which a browser stores its decisions."""
+        """The key of this run and its data. A browser stores decisions under it."""
         return f"{self.name} {self.stages[0].key}"
 
     @property
     def left(self) -> int:
-        """The number of remaining training rows: the selected ones, or all that remain without selection."""
+        """The number of remaining training rows: the selected ones, or all of them in a run without selection."""
         return self.account.total("selected") + self.account.total("left")
 
     @property
@@ -148,14 +145,14 @@ class Sections:
 
     @property
     def heldout(self) -> tuple[Distribution | None, Distribution | None]:
-        """The held-out pass rates before and after training."""
+        """The distributions of held-out pass rates before and after training."""
         return next(((group.before, group.after) for group in self.groups if group.name == HELDOUT), (None, None))
 
 
 def gather(files: RunFiles, config: ReportConfig, *, is_blind: bool = False) -> Sections:
     """Gather the sections of the report.
 
-    `is_blind`: the rows are shown without reviewers' decisions. Raises RuntimeError if rows are missing.
+    With `is_blind`, the rows are shown without reviewers' decisions. Raises RuntimeError if the rows do not add up.
     """
     run_dir = files.folders["ingest"].parent
     card = run_dir / VERIFIER_CARD
@@ -225,8 +222,7 @@ def _most_used_verifier(files: RunFiles) -> str:
 
 
 def _estimate_wrong_labels(files: RunFiles) -> LabelErrors | None:
-    """Return the share of wrong labels among the remaining training rows, estimated from samples or else from
-    reviews."""
+    """Return the estimated share of wrong labels among the remaining training rows, or None if there is no estimate."""
     suspicion = next((path for stage in ("profile", "suspect") if (path := files.path(stage, SUSPICION_FILE))), None)
     left = files.path("select", "selected.parquet") or files.path(files.last_row_stage, "rows.parquet")
     estimate = estimate_from_reviews(files.table("settle", LEDGER_FILE))
@@ -237,7 +233,7 @@ def _estimate_wrong_labels(files: RunFiles) -> LabelErrors | None:
 
 
 def summarise(sections: Sections) -> dict[str, Any]:
-    """Return every number on the page as JSON values."""
+    """Return every number on the page as JSON values, without the texts of rows."""
     before, after = sections.heldout
     ingest, *later = sections.account.passages
     return {

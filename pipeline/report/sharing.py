@@ -1,11 +1,12 @@
 """Makes a report that can be shared: row texts are left out, or personal data is removed from them.
 
-    left out    prompt "(42 characters)"                      numbers, reasons, verdicts and outcomes are kept
-    redacted    prompt "[name 1] writes to [e-mail] ..."      addresses, keys and names are replaced (`Redactor`)
+    option      prompt "Ann writes to a@b.org ..." becomes
+    none        "(42 characters)"
+    redacted    "[name 1] writes to [e-mail] ..."     (`Redactor`)
 
-The page is made from a copy of the run in a temporary folder that contains nothing else. Columns are copied unchanged
-only if an allowlist names them, and all other texts are filtered. Ids of rows are kept, so a reader who knows a problem
-can find out whether it was in the data.
+Numbers, reasons, verdicts and outcomes are kept. The page is made from a filtered copy of the run in a temporary
+folder. A text is copied unchanged only if its column is in KEPT_COLUMNS; all other texts are filtered. Ids of rows are
+kept. A reader who knows a problem can therefore find out whether it was in the data.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from truegold.pipeline.tables.run_files import open_finished
 from truegold.pipeline.text.person_names import NO_PERSONS, find_persons
 
 REDACTED = tomllib.loads((files(__package__) / "redaction.toml").read_text(encoding="utf-8"))
-"""Patterns of the parts that are removed from texts: `keys`, and `parts` with their replacements (`[e-mail]`)."""
+"""Patterns of the parts that are removed from texts: API keys (`keys`), and `parts` with replacements (`[e-mail]`)."""
 _PATTERNS = [("[key]", re.compile("|".join(REDACTED["keys"]), re.DOTALL))]
 _PATTERNS += [(part["by"], re.compile(part["pattern"])) for part in REDACTED["parts"]]
 """The replacement and the compiled pattern of each part."""
@@ -46,9 +47,9 @@ _PRONOUNS = ("I", "He", "She", "It", "They", "We", "You", "His", "Her", "Their",
 """Capitalised words that are not names."""
 _LOWER = re.compile(r"\b[a-z]+\b")
 _INSIDE = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+(?![\w$])")
-"""A capitalised word inside a sentence: `Ann` in "then Ann adds", but not `Then`."""
+"""A capitalised word inside a sentence: `Ann` in "then Ann adds", but not `Then` at the beginning."""
 _CAPITALISED = re.compile(r"(?<![\w\\$])[A-Z][a-z]+(?![\w$])")
-"""Any capitalised word that is not part of a command, `\\Delta`, or a formula, `$Ab$`."""
+"""A capitalised word that is not part of a LaTeX command such as `\\Delta`, or of a formula such as `$Ab$`."""
 
 KEPT_COLUMNS = frozenset(
     "id row_id source stage action reason drop_reason detector split domain verifier finish_reason kind tier relation"
@@ -56,19 +57,19 @@ KEPT_COLUMNS = frozenset(
 )
 """Columns whose texts do not come from the rows."""
 JSON_COLUMNS = frozenset(("evidence", "meta", "verifier_args"))
-"""Columns with JSON objects, whose texts are filtered one by one."""
+"""Columns with JSON objects. Each text in them is filtered."""
 KEPT_EVIDENCE = frozenset(
     "kept kept_id rows verifier form why reason rung against against_id flags measured column relation kind".split()
 )
-"""Keys of evidence whose texts name rows or belong to truegold."""
+"""Keys of evidence whose texts are copied unchanged: they name rows, or are words of truegold."""
 COUNTED_BY_TEXT = frozenset(("golds", "answers", "votes", "spellings", "candidates"))
-"""Keys of evidence that map texts of the data to counts."""
+"""Keys of evidence whose values map texts of the data to counts."""
 KEPT_CONFIG = frozenset("group_size samples languages tiers name source sources path heldout_path".split())
-"""Settings that the page reads; paths are reduced to file names."""
+"""Settings that the page reads. Of a path, only the file name is kept."""
 OF_REVIEWERS = frozenset(("reviewers", "agreement", "words"))
 """Keys of facts and evidence that name reviewers."""
 _OWN_KEY = re.compile(r"[a-z][a-z0-9_]*")
-"""A key that belongs to truegold, such as `kept_id`; other keys may be texts of the data."""
+"""A key that is a word of truegold, such as `kept_id`. Other keys may be texts of the data."""
 
 TextFilter = Callable[[str], str]
 """A function that returns the replacement for a text."""
@@ -80,8 +81,9 @@ class Redactor:
         "Write to ann@example.org, key sk-a1B2..."    ->  "Write to [e-mail], key [key]"
         "Tom buys 3 pens. How many has Tom?"          ->  "[name 1] buys 3 pens. How many has [name 1]?"
 
-    Names are recognised by their capitals and by their verbs (`person_names`), so some places and companies are removed
-    too. Not recognised are names in scripts without capitals, and names that only begin sentences without such a verb.
+    A name is a capitalised word inside a sentence, or the subject of a verb of persons such as `buys` (`person_names`).
+    Some places and companies are therefore replaced, too. Names in scripts without capitals are not recognised, nor are
+    names that occur only at the beginning of sentences without such a verb.
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
@@ -123,20 +125,20 @@ class SharedTexts(StrEnum):
 
 def shared_page(run_dir: Path, texts: SharedTexts) -> str:
     """Return the page of a run in a form that can be shared. Raises InputError if it is not a run."""
-    open_finished(run_dir)  # A folder that is not a run raises here; a later error would name the temporary copy.
+    open_finished(run_dir)  # Raises an error here if this is not a run. Later errors would name the temporary copy.
     with tempfile.TemporaryDirectory(prefix="truegold-share-") as folder:
         copy = Path(folder) / run_dir.resolve().name
         copy.mkdir()
         _copy_run(run_dir, copy, texts)
         sections = gather_run(copy)
-        # The run's other files are not shared with the page.
+        # Leave out links to other files of the run, since only the page is shared.
         provenance = replace(sections.provenance, links={})
         rows = _without_decisions(sections.rows)
         return render(replace(sections, run_dir=copy.name, provenance=provenance, rows=rows))
 
 
 def _without_decisions(rows: PageRows) -> PageRows:
-    """Return the rows without content keys: a reader of filtered texts must not make decisions."""
+    """Return the rows without content keys. Without them, a reader cannot make decisions based on filtered texts."""
     index = orjson.loads(zlib.decompress(base64.b64decode(rows.index)))
     index["columns"]["seen"] = [None] * len(index["columns"]["seen"])
     return replace(rows, index=pack(index))
@@ -174,12 +176,12 @@ def _prompts(run_dir: Path) -> Iterator[str]:
 
 
 def _copy_stage_files(folder: Path, target: Path, text_filter: TextFilter, redact: Redactor) -> None:
-    """Copy the stage's record and its other files except tables."""
+    """Copy the record of a stage and its JSON files."""
     target.mkdir(exist_ok=True)
     record = orjson.loads((folder / RECORD).read_bytes())
     record["config"] = _filter_config(record.get("config", {}))
     record["report"]["facts"] = _filter_facts(record["report"]["facts"], redact, text_filter)
-    # Files that are not copied are removed from the record, so that none is missing. The run's digests stay.
+    # The record lists only files that were copied. Digests are those of the original files.
     copied = {name: entry for name, entry in record.get("outputs", {}).items() if (target / name).is_file()}
     record["outputs"] = {name: {**entry, "bytes": (target / name).stat().st_size} for name, entry in copied.items()}
     (target / RECORD).write_bytes(orjson.dumps(record))
@@ -223,7 +225,7 @@ def _filter_facts(facts: Any, redact: Redactor, text_filter: TextFilter) -> Any:
 
 
 def _copy_table(path: Path, target: Path, text_filter: TextFilter) -> None:
-    """Copy a table with all texts of the data filtered, and without token ids, from which texts could be decoded."""
+    """Copy a table. Texts are filtered, and token ids are left out, since texts can be decoded from them."""
     with pq.ParquetFile(path, pre_buffer=False) as file, pq.ParquetWriter(target, file.schema_arrow) as writer:
         for batch in file.iter_batches(batch_size=1024):
             columns = [
@@ -249,9 +251,9 @@ def _filter_cell(name: str, cell: Any, text_filter: TextFilter) -> Any:
 
 
 def _filter_evidence(key: str, value: Any, text_filter: TextFilter) -> Any:
-    """Return filtered evidence under the key `key`, except for texts that name rows or belong to truegold.
+    """Return the filtered `value` of the key `key` in evidence. Values of KEPT_EVIDENCE stay as they are.
 
-    Keys of objects are filtered too if they are texts of the data: `{"votes": {"Tom's": 3}}`.
+    Keys of objects that may be texts of the data are filtered, too: `{"votes": {"Tom's": 3}}`.
     """
     if isinstance(value, dict):
         filtered = {}

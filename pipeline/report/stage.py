@@ -1,8 +1,6 @@
-"""Stage `report`: writes one page about the rows' outcomes and the model's pass rates, and its numbers for machines.
+"""Stage `report`: writes a page about the outcomes of rows and the pass rates of the model, and its numbers as JSON.
 
-    inputs {"ingest": runs/demo/ingest/stage.json, ...}  ->  index.html, summary.json, reward_ratio.parquet
-
-All outputs depend only on the run's files. If rows are missing, the stage raises an error instead.
+inputs {"ingest": runs/demo/ingest/stage.json, ...}  ->  index.html, summary.json, reward_ratio.parquet
 """
 
 from __future__ import annotations
@@ -29,8 +27,7 @@ REWARD_RATIO_FILE = "reward_ratio.parquet"
 
 @stage_function(version=11)
 def report(inputs: Mapping[str, Path], config: ReportConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Report on the stages in `config.stages`, from the `stage.json` of each. Raises RuntimeError if rows are
-    missing."""
+    """Report on the stages in `config.stages`. Raises RuntimeError if the rows do not add up (`accounting`)."""
     progress.start("reading the run")
     sections = gather(RunFiles.open(inputs, config.stages), config)
     progress.start("writing the page")

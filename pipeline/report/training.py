@@ -1,5 +1,4 @@
-"""Reads the course of a training: its metrics by step, their largest changes, its completions, and its guards'
-alarms."""
+"""Reads a training for the report: metrics by step, their largest changes, completions, and alarms of guards."""
 
 from __future__ import annotations
 
@@ -22,42 +21,42 @@ from truegold.pipeline.running.disk import read_whole_lines
 from truegold.pipeline.tables.run_files import Fields, RunFiles
 
 TO_DEVIATION = 1.4826
-"""The ratio of the standard deviation to the median absolute deviation of normal values."""
+"""The standard deviation of normal values divided by their median absolute deviation."""
 EDGE = 8
-"""The number of first and of last steps that are compared."""
+"""The first EDGE steps are compared with the last EDGE steps."""
 FEWEST_STEPS = 2 * EDGE
-"""The least number of steps for comparing start and end."""
+"""A metric with fewer steps is not compared."""
 LEAST_SHIFT = 0.05
 """A change must be larger than this share of the start value."""
 SKIPPED = ("seconds_", "lr", "step", "epoch", "term_std/")
 """Prefixes of metrics that do not describe the training data."""
 
 WAITING = ("trainer_waiting", "sampler_starved", "environment_wait")
-"""Metrics of lost time when sampling and training run at the same time."""
+"""Metrics of the time that sampler and trainer wait for each other when they run at the same time."""
 STALENESS = ("staleness", "staleness_max", "stale_groups")
 """Metrics of the age of groups, in updates since they were sampled."""
 METRICS_SHOWN = orjson.loads((package_files(__package__) / "training_metrics.json").read_bytes())
-"""The charts by title with their metrics (`curves`), and the metrics without a chart (`table_only`), each with its name
-in words."""
+"""The metrics on the page with their names in words: `curves` by the title of their chart, and `table_only`."""
 METRIC_WORDS: Mapping[str, str] = dict(
     pair for metrics in (*METRICS_SHOWN["curves"].values(), METRICS_SHOWN["table_only"]) for pair in metrics.items()
 )
+"""The names in words of all metrics on the page."""
 ENDINGS = ("pause", "stop")
 """The actions of guards that end a run."""
 MOVED_SHOWN = 12
-"""The number of metrics in the list of largest changes."""
+"""The maximum number of metrics in the list of largest changes."""
 LEAST_START = 1e-3
-"""The least start value for computing changes; smaller ones count as this."""
+"""A smaller start value is replaced by this one to compute changes."""
 ANSWER_CHARS = 200
-"""The number of characters of a gold and of an answer."""
+"""The maximum number of characters of a gold or an answer."""
 
 Point = tuple[int, float]
-"""A step and the metric's value at it."""
+"""A step, and the value of a metric at this step."""
 
 STEPS_SHOWN = 100
-"""The number of steps on the page, evenly spaced, including the first and the last."""
+"""The maximum number of steps whose completions are on the page. They are evenly spaced."""
 PROBLEMS_SHOWN = 12
-"""The number of problems for each step; problems that occur at several of these steps come first."""
+"""The maximum number of problems for each step. Problems that occur at several of these steps come first."""
 ATTEMPTS_SHOWN = 8
 COMPLETION_CHARS = 800
 PROMPT_CHARS = 1_000
@@ -68,7 +67,7 @@ COMPLETION_COLUMNS = ["id", "prompt", "gold", "completion", "truncated", "score"
 
 @dataclass(frozen=True)
 class Metric:
-    """The points of one metric; steps without a value are left out."""
+    """The points of one metric. Steps without a value are left out."""
 
     name: str
     points: tuple[Point, ...]
@@ -84,7 +83,7 @@ class Shift:
     end: float
     """The median over the last steps."""
     deviations: float
-    """The change in deviations of the first steps."""
+    """The change, as a multiple of the standard deviation over the first steps."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,7 @@ class GuardAlarm:
     returned_to: int | None
     """The step of the checkpoint to which the run returned."""
     resumed_at: int | None
-    """The step at which the run was resumed, if this alarm had ended it."""
+    """The step at which the run was resumed, if this alarm ended it."""
 
 
 @dataclass(frozen=True)
@@ -129,13 +128,13 @@ class Training:
     is_finished: bool
     """True if the training has finished."""
     ending: GuardAlarm | None
-    """The alarm that ended an unfinished training, if there is one."""
+    """The alarm that ended the training before it was finished, or None."""
     moved: tuple[Shift, ...]
-    """The metrics with the largest changes since the first steps, the largest first."""
+    """The largest changes of metrics since the first steps, the largest first."""
 
 
 def read_training(files: RunFiles) -> Training | None:
-    """Return the run's training, or None without one."""
+    """Return the training of a run, or None if it has not trained."""
     if (folder := files.training) is None:
         return None
     is_finished = "train" in files
@@ -147,7 +146,7 @@ def read_training(files: RunFiles) -> Training | None:
     return Training(
         steps=sum("pass_rate" in line for line in lines),
         problems_seen=_count_problems(folder),
-        # The first chart also shows alarms: if a run stops at its start, it has no metrics yet.
+        # If a run stops at its start, it has alarms but no metrics. The first chart then shows only the alarms.
         curves=tuple(curve for curve in curves if curve.metrics or (curve is curves[0] and acted)),
         table=tuple(_metrics(lines, METRIC_WORDS)),
         alarms=alarms,
@@ -158,8 +157,10 @@ def read_training(files: RunFiles) -> Training | None:
 
 
 def describe_waiting(folder: Path) -> list[dict[str, Any]]:
-    """Return the mean and the maximum of waiting times and of the age of groups. Empty unless the training is
-    asynchronous."""
+    """Return the mean and the maximum of the metrics WAITING and STALENESS.
+
+    The list is empty unless the training was asynchronous: sampling and training ran at the same time.
+    """
     lines = [line for line in read_whole_lines(folder / "metrics.jsonl") if WAITING[0] in line]
     values = {name: [line[name] for line in lines if name in line] for name in (*WAITING, *STALENESS)}
     return [
@@ -186,7 +187,7 @@ def _metrics(lines: Sequence[dict[str, Any]], names: Iterable[str]) -> list[Metr
 
 
 def _steps_of(folder: Path) -> list[tuple[int, list[Path]]]:
-    """Return the steps of a training with the files of their completions; each rank writes its own file."""
+    """Return the steps of a training with the files of their completions. Each rank writes its own file."""
     paths = sorted((folder / "completions").glob("step-*.parquet"))
     # step-000002.parquet, or step-000002.rank-1.parquet
     parts = groupby(paths, key=lambda path: path.name.removeprefix("step-").split(".", 1)[0])
@@ -233,7 +234,7 @@ def pack_completions(training: Path | None) -> str | None:
     shown = []
     for index in chosen:
         step, parts = steps[index]
-        # Ties are broken by id in every step, so that the same problems are chosen wherever they occur.
+        # Ties are broken by id, so that steps with the same problems show the same ones.
         ordered = sorted(ids[index], key=lambda problem: (-occurrences[problem], problem))[:PROBLEMS_SHOWN]
         folder = f"{parts[0].parent.parent.name}/{parts[0].parent.name}"
         files = f"{folder}/{parts[0].name.split('.', 1)[0]}*.parquet"
@@ -243,8 +244,7 @@ def pack_completions(training: Path | None) -> str | None:
 
 def _problem_ids(parts: Sequence[Path]) -> list[str]:
     """Return the ids of a step's problems, in order."""
-    ids = pl.scan_parquet(list(parts)).select(pl.col("id").unique(maintain_order=True)).collect()
-    return ids["id"].to_list()
+    return pl.scan_parquet(list(parts)).select(pl.col("id").unique(maintain_order=True)).collect()["id"].to_list()
 
 
 def _problems(parts: Sequence[Path], ids: Sequence[str]) -> list[Fields]:

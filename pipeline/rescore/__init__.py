@@ -1,4 +1,4 @@
-"""Judges the rollouts in training logs again: finds wrong rewards, their cost, and prompts with a faulty gold.
+"""Judges the rollouts in training logs again, to find wrong rewards and prompts with a wrong gold.
 
 `logs` reads the trainers' files, `rescore` judges the rollouts, `reward_errors` computes the cost of wrong rewards, and
 `rollout_report` writes the results.

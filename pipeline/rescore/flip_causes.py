@@ -1,15 +1,16 @@
-r"""Names the cause of a flip: how the answer differs from the gold, or where it stands in the response.
+r"""Names a likely cause of each flip, so that a report can group flips.
 
 A flip is a rollout on which two judges differ. The judges are the log, which paid a reward or refused it, and the
-verifiers A and B:
+verifiers A and B. Here the log and A differ:
 
-    refused, gold 72, answer 72\%               percent sign added
-    refused, gold \frac{1}{2}, answer 0.5       fraction -> decimal
-    refused, gold 72, answer 72                 same text, several boxes
-    paid, gold 7, answer 17                     gold within the answer
-    paid, gold 7, two boxes                     hedged: several boxes
+    log        gold           answer        cause
+    refused    72             72\%          percent sign added
+    refused    \frac{1}{2}    0.5           fraction -> decimal
+    refused    72             72            same text, several boxes
+    paid       7              17            gold within the answer
+    paid       7              two boxes     hedged: several boxes
 
-A name depends only on the texts. It groups flips for a reader, and does not say which judge is right.
+The cause is found by comparing texts. It does not say which judge is right.
 """
 
 from __future__ import annotations
@@ -27,18 +28,18 @@ from truegold.pipeline.tables.run_files import Fields
 from truegold.verifiers.audit.form_reader import form_of
 
 MAX_CHARS = 400
-"""The number of characters at the end of a gold or an answer that are compared."""
+"""Only this number of characters at the end of a gold or an answer is compared."""
 LONG_TAIL_CHARS = 25
-"""The largest number of characters after an answer that may only close a formula; more are words."""
+"""If more characters than this follow an answer, they are words. Fewer may only close a formula."""
 NEAR = 0.01
-"""The relative difference below which two numbers look like the same number rounded."""
+"""Two numbers with a smaller relative difference look like the same number, rounded."""
 
 ADDED, LEFT_OUT = " added", " left out"
 _COMMAND = r"\\(?:text|mathrm|mbox|textbf|mathbf|textit|operatorname|boldsymbol)"
 _WRAPPERS = re.compile(
     rf"{_COMMAND}\b|\\(?:left|right|displaystyle|big|Big|limits)\b|\\[!,;:. ()\[\]]|[{{}}$\s*]|\.$|\\d?t?frac"
 )
-"""Parts that change the look of a formula, but not its value."""
+"""Parts that change the look of a formula, but not its meaning."""
 _MARKS: Mapping[str, re.Pattern[str]] = {
     name: re.compile(pattern, re.IGNORECASE)
     for name, pattern in {
@@ -72,7 +73,7 @@ _MARKS: Mapping[str, re.Pattern[str]] = {
         "units or words": r"(?<![\\a-zA-Z])[a-zA-Zµμ]{2,}|\d\s*[a-zA-Z]{1,3}(?:\^\d)?\s*\}?$|[\u4e00-\u9fff]",
     }.items()
 }
-"""Features of a text, the most specific first."""
+"""Features that a gold or an answer may have, the most specific first."""
 _TEXT = re.compile(rf"{_COMMAND}\{{")
 _FRACTION = re.compile(r"\\[dtc]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
 _BOX = re.compile(r"\\(?:boxed|fbox)\b")
@@ -80,7 +81,7 @@ _NUMERAL = re.compile(r"-?\d+(?:\.\d+)?(?:/\d+)?")
 
 
 PAID, REFUSED, BETWEEN = "paid", "refused", "between"
-"""The kinds of flips: paid by the log and wrong by A, refused by the log and right by A, or a difference of B alone."""
+"""The kinds of flips: paid by the log but wrong by A, refused by the log but right by A, or only B differs."""
 
 
 def with_causes(flips: pl.DataFrame) -> pl.DataFrame:
@@ -110,7 +111,7 @@ def kind_of(flip: Fields) -> str:
 
 
 def name_cause(flip: Fields) -> str:
-    """Return the cause of a flip between the log and A if they differ, or else between A and B."""
+    """Return the cause of a flip: of the difference between the log and A if they differ, else between A and B."""
     flip = {**flip, **{name: (flip[name] or "")[-MAX_CHARS:] for name in ("gold", "extracted_a", "extracted_b")}}
     gold, answer, kind = flip["gold"], flip["extracted_a"], kind_of(flip)
     if kind == BETWEEN:
@@ -128,7 +129,7 @@ def _plain(reason: str | None) -> str:
 
 
 def _difference(gold: str, answer: str) -> str | None:
-    """Return how two texts with the same value differ, or None if they are equal."""
+    """Return how two texts of presumably the same value differ, or None if they are equal."""
     gold, answer = gold.strip(), answer.strip()
     if gold == answer:
         return None
@@ -177,7 +178,7 @@ def _entry_relation(entries: list[str], others: list[str]) -> str | None:
 
 
 def _standing(flip: Fields) -> str:
-    """Return where an answer with the text of the gold stands in a response."""
+    """Return where in a response the answer is. The answer has the same text as the gold."""
     completion, answer = flip["completion"] or "", flip["extracted_a"].strip()
     if len(_BOX.findall(completion)) > 1:
         return "several boxes"
@@ -189,7 +190,7 @@ def _standing(flip: Fields) -> str:
 
 
 def _silence(flip: Fields) -> str:
-    """Return the reason why A found no single answer in a response."""
+    """Return the probable reason why A found no answer, or several answers, in a response."""
     completion, gold = flip["completion"] or "", flip["gold"].strip()
     thoughts, mark, spoken = completion.rpartition("</think>")
     holds_gold = bool(gold) and gold in spoken
@@ -210,7 +211,7 @@ def _first_that_holds(signs: Mapping[str, bool]) -> str | None:
 
 
 def _relation(gold: str, answer: str, completion: str) -> str:
-    """Return the relation of a wrong answer that was paid to the gold."""
+    """Return the relation between the gold and a wrong answer for which a reward was paid."""
     gold, answer = gold.strip(), answer.strip()
     gold_value, answer_value = _value(gold), _value(answer)
     are_numbers = False
@@ -245,7 +246,7 @@ def _value(text: str) -> Fraction | None:
 
 
 def _number_relation(gold: Fraction, answer: Fraction, gold_text: str, answer_text: str) -> str | None:
-    """Return the relation of two different numbers."""
+    """Return the relation between two different numbers, or None if there is no obvious one."""
     longer, shorter = sorted((gold_text, answer_text), key=len, reverse=True)
     is_part = longer.startswith(shorter) or longer.endswith(shorter)
     signs = {

@@ -1,15 +1,16 @@
-r"""Reads the rollouts in the logs of trainers.
+r"""Reads the rollouts in the logs of trainers. The columns of a file show which trainer wrote it:
 
-    TRL          completions_00001.parquet   step, prompt, completion, one column a reward, advantage
+    trainer      file                        columns
+    TRL          completions_00001.parquet   step, prompt, completion, a column for each reward, advantage
     verl         1.jsonl                     input, output, gts, score, step
     verifiers    traces.jsonl                {"traces": [{"task": {"data": ...}, "nodes": [...], "rewards": ...}]}
     NeMo-Gym     rollouts.jsonl              response, reward; responses_create_params and expected_answer in this file
                                              or in rollouts_materialized_inputs.jsonl
     truegold     step-000001.parquet         prompt, gold, completion, score, reward_terms, advantage
-    any          (named)                     prompt, completion, score, and gold, answer or solution if there is one
+    any          any name                    prompt, completion, score; optionally gold, answer or solution
 
-A folder is searched for such files, and a file's columns show its trainer. TRL's logs have no golds, and no log has the
-options of a row's verifier. Golds and options come from the data set, if it is given.
+In a folder, files with these names are found (PATTERNS). TRL's logs have no golds, and no log has the arguments of a
+row's verifier. `rescore` takes both from the data set, if it is given.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ from truegold.verifiers.columns import text_of
 from truegold.verifiers.strict_json import parse_structure
 
 PATTERNS = ("completions_*.parquet", "step-*.parquet", "traces.jsonl", "*rollouts*.jsonl", "[0-9]*.jsonl")
-"""The names of log files below a folder."""
+"""The names of log files that are searched in a folder."""
 INPUTS_ENDING = "_materialized_inputs.jsonl"
-"""The end of the name of NeMo-Gym's file of prompts, next to `NAME.jsonl` with the rollouts."""
+"""NeMo-Gym writes the rollouts to `NAME.jsonl`, and their prompts to `NAME` with this ending."""
 NO_ROLLOUTS = (
     INPUTS_ENDING,
     "_failures.jsonl",
@@ -49,7 +50,7 @@ NO_ROLLOUTS = (
     "_items.jsonl",
     "_task.jsonl",
 )
-"""The ends of names of NeMo-Gym's files that have no rollouts."""
+"""The endings of NeMo-Gym's files that have no rollouts."""
 JOINED_BY = ("_ng_task_index", "_ng_rollout_index")
 """The fields that join rollouts with their inputs."""
 NO_KEY = ("None", "None")
@@ -64,17 +65,17 @@ _TEMPLATE_MARKS = re.compile(
     # Gemma: "<start_of_turn>user"; DeepSeek: "<｜User｜>"
     r"|<(?:start|end)_of_turn>(?:user|model)?\n?|<｜[^｜]+｜>"
 )
-"""Marks of chat templates, which separate the turns of a prompt."""
+"""Marks by which chat templates separate the turns of a prompt."""
 _BARE_ROLE = re.compile(r"\n(?:user|assistant)\n")
-"""A line with only a role, as in text decoded without special tokens."""
+"""A line with only a role. Such lines remain if a prompt is decoded without special tokens."""
 _TRL_COLUMNS = {"step", "prompt", "completion", "advantage"}
 
 _OTHER_SHAPE = (AttributeError, KeyError, TypeError, ValueError, OverflowError, Unusable)
-"""The exceptions that reading raises for a record in another format than its file."""
+"""The exceptions that reading raises if a record does not have the format of its file."""
 
 Values = Mapping[str, Any]
 Reader = Callable[[Values], Iterator[Fields]]
-"""A function that yields the fields of a record's rollouts, except for file and line."""
+"""A function that yields the fields of each rollout in a record, without `file` and `line`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,30 +88,30 @@ class LoggedRollout:
     """The number of the record in the file, from 1."""
     step: int | None
     prompt: str
-    """The question, without the chat template if it can be recognised."""
+    """The question. The chat template is removed if it is recognised."""
     completion: str
     reward: float | None
     """The logged reward, or None if the rollout was not judged."""
     advantage: float | None = None
     gold: str | None = None
-    """The logged gold. The gold of a data set, if given, has priority."""
+    """The logged gold. If the data set is given, its gold is used instead."""
     verifier: str | None = None
     verifier_args: str = "{}"
     logged_reading: str | None = None
-    """The answer that the log's reward is based on, if the log has it."""
+    """The answer that the trainer's judge read, if the log has it."""
 
     @property
     def question(self) -> str:
-        """The prompt, normalised for the look-up of rows."""
+        """The normalised prompt, by which the row is found."""
         return normalise_for_id(self.prompt)
 
 
 def read_logs(paths: Sequence[Path], reward: str | None = None) -> Iterator[LoggedRollout]:
     """Yield the rollouts of log files, and of the log files in folders, in order.
 
-    `reward` names the reward column in TRL's logs, if there are several. Unreadable records, and those in another
-    format than their file, are skipped without a count. Raises InputError if there are no logs, or a file has no
-    readable record.
+    If TRL's logs have several reward columns, `reward` names one. Records that cannot be read, or that do not have the
+    format of their file, are skipped silently. Raises InputError if there are no logs, or a file has no readable
+    record.
     """
     files = list(chain.from_iterable(map(_files_of, paths)))
     for path in files:
@@ -134,14 +135,14 @@ def _files_of(path: Path) -> list[Path]:
 
 
 def _rollouts_beside(inputs: Path) -> Path:
-    """Return NeMo-Gym's file of rollouts for its file of inputs; any other file is returned unchanged."""
+    """Return NeMo-Gym's file of rollouts for its file of inputs. Any other path is returned unchanged."""
     return inputs.with_name(inputs.name.replace(INPUTS_ENDING, ".jsonl"))
 
 
 def _read_inputs(path: Path) -> dict[tuple[str, ...], Fields]:
-    """Return the prompt and gold of each rollout from NeMo-Gym's file of inputs; empty if there is no such file.
+    """Return the prompt and gold of each rollout from NeMo-Gym's file of inputs, by the values of JOINED_BY.
 
-    A rollout and its input have the same indices of task and rollout.
+    Empty if there is no such file.
     """
     inputs = path.with_name(f"{path.stem}{INPUTS_ENDING}")
     if not inputs.is_file():
@@ -179,7 +180,7 @@ def _read_file(path: Path, reward: str | None) -> Iterator[LoggedRollout]:
 
 
 def _rollouts_of(record: Record, read: Reader, file: str) -> list[LoggedRollout]:
-    """Return the rollouts of a record; empty if it has another format than its file."""
+    """Return the rollouts of a record. Empty if it does not have the format of its file."""
     try:
         base: Fields = {"file": file, "line": record.row_number, "step": _step(record.values.get("step"))}
         return [LoggedRollout(**(base | fields)) for fields in read(record.values)]
@@ -248,7 +249,7 @@ def _read_verl(values: Values) -> Iterator[Fields]:
 
 
 def _read_nemo_gym(inputs: Mapping[tuple[str, ...], Fields], values: Values) -> Iterator[Fields]:
-    """Read a rollout; missing fields come from its input, if there is one."""
+    """Read a rollout. Missing fields are taken from its input, if there is one."""
     asked = {name: value for name, value in _asked(values).items() if value not in (None, "", "{}")}
     yield {
         **inputs.get(_join_key(values), {"prompt": ""}),
@@ -273,7 +274,7 @@ def _asked(values: Values) -> Fields:
 
 
 def _read_trace(values: Values) -> Iterator[Fields]:
-    """Read an episode of verifiers v1, which has one or several traces."""
+    """Read an episode of verifiers v1, which has one trace or several."""
     for trace in values.get("traces") or [values]:
         data: Values = (trace.get("task") or {}).get("data") or {}
         rewards = [reward for reward in (trace.get("rewards") or {}).values() if reward is not None]
@@ -310,7 +311,7 @@ def _question(value: Any) -> str:
 
 
 def _without_template(prompt: str) -> str:
-    """Return the last turn of a prompt that was flattened by a chat template or a decoder."""
+    """Return the last turn of a prompt that has the marks of a chat template, or lines with roles."""
     parts = [part for part in map(str.strip, _TEMPLATE_MARKS.split(prompt)) if part]
     last = parts[-1] if parts else ""
     turns = [part.strip() for part in _BARE_ROLE.split(f"\n{last}\n") if part.strip()]
@@ -322,7 +323,7 @@ def _first(values: Values, *names: str) -> str | None:
 
 
 def _golds(values: Values, *names: str) -> Fields:
-    """Return the gold from the first column that has one, and the arguments with further golds of a list."""
+    """Return the gold from the first column that has one. Further golds of a list go to the verifier's arguments."""
     golds = next((golds for name in names if (golds := gold_texts(values.get(name)))), [])
     gold, arguments = with_golds({}, golds)
     return {"gold": gold, "verifier_args": dump_json(arguments)}

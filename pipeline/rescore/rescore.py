@@ -1,11 +1,10 @@
-"""Judges stored rollouts again with one or two verifiers (A and B), and compares verdicts with the logged rewards.
+"""Judges logged rollouts again with one or two verifiers, called A and B, and writes the verdicts to a table.
 
-    rescore([Path("out/completions")], out_dir, data=Path("out"), verifiers=("math", "math_verify"))
+    rescore([Path("out/completions")], out_dir, progress, data=Path("out"), verifiers=("math", "math_verify"))
 
-`flips.parquet` has every rollout on which two judges differ (the log and a verifier, or both verifiers), with the
-answers that they read. `prompts.parquet` has every prompt, with those that look mislabeled, dead or saturated.
-`rollouts.parquet` has every verdict, `summary.json` and `report.md` the counts. A verdict without a score counts
-against no row. After a kill, the same call continues from the verdicts in the folder `verdicts` (`verdict_parts`).
+`rollouts.parquet` has a row for each rollout: the logged reward and the verdicts of A and B. From this table,
+`rollout_report` finds the rollouts on which the log, A and B differ. After a kill, the same call continues from the
+verdicts in the folder `verdicts` (`verdict_parts`).
 """
 
 from __future__ import annotations
@@ -37,23 +36,23 @@ from truegold.verifiers.adapters.row_truth import truth_of
 from truegold.verifiers.running.batch import DEADLINE_S
 
 VERDICTS = "verdicts"
-"""The folder of the verdicts, until all are there."""
+"""The folder with the verdicts of an unfinished call."""
 ROLLOUTS_FILE = "rollouts.parquet"
 PASSED = 0.5
-"""The least reward or score of a right response."""
+"""A response is right if its reward or score is at least this."""
 TEXT_CHARS = 20_000
-"""The number of characters at the end of a completion that tables keep; the answer is there."""
+"""Tables keep this number of characters at the end of a completion, where its answer is."""
 TEXTS = ("completion", "evidence_a", "evidence_b")
-"""The large columns. They are shown only for flips."""
+"""The large columns, which are read only for the rollouts that are shown."""
 ROLLOUT_INDEX = "rollout_index"
-"""The name of the column with the index of a rollout in its table."""
+"""The column with the index of a rollout in its table."""
 ROW_VERIFIER = "row"
-"""The name for each row's own verifier."""
+"""The name that stands for each row's own verifier."""
 
 MIN_QUESTION_CHARS = 20
-"""The least length of a question that is searched within a prompt; shorter ones may occur by chance."""
+"""Shorter questions are not searched within a prompt, since they may occur there by chance."""
 KEY_CHARS = 40
-"""The number of last characters by which questions are searched within a prompt."""
+"""Questions are searched within a prompt by this number of their last characters."""
 
 
 class RescoredRollout(TypedDict):
@@ -96,7 +95,7 @@ class DecidedRow:
 
 
 Decide = Callable[[Row], DecidedRow | None]
-"""A function that returns the decision about a row, or None without one."""
+"""A function that returns the decision about a row, or None if there is none."""
 
 
 def _item_of(row: Row, rollout: LoggedRollout, verifier: str) -> Item:
@@ -104,10 +103,10 @@ def _item_of(row: Row, rollout: LoggedRollout, verifier: str) -> Item:
 
 
 class KnownRows:
-    """The rows of a run's data set, which are found by the prompts of its rollouts.
+    """The rows of the data set that a run was trained on. They are found by the prompts of rollouts.
 
-    A logged prompt may have instructions around the question, or be cut. So a row with the same text is searched first,
-    and then one whose question occurs completely within the prompt.
+    A row with the same text is searched first. Otherwise, the prompt may have instructions around the question: then a
+    row is searched whose question occurs within the prompt.
     """
 
     def __init__(self, data: Path | None, decide: Decide, columns: Columns) -> None:
@@ -132,7 +131,7 @@ class KnownRows:
         return self._by_prompt[question]
 
     def decision_on(self, rollout: LoggedRollout) -> DecidedRow | None:
-        """Return the decision about a rollout's row; it is looked up once for each row."""
+        """Return the decision about the row of a rollout, or None if there is none."""
         if (row := self.row_of(rollout)) is None:
             return None
         if row["id"] not in self._decisions:
@@ -142,7 +141,7 @@ class KnownRows:
     def item(self, rollout: LoggedRollout, verifier: str | None) -> Item | None:
         """Return the item to verify for a rollout, or None if no gold is known.
 
-        `verifier` replaces the row's own verifier and keeps its arguments.
+        If `verifier` is given, it judges the rollout instead of the row's own verifier, with the same arguments.
         """
         if (row := self.row_of(rollout)) is not None:
             return _item_of(row, rollout, verifier or row["verifier"])
@@ -156,7 +155,7 @@ class KnownRows:
         return Item(rollout.completion, rollout.gold, name or "math", rollout.verifier_args, problem)
 
     def _row_within(self, prompt: str) -> Row | None:
-        """Return the row whose question occurs completely in the prompt: of several such rows, the longest one."""
+        """Return the row whose question occurs within the prompt. If there are several, return the longest one."""
         inside: set[str] = set()
         for length in self._ends:
             for start in range(len(prompt) - length + 1):
@@ -169,7 +168,7 @@ class KnownRows:
 
 def _read(data: Path, columns: Columns) -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="truegold-") as scratch:
-        # Rollouts are looked up by their last user message, which is also what `logs` reads.
+        # Read only the last user message of each row, because `logs` reads only that of each prompt.
         source = FileSource(path=str(data), columns=columns, last_turn_only=not finished_tables(data))
         tables, _ = tables_of(data, source, Path(scratch), NullProgress())
         return list(read_tables(tables))
@@ -182,9 +181,9 @@ class Rescored:
     rollouts: int = 0
     files: Counter[str] = field(default_factory=Counter)
     unknown: int = 0
-    """Rollouts without a known gold: the log has none, and the data set has no such row."""
+    """The number of rollouts without a gold: the log has none, and the data set has no such row."""
     verifiers: tuple[str, ...] = ()
-    """The verifiers A and, if there is one, B, with their versions."""
+    """The names and versions of the verifiers A and B. B may be missing."""
     opinion: Mapping[str, Any] | None = None
     """The counts of the second opinion on unread answers, if one was configured."""
 
@@ -203,11 +202,11 @@ def rescore(
     decide: Decide = lambda row: None,
     second_opinion: OpinionConfig | None = None,
 ) -> Rescored:
-    """Judge every rollout again and write `rollouts.parquet`.
+    """Judge every rollout again, and write `rollouts.parquet`.
 
-    `verifiers` are one or two names; `row` is each row's own. `decide` returns the reviewers' decision about a row of
-    `data`. The row's own verifier compares the rollouts with the reviewers' gold too. A second opinion is stored in the
-    evidence. Raises InputError if no rollout can be judged.
+    `verifiers` has one or two names; `row` stands for each row's own verifier. If `decide` returns a reviewers'
+    decision about a row of `data`, its rollouts are also judged by the reviewers' gold. If a second opinion is
+    configured, it is stored in the evidence. Raises InputError if no rollout can be judged.
     """
     names = [None if name == ROW_VERIFIER else name for name in verifiers]
     rescored = Rescored(verifiers=tuple("each row's own" if name is None else fingerprint(name) for name in names))
@@ -224,7 +223,7 @@ def rescore(
     out_dir.mkdir(parents=True, exist_ok=True)
     with closing(verdicts), TableWriter(out_dir / ROLLOUTS_FILE, ROLLOUT_SCHEMA) as writer:
         for rollout in to_write:
-            # Without a step, all completions of a prompt in a file are one group.
+            # If the log has no steps, all completions of a prompt in a file are one group.
             group = ("" if rollout.step is not None else rollout.file, rollout.step, rollout.question)
             record = _record(rollout, rows.row_of(rollout), groups.setdefault(group, len(groups)))
             for side, _ in zip("ab", names, strict=False):
@@ -299,13 +298,13 @@ def _decided_columns(decided: DecidedRow | None, verdicts: Iterator[Verdict]) ->
 
 
 def read_rollouts(out_dir: Path) -> pl.DataFrame:
-    """Return the table of verdicts with indices of rollouts, without the columns TEXTS."""
+    """Return the table of rollouts with the column ROLLOUT_INDEX, and without the columns TEXTS."""
     scan = _scan(out_dir).select(pl.exclude(TEXTS))
     return scan.with_columns(pl.col("prompt").cast(pl.Categorical)).collect(engine="streaming")
 
 
 def with_texts(rollouts: pl.DataFrame, out_dir: Path) -> pl.DataFrame:
-    """Return some rollouts with the columns TEXTS, in the table's order of columns."""
+    """Return some rollouts with the columns TEXTS."""
     chosen = rollouts.lazy().select(ROLLOUT_INDEX)
     texts = (
         _scan(out_dir)
@@ -318,7 +317,7 @@ def with_texts(rollouts: pl.DataFrame, out_dir: Path) -> pl.DataFrame:
 
 
 def find_settled(settled: pl.DataFrame, out_dir: Path) -> pl.DataFrame:
-    """Return the indices of the rollouts whose correctness is settled, with `correct`."""
+    """Return ROLLOUT_INDEX and `correct` of the rollouts in `settled`, matched by id or prompt, and by completion."""
     truths = settled.filter(pl.col("correct").is_not_null())
     scan = _scan(out_dir)
     has_ids = "id" in settled.columns and not scan.select(pl.col("id").is_null().all()).collect().item()

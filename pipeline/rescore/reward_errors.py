@@ -1,18 +1,19 @@
-"""Computes the cost of wrong rewards: flips, prompts that look faulty, and how well each judge separates responses.
+"""Measures wrong rewards: finds flips and faulty prompts, and computes their cost and the quality of each judge.
 
-There are three judges: the log, whose rewards were paid, and the verifiers A and B. A response is paid if its reward is
-at least PASSED, and otherwise refused. A rollout on which two judges differ is a flip.
+There are three judges: the log, which has the rewards of the training, and the verifiers A and B. A judge pays a
+response if it gives it at least PASSED, and otherwise refuses it. A rollout on which two judges differ is a flip.
 
-**Advantage.** Advantages are computed with the group's mean and standard deviation (Shao et al. 2024, DeepSeekMath,
-equation 3), so a wrong reward changes every completion of its group. `advantage_logged` uses the logged rewards and
-`advantage_corrected` the scores by A. An advantage is 0 if all values of the group are equal. `cost` is the difference
-of the two advantages: the change in the gradient's weight.
+**Cost.** An advantage is a reward minus the mean of its group, divided by the standard deviation of the group (Shao et
+al. 2024, DeepSeekMath, equation 3). A wrong reward therefore changes the advantages of the whole group. The cost is the
+absolute difference between the advantage by the logged rewards and by the scores of A:
 
-    rewards 1 0 0 0, scores by A 1 1 0 0    advantages 1.5 -.5 -.5 -.5  and  .87 .87 -.87 -.87    costs .63 1.37 .37 .37
+    rewards of the log 1 0 0 0    advantage_logged       1.5   -.5   -.5   -.5
+    scores of A        1 1 0 0    advantage_corrected    .87   .87  -.87  -.87
+                                  cost                   .63  1.37   .37   .37
 
-**J** (Youden 1950) is the share of right responses that are paid, minus the share of wrong ones that are paid. A policy
-improves if J is above 0, and gets worse below (arXiv 2601.04411). J is measured only on settled responses, whose
-correctness comes from another source.
+**J** (Youden 1950) is the share of right responses that a judge pays, minus the share of wrong responses that it pays.
+A policy improves if J is above 0, and gets worse if J is below 0 (arXiv 2601.04411). J is measured only on settled
+responses: another source says whether they are right.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from truegold.verifiers import InputError
 from truegold.verifiers.rates import difference_interval, wilson_interval
 
 MIN_SAMPLES = 4
-"""The least number of judged completions for a statement about a prompt."""
+"""A prompt with fewer judged completions is not called mislabeled, dead or saturated."""
 AGREEING = 0.5
 """A gold looks wrong if no completion of its prompt is right, and more than this share gives one other answer."""
 SPREAD_FLOOR = 1e-4
-"""The constant that GRPO adds to a group's standard deviation."""
+"""The constant that is added to a group's standard deviation, as in GRPO."""
 JUDGES = {"log": "reward", "a": "score_a", "b": "score_b"}
 """Maps each judge to its column."""
 
@@ -43,19 +44,20 @@ class Separation:
 
     judge: str
     right: int
-    """The number of right responses with a verdict of the judge; `paid_right` of them were paid."""
+    """The number of right responses with a verdict of the judge."""
     paid_right: int
+    """The number of these that the judge pays."""
     wrong: int
     paid_wrong: int
     unjudged: int
     j: float | None
-    """Youden's J, or None if there are no right or no wrong responses."""
+    """Youden's J, or None if all responses are right or all are wrong."""
     low: float | None
     high: float | None
 
 
 def with_advantages(rollouts: pl.DataFrame) -> pl.DataFrame:
-    """Return the rollouts with `passes_JUDGE` for each judge, both advantages, and the cost of a wrong reward."""
+    """Return the rollouts with further columns: `passes_JUDGE` for each judge, both advantages, and `cost`."""
     judges = {name: column for name, column in JUDGES.items() if rollouts[column].dtype != pl.Null}
     passes = [(pl.col(column) >= PASSED).alias(f"passes_{name}") for name, column in judges.items()]
     corrected = pl.coalesce("score_a", "reward")
@@ -72,7 +74,7 @@ def _standardised(values: pl.Expr) -> pl.Expr:
 
 
 def find_flips(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the flips, the costliest first. `between` has the judges' scores, such as `log:0 a:1`."""
+    """Return the flips, the costliest first. The column `between` has the judges' scores, such as `log:0 a:1`."""
     pairs = [("log", "a"), ("log", "b"), ("a", "b")]
     differences = [pl.col(f"passes_{first}") != pl.col(f"passes_{second}") for first, second in pairs]
     scores = [
@@ -86,9 +88,11 @@ def find_flips(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def find_prompts(table: pl.DataFrame) -> pl.DataFrame:
-    """Return every prompt with its counts and `looks`: `mislabeled`, `dead`, `saturated` or null.
+    """Return every prompt with its counts, and with `looks`, which is null or one of:
 
-    Mislabeled: no completion is right by A, and most give one other answer. Dead: none is right. Saturated: all are.
+    - `mislabeled`: no completion is right by A, and most of them give the same other answer
+    - `dead`: no completion is right by A
+    - `saturated`: all completions are right by A
     """
     answers = table.filter(pl.col("extracted_a").is_not_null() & (pl.col("score_a") < PASSED))
     key = ["prompt", "gold"]
@@ -122,7 +126,10 @@ def find_prompts(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def read_settled(path: Path) -> pl.DataFrame:
-    """Read settled responses: `correct`, `completion`, and `prompt` or `id`. Raises InputError for other columns."""
+    """Return settled responses from a file with `correct`, `completion`, and `prompt` or `id`.
+
+    Raises InputError if a column is missing.
+    """
     table = pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_ndjson(path)
     if not {"completion", "correct"} <= set(table.columns) or not {"prompt", "id"} & set(table.columns):
         raise InputError(
@@ -133,18 +140,18 @@ def read_settled(path: Path) -> pl.DataFrame:
 
 
 def measure_separation(table: pl.DataFrame, truths: pl.DataFrame) -> list[Separation]:
-    """Return J of the log and of each verifier, on the settled rollouts (`find_settled`)."""
+    """Return J of the log and of each verifier on the settled rollouts in `truths` (`find_settled`)."""
     return _separations(table.join(truths, on=ROLLOUT_INDEX))
 
 
 def measure_by_decisions(table: pl.DataFrame) -> list[Separation]:
-    """Return J of the log and of each verifier, on rollouts of rows that reviewers kept or fixed."""
+    """Return J of the log and of each verifier on the rollouts of rows that reviewers kept or fixed."""
     known = table.filter(pl.col("decided_score").is_not_null())
     return _separations(known.with_columns(correct=pl.col("decided_score") >= PASSED))
 
 
 def count_decided(table: pl.DataFrame) -> dict[str, int]:
-    """Return the number of rollouts of decided rows, and for dropped rows also the number of paid rollouts."""
+    """Return the number of rollouts of decided rows, of dropped rows, and of those that the log paid."""
     dropped = table.filter(pl.col("decision") == "drop")
     return {
         "rollouts": table["decision"].count(),

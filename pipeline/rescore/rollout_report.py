@@ -1,11 +1,9 @@
 """Writes the report on rescored rollouts: tables of flips and prompts, the counts, and a page in HTML and Markdown.
 
-    flips.parquet, flips.jsonl    every flip: both readings, both advantages, and the cost (`reward_errors`)
-    prompts.parquet               every prompt, with those that look faulty marked
-    summary.json                  the counts
-    report.html, report.md        the counts, and the costliest flips and prompts
-
-The page uses the templates of the report on a run: it works offline, and escapes all text of the data.
+flips.parquet, flips.jsonl    every rollout on which two judges differ, with their readings (`reward_errors`)
+prompts.parquet               every prompt, with a mark on those that look faulty
+summary.json                  the counts
+report.html, report.md        the counts, and the costliest flips and prompts
 """
 
 from __future__ import annotations
@@ -27,21 +25,21 @@ from truegold.pipeline.tables.run_files import Fields
 from truegold.pipeline.text.templates import join_table, markdown_cell
 
 FLIPS_SHOWN, PROMPTS_SHOWN = 100, 50
-"""The number of flips of each kind, and of prompts, on the page."""
+"""The maximum number of flips of each kind on the page, and of prompts."""
 CAUSES_SHOWN, FEWEST_SHOWN = 60, 2
-"""The number of groups of each kind on the page, and the least number of flips shown for a group."""
+"""The maximum number of causes of each kind on the page. At least 2 flips are shown for each cause."""
 GROUPS_LISTED = 60
-"""The number of groups in the Markdown."""
+"""The maximum number of causes in the Markdown."""
 TITLES = {
     PAID: "Paid by the log, wrong by A",
     REFUSED: "Refused by the log, right by A",
-    # The log and A agree here, or one of them has no score: only B differs.
+    # The log and A agree, or one of them has no score.
     BETWEEN: "Only B differs from the log or A",
 }
 FLIPS_LISTED, PROMPTS_LISTED = 25, 20
-"""The number of flips and prompts in the Markdown."""
+"""The maximum numbers of flips and of prompts in the Markdown."""
 TEXT_CHARS, ANSWER_CHARS, CELL_CHARS = 4_000, 300, 120
-"""The number of characters shown of a prompt or completion, of an answer, and of a cell in Markdown."""
+"""The maximum numbers of characters of a prompt or completion, of an answer, and of a cell in Markdown."""
 
 
 def write_report(out_dir: Path, rescored: Rescored, settled: Path | None) -> dict[str, Any]:
@@ -118,7 +116,7 @@ def _render_page(
     groups: pl.DataFrame,
     prompts: pl.DataFrame,
 ) -> str:
-    """Return the page. `measured` maps each kind of settled responses to J on it."""
+    """Return the page. `measured` maps the titles of kinds of settled responses to the measured J."""
     kinds = []
     for name, title in TITLES.items():
         causes = groups.filter(pl.col("kind") == name).head(CAUSES_SHOWN).to_dicts()
@@ -141,7 +139,7 @@ def _render_page(
 
 
 def _flip(record: Fields) -> Fields:
-    """Return a flip for the page, with a side for each judge."""
+    """Return a flip for the page, with the reading and verdict of each judge as `sides`."""
     reward = record["reward"]
     paid = "no reward" if reward is None else f"paid {reward:g}"
     logged = {"judge": "log", "gold": None, "answer": record["logged_reading"], "verdict": paid, "score": reward}

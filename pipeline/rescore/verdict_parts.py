@@ -1,9 +1,9 @@
-"""Stores verdicts part by part, so that only the unfinished part is judged again after a kill.
+"""Judges responses in parts, and stores the verdicts of each part, so that a killed call need not judge them again.
 
-    judge_parts(questions, out_dir / "verdicts", workers=0, deadline_s=10.0)     verdicts/3f2a....jsonl, ...
+    judge_parts(questions, out_dir / "verdicts", workers=0, deadline_s=10.0)     # writes verdicts/3f2a....jsonl, ...
 
-The name of a part is a hash of its questions and of the versions of its verifiers. If a log, a gold or a verifier
-changes, the hash changes too, and stored verdicts are not reused.
+The name of a part is a hash of its questions and of the versions of its verifiers. If a response, a gold or a verifier
+changes, the part is judged again.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from truegold.pipeline.tables.rows import dump_json
 from truegold.verifiers import BatchVerifier, Item, Reason, Verdict, fingerprint
 
 PART_ITEMS, PART_CHARS = 5_000, 2**26
-"""The number of questions in a part, and the number of response characters after which it ends early."""
+"""A part ends after 5,000 questions, or after 2**26 characters of responses."""
 
 
 def judge_parts(questions: Iterable[Item], folder: Path, workers: int, deadline_s: float) -> Iterator[Verdict]:
-    """Yield a verdict for each question, in order, like `verify_batch`. Parts in `folder` are not judged again."""
+    """Yield a verdict for each question, in order, as `verify_batch` does. Parts in `folder` are not judged again."""
     folder.mkdir(parents=True, exist_ok=True)
     with closing(BatchVerifier(workers, item_deadline_s=deadline_s)) as verifier:
         for part in _cut(questions):

@@ -1,4 +1,4 @@
-"""Stage `settle`: applies reviewers' decisions, and holds back rows that still need one."""
+"""Stage `settle`: applies reviewers' decisions to rows, and holds back rows that still need a decision."""
 
 from truegold.pipeline.review.stage import settle
 

@@ -1,15 +1,18 @@
-"""The review app: serves the page of a run for deciding about rows, and the page's API.
+"""The web app of `truegold review`: serves the page on which reviewers decide about rows, and its API.
 
-    GET  /?token=T            the page
-    GET  /api/decisions        the decisions, the reviewers' agreement, and the precision of flags
-    POST /api/decisions        {"id": "9f0c...", "decision": "fix", "gold": "16"}: stored before the app answers
-    POST /api/decisions        {"id": "9f0c...", "decision": "note", "note": "12+9?"}: only a note
-    POST /api/undo             {"id": "9f0c..."}
-    POST /api/reading          {"id": "9f0c...", "gold": "16"}: the verifier's reading, and the samples' new scores
-    GET  /api/rows/ID?source=S&source_row=N    the whole texts of a row that the page shortens
-    GET  /NAME/report/index.html?token=T    the report of a run in the same folder, for links
+    request                                         effect or answer
+    GET  /?token=T                                  the page
+    GET  /api/decisions                             the decisions, reviewers' agreement, and the precision of flags
+    POST /api/decisions                             stores a decision before it answers
+         {"id": "9f0c...", "decision": "fix", "gold": "16"}
+         {"id": "9f0c...", "decision": "note", "note": "12+9?"}
+    POST /api/undo     {"id": "9f0c..."}            undoes the last decision about the row
+    POST /api/reading  {"id": "9f0c...", "gold": "16"}
+                                                    how the verifier reads this gold, and the new scores of samples
+    GET  /api/rows/ID?source=S&source_row=N         the texts of a row, not shortened
+    GET  /NAME/report/index.html?token=T            the report of another run in the same folder
 
-No state is kept in memory: every call reads the files, so that several tabs, `truegold decide` and merges agree.
+Every request reads decisions from the files. So several tabs and `truegold decide` always show the same decisions.
 """
 
 from __future__ import annotations
@@ -43,11 +46,11 @@ from truegold.pipeline.tables.rows import row_key
 from truegold.verifiers import InputError, SetupError, TruegoldError
 
 _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-"""A run's folder name; it cannot lead out of the folder, as ".." would."""
+"""The name of a run's folder. It must not lead out of the folder of runs, as ".." does."""
 MAX_ROW_DIGITS = 18
-"""The largest number of digits of a row number, which then fits in 64 bits."""
+"""The maximum number of digits of a row number, so that it fits in 64 bits."""
 _STATUS: dict[type[Exception], int] = {UnknownRowError: 404, StaleRowError: 409, SetupError: 507}
-"""The HTTP status of errors; all other errors that a user can correct have 400."""
+"""The HTTP status for some errors. Other errors of truegold have the status 400."""
 
 
 class _Body(BaseModel):
@@ -65,7 +68,7 @@ class RowBody(_Body):
 
     @property
     def source_key(self) -> tuple[str, int] | None:
-        """(source, row number) of the row, if the request has them."""
+        """The source and the row number, or None if the request does not have both."""
         return None if self.source is None or self.source_row is None else (self.source, self.source_row)
 
 
@@ -80,7 +83,7 @@ class DecisionBody(RowBody):
 
 
 class GoldBody(RowBody):
-    """A gold that a reviewer is typing."""
+    """A gold that a reviewer is typing, for a row."""
 
     gold: str = Field(max_length=MAX_GOLD)
 
@@ -104,16 +107,14 @@ class ReviewSession:
         """Return the page, rendered again if the run has changed."""
         changed = (self.run.run_dir / "manifest.json").stat().st_mtime_ns
         if self._page is None or self._page[0] != changed:
-            # While a run is running again, it may have no flags for a time. The old page is kept then.
+            # If the run is being made again, its flags may be missing for a time. The old page is kept then.
             with suppress(InputError):
-                opened = ReviewedRun.open(self.run.run_dir, self.run.folder)
-                self.run = replace(opened, further=self.run.further)
+                self.run = replace(ReviewedRun.open(self.run.run_dir, self.run.folder), further=self.run.further)
                 self._page = (changed, self.make_page())
         return self._page[1] if self._page else self.make_page()
 
     def decisions(self) -> dict[str, Any]:
-        """Return the decisions and measures. In a blind second look, others' decisions and hints at them are left
-        out."""
+        """Return the decisions and measures. A blind reviewer gets no decisions of others, and no hints at them."""
         decisions = self.run.decisions()
         review = self.run.weigh()
         stale = {decision for standing in review.standings.values() for decision in standing.stale}
@@ -121,8 +122,8 @@ class ReviewSession:
         mine = [decision for decision in all_decisions if decision.reviewer == self.reviewer]
         others = [decision for decision in all_decisions if decision.reviewer != self.reviewer]
         progress = self._progress(mine)
-        # In a blind second look, measures are shown only after the last row. Others' decisions are never shown, since
-        # the reviewer may go back to a row.
+        # A blind reviewer sees measures only after the last row, and never sees others' decisions, since they may go
+        # back to a row.
         sees_measures = not self.queue.blind or progress is None or progress["decided"] == progress["total"]
         agreement = measure_agreement(decisions)
         measured = measure_flags(self.run.decided_flags(decisions), review.agreed, review.conflicts)
@@ -159,7 +160,7 @@ class ReviewSession:
         return {"decision": _shown(made, set())}
 
     def undo(self, body: RowBody) -> dict[str, Any]:
-        """Undo the reviewer's last decision about a row."""
+        """Undo the reviewer's last decision about a row, and return the one before it, which is valid again."""
         self.run.rows_of(body.id)
         if self.run.standing(body.id, self.reviewer) is not None:
             with disk_errors_reported(self.run.folder):
@@ -173,7 +174,7 @@ class ReviewSession:
         return asdict(read_gold(row, self.run.as_meant(row, body.gold), self.run.responses(row_key(row))))
 
     def texts(self, body: RowBody) -> dict[str, Any]:
-        """Return the whole texts of any row on the page, also of one that was dropped early."""
+        """Return the whole texts of any row on the page, including rows that were dropped before review."""
         texts = whole_texts(self.run.files, body.id, body.source_key, is_blind=self.queue.blind)
         if texts is None:
             raise UnknownRowError(f"No row of {self.run.run_dir} has the id {body.id!r}.")
@@ -192,7 +193,7 @@ def _shown_precision(entry: FlagPrecision) -> dict[str, Any]:
 
 
 def make_app(session: ReviewSession, hosts: frozenset[str], token: str) -> AsgiApp:
-    """Return the app, wrapped in its request guard."""
+    """Return the app. Requests must have one of these hosts, and the token (`RequestGuard`)."""
 
     async def show_page(request: Request) -> Response:
         return HTMLResponse(await run_in_threadpool(session.page))

@@ -1,23 +1,23 @@
 """Combines the decisions of all reviewers about each row, before they are applied.
 
-    ada keep, bob keep       agreed: keep
-    ada fix 16, bob unsure   agreed: fix 16
-    ada keep, bob drop       disagreement
-    ada keep, of other text  stale: the row has changed since
+    decisions                          combined
+    ada keep, bob keep                 keep
+    ada fix 16, bob unsure             fix 16
+    ada keep, bob drop                 disagreement
+    ada keep, before the row changed   stale
 
-A decision about one row of a label conflict also settles the other rows:
+Copies of one problem with different golds are in conflict, which holds them back. A decision about one of them also
+settles the others:
 
-    "What is 6*7?"  gold 42  ->  keep                 kept
-    "What is 6*7?"  gold 48      no decision          dropped as `conflict_overruled`: the problem has another gold
+    row                       decision    effect
+    "What is 6*7?"  gold 42   keep        kept
+    "What is 6*7?"  gold 48   none        dropped as `conflict_overruled`, since the right gold is 42
 
-    "What is 6*7?"  gold 48  ->  drop                 dropped
-    "What is 6*7?"  gold 42      no decision          no longer held back by the conflict: `conflict_settled`
+    "What is 6*7?"  gold 48   drop        dropped
+    "What is 6*7?"  gold 42   none        no longer held back by the conflict (`conflict_settled`)
 
-    "What is 6*7?"  gold 48  ->  fix 42               dropped as `settled_duplicate`: it now equals the other row
-    "What is 6*7?"  gold 42      no decision          no longer held back by the conflict: `conflict_settled`
-
-This applies only to conflicts between copies of one problem, since only these conflicts hold their rows back.
-Rewordings with different golds are mostly different problems.
+    "What is 6*7?"  gold 48   fix 42      dropped as `settled_duplicate`, since it now equals the other row
+    "What is 6*7?"  gold 42   none        no longer held back by the conflict (`conflict_settled`)
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from typing import Any
 
 from truegold.pipeline.near.gold_keys import gold_key
 from truegold.pipeline.review.decisions import Decision, DecisionKind, Decisions
-from truegold.pipeline.review.gold_reading import unpayable_because
+from truegold.pipeline.review.gold_reading import faults_of_fix
 from truegold.pipeline.tables.ledger import FlagRecord
 from truegold.pipeline.tables.reasons import CONFLICTING_LABELS
-from truegold.pipeline.tables.rows import Row, RowKey, content_key, row_key
+from truegold.pipeline.tables.rows import Row, RowKey, content_key, row_key, row_place
 from truegold.verifiers.decimal_commas import fix_with_points
 
 
 @dataclass(frozen=True)
 class AgreedDecision:
-    """A decision about a row on which all reviewers agree, apart from unsure ones."""
+    """A decision about a row on which all reviewers agree, except those who are unsure."""
 
     kind: DecisionKind
     gold: str | None
@@ -56,10 +56,10 @@ class AgreedDecision:
 
 @dataclass(frozen=True)
 class Standing:
-    """All reviewers' decisions about a row, and the agreed one."""
+    """All reviewers' decisions about a row, and the decision on which they agree."""
 
     agreed: AgreedDecision | None
-    """The agreed decision. None if every reviewer is unsure, or if the others contradict each other."""
+    """The agreed decision, or None if all reviewers are unsure or if they contradict each other."""
     current: tuple[Decision, ...]
     """The decisions about the row's current content."""
     stale: tuple[Decision, ...]
@@ -94,7 +94,7 @@ def weigh_decisions(row: Mapping[str, Any], decisions: Sequence[Decision]) -> St
 
 
 class Effect(StrEnum):
-    """The effect on a row of a decision about another row of its conflict; the value is the ledger's reason."""
+    """The effect of a decision on another row of its conflict. The value is the reason in the ledger."""
 
     FREED = "conflict_settled"
     OVERRULED = "conflict_overruled"
@@ -103,14 +103,14 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True)
 class Settlement:
-    """A row's effect from a decision about another row of its conflict."""
+    """An effect on a row, with the decision that caused it."""
 
     effect: Effect
     decided: str
-    """The other row, as `source:row`; for a duplicate, the row that is kept."""
+    """The decided row, as `source:row`. For a duplicate, the row that is kept."""
     reviewers: tuple[str, ...]
     gold: str | None
-    """The gold of the problem, or None if only a wrong one is known."""
+    """The right gold of the problem, or None if only a wrong one is known."""
 
     def evidence(self) -> dict[str, Any]:
         """Return the evidence for the ledger."""
@@ -122,13 +122,15 @@ class WeighedReview:
     """The combined decisions about the rows of a run."""
 
     standings: Mapping[RowKey, Standing]
-    """The combined decisions of each row that has any."""
+    """The combined decisions of each row that has decisions."""
     conflicts: tuple[tuple[RowKey, ...], ...]
-    """The rows of each label conflict that holds them back."""
+    """The rows of each conflict that holds rows back."""
     settlements: Mapping[RowKey, Settlement]
     """The effects of decisions on other rows of these conflicts."""
     unpayable: Mapping[RowKey, FlagRecord]
-    """Flags of rows whose new gold no answer could match."""
+    """The flag of each row whose new gold no answer can match."""
+    contradicted: Mapping[RowKey, str]
+    """The places and reviewers of fixes that the row's worked solution contradicts."""
 
     @property
     def agreed(self) -> dict[RowKey, AgreedDecision]:
@@ -137,37 +139,44 @@ class WeighedReview:
 
 
 def weigh_review(rows: Iterable[Row], flags: Iterable[FlagRecord], decisions: Decisions) -> WeighedReview:
-    """Return the combined decisions about rows, as they are before decisions are applied.
+    """Return the combined decisions about rows. `rows` have the content before decisions are applied.
 
-    Rows and flags without a decision or a conflict may be left out.
+    Rows without a decision or a conflict, and other flags than conflicts, may be left out.
     """
     if not decisions:
-        return WeighedReview({}, (), {}, {})
+        return WeighedReview({}, (), {}, {}, {})
     conflicts = tuple(map(tuple, _conflict_groups(flags)))
     in_conflict = {key for group in conflicts for key in group}
     standings: dict[RowKey, Standing] = {}
     members: dict[RowKey, Row] = {}
     payable: dict[RowKey, AgreedDecision] = {}
     unpayable: dict[RowKey, FlagRecord] = {}
+    contradicted: dict[RowKey, str] = {}
     for row in rows:
         key = row_key(row)
         if row["id"] in decisions:
             standings[key] = weigh_decisions(row, decisions[row["id"]])
             agreed = standings[key].agreed
-            if agreed and agreed.gold is not None and (fault := unpayable_because(row, agreed.gold)) is not None:
-                unpayable[key] = fault
-            elif agreed:
+            if agreed is None:
+                pass
+            elif agreed.gold is None:
                 payable[key] = agreed
+            elif (fault := faults_of_fix(row, agreed.gold)).unpayable is not None:
+                unpayable[key] = fault.unpayable
+            else:
+                payable[key] = agreed
+                if fault.solution_fails:
+                    contradicted[key] = f"{row_place(row)}, by {', '.join(agreed.reviewers)}"
         if key in in_conflict:
             members[key] = row
     settlements: dict[RowKey, Settlement] = {}
     for group in conflicts:
         settlements |= _settle_conflict([members[key] for key in group if key in members], payable)
-    return WeighedReview(standings, conflicts, settlements, unpayable)
+    return WeighedReview(standings, conflicts, settlements, unpayable, contradicted)
 
 
 def _conflict_groups(flags: Iterable[FlagRecord]) -> list[list[RowKey]]:
-    """Return the rows of each conflict that holds them back. All flags of a conflict have the same evidence."""
+    """Return the rows of each conflict that holds rows back. All flags of a conflict have the same evidence."""
     groups: dict[str, list[RowKey]] = {}
     for flag in flags:
         if flag["reason"] == CONFLICTING_LABELS and flag["blocks"]:
@@ -178,13 +187,13 @@ def _conflict_groups(flags: Iterable[FlagRecord]) -> list[list[RowKey]]:
 def _settle_conflict(
     members: Sequence[Row], decisions: Mapping[RowKey, AgreedDecision]
 ) -> Iterator[tuple[RowKey, Settlement]]:
-    """Yield the effects of decisions about some rows of a conflict on its other rows."""
+    """Yield the effects of decisions on the other rows of a conflict."""
     decided = [(row, decisions[row_key(row)]) for row in members if row_key(row) in decisions]
     undecided = [row for row in members if row_key(row) not in decisions]
     vouched: dict[int, tuple[Row, AgreedDecision, str | None]] = {}
-    """The confirmed golds by key, each with the first row, decision and gold that confirm it."""
+    """The confirmed golds by gold key, each with the first row, decision and gold that confirm it."""
     stays: dict[int, Row] = {}
-    """The row to keep for each gold; a row that had the gold from the start has priority over one that was given it."""
+    """The row to keep for each gold. A row that had the gold from the start is preferred to a row that was fixed."""
     for row, agreed in decided:
         if agreed.kind is not DecisionKind.DROP:
             gold = agreed.gold if agreed.kind is DecisionKind.FIX else row["gold"]

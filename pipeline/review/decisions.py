@@ -4,10 +4,9 @@
     {"id": "9f0c...", "decision": "undo", "reviewer": "ada", "at": "2026-02-03T10:01:12Z"}
     {"id": "9f0c...", "decision": "note", "note": "which year?", "reviewer": "ada", "at": "2026-02-03T10:02:40Z"}
 
-The files are only appended to, and suit version control. An `undo` is a line too: it cancels the reviewer's last
-decision about the row. A `note` decides nothing. Lines are ordered by time and equal lines count once, so files can be
-merged by concatenation. A line is on disk before the call returns. A line that a crash has cut is ignored when reading,
-and removed by the next append.
+Lines are only appended. An `undo` cancels the reviewer's last decision about the row, and a `note` decides nothing. To
+merge files, concatenate them: lines are ordered by time, and equal lines count once. A line is on disk before
+`append_decision` returns. If a crash has cut a line, reading ignores it, and the next call removes it.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ from truegold.pipeline.config.base import plain_words
 from truegold.verifiers import InputError
 
 DECISIONS = "decisions"
-"""The name of a run's folder of decisions, unless its configuration names another one."""
+"""The default name of the folder of decisions in a run."""
 
 _NOT_IN_NAMES = re.compile(r"[^\w-]+")
 """Characters that are replaced in file names: the decisions of "Ada L." are in ada-l.jsonl."""
 MAX_REVIEWER = 60
-"""The largest number of characters of a reviewer's name, which must fit in a file name of 255 bytes."""
+"""The maximum number of characters of a reviewer's name, which has to fit in a file name of 255 bytes."""
 MAX_GOLD, MAX_NOTE = 20_000, 10_000
-"""A gold may have MAX_GOLD characters, and a note MAX_NOTE."""
+"""The maximum numbers of characters of a gold and of a note."""
 
 
 class DecisionKind(StrEnum):
@@ -64,18 +63,18 @@ class Decision(BaseModel):
     id: str = Field(min_length=1)
     """The row's id."""
     seen: str | None = None
-    """The content key of the row that the reviewer saw (`truegold.pipeline.tables.rows.content_key`). The decision is
-    not applied if the row's content has changed. Without a key, the id alone identifies the row."""
+    """The key of the content that the reviewer saw (`truegold.pipeline.tables.rows.content_key`). If the row's content
+    has changed, the decision is not applied. Without a key, it is applied to any content."""
     decision: DecisionKind
     """The kind of decision."""
     gold: str | None = Field(default=None, max_length=MAX_GOLD)
-    """The right gold, only with a fix. For a row that is judged by tests: cases to add, one a line."""
+    """The right gold, only with a fix. For a row with tests: lines that change the tests, such as cases to add."""
     note: str | None = Field(default=None, max_length=MAX_NOTE)
     """The reviewer's reason, for later readers."""
     drawn: str | None = Field(default=None, pattern=r"^(suspicious|random:\d{1,19})$")
-    """The way in which the row was chosen for review: as one of the most suspicious, or at random with this seed."""
+    """How the row was chosen for review: as one of the most suspicious, or at random with a seed."""
     passes: int | None = Field(default=None, ge=0)
-    """The number of right samples at the time of the decision, or None without a profile."""
+    """The number of right samples at the time of the decision, or None if the row was not profiled."""
     suspicion: float | None = Field(default=None, ge=0, le=1)
     """The probability, from samples, that the row's label is wrong."""
     blind: bool = False
@@ -83,7 +82,7 @@ class Decision(BaseModel):
     reviewer: str = Field(min_length=1, max_length=MAX_REVIEWER)
     """The reviewer's name."""
     decided_at: datetime = Field(alias="at")
-    """The time of the decision. A reviewer's last decision about a row counts."""
+    """The time of the decision. Only a reviewer's last decision about a row is valid."""
 
     @field_validator("decided_at")
     @classmethod
@@ -112,11 +111,11 @@ class Decision(BaseModel):
 
 
 Decisions = dict[str, list[Decision]]
-"""The current decision of each reviewer by row id, ordered by the reviewers' names."""
+"""By row id: the last decision of each reviewer, ordered by the reviewers' names."""
 
 
 def load_decisions(*paths: Path) -> Decisions:
-    """Return the current decisions in files, and in `*.jsonl` of folders: the last by each reviewer about each row.
+    """Return the last decision of each reviewer about each row, from files and from all `*.jsonl` in folders.
 
     A folder that does not exist has no decisions. Raises InputError with the file and line of a malformed line.
     """
@@ -135,7 +134,7 @@ def load_decisions(*paths: Path) -> Decisions:
 
 
 def load_notes(reviewer: str, *paths: Path) -> dict[str, str]:
-    """Return a reviewer's last note on each row, from decisions and from notes alone."""
+    """Return a reviewer's last note on each row. It may belong to a decision."""
     notes: dict[str, str] = {}
     for decision in _read_lines(paths):
         if decision.reviewer == reviewer and (decision.note or decision.decision is DecisionKind.NOTE):
@@ -195,8 +194,8 @@ def reviewer_file(folder: Path, reviewer: str) -> Path:
 def append_decision(folder: Path, decision: Decision) -> Path:
     """Append a decision to its reviewer's file, and return the file once the line is on disk.
 
-    Several processes may append at the same time. A note that repeats the reviewer's last one on the row is not stored
-    again: a reloaded page may send it twice. This is for scripts and review tools; no stage calls it.
+    Several processes may append at the same time. A note that equals the reviewer's last note on the row is not stored
+    again, since a reloaded page may send it twice.
     """
     is_new_folder = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
@@ -221,7 +220,7 @@ def append_decision(folder: Path, decision: Decision) -> Path:
 
 
 def _mend_last_line(descriptor: int) -> bytes:
-    """Remove a last line that a crash has cut. Return the line end that a complete last line lacks, or nothing."""
+    """Remove the last line if a crash has cut it. Return a line end if a complete last line has none, else nothing."""
     size = os.fstat(descriptor).st_size
     if not size or os.pread(descriptor, 1, size - 1) == b"\n":
         return b""

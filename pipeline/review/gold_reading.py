@@ -1,9 +1,10 @@
-"""Checks a gold that a reviewer proposes: the verifier's reading of it, and the new scores of the row's samples.
+"""Shows a reviewer the effects of a new gold: how the verifier reads it, and the new scores of the row's samples.
 
+    change            message
     gold 26 -> 28     read as 28; 3 of 20 samples passed, now 17 do: those that answered 28
-    tests, drop 1     drops 1: assert f(2) == 5; the worked solution passes
+    drop test 1       drops 1: assert f(2) == 5; the worked solution passes
 
-`settle` does not apply a gold that no answer could match, and the reviewer sees this at once.
+A gold that no answer can match is unpayable. The stage `settle` does not apply it.
 """
 
 from __future__ import annotations
@@ -27,22 +28,23 @@ from truegold.verifiers.gold import OTHER_GOLDS
 
 SOLUTION_REASON = "solution_contradicts_gold"
 MAX_RESPONSES = 64
-"""The number of different responses that are verified while a reviewer waits."""
+"""The maximum number of different responses that are verified while a reviewer waits."""
 DEADLINE_S = 5.0
-"""The time limit of a verdict while a reviewer waits."""
+"""The time limit of a verdict while a reviewer waits, in seconds."""
 BATCH_DEADLINE_S = 60.0
-"""The time limit of a verdict when all decisions are combined and no reviewer waits."""
+"""The time limit of a verdict while no reviewer waits, in seconds."""
 
 
 @dataclass(frozen=True)
 class Response:
-    """A sampled response, with its score under the row's gold."""
+    """A response that one or more samples gave, with its score under the row's current gold."""
 
     text: str
     """A completion, or only its answer."""
     answer: str
     """The answer to show in a list."""
     votes: int
+    """The number of samples with this response."""
     score: float | None
 
 
@@ -61,11 +63,11 @@ class GoldReading:
     """The effects of a new gold."""
 
     readable: bool | None
-    """True if some answer could match the gold; None if the verifier uses no golds."""
+    """True if some answer can match the gold, or if the changed tests can judge programs."""
     reading: str | None = None
     """The gold in the form in which the verifier reads it."""
     verdict: str | None = None
-    """The reason in the verifier's verdict on the gold as a response."""
+    """The reason of the verdict when the gold itself is given as a response."""
     passes_before: int
     passes_after: int
     judged: int = 0
@@ -76,9 +78,9 @@ class GoldReading:
 
 
 def with_gold(row: Row, gold: str | None) -> Row:
-    """Return a row with the reviewer's gold; golds that were accepted in addition to the old one are removed.
+    """Return a row with the reviewer's gold. Golds that were accepted in addition to the old one are removed.
 
-    If tests judge the row, `gold` has changes of their cases. Raises BadSuite if it cannot be read as such.
+    If tests judge the row, `gold` has lines that change the tests. Raises BadSuite if these lines cannot be read.
     """
     if not takes_gold(row):
         return {**row, "verifier_args": dump_json(changed_tests(row, gold or "").info)}
@@ -88,23 +90,37 @@ def with_gold(row: Row, gold: str | None) -> Row:
 
 
 def changed_tests(row: Row, lines: str) -> ChangedTests:
-    """Return the tests of a row after a fix. Raises BadSuite if the fix cannot be read."""
+    """Return the tests of a row after the changes in `lines`. Raises BadSuite if the lines cannot be read."""
     return change_cases(orjson.loads(row["verifier_args"]), re.split(r"\r\n?|\n", lines))
 
 
-def unpayable_because(row: Row, gold: str, deadline_s: float = BATCH_DEADLINE_S) -> FlagRecord | None:
-    """Return the flag that explains why no answer could match this gold, or None."""
-    if not takes_gold(row):
-        fault, reason = case_fault(row, gold), VetReason.UNREADABLE
-        if fault is None:
-            fault = _suite_fault(examine_gold(with_gold(row, gold), deadline_s).verdict)
-        return None if fault is None else flag_record(row, reason, detector="settle", evidence={"error": fault})
-    flags = examine_gold(with_gold(row, gold), deadline_s).flags
-    return next((flag for flag in flags if flag["reason"] in UNPAYABLE_REASONS), None)
+@dataclass(frozen=True)
+class FixFault:
+    """The faults that a row has after a fix."""
+
+    unpayable: FlagRecord | None = None
+    """The flag that explains why no answer could match the fixed row, or None."""
+    solution_fails: bool = False
+    """Whether the row's worked solution contradicts the new gold, or fails the new tests."""
+
+
+def faults_of_fix(row: Row, gold: str, deadline_s: float = BATCH_DEADLINE_S) -> FixFault:
+    """Return the faults that a row has after a fix."""
+    if takes_gold(row):
+        flags = {flag["reason"]: flag for flag in examine_gold(with_gold(row, gold), deadline_s).flags}
+        unpayable = next((flag for reason, flag in flags.items() if reason in UNPAYABLE_REASONS), None)
+        return FixFault(unpayable, SOLUTION_REASON in flags)
+    verdict = None
+    if (fault := case_fault(row, gold)) is None:
+        verdict = examine_gold(with_gold(row, gold), deadline_s).verdict
+        fault = _suite_fault(verdict)
+    if fault is not None:
+        return FixFault(flag_record(row, VetReason.UNREADABLE, detector="settle", evidence={"error": fault}))
+    return FixFault(solution_fails=verdict is not None and verdict.score is not None and not verdict.passed)
 
 
 def _suite_fault(verdict: Verdict | None) -> str | None:
-    """Return the reason why tests could not judge the worked solution, or None."""
+    """Return the reason why the tests cannot judge the worked solution, or None if they can."""
     is_at_fault = verdict is not None and verdict.reason is Reason.VERIFIER_ERROR
     return str(verdict.evidence.get("error")) if verdict is not None and is_at_fault else None
 
@@ -115,7 +131,7 @@ def takes_gold(row: Row) -> bool:
 
 
 def case_fault(row: Row, lines: str) -> str | None:
-    """Return the reason why a fix of a row's tests cannot be read, or None."""
+    """Return the reason why a fix of a row's tests cannot be read, or None if it can."""
     try:
         changed_tests(row, lines)
     except BadSuite as error:
@@ -124,12 +140,12 @@ def case_fault(row: Row, lines: str) -> str | None:
 
 
 def is_unreadable(origin: str | None) -> bool:
-    """Return True if a row was dropped because its tests cannot be read. origin: `stage: reason` of the drop."""
+    """Return True if a row was dropped because its tests cannot be read. `origin` is `STAGE: REASON` of the drop."""
     return (origin or "").endswith(f": {VetReason.UNREADABLE}")
 
 
 def forms_of_fix(row: Row) -> str:
-    """Return the lines that change a row's tests, for hints and errors."""
+    """Return a description of the lines that can change a row's tests, for hints and errors."""
     return forms_of_change(orjson.loads(row["verifier_args"]))
 
 
@@ -166,7 +182,7 @@ def read_gold(row: Row, gold: str, responses: Sequence[Response]) -> GoldReading
 
 
 def _read_cases(row: Row, lines: str) -> tuple[bool, str]:
-    """Return whether tests can still judge after a fix, and a message with its effect on the worked solution."""
+    """Return whether the changed tests can judge programs, and a message with the verdict on the worked solution."""
     try:
         changed = changed_tests(row, lines)
     except BadSuite as error:

@@ -1,13 +1,14 @@
-"""Guards the review app: it serves only browsers on this machine that know the printed address.
+"""Guards the web app of `truegold review`: only a browser that knows the printed address is served.
 
-    GET /?token=...                        the address that `truegold review` prints       served
-    Host: evil.example                     a site whose name resolves to this machine      403
-    Origin: https://evil.example           a request from a page of another site           403
-    no token, or a wrong one               another program or user of this machine         401
+    request                            sent by                                        answer
+    GET /?token=...                    the browser, at the printed address            served
+    Host: evil.example                 a site whose name resolves to this machine     403
+    Origin: https://evil.example       a page of another site                         403
+    no token, or a wrong one           another program or user of this machine        401
 
-A page of another site can send requests to 127.0.0.1. If its own name resolves to 127.0.0.1, it can also read the
-answers (DNS rebinding). `Origin` and `Sec-Fetch-Site` reveal both kinds of request, `Host` reveals the second, and
-neither kind knows the token. Decisions are accepted only as JSON, which a form on another site cannot send.
+A page of another site can send requests to 127.0.0.1. The browser marks them with `Origin` or `Sec-Fetch-Site`. If the
+name of the site resolves to 127.0.0.1 (DNS rebinding), the page can also read answers, but then `Host` has this name.
+Other sites do not know the token. Decisions must be JSON, which a form of another site cannot send.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 TOKEN_HEADER = "x-truegold-token"
 MAX_BODY = 2**20
-"""The size of the largest request in bytes."""
+"""The maximum size of a request in bytes."""
 MAX_QUERY_FIELDS = 20
-"""Maximum number of query fields among which the token is looked for. The app's own addresses have up to three."""
+"""A query with more fields is not searched for the token. The app's own addresses have at most three fields."""
 SAME_SITE = ("same-origin", "none")
-"""The values of `Sec-Fetch-Site` for requests of the page itself, and for typed addresses."""
+"""The values of `Sec-Fetch-Site` for requests of the page itself (`same-origin`), and for typed addresses (`none`)."""
 SAFE_HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -48,10 +49,10 @@ def loopback_hosts(port: int) -> frozenset[str]:
 
 
 class RequestGuard:
-    """Middleware that rejects requests before they reach the app, with a one-line reason."""
+    """Middleware that rejects requests before they reach the app, with a reason of one line."""
 
     def __init__(self, app: AsgiApp, hosts: Iterable[str], token: str) -> None:
-        """Wrap an app; `hosts` are the names, with the port, that requests may address it by."""
+        """Wrap an app. `hosts` are the allowed values of the header `Host`, such as `localhost:8000`."""
         self._app, self._token = app, token
         self._hosts = frozenset(host.lower() for host in hosts)
 

@@ -1,22 +1,23 @@
-"""Measures a review: decided and waiting rows, the precision of flags, and the reviewers' agreement.
+"""Measures a review: the numbers of decided and waiting rows, the precision of flags, and the agreement of reviewers.
 
     waiting    12 rows: proof 7, conflicting_labels 5
     decided    45 rows: 30 keep, 10 drop, 5 fix
-    flag       right of decided [95 %]          of these, at random         now       by random draws
-    proof      3 of 9, .33 [.12, .65]           2 of 8, .25 [.07, .59]      blocks    advises
 
-A flag is right if its row was dropped or given another gold, and wrong if it was kept; unsure decisions do not count.
-The most suspicious rows are reviewed first, and are more often faulty than others with the same flag. So rows drawn at
-random are also counted separately, and only these decide if a flag may hold rows back (`settle.tiers`).
+    flag       right of all decided [95 %]      right of those drawn at random      now       should be
+    proof      3 of 9, .33 [.12, .65]           2 of 8, .25 [.07, .59]              blocks    advises
+
+A flag is right if its row was dropped or fixed, and wrong if its row was kept. Unsure decisions are not counted.
+Reviewers begin with the most suspicious rows, which are more often faulty than other rows with the same flag.
+Therefore only rows that were drawn at random decide whether a flag should hold rows back (`settle.tiers`).
 
 The agreement of two reviewers is Cohen's kappa (1960, "A coefficient of agreement for nominal scales", eq. 1):
 
              bob keep  bob drop
-    ada keep       20         5      agreed 35 of 50 = .70; by chance 25/50 * 30/50 + 25/50 * 20/50 = .50
+    ada keep       20         5      agreed: 35/50 = .70      by chance: 25/50 * 30/50 + 25/50 * 20/50 = .50
     ada drop       10        15      kappa = (.70 - .50) / (1 - .50) = .40
 
-The categories are keep, drop, fix and unsure. Two fixes with different golds do not agree, but are one category in the
-agreement by chance.
+The categories are keep, drop, fix and unsure. Two fixes with different golds do not agree. For the agreement by chance,
+all fixes are one category.
 """
 
 from __future__ import annotations
@@ -49,16 +50,16 @@ class Agreement:
 
     reviewers: tuple[str, str]
     pairs: int
-    """The number of rows that both decided about with the same content."""
+    """The number of rows that both reviewers decided about, and that had the same content for both."""
     agreed: int
     kappa: float | None
-    """None if every decision of the two is the same: chance then explains the agreement."""
+    """Cohen's kappa, or None if all decisions of the two are of one kind, since chance then explains everything."""
     blind: bool
-    """True if the later reviewer could not see the earlier one's decision on any row."""
+    """True if, for every row, the reviewer who decided later could not see the earlier decision."""
 
 
 def measure_agreement(decisions: Decisions) -> list[Agreement]:
-    """Return the agreement of each pair of reviewers with common rows, the most common rows first."""
+    """Return the agreement of each pair of reviewers. The pair with the most common rows comes first."""
     pairs: dict[tuple[str, str], list[tuple[Decision, Decision]]] = {}
     for row_decisions in decisions.values():
         for first, second in combinations(row_decisions, 2):
@@ -87,7 +88,7 @@ def cohen_kappa(
 ) -> float | None:
     """Return Cohen's kappa of two lists of decisions about the same rows, or None if chance explains everything.
 
-    `agreed` is the number of agreeing decisions, if it is smaller than the number of equal kinds.
+    `agreed` is the number of rows on which both agree. By default, it is the number of equal decisions.
     """
     rows = len(first)
     if agreed is None:
@@ -112,14 +113,14 @@ class FlagPrecision:
     low: float
     high: float
     random_right: int
+    """The number of right flags among the rows drawn at random."""
     random_decided: int
-    """The same counts, only for rows drawn at random."""
     random_low: float | None
+    """The lower end of the interval for rows drawn at random, or None if there are no such rows."""
     random_high: float | None
-    """The ends of the interval, or None if no row was drawn at random."""
 
     def tier(self, min_decisions: int) -> bool | None:
-        """Return True if such flags should hold rows back, or None if too few rows were drawn at random."""
+        """Return whether such flags should hold rows back, or None if too few rows were drawn at random."""
         if self.random_decided < min_decisions:
             return None
         return self.random_right / self.random_decided > BLOCKING_PRECISION
@@ -130,8 +131,8 @@ def measure_flags(
 ) -> list[FlagPrecision]:
     """Return the precision of each reason on decided rows, in the order of the reasons.
 
-    `conflicts` are the rows of each label conflict. The flags of a conflict are right unless all of its rows were
-    kept. So the flag of a kept row may be right too.
+    `conflicts` are the rows of each label conflict. The flags of a conflict are right unless all of its rows were kept.
+    The flag of a kept row may therefore be right.
     """
     kept = {key for key, agreed in decisions.items() if not agreed.faults_row}
     all_kept = {key for group in conflicts if kept.issuperset(group) for key in group}
@@ -177,7 +178,7 @@ def _precision(reason: str, detector: str, blocks: bool, counts: Mapping[tuple[s
 def label_checks(
     decisions: Decisions, agreed: Mapping[RowKey, AgreedDecision], flagged: Collection[RowKey]
 ) -> Iterator[LabelCheck]:
-    """Yield a check for each unflagged row that was drawn at random, if its decision recorded passes and suspicion."""
+    """Yield a check for each unflagged row that was drawn at random, if its decision has `passes` and `suspicion`."""
     checked: set[str] = set()
     for key, decided in agreed.items():
         known = next(
@@ -191,7 +192,7 @@ def label_checks(
 
 
 def count_waiting(run: ReviewedRun) -> Counter[str]:
-    """Return the number of rows by reason that the last curation held back and that are still unsettled."""
+    """Return the number of rows, by reason, that the last curation held back and no decision has settled since."""
     waiting: Counter[str] = Counter()
     review = run.weigh()
     kept = {key for key, agreed in review.agreed.items() if agreed.kind is DecisionKind.KEEP}

@@ -1,11 +1,10 @@
-"""A finished run for review: its rows before decisions are applied, and its decisions.
+"""Opens a finished run for review: its rows as they were before decisions were applied, and the decisions about them.
 
     run = ReviewedRun.open(Path("runs/demo"))
-    run.decide("9f0c...", "fix", gold="16", reviewer="ada")     returns when it is on disk
+    run.decide("9f0c...", "fix", gold="16", reviewer="ada")     # returns when the decision is on disk
 
-The rows are those that `settle` reads; decisions refer to them, and content keys are computed from them. Decisions
-about rows that were dropped earlier are possible too: a kept row is restored. Only the requested rows are read from the
-tables.
+Decisions are about the rows that the stage `settle` reads, and content keys are computed from these. A reviewer may
+also decide about a row that an earlier stage dropped: keep restores it. Only the requested rows are read from tables.
 """
 
 from __future__ import annotations
@@ -55,11 +54,11 @@ from truegold.verifiers.decimal_commas import comma_setting, mixes_signs, with_p
 from truegold.verifiers.gold import OF_VALUES
 
 BEFORE_SETTLE = ("well_posed", "flag")
-"""The stages whose rows `settle` may read; the first one that a run has counts."""
+"""The stages whose rows `settle` reads: those of the first one that the run has."""
 WORK = "work"
 """The folder of the run inside the output of `truegold flag`."""
 _NOT_IN_RUN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
-"""Characters that a folder may have in its name, and a run may not."""
+"""Characters that are allowed in the name of a folder, but not in the name of a run."""
 
 Population = Literal["flagged", "all"]
 
@@ -85,7 +84,7 @@ class ReviewedRun:
 
     @classmethod
     def open(cls, run_dir: Path, folder: Path | None = None) -> ReviewedRun:
-        """Open a run with the decisions in `folder`; by default those that its configuration names.
+        """Open a run with the decisions in `folder`. By default, these are the decisions that its configuration names.
 
         Raises InputError if it is not a run, has no flagged rows yet, or `folder` is a file.
         """
@@ -106,7 +105,7 @@ class ReviewedRun:
 
     @property
     def curate_command(self) -> str:
-        """The command that applies the decisions. A copied or moved run needs its name and place in it."""
+        """The command that applies the decisions. It names the run and its place if the run was copied or moved."""
         resolved, folder = read_resolved(self.run_dir), self.run_dir.absolute()
         runs_dir, name = resolved.get("runs_dir"), _NOT_IN_RUN_NAMES.sub("-", folder.name).strip("-._") or "run"
         rename = shlex.join(["mv", str(folder), str(folder.with_name(name))])
@@ -149,12 +148,11 @@ class ReviewedRun:
         return next((row for row in rows if (row["source"], row["source_row"]) == source_key), rows[0])
 
     def resolve(self, name: str) -> str:
-        """Return the id that is meant by its first digits, or by a source and row number. Raises InputError if there is
-        none."""
+        """Return the id for its first digits or for `SOURCE:ROW`. Raises InputError if none matches, or several do."""
         return str(find_rows(self.files, name.strip())["id"][0])
 
     def why_dropped(self, row_id: str) -> str | None:
-        """Return the stage and reason of the rows' drop before `settle`, or None if a row with this id remains."""
+        """Return `STAGE: REASON` if all rows with this id were dropped before `settle`, or None if one remains."""
         if self.rows.filter(has_id([row_id])).select(pl.len()).collect().item():
             return None
         for stage, table in self.files.tables(DROPPED_FILE, DROPPING_STAGES):
@@ -164,7 +162,7 @@ class ReviewedRun:
         return None
 
     def count_restorable(self) -> int:
-        """Return the number of rows dropped before `settle` that a reviewer could restore and has not decided about."""
+        """Return the number of rows that were dropped before `settle` and that no reviewer has decided about."""
         tables = [table.select("id") for _, table in self.files.tables(DROPPED_FILE, DROPPING_STAGES)]
         gone = pl.concat(tables).unique().join(self.rows.select("id"), on="id", how="anti")
         return int(gone.filter(~has_id(self.decisions())).select(pl.len()).collect().item())
@@ -184,9 +182,8 @@ class ReviewedRun:
     ) -> Decision:
         """Store a decision about a row, and return it.
 
-        `seen` is the content key of the row that was shown; StaleRowError is raised if the row has changed.
-        `source_key` chooses among rows with one id, which cleaning may have made different. Raises InputError for an
-        invalid decision.
+        `seen` is the content key of the row that was shown. If several rows have this id, `source_key` (source and row
+        number) chooses one. Raises StaleRowError if the row has changed, and InputError for an invalid decision.
         """
         rows = self.rows_of(row_id)
         row = self.row_of(row_id, source_key)
@@ -231,9 +228,9 @@ class ReviewedRun:
         return made
 
     def as_meant(self, row: Row, gold: str) -> str:
-        """Return a reviewer's gold, with points if the row's source has decimal commas: 5.000 is 5000.
+        """Return a reviewer's gold with a decimal point, if the row's source has decimal commas: "0,5" gives "0.5".
 
-        A gold that was shown to the reviewer has points already: the row's own, a rule's suggestion, an earlier fix.
+        A gold that the page showed has a decimal point already: the row's gold, a suggestion, or an earlier fix.
         """
         if comma_setting(row["verifier_args"]) != "answers":
             return gold
@@ -248,9 +245,9 @@ class ReviewedRun:
         return with_points(gold) if settings == {"decimal"} else gold
 
     def _profiled(self, row: Row) -> dict[str, Any]:
-        """Return `passes` and `suspicion` of a row at the time of the decision, which later calibrate the suspicion.
+        """Return `passes` and `suspicion` of a row. They are stored with its decision, to calibrate suspicions later.
 
-        Empty if the row was not profiled, or was profiled with another gold.
+        The result is empty if the row was not profiled, or was profiled with other content.
         """
         tables = [self.files.table("profile", name) for name in ("rows.parquet", "profile.parquet", SUSPICION_FILE)]
         if any(table is None for table in tables):
@@ -277,21 +274,21 @@ class ReviewedRun:
         return weigh_review(self._read_rows([*decisions, *conflicts]), flags, decisions)
 
     def _read_rows(self, row_ids: Iterable[str]) -> list[Row]:
-        """Return the rows with these ids that `settle` reads, and one row for each id that was dropped before it."""
+        """Return the rows with these ids that `settle` reads. If all rows of an id were dropped before, return one."""
         ids = list(row_ids)
         rows = self.rows.filter(has_id(ids)).sort(KEY[1:]).collect()
         gone = self.files.dropped_before_review(set(ids).difference(rows["id"]))
         return cast("list[Row]", [*rows.to_dicts(), *gone.to_dicts()])
 
     def decided_flags(self, row_ids: Iterable[str]) -> list[FlagRecord]:
-        """Return the flags of rows with these ids and of all conflicts, with their own values of `blocks`."""
+        """Return the flags of rows with these ids, and of all rows in conflicts, as the stages wrote them."""
         is_known = has_id(row_ids) | (pl.col("reason") == CONFLICTING_LABELS)
         tables = self.files.tables(FLAGS_FILE, (self._last_stage, "profile"))
         flags = pl.concat([table.filter(is_known) for _, table in tables])
         return cast("list[FlagRecord]", flags.collect().to_dicts())
 
     def responses(self, key: RowKey) -> list[Response]:
-        """Return the distinct samples of a row, with their numbers; empty if the run has no profile."""
+        """Return the distinct samples of a row with their numbers. Empty if the run has no profile."""
         samples = self.files.table("profile", "samples.parquet")
         if samples is None:
             return []
@@ -318,13 +315,14 @@ def _decision_paths(run_dir: Path) -> list[Path]:
 class ReviewQueue:
     """The rows to review, and their order.
 
-    the most suspicious first      the order of the page: a reviewer who stops early has seen the worst
-    100 at random, seed 7          a representative sample, for the precision of flags
-    ann's rows again, blind        two independent decisions about each row, for kappa
+    queue                          purpose
+    the most suspicious first      a reviewer who stops early has seen the worst rows
+    100 at random, seed 7          a representative sample, to measure the precision of flags
+    ann's rows again, blind        two independent decisions about each row, to measure agreement
     """
 
     drawn: str = "suspicious"
-    """The draw, as it is recorded in decisions."""
+    """How the rows were chosen, for the record of decisions: `suspicious`, or `random:SEED`."""
     keys: tuple[RowKey, ...] | None = None
     """The rows in order, or None for all rows, the most suspicious first."""
     blind: bool = False
@@ -332,7 +330,7 @@ class ReviewQueue:
 
 
 def draw_at_random(run: ReviewedRun, rows: int, seed: int, among: Population) -> ReviewQueue:
-    """Return a random draw of flagged rows or of all rows. A larger draw begins with the rows of a smaller one."""
+    """Return `rows` rows drawn at random. With the same seed, a larger draw begins with the rows of a smaller one."""
     population = run.rows.select(KEY)
     if among == "flagged":
         tables = run.files.tables(FLAGS_FILE, (*BEFORE_SETTLE, "profile"))
@@ -345,7 +343,7 @@ def draw_at_random(run: ReviewedRun, rows: int, seed: int, among: Population) ->
 
 
 def second_look(run: ReviewedRun, reviewer: str, seed: int) -> ReviewQueue:
-    """Return the rows that a reviewer decided about, in another order, for a blind second look."""
+    """Return the rows that `reviewer` decided about, in random order, for another reviewer to decide blindly."""
     decided = [
         row_id
         for row_id, decisions in run.decisions().items()
@@ -371,11 +369,11 @@ def decided_rows(data: Path, path: Path | None = None) -> Decide | None:
     """Return a function that looks up the decision about a row of `data`, or None if there are no decisions.
 
         decide = decided_rows(Path("runs/gsm8k"))
-        decide(row)     DecidedRow("fix", the row with the reviewer's gold); None without a decision
+        decide(row)     DecidedRow("fix", the row with the reviewer's gold), or None if there is no decision
 
-    For a run, a decision must be about the row's current content and agreed (`weigh_review`). The rows of an exported
-    set may have been changed by a fix already, so there the id is enough. The decisions come from the run, or from the
-    file or folder `path`. Raises InputError if `path` has none, or a file is damaged.
+    All reviewers must agree (`weigh_review`). If `data` is a run, decisions must also be about the row's current
+    content. In an exported set, the id is enough, since a fix may already have changed the row. The decisions come from
+    `path`, a file or folder, or else from the run. Raises InputError if `path` has no decisions, or a file is damaged.
     """
     run = ReviewedRun.open(data) if (data / "manifest.json").is_file() else None
     if run is not None and path is not None:
@@ -401,13 +399,13 @@ def _decided(row: Row, agreed: AgreedDecision | None, decisions: Decisions) -> D
         return None
     if agreed.kind is DecisionKind.DROP:
         return DecidedRow("drop", None)
-    # A row of a finished set has the changes of its tests already.
+    # The tests of a row in an exported set may already be changed. They must not be changed twice.
     is_as_seen = content_key(row) in {decision.seen for decision in decisions[row["id"]]}
     is_changed = agreed.kind is DecisionKind.FIX and (takes_gold(row) or is_as_seen)
     return DecidedRow(str(agreed.kind), with_gold(row, agreed.gold) if is_changed else row)
 
 
 def _yaml_text(text: str) -> str:
-    """Return a text as a setting's value in YAML, with quotes if it would be read as a number or a date."""
+    """Return a text as a value in YAML. It has quotes if YAML reads the plain text as a number or a date."""
     is_plain = re.fullmatch(r"[A-Za-z/][\w./ -]*", text) and yaml.safe_load(text) == text
     return text if is_plain else json.dumps(text)

@@ -1,24 +1,24 @@
-"""Stage `settle`: applies reviewers' decisions, and holds back rows that still need one.
+"""Stage `settle`: applies reviewers' decisions to rows, and holds back rows that still need a decision.
 
-    no blocking flag, no decision        passes
-    a blocking flag, none or unsure      dropped as `held_for_review`, and waits in dropped.parquet
-    keep                                 passes                                    ledger: keep reviewer_keep
-    fix                                  passes with the reviewer's gold,          ledger: edit reviewer_fix
-                                         or with the cases of its tests changed
-    a fix that no answer could match     dropped as `fix_unpayable`, and waits for another gold
-    keep, but its tests cannot be read   dropped as `keep_unpayable`, and waits for other tests
-    drop                                 dropped                                   ledger: drop reviewer_drop
-    contradictory decisions              dropped as `reviewers_disagree`, until the reviewers agree
-    keep or fix of a row dropped before  restored                                  ledger: keep reviewer_restored
-    a row in conflict with a decided one freed, or dropped as the wrong side       (`consensus`)
+    decision about a row            effect on the row
+    none, no blocking flag          passes
+    none or unsure, blocking flag   dropped as `held_for_review`, until there is a decision
+    keep                            passes (ledger: `reviewer_keep`)
+    fix                             passes with the reviewer's gold or changed tests (ledger: `reviewer_fix`)
+    drop                            dropped as `reviewer_drop`
+    contradictory decisions         dropped as `reviewers_disagree`, until the reviewers agree
+    fix that no answer can match    dropped as `fix_unpayable`, until there is another fix
+    keep, with unreadable tests     dropped as `keep_unpayable`, until there are other tests
+    keep or fix, dropped earlier    restored (ledger: `reviewer_restored`)
+    only about a row in conflict    passes, or dropped as the wrong side of the conflict (`consensus`)
 
-`open_flags.parquet` has the flags of rows that pass without a decision: these flags advise, and later stages may use
-them. `decided.parquet` names the rows that pass by a decision; later flags cannot hold them back.
-`label_checks.parquet` has the decisions about unflagged rows that were drawn at random, with their suspicion.
+Further outputs: `open_flags.parquet` has the flags of rows that pass without a decision; later stages may use them.
+`decided.parquet` names the rows that pass by a decision; later flags cannot hold them back. `label_checks.parquet` has
+the decisions about unflagged rows that were drawn at random, with their suspicion.
 
 A decision applies to every row with its id, also in later runs, as long as the row has the content that the reviewer
-saw. Stale decisions are not applied: their rows have changed or are missing from the data. `stale_decisions.jsonl`
-lists them. `facts` has the precision of each flag (`precision`), and the agreement of reviewers.
+saw. Other decisions are stale, and listed in `stale_decisions.jsonl`: their rows have changed or are missing. `facts`
+has the precision of each flag (`precision`), and the agreement of reviewers.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.sources.likely_causes import cause_of_held
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAG_SCHEMA, FLAGS_FILE, RESTORED, FlagRecord, Ledger
-from truegold.pipeline.tables.losses import HELD, LOSSES, LossCount
+from truegold.pipeline.tables.losses import CONTRADICTED, HELD, LOSSES, LossCount
 from truegold.pipeline.tables.reasons import CHECK_SCHEMA, CHECKS_FILE, CONFLICTING_LABELS
 from truegold.pipeline.tables.rows import (
     KEY,
@@ -69,20 +69,20 @@ from truegold.pipeline.tables.rows import (
 )
 
 OPEN_FLAGS_FILE = "open_flags.parquet"
-"""The file of the flags without a decision, on rows that pass."""
+"""The file with the flags of rows that pass without a decision."""
 DECIDED_FILE = "decided.parquet"
-"""The file of the keys of rows that pass by a decision."""
+"""The file with the keys of rows that pass by a decision."""
 STALE_FILE = "stale_decisions.jsonl"
-"""The file of the decisions that were not applied, with the reason."""
+"""The file with the decisions that were not applied, and the reasons."""
 STALE_SHOWN = 20
-"""The number of stale decisions that a report lists by id, in addition to their count."""
+"""The maximum number of stale decisions of which the report lists the ids."""
 
 DECIDED_SCHEMA = pa.schema([ROW_SCHEMA.field(name) for name in KEY])
 
 
-@stage_function(version=8, judges="rows")
+@stage_function(version=9, judges="rows")
 def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Apply the reviewers' decisions, and hold back rows that still need one."""
+    """Apply the decisions of reviewers, and hold back rows that still need a decision."""
     decisions = load_decisions(*(path for name, path in inputs.items() if name.startswith("decisions")))
     dropped = _dropped_before(inputs, decisions)
     rows = chain(read_rows(inputs["rows"]), (row for _, row in dropped.values()))
@@ -118,6 +118,7 @@ def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, prog
             **({LOSSES: heavy} if heavy else {}),
             "decided_ids": len({key[0] for key, standing in review.standings.items() if standing.current}),
             "stale_decisions": stale,
+            **({CONTRADICTED: contradicted} if (contradicted := list(review.contradicted.values())) else {}),
             "precision": [asdict(measured) for measured in precision],
             "tiers": tiers,
             "agreement": [asdict(agreement) for agreement in measure_agreement(decisions)],
@@ -134,9 +135,9 @@ def _settle_part(
     held: LossCount[Row],
     dropped: Mapping[str, tuple[str, Row]],
 ) -> StageReport:
-    """Write the rows of a part that pass, with their open flags, and count those held back.
+    """Write the rows of a part that pass, with their open flags, and count in `held` the rows that are held back.
 
-    `dropped` has rows that an earlier stage dropped; those that reviewers keep are restored with this part.
+    `dropped` has rows that earlier stages dropped. Those that reviewers keep or fix are restored to this part.
     """
     flags: list[FlagRecord] = [
         {**flag, "blocks": tiers.get(flag["reason"], flag["blocks"])}
@@ -177,7 +178,7 @@ def _settle_part(
 
 
 def _hold_unpayable(row: Row, fix: AgreedDecision, fault: FlagRecord, reasons: list[str], ledger: Ledger) -> None:
-    """Drop a row whose new gold no answer could match."""
+    """Drop a row whose new gold no answer can match."""
     why = (
         {"fault": fault["reason"], **orjson.loads(fault["evidence"])}
         if not takes_gold(row)
@@ -187,9 +188,9 @@ def _hold_unpayable(row: Row, fix: AgreedDecision, fault: FlagRecord, reasons: l
 
 
 def _bring_back(dropped: Mapping[str, tuple[str, Row]], review: WeighedReview, ledger: Ledger) -> list[Row]:
-    """Return the dropped rows that reviewers keep, with their new golds.
+    """Return the dropped rows that reviewers keep or fix, with their new golds.
 
-    A row that no answer could match is restored and waits, as it does if no stage dropped it.
+    A row whose gold no answer can match is restored, but held back.
     """
     kept = []
     for origin, row in dropped.values():
@@ -207,9 +208,9 @@ def _bring_back(dropped: Mapping[str, tuple[str, Row]], review: WeighedReview, l
 
 
 def _dropped_before(inputs: Mapping[str, Path], decisions: Decisions) -> dict[str, tuple[str, Row]]:
-    """Return the rows that earlier stages dropped and reviewers decided about, by id, with (stage: reason).
+    """Return the rows that earlier stages dropped and reviewers decided about: by id, `STAGE: REASON` and the row.
 
-    An id has at most one row, and no row if a row with this id remains.
+    If several rows of an id were dropped, the first one is returned. If a row of the id remains, none is.
     """
     if not decisions:
         return {}
@@ -226,7 +227,7 @@ def _dropped_before(inputs: Mapping[str, Path], decisions: Decisions) -> dict[st
 
 
 def _tiers(precision: Iterable[FlagPrecision], config: SettleConfig) -> dict[str, bool]:
-    """Return the reasons whose flags change by the decisions, with True if they hold rows back from now on."""
+    """Return the reasons whose flags the decisions change: True if they now hold rows back, False if they advise."""
     if config.tiers is not Tiers.DECISIONS:
         return {}
     measured = {entry.reason: (entry.blocks, entry.tier(config.min_decisions)) for entry in precision}
@@ -234,7 +235,7 @@ def _tiers(precision: Iterable[FlagPrecision], config: SettleConfig) -> dict[str
 
 
 def _write_stale(path: Path, review: WeighedReview, decisions: Decisions) -> dict[str, Any]:
-    """Write the decisions that do not apply, and return their numbers by kind."""
+    """Write the stale decisions to a file, and return their numbers by kind."""
     ids = {key[0] for key in review.standings}
     changed = list(dict.fromkeys(decision for standing in review.standings.values() for decision in standing.stale))
     gone = [decision for row_id in sorted(decisions.keys() - ids) for decision in decisions[row_id]]
@@ -265,7 +266,7 @@ def _blocking_reasons(flags: Iterable[FlagRecord]) -> dict[RowKey, list[str]]:
 def _settle_row(
     row: Row, reasons: list[str], standing: Standing, settlement: Settlement | None, ledger: Ledger
 ) -> Row | None:
-    """Return the settled row, or None if it was dropped or held."""
+    """Return the settled row, or None if it is dropped or held back."""
     for stale in standing.stale:
         known = {"decision": stale.decision, "reviewer": stale.reviewer, "seen": stale.seen}
         ledger.flag(row, "stale_decision", **known, now=content_key(row))

@@ -1,1 +1,1 @@
-"""Runs stages, cached by content: heavy stages in separate processes, and tables in parts."""
+"""Runs the stages of a run and caches their results. Tables are processed in parts, on one or several machines."""

@@ -1,12 +1,11 @@
-"""Helpers for files: atomic writes, reading of files that a killed process left incomplete, digests, and disk errors.
+"""Helpers for files: atomic writes, digests, JSON Lines that a killed process left incomplete, and clear disk errors.
 
-    with written_aside(path) as aside: ...    writes PATH.tmp and renames it at the end
-    DigestCache(path).path(folder)            32 hex digits over a folder, cached by size and modification time
-    with disk_errors_reported(folder): ...    "No space left on the disk of /data." instead of a traceback
+    with written_aside(path) as aside: ...    writes PATH.tmp, and renames it to PATH at the end
+    DigestCache(path).path(folder)            returns 32 hex digits for a folder, cached by size and modification time
+    with disk_errors_reported(folder): ...    raises "No space left on the disk of /data." instead of an OSError
 
-The digest of a file in a folder (model weights) above `SAMPLED_ABOVE` bytes covers only its size, head and tail.
-Reading 140 GB of weights to check for changes would take longer than the stage that the cache saves. Data files are
-always read as a whole.
+The digest of a folder, such as a checkpoint, covers only the size, head and tail of files above `SAMPLED_ABOVE` bytes,
+since reading 140 GB of weights would take longer than the stage that the cache saves. Data files are read as a whole.
 """
 
 from __future__ import annotations
@@ -24,8 +23,7 @@ from typing import Any
 from truegold.verifiers import ConfigError, SetupError, TruegoldError
 
 _FULL = re.compile(r"no space left|disk (?:is )?full|disk quota exceeded|requested and \d+ written", re.IGNORECASE)
-"""Messages about a full disk by libraries that pass no error number: numpy (`100 requested and 40 written`), SQLite and
-Polars."""
+"""Messages about a full disk from libraries without error numbers, such as numpy: `100 requested and 40 written`."""
 
 _FULL_ERRORS = {errno.ENOSPC, errno.EDQUOT}
 """The error numbers of a full disk or quota."""
@@ -45,10 +43,12 @@ _REMEDIES = {
     errno.ESTALE: "The network disk was remounted; run the same command again.",
 }
 """The advice for each error number of reading or writing a file."""
+RUNS_NAMED = 5
+"""Maximum number of runs of a folder that an error names."""
 SAMPLED_ABOVE = 512 * 2**20
-"""The size in bytes above which only head and tail of a file in a folder are read for its digest."""
+"""If a file in a folder has more bytes, its digest covers only its size, head and tail."""
 SAMPLE = 4 * 2**20
-"""The number of bytes at the head, and again at the tail, that are read of a file above SAMPLED_ABOVE."""
+"""The number of bytes of the head, and of the tail, that are read for this digest."""
 
 
 def cache_folder(name: str) -> Path:
@@ -63,9 +63,9 @@ def cache_folder(name: str) -> Path:
 def disk_errors_reported(folder: Path) -> Iterator[None]:
     """Turn system errors about writing below `folder` into a SetupError of one line. Other errors pass unchanged.
 
-    Every command and every stage runs inside this context. A library may wrap a system error in an exception of its
-    own, or pass only its text, so the causes of an error are checked as well. An error raised while another one was
-    handled (`__context__`) is a bug and passes unchanged, unless the disk was full.
+    Every command and every stage runs inside this context. The causes of an error are checked as well, because a
+    library may wrap a system error in its own exception. An error that was raised while another one was handled
+    (`__context__`) is a bug. It passes unchanged, unless the disk was full.
     """
     try:
         yield
@@ -89,7 +89,7 @@ def _says_full(error: BaseException) -> bool:
 
 
 def _causes(error: BaseException) -> Iterator[tuple[BaseException, bool]]:
-    """Yield an error and its causes, each with a flag: true if all links to it are explicit (`raise ... from`)."""
+    """Yield an error and its causes, each with a flag: whether all links to it are explicit (`raise ... from`)."""
     seen: set[int] = set()
     cause: BaseException | None = error
     is_stated = True
@@ -110,7 +110,8 @@ def _describe(error: BaseException, folder: Path, is_stated: bool) -> SetupError
         )
     if code is None or not is_stated or (remedy := _REMEDIES.get(code)) is None:
         return None
-    return SetupError(f"{name}: {os.strerror(code)}.", remedy)
+    # The user named the file, not its temporary name.
+    return SetupError(f"{str(name).removesuffix('.tmp')}: {os.strerror(code)}.", remedy)
 
 
 @contextmanager
@@ -138,6 +139,27 @@ def refuse_input(target: Path, *inputs: Path) -> None:
             raise ConfigError(f"{target} is an input: it would be overwritten.", "Name another file to write.")
 
 
+def is_run(folder: Path) -> bool:
+    """Return whether a folder is a finished run of truegold."""
+    return (folder / "manifest.json").exists() and (folder / "config.resolved.json").exists()
+
+
+def runs_in(folder: Path) -> str | None:
+    """Return the finished runs in a folder as a text, or None if there are none."""
+    runs = sorted(config.parent for config in folder.glob("*/config.resolved.json") if is_run(config.parent))
+    return ", ".join(map(str, runs[:RUNS_NAMED])) or None
+
+
+def check_page_name(target: Path, label: str) -> None:
+    """Raise ConfigError if the file for a page is a folder, or does not end in .html. label: the argument's name."""
+    if target.is_dir():
+        raise ConfigError(f"{label} {target} is a folder.", f"Name a file in it: {target / 'report.html'}.")
+    is_device = target.exists() and not target.is_file()
+    if target.suffix.lower() not in (".html", ".htm") and not is_device:
+        page = target.with_suffix(".html") if target.name.strip(".-") else target / "report.html"
+        raise ConfigError(f"{label} {target}: the page is HTML, which that name does not say.", f"Name it {page}.")
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Write a small file atomically."""
     with written_aside(path) as aside:
@@ -145,7 +167,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def append_lines(path: Path, *records: object) -> None:
-    """Append records as lines of JSON. If they cannot be written completely, the file is unchanged."""
+    """Append records as lines of JSON. If not all of them can be written, the file stays unchanged."""
     lines = "".join(json.dumps(record) + "\n" for record in records).encode()
     with path.open("ab", buffering=0) as file:
         end = file.tell()
@@ -155,9 +177,9 @@ def append_lines(path: Path, *records: object) -> None:
 
 
 def read_whole_lines(path: Path) -> list[dict[str, Any]]:
-    """Return the objects of a JSON Lines file, up to a line that a kill cut short; an empty list without a file.
+    """Return the objects of a JSON Lines file up to the first incomplete line, or nothing if there is no file.
 
-    The file is read by the `json` module, which accepts NaN, the value of a diverged loss.
+    The file is read by the module `json`, because it accepts NaN, the value of a diverged loss.
     """
     if not path.exists():
         return []
@@ -180,7 +202,7 @@ def is_pattern(path: Path) -> bool:
 
 
 def matching_files(path: Path) -> list[Path]:
-    """Return the files that a pattern matches, sorted by name; for an existing path or a plain one, the path itself."""
+    """Return the files that a pattern matches, sorted by name. For any other path, return the path itself."""
     if path.exists() or not is_pattern(path):
         return [path]
     fixed = next(index for index, part in enumerate(path.parts) if is_pattern(Path(part)))
@@ -189,19 +211,19 @@ def matching_files(path: Path) -> list[Path]:
 
 
 def digest_bytes(data: bytes) -> str:
-    """Return 32 hex digits over `data` (BLAKE2b)."""
+    """Return a digest of `data` (BLAKE2b) as 32 hex digits."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
 def digest_json(value: object) -> str:
-    """Return 32 hex digits over a value as JSON, the same for any order of its keys."""
-    import orjson  # the core has no orjson, and imports the rest of this module
+    """Return a digest of a value as JSON. The order of keys has no effect."""
+    import orjson  # Not at the top, because this module is also imported where orjson is not installed.
 
     return digest_bytes(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
 
 
 def digest_file(path: Path, *, sample_large: bool = False) -> str:
-    """Return 32 hex digits over a file's content; with `sample_large`, over size, head and tail of a large file."""
+    """Return a digest of a file. With `sample_large`, it covers only size, head and tail of a large file."""
     hasher = hashlib.blake2b(digest_size=16)
     size = path.stat().st_size
     with path.open("rb") as file:
@@ -217,7 +239,7 @@ def digest_file(path: Path, *, sample_large: bool = False) -> str:
 
 
 class DigestCache:
-    """A cache of the digests of paths, in one JSON file, by (size, modification time, inode)."""
+    """A cache of digests in a JSON file. A digest is valid while size, modification time and inode are unchanged."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -229,7 +251,7 @@ class DigestCache:
                 self._known = {}  # A kill cut the file short. It is only a cache, so start with an empty one.
 
     def file(self, path: Path, *, sample_large: bool = False) -> str:
-        """Return a file's digest, from the cache if size, time and inode are unchanged."""
+        """Return the digest of a file, from the cache if it is valid."""
         stat = path.stat()
         stamp = [stat.st_size, stat.st_mtime_ns, stat.st_ino]
         name = str(path.resolve())
@@ -242,7 +264,7 @@ class DigestCache:
         return digest
 
     def path(self, path: Path) -> str:
-        """Return the digest of a file, or of a folder or pattern: over the names and digests of its files."""
+        """Return the digest of a file, or of the names and digests of all files of a folder or pattern."""
         if path.is_file():
             return self.file(path)
         files = sorted(p for p in path.rglob("*") if p.is_file()) if path.exists() else matching_files(path)

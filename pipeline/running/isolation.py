@@ -1,13 +1,13 @@
-"""Runs a stage function in separate processes, which free all memory at their end and print to a log file.
+"""Runs a stage function in one or more child processes, which free all memory when they end and print to a log file.
 
-There is one process, one for each rank on this machine, or DeepSpeed's launcher for several machines. If a process
-fails, the others are killed, since they would wait for it forever. A crash of vLLM or an out-of-memory kill is reported
-as one clear error.
+    python -m truegold.pipeline.running.isolation SPEC.json PROGRESS_FD       the command of a child
 
-SIGTERM and SIGINT are passed on to the processes. A training then ends with a checkpoint; other stages end immediately.
+A stage has one child. A training may have one child for each rank on this machine, or start its ranks on several
+machines by DeepSpeed's launcher. If a rank fails, the others are killed, since they wait for it forever. A crash of
+vLLM and an out-of-memory kill are reported as one clear error.
 
-The child is `python -m truegold.pipeline.running.isolation SPEC.json PROGRESS_FD`; a launcher adds arguments in front.
-The child dies with its parent. The environment has its rank, and only rank 0 reports progress.
+The children end with their parent. SIGTERM and SIGINT are passed on to them: a training then saves a checkpoint before
+it ends, and other stages end immediately. Only rank 0 reports progress.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from truegold.verifiers.sandbox.child_process import die_with_parent, usable_cor
 from truegold.verifiers.sandbox.errors import ERROR_TYPES, Preempted, TruegoldError
 
 LOG_TAIL = 15
-"""The number of log lines that the error of a crashed stage shows."""
+"""The number of lines of the log that the error of a crashed stage shows."""
 
 QUIET_ENVIRONMENT = {
     "DO_NOT_TRACK": "1",
@@ -51,41 +51,37 @@ QUIET_ENVIRONMENT = {
     "TOKENIZERS_PARALLELISM": "false",
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "PYTHONUNBUFFERED": "1",
-    # Precompiled headers would be made again for each stage, in its temporary folder, at 6 CPU-seconds.
+    # Precompiling headers takes 6 seconds of CPU time for each stage, since its temporary folder is deleted.
     "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
 }
-"""Environment variables that keep libraries quiet."""
+"""Environment variables that turn off messages, telemetry and needless work of libraries."""
 WORKER = "truegold.pipeline.running.isolation"
 PATIENCE = 10.0
-"""The seconds that a process has to end before it is killed."""
+"""A process that does not end within this number of seconds is killed."""
 GC_THRESHOLDS = (50_000, 20, 100)
-"""When Python collects garbage. At its defaults it does so thousands of times while vLLM and transformers are imported,
-which takes a fifth of their import."""
+"""The thresholds of Python's garbage collector. With the defaults, it runs for a fifth of the time of a vLLM import."""
 RANK_VARIABLES = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
-"""The variables of process groups, which a stage does not inherit, because it forms a separate group."""
+"""Environment variables of process groups. A stage does not inherit them, because it forms its own group."""
 HANDED_ON = ("WANDB_", "HF_", "HUGGING_FACE_", "MLFLOW_", "TRACKIO_")
-"""The prefixes of variables of trackers and of the hub, which are passed to ranks on other machines."""
+"""Environment variables with these prefixes, of trackers and the hub, are passed to ranks on other machines."""
 NO_PIPE = -1
-"""The value of PROGRESS_FD for a process without a progress pipe."""
-
+"""The value of PROGRESS_FD for a process that reports no progress."""
 
 ENDINGS: dict[int, str] = {signal.SIGTERM: "preempted (SIGTERM)", signal.SIGINT: "interrupted (SIGINT)"}
-"""The descriptions of a run that was ended by a signal."""
+"""By signal: the description of a run that it ended."""
 GO_ON = "The same command goes on from here."
 """The advice after an interrupted run, which can be resumed."""
-
-
 LESS_MEMORY = "Set engine.gpu_memory_utilization or optimizer.micro_batch_tokens lower, and run the same command again."
 
 
 class _Late:
-    """A signal that arrived when the stage had already finished its work."""
+    """Stores a signal that arrived when the stage had already finished. The next stage raises it as an error."""
 
     signum: int | None = None
 
 
 class StageCrashed(RuntimeError):
-    """An error for a stage process that ended because of a bug. The message has the end of its log."""
+    """A stage process ended because of a bug. The message has the end of its log."""
 
 
 def call_isolated(
@@ -100,8 +96,8 @@ def call_isolated(
 ) -> dict[str, Any]:
     """Call the stage function `fn` in a child process for each rank, and return the fields of rank 0's report.
 
-    `shared` is a folder for temporary files that ranks on other machines also see. Raises the error of the first rank
-    that reported one, SetupError if a child was killed, and StageCrashed if a child ended in any other way.
+    `shared` is a folder for temporary files that all machines can see. Raises the error of the first rank that reported
+    one, Preempted after a signal, SetupError if a child was killed, and StageCrashed if it ended in another way.
     """
     if (signum := _Late.signum) is not None:
         _Late.signum = None
@@ -127,7 +123,7 @@ def call_isolated(
                     "answers": str(spec.parent),
                     "parent": None if launch.hostfile else os.getpid(),
                     "tether": None if tether is None else (tether.addresses, tether.token),
-                    # DeepSpeed's launcher passes few variables, and on command lines, which every user can read.
+                    # DeepSpeed's launcher passes only few variables, and on command lines, which every user can read.
                     "variables": {name: value for name, value in os.environ.items() if name.startswith(HANDED_ON)},
                 }
             )
@@ -159,8 +155,8 @@ def call_isolated(
 def _environment(scratch: Path) -> dict[str, str]:
     """Return an environment that keeps libraries quiet, with a temporary folder that is deleted after the stage.
 
-    vLLM leaves sockets and lists of ports in this folder. Code that torch compiles goes to a lasting folder, so that
-    later stages need not compile it again.
+    vLLM leaves sockets and lists of ports in this folder. Code that torch compiles is kept in the cache folder instead,
+    so that later stages need not compile it again.
     """
     lasting = {"TORCHINDUCTOR_CACHE_DIR": str(cache_folder("torchinductor"))}
     return {**QUIET_ENVIRONMENT, **lasting, **os.environ, "TMPDIR": str(scratch)}
@@ -202,13 +198,13 @@ class Ranks:
         sink: IO[bytes],
         tether: Tether | None = None,
     ) -> None:
-        """Start the processes of the stage in the file `spec`, which every rank has to see.
+        """Start the processes of the stage that the file `spec` describes. Every rank must be able to read the file.
 
         Rank 0 writes its progress to `pipe`, and all processes print to `sink`. Raises SetupError if there is a
         hostfile but no `deepspeed` command.
         """
         environment = {name: value for name, value in environment.items() if name not in RANK_VARIABLES}
-        # Without -P, a folder in the working directory could shadow an installed package, such as `verifiers`.
+        # Without -P, a folder in the working directory hides an installed package of the same name, like `verifiers`.
         single = [sys.executable, "-P", "-m", WORKER, str(spec)]
         commands: list[tuple[list[str], dict[str, str]]] = [([*single, str(pipe)], {})]
         if launch.hostfile is not None:
@@ -234,16 +230,16 @@ class Ranks:
         self._first_failure: int | None = None
         self._tether = tether
         self._passed_on: int | None = None
-        """The signal that was passed on to the processes, if any."""
+        """The signal that was passed on to the processes, or None."""
         self._is_saving = False
-        """Whether the processes have reported, after a signal, that they are saving their work."""
+        """Whether the processes have reported that they are saving their work after a signal."""
         for follower in self._followers:
             follower.start()
 
     def wait(self) -> int:
-        """Wait for all processes, and return 0, or the status of the first process that failed.
+        """Wait for all processes, and return 0 or the status of the first process that failed.
 
-        If a process failed after a signal was passed on, return minus the number of the signal.
+        If a process failed after a signal was passed on, the result is the negative number of the signal.
         """
         for follower in self._followers:
             follower.join()
@@ -255,10 +251,9 @@ class Ranks:
 
     @contextmanager
     def told_to_end(self) -> Iterator[None]:
-        """Within this context, pass the first SIGTERM or SIGINT on to the processes; a second SIGINT ends all.
+        """Within this context, pass the first SIGTERM or SIGINT on to the processes. A second SIGINT ends all of them.
 
-        The processes may finish and save their current work, as a training does. Processes that do not report saving
-        are killed.
+        The processes may save their work, as a training does. If they do not report this soon, they are killed.
         """
         if current_thread() is not main_thread():
             yield
@@ -289,8 +284,7 @@ class Ranks:
                 signal.signal(signum, handler)
 
     def watched(self, lines: Iterable[str]) -> Iterator[str]:
-        """Yield the lines of the progress. If a step starts after a signal was passed on, the processes are saving
-        their work."""
+        """Yield the lines of progress. If a step starts after a signal, note that the processes save their work."""
         for line in lines:
             self._is_saving |= self._passed_on is not None and line.startswith('["start"')
             yield line
@@ -301,7 +295,7 @@ class Ranks:
                 child.kill()
 
     def end(self) -> None:
-        """End the processes that still run: first by SIGTERM, since a launcher has to end its ranks, then by a kill."""
+        """End the processes that still run by SIGTERM, so that a launcher ends its ranks, and later by SIGKILL."""
         for child in self._children:
             if child.poll() is None:
                 child.terminate()
@@ -321,10 +315,10 @@ class Ranks:
 
 
 def _rank_variables(ranks: int) -> list[dict[str, str]]:
-    """Return the environment variables of each rank that torch.distributed reads."""
+    """Return, for each rank, the environment variables that torch.distributed reads."""
     shared = {"WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1"}
     shared["MASTER_PORT"] = str(free_port())
-    # Without this variable, each rank would start a thread for every core.
+    # Without this variable, each rank starts a thread for every core.
     shared["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", str(max(1, usable_cores() // ranks)))
     return [{**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(ranks)]
 
@@ -355,8 +349,7 @@ def main() -> None:
     gc.set_threshold(*GC_THRESHOLDS)
     progress = _progress(int(descriptor))
     function, config_type = pkgutil.resolve_name(spec["fn"]), pkgutil.resolve_name(spec["config_type"])
-    # A stage with work to save sets its own handler. This resets the handler of polars, which would call Python's
-    # handler and not end the process.
+    # SIGINT ends the process, unless the stage sets its own handler. The handler that polars sets does not end it.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     config = config_type.model_validate(spec["config"])
     inputs = {name: Path(path) for name, path in spec["inputs"].items()}
@@ -367,7 +360,7 @@ def main() -> None:
     except TruegoldError as error:
         outcome = {"error": _known_type(error), "arguments": error.__reduce__()[1]}
     except BaseException as error:
-        # The error is compared by name, because torch is not imported here.
+        # Compare the name of the error, because torch is not imported here.
         if type(error).__name__ != "OutOfMemoryError":
             last_word(FAILED)
             raise
@@ -378,20 +371,20 @@ def main() -> None:
     write_whole(answer, orjson.dumps(outcome, option=orjson.OPT_SERIALIZE_NUMPY))
     sys.stdout.flush()
     last_word(FAILED if "error" in outcome else DONE)
-    # The answer is written, so exit immediately. Tearing down engines at exit sometimes hangs or crashes.
+    # Exit immediately, because the normal end of engines sometimes hangs or crashes.
     os._exit(int("error" in outcome))
 
 
 def _progress(pipe: int) -> Progress:
     if pipe == NO_PIPE:
         return NullProgress()
-    # Children must not inherit the pipe. One that outlives this process would keep the parent waiting for its end.
+    # Children must not inherit the pipe: the parent reads it until all processes that hold it have ended.
     os.set_inheritable(pipe, False)
     return PipeProgress(os.fdopen(pipe, "w", encoding="utf-8"))
 
 
 def _known_type(error: TruegoldError) -> str:
-    """Return the name of the error's class, or of the nearest base class that the parent process knows."""
+    """Return the name of the error's class, or of its nearest base class that the parent process knows."""
     return next(cls.__name__ for cls in type(error).__mro__ if cls.__name__ in ERROR_TYPES)
 
 

@@ -1,10 +1,10 @@
-"""Tables in parts: a path is a single file, or a folder with a file for each part.
+"""Names the files of tables. A table is a single file, or a folder with a file for each part.
 
-    clean/rows.parquet                       a table of one part
-    clean/rows.parquet/part-00000.parquet    the first part of a table of several parts
+    clean/rows.parquet                       a table in a single file
+    clean/rows.parquet/part-00000.parquet    the first part of a table in several parts
 
-Polars, pandas and PyArrow read either form by the path `clean/rows.parquet`. The names of parts sort in their order, so
-the order of a table's rows does not depend on its division.
+Polars, pandas and PyArrow read both forms by the path `clean/rows.parquet`. They read parts in the order of their
+names, so that rows always have the same order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PATTERN = "part-*.parquet"
 
 
 def table_parts(table: Path) -> list[Path]:
-    """Return the files of a table in order; the path itself for a single file or a missing table."""
+    """Return the files of a table in order. For a single file or a missing table, return the path itself."""
     return sorted(table.glob(PATTERN)) if table.is_dir() else [table]
 
 
@@ -26,7 +26,7 @@ def part_path(table: Path, index: int, parts: int) -> Path:
 
 
 def make_room(table: Path, parts: int) -> None:
-    """Make the folder for a table of several parts, and remove an earlier table that was divided differently."""
+    """Make the folder for a table of several parts. Delete an earlier table that had the other form."""
     if parts == 1 and table.is_dir():
         shutil.rmtree(table)
     elif parts > 1:

@@ -1,4 +1,4 @@
-"""Processes tables part by part, on all cores: each worker process reads and writes its parts itself.
+"""Processes tables part by part on all cores. Each worker process reads and writes the files of its parts.
 
     @stage_function(version=6)
     def clean(inputs, config, out_dir, progress):
@@ -8,16 +8,16 @@
 
     def clean_part(part: Part, config: CleanConfig, shared: object, progress: Progress) -> StageReport
 
-A part is done when it has a marker: `scratch/done/00017.json` in the stage's folder, with the part's report and the
-sizes of its files. After a kill, the work continues with the parts without a marker, so that only unfinished parts are
-lost. A marker is valid only for the same function, settings and input files.
+When a part is done, it gets a marker: `scratch/done/00017.json` in the stage's folder, with the part's report and the
+sizes of its files. After a kill, the work continues with the parts that have no marker. A marker is valid only for the
+same function, settings and input files.
 
-Facts about all rows together are found before the parts are processed, and passed to every part (`PartWork.shared`).
-Decisions that need all parts are made by the stage afterwards. So the tables do not depend on their division.
+The result must not depend on the division into parts. A stage therefore finds facts about all rows first, and passes
+them to every part (`PartWork.shared`). Decisions that need all parts are made afterwards.
 
-A runner does the work on parts and returns when all have markers. A runner gets the work and the parts, which can be
-pickled. `run_locally` uses processes of this machine. `set_runner` sets another runner for all stages that do not name
-one. A stage names a runner if its resources cannot be sent to other processes.
+A runner is a function that does the work on parts. `run_locally` uses processes of this machine. `set_runner` sets
+another one, such as for Ray or Slurm. A stage names its own runner (`run_here`) if it has resources that cannot be sent
+to other processes.
 """
 
 from __future__ import annotations
@@ -47,12 +47,11 @@ from truegold.verifiers.sandbox.child_process import usable_cores
 DONE = "done"
 """The folder of markers in a stage's scratch folder."""
 FEWEST_ROWS = 4_000
-"""The minimum number of rows for which workers are started. For fewer rows, starting them takes longer than it
-saves."""
+"""Workers are started for at least this number of rows. For fewer rows, starting them takes longer than it saves."""
 FOLLOW_EVERY_S = 0.5
-"""The interval between reports of the workers' progress, in seconds."""
+"""The interval between reports of progress, in seconds."""
 WORKERS = "workers"
-"""The name of the setting for the number of workers. It is left out of keys, because it never affects the output."""
+"""The setting with the number of workers. Keys do not include it, because it does not affect the output."""
 
 
 @dataclass(frozen=True)
@@ -60,14 +59,14 @@ class PartWork:
     """The work to do on every part of a stage."""
 
     fn: str
-    """The import string of the function to call with a part, the settings, the shared facts, and a progress."""
+    """The import string of the function to call. Its arguments are a part, `config`, `shared` and the progress."""
     config: BaseModel
     """The stage's settings."""
     shared: Any = None
     """Facts about all rows together, as data for JSON."""
 
     def key(self, part: Part) -> str:
-        """Return the key of a part's marker: a digest of the work, and of sizes and times of the input files."""
+        """Return the key of a part's marker, a digest of the work and of the sizes and times of the input files."""
         return digest_json([self._key, {name: _stamp(path) for name, path in part.inputs.items()}])
 
     @cached_property
@@ -84,7 +83,7 @@ class Part:
     parts: int
     """The number of parts."""
     inputs: Mapping[str, Path]
-    """The part's files of the stage's inputs, the rows first."""
+    """The files of this part, by the names of the stage's inputs. The rows come first."""
     out_dir: Path
     """The stage's folder."""
 
@@ -95,7 +94,7 @@ class Part:
         return part_path(table, self.index, self.parts)
 
     def count_rows(self) -> int:
-        """Return the number of rows of the part, from the file's footer."""
+        """Return the number of rows of the part."""
         return int(pq.read_metadata(next(iter(self.inputs.values()))).num_rows)
 
     @property
@@ -107,7 +106,7 @@ class Part:
 
     @property
     def counter(self) -> Path:
-        """The file whose size is the number of rows that a worker has done."""
+        """A file in which a worker counts finished rows: the number is the size of the file in bytes."""
         return self.scratch / "rows"
 
     def commit(self, key: str, report: StageReport) -> None:
@@ -158,8 +157,8 @@ def set_runner(runner: Runner) -> Iterator[None]:
 def split_inputs(inputs: Mapping[str, Path], out_dir: Path, *further: str) -> list[Part]:
     """Return the parts of a stage, which are the parts of its input `rows`.
 
-    The inputs named in `further` belong to the parts as well, if the stage has them. Raises ValueError if one of them
-    has a different number of parts.
+    `further` are names of other inputs that are divided in the same way; missing inputs are left out. Raises ValueError
+    if one of them has a different number of parts.
     """
     files = {name: table_parts(inputs[name]) for name in ("rows", *further) if name in inputs}
     count = len(files["rows"])
@@ -193,10 +192,10 @@ def unfinished(work: PartWork, parts: Iterable[Part]) -> list[Part]:
 
 
 def run_locally(work: PartWork, parts: Sequence[Part], progress: Progress) -> None:
-    """Do the work in `workers` processes of this machine, or in this process for few rows or a single part.
+    """Do the work in `workers` processes of this machine. Few rows, or a single part, are processed in this process.
 
-    A part that killed its worker is retried once with `workers` set to 2, so that verifiers run in separate processes.
-    Then a row that kills its process only loses its verdict. Raises WorkerKilled if the retry fails, too.
+    If a worker was killed, its parts are retried once, with verifiers in separate processes (`workers` set to 2). A row
+    that kills its process then only loses its verdict. Raises WorkerKilled if the retry fails, too.
     """
     workers = getattr(work.config, WORKERS, 1) or usable_cores()
     if workers == 1 or len(parts) == 1 or sum(part.count_rows() for part in parts) < FEWEST_ROWS:
@@ -223,8 +222,7 @@ def _run_counted(work: PartWork, part: Part) -> None:
 
 
 class _CountingFile(NullProgress):
-    """A progress that writes a byte a row to a file, so that other processes can read the progress from the file's
-    size."""
+    """A progress that writes one byte per row to a file. Other processes read the progress from the file's size."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -263,7 +261,7 @@ def _followed(parts: Sequence[Part], progress: Progress) -> Iterator[None]:
 
 
 def run_here(work: PartWork, parts: Sequence[Part], progress: Progress, **resources: Any) -> None:
-    """Do the work in this process, with `resources` that cannot be sent to others, such as a model, as arguments."""
+    """Do the work in this process. `resources`, such as a model, are passed to the function as further arguments."""
     for part in parts:
         run_part(work, part, progress=_OneBar(progress), **resources)
 
@@ -276,7 +274,7 @@ def run_part(work: PartWork, part: Part, progress: Progress, **resources: Any) -
 
 
 class _OneBar(NullProgress):
-    """A progress that counts the rows of all parts in one bar."""
+    """A progress that counts the rows of all parts in one bar. Other calls have no effect."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -287,7 +285,7 @@ class _OneBar(NullProgress):
 
 
 def sum_reports(reports: Iterable[StageReport], facts: Mapping[str, Any] | None = None) -> StageReport:
-    """Return the report of a stage, with the summed rows and counts of its parts, and with its facts."""
+    """Return the report of a stage: the sums of the rows and counts of its parts, and its own facts."""
     rows_in = rows_out = 0
     counts: Counter[str] = Counter()
     for report in reports:

@@ -1,6 +1,7 @@
-"""Reports the progress of long steps. Stages use the protocol `Progress`, whose implementations draw it.
+"""Reports the progress of long steps. Stages call `Progress`, and the command line shows it.
 
-A stage in a separate process writes JSON lines into a pipe (`PipeProgress`), and its parent draws them.
+A stage in a separate process writes the calls as JSON lines into a pipe (`PipeProgress`). Its parent reads the pipe and
+repeats the calls (`relay`).
 """
 
 from __future__ import annotations
@@ -13,15 +14,14 @@ from typing import IO, Any, Protocol, TypeVar
 T = TypeVar("T")
 
 REPORT_EVERY_S = 0.1
-"""The minimum interval between the reports of `paced`, in seconds, because a report takes longer than a streamed
-row."""
+"""The minimum interval between reports of `paced`, in seconds. Reporting each row would take longer than reading it."""
 
 
 class Progress(Protocol):
     """The progress of one long step."""
 
     def start(self, label: str, total: int | None = None) -> None:
-        """Begin a step of `total` parts; None stands for an unknown number."""
+        """Begin a step of `total` parts, or of an unknown number if `total` is None."""
 
     def advance(self, steps: int = 1, detail: str = "", total: int | None = None) -> None:
         """Count `steps` more parts as done, show `detail`, and set the number of parts to `total` if it is given."""
@@ -44,7 +44,7 @@ class NullProgress:
 
 
 class PipeProgress:
-    """A progress that writes each call as one JSON line, for `relay` in another process to replay."""
+    """A progress that writes each call as one JSON line. `relay` in another process repeats the calls."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
@@ -67,7 +67,7 @@ class PipeProgress:
 
 
 def relay(lines: Iterable[str], progress: Progress) -> None:
-    """Replay the calls that a `PipeProgress` wrote, without a last line that a killed writer left incomplete."""
+    """Repeat the calls that a `PipeProgress` wrote. An incomplete last line of a killed process is ignored."""
     for line in lines:
         if line.endswith("\n"):
             call, *args = json.loads(line)

@@ -1,11 +1,10 @@
-"""Processes parts on a Ray cluster, one task a part.
+"""Processes the parts of tables on a Ray cluster, with one task for each part.
 
     with ray_runner(RayConfig(address="head:6379"), run_dir) as run_on_ray:
         reports = run_parts(work, parts, progress, "cleaning", run_on_ray)
 
-Tasks read and write files on a file system that all nodes share. Before the first task, every node is checked for
-access to these files. Ray retries a task whose process or node is lost. A part that is still without marker gets
-another task.
+Tasks read and write files on a file system that all nodes share. Before the first task, `ray_runner` checks that every
+node can access it. If a process or node is lost, Ray runs its task again.
 """
 
 from __future__ import annotations
@@ -30,18 +29,18 @@ from truegold.verifiers import SetupError
 T = TypeVar("T")
 
 MAX_RETRIES = 3
-"""The number of retries by Ray for a task whose process or node was lost."""
+"""The number of times that Ray retries a task whose process or node was lost."""
 LONGEST_PROBE_S = 120.0
 """The timeout of the check of a node, in seconds."""
 PROBE = "seen-by-nodes"
-"""The temporary folder in a run's folder in which nodes write a file, as a proof that they see it."""
+"""A temporary folder in the run's folder. Each node writes a file there, to prove that it can access the folder."""
 
 
 def join_cluster(address: str | None, setting: str) -> tuple[Any, bool]:
-    """Join the Ray cluster at this address. Return Ray, and whether this process had joined before.
+    """Join the Ray cluster at this address. Return the module `ray`, and whether this process had joined before.
 
-    None stands for the cluster of this machine; if there is none, Ray is started here. Raises SetupError, which names
-    the `setting` with the address, if Ray is not installed or there is no cluster.
+    None stands for the cluster on this machine, which is started if there is none. `setting` is the name of the setting
+    with the address, for errors. Raises SetupError if Ray is not installed or there is no cluster at the address.
     """
     try:
         import ray
@@ -64,7 +63,7 @@ def join_cluster(address: str | None, setting: str) -> tuple[Any, bool]:
 
 @contextmanager
 def joined_cluster(address: str | None, setting: str) -> Iterator[Any]:
-    """Yield Ray, joined to a cluster (`join_cluster`), and leave the cluster afterwards if it was joined here."""
+    """Join a cluster (`join_cluster`), yield the module `ray`, and leave the cluster if it was joined here."""
     ray, had_joined = join_cluster(address, setting)
     try:
         yield ray
@@ -86,9 +85,8 @@ def map_on_ray(
 ) -> Iterator[tuple[T, Any]]:
     """Yield each task with the result of `function(*shared, task)`, in the order in which tasks end.
 
-    At most two tasks for each CPU of the cluster are pending. `shared` is put into the object store of each machine
-    once. Raises the errors of the function. If the process of a task is lost repeatedly, raises WorkerKilled after all
-    other tasks have ended.
+    At most two tasks for each CPU of the cluster are pending. `shared` is sent to each machine only once. Raises the
+    errors of the function. If Ray gives up a task, raises WorkerKilled after all other tasks have ended.
     """
     remote: Any = ray.remote(max_retries=MAX_RETRIES, **options)(function)
     references = [ray.put(value) for value in shared]
@@ -123,7 +121,7 @@ def map_on_ray(
 def _run_on_ray(ray: Any, config: RayConfig, work: PartWork, parts: Sequence[Part], progress: Progress) -> None:
     """Do the work in tasks of a cluster.
 
-    As in `run_locally`, a part that kills its process is retried once, with separate processes for its verifiers.
+    As in `run_locally`, a part that kills its process is retried once, with verifiers in separate processes.
     """
     options: dict[str, Any] = {} if config.memory_gb is None else {"memory": int(config.memory_gb * 2**30)}
     for inner_workers in (1, 2):
@@ -146,7 +144,7 @@ def _do_part(whereabouts: Whereabouts, work: PartWork, part: Part) -> None:
 
 
 def _check_nodes(ray: Any, config: RayConfig, run_dir: Path) -> None:
-    """Raise SetupError for a node without the run's folder or with another version of truegold.
+    """Raise SetupError if a node cannot access the run's folder, or has another version of truegold.
 
     Also raises SetupError if no node has enough memory for a task.
     """
@@ -191,7 +189,7 @@ def _check_nodes(ray: Any, config: RayConfig, run_dir: Path) -> None:
 
 
 def _probe(whereabouts: Whereabouts, truegold: str, folder: Path, token: str, node: str) -> str | None:
-    """Return the reason why this node cannot do the work, or None. A node that can writes a file as a proof."""
+    """Return the reason why this node cannot do the work. If it can, write a file as a proof, and return None."""
     if (installed := version("truegold")) != truegold:
         return f"has truegold {installed}, and this machine {truegold}"
     try:

@@ -2,9 +2,9 @@
 
     log = RecordLog(folder)
     log.append({"key": "9c0e", "text": "SAME"})
-    [record["text"] for _, record in log.scan()]      the records of all processes, including killed ones
+    [record["text"] for _, record in log.scan()]      # the records of all processes, including killed ones
 
-Each process writes to a separate file. So a line that a kill cut short is the last one of its file, and is skipped.
+Each process writes to its own file. If a kill cuts a line short, it is the last line of its file, and is skipped.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class RecordLog:
                     offset += len(line)
 
     def append(self, record: Mapping[str, Any]) -> Position:
-        """Write a record, which survives a kill of this process, and return its position."""
+        """Write a record, and return its position. The record survives if this process is killed."""
         if self._writing is None:
             self._writing = self._open_new()
         line = orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
@@ -98,7 +98,7 @@ class RecordLog:
 
 
 def _read_line(line: bytes) -> Any:
-    """Return the record of a line, or None for an incomplete line."""
+    """Return the record in a line, or None if the line is incomplete."""
     try:
         return orjson.loads(line) if line.endswith(b"\n") else None
     except orjson.JSONDecodeError:

@@ -1,10 +1,11 @@
-"""Runs parts on Slurm, as a job array whose tasks call `truegold part`.
+"""Processes the parts of tables on Slurm, by a job array whose tasks call `truegold part`.
 
-    sbatch --array=0-63 scratch/slurm/array.sh     truegold part RUN clean --of 64 --at $SLURM_ARRAY_TASK_ID
+    sbatch --array=0-63 scratch/slurm/array.sh           submits 64 tasks; each calls:
+    truegold part RUN clean --of 64 --at $SLURM_ARRAY_TASK_ID
 
-A part is done once it has a marker. Parts without a marker when the array has left the queue (after a lost node or a
-timeout) are submitted again, a few times. An array outlives the process that waits for it. If the same command is run
-again, it waits for that array instead of submitting another one.
+Parts may be left when the array has ended, because a node was lost or a task ran out of time. Up to
+`run.slurm.submissions` arrays are submitted for them. If the waiting process is killed, the array goes on. The same
+command then waits for that array instead of submitting another one.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from truegold.verifiers import SetupError
 ASK_EVERY_S = 20.0
 """The interval between requests to Slurm for the state of the array, in seconds."""
 FOLDER = "slurm"
-"""The folder in a stage's scratch folder with the script, the number of the array, and the output of its tasks."""
+"""The subfolder of a stage's scratch folder with the script, the number of the array, and the output of its tasks."""
 SCRIPT = """#!/bin/sh
 exec {python} -m truegold.flows.cli part {run} {stage} --of {tasks} --at "$SLURM_ARRAY_TASK_ID" --workers {workers}
 """
@@ -53,7 +54,7 @@ def check_slurm() -> None:
 
 
 def run_on_slurm(run_dir: Path, config: SlurmConfig, work: PartWork, parts: Sequence[Part], progress: Progress) -> None:
-    """Do the work in job arrays. Raises SetupError if parts are still undone after `config.submissions` arrays."""
+    """Do the work in job arrays. Raises SetupError if parts are left after `config.submissions` arrays."""
     folder = parts[0].out_dir / SCRATCH / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     job = _job_under_way(folder, work, parts)
@@ -80,9 +81,9 @@ def run_on_slurm(run_dir: Path, config: SlurmConfig, work: PartWork, parts: Sequ
 def _submit(
     folder: Path, run_dir: Path, config: SlurmConfig, work: PartWork, parts: Sequence[Part], *, is_first: bool
 ) -> str:
-    """Submit an array that does these parts, and return its number.
+    """Submit an array for these parts, and return its number.
 
-    From the second array on, every task has two workers, so that a row that kills its worker only loses its verdict.
+    From the second array on, tasks have two workers. A row that kills its worker then only loses its verdict.
     """
     (folder.parent / WAITING).unlink(missing_ok=True)
     leave_waiting(work, parts)
@@ -112,9 +113,9 @@ def _submit(
 
 
 def _job_under_way(folder: Path, work: PartWork, parts: Sequence[Part]) -> str | None:
-    """Return the number of a queued array that an earlier process submitted for this work, or None.
+    """Return the number of the array that an earlier process submitted for this work, if it is queued, else None.
 
-    An array for other work is cancelled.
+    If the earlier array is for other work, it is cancelled.
     """
     if not (folder / "job").exists():
         return None
@@ -128,12 +129,12 @@ def _job_under_way(folder: Path, work: PartWork, parts: Sequence[Part]) -> str |
 
 
 def _follow(job: str, work: PartWork, parts: Sequence[Part], progress: Progress) -> list[Part]:
-    """Wait until all parts are done, or the array has left the queue, and return the undone parts."""
+    """Wait until all parts are done or the array has left the queue. Return the parts that are left."""
     asked = time.monotonic()
     while left := drop_done(work, parts, progress):
         if time.monotonic() - asked >= ASK_EVERY_S:
             if not _is_queued(job):
-                # The last markers may have appeared since the previous check.
+                # Check again, since the last parts may have been finished since the previous check.
                 return drop_done(work, left, progress)
             asked = time.monotonic()
         parts = left
@@ -142,8 +143,7 @@ def _follow(job: str, work: PartWork, parts: Sequence[Part], progress: Progress)
 
 
 def _is_queued(job: str) -> bool:
-    """Return whether the array is in the queue. If Slurm does not answer, assume that the array is queued, and ask
-    again later."""
+    """Return whether the array is in the queue. If Slurm does not answer, return True, so that it is asked again."""
     done = _call_slurm("squeue", "--noheader", "--jobs", job)
     return done.stdout.strip() != "" or (done.returncode != 0 and "Invalid job id" not in done.stderr)
 
@@ -153,7 +153,7 @@ def _call_slurm(*command: str) -> subprocess.CompletedProcess[str]:
 
 
 def _last_words(folder: Path) -> str:
-    """Return the first error that a task printed as its last line, or an empty text."""
+    """Return the first log whose last line is an error, with this line, or an empty text."""
     for log in sorted(folder.glob("*.log")):
         lines = log.read_text(errors="replace").strip().splitlines()
         with suppress(IndexError):

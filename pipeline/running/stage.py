@@ -1,15 +1,15 @@
-"""Runs one stage: a function from input files to an output folder, which is written atomically and cached by content.
+"""Runs one stage of a run, or returns its result from the cache. A stage is a function from files to a folder:
 
     @stage_function(version=2)
     def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progress: Progress) -> StageReport
 
-The cache key of a stage is a hash of its name, code version, resolved configuration, the digests of its inputs and the
-fingerprints of its verifiers. `run_stage` works in `.partial/NAME-KEY`, and renames this folder to `NAME` when the
-stage is done. The folder survives a kill, so that a stage can resume its work. The result of an earlier configuration
-is moved to `.superseded/NAME-KEY`, and is restored when its configuration is used again.
+The cache key of a stage is a hash of its name, code version, settings, the digests of its inputs and the fingerprints
+of its verifiers. `run_stage` works in `.partial/NAME-KEY`. When the stage is done, it renames this folder to `NAME`.
+After a kill, the folder is still there, and the stage can resume its work. The result of an earlier configuration is
+moved to `.superseded/NAME-KEY`. It is restored when this configuration is used again.
 
-Two kinds of settings are left out of keys. `tunable` settings are not part of the key of unfinished work: a training
-can be resumed with a lower learning rate. The key of a finished stage has them. `aims` are not part of any key: a
+Two kinds of settings may change without losing work. `tunable` settings are not part of the key of unfinished work, but
+of the key of the result: a training can be resumed with a lower learning rate. `aims` are not part of any key: the
 profile for a selection of 1,000 rows also serves a selection of 2,000 rows.
 """
 
@@ -37,21 +37,20 @@ from truegold.pipeline.running.progress import Progress
 from truegold.verifiers import ConfigError, fingerprint
 
 RECORD = "stage.json"
-"""The record of a finished stage in its folder. A folder with this file is complete."""
+"""The file that records a finished stage. A stage's folder is complete if it has this file."""
 SCRATCH = "scratch"
-"""The subfolder for files that only a resumed stage needs. The subfolder is deleted when the stage is done."""
+"""The subfolder for files with which a stage resumes its work. It is deleted when the stage is done."""
 
 RESERVE, RESERVED = "reserve", 4 * 2**20
-"""The name and size of a file in the scratch folder. Deleting it makes room for alarms and report on a full disk."""
+"""The name and size of a file in the scratch folder. On a full disk, deleting it makes room for alarms and a report."""
 
 STORE = "store"
-"""The name of the input with a stage's store: a folder that lasts as long as the run, even if the stage's key
-changes."""
+"""The name of the input with a stage's store: a folder that is kept when the stage's key changes."""
 REPLIES = "replies"
-"""The folder in a store with the paid replies of models."""
+"""The subfolder of a store with the paid replies of models."""
 
 Inputs = Mapping[str, "Path | Output"]
-"""The inputs of a stage by name, which are the keys of its function's argument `inputs`."""
+"""The inputs of a stage by the names that its function uses."""
 
 _TRAITS: dict[Callable[..., StageReport], dict[str, Any]] = {}
 """The arguments of `stage_function` for each stage function."""
@@ -90,30 +89,27 @@ class Stage:
     fn: str
     """The import string of the stage's function."""
     version: int
-    """The version of the function's code, raised by hand whenever its output could change."""
+    """The version of the function's code. Developers raise it whenever the output could change."""
     config: BaseModel
     """The settings of the stage, which are part of the cache key."""
     inputs: Inputs = field(default_factory=dict)
     """The files that the stage reads, by name."""
     isolated: bool = False
-    """Whether the stage runs in a separate process, which frees all memory at its end, and keeps torch, vLLM and
-    DeepSpeed out of this process."""
+    """Whether the stage runs in a separate process, which frees all its memory at the end (`isolation`)."""
     judges: str | None = None
     """The input whose rows name the stage's verifiers. Their fingerprints are part of the cache key."""
     extra: Mapping[str, str] = field(default_factory=dict)
-    """Further versions that affect the output, by name, which are part of the cache key."""
+    """Versions of other things that affect the output, by name. They are part of the cache key."""
     launch: LaunchConfig = field(default_factory=LaunchConfig)
-    """The processes of an isolated stage."""
+    """The number of processes of an isolated stage, and their machines."""
     part_rows: int | None = None
-    """The number of rows in a part of the output tables. It is not part of the cache key, so a finished table is not
-    divided again."""
+    """The number of rows in a part of the output tables. It is not part of the cache key."""
     tunable: tuple[str, ...] = ()
     """Settings, such as `optimizer.lr`, that may change while the stage is unfinished."""
     aims: tuple[str, ...] = ()
-    """Settings about the use of the output, which do not invalidate a finished stage."""
+    """Settings about the later use of the output. The result of the stage stays valid when they change."""
     store: str | None = None
-    """The folder of the stage's store in the run, if it has one. Files in a store save work, but never affect the
-    output."""
+    """The path of the stage's store in the run, or None. Files in a store save work, but never affect the output."""
 
 
 Function = TypeVar("Function", bound=Callable[..., StageReport])
@@ -130,7 +126,7 @@ def stage_function(
 ) -> Callable[[Function], Function]:
     """Declare a stage function. The arguments are the fields of `Stage`.
 
-    `judges` has no effect in a plan in which the stage has no such input.
+    `judges` is ignored if the stage has no input of this name.
     """
 
     def declare(function: Function) -> Function:
@@ -159,8 +155,8 @@ def plan_stage(
 ) -> Stage:
     """Return a step of a plan for a declared stage function.
 
-    The function's import string names the package that exports it, so that moving code within the package does not
-    change the stage's key.
+    The function is named by the package that exports it, if there is one. Moving code within the package therefore does
+    not change the stage's key.
     """
     module = function.__module__
     package = module.rpartition(".")[0]
@@ -220,7 +216,7 @@ def resolve_inputs(stage: Stage, run_dir: Path) -> dict[str, Path]:
 
 
 def stage_key(stage: Stage, run_dir: Path, digests: DigestCache) -> str:
-    """Return the cache key of a stage: 32 hex digits over all that affects its output, except for its aims."""
+    """Return the cache key of a stage, 32 hex digits. All that affects the output changes it, except for `aims`."""
     return _key(stage, stage.config.model_dump(mode="json", exclude=set(stage.aims)), run_dir, digests)
 
 
@@ -273,7 +269,7 @@ def _output_digest(run_dir: Path, source: Output) -> str:
     if (record := load_record(run_dir / source.stage)) is None:
         raise ConfigError(f"stage {source.stage!r} has not been run in {run_dir}.", "Run the earlier stages first.")
     if source.name == RECORD:
-        # The record stands for the whole stage, except for the times in it.
+        # The record stands for the whole stage. Times are left out.
         return digest_json([record["key"], record["report"]["counts"], record["outputs"]])
     digests = _digests(record, source.name)
     if not digests:
@@ -282,13 +278,13 @@ def _output_digest(run_dir: Path, source: Output) -> str:
 
 
 def _digests(record: Mapping[str, Any], name: str) -> dict[str, str]:
-    """Return the digests of a file in a stage's folder, or of all files of a subfolder."""
+    """Return the digests of a file in a stage's folder, or of all files in a subfolder, by path."""
     outputs = record.get("outputs", {}).items()
     return {path: entry["digest"] for path, entry in outputs if path == name or path.startswith(f"{name}/")}
 
 
 def table_digest(record: Mapping[str, Any], name: str) -> str | None:
-    """Return the digest of a table, a single file or parts, from a stage's record; None if the record lacks it."""
+    """Return the digest of a table from a stage's record, or None if the record does not have it."""
     digests = list(_digests(record, name).values())
     return digest_json(digests) if len(digests) > 1 else next(iter(digests), None)
 
@@ -296,8 +292,8 @@ def table_digest(record: Mapping[str, Any], name: str) -> str | None:
 def run_stage(stage: Stage, run_dir: Path, digests: DigestCache, progress: Progress) -> StageResult:
     """Return the result of a stage, from the cache if its key is unchanged, else by running it.
 
-    Raises the errors of the stage function. After an error, the unfinished folder stays, so that the next run can
-    resume the stage.
+    Raises the errors of the stage function. After an error, the unfinished folder is kept, and the next run resumes the
+    stage.
     """
     key = stage_key(stage, run_dir, digests)
     final = run_dir / stage.name
@@ -342,7 +338,7 @@ def free_reserve(partial: Path) -> None:
 
 
 def cached_result(stage: Stage, run_dir: Path, digests: DigestCache) -> StageResult | None:
-    """Return the stage's result if its folder is finished and current, else None. Does not run or move anything."""
+    """Return the stage's result if it is finished and its key is unchanged, else None. Nothing is run or moved."""
     if any(
         isinstance(source, Output) and load_record(run_dir / source.stage) is None for source in stage.inputs.values()
     ):
@@ -379,7 +375,7 @@ def _write_record(stage: Stage, key: str, folder: Path, report: StageReport, sec
 
 
 def _is_intact(folder: Path, record: Mapping[str, Any]) -> bool:
-    """Return whether every output exists with its recorded size. If not, the stage runs again."""
+    """Return whether every output file exists with its recorded size."""
     return all(
         (folder / name).is_file() and (folder / name).stat().st_size == entry["bytes"]
         for name, entry in record["outputs"].items()
@@ -387,9 +383,9 @@ def _is_intact(folder: Path, record: Mapping[str, Any]) -> bool:
 
 
 def _restore(run_dir: Path, name: str, key: str, partial: Path) -> None:
-    """Restore a finished folder with this key, if one was set aside, or if a kill prevented its rename.
+    """Restore a finished result with this key that was set aside, or that a kill left in `partial`.
 
-    A finished folder with another key in `partial` is set aside, because it is not unfinished work.
+    If `partial` has a finished result with another key, that result is set aside.
     """
     left = load_record(partial)
     if left is not None and left["key"] != key:
@@ -407,7 +403,7 @@ def _restore(run_dir: Path, name: str, key: str, partial: Path) -> None:
 
 
 def set_aside(run_dir: Path, name: str) -> None:
-    """Move a stage's finished folder to `.superseded`, where it is found by its key."""
+    """Move the finished folder of a stage to `.superseded/NAME-KEY`."""
     final = run_dir / name
     if not final.exists():
         return
@@ -419,7 +415,7 @@ def set_aside(run_dir: Path, name: str) -> None:
 
 
 def _folder_aside(run_dir: Path, name: str, key: str) -> Path:
-    """Return the path to set a finished folder aside, after deleting an earlier folder there."""
+    """Return the path in `.superseded` for a finished folder, and delete an earlier folder of this path."""
     aside = run_dir / ".superseded" / f"{name}-{key[:12]}"
     aside.parent.mkdir(exist_ok=True)
     if aside.exists():

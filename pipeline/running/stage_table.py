@@ -1,8 +1,4 @@
-"""The stages of a run: their phases, and the order of the stages that rows pass through.
-
-The version of a stage, and whether it runs isolated, are declared at its function (`stage_function`). The configuration
-and the inputs of a stage are set where a run is planned.
-"""
+"""Lists the stages of a run: the phase of each stage, and the order of the stages that rows pass through."""
 
 from __future__ import annotations
 
@@ -15,11 +11,11 @@ DROPPING_STAGES = CURATION_ROW_STAGES[: CURATION_ROW_STAGES.index("settle")]
 """The stages whose dropped rows a reviewer may restore."""
 
 ROW_STAGES = (*CURATION_ROW_STAGES, "profile")
-"""The stages that rows pass through between ingest and selection. A run may lack some of them."""
+"""The stages that rows pass through between `ingest` and `select`. A run may have only some of them."""
 
 
 class Phase(StrEnum):
-    """A phase of a run, after which a command can stop. Phases are in the order of a run."""
+    """A phase of a run. Commands such as `truegold curate` stop after a phase. Phases are listed in order."""
 
     CURATE = "curate"
     PROFILE = "profile"

@@ -1,12 +1,12 @@
-"""Ends all processes of a stage, on several machines, if one of them dies.
+"""Ends all processes of a stage on several machines if one of them dies.
 
-Each process holds a TCP connection to the process that started it:
+Each started process holds a TCP connection to the process that started it:
 
     tether = Tether(["worker-1", "worker-2"])     in the starting process: ends all processes if one is lost
     hold(tether.addresses, tether.token)          in a started process: ends it if the connection breaks
 
-A killed process is noticed at once, and a machine without power after 40 s (TCP keepalive). Each process also sends a
-sign of life, so one that hangs or is stopped is noticed after 45 s.
+The death of a process is noticed at once, and the loss of a machine after 40 s (TCP keepalive). Each process also sends
+signs of life. If it hangs or is stopped, this is noticed after 45 s.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from threading import Lock, Thread
 Address = tuple[str, int]
 
 DONE, FAILED = b".", b"!"
-"""The last byte that a process sends, for success or failure."""
+"""The last byte that a process sends: `.` after success, `!` after failure."""
 SIGNALS = {signal.SIGTERM: b"T", signal.SIGINT: b"I"}
-"""Signals that end a process, each with the byte that is sent for it."""
+"""The byte by which the starting process sends a signal."""
 PULSE, PULSE_S = b"~", 5.0
-"""Each process sends this byte every five seconds as a sign of life."""
+"""Each started process sends this byte every five seconds as a sign of life."""
 SILENT_S = 45.0
-"""The seconds without a sign of life after which a process counts as lost."""
+"""A process without a sign of life for this number of seconds is lost."""
 KEEPALIVE = (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 6), ("TCP_USER_TIMEOUT", 40_000))
-"""TCP options: the kernel checks an idle connection after 10 s, and closes a dead one after 40 s."""
+"""TCP options by which the kernel checks an idle connection after 10 s, and closes a dead connection after 40 s."""
 REACH_S = 5.0
 """The timeout for connecting to each address, in seconds."""
 
@@ -47,13 +47,13 @@ class Tether:
         self._lock = Lock()
         self._held: list[socket.socket] = []
         self.token = secrets.token_hex(16)
-        """A secret by which the processes of the stage identify themselves."""
+        """A secret that the started processes send first."""
         port = self._server.getsockname()[1]
         self.addresses: list[Address] = [(host, port) for host in dict.fromkeys((*_own_addresses(hosts), "127.0.0.1"))]
         """The addresses at which the processes can reach this process."""
         self._is_closed = False
         self.is_broken = False
-        """Whether a process was lost, without sending a last byte."""
+        """Whether a connection ended before the process sent its last byte."""
         Thread(target=self._accept, daemon=True).start()
 
     def tell(self, signum: int) -> None:
@@ -92,16 +92,16 @@ class Tether:
                 self.is_broken |= not word and not self._is_closed
             if word != DONE:
                 self.close()
-            if word:  # Keep the connection open. Closing it would end the process before it exits.
+            if word:  # Keep the connection open until the process exits, since closing it would end the process.
                 connection.settimeout(None)
                 while connection.recv(1):
                     pass
 
 
 def _last_word(connection: socket.socket) -> bytes:
-    """Return the last byte of a process; empty if the connection breaks, or the process is silent for too long.
+    """Return the last byte of a process, or nothing if the connection breaks or the process is silent for too long.
 
-    The silence is measured in short waits, because this process itself may have been suspended meanwhile.
+    The silence is measured in short waits, so that the time in which this process itself was suspended does not count.
     """
     connection.settimeout(PULSE_S)
     silent_s = 0.0
@@ -163,7 +163,7 @@ def _keep_alive(connection: socket.socket) -> None:
 
 
 def _own_addresses(hosts: Sequence[str]) -> list[str]:
-    """Return the addresses of this machine on its routes to the hosts, without sending data, and its host name."""
+    """Return the addresses from which this machine reaches the hosts, and its host name. No data is sent."""
     addresses = []
     for host in hosts:
         with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:

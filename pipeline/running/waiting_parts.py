@@ -1,10 +1,10 @@
-"""Leaves the work on parts to other processes: calls of `truegold part` on any machine that sees the run's folder.
+"""Leaves the work on the parts of tables to calls of `truegold part`, on any machine that can access the run's folder.
 
-    run_parts writes     RUN/.partial/clean-KEY/scratch/waiting.pkl, and waits for the markers
-    on another machine   truegold part RUN clean --of 8 --at 3        does every eighth part, from the fourth on
-                         truegold part RUN --of 8 --at 3              does them for every stage, until the run is done
+`wait_for_parts` writes the work to RUN/.partial/clean-KEY/scratch/waiting.pkl, and waits until all parts are done. A
+scheduler such as Slurm, or a person, starts the other processes:
 
-These processes are started by a scheduler such as Slurm, or by a person.
+    truegold part RUN clean --of 8 --at 3        does every eighth part of the stage, beginning with the fourth
+    truegold part RUN --of 8 --at 3              does the same for every stage, until the run is done
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from truegold.pipeline.running.workers import Whereabouts
 from truegold.verifiers import InputError
 
 WAITING = "waiting.pkl"
-"""The file in a stage's scratch folder with the waiting work."""
+"""The file in a stage's scratch folder with the work that waits for other processes."""
 REPORT = "report"
 """The last stage of every run."""
 LOOK_EVERY_S = 2.0
@@ -49,20 +49,20 @@ def stage_of(parts: Sequence[Part]) -> str:
 
 
 def leave_waiting(work: PartWork, parts: Sequence[Part]) -> Path:
-    """Write the file with which processes on other machines do the work, and return its path.
+    """Write the file from which other processes read the work, and return its path.
 
-    A file that a killed run left for the same work stays, because other processes may still work on its parts.
+    If a killed run left a file with the same work, it is kept, because other processes may still be working on it.
     """
     path = parts[0].out_dir / SCRATCH / WAITING
     if not waits_already(path, work, parts):
         path.parent.mkdir(parents=True, exist_ok=True)
-        # The work is pickled separately, because unpickling it may need the whereabouts.
+        # The work is pickled separately: before unpickling it, a process has to set its module path (`Whereabouts`).
         write_whole(path, pickle.dumps((Whereabouts.here(), pickle.dumps((work, tuple(parts))))))
     return path
 
 
 def waits_already(path: Path, work: PartWork, parts: Sequence[Part]) -> bool:
-    """Return whether the file already has the work on these parts, possibly with other parts."""
+    """Return whether the file has this work on these parts. It may have other parts, too."""
     if not path.exists():
         return False
     waiting_work, waiting = pickle.loads(read_waiting(path)[1])
@@ -78,7 +78,7 @@ def read_waiting(path: Path) -> tuple[Whereabouts, bytes]:
 
 def drop_done(work: PartWork, parts: Sequence[Part], progress: Progress) -> list[Part]:
     """Return the parts that are not done yet, and report the rows of the finished parts."""
-    # Listing the folder makes a network file system show files of other machines.
+    # On a network file system, files of other machines may be visible only after their folder was listed.
     list((parts[0].out_dir / SCRATCH / DONE).glob("*"))
     left = unfinished(work, parts)
     waiting = {part.index for part in left}
@@ -86,16 +86,25 @@ def drop_done(work: PartWork, parts: Sequence[Part], progress: Progress) -> list
     return left
 
 
+_OF_A_RUN = ("config.resolved.json", ".partial")
+"""Files and folders by which a run is recognised."""
+
+
 def do_shares(
     run_dir: Path, stage: str | None, progress: Progress, *, shares: int = 1, share: int = 0, workers: int | None = None
 ) -> int:
-    """Do share number `share` of `shares` of the waiting work, and return the number of its parts that remain undone.
+    """Do a share of the waiting work, the parts `share`, `share + shares`, ..., and return the number of parts done.
 
-    - `stage`: the stage whose work to do. Raises InputError if it has no waiting work. By default, wait for the work of
-      every stage and do it, until the run has its report
-    - `workers`: the number of workers, by default the number that the stage sets
+    - `stage`: the stage whose work is done. Raises InputError if it has no waiting work. By default, the work of every
+      stage is waited for and done, until the run has a new report
+    - `workers`: the number of workers, by default the number in the stage's settings
     """
     run_dir, done = run_dir.absolute(), 0
+    if stage is None:
+        may_become_one = not run_dir.exists() or (run_dir.is_dir() and not any(run_dir.iterdir()))
+        if not (may_become_one or any((run_dir / name).exists() for name in _OF_A_RUN)):
+            raise InputError(f"{run_dir} is not a run of truegold.", "Give the run's folder, such as runs/NAME.")
+        progress.note(f"waiting for parts of {run_dir}{'' if run_dir.exists() else ', which does not exist yet'}")
     report = load_record(run_dir / REPORT)
     while True:
         files = list(run_dir.glob(f".partial/{stage or '*'}-*/{SCRATCH}/{WAITING}"))
@@ -117,7 +126,8 @@ def _do_share(waiting: Path, progress: Progress, share: slice, workers: int | No
         whereabouts.enter()
         work, parts = pickle.loads(content)
         missing = unfinished(work, parts[share])
-        # When the stage is done, this file is deleted first, and then the markers.
+        # When a stage is done, this file is deleted before the markers. If it is gone, parts without a marker may
+        # be done.
         is_current = read_waiting(waiting) == (whereabouts, content)
     except FileNotFoundError:
         is_current = False

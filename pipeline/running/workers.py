@@ -1,4 +1,4 @@
-"""Calls a function on tasks in worker processes, and yields the results in the order of the tasks."""
+"""Calls a function for each of many tasks in worker processes, and yields the results in the order of the tasks."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ R = TypeVar("R")
 
 
 class WorkerKilled(SetupError):
-    """An error for a worker process that was killed by a signal."""
+    """A worker process was killed by a signal."""
 
 
 @dataclass(frozen=True)
 class Whereabouts:
-    """The module path and working directory of a process, on which import strings and relative paths depend."""
+    """The module path and the working directory of a process. Import strings and relative paths depend on them."""
 
     path: tuple[str, ...]
     """The folders in which modules are searched (`sys.path`)."""
@@ -39,7 +39,7 @@ class Whereabouts:
         return cls(tuple(sys.path), str(Path.cwd()))
 
     def enter(self) -> None:
-        """Set the module path and working directory of this process, which may be on another machine.
+        """Set the module path and working directory of this process to these, which may come from another machine.
 
         Raises SetupError if this machine does not have the working directory.
         """
@@ -66,7 +66,7 @@ class _Job:
 
 
 def map_in_workers(function: Callable[[T], R], tasks: Iterable[T], workers: int) -> Iterator[tuple[T, R]]:
-    """Yield each task with its result. Function, tasks and results have to be picklable.
+    """Yield each task with its result, in the order of the tasks. Function, tasks and results must be picklable.
 
     Tasks are taken from the iterable as workers become free. Raises WorkerKilled if a worker is killed.
     """
@@ -92,7 +92,7 @@ def map_in_workers(function: Callable[[T], R], tasks: Iterable[T], workers: int)
             "Set `workers` lower; with 1, no worker is started.",
         ) from error
     finally:
-        # End the workers now. Otherwise each would hold some 200 MB for minutes.
+        # End the workers now. By default, they hold some 200 MB each for minutes.
         get_reusable_executor().shutdown(wait=False, kill_workers=True)
 
 
@@ -102,7 +102,7 @@ def _call(job: _Job, task: Any) -> Any:
 
 @lru_cache(maxsize=1)
 def _function(job: _Job) -> Callable[[Any], Any]:
-    """Prepare this worker process, once, and return the function to call."""
+    """Return the function to call. The first call in a worker process also prepares the process."""
     die_with_process(job.parent)
     # Ctrl-C is handled by the parent, which ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

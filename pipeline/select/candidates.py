@@ -1,13 +1,14 @@
 """Decides which rows are candidates for training, from their profiles, and gives the reason for all others.
 
-    0 passes of 8, prior mean .3    68 % of its groups of 8 are expected to teach    ->  a candidate
-    8 passes of 8, prior mean .8    9 %                                             ->  dropped, `too_easy`
+    a row                                          groups of 8 that are expected to teach      outcome
+    0 passes of 8, prior mean .3                   68 %                                        a candidate
+    8 passes of 8, prior mean .8                   9 %                                         dropped, `too_easy`
 
-A training group teaches only if it has right and wrong samples; otherwise it has no gradient. The share of groups that
-will teach is estimated before any GPU time is spent on training:
+A training group (the samples of a row in one step) teaches only if it has right and wrong samples; otherwise it has no
+gradient. The share of groups that will teach is estimated before any GPU time is spent on training:
 
-    1,200 rows at pass rates like Beta(.8, 1.4), groups of 8      61 % are expected to teach
-    400 rows of which none ever passed                            .3 %: an error, with advice
+    1,200 rows with pass rates as Beta(.8, 1.4)    61 %
+    400 rows of which none ever passed             .3 %                                        an error, with advice
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ from truegold.verifiers import InputError
 OFTEN_CUT = 0.2
 """The share of cut samples above which the first advice is a larger limit on tokens."""
 SUSPECTED = 0.5
-"""The least suspicion of a label that is more probably wrong than right."""
+"""The minimum suspicion of a label that is more probably wrong than right."""
 FEWEST_CHECKS = 20
-"""The least number of decided rows without suspicion that is needed to trust other such rows."""
+"""Rows without suspicion can be trusted only after reviewers decided about this many of them."""
 
 
 HELD_OUT, CANDIDATE = "heldout", "candidate"
@@ -56,7 +57,7 @@ class Candidates:
     """The expected share of groups that teach something right: the share that teaches, times the probability that the
     label is right."""
     band: Array
-    """The index of the target's band for the expected pass rate."""
+    """The index of the target's band that has the row's expected pass rate."""
     numbers: Mapping[str, Array]
     """For "source" and "domain", the index of each row's value in `names`."""
     names: Mapping[str, Sequence[str]]
@@ -67,8 +68,8 @@ class Candidates:
 
 @dataclass(frozen=True)
 class SuspicionRecord:
-    """The precision of the suspicion, in reviewers' decisions about randomly drawn rows that never passed and have no
-    flag."""
+    """Reviewers' decisions about randomly drawn rows that never passed and have no flag. They measure the precision of
+    the suspicion."""
 
     suspected: int
     """The number of decided rows with a suspicion of at least SUSPECTED."""
@@ -220,15 +221,15 @@ def teaching_facts(judgement: Judgement, selected: Array, cut: pl.LazyFrame, con
     if teaching < config.min_teaching_share and not config.may_be_empty:
         helps = remedy(cut.collect()["truncated"].to_numpy()[selected].tolist(), dead > saturated)
         raise InputError(
-            f"Of the groups of {size} that training would sample from the {len(selected)} selected rows {teaching:.1%} "
-            f"are expected to teach, {dead:.1%} to be all wrong and {saturated:.1%} all right.",
+            f"Of the groups of {size} that training would sample from the {len(selected)} selected rows, "
+            f"{teaching:.1%} are expected to teach, {dead:.1%} to be all wrong and {saturated:.1%} all right.",
             f"{helps} The bound is select.min_teaching_share: {config.min_teaching_share:g}.",
         )
     return {"expected_teaching_share": round(teaching, 4), "group_size": size}
 
 
 def remedy_for_none(cut: Sequence[float], drops: Mapping[str, int], rows_in: int) -> str:
-    """Return advice if none of `rows_in` rows remains, by the reason for which most were dropped.
+    """Return advice if none of `rows_in` rows remains, by the most frequent reason of `drops`.
 
     `cut` has the share of cut samples of each training row.
     """

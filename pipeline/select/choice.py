@@ -4,11 +4,11 @@
     the same without `max_rows`                                            ->  60 and 60: the largest that meets it
     quota algebra 3/4, at most 100                                         ->  60 and 40, and algebra is reported short
 
-A target demands shares of the selection for bands of pass rates, and a quota demands one for a source or a domain. Rows
-with the same properties form a cell. Integer programming (HiGHS in scipy) finds the number of selected rows of each
-cell. It meets the demands, or misses them by the fewest rows. Doubtful rows, which never passed and whose labels are
-not trusted, are limited (`Limit`). Among equal solutions it prefers the natural proportions of the cells. Without a
-demand, a default histogram is used.
+A target demands shares of the selection for bands of pass rates, and a quota demands a share for a source or a domain.
+Rows that count for the same demands form a cell. Integer programming (HiGHS in scipy) finds the number of selected rows
+of each cell. These numbers meet the demands, or miss them by the fewest rows. Doubtful rows, which never passed and
+whose labels are not trusted, are limited (`Limit`). Among equal solutions, the one nearest to the natural proportions
+of the cells is taken. With `max_rows` but no target, a default histogram of pass rates is demanded.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ class Demand:
 
 @dataclass(frozen=True)
 class Limit:
-    """The largest share of the selection for rows of one kind: the doubtful ones."""
+    """The maximum share of the selection for doubtful rows."""
 
     share: float
     rows: Sequence[int]
-    """The number of rows of this kind in each cell."""
+    """The number of doubtful rows in each cell."""
     last: Sequence[int]
-    """The number of these rows in each cell that are taken only if the demands cannot be met without them."""
+    """The number of doubtful rows in each cell that are taken only if the demands cannot be met without them."""
 
     def within(self, total: int) -> int:
         """Return the largest number of limited rows in a selection of `total`."""
@@ -94,7 +94,7 @@ class Fulfilment:
     """The number of selected rows."""
     available: int
     is_met: bool
-    """True if the number of rows is the demanded one, rounded."""
+    """True if the number of rows differs from the demanded number by less than 1."""
 
 
 NO_ROWS: Array = np.empty(0, np.int64)
@@ -153,7 +153,7 @@ def choose(candidates: Candidates, config: SelectConfig) -> Choice:
 
 
 def _shuffle(candidates: Candidates, seed: int) -> Array:
-    """Return the candidates ordered by worth, equal ones at random."""
+    """Return the candidates ordered by worth; candidates of equal worth are in random order."""
     shuffled = array("q", range(len(candidates)))
     random.Random(seed).shuffle(shuffled)
     order = np.frombuffer(shuffled, np.int64)
@@ -221,11 +221,11 @@ def _band_demands(keys: Sequence[CellKey], config: SelectConfig) -> list[Demand]
 def _within_reach(
     demands: Sequence[Demand], available: Sequence[int], never: Sequence[int], config: SelectConfig
 ) -> list[Demand]:
-    """Return the demands with shares that their bands can reach; a band without rows would make any selection
-    impossible.
+    """Return the demands with shares that their bands can reach, since a band without rows makes them impossible.
 
-    A band in which no row passed has at most `zero_share`. The remaining share goes to bands without a demand, or in
-    proportion to the other demands. `available` and `never` have the number of all rows and of doubtful rows by cell.
+    A band in which no row passed gets at most `zero_share`. The remaining share goes to bands without a demand. If
+    every band has a demand, it is distributed in proportion to the other demands. `available` and `never` have the
+    number of all rows and of doubtful rows by cell.
     """
     ceilings = []
     for demand in demands:
@@ -246,9 +246,9 @@ def _within_reach(
 
 
 def _add_up(quotas: Sequence[Demand], cells: int, columns: Sequence[str], *, must: bool) -> list[Demand]:
-    """Return the quotas, scaled to 1 if all values of a column have one and their sum is nearly 1.
+    """Return the quotas. If every value of a column has a quota, and their sum is nearly 1, they are scaled to 1.
 
-    Raises InputError if such a sum differs more and the quotas `must` be met.
+    Raises InputError if such a sum is not nearly 1 and the quotas `must` be met.
     """
     scaled = []
     for column in columns:
@@ -344,8 +344,8 @@ def fulfilments(demands: Sequence[Demand], counts: Sequence[int], available: Seq
 class _Program:
     """The integer program of one selection.
 
-    Every cell has four variables: the numbers of selected rows (`rows`), of limited rows among them (`rare`), of rows
-    among these that are taken last (`last`), and of rows beyond the natural proportion (`exceed`). Every demand has two
+    Every cell has four variables: the numbers of selected rows (`rows`), of limited rows among them that are taken last
+    (`last`), of other limited rows (`rare`), and of rows beyond the natural proportion (`exceed`). Every demand has two
     variables: the numbers of missing rows (`below`) and of excess rows (`above`).
     """
 

@@ -1,11 +1,11 @@
-"""Reads profiled rows as columns of 80 bytes a row: all that selection needs, without texts.
+"""Reads the columns of profiled rows that selection needs, without texts. They take 80 bytes a row.
 
     rows.parquet         id, source, source_row, domain, split
     profile.parquet      passes 3, judged 8, posterior [{weight, a, b}, ...]    -> numbers, in the order of rows.parquet
     suspicion.parquet    suspicion .02
 
-Rows of one kind with the same counts share a posterior, so a row has only the index of its posterior. All
-tables of a profile have the same rows in the same order.
+Equal posteriors are stored once, so a row has only the index of its posterior. All tables of a profile have the same
+rows in the same order.
 """
 
 from __future__ import annotations
@@ -91,7 +91,10 @@ class ProfiledRows:
     def _read_beside(
         self, path: Path, keys: pl.DataFrame, name: str, columns: list[str]
     ) -> Iterator[tuple[slice, pa.RecordBatch]]:
-        """Yield columns of a table that must have the same rows, with their place; its column `name` has their ids."""
+        """Yield each batch of a table with all rows in the same order, and the slice of its rows.
+
+        name: the column with the ids of the rows.
+        """
         start = 0
         for batch in read_batches(path, [name, "source_row", *columns]):
             here = keys[start : start + len(batch)]
@@ -111,7 +114,7 @@ class ProfiledRows:
 
 
 def _find(table: pl.DataFrame, keys: pl.DataFrame, sources: Mapping[str, int]) -> pl.DataFrame:
-    """Return a table with the index of each of its rows among all rows, without rows that are missing there."""
+    """Return the rows of a table that are in `keys`, with a column `number`: the index of the row in `keys`."""
     coded = table.with_columns(pl.col("source").replace_strict(sources, default=None, return_dtype=pl.UInt32))
     # The named rows are filtered first, a stretch at a time: joining with all rows at once would take much memory.
     stretches = keys.with_row_index("number").iter_slices(STRETCH_ROWS)
@@ -121,8 +124,10 @@ def _find(table: pl.DataFrame, keys: pl.DataFrame, sources: Mapping[str, int]) -
 
 
 def _sort(keys: pl.DataFrame) -> Array:
-    """Return the indices of the rows, ordered by key. Rows are sorted by first letter separately, which takes less
-    memory."""
+    """Return the indices of the rows, ordered by key.
+
+    The rows are sorted in groups with the same first letter of the id, to save memory.
+    """
     letters = keys["id"].str.slice(0, 1).cast(pl.Categorical)
     parts = []
     for letter in sorted(letters.unique().cast(pl.String)):

@@ -29,7 +29,7 @@ class OrderedRows:
     """A context manager that collects rows of a table and yields them in another order."""
 
     def __init__(self, folder: Path, order: Array, rows: int) -> None:
-        """`order` has the indices of the wanted rows; `rows` is the number of all rows of the table."""
+        """Open the files. `order` has the indices of the wanted rows; `rows` is the number of all rows of the table."""
         self._rank = np.full(rows, NOT_WANTED, np.int32)
         self._rank[order] = np.arange(len(order), dtype=np.int32)
         self._schema = ROW_SCHEMA.append(pa.field(ROW_INDEX, pa.int64()))

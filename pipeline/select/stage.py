@@ -2,6 +2,7 @@
 
 A group is the samples of one row in a training step. It teaches only if it has right and wrong samples.
 
+    the row                                            its table, or the reason of its drop
     68 % of the row's groups are expected to teach ->  selected.parquet
     9 %, because most would be all right           ->  dropped, `too_easy`
     flagged by the profile                         ->  dropped, `held_for_review`
@@ -9,9 +10,10 @@ A group is the samples of one row in a training step. It teaches only if it has 
     never passed, above `zero_share`               ->  at the end of the reserve, `in_reserve`
     the same, and a rule advises against the row   ->  dropped, `over_zero_share`
 
-Held-out rows are never selected; they go to heldout.parquet. after.parquet has the selected and the held-out rows, to
-be profiled again after training. hard.parquet has the rows that need right completions from synthesis: rows that are
-too hard, and rows above `zero_share`. Dropped rows are kept in dropped.parquet with their reason (`DropReason`).
+Held-out rows are never selected; they go to heldout.parquet. The selected and the held-out rows are also in
+after.parquet, to be profiled again after training. Rows that are too hard, and rows above `zero_share`, are also in
+hard.parquet, since they need right completions from synthesis. Dropped rows are in dropped.parquet with their reason
+(`DropReason`).
 
 The stage `take_rows` is used instead if the rows have no profile: every row is then trained on. Rows have no profile
 with `profile: null`, and in training on dialogues (`train.turns`), since single answers do not show a dialogue's worth.
@@ -60,7 +62,7 @@ SELECTED_SCHEMA = pa.schema(
 
 
 BLOCK_ROWS = 2**14
-"""The number of rows in a block, which ends earlier at BLOCK_BYTES."""
+"""A block ends at this number of rows, or at BLOCK_BYTES."""
 BLOCK_BYTES = 64 * 2**20
 OVER_ZERO_SHARE = len(OUTCOMES)
 """The outcome of rows that go into the reserve because of `zero_share`."""

@@ -13,17 +13,17 @@ contains the dot takes precedence.
 
 A column of gold has one answer, or a list of accepted answers:
 
-    "answer": 72                              golds_of  ->  ["72"]
-    "answer": ["1/2", 0.5, null, "1/2"]       golds_of  ->  ["1/2", "0.5"]
-    "answer": [["1/2"]]                       golds_of  ->  ["1/2"]
-    "answer": "[1, 2]"                        golds_of  ->  ["[1, 2]"]: a text is one answer, here an interval
-    "answer": "['72', '73']"                  ["72", "73"] for a verifier of numbers and formulas
-    "answer": {"value": "72"}                 a reject, gold_not_text: name the part, answer.value
-    "answer": {"value": "72", "aliases": []}  ["72"]; objects of number, date and spans (DROP) are read as well
-    "answer": "nan"                           []: a missing value
+    "answer": 72                              golds ["72"]
+    "answer": ["1/2", 0.5, null, "1/2"]       golds ["1/2", "0.5"]
+    "answer": [["1/2"]]                       golds ["1/2"]
+    "answer": "[1, 2]"                        golds ["[1, 2]"]: a text is one answer, here an interval
+    "answer": "['72', '73']"                  golds ["72", "73"] for a verifier of numbers and formulas
+    "answer": {"value": "72"}                 rejected as gold_not_text; the column `answer.value` can be named instead
+    "answer": {"value": "72", "aliases": []}  golds ["72"]; objects of number, date and spans (DROP) are read as well
+    "answer": "nan"                           no golds: a missing value
 
-For `choice` with `multiple`, a list is one answer with several options. The first gold is the row's gold; the other
-golds become the argument `other_golds` of its verifier.
+With the option `multiple` of the verifier `choice`, a list is one answer with several options. The first gold is the
+row's gold; the other golds become the argument `other_golds` of its verifier.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Extract = Callable[[str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A compiled `ColumnSpec`. Called with a record's values, it returns the column's value, or MISSING without one."""
+    """A compiled `ColumnSpec`. Called with a record's values, it returns the column's value, or MISSING."""
 
     name: str
     """A column's name, or a path with dots."""
@@ -99,9 +99,9 @@ def _without_zeros(value: str) -> str:
 
 
 def _were_floats(texts: Sequence[str]) -> bool:
-    """Return whether all texts are floats as Python writes them, and at least two and half of them are whole numbers.
+    """Return whether all texts are floats as Python writes them, such as 12.0, 6.5 and 9.0.
 
-    12.0, 6.5 and 9.0 are such texts.
+    At least two of them, and at least half of them, must be whole numbers.
     """
     numbers = [text.strip() for text in texts]
     if not all(_FLOAT.fullmatch(text) and repr(float(text)) == text for text in numbers):
@@ -142,7 +142,7 @@ def golds_of(value: Any, column: str) -> list[str]:
 
 
 _SPANS = ("number", "date", "spans")
-"""The keys of an answer object in DROP, of which one has the answer."""
+"""The keys of an answer object in DROP. One of them has the answer."""
 
 
 def _answers_of(value: Mapping[str, Any], column: str) -> list[str] | None:
@@ -229,7 +229,7 @@ _ASKS_FOR_ONE_OF_ALL = re.compile(
     r"[^.?!]{0,60}\b(?:all|both|the\s+(?:two|three|four))\b",
     re.IGNORECASE,
 )
-"""A question for one value of several: "the sum of all solutions". Boxes of the solutions are intermediate results."""
+"""A question for a value that depends on several: "the sum of all solutions". Their boxes are intermediate results."""
 _ASKS_FOR_ONE = re.compile(
     r"\b(?:only\s+one|one\s+of|any\s+one|one\s+such|one\s+possible|an\s+example|either)\b", re.IGNORECASE
 )
@@ -409,5 +409,5 @@ class Layout:
     """Columns of options, tests and stories that none of the first records has. A row that has such a column is of
     another kind, and is rejected."""
     restore: Callable[[Values], RowParts] | None = None
-    """The function that restores a whole row from an exported file (`provenance.exported`). If it is set, only the
-    prompt is read in addition."""
+    """The function that restores a whole row from an exported file (`provenance.exported`). Only the prompt is read
+    from its column."""

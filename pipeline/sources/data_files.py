@@ -3,10 +3,10 @@
 `open_file(Path("data/train.jsonl.gz"), "auto", 2**23)` returns a `Source(name="train.jsonl.gz", ...)` whose `records`
 are streamed in bounded memory. For a file that cannot be read, the error is one line with a remedy.
 
-CSV (`.csv`, `.tsv`) has a header line. Fields are separated by commas, semicolons, tabs or bars. The separator is the
-one by which the first records have as many fields as the header. Python's `csv` parses the file in strict mode, so that
-a stray quote makes a reject and not a row with wrong text. A record longer than the bound is skipped, and reading
-continues with the next line. Records are numbered by their first line.
+CSV (`.csv`, `.tsv`) has a header line. Fields are separated by commas, semicolons, tabs or bars: by the separator that
+gives the first records as many fields as the header. Python's `csv` parses the file in strict mode, so that a stray
+quote makes a reject and not a row with wrong text. A record longer than the bound is skipped, and reading continues
+with the next line. Records are numbered by their first line.
 
 Parquet (`.parquet`, `.pq`) is read in batches of bounded size; structs become dicts, lists become lists.
 """
@@ -19,6 +19,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Set
 from contextlib import suppress
 from dataclasses import replace
+from filecmp import cmp
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from truegold.pipeline.running.disk import is_pattern, matching_files, written_aside
+from truegold.pipeline.running.disk import is_pattern, is_run, matching_files, runs_in, written_aside
 from truegold.pipeline.sources.jsonl import (
     Line,
     is_json_array,
@@ -38,6 +39,7 @@ from truegold.pipeline.sources.jsonl import (
     read_lines,
     refuse_other_formats,
 )
+from truegold.pipeline.sources.missing_files import advice_on_missing
 from truegold.pipeline.sources.places import local_copy
 from truegold.pipeline.sources.records import Record, Reject, Source, beginning, first_line, in_file, value_size
 from truegold.pipeline.tables.rows import BATCH_ROWS
@@ -56,6 +58,8 @@ SUFFIXES = {
     ".tsv": "csv",
 }
 """The format for each suffix of a file name."""
+CONFIGS = (".yaml", ".yml")
+"""Endings of configurations."""
 SHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
 """The suffixes of workbooks, which cannot be read."""
 
@@ -96,7 +100,7 @@ def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
 
 
 def at_hand(path: Path | str) -> Path:
-    """Return the local path of a file or a URL, after a download if needed; of a remote folder, only data files."""
+    """Return the local path of a file or a URL, after a download if needed. Of a folder, only data files are loaded."""
     return local_copy(path, lambda name: _suffix_of(Path(name)) in SUFFIXES)
 
 
@@ -116,6 +120,17 @@ def data_files(path: Path) -> list[Path]:
     else:
         return files
     return _each_once([file for file in files if file.name not in _NO_DATA and not _describes_data(file, files)])
+
+
+def is_within(data: Path, others: Iterable[Path]) -> bool:
+    """Return whether every data file of a path is one of the files of other paths, or has the bytes of one."""
+    known = [file for other in others for file in data_files(other) if file.is_file()]
+    files = [file for file in data_files(data) if file.is_file()]
+    return bool(files) and all(any(_is_same(file, other) for other in known) for file in files)
+
+
+def _is_same(file: Path, other: Path) -> bool:
+    return file.samefile(other) or (file.stat().st_size == other.stat().st_size and cmp(file, other, shallow=False))
 
 
 def _is_hidden(path: Path) -> bool:
@@ -190,11 +205,9 @@ def check_data(path: Path) -> None:
             raise InputError(
                 f"{path} is a dataset that was saved to disk.", "Set type: hf and name: to the folder in place of path."
             )
-        if (path / "manifest.json").exists() and (path / "config.resolved.json").exists():
-            raise InputError(
-                f"{path} is a run of truegold, not data.",
-                "Give the run's configuration file to run it again, or the set that `truegold export` writes of it.",
-            )
+        _refuse_run(path)
+        if not path.is_dir() and not path.parent.is_dir() and not is_pattern(path.parent):
+            raise InputError(f"{path} has no data file: its folder does not exist.", near_path(path.parent))
         if not (files := data_files(path)):
             raise InputError(f"{path} has no data file.", f"Names of data files end in {', '.join(SUFFIXES)}.")
         train = shlex.quote(f"{path if path.is_dir() else path.parent}/train*")
@@ -225,12 +238,15 @@ def _empty(file: Path) -> Source:
 def check_file(path: Path, *, may_be_empty: bool = False) -> None:
     """Raise InputError for a file that is missing, empty, unreadable, or not a regular file."""
     path = at_hand(path)
+    if str(path) == "-":
+        raise InputError("Data are not read from standard input.", "Write them to a file first, and name it.")
     if path.is_dir():
+        _refuse_run(path)
         raise InputError(f"{path} is a folder, not a file.", "Name a file in it.")
     if path.is_symlink() and not path.exists():
         raise InputError(f"{path} is a link to {path.readlink()}, which does not exist.", "Mend or remove the link.")
     if not path.exists():
-        raise InputError(f"{path} does not exist.", near_path(path) or _list_siblings(path))
+        raise InputError(f"{path} does not exist.", advice_on_missing(path, lambda file: _suffix_of(file) in SUFFIXES))
     if not path.is_file():
         raise InputError(f"{path} is not a regular file.", "Write the data to a file first.")
     try:
@@ -244,15 +260,14 @@ def check_file(path: Path, *, may_be_empty: bool = False) -> None:
         raise InputError(f"{path} is empty.")
 
 
-def _list_siblings(path: Path) -> str:
-    """Return a sentence that lists the data files in the folder of a missing file."""
-    if not path.parent.is_dir():
-        hub = f" A set of the Hugging Face hub is data: {{type: hf, name: {path}}} in a run's file."
-        is_hub_name = len(path.parts) == 2 and not path.suffix and not path.is_absolute()
-        return f"Nor does its folder; relative paths start at {Path.cwd()}.{hub if is_hub_name else ''}"
-    names = sorted(other.name for other in path.parent.iterdir() if _suffix_of(other) in SUFFIXES)
-    shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-    return f"Data files in that folder: {shown}." if names else f"There is no data file in {path.parent.absolute()}."
+def _refuse_run(folder: Path) -> None:
+    if is_run(folder):
+        raise InputError(
+            f"{folder} is a run of truegold, not data.",
+            "Give the run's configuration file to run it again, or the set that `truegold export` writes of it.",
+        )
+    if runs := runs_in(folder):
+        raise InputError(f"{folder} holds runs of truegold, not data.", f"Name one of them: {runs}.")
 
 
 def _suffix_of(path: Path) -> str:
@@ -273,15 +288,25 @@ def is_named_as_data(path: Path) -> bool:
 def form_by_suffix(path: Path) -> str:
     """Return the format by a file's name: jsonl, parquet or csv. Raises InputError for other names."""
     if (form := SUFFIXES.get(_suffix_of(path))) is None:
-        if _suffix_of(path) in SHEETS:
-            raise InputError(f"{path} is named as a workbook.", "Save its sheet as CSV UTF-8.")
-        if path.is_file():
-            refuse_other_formats(path)
+        refuse_other_files(path)
         raise InputError(
             f"{path}: its name does not show its format.",
             f"End it in {', '.join(SUFFIXES)} (and .gz or .zst), or set format: to one of jsonl, parquet, csv.",
         )
     return form
+
+
+def refuse_other_files(path: Path) -> None:
+    """Raise InputError for a workbook, a configuration, and other files that are not rows."""
+    if _suffix_of(path) in SHEETS:
+        raise InputError(f"{path} is named as a workbook.", "Save its sheet as CSV UTF-8.")
+    if _suffix_of(path) in CONFIGS:
+        raise InputError(
+            f"{path} is a configuration, not data.",
+            f"Here, name the file of rows. The configuration is run by: truegold run {shlex.quote(str(path))}",
+        )
+    if path.is_file():
+        refuse_other_formats(path)
 
 
 DELIMITERS = (",", "\t", ";", "|")
@@ -301,10 +326,7 @@ class _TooLong(Exception):
 
 
 class _Lines:
-    """An iterator over the lines of a file as text, for `csv.reader`.
-
-    It continues after an error, unlike a generator.
-    """
+    """An iterator over the lines of a file as text, for `csv.reader`. A generator would not continue after an error."""
 
     def __init__(self, lines: Iterator[Line], max_bytes: int) -> None:
         self._lines = lines
@@ -326,7 +348,7 @@ class _Lines:
         line = next(self._lines)
         self.line_number = line.line_number
         self.size += line.size
-        # Invalid bytes become lone surrogates, for which each finished record is searched.
+        # Invalid bytes become lone surrogates. Finished records are searched for them.
         text = line.data.decode("utf-8", "surrogateescape")
         if not self.first_line_number:
             self.first_line_number = line.line_number
@@ -442,7 +464,7 @@ def _next_outcome(reader: Any, lines: _Lines, header: list[str], max_row_bytes: 
 
 
 def _describe_count(fields: int, expected: int, line: str, reader: Any) -> str:
-    """Return how a record differs from the header, and the separator by which its line does not, if there is one."""
+    """Return a phrase on the fields of a record and of the header, and on a separator by which their numbers agree."""
     used = reader.dialect.delimiter
     fitting = [mark for mark in DELIMITERS if len(next(csv.reader([line], delimiter=mark), ())) == expected]
     others = f"; by {fitting[0]!r} it has {expected}" if fitting and expected > 1 else ""
@@ -450,21 +472,20 @@ def _describe_count(fields: int, expected: int, line: str, reader: Any) -> str:
 
 
 BATCH_TEXT = 16 * 2**20
-"""The approximate size of a batch in bytes, by the average row of the row group with the largest rows."""
+"""The approximate size of a batch in bytes, computed from the row group with the largest rows."""
 PAGE_BUFFER = 2**20
-"""The number of bytes in which column chunks are streamed. Without streaming, memory would hold a row group or the
-whole file.
-"""
+"""The number of bytes of a column that are read at a time. Otherwise, memory would hold a row group or the whole
+file."""
 
 
 def open_parquet(path: Path) -> Any:
-    """Open a Parquet file. Raises InputError if it is not one."""
+    """Open a Parquet file. Raises InputError if it is not an intact Parquet file."""
     try:
         return pq.ParquetFile(path, buffer_size=PAGE_BUFFER, pre_buffer=False)
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(
             f"{path} is not an intact Parquet file: {first_line(error)}.",
-            "Copy or download the file again; if it is in another format, end its name in that.",
+            "Copy or download the file again. If it has another format, change the ending of its name, as to .csv.",
         ) from None
 
 
@@ -557,7 +578,7 @@ def _split_parquet(path: Path, dropped: Set[int], kept_file: Path, dropped_file:
 
 
 def _numbered_parts(path: Path, form: str) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a file, long lines in pieces, each with the number of the first line of its record.
+    """Yield the lines of a file, each with the number of the first line of its record. Long lines come in pieces.
 
     The header of CSV has the number 0.
     """

@@ -37,7 +37,7 @@ HUB_TIMEOUT_S = 20.0
 
 
 def transport_errors() -> tuple[type[Exception], ...]:
-    """Return the exceptions of the hub's package for an unreachable hub, which depend on its version."""
+    """Return the exceptions of the hub's package for an unreachable hub. They depend on the package's version."""
     return tuple(import_module(name).HTTPError for name in ("httpx", "httpx2") if find_spec(name) is not None)
 
 

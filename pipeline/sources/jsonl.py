@@ -2,9 +2,9 @@
 
 The line `{"question": "What is 6*7?", "answer": 42}\\r\\n` becomes `Record(1, {"question": ..., "answer": 42}, 42)`.
 
-Also read are CRLF line ends, a byte order mark, UTF-16 with a mark, gzip and zstd, an array of objects instead of
-lines, one object over several lines, and a last line without end. Blank lines are skipped. Lines longer than the bound
-are skipped without being held in memory. Invalid UTF-8, NaN, Infinity and nesting that is too deep are rejects.
+The reader accepts CRLF line ends, a byte order mark, UTF-16 with a mark, gzip and zstd. It also accepts an array of
+objects, one object over several lines, and a last line without end. Blank lines are skipped. Lines longer than the
+bound are skipped without being held in memory. Invalid UTF-8, NaN, Infinity and too deep nesting are rejects.
 Integers beyond 64 bits are kept exactly, while `orjson`, which reads all other lines, would turn them into floats.
 """
 
@@ -35,7 +35,7 @@ PACKINGS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 BOM = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8."""
 SKIP_BYTES = 2**16
-"""The number of bytes in which an overlong line is skipped."""
+"""The number of bytes that are read at a time to skip an overlong line."""
 SNIFF_BYTES = 4096
 """The number of bytes at the beginning of a file by which its format is recognised."""
 
@@ -323,24 +323,31 @@ OTHER_FORMATS = {
     b"PK\x03\x04": ("an Excel workbook or another ZIP archive", "Save the sheet as CSV UTF-8, or unpack the archive."),
     b"\xd0\xcf\x11\xe0": ("an Excel workbook", "Save the sheet as CSV UTF-8."),
     b"ARROW1": ("an Arrow file", "Write it as Parquet: pyarrow.parquet.write_table."),
+    b"%PDF": ("a PDF file", "Write its problems as JSON Lines or CSV."),
+    b"\x93NUMPY": ("a NumPy array", "Write its rows as Parquet."),
+    b"\x80\x04\x95": ("a pickle", "Write its rows as Parquet: DataFrame.to_parquet."),
     b"SQLite": ("a database", "Write its table as CSV."),
 }
 """The names of formats that are not text, and what to do, by the first bytes of a file."""
 CONTROL_SHARE = 0.05
 """The share of control characters above which a file is not text."""
-_CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
 def refuse_other_formats(path: Path) -> None:
-    """Raise InputError for a file that is not text, of which every line would be a reject."""
+    """Raise InputError for a file that is not text. Otherwise every line of it would be a reject."""
     start = _beginning_of(path)
     for magic, (what, remedy) in OTHER_FORMATS.items():
         if start.startswith(magic):
             raise InputError(f"{path} is {what}.", remedy)
-    # Text of any encoding is left to the reader; that of UTF-16 without a mark has many null bytes. A file with a sound
-    # first line is damaged further on, and its other rows are read.
+    if start and not start.strip(b"\0"):
+        raise InputError(f"{path} begins with {len(start):,} null bytes.", "Copy or download the file again.")
+    # Text of any encoding is left to the reader. In UTF-16 without a mark, every other byte of Latin text is null. A
+    # file with a sound first line is damaged further on, and its other rows are read.
+    nulls, odd_nulls = start.count(0), start[1::2].count(0)
+    is_utf16 = min(odd_nulls, nulls - odd_nulls) <= CONTROL_SHARE * nulls and nulls >= CONTROL_SHARE * len(start)
     n_controls = len(_CONTROL.findall(start)) if _CONTROL.search(start.partition(b"\n")[0]) else 0
-    if n_controls > CONTROL_SHARE * len(start) and start.count(0) < CONTROL_SHARE * len(start):
+    if n_controls > CONTROL_SHARE * len(start) and not is_utf16:
         raise InputError(f"{path} is not text, but a binary file.", "Name a file of JSON Lines, Parquet or CSV.")
 
 

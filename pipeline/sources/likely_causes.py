@@ -7,7 +7,7 @@
     golds "... the value is 452.", column `n`   The golds of these rows stand in column 'n' (452).
     a user's verifier that reads only boxes     checks.py:boxed refuses gold by itself and reads ... \\boxed{72}
     a user's verifier that raises an error      checks.py:paid fails on 20 of 20 golds: AttributeError: ...
-    a user's verifier that pays every answer    checks.py:paid pays another answer, too.
+    a user's verifier that pays every answer    checks.py:paid also pays a wrong answer (7919).
 
 A cause is named if it holds for eight of ten sampled rows. A verifier that compares texts can read any gold, so it is
 named only for short golds that no other verifier reads. Placeholders (`N/A`, `see solution`) are not golds, and do not
@@ -36,13 +36,11 @@ from truegold.verifiers.response_forms import ENOUGH_GOLDS, RESPONSE_FORMS
 from truegold.verifiers.row_kinds import TESTS, are_tests
 
 MOST = 0.8
-"""The share of sampled rows from which a cause is named."""
+"""A cause is named if it holds for at least this share of the sampled rows."""
 ASKED = ("choice", "math", "exact")
 """The verifiers that are tried, the strictest first. `numeric` is left out, since `math` reads all its golds."""
 SHORT_WORDS = 6
-"""The maximum number of words of a gold that can be compared as text. A longer one is a sentence, which right answers
-do not repeat.
-"""
+"""The maximum number of words of a gold that is compared as text. Right answers seldom repeat a longer gold."""
 DEADLINE_S = 5.0
 """The timeout of a verdict, in seconds."""
 ANOTHER_ANSWER = "7919"
@@ -76,7 +74,7 @@ def cause_of_held(reason: str, rows: Sequence[Row]) -> Cause:
         )
     rows = [row for row in rows if row["gold"] is not None]
     judged_by = {row["verifier"] for row in rows}
-    # For the excluded reasons, the verifier reads the golds, and another one would not help.
+    # For the excluded reasons, the verifier reads the golds, and another verifier would not help.
     if reason not in ("solution_contradicts_gold", "same_gold"):
         if (fault := _fault_of_own_verifier(reason, rows, judged_by)) is not None:
             return fault
@@ -121,7 +119,7 @@ def cause_of_rejects(reason: str, samples: Samples, gold: str | None) -> Cause:
 
 
 def _are_whole_columns(samples: Samples) -> bool:
-    """Return whether there is one record, all of whose values are lists of one length above 1."""
+    """Return whether there is a single record, whose values are all lists of the same length above 1."""
     lengths = {len(value) if isinstance(value, list) else 0 for values in samples for value in values.values()}
     return len(samples) == 1 and len(lengths) == 1 and max(lengths) > 1
 
@@ -168,7 +166,7 @@ def _set_column(role: str, name: str) -> str:
 
 
 def meant_verifier(golds: Sequence[str], judged_by: Iterable[str]) -> Cause | None:
-    """Return a cause if a verifier that does not judge these golds yet reads most of them, else None."""
+    """Return a cause if a verifier that is not among `judged_by` reads most of these golds, else None."""
     golds = [gold for gold in golds if not is_placeholder(gold)]
     if not golds:
         return None
@@ -203,13 +201,13 @@ def _ablest(counts: Mapping[str, int], golds: int) -> str | None:
 
 
 def _fault_of_own_verifier(reason: str, rows: Sequence[Row], judged_by: Collection[str]) -> Cause | None:
-    """Return a cause if a user's verifier fails on most golds, also pays another answer, or has a form of its own."""
+    """Return a cause if a user's verifier fails on most golds, pays a wrong answer, or needs a special form."""
     name, *others = judged_by or [""]
     if others or not name or name in BUILT_IN:
         return None
     remedy = f"Correct the verifier: truegold verifiers check {shlex.quote(name)}"
     if reason == "gold_unmatchable":
-        return Cause(f"{name} pays another answer, too.", remedy)
+        return Cause(f"{name} also pays a wrong answer ({ANOTHER_ANSWER}).", remedy)
     verifier = resolve(name)
     trials = (
         Item(response, row["gold"], name, row["verifier_args"], problem_of(row))
@@ -242,7 +240,7 @@ def _unsaid_form(name: str, golds: Sequence[str]) -> Cause | None:
 
 
 def _readable(names: Sequence[str], golds: Sequence[str]) -> list[list[bool]]:
-    """Return for each verifier which golds it reads: it accepts a perfect response, and rejects another answer."""
+    """Return for each verifier whether it reads each gold: accepts a perfect response, and rejects a wrong answer."""
     trials = [
         Item(response or gold, gold, name)
         for name in names
@@ -262,9 +260,9 @@ def _readable(names: Sequence[str], golds: Sequence[str]) -> list[list[bool]]:
 
 
 def _may_be_meant(verifier: str, gold: str) -> bool:
-    """Return whether a gold that a verifier reads is of its kind.
+    """Return whether a verifier is made for such a gold: `choice` for letters, `math` for numbers and formulas.
 
-    For `exact`, this is a short text of no other kind.
+    `exact` is made for short texts that are neither.
     """
     note = gold_note(gold, "math")
     if verifier == "exact":
@@ -274,7 +272,7 @@ def _may_be_meant(verifier: str, gold: str) -> bool:
 
 
 def _column_of_golds(metas: Sequence[Mapping[str, Any]], rows: Sequence[Row]) -> str | None:
-    """Return an unused column of golds: one that agrees with the rows' solutions, or that has a usual name."""
+    """Return an unused column of golds, which agrees with the rows' solutions or has a usual name."""
     with_solution = [(meta, row) for meta, row in zip(metas, rows, strict=True) if row["solution"]]
     for name in dict.fromkeys(name for meta in metas for name in meta if name != "source_id"):
         read = compile_column(gold_spec(name, metas), "gold")

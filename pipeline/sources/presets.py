@@ -1,4 +1,4 @@
-r"""Presets: the layouts of known datasets, and the choice of a preset for a source.
+r"""Defines presets, the layouts of known datasets, and chooses the preset of a source.
 
     {"question": "Natalia sold ...", "answer": "48+24 = 72\n#### 72"}
 
@@ -170,7 +170,7 @@ def _answer_derivation(columns: Columns, story: StoryColumns, samples: Samples) 
 
 
 def _is_prose(columns: Columns, prompt: str, values: Values, *, alone: bool = True) -> bool:
-    """Return whether the gold of a record is sentences; with `alone`, only if they contain no separate answer."""
+    """Return whether the gold of a record is sentences. With `alone`, sentences with a separate answer do not count."""
     column = compile_column(columns.gold, "gold") if columns.gold is not None else None
     question = values.get(prompt)
     if column is None or not isinstance(column(values), str) or not isinstance(question, str):

@@ -1,4 +1,4 @@
-r"""Presets of programs: the layouts of datasets with programming problems and tests (see `presets`).
+r"""Defines presets of programs: the layouts of datasets with programming problems and tests (see `presets`).
 
     {"question": "Add two numbers.", "input_output": "{\"inputs\": [\"1 2\\n\"], \"outputs\": [\"3\\n\"]}", ...}
 
@@ -37,7 +37,7 @@ from truegold.verifiers.code.suite.row_tests import (
     read_tests_value,
 )
 from truegold.verifiers.columns import Samples, Values, text_of
-from truegold.verifiers.row_kinds import TESTS, are_tests, is_test_code
+from truegold.verifiers.row_kinds import TESTS, are_tests, is_test_code, why_no_tests
 from truegold.verifiers.sandbox.local import PYTHON
 from truegold.verifiers.sandbox.toolchains import is_known, language_name
 from truegold.verifiers.strict_json import parse_structure
@@ -50,11 +50,11 @@ def humaneval(columns: Set[str], samples: Samples) -> Layout | None:
     """Match `{"prompt": "def f(x):\\n", "canonical_solution": "return x", "test": "def check(..", "entry_point": "f"}`.
 
     The record becomes a code row without gold. The solution is the whole program (prompt and canonical solution),
-    verifier_args `{"type": "asserts", "entry_point": "f", "code": "def check(...", "stub": "def f(x):\\n"}`. EvalPlus's
-    files that have a `test` fit as well, and BigCodeBench (`complete_prompt`; its test cases make the type `unittest`).
+    verifier_args `{"type": "asserts", "entry_point": "f", "code": "def check(...", "stub": "def f(x):\\n"}`. Files of
+    EvalPlus with a `test` fit as well. BigCodeBench has the prompt in `complete_prompt`, and tests of type `unittest`.
 
-    In another language (`language`, or an id such as CPP/0: HumanEval-X, MultiPL-E, MBXP, McEval) the tests may be in
-    `tests`, and the other columns may be missing. verifier_args are then
+    Records of HumanEval-X, MultiPL-E, MBXP and McEval name another language in `language`, or in an id such as CPP/0.
+    Their tests may be in `tests`, and the other columns may be missing. verifier_args are then
     `{"type": "inserted", "language": "cpp", "code": "#<INSERT>\\n\\nint ..."}`.
     """
     prompt, test = _first_column(columns, "prompt", "complete_prompt"), _first_column(columns, "test", "tests")
@@ -87,7 +87,7 @@ _LANGUAGES = ("language", "lang", "programming_language")
 _INCLUDED = re.compile(r"^[ \t]*(?:#[ \t]*include|using namespace|import|use)\b[^\n]*", re.MULTILINE)
 """An import at the beginning of a program."""
 _MAY_REPEAT = ("c", "cpp", "java", "perl")
-"""Languages in which the imports of the stub may stand before those of the program."""
+"""Languages in which the imports of the stub can stand before a program that repeats them."""
 _REST_OF_BODY = re.compile(r"\A\s*\}[ \t]*\n")
 """The end of the function that the prompt opened, with which the tests of MultiPL-E begin."""
 
@@ -109,7 +109,7 @@ def leetcode(columns: Set[str], samples: Samples) -> Layout | None:
 
     The record becomes a code row with description and starter code as prompt, the completion (or `canonical_solution`)
     as solution, and verifier_args `{"type": "asserts", "entry_point": "Solution().twoSum", "code": "def check ...",
-    "prelude": "import ..."}`. The prelude may also stand in `prelude`.
+    "prelude": "import ..."}`. The prelude is read from `prelude`, or else from `prompt`.
     """
     prelude = "prelude" if "prelude" in columns else "prompt"
     problem = _first_column(columns - {prelude}, *_PROBLEMS, "query", "prompt")
@@ -161,9 +161,9 @@ def livecodebench(columns: Set[str], samples: Samples) -> Layout | None:
     "private_test_cases": "[...]", "metadata": "{\"func_name\": \"find\"}"}`.
 
     The record becomes a code row with public and private tests, verifier_args `{"type": "calls", "entry_point":
-    "Solution().find", "cases": [{"args": [[1, 2], 3], "expected": 1}, ...]}`; tests by stdin
-    make `{"type": "stdio", ...}`. Private tests that are a compressed pickle, as in the original files, are rejected as
-    unsafe_tests, because loading a pickle can run any code.
+    "Solution().find", "cases": [{"args": [[1, 2], 3], "expected": 1}, ...]}`. Tests by stdin become `{"type": "stdio",
+    ...}`. Private tests that are a compressed pickle, as in the original files, are rejected as unsafe_tests, because
+    loading a pickle can run any code.
     """
     if not {"question_content", "public_test_cases"} <= columns:
         return None
@@ -183,8 +183,8 @@ def apps(columns: Set[str], samples: Samples) -> Layout | None:
     "solutions": "[\"print(sum(map(int, input().split())))\"]", "starter_code": ""}`.
 
     The record becomes a code row with the first of the solutions and verifier_args `{"type": "stdio", "cases":
-    [{"input": "1 2\n", "output": "3\n"}]}`; with a `fn_name`, `{"type": "calls", "entry_point": fn_name, ...}`. TACO
-    fits as well; its `"time_limit": "2.0 seconds"` becomes `"limits": {"cpu_s": 2.0}`.
+    [{"input": "1 2\n", "output": "3\n"}]}`. With `fn_name`, they are `{"type": "calls", "entry_point": fn_name, ...}`.
+    TACO fits as well; its `"time_limit": "2.0 seconds"` becomes `"limits": {"cpu_s": 2.0}`.
     """
     if not {"question", "input_output"} <= columns:
         return None
@@ -245,7 +245,7 @@ def program_layout(prompt: str, tests: str, stories: StoryColumns) -> Layout:
     def derive(values: Values) -> Derived:
         value = _paired(values) if tests == _PAIR[0] else column(values)
         if not holds_tests(tests, values):
-            raise Unusable("mixed_source", f"{tests} holds no tests, unlike in other rows")
+            raise Unusable("mixed_source", f"the column {tests} {why_no_tests(column(values))}")
         solution = solution_of(values, *(name for name in _SOLUTIONS if name not in (prompt, tests)))
         arguments = read_tests_value(values, value, tests, function_name(values), solution)
         if limits := limits_of(values):
@@ -306,7 +306,7 @@ def _first_column(columns: Set[str], *names: str) -> ColumnSpec | None:
 
 
 TIME_LIMITS_S = (0.01, 120.0)
-"""The bounds of a time limit in seconds. A time limit outside of them is a mistake of the source, and left out."""
+"""The bounds of a time limit in seconds. A time limit outside of them is a mistake of the source, and is left out."""
 
 PYTHON3 = 3
 """The number for Python 3 among the languages of solutions in CodeContests."""
@@ -367,7 +367,7 @@ def solution_of(values: Values, *columns: str) -> str | None:
 
 
 def solution_column(samples: Samples, taken: Set[str]) -> ColumnSpec | None:
-    """Return the column of solutions by its name, for a configured column of tests; None without one."""
+    """Return the column of solutions by its name, if a column of tests is configured; None without such a column."""
 
     def is_text(value: Any) -> bool:
         return text_of(value) is not None and isinstance(value, str) and not isinstance(parse_structure(value), list)

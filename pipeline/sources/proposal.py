@@ -88,7 +88,7 @@ class Proposal:
     """A proposal for the settings of a file, with the rows that its first records become."""
 
     source: FileSource
-    """The source, with the settings that are not found by names: columns by their texts, and the verifier by golds."""
+    """The source with the proposed settings: columns that were found by their texts, and a verifier for the golds."""
     layout: Layout
     records: Sequence[Record]
     rows: Sequence[Row]
@@ -96,7 +96,7 @@ class Proposal:
     spread: Sequence[Row]
     """The rows from records that are spread over the file."""
     rejected: Rejected
-    """The rejects among the first records, by reason, each with its values; without, if it could not be read."""
+    """The rejects among the first records, by reason, each with its values (none if it could not be read)."""
     commas: str = ""
     """A remark on golds with commas, empty for none."""
 
@@ -124,7 +124,7 @@ class Proposal:
             gold = self.layout.columns.gold
             samples = [values for _, values in rejects]
             cause = cause_of_rejects(reason, samples, None if gold is None else gold.column)
-            # The second spelling of a remedy is an option of the commands that show proposals.
+            # A remedy may have two spellings. The second is an option of the commands that show proposals.
             remedy = cause.remedy.rpartition(", or ")[2] or REMEDIES.get(reason, "")
             first = rejects[0][0]
             advice = " ".join(filter(None, (cause.cause, remedy)))
@@ -334,7 +334,7 @@ def _is_program(text: str) -> bool:
 
 
 def _is_sentence(name: str) -> bool:
-    """Return whether a name of a column is a question, or a text of a record."""
+    """Return whether the name of a column is a text of a record instead: a question, or more than NAME_WORDS words."""
     return _asks(name) or count_words(name) > NAME_WORDS
 
 

@@ -1,4 +1,4 @@
-r"""Provenance of rows, and the copy of its row that each exported record carries.
+r"""Reads the provenance of rows, and restores rows from exported files.
 
 The provenance of a row is its origin and its licence. Both are stored when the row is read, and are in every export:
 

@@ -1,11 +1,11 @@
-"""The output of readers: a record with its values, or a reject with its reason.
+"""Defines the output of readers: a record with its values, or a reject with its reason.
 
 The third line of a file, `{"question": "1+1?", "answer": }`, becomes
 
     Reject(row_number=3, reason="invalid_json", detail="Expecting value at character 31", excerpt='{"question": ...')
 
 A reject never stops a run. Rejects are written to `rejects.jsonl`, and commands print the number of rejects and the
-first one of each reason (`describe_rejects`):
+first reject of each reason (`describe_rejects`):
 
     30 of 31 records rejected: 30 gold_not_text
       train.jsonl:2: gold_not_text: column 'answer' holds an object, not an answer; name a part of it: answer.value
@@ -140,7 +140,7 @@ REMEDIES = {
     "wrong_field_count": "Use one separator in the header and all rows, and put a text with the separator or a line "
     'break in it into quotes: "Tom, 3 years".',
 }
-"""The remedy for a reason of rejects whose detail does not name one."""
+"""The remedy for each reason of rejects whose detail does not name a remedy."""
 
 
 def nothing_usable(source: Source, rows: str, first: Reject | None, cause: str = "") -> InputError:

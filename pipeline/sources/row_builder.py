@@ -20,7 +20,7 @@ Both become `verifier_args.tests`. A row with the verifier `code` and without te
     12 row(s) were cut to their last user message; what they lost: 10 system_message, 2 pictures.
     3 row(s) have an unknown split, the first 'fold_1' (number 7); it stays in their meta.
 
-Any row may say by four columns how it is judged and what it is for:
+Four columns of any row may set its verifier, its arguments, further accepted golds, and its split:
 
     {"prompt": "pi to 2 decimals", "gold": "3.14", "verifier": "numeric", "verifier_args": {"rel_tol": 0.01}}
     {"prompt": "What is 1/2?", "gold": "1/2", "other_golds": ["0.5", "50 %"], "split": "test"}
@@ -130,7 +130,7 @@ def needs_gold(verifier: str, arguments: Mapping[str, Any]) -> bool:
 
 
 def judged_without_gold(config: SourceConfig, samples: Samples) -> list[bool]:
-    """Return for each sample record whether its verifier judges without gold; an empty list if no record has one.
+    """Return for each sample record whether its verifier judges without gold; an empty list without any verifier.
 
     A configured verifier is the verifier of every record. A user's verifier may judge by other columns than gold.
     """
@@ -155,7 +155,7 @@ def judged_without_gold(config: SourceConfig, samples: Samples) -> list[bool]:
 
 
 def read_arguments(value: Any, column: str) -> dict[str, Any]:
-    """Return a row's arguments of its verifier, which are an object, or its JSON text."""
+    """Return the arguments of a row's verifier in a value, which is an object or its JSON text."""
     structure = parse_structure(value)
     if _is_empty(structure) or structure == "null":
         return {}
@@ -300,10 +300,10 @@ class RowBuilder:
         return row
 
     def _as_prepared(self, values: Values, gold: str | None, verifier_args: str) -> tuple[str | None, str]:
-        """Return gold and arguments as in copies of a data set in which the last box was made the only gold.
+        """Return gold and arguments with the last box as the only gold, for the row's id.
 
-        The id of a row is computed from gold and arguments. So a row with several boxes has the same id as its prepared
-        copies, and shares their decisions.
+        Prepared copies of a data set often have only the last box. A row with several boxes gets the same id as such
+        copies, and shares the decisions about them.
         """
         column = self.columns.get("gold")
         text = column.text(values) if column is not None and column.extract is last_boxed else None
@@ -423,7 +423,7 @@ class RowBuilder:
     def _golds(
         self, values: Mapping[str, Any], gold: Column | None, verifier: str, arguments: Mapping[str, Any]
     ) -> list[str]:
-        """Return the accepted golds of a record, the row's gold first; empty if its verifier does not need golds."""
+        """Return the accepted golds of a record, the row's gold first. Without need for golds, the list is empty."""
         arguments = {**arguments, **self.config.verifier_args}
         several, others = self.columns.get("golds"), self.columns.get(OTHER_GOLDS)
         golds: list[str] = []
@@ -444,14 +444,15 @@ class RowBuilder:
         if not golds and needed and needs_gold(verifier, arguments):
             raise Unusable(
                 "missing_gold",
-                f"{verifier} needs a gold, and no column holds it; data.columns.gold names one (or --gold-column)"
+                f"{verifier} needs a gold, and no column holds it. Name it: --set data.columns.gold=COLUMN, or "
+                "--gold-column COLUMN"
                 if column is None
                 else _describe_absence(column.name, column(values)),
             )
         return golds + (listed_golds(others(values), others.name) if others is not None else [])
 
     def _is_program(self, gold: Column, verifier: str) -> bool:
-        """Return whether the gold column has worked solutions, and is a program in this row."""
+        """Return whether the gold column has worked solutions, and this row's verifier runs programs."""
         solution = self.columns.get("solution")
         is_solution = gold.name in NAMES["solution"] or (solution is not None and solution.name == gold.name)
         return self.config.columns.gold is None and is_solution and judges_solutions(resolve(verifier))

@@ -24,8 +24,8 @@ STORIES = ("Body", "body", "passage", "article", "paragraph", "story", "narrativ
 CONTEXTS = ("context", "contexts", "document", "premise", "background", "evidence")
 """Columns that are either part of the problem, or notes about the row.
 
-Such a column is part of the problem if questions have options, are asked about several texts or refer to a text, if the
-column contains the answers, or if it is a premise that is empty in some rows.
+Such a column is part of the problem in any of these cases: questions have options; questions refer to a text; one
+question is asked about several texts; the column contains the answers; it is a premise that is empty in some rows.
 """
 PREMISES = ("context", "premise")
 """Columns that are part of the problem if they are empty in some rows."""
@@ -68,7 +68,7 @@ class StoryColumns:
         return tuple(name for name in (self.before, self.prompt, self.behind, *self.sections) if name is not None)
 
     def giving_away(self, values: Values, golds: Sequence[str]) -> str | None:
-        """Return another column than the question that ends with one of these golds as the answer, or None."""
+        """Return a column before or after the question that ends with one of these golds as the answer, or None."""
         texts = {name: story_text(values.get(name)) or "" for name in (self.before, self.behind) if name is not None}
         ends = ((name, text.strip()[-ENDING:]) for name, text in texts.items())
         return next((name for name, end in ends for gold in golds if _announces(end, gold)), None)

@@ -1,16 +1,16 @@
-r"""Labelled problems, the answers that systems gave to them, and classes of equal answers.
+r"""Sorts the answers that systems gave to a labelled problem into classes of equal answers.
 
     LabelledProblem("17", gold="18", prompt="Janet's ducks lay 16 eggs ...")
     Sample("17", system="model-a", answer="26")                          an extracted answer
     Sample("17", system="model-a", response="So it is \\boxed{26}.")     a whole response
 
-Several samples of one system for one problem are repeated draws. A sample with the `score` of an earlier verdict is not
-judged again. Answers that agree with the label are class 0; the other classes are alternatives:
+A system may have several samples for one problem. A sample with the `score` of an earlier verdict is not judged again.
+Answers that agree with the label (gold) are class 0; the other classes are alternatives:
 
     gold "1/2", answers "0.5", "\frac12", "4", "4.0", "3"   ->   label 2 votes; "4" 2 votes; "3" 1 vote
 
 Equal texts and equal whole numbers are joined without a verifier. The problem's verifier compares the other pairs of
-distinct forms, each pair once and at most `MAX_COMPARISONS` pairs a problem.
+distinct texts, at most `MAX_COMPARISONS` pairs a problem.
 """
 
 from __future__ import annotations
@@ -32,11 +32,8 @@ _DIGIT_RUN = re.compile(r"\d{1,3}(?:,\d{3})+|\d+")
 _WHOLE_AMOUNT = re.compile(r"[-+−]?\$?(\d[\d,]*)(?:\.0*)?")
 """A whole number, possibly cut short by extraction: "$1,", "18.0"."""
 MAX_COMPARISONS = 200
-"""The maximum number of pairs of forms that the verifier compares for a problem. A form that was not compared is a
-separate class.
-
-Without a limit, a thousand distinct texts would take half a million comparisons.
-"""
+"""The maximum number of pairs of texts that the verifier compares for a problem. A text that was not compared is a
+separate class. Without a limit, a thousand distinct texts would take half a million comparisons."""
 _WHOLE = re.compile(r"[-+−]?(?:\d{1,3}(?:,\d{3})+|\d{1,40})(?:\.0{1,6})?")
 """A whole number that is written in full: "1,234", "18.0"; not "1,23"."""
 _LETTER = re.compile(r"\(?([A-Za-z])\)?[.:]?")
@@ -56,7 +53,7 @@ class LabelledProblem:
     id: str
     """The name by which samples refer to the problem."""
     gold: str | None
-    """The label, or None for a problem without one."""
+    """The label, or None for a problem without a label."""
     prompt: str | None = None
     """The prompt, if known. Prompt and solution only serve for a rough guess at the difficulty."""
     solution: str | None = None
@@ -99,7 +96,8 @@ def has_open_answer(item: LabelledProblem) -> bool:
 def is_cut_short(answer: str, gold: str) -> bool:
     """Return whether the answer is a whole number and only the first or last part of gold.
 
-    Gold "1,234" and answer "1" or "234", gold "3:45" and answer "3"; not gold "1,234" and answer "12".
+    True for gold "1,234" and the answers "1" and "234", and for gold "3:45" and the answer "3". False for gold "1,234"
+    and the answer "12".
     """
     plain = _WHOLE_AMOUNT.fullmatch(answer.strip().strip("$").strip()) if len(answer) <= MAX_CHARS else None
     if plain is None or len(gold) > MAX_CHARS:

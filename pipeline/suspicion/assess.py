@@ -3,65 +3,37 @@
 Systems are models or persons that have answered the problems; each answer is a vote.
 
 1. The abilities of systems and the share of wrong labels are learnt from the whole file (`population`).
-2. The votes on each row give a measure of its fault (`label_posterior`), with an even prior instead of the learnt share
-   of wrong labels. It is averaged with the estimates from the ablest systems alone, and corrected by the rows around it
-   (`with_neighbours`). The result is the suspicion by votes.
+2. The votes on each row give an estimate of its fault, with an even prior (`label_posterior`). The estimate is averaged
+   with estimates from the ablest systems alone, and corrected by the rows around it (`with_neighbours`). The result is
+   the suspicion by votes.
 3. A second estimate, with the learnt share of wrong labels as prior, tells whether the label is outvoted.
 4. The suspicion by votes is combined with the wording, rules and the verdict of an asked model (`joined`).
 
-No reviewed labels are used: all is learned from the agreement of systems. The order of samples does not matter. The
-order of problems does, because errors come in runs, for example if the labels of a whole section are shifted:
-
-    suspicions 0.9 0.8 [0.3] 0.9 ... in a file whose mean is 0.05  ->  0.3 becomes more than 0.8
-
-The rate of faulty labels around a problem is the mean suspicion of its neighbours, or of its source, shrunk towards
-the mean of the file (empirical Bayes). The number of neighbours and the amount of shrinking maximise the likelihood of
-each problem given the others. One option is to ignore neighbours, so a file without runs does not change.
-
-If the problem is ill-posed, able systems give many different answers; if the label is wrong, they agree on another one.
+No reviewed labels are used: all is learnt from the agreement of systems. If a problem is ill-posed, able systems give
+many answers. If a label is wrong, they agree on another answer. The order of samples does not matter. The order of
+problems does, because wrong labels come in runs.
 
 The tier is a recommendation: `drop`, `review` or `keep`.
 
-    suspicion 0.98; 12 systems, worth 9 independent ones; gold "18"       ->  drop
-    all of 14 systems answer "A", gold "C", in a file of clean labels     ->  review: able systems share misconceptions
-    all of 14 systems answer "A", gold "C", in a file with 30 % of wrong labels   ->  drop (below)
-    one model answers "A" eight times, gold "C"                           ->  review: the model may be wrong
-    ten of twelve answers are "1", gold "1,800"                           ->  review: extraction may have cut them short
+    gold "18", suspicion 0.98 by 12 systems                                  drop
+    gold "C", all of 14 systems answer "A", in a file of clean labels        review: able systems share misconceptions
+    gold "C", all of 14 systems answer "A", in a file with 30 % wrong labels drop
+    gold "C", one model answers "A" eight times                              review: the model may be wrong
+    gold "1,800", ten of twelve answers are "1"                              review: extraction may have cut them short
 
-A question is open if its answer is not one of a few options. Votes drop a row with an open question in two cases. If at
-least three strong systems have answered, the suspicion must be high, and few of their samples may give the label. With
-fewer strong systems, the learnt probability that the label is wrong must be high. A pass rate of 0 alone does not drop
-a row.
+A question is closed if its answer is one of a few options, else it is open. Votes drop a row with an open question in
+two cases:
 
-The evidence is for a reviewer: the systems that gave the label, the systems that gave the alternative, and the log odds
-of each source of evidence.
+- at least three strong systems have answered, few of their samples give the label, and the suspicion is high
+- fewer strong systems have answered, and the second estimate of a wrong label is high
+
+Votes drop a row with a closed question if all models agree against its label, and nine in ten such labels of the file
+are wrong (`unanimously_denied`). A pass rate of 0 alone does not drop a row.
+
+A reviewer sees the evidence: the systems that gave the label or the alternative, and the log odds of each source.
 
     {"passes": {"weak": [5, 20], "strong": [0, 20]}, "alternative_support": {"weak": [3, 20], "strong": [19, 20]},
      "history": {"label": [0.6, 0.1], ...}, "log_odds": {"prior": -2.9, "samples": 1.2, "model": 3.1}, ...}
-
-For closed questions, whose answer is one of a few options, the share of wrong labels among the questions on which all
-models agree against the label is estimated:
-
-    models that agree on one wrong option       13 of 14   14 of 14
-    questions, 2 % of labels replaced           30         79          ->  at least 59 % of the 79 are wrong
-    questions, 30 % of labels replaced          80         546         ->  at least 94 % of the 546 are wrong
-
-With only four options, all models may share a misconception and choose the same wrong letter. A misconception leads all
-models to a wrong answer about as often as it leads all models but one. So both columns above contain about the same
-number m of misconceptions. But if a label is wrong, the models choose the true answer as they choose right labels: all
-models choose a share r of the right labels, and all but one choose a share s. r and s are counted in the file. Then the
-two columns determine the number w of wrong labels:
-
-    questions on which all models agree against the label             = w r + m
-    questions on which all models but one agree against the label     = w s + m
-
-The wording of a problem may allow several readings, even if all systems choose the same one:
-
-    "Kim is three times older than Leo, who is 4."                      12, or 16?          0.5
-    "15 minutes a day and an hour on Sunday. How long is that a week?"  minutes, or hours?  0.12
-
-Systems that learnt from the same texts read such a sentence alike, so their votes are not evidence. The probabilities
-are the shares of rejected rows among rows with such a wording in a reviewed corpus (docs/explain/suspicion.md).
 """
 
 from __future__ import annotations
@@ -81,11 +53,11 @@ from truegold.pipeline.suspicion.joined import (
     NOTHING_ELSE,
     UNKNOWN_MODEL,
     Claim,
-    Heard,
     IllPosedTotal,
     OtherEvidence,
     Shares,
     SuspicionTier,
+    Witnesses,
     choose_tier,
     claim_fault,
     join,
@@ -99,7 +71,7 @@ from truegold.pipeline.suspicion.votes import Votes
 from truegold.pipeline.tables.reasons import AskedModel
 
 MULTIPLE, DURATION = 0.5, 0.12
-"""The probabilities for "three times older" and for a duration without a unit."""
+"""The probability of several readings: MULTIPLE for "three times older", DURATION for a duration without a unit."""
 
 _COUNT_WORD = (
     r"(?:\d+(?:\.\d+)?|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty"
@@ -119,7 +91,15 @@ MAX_CHARS = 20_000
 
 
 def several_readings(prompt: str | None) -> float:
-    """Return the probability that the wording of the prompt allows several readings; 0.0 for other wordings."""
+    """Return the probability that the wording of the prompt allows several readings; 0.0 for other wordings.
+
+        "Kim is three times older than Leo, who is 4."                      12, or 16?          0.5
+        "15 minutes a day and an hour on Sunday. How long is that a week?"  minutes, or hours?  0.12
+
+    Systems that learnt from the same texts read such a sentence alike, so their votes are not evidence. The
+    probabilities are the shares of rejected rows among rows with such a wording in a reviewed corpus
+    (docs/explain/suspicion.md).
+    """
     text = (prompt or "")[:MAX_CHARS]
     if _MULTIPLE.search(text):
         return MULTIPLE
@@ -134,10 +114,24 @@ MIN_MODELS = 3
 
 
 def unanimously_denied(votes: Votes) -> tuple[NDArray[np.bool_], float]:
-    """Mark the closed questions for which all models share another answer (n,), and return their share of wrong labels.
+    """Mark the closed questions for which all models agree against the label (n,), and return their share of wrong
+    labels.
 
-    The share is one standard error below the most likely value; 0.0 with too few models or questions. Each model is
-    represented by its last checkpoint.
+        models that agree on one option against the label       13 of 14        14 of 14
+        in a file with 2 % of its labels replaced               30 questions    79 questions: at least 59 % are wrong
+        in a file with 30 % of its labels replaced              80 questions    546 questions: at least 94 % are wrong
+
+    If all models agree against a label, it is wrong, or they share a misconception. Misconceptions mislead all models
+    about as often as all models but one. So both columns contain about the same number m of misconceptions. If a label
+    is wrong, the models choose the true answer as often as they choose right labels. All models choose a share r of the
+    right labels, and all but one choose a share s. Both shares are counted in the file. Then the two columns determine
+    the number w of wrong labels:
+
+        questions on which all models agree against the label             = w r + m
+        questions on which all models but one agree against the label     = w s + m
+
+    The share is one standard error below the most likely value. It is 0.0 if there are too few models or questions. Of
+    each model, only the last checkpoint is used.
     """
     denied = np.zeros(votes.n_items, dtype=bool)
     closed = np.flatnonzero(votes.closed)
@@ -145,13 +139,13 @@ def unanimously_denied(votes: Votes) -> tuple[NDArray[np.bool_], float]:
         return denied, 0.0
     answers = votes.of_items(closed).plurality()[:, np.append(votes.family[1:] != votes.family[:-1], True)]
     answered, label = (answers >= 0).sum(axis=1), (answers == LABEL_CLASS).sum(axis=1)
-    heard = answered >= MIN_MODELS
+    enough = answered >= MIN_MODELS
     other = np.zeros(len(closed), dtype=np.intp)
     for answer_class in range(LABEL_CLASS + 1, int(answers.max()) + 1):
         other = np.maximum(other, (answers == answer_class).sum(axis=1))
-    denied[closed] = heard & (other == answered)
-    given_by_all, given_by_most = (int((heard & (label == answered - short)).sum()) for short in (0, 1))
-    n_denied, denied_by_most = int(denied.sum()), int((heard & (other == answered - 1)).sum())
+    denied[closed] = enough & (other == answered)
+    given_by_all, given_by_most = (int((enough & (label == answered - short)).sum()) for short in (0, 1))
+    n_denied, denied_by_most = int(denied.sum()), int((enough & (other == answered - 1)).sum())
     if not n_denied or given_by_most >= given_by_all:
         return denied, 0.0
     ratio = given_by_most / given_by_all
@@ -167,7 +161,7 @@ HALF_WIDTHS = (10, 20, 40)
 SAME_SOURCE = -1
 """The half width for which the neighbours are all rows of the same source."""
 SHRINKAGES = (3.0, 10.0, 30.0, 100.0, 300.0)
-"""The tried weights of the file's mean rate of faults. A weight of 10 counts as much as ten neighbours."""
+"""The weights that are tried for the file's mean rate of faults. A weight of 10 counts as much as ten neighbours."""
 MIN_GAIN = 4.0
 """The minimum gain in log likelihood for which neighbours are used: twice Akaike's penalty for the two parameters."""
 FLOOR = 1e-6
@@ -175,7 +169,7 @@ FLOOR = 1e-6
 GROUPS = ("weak", "middle", "strong")
 """Thirds of the systems by ability. With fewer than three systems, all are in the last third."""
 STRONG_RATE = 0.9
-"""The share of right answers, by the estimated truth, from which a system is strong."""
+"""The minimum share of right answers, by the estimated truth, of a strong system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +283,7 @@ def _assessments(
         asked_model,
         total,
     )
-    witnesses = _Witnesses(fit, votes)
+    systems = _Systems(fit, votes)
     denied, denied_wrong = unanimously_denied(votes)
     starts = votes.starts()
     for index, item in enumerate(problems):
@@ -300,30 +294,30 @@ def _assessments(
         set_aside = {"unjudged": int(votes.unjudged[index]), "cut_short": int(votes.cut_short[index])}
         looks_cut = set_aside["cut_short"] >= max(1, int(entries.samples.sum()))
         is_open, by_votes, suggestion = not votes.closed[index], shares(index), None
-        heard, claimed = Heard(), None
+        witnesses, claimed = Witnesses(), None
         evidence: dict[str, Any] = {"systems": 0, "samples": 0}
         if by_votes is not None:
-            heard = witnesses.count_models(entries)
+            witnesses = systems.count_models(entries)
             outvoted = denied_wrong if denied[index] else float(wrong[index])
             if is_open:
-                sure = float(suspicion[index]) if heard.are_strong else outvoted
+                sure = float(suspicion[index]) if witnesses.are_strong else outvoted
                 claimed = shares_of(sure, float(readings.replaced[index]))
             text = votes.alternatives[index][entries.alternative - 1] if entries.alternative else None
             suggestion = text if readings.strong_share[index] < 0.5 else None
-            evidence = witnesses.describe(entries, heard) | {
+            evidence = systems.describe(entries, witnesses) | {
                 "alternative": text,
                 "outvoted": round(outvoted, 4),
                 "label_share_at_top": round(float(readings.strong_share[index]), 4),
             }
         joined = join(by_votes, several_readings(item.prompt), other, item.source, expected)
         claim = Claim(
-            claim_fault(claimed, heard, other.asked, item.source, expected),
+            claim_fault(claimed, witnesses, other.asked, item.source, expected),
             denied_wrong if denied[index] else 0.0,
             other.asked is not None and other.asked.claimed_log_ratio > 0.0,
         )
         tier = SuspicionTier.KEEP
         if joined is not None:
-            tier = choose_tier(joined.suspicion, claim, heard, is_open=is_open)
+            tier = choose_tier(joined.suspicion, claim, witnesses, is_open=is_open)
             evidence |= other.shown() | {"log_odds": dict(joined.log_odds)}
         yield Assessment(
             item.id,
@@ -338,6 +332,12 @@ def _assessments(
 
 def with_neighbours(suspicion: Array, sources: Sequence[str] = ()) -> tuple[Array, int]:
     """Return the suspicions corrected by neighbours, and the number of neighbours on each side.
+
+        0.9 0.8 [0.3] 0.9 ... in a file whose mean is 0.05  ->  0.3 becomes more than 0.8
+
+    Errors come in runs, for example if the labels of a whole section are shifted. The rate of faults around a problem
+    is the mean suspicion of its neighbours, or of its source, shrunk towards the mean of the file (empirical Bayes).
+    The number of neighbours and the amount of shrinking maximise the likelihood of each problem given the others.
 
     `suspicion` (n,) is from samples only, in the order of the file. `sources` has the source of each item, if there are
     several. If neighbours do not help, their number is 0, and the suspicions are unchanged. `SAME_SOURCE` stands for
@@ -396,7 +396,7 @@ class _ItemVotes:
         return int(self.samples[chosen & (self.answer_class == answer_class)].sum())
 
 
-class _Witnesses:
+class _Systems:
     """The systems, and their answers to each item."""
 
     def __init__(self, fit: Fit, votes: Votes) -> None:
@@ -404,8 +404,8 @@ class _Witnesses:
         self._strength, self._weight = fit.strength, fit.learnt.system_weight
         self._family = votes.family
 
-    def count_models(self, votes: _ItemVotes) -> Heard:
-        """Return the number of models that answered, and the number of independent models with the same weight."""
+    def count_models(self, votes: _ItemVotes) -> Witnesses:
+        """Return the number and the total weight of the models that answered, and of the strong models among them."""
         weight: dict[int, float] = {}
         strong: dict[int, float] = {}
         for system in np.unique(votes.system).tolist():
@@ -415,13 +415,13 @@ class _Witnesses:
                 strong[family] = weight[family]
         is_strong = self._strength[votes.system] >= STRONG_RATE
         share = votes.count(LABEL_CLASS, is_strong) / max(1, int(votes.samples[is_strong].sum()))
-        return Heard(len(weight), sum(weight.values()), len(strong), sum(strong.values()), share)
+        return Witnesses(len(weight), sum(weight.values()), len(strong), sum(strong.values()), share)
 
-    def describe(self, votes: _ItemVotes, heard: Heard) -> dict[str, Any]:
+    def describe(self, votes: _ItemVotes, witnesses: Witnesses) -> dict[str, Any]:
         """Return the evidence as data for JSON. Entropy is in bits, over the shares of the classes."""
-        everybody = np.ones(len(votes.system), dtype=bool)
+        every_vote = np.ones(len(votes.system), dtype=bool)
         total = int(votes.samples.sum())
-        wrong = total - votes.count(LABEL_CLASS, everybody)
+        wrong = total - votes.count(LABEL_CLASS, every_vote)
         shares = np.bincount(votes.answer_class, weights=votes.samples) / total
         passes, support = {}, {}
         for index, name in enumerate(GROUPS):
@@ -431,11 +431,11 @@ class _Witnesses:
                 if votes.alternative:
                     support[name] = [votes.count(votes.alternative, in_group), n]
         is_strong = self._strength[votes.system] >= STRONG_RATE
-        agreement = votes.count(votes.alternative, everybody) / wrong if wrong and votes.alternative else None
+        agreement = votes.count(votes.alternative, every_vote) / wrong if wrong and votes.alternative else None
         return {
-            "systems": heard.models,
+            "systems": witnesses.models,
             "samples": total,
-            "independent": round(heard.independent / (1.0 + max(0.0, heard.independent - 1.0) * SHARED), 2),
+            "independent": round(witnesses.independent / (1.0 + max(0.0, witnesses.independent - 1.0) * SHARED), 2),
             "passes": passes,
             "alternative_support": support,
             "wrong_agreement": None if agreement is None else round(agreement, 4),

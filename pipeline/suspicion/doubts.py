@@ -1,4 +1,4 @@
-r"""Doubts: responses which say that the problem lacks something, as evidence that it is ill-posed.
+r"""Counts doubts (responses which say that the problem lacks something), as evidence that a problem is ill-posed.
 
     "... so the total cannot be determined, since the price is not given in the problem."     a doubt
     "Could you please provide the price? Assuming that each costs $2, it is \boxed{8}."        a doubt
@@ -10,8 +10,8 @@ rows of the file. With k doubts in n responses, the likelihood ratio is
     ratio = B(k + 1, n - k + 1) / prod over systems s of  b_s^k_s (1 - b_s)^(n_s - k_s)
 
 The Beta function B is the marginal likelihood under a uniform prior. b_s is the system's share of doubts (posterior
-mean with Jeffreys' prior). A row without doubts is not cleared, because most systems rather invent a premise. A single
-doubt does not count. Each further doubt counts at most `MOST_EACH`, and k doubts of one system count as
+mean with Jeffreys' prior). A row without doubts is not cleared, because most systems invent a missing premise. A single
+doubt does not count. Each further doubt multiplies the odds by at most `MOST_EACH`. k doubts of one system count as
 k / (1 + (k - 1)/2) doubts (`votes.SAME_SYSTEM`).
 """
 

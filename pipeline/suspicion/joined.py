@@ -6,31 +6,21 @@ is at fault. Each adds to the log odds:
     prior -2.9, samples +2.9, rules +2.2, model +0.7    ->    ill-posed with .90, label wrong with .05, suspicion .95
 
 There are three hypotheses: the row is sound, its problem is ill-posed, or only its label is wrong. Votes give evidence
-on all three (`label_posterior`), other sources only on the problem:
+on all three (`label_posterior`), other kinds of evidence only on the problem:
 
-    samples   the probabilities of the three by votes, relative to the share of ill-posed rows by all votes of the file
-    wording   a wording that allows several readings (`wording`)
+    samples   the log odds of an ill-posed problem by the row's votes, minus the log odds by all votes of the file
+    wording   a wording that allows several readings (`assess.several_readings`)
     doubts    responses which say that the problem lacks something (`doubts`)
     rules     the most precise rule among those that call the problem ill-posed (`rule_ratio`)
     model     the likelihood ratio of an asked model's outcome, from known problems and the votes (`weigh_verdicts`)
 
-Sources that read the same text share errors. Among sources that point in the same direction, the strongest counts fully
-and every other one by the factor `FURTHER`. So two equal sources count 5/3, the design effect of a correlation of .2
-(Kish 1965, 5.4).
+All evidence comes from the same text, so its errors are shared. Of the evidence that points in the same direction, the
+strongest counts fully, and the rest by the factor `FURTHER`. So two equal log odds count as 5/3 of one. That is the
+design effect of a correlation of .2 (Kish 1965, 5.4).
 
-The prior is the configured share of ill-posed rows, corrected by the votes of the file. The likelihood ratios of an
-asked model are estimated from known problems and from the file, by expectation-maximisation (Dempster, Laird and Rubin
-1977). For example, a model that finds faults in only 15 of 648 rows cannot have a false alarm on a tenth of the sound
-rows. If the model finds more faults in a source than its errors explain, the estimated share of faults in this source
-rises (empirical Bayes).
-
-    faults found                                                              ratio of a fault found
-    in 178 of 200 known ill-posed problems, and 22 of 226 sound ones          9
-    also in 15 of 648 rows of the file, which votes suspect as well           80
-
-A row without evidence has no posterior. The absence of flags is not evidence, because rules cover few of the possible
-faults. The tier follows from the posterior. Rules, wordings, doubts and an unmeasured model can send a row to review,
-but cannot drop it.
+The prior is the configured share of ill-posed rows, corrected by the votes of the file. A row without evidence has no
+posterior. The absence of flags is not evidence, because rules cover few of the possible faults. The tier follows from
+the posterior. Rules, wordings, doubts and an unmeasured model can send a row to review, but cannot drop it.
 """
 
 from __future__ import annotations
@@ -53,14 +43,14 @@ from truegold.pipeline.tables.reasons import AskedModel
 Array = NDArray[np.float64]
 
 PRIOR = 0.05
-"""The prior share of ill-posed rows, also in the corpora on which rules were measured."""
+"""The prior share of ill-posed rows. It is also assumed for the corpora on which rules were measured."""
 PRIOR_ROWS = 20.0
-"""The weight, in rows, of each of three priors: `PRIOR`, the file's share as prior of each source's share, and the
-outcomes of known problems."""
+"""The weight, in rows, of each of three priors: `PRIOR`; the share of ill-posed rows in the file, as the prior of the
+share in each of its sources; and the outcomes of known problems."""
 ROUNDS = 50
 """The number of rounds of expectation-maximisation."""
 FURTHER = 2 / 3
-"""The factor of a source if there is a stronger one in the same direction."""
+"""The factor of evidence if there is stronger evidence in the same direction."""
 UNMEASURED_FINDS = (0.5, 0.1)
 """The assumed shares of ill-posed and of sound problems in which an unmeasured model finds faults."""
 SOUND = "sound"
@@ -74,26 +64,25 @@ FLOOR = 1e-12
 """The minimum distance of a share from 0 and 1, to keep its odds finite."""
 
 DROP_AT = 0.95
-"""The minimum probability of a fault for which a row is dropped if few strong systems answered, or if a measured model
-finds a fault."""
+"""The minimum probability of a fault to drop a row by few strong systems, or by a measured model that finds a fault."""
 DENIED_AT, DENYING_SHARE = 0.6, 0.37
-"""The minimum suspicion for which a row is dropped if strong systems deny its label. They deny a label if they give it
-in a smaller share of samples than `DENYING_SHARE`."""
+"""A row with a suspicion of at least DENIED_AT is dropped if strong systems deny its label. They deny a label that they
+give in a smaller share of samples than DENYING_SHARE."""
 CLOSED_DROP_AT = 0.9
-"""The estimated share of wrong labels from which closed questions are dropped if all models deny the label. At
-estimates of .9 to .95, a share of .93 to .98 was wrong."""
+"""The minimum estimated share of wrong labels for which closed questions are dropped if all models deny the label. If
+the estimate was .9 to .95, .93 to .98 of the labels were wrong."""
 PRIOR_VOTES = 4
-"""The number of added votes for the share of the label, half of them for the label (Agresti and Coull 1998). So a label
-with one of four votes is not denied, but one with nine of 28 is."""
+"""The number of votes that are added to the share of the label, half of them for the label (Agresti and Coull 1998). So
+a label with one of four votes is not denied, but a label with nine of 28 votes is."""
 MIN_WITNESSES = 3
 """The minimum number of systems whose votes can drop a row, because two systems may share an error."""
 MIN_INDEPENDENT = 2.0
 """The minimum total weight of systems whose votes can drop a row (`independent_weights`)."""
 REVIEW_AT = 0.15
-"""The suspicion from which a row goes to review. If strong systems answered, two of three such rows are at fault, else
-one of three."""
+"""The minimum suspicion for a review. If strong systems answered, two of three such rows are at fault, else one of
+three."""
 REVIEW_CLOSED_AT = 0.3
-"""The suspicion from which a row with a closed question goes to review. A fifth of such rows are at fault."""
+"""The minimum suspicion for a review of a closed question. A fifth of such rows are at fault."""
 
 
 class Shares(NamedTuple):
@@ -136,8 +125,8 @@ class AskedVerdict:
 
     @property
     def claimed_log_ratio(self) -> float:
-        """The log ratio that counts for dropping a row. A fault counts with the lower end of its measured ratio, or
-        as 0 if the model is unmeasured."""
+        """The log ratio that counts for dropping a row. For a fault, it is the lower end of the measured ratio, or 0
+        if the model is unmeasured."""
         log = self.log_ratio or 0.0
         if log > 0.0:
             return max(0.0, math.log(self.at_least)) if self.at_least and self.outcome == FAULTY else 0.0
@@ -155,7 +144,7 @@ class OtherEvidence:
     """The log likelihood ratio of doubts (`doubts`), the number of doubts, and the number of responses."""
 
     def log_ratios(self) -> dict[str, float]:
-        """Return the log likelihood ratios by source, without sources that are not evidence."""
+        """Return the log likelihood ratio of each kind of evidence that the row has."""
         ratios = {}
         if self.doubts[0]:
             ratios["doubts"] = self.doubts[0]
@@ -222,7 +211,7 @@ class Joined:
 def rule_ratio(rule: str) -> float:
     """Return the likelihood ratio of a rule's flag: the odds of its precision divided by the odds of `PRIOR`.
 
-    The precision is the posterior mean of the measured one under a uniform prior.
+    The precision is the posterior mean of the measured precision under a uniform prior.
     """
     measured = MEASURED[rule]
     return (measured.right + 1) / (measured.read - measured.right + 1) * (1 - PRIOR) / PRIOR
@@ -237,20 +226,29 @@ def weigh_verdicts(
 ) -> tuple[dict[str, AskedVerdict], IllPosedShares]:
     """Return the verdicts with their likelihood ratios by row, and the expected shares of ill-posed rows.
 
+        faults found by the model                                           likelihood ratio of a fault
+        in 178 of 200 known ill-posed problems, and 22 of 226 sound ones    9
+        also in 15 of 648 rows of the file, which votes suspect as well     80
+
+    The ratios are estimated from known problems and from the file, by expectation-maximisation (Dempster, Laird and
+    Rubin 1977). For example, a model that finds faults in only 15 of 648 rows cannot have false alarms on a tenth of
+    the sound rows. If it finds more faults in a source than its errors explain, the estimated share of faults of this
+    source rises (empirical Bayes).
+
     `sources` and `votes` belong to the rows that the model was asked about, `total` to all rows. A model that was
     measured neither by known problems nor by votes counts a little (`UNMEASURED_FINDS`).
     """
     of_file = (PRIOR_ROWS * model.prior + total.ill_posed) / (PRIOR_ROWS + total.rows)
     judged = sorted(row for row, verdict in asked.items() if verdict.verdict != Fault.GOLD_OF_OTHER_KIND)
-    heard = sum(row in votes for row in judged)
+    with_votes = sum(row in votes for row in judged)
     outcomes = sorted({FAULTY, SOUND, *(asked[row].outcome for row in judged)})
     known = [
-        _known_rows(counts, finds, heard)
+        _known_rows(counts, finds, with_votes)
         for counts, finds in zip((model.ill_posed, model.sound), UNMEASURED_FINDS, strict=True)
     ]
     counts = np.array([[side.get(outcome, 0.0) for outcome in outcomes] for side in known])
     by_source: dict[str, float] = {}
-    is_measured = bool(model.ill_posed) or heard >= PRIOR_ROWS
+    is_measured = bool(model.ill_posed) or with_votes >= PRIOR_ROWS
     if judged and is_measured:
         names, source = np.unique([sources[row] for row in judged], return_inverse=True)
         outcome = np.array([outcomes.index(asked[row].outcome) for row in judged])
@@ -294,7 +292,7 @@ def _learn(
     return counts, shares
 
 
-def _known_rows(counts: Mapping[str, int], finds: float, heard: int) -> Mapping[str, float]:
+def _known_rows(counts: Mapping[str, int], finds: float, with_votes: int) -> Mapping[str, float]:
     """Return the outcomes of known problems as weighted counts.
 
     Their total weight falls with the number of asked rows with votes, down to `PRIOR_ROWS`, because the faults of known
@@ -303,7 +301,7 @@ def _known_rows(counts: Mapping[str, int], finds: float, heard: int) -> Mapping[
     total = sum(counts.values())
     if not total:
         return {FAULTY: PRIOR_ROWS * finds, SOUND: PRIOR_ROWS * (1.0 - finds)}
-    scale = max(min(PRIOR_ROWS, total), total - heard) / total
+    scale = max(min(PRIOR_ROWS, total), total - with_votes) / total
     return {outcome: count * scale for outcome, count in counts.items()}
 
 
@@ -337,7 +335,7 @@ def join(
 
 
 def counted_parts(logs: Sequence[float]) -> list[float]:
-    """Return the factor of each log ratio: 1 for the highest positive and the lowest negative one, else `FURTHER`."""
+    """Return the factor of each log ratio: 1 for the highest positive and the lowest negative ratio, else `FURTHER`."""
     strongest = {logs.index(max(logs))} if max(logs) > 0 else set()
     strongest |= {logs.index(min(logs))} if min(logs) < 0 else set()
     return [1.0 if index in strongest else FURTHER for index in range(len(logs))]
@@ -360,7 +358,7 @@ class SuspicionTier(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class Witnesses:
     """The models that answered a row."""
 
     models: int = 0
@@ -397,25 +395,25 @@ class Claim:
     fault: float
     """The probability that the row is at fault (`claim_fault`), without wording, rules and doubts."""
     denied: float
-    """For a closed question whose label all models deny, the share of wrong labels (`closed_labels`); 0 for others."""
+    """The share of wrong labels among closed questions whose label all models deny; 0 for other questions."""
     by_model: bool
     """Whether a measured model finds the problem at fault."""
 
 
 def claim_fault(
-    votes: Shares | None, heard: Heard, asked: AskedVerdict | None, source: str, prior: IllPosedShares
+    votes: Shares | None, witnesses: Witnesses, asked: AskedVerdict | None, source: str, prior: IllPosedShares
 ) -> float:
     """Return the probability that a row is at fault, from the evidence that may drop a row.
 
-    Votes count if enough models have answered. The verdict of the asked model always counts, a fault with the lower end
-    of its ratio. If strong systems have answered, `votes` has the suspicion by samples. Without strong systems, `votes`
-    has the probability that the label is outvoted, or is None for a closed question.
+    Votes count if enough models have answered. The verdict of the asked model always counts; for a fault, the lower end
+    of its ratio counts. If strong systems have answered, `votes` has the suspicion by samples. Else `votes` has the
+    probability that the label is outvoted, or is None for a closed question.
     """
     ratio = 0.0 if asked is None else asked.claimed_log_ratio
     sound, ill_posed, mislabeled = (max(share, FLOOR) for share in votes or (1.0, 0.0, 0.0))
     start, wrong = prior.log_odds(source), 0.0
     text = 0.0
-    if votes is not None and heard.are_enough:
+    if votes is not None and witnesses.are_enough:
         text = math.log(ill_posed / sound) - _log_odds(prior.of_file)
         wrong = mislabeled / sound
     counted = counted_parts([text, ratio])
@@ -423,15 +421,15 @@ def claim_fault(
     return odds / (1.0 + odds)
 
 
-def choose_tier(suspicion: float, claim: Claim, heard: Heard, *, is_open: bool) -> SuspicionTier:
+def choose_tier(suspicion: float, claim: Claim, witnesses: Witnesses, *, is_open: bool) -> SuspicionTier:
     """Return the tier of a row. `is_open` is false for a closed question, whose answer is one of a few."""
     if not is_open:
         by_votes = claim.denied >= CLOSED_DROP_AT
-    elif heard.are_strong:
-        by_votes = claim.fault >= DENIED_AT and heard.deny_label
+    elif witnesses.are_strong:
+        by_votes = claim.fault >= DENIED_AT and witnesses.deny_label
     else:
         by_votes = claim.fault >= DROP_AT
-    if (heard.are_enough and by_votes) or (claim.by_model and claim.fault >= DROP_AT):
+    if (witnesses.are_enough and by_votes) or (claim.by_model and claim.fault >= DROP_AT):
         return SuspicionTier.DROP
     review_at = REVIEW_AT if is_open else REVIEW_CLOSED_AT
     return SuspicionTier.REVIEW if suspicion >= review_at else SuspicionTier.KEEP

@@ -5,26 +5,17 @@ agreement with the label changes with ability. On a hard item, agreement rises w
 agreement falls with ability, and an alternative rises. On an ambiguous item, able systems stay divided between two
 answers.
 
-The model. A system of ability t "solves" the item with probability p = CEILING * sigmoid(t - b). A system that solves
-it gives the label with probability pi(t), and else the alternative. logit pi is linear in t between `LOW` and `HIGH`.
-So the curve pi has two parameters, each on a grid: the label's share among weak systems and among strong systems. A
-system that does not solve the item gives another answer. The clusters of those answers are scored by the Ewens sampling
-formula (Ewens 1972, eq. 4; `Population.concentrations`): many equal wrong answers are unlikely for open questions, and
-likely among four options. A further hypothesis is that the label is the only reading, so that every other answer is an
-error. Difficulty b is integrated out, and the two most frequent alternatives compete. With few systems the posterior
-stays close to the prior, which is learnt from the whole file (`population`).
+The model. A system of ability t "solves" an item of difficulty b with probability p = CEILING * sigmoid(t - b). A
+system that solves it gives the label with probability pi(t), and else the alternative. logit pi is linear in t between
+`LOW` and `HIGH`. So the curve pi has two parameters, each on a grid: the label's share among weak systems and among
+strong systems. A system that does not solve the item gives another answer. The clusters of these answers are scored by
+the Ewens sampling formula (Ewens 1972, eq. 4; `Population.concentrations`): many equal wrong answers are unlikely for
+open questions, and likely among four options. A further hypothesis is that the label is the only reading, so that every
+other answer is an error. Difficulty b is integrated out, and the two most frequent alternatives compete. With few
+systems, the posterior stays close to the prior, which is learnt from the whole file (`population`).
 
 Systems share errors, so m systems are not m independent witnesses. The log likelihood is divided by
 1 + (m - 1) * `SHARED` for the m systems that answered the item.
-
-Pooling. The fault of an item is the expected square root of the share of strong systems that do not give the label. It
-is estimated from all systems, from the abler half and from the ablest quarter, and the three estimates are pooled:
-
-    60 systems: 0.31     the best 30: 0.52     the best 15: 0.68     ->  0.50
-
-The curves are approximations. Many weak systems with the same error distort the curve of all systems; a single slip
-distorts the curve of the ablest few. The logarithmic opinion pool (Genest and Zidek 1986, Statistical Science 1,
-section 3; equal weights) is the mean of their log odds.
 """
 
 from __future__ import annotations
@@ -51,7 +42,7 @@ LOW, HIGH = -2.0, 4.5
 HIGH is fixed. Without strong systems the curve is extrapolated to it, and is less certain.
 """
 LINE_ENDS = (-0.5, 1.2)
-"""The ends of the line, on a scale with LOW at 0 and HIGH at 1. Beyond them the share is constant."""
+"""The ends of the line of logit pi, on a scale with LOW at 0 and HIGH at 1. Beyond them, pi is constant."""
 SHARED = 0.06
 """The correlation of the errors of different systems."""
 CANDIDATES = 2
@@ -64,11 +55,11 @@ POOLED_SHARES = (0.5, 0.25)
 MIN_POOLED_SYSTEMS = 12
 """The minimum number of systems in a share of ablest systems that is pooled."""
 SINGLE, HARMLESS, WRONG = 0, 1, 2
-"""The groups of hypotheses: a single reading; a second reading of fewer than half of the strong systems; a second
-reading of at least half of them, so that the label is at fault."""
+"""The groups of hypotheses. SINGLE: the item has one reading. HARMLESS: fewer than half of the strong systems choose a
+second reading. WRONG: at least half of them do, so the label is at fault."""
 DEFAULT_CONCENTRATIONS = (10.0, 1 / 3)
-"""Concentrations of wrong answers to open and to closed questions: two wrong answers are equal with a probability of
-1/11, and of 3/4."""
+"""Concentrations of wrong answers. Two wrong answers are equal with a probability of 1/11 for open questions, and of
+3/4 for closed ones."""
 UNDECIDED = (0.5, 0.25, 0.25)
 """The prior of the groups of hypotheses before the file is known."""
 FLOOR = 1e-7
@@ -142,7 +133,14 @@ def read(votes: Votes, population: Population, features: Array) -> Readings:
 
 
 def pooled_fault(fault: Array, votes: Votes, population: Population, features: Array) -> Array:
-    """Return `fault` (n,), which is from all systems, pooled with the estimates from the ablest systems."""
+    """Return `fault` (n,), which is from all systems, pooled with estimates from the abler half and the ablest quarter.
+
+        60 systems: 0.31     the best 30: 0.52     the best 15: 0.68     ->  0.50
+
+    Many weak systems with the same error distort the estimate from all systems; a single slip distorts the estimate
+    from the ablest few. The result is the mean of the log odds: the logarithmic opinion pool with equal weights (Genest
+    and Zidek 1986, Statistical Science 1, section 3).
+    """
     m = len(votes.systems)
     ranked = np.argsort(-population.ability.theta, kind="stable")
     total, count = _log_odds(fault), np.ones(votes.n_items)

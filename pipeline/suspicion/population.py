@@ -6,11 +6,11 @@ The agreement of a system with the labels does not measure its strength, since n
 best systems. So all is learnt in rounds (expectation-maximisation: Dempster, Laird and Rubin 1977), without knowing
 which problems are good or bad:
 
-1. The truth of a problem is its label, or its best alternative with the probability that the label is wrong. In the
+1. The truth of a problem is its best alternative with the probability that the label is wrong, else its label. In the
    first round, the label is wrong if the alternative has more votes. Abilities are fitted to the truth, so that noisy
    labels do not lower them (the label counts as one more annotator: Dawid and Skene 1979).
-2. The share of wrong labels is the one that maximises the likelihood of the votes (empirical Bayes), with a prior worth
-   `PRIOR_ITEMS` problems.
+2. The share of wrong labels maximises the likelihood of the votes (empirical Bayes), with a prior worth `PRIOR_ITEMS`
+   problems.
 3. The concentration of wrong answers follows from how often two wrong systems give the same answer: one in eight on
    word problems, three in four among four options. So agreement on a letter is weaker evidence than on a number.
 4. Two systems that share more errors than most pairs of systems weigh less (`independent_weights`):
@@ -50,8 +50,8 @@ PRIOR_ROUNDS = 8
 PRIOR_ITEMS = (2.0, 1.0, 0.2)
 """The prior weight of each group of hypotheses, in items."""
 LOWEST_PRIOR, PRIOR_HALVINGS = 60.0, 30
-"""The maximum reduction of the log prior of wrong labels, and the number of bisection steps that determine the
-reduction."""
+"""LOWEST_PRIOR is the maximum reduction of the log prior of wrong labels. PRIOR_HALVINGS is the number of bisection
+steps that determine the reduction."""
 MIN_SYSTEMS = 2
 """The minimum number of systems from which anything is learnt."""
 COINCIDENCE_ITEMS = 3.0
@@ -60,13 +60,13 @@ RANGE = (0.05, 50.0)
 """The range of an estimated concentration."""
 
 SHRINKAGE = 10.0
-"""The weight of the median pair's share of common errors, in errors."""
+"""The weight, in errors, of the median pair's share of common errors in the estimate for each pair."""
 MAX_BASE = 0.4
-"""The largest share of common errors that is considered normal. On MMLU, unrelated systems share a third."""
+"""The largest share of common errors that is considered normal. On MMLU, unrelated systems share a third of them."""
 MIN_CORRELATION = 0.2
-"""The minimum correlation that counts. Among a hundred pairs, some are higher than others by chance."""
+"""The minimum correlation that counts. Among a hundred pairs, some correlations are high by chance."""
 COPY = 0.995
-"""The share of equal answers, among those against the label, from which two systems are copies of each other."""
+"""The minimum share of equal answers, among the answers against the label, of two systems that are copies."""
 MIN_COPY_ERRORS = 30
 """The minimum number of answers against the label for two systems to be recognised as copies."""
 MAX_CLASSES = 32
@@ -136,7 +136,7 @@ def _most_wrong(votes: Votes) -> float:
 
 
 def _first_guess(votes: Votes, most: float) -> Learnt:
-    """Return the start of the fit: the plurality is the truth, with at most a share `most` of wrong labels."""
+    """Return the start of the fit: the most frequent answer is the truth. At most a share `most` of labels is wrong."""
     label, other = (votes.table(votes.answer_class == answer_class).sum(axis=1) for answer_class in (LABEL_CLASS, 1))
     is_wrong = np.where(other > label, other / np.maximum(label + other, 1e-9), 0.0)
     is_wrong *= min(1.0, most * max(1, votes.n_items) / max(float(is_wrong.sum()), 1e-9))
@@ -181,7 +181,7 @@ def _normalise(weights: Array) -> Array:
 def _concentrations(votes: Votes, is_right: Array) -> tuple[float, float]:
     """Return the Ewens concentrations of open and closed questions that fit the rate of equal wrong answers.
 
-    Only items are counted on which most answers agree with the label. `is_right` (n,) is the probability that the label
+    Only items on which most answers agree with the label are counted. `is_right` (n,) is the probability that the label
     is right.
     """
     n, m = votes.n_items, max(1, len(votes.systems))
@@ -226,7 +226,7 @@ def independent_weights(votes: Votes, truth: NDArray[np.integer]) -> Array:
 
 
 def _shared_errors(answers: NDArray[np.int32], truth: NDArray[np.integer]) -> tuple[Array, Array]:
-    """Return the numbers of items on which two systems are wrong alike, and on which either is wrong; (m, m) each.
+    """Return for each pair of systems (m, m) the number of their equal wrong answers, and of items with a wrong answer.
 
     `answers` (n, m) has the class of each answer, -1 for none. Items that only one of the two answered are left out.
     """

@@ -1,15 +1,15 @@
-"""A Rasch model: the abilities of systems and the expected difficulty of problems, from agreement with the labels.
+"""Fits a Rasch model: the abilities of systems and the expected difficulty of problems, by agreement with the labels.
 
 A system of ability t solves a problem of difficulty b with probability `CEILING * sigmoid(t - b)`, which is the
 one-parameter item-response model. Difficulties are integrated out over a grid (marginal maximum likelihood: Bock and
 Aitkin 1981, Psychometrika 46, eq. 9-14). Their prior is normal, with a mean that is linear in features of the problem's
-text (`text_features`): the linear logistic test model of Fischer 1973 with an error term. Abilities have a weak normal
-prior. The zero of the scale is the mean problem. Wrong labels lower the abilities of all systems, of strong ones a
-little more. A few per cent of wrong labels do not change the order of the systems.
+text (`text_features`). This is the linear logistic test model of Fischer 1973 with an error term:
 
     "Tom has 3 apples and buys 2 more. ..."  solution "3+2=5"     ->  short, one step: easy
 
-The weights of the text features are learnt from pass rates by ridge regression, not from reviewed labels.
+The weights of the features are learnt from pass rates by ridge regression, not from reviewed labels. Abilities have a
+weak normal prior. The zero of the scale is the mean problem. Wrong labels lower the abilities of all systems, and those
+of strong systems a little more. A few per cent of wrong labels do not change the order of the systems.
 """
 
 from __future__ import annotations

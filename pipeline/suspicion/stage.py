@@ -5,7 +5,7 @@
 The evidence is answers of models to the problem (samples), flags of rules that call the problem ill-posed, and the
 verdict of a model that was asked about the row. The suspicion of a row without evidence is null. The stage does not
 change or drop rows; `tier` is a recommendation (`joined`). If a row's verifier runs programs, answers are not compared
-with each other. A sample refers to its row by the row's id in its source (`meta.source_id`), or else by truegold's id.
+with each other. A sample names its row by the row's id in its source (`meta.source_id`), or by truegold's id.
 
     {"id": "17", "system": "model-a", "answer": "26"}                 an answer
     {"id": "17", "system": "model-a", "response": "So \\\\boxed{26}"}    a whole response, judged by the row's verifier
@@ -412,7 +412,7 @@ def _facts(fit: Fit, totals: _Totals, systems: list[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class SampleFile:
-    """A file of samples, with the system and the step for samples without their own."""
+    """A file of samples, with the system and the step of the samples that name none."""
 
     path: Path
     system: str | None = None

@@ -45,8 +45,8 @@ NO_STEP = -1
 """The step of a sample without a step."""
 
 SAME_SYSTEM = 0.5
-"""The correlation of a model's samples for an item. k samples weigh k / (1 + (k - 1) * 0.5), less than two independent
-systems (the design effect of cluster sampling, Kish 1965, section 5.4)."""
+"""The correlation of a model's samples for an item. k samples weigh k / (1 + (k - 1) * 0.5): less than two independent
+systems. This is the design effect of cluster sampling (Kish 1965, section 5.4)."""
 MAX_ANSWER_CHARS = 2_000
 """The maximum number of characters of an answer. Longer answers are cut to bound memory."""
 BATCH = 2_000
@@ -149,7 +149,7 @@ class Votes:
         return np.searchsorted(self.item, np.arange(self.n_items + 1))
 
     def table(self, chosen: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-        """Return the summed weights by item and system (n, m), of all entries or of the `chosen` ones (e,)."""
+        """Return the summed weights by item and system (n, m), of all entries or of the `chosen` entries (e,)."""
         m = len(self.systems)
         weight = self.weight if chosen is None else self.weight * chosen
         flat = np.bincount(self.item.astype(np.int64) * m + self.system, weights=weight, minlength=self.n_items * m)

@@ -1,12 +1,12 @@
-"""The conversation before a row's question: earlier turns and system messages, for models, verifiers and comparisons.
+"""Writes the conversation before a row's question as text, to compare rows.
 
     row["context"]   '[{"role":"system","content":"Answer in miles."},{"role":"user","content":"I drove 16 km."}, ...]'
     row["prompt"]    "How far was that?"
 
-    problem_of(row)              "System: Answer in miles.\\n\\nUser: I drove 16 km. ... User: How far was that?"
-    compared_text(row, shared)   the same text, without a system message that many rows of its source share
+    compared_text(row, shared)   "System: Answer in miles.\\n\\nUser: I drove 16 km. ... User: How far was that?"
 
-`context` is null for a row without a conversation. Then `problem_of` and `compared_text` return the prompt.
+A system message that many rows of a source share is a template. It is left out (`shared`). If a row has no
+conversation, `context` is null, and `compared_text` returns the prompt.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from truegold.pipeline.tables.rows import Row, context_of, read_batches, read_ro
 from truegold.verifiers.conversation import SYSTEM, write_out
 
 SHARED_ROWS = 20
-"""The number of rows of a source from which a shared system message is a template, not part of each problem."""
-
+"""A system message that at least this number of rows of a source share is a template."""
 
 SystemMessage = tuple[str, str]
 """A source, and the text of one of its system messages."""
@@ -33,7 +32,10 @@ def turns_text(row: Mapping[str, Any]) -> str:
 
 
 def compared_text(row: Mapping[str, Any], shared: Set[SystemMessage] | None) -> str:
-    """Return the text by which a row is compared, without the system messages in `shared`; None leaves out all."""
+    """Return the text by which a row is compared.
+
+    System messages in `shared` are left out. If `shared` is None, all system messages are.
+    """
     prompt: str = row["prompt"]
     if not row.get("context"):
         return prompt
@@ -54,7 +56,7 @@ def find_shared_systems(path: Path) -> frozenset[SystemMessage]:
     counts: Counter[SystemMessage] = Counter()
     totals: Counter[str] = Counter()
     for batch in read_batches(path, ["source", "context"]):
-        # Skip batches without conversations, since most tables have millions of rows and no conversation.
+        # Skip batches without conversations, since most tables have none.
         for row in batch.to_pylist() if batch["context"].null_count < batch.num_rows else ():
             for message in context_of(row):
                 if message["role"] == SYSTEM:
@@ -68,9 +70,10 @@ def find_shared_systems(path: Path) -> frozenset[SystemMessage]:
 def read_compared_rows(
     path: Path, columns: list[str] | None = None, shared: Set[SystemMessage] | None = None
 ) -> Iterator[Row]:
-    """Stream rows with `compared_text` as prompt, which leaves out shared system messages.
+    """Yield rows with `compared_text` as prompt.
 
-    `shared` has these messages. By default they are found in the table; a part of a table does not suffice for that.
+    `shared` has the system messages to leave out. By default, `find_shared_systems` finds them in the file `path`,
+    which then must be the whole table and not a part of it.
     """
     shared = find_shared_systems(path) if shared is None else shared
     for row in read_rows(path, None if columns is None else list(dict.fromkeys((*columns, "source", "context")))):

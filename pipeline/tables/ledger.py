@@ -1,9 +1,10 @@
-"""The ledger: a record of every edit, drop and flag, so that the history of each row is known.
+"""Writes the ledger of a stage, which has a record of every edit, drop and flag:
 
     {"id": "9f0c...", "source": "train.jsonl", "source_row": 17, "stage": "dedup", "action": "drop",
      "reason": "exact_duplicate", "evidence": "{\"kept\": \"train.jsonl:3\"}", "before": null, "after": null}
 
-No row is dropped without a record in the ledger. Flags have a separate table, and are repeated in the ledger.
+Together, the ledgers of a run tell the history of each row. Every drop is recorded. Flags also have their own table,
+`flags.parquet`, with more columns.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class LedgerRecord(RowReference):
     action: str
     reason: str
     evidence: str
-    """A JSON object. If the source has several files, its `file` names the row's file."""
+    """A JSON object. If the source has several files, the key `file` has the name of the row's file."""
     before: str | None
     """The value of an edited column before the edit; null for other actions."""
     after: str | None
@@ -65,13 +66,13 @@ class FlagRecord(RowReference):
     detector: str
     """The rule, stage or model that raised the flag."""
     confidence: float | None
-    """The measured precision; null if it was not measured, as for the verdict of an asked model."""
+    """The measured precision of such flags. Null if it was not measured, as for the verdict of a model."""
     blocks: bool
     """Whether the flag holds the row back for review."""
     evidence: str
     """A JSON object."""
     suggestion: str | None
-    """A proposed correction, if there is one."""
+    """The proposed gold or correction, or null."""
 
 
 LEDGER_SCHEMA = arrow_schema(LedgerRecord)
@@ -110,7 +111,7 @@ class Action(StrEnum):
 
 
 class Ledger:
-    """A writer of a stage's records and dropped rows: `ledger.parquet` and `dropped.parquet`."""
+    """Writes the records of a stage to `ledger.parquet`, and its dropped rows to `dropped.parquet`."""
 
     def __init__(self, output: Path | Callable[[str], Path], stage: str) -> None:
         """Open the tables in `output`: the stage's folder, or a function from a table's name to its path."""
@@ -144,7 +145,7 @@ class Ledger:
         self.counts[key] = self.counts.get(key, 0) + 1
 
     def keep(self, row: RowReference, reason: str, /, **evidence: Any) -> None:
-        """Record that a row stays although it could have been dropped, for example by a reviewer's decision."""
+        """Record that a row stays for a reason, such as a reviewer's decision."""
         self._record(row, Action.KEEP, reason, evidence)
 
     def edit(self, row: RowReference, reason: str, before: str | None, after: str | None, /, **evidence: Any) -> None:

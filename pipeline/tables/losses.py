@@ -1,10 +1,10 @@
-"""Heavy losses: reasons for which more than a fifth of all rows is rejected or held back, and runs without rows.
+"""Reports heavy losses: more than a fifth of the rows is rejected, held back or dropped for the same reason.
 
     300 of 300 rows (100 %) are held back: gold_unparsed. The first is train.jsonl:1, gold '72'.
       Every gold is a number: is `math` meant? --set data.verifier=math, or --verifier math
 
-Stages store their heavy losses among their facts. The command line, the report and the Python API read them there. A
-run that loses all its rows, or more than its bounds allow, ends with an `InputError`.
+Stages store their heavy losses among their facts, where the command line, the report and the Python API read them. A
+run that loses all its rows, or more than its bounds allow (`LossBounds`), ends with an `InputError`.
 """
 
 from __future__ import annotations
@@ -19,22 +19,24 @@ from truegold.pipeline.tables.run_files import HELD_REASONS
 from truegold.verifiers import InputError
 
 LOUD_SHARE = 0.2
-"""The share of all rows above which the loss for one reason is heavy."""
+"""A loss for one reason is heavy if it is a larger share of all rows than this."""
 SAMPLE = 20
-"""The number of rows of each reason by which the cause is explained."""
+"""The cause of a loss is guessed from at most this number of rows."""
 LOSSES = "losses"
-"""The name of the fact with a stage's heavy losses."""
+"""The key of a stage's heavy losses among its facts."""
+CONTRADICTED = "contradicted_fixes"
+"""The name of the fact of `settle` with the fixes that worked solutions contradict."""
 CUT = "cut"
-"""The name of the fact of `clean` with the phrases that it removes from many prompts."""
+"""The key, among the facts of `clean`, of the phrases that it removes from many prompts."""
 REJECTED, HELD, DROPPED = "rejected", "held back", "dropped"
-"""The kinds of losses, in the stages `ingest`, `settle` and `vet_tests`."""
+"""The kinds of losses: `ingest` rejects rows, `settle` holds them back, and `vet_tests` drops them."""
 
 Lost = TypeVar("Lost")
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """The cause of a loss, and its remedy; empty texts if they are not known."""
+    """The cause of a loss, and its remedy. A text is empty if it is not known."""
 
     cause: str = ""
     """A sentence, such as `Every gold is a number: is `math` meant?`"""
@@ -55,7 +57,7 @@ class Loss:
     example: str
     """The first lost row: its file, its number and its fault."""
     cause: str
-    """The cause, empty if it is not known."""
+    """The cause, or an empty text if it is not known."""
     remedy: str
     """The advice on what to do."""
 
@@ -104,14 +106,14 @@ class LossBounds:
     """Bounds on the shares of a data set that may be lost. None means no bound."""
 
     max_rejected: float | None = None
-    """The largest share of the records that may be rejected."""
+    """The maximum share of the records that may be rejected."""
     max_held: float | None = None
-    """The largest share of the rows that may be held back."""
+    """The maximum share of the rows that may be held back."""
 
     def check(self, stage: str, report: StageReport, earlier: Iterable[StageReport] = ()) -> None:
-        """Raise InputError if the stage of this name lost more rows than allowed, or all rows.
+        """Raise InputError if the stage `stage` lost more rows than allowed, or all rows.
 
-        `earlier` has the reports of the stages before it, which list the earlier losses.
+        `earlier` has the reports of the stages before it, whose losses the error lists as well.
         """
         earlier = list(earlier)
         if stage == "ingest":
@@ -125,7 +127,7 @@ class LossBounds:
 
 
 NO_BOUNDS = LossBounds()
-"""No bound on any share; only the loss of all rows is an error."""
+"""No bounds. Only the loss of all rows is an error."""
 
 
 def _check_bound(report: StageReport, kind: str, lost: Mapping[str, int], name: str, bound: float | None) -> None:
@@ -157,5 +159,11 @@ def read_losses(report: StageReport) -> list[Loss]:
 
 
 def loss_lines(reports: Iterable[StageReport]) -> list[str]:
-    """Return the lines to print about the stages' heavy losses, empty for a healthy run."""
-    return [line for report in reports for loss in read_losses(report) for line in loss.lines()]
+    """Return the lines to print about the stages' heavy losses and dubious fixes, empty for a healthy run."""
+    reports = list(reports)
+    lines = [line for report in reports for loss in read_losses(report) for line in loss.lines()]
+    if fixes := [fix for report in reports for fix in report.facts.get(CONTRADICTED, ())]:
+        rows = "1 fixed row" if len(fixes) == 1 else f"{len(fixes):,} fixed rows"
+        lines.append(f"{rows}: the worked solution fails after the fix. The first is {fixes[0]}.")
+        lines.append("  The fixes are applied. Look at them again with `truegold review`.")
+    return lines

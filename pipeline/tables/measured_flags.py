@@ -2,20 +2,20 @@
 
     "proof": Measured(right=34, read=59, corpora=5, precision=0.8, blind=(8, 33))   ->   confidence 0.8, advises
 
-Two readers read the flagged rows of 53 corpora (`tests/data/flag_readings.jsonl`). The readers saw the row and a
-question, but not the rule or its tier. A flag is right if both readers say so. Rows labelled by one reader are added
-(`rule_labels.jsonl`). All rows that were flagged when the rule first ran on their corpus count, even if a later version
-of the rule no longer flags them.
+Two readers read the flagged rows of 53 corpora (`tests/data/flag_readings.jsonl`). They saw each row and a question,
+but not the rule. A flag is right if both readers say so. Further rows were read by one reader (`rule_labels.jsonl`).
+The rows are those that a rule flagged when it first ran on the corpus, even if a later version does not flag them.
 
-A wrong rule is mostly wrong on a whole corpus: `proof` was right on four corpora, and wrong on all 25 rows of a fifth.
-So the precision is a weighted mean over corpora. The weight of a corpus is its number of rows read, at most
-CORPUS_ROWS.
+If a rule is wrong, it is mostly wrong on a whole corpus: `proof` was right on four corpora, and wrong on all 25 rows of
+a fifth. Therefore the precision is a weighted mean over corpora. The weight of a corpus is the number of its rows that
+were read, but at most CORPUS_ROWS.
 
-A rule below MIN_PRECISION is off unless a configuration names it. The flags of a rule hold rows back if its precision
-is above BLOCKING_PRECISION, on at least MIN_CORPORA corpora and MIN_BLIND rows read by two readers. Other flags advise.
-Reasons without an entry come from other stages. Such flags are facts that a verifier or a comparison found, and hold
-rows back.
+    precision below MIN_PRECISION         the rule is off, unless a configuration turns it on
+    precision above BLOCKING_PRECISION    its flags hold rows back, if it was measured on at least MIN_CORPORA corpora
+                                          and on at least MIN_BLIND rows that two readers read
+    otherwise                             its flags advise
 
+Flags that are not in the table come from other stages, are certain, and hold rows back.
 `tests/pipeline/test_measured.py` checks the table `measured_flags.json` against the readings.
 """
 
@@ -31,16 +31,15 @@ from truegold.pipeline.tables.ledger import FlagRecord, flag_record
 from truegold.pipeline.tables.rows import RowReference
 
 MIN_PRECISION = 0.6
-"""The precision below which a rule is off by default."""
+"""A rule with a lower precision is off by default."""
 CORPUS_ROWS = 5
-"""The maximum weight of a corpus. A corpus with fewer rows read has their number as weight."""
+"""The maximum weight of a corpus."""
 MIN_BLIND = 5
-"""The minimum number of rows read by two readers for a rule whose flags hold rows back."""
+"""Flags hold rows back only if two readers read at least this number of rows."""
 MIN_CORPORA = 3
-"""The minimum number of corpora for a rule whose flags hold rows back. On fewer, one corpus may decide the
-precision."""
+"""Flags hold rows back only if the rule was measured on at least this number of corpora."""
 BLOCKING_PRECISION = 0.9
-"""The precision above which flags hold rows back."""
+"""Flags hold rows back only if their precision is higher than this."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +51,11 @@ class Measured:
     read: int
     """The number of flagged rows that were read."""
     corpora: int
-    """The number of corpora of the rows read."""
+    """The number of corpora from which the read rows come."""
     precision: float
-    """The weighted mean over corpora of the share of right flags."""
+    """The share of right flags, as a weighted mean over corpora."""
     blind: tuple[int, int]
-    """Of the rows read by two blind readers, the number of right flags and the number of rows."""
+    """The number of right flags among the rows that two readers read, and the number of these rows."""
 
     @property
     def is_on(self) -> bool:
@@ -90,8 +89,7 @@ ILL_POSED_RULES = frozenset(
         "truncated_text",
     }
 )
-"""The measured reasons that call the problem ill-posed. Other reasons concern gold, the form of the question, or text
-around it."""
+"""The measured reasons that call the problem ill-posed. Others concern its gold, its form, or the text around it."""
 
 
 def measured_flag(
@@ -101,9 +99,9 @@ def measured_flag(
     evidence: Mapping[str, Any],
     suggestion: str | None = None,
 ) -> FlagRecord:
-    """Return the record of a flag on `row`, with the measured precision as confidence and in its evidence.
+    """Return the record of a flag on `row`. Its confidence is the measured precision, which is also in the evidence.
 
-    A reason without a measurement is a fact, and holds the row back.
+    A flag whose reason was not measured is certain, and holds the row back.
     """
     measured = MEASURED.get(reason)
     if measured is None:

@@ -1,4 +1,4 @@
-"""The names of reasons and files that several stages share, and the columns of their tables."""
+"""The reasons of flags and drops that several stages use, and the names and columns of their tables."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ import pyarrow.parquet as pq
 from truegold.pipeline.tables.rows import Int32, RowReference, TextList, arrow_schema, table_schema
 
 CONFLICTING_LABELS = "conflicting_labels"
-"""The reason of a row with a copy or rewording that has another gold."""
+"""The flag on a row if a copy or rewording of it has another gold."""
 POSSIBLE_TRANSLATION = "possible_translation"
-"""The reason of a row with the same numbers and the same question as a row in another script."""
+"""The flag on a row that seems to be a translation: a row in another script has the same numbers and question."""
 SUSPECT_GOLD = "suspect_gold"
-"""The reason of a row whose samples agree on another answer than gold."""
+"""The flag on a row whose samples agree on another answer than the gold."""
 UNPAYABLE_REASONS = ("gold_unmatchable", "gold_unparsed", "gold_fails_verifier", "gold_unverified")
-"""The reasons of rows with a gold for which no answer can be scored 1."""
+"""The flags on a row whose gold no answer can match."""
 GOLD_REASONS = (*UNPAYABLE_REASONS, "solution_contradicts_gold", "same_gold")
-"""The reasons of the flags of the stage `verify`."""
+"""All flags of the stage `verify_gold`."""
 
 MATCHES_FILE = "matches.parquet"
 AGAINST = "against"
-"""The key, in the metadata of a table of matches, of the numbers of items by evaluation set: {set: items}."""
+"""The key in the metadata of `matches.parquet` with the number of items of each evaluation set: {set: items}."""
 SUSPICION_FILE = "suspicion.parquet"
 ANSWERS_FILE = "answers.parquet"
 ASKED_FILE = "asked.parquet"
-"""The table of an asked model's verdicts on all rows. Its metadata has the facts of `AskedModel` under
-`ASKED_MODEL`."""
+"""The table with the verdicts of a model that was asked about each row."""
 ASKED_MODEL = "model"
+"""The key in the metadata of this table with the facts about the model (`AskedModel`)."""
 CHECKS_FILE = "label_checks.parquet"
 
 
@@ -55,9 +55,9 @@ class DropReason(StrEnum):
     ZERO_QUOTA = "zero_quota"
     """The row's source or domain has the quota 0."""
     OVER_ZERO_SHARE = "over_zero_share"
-    """The row never passed, a rule advises against it, and enough other rows that never passed are selected."""
+    """The row never passed and has an advising flag, and enough other rows that never passed are selected."""
     IN_RESERVE = "in_reserve"
-    """The row is good, but `max_rows`, the target, a quota or `zero_share` is already met by other rows."""
+    """The row is good, but other rows already meet `max_rows`, the target, a quota or `zero_share`."""
 
 
 class MatchRow(TypedDict):
@@ -70,25 +70,26 @@ class MatchRow(TypedDict):
     against_id: str
     """The id of the item in the evaluation set."""
     kind: str
-    """The way in which the row matches the item (`MatchKind`)."""
+    """How the row matches the item: `exact`, `overlap` or `reworded` (`MatchKind`)."""
     score: float
-    """1 for `exact`, the share of the item for `overlap`, and the probability of the same problem for `reworded`."""
+    """1 for `exact`, the overlapping share of the item for `overlap`, and a probability for `reworded`."""
     evidence: str
 
 
 class SuspicionRow(TypedDict):
-    """A row of `suspicion.parquet`: the probability that a row is at fault. `row_id` is the row's `id`."""
+    """A row of `suspicion.parquet`: the probability that a row is at fault."""
 
     id: str
     row_id: str
+    """The `id` of the row."""
     source: str
     source_row: int
     suspicion: float | None
-    """The probability that the problem is ill-posed or its label wrong; null without evidence."""
+    """The probability that the problem is ill-posed or its gold is wrong. Null if there is no evidence."""
     ill_posed: float | None
-    """The probability that the problem has no answer, or several."""
+    """The probability that the problem has no answer or several."""
     label_wrong: float | None
-    """The probability that another answer than the label is right; null without samples."""
+    """The probability that another answer than the gold is right. Null if there are no samples."""
     tier: str
     evidence: str
     suggestion: str | None
@@ -102,11 +103,11 @@ class AskedRecord(RowReference):
     answer: str | None
     """The model's own answer."""
     ratio: float | None
-    """The likelihood ratio of the verdict, of ill-posed to sound rows; null if it was not measured."""
+    """P(verdict | ill-posed) / P(verdict | sound), or null if the model was not measured."""
 
 
 class AnswersRow(RowReference):
-    """A row of `answers.parquet`: a class of equal answers to a row (`votes.AnswerVotes`)."""
+    """A row of `answers.parquet`: one of the different answers to a row, with its votes (`votes.AnswerVotes`)."""
 
     kind: str
     spellings: TextList
@@ -131,12 +132,12 @@ CHECK_SCHEMA = arrow_schema(LabelCheck)
 
 @dataclass(frozen=True, slots=True)
 class AskedModel:
-    """The facts about an asked model before its verdicts on the rows."""
+    """The facts about a model that were known before it was asked about the rows."""
 
     prior: float
     """The expected share of ill-posed rows."""
     ill_posed: Mapping[str, int]
-    """The number of each outcome on known ill-posed problems; empty for an unmeasured model."""
+    """The number of each outcome on known ill-posed problems. Empty if the model was not measured."""
     sound: Mapping[str, int]
     """The number of each outcome on known sound problems."""
 
@@ -152,6 +153,6 @@ def read_asked_model(asked: Path) -> AskedModel:
 
 
 def items_by_set(matches: Path) -> dict[str, int]:
-    """Return the number of items of each evaluation set that a table of matches was made from."""
+    """Return the number of items of each evaluation set with which the rows were compared."""
     sizes = (pq.read_schema(matches).metadata or {})[AGAINST.encode()]
     return {str(name): int(size) for name, size in orjson.loads(sizes).items()}

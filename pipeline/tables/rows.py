@@ -1,15 +1,15 @@
-"""The canonical row, its identity, and streaming Parquet readers and writers.
+"""Defines the canonical row and its id, and reads and writes tables of rows as Parquet files.
 
-A raw line of GSM8K, `{"question": "Natalia sold clips to 48 ...", "answer": "... #### 72"}`, becomes
+The line `{"question": "Natalia sold clips to 48 ...", "answer": "... #### 72"}` of GSM8K becomes the row
 
     id="9f0c..."  prompt="Natalia sold clips to 48 ..."  gold="72"  domain="math"  verifier="math"  verifier_args="{}"
     solution="Natalia sold 48/2 = ..."  source="gsm8k_train.jsonl"  source_row=1  split="train"  meta="{}"
 
-`verifier_args` and `meta` are JSON strings, because their structure varies from row to row. `id` is a hash of the
-normalised content at ingest. Later edits do not change it, so that ledger and decisions stay attached. Rows with the
-same content share an id; `source` and `source_row` (a line number, from 1) distinguish them.
+`id` is a hash of the content at ingest. It stays the same when a stage edits the row, so that the ledger and reviewers'
+decisions can refer to it. Rows with the same content have the same id; `source` and `source_row` (a line number, from
+1) distinguish them. `verifier_args` and `meta` are JSON strings, because their structure varies from row to row.
 
-Rows of tables are plain dicts, typed as `TypedDict`s. The schemas of the tables are derived from these types.
+Rows are dicts, typed as `TypedDict`s. The schemas of tables are derived from these types.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from truegold.pipeline.running.part_files import make_room, part_path, table_par
 from truegold.verifiers.conversation import Message, write_out
 
 ARROW_TYPES: dict[Any, pa.DataType] = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-"""The column type for each Python type, unless the field of a typed row names another one (`Annotated`)."""
+"""The column type for each Python type. A field of a typed row may name another one (`Annotated`)."""
 
 Int32 = Annotated[int, pa.int32()]
 TextList = Annotated[list[str], pa.list_(pa.string())]
@@ -43,15 +43,15 @@ Float32List = Annotated[list[float], pa.list_(pa.float32())]
 Posterior = Annotated[
     list[Component], pa.list_(pa.struct([(name, pa.float64()) for name in Component.__annotations__]))
 ]
-"""The posterior distribution of a pass rate: components of a mixture of Beta distributions."""
+"""The posterior distribution of a pass rate: the components of a mixture of Beta distributions (`rates`)."""
 
 NOTES = "truegold"
-"""The key in `meta` of truegold's notes on a row: its language, licence and origin."""
+"""The key in `meta` under which truegold notes the language, licence, origin and file of a row."""
 PROVENANCE_NOTES = ("license", "origin")
-"""The names of the notes on the licence and the origin of a row."""
+"""The keys of the notes on the licence and the origin of a row."""
 
 FILE = "file"
-"""The name of the note on a row's file and its row there, for a source of several files: `part1.jsonl:21`."""
+"""The key of the note on the file of a row, if its source has several files: `part1.jsonl:21`."""
 
 KEY = ["id", "source", "source_row"]
 """The columns that identify a row."""
@@ -65,14 +65,14 @@ BATCH_ROWS = 1024
 """The maximum number of rows that readers and writers hold in memory at a time."""
 
 BATCH_BYTES = 32 * 2**20
-"""The maximum amount of text that a writer holds in memory. It bounds the memory for huge rows."""
+"""The maximum amount of text that a writer holds in memory."""
 
 PART_BYTES = 256 * 2**20
-"""The amount of text after which a part ends, even with few rows."""
+"""A part of a table ends after this amount of text, even if it has few rows."""
 
 _SPACE = re.compile(r"\s+")
 _GROUPED = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?", re.ASCII)
-"""A number with commas between thousands. GSM8K has 1,080 on the hub, and 1080 in prepared copies."""
+"""A number with commas between thousands. GSM8K has the gold 1,080 on the hub, but 1080 in some copies."""
 
 
 def arrow_schema(row_type: type) -> pa.Schema:
@@ -102,7 +102,7 @@ def row_reference(row: RowReference) -> RowReference:
 
 
 def file_of(row: Mapping[str, Any]) -> str | None:
-    """Return a row's file and its row there, such as `part1.jsonl:21`; None if the source is a single file."""
+    """Return the file and line of a row, such as `part1.jsonl:21`, or None if its source is a single file."""
     meta = row.get("meta") or ""
     if f'"{FILE}":' not in meta:
         return None
@@ -131,11 +131,11 @@ class Row(TypedDict):
     split: str
     meta: str
     context: str | None
-    """The messages before the prompt as JSON text, null without any (`tables.conversation`)."""
+    """The messages before the prompt as JSON, or null if there are none."""
     pass_rate: NotRequired[float]
-    """The expected pass rate. This field and the following ones are added by selection (SELECTED_SCHEMA)."""
+    """The expected pass rate. The stage `select` adds this field and the following ones (SELECTED_SCHEMA)."""
     posterior: NotRequired[list[Component]]
-    """The distribution of the pass rate by the profile, a mixture of Beta distributions (`rates.posterior`)."""
+    """The posterior distribution of the pass rate (`rates`)."""
     suspicion: NotRequired[float]
     """The probability that the row is at fault."""
 
@@ -144,7 +144,7 @@ ROW_SCHEMA = arrow_schema(Row)
 
 
 def row_key(row: Mapping[str, Any]) -> RowKey:
-    """Return the key of a row: its values of KEY. `row` may be from any table with these columns."""
+    """Return the values of the columns KEY. `row` may come from any table with these columns."""
     return row["id"], row["source"], row["source_row"]
 
 
@@ -162,9 +162,9 @@ def normalise_for_id(text: str) -> str:
 
 
 def row_id(prompt: str, gold: str | None, verifier_args: str = "{}") -> str:
-    """Return a row's id: 20 hex digits of SHA-256 over normalised prompt, gold and verifier arguments (tests).
+    """Return a row's id: 20 hex digits of the SHA-256 of the normalised prompt, gold and verifier arguments.
 
-    Golds of 1,080 and 1080 are equal.
+    The golds 1,080 and 1080 give the same id.
     """
     gold_part = "" if gold is None else normalise_for_id(gold)
     if _GROUPED.fullmatch(gold_part):
@@ -179,9 +179,9 @@ def row_id(prompt: str, gold: str | None, verifier_args: str = "{}") -> str:
 
 
 def content_key(row: Mapping[str, Any]) -> str:
-    """Return a hash of a row's conversation, gold, verifier and arguments, which a reviewer's decision belongs to.
+    """Return a hash of a row's conversation, gold, verifier and arguments, to find out whether a row has changed.
 
-    When cleaning edits a row, its content key changes, but not its `id`.
+    When a stage edits a row, its content key changes, but not its `id`. Reviewers' decisions have both.
     """
     seen = f"{row.get('context') or ''}{row['prompt']}"
     return row_id(seen, row["gold"], f"{row['verifier']} {row['verifier_args']}")
@@ -200,7 +200,7 @@ def messages_of_row(row: Mapping[str, Any]) -> list[Message]:
 
 
 def problem_of(row: Mapping[str, Any]) -> str:
-    """Return the whole conversation as one text, which verifiers get as `problem`."""
+    """Return the whole conversation as one text. Verifiers get it as `problem`."""
     prompt: str = row["prompt"]
     return write_out(messages_of_row(row)) if row.get("context") else prompt
 
@@ -225,7 +225,7 @@ class TableWriter:
         self.rows = 0
 
     def write(self, row: Mapping[str, Any]) -> None:
-        """Add a row. Missing columns become null; unknown columns raise KeyError."""
+        """Add a row. Missing columns become null. Raises KeyError for an unknown column."""
         if not row.keys() <= self._names:
             raise KeyError(f"columns not in the table: {sorted(row.keys() - self._names)}")
         self._buffer.append(row)
@@ -264,7 +264,7 @@ class TableWriter:
 class PartsWriter:
     """A context manager that writes dicts to a table in parts of `part_rows` rows.
 
-    Rows that fit into one part become a single file. A part also ends when its text reaches PART_BYTES.
+    A part also ends when its text reaches PART_BYTES. If all rows fit into one part, the table is a single file.
     """
 
     def __init__(self, path: Path, schema: pa.Schema, part_rows: int) -> None:
@@ -303,16 +303,16 @@ class PartsWriter:
 
 
 def read_batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """Stream a Parquet table, a single file or parts, with a bounded number of rows in memory."""
+    """Yield a Parquet table in batches of at most BATCH_ROWS rows. The table is a single file or has parts."""
     for part in table_parts(path):
         with pq.ParquetFile(part, pre_buffer=False) as file:
-            # Read row groups one by one. A batch over several ones could exceed the writer's bound on text.
+            # Read each row group separately. A batch over several of them may have too much text.
             for group in range(file.num_row_groups):
                 yield from file.iter_batches(batch_size=BATCH_ROWS, row_groups=[group], columns=columns)
 
 
 def read_table(path: Path, kind: type[TableRow], columns: list[str] | None = None) -> Iterator[TableRow]:
-    """Stream a table as dicts of the type `kind`, restricted to `columns` if they are given."""
+    """Yield the rows of a table as dicts of the type `kind`, with only `columns` if they are given."""
     for batch in read_batches(path, columns):
         yield from batch.to_pylist()
 
@@ -334,12 +334,12 @@ def table_schema(path: Path) -> pa.Schema:
 
 
 def read_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]:
-    """Stream a table of canonical rows (`read_table`)."""
+    """Yield the rows of a table of canonical rows (`read_table`)."""
     return read_table(path, Row, columns)
 
 
 def read_shards(path: Path, rows: int) -> Iterator[list[Row]]:
-    """Yield a table of canonical rows in lists of `rows` rows; the last list may be shorter."""
+    """Yield a table of canonical rows in lists of `rows` rows. The last list may be shorter."""
     source = read_rows(path)
     while shard := list(islice(source, rows)):
         yield shard
@@ -370,22 +370,22 @@ class ProfileRow(RowReference):
     unread: Int32
     """The number of complete samples whose answer could not be read."""
     pass_rate: float | None
-    """The share of passes among the judged samples, or None without judged samples."""
+    """The share of passes among the judged samples, or None if no sample was judged."""
     low: float
+    """The lower end of Wilson's 95 % interval of the pass rate."""
     high: float
-    """The ends of Wilson's 95 % interval of the pass rate."""
     pass_at: str
-    """A JSON object: k (1, 2, 4, ...) to pass@k."""
+    """A JSON object that maps k (1, 2, 4, ...) to pass@k."""
     posterior: Posterior
-    """The distribution of the pass rate, a mixture of Beta distributions, given the problem's samples and the pass
-    rates of all problems of its kind (`rates.posterior`); empty without judged samples. If a problem got further
-    samples because of its first ones, `pass_rate` is biased, but not the posterior."""
+    """The posterior distribution of the pass rate (`rates`). Empty if no sample was judged. If the first samples of a
+    problem decided how many it got, `pass_rate` is biased, but the posterior is not."""
     expected_rate: float | None
+    """The mean of the posterior."""
     expected_deviation: float | None
-    """The mean and standard deviation of the posterior."""
+    """The standard deviation of the posterior."""
     likely_low: float | None
+    """The lower end of the 90 % interval of the posterior."""
     likely_high: float | None
-    """The ends of the 90 % interval of the posterior."""
     decision: str | None
     """The most probable band of the pass rate (`PassRateBand`)."""
     decision_probability: float | None

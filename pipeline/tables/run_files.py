@@ -1,7 +1,4 @@
-"""The files of a run: its finished stages, their folders, and lazy scans of their tables.
-
-Tables are only scanned, so that the report holds counts and the few rows that it shows, not whole tables.
-"""
+"""Opens the finished stages of a run, and scans their tables without reading them into memory."""
 
 from __future__ import annotations
 
@@ -14,6 +11,7 @@ import orjson
 import polars as pl
 
 from truegold.pipeline.config.base import PATTERN_SIGNS
+from truegold.pipeline.running.disk import is_run, runs_in
 from truegold.pipeline.running.stage import RECORD, load_record
 from truegold.pipeline.running.stage_table import DROPPING_STAGES, ROW_STAGES
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE, LEDGER_FILE, RESTORED
@@ -24,33 +22,32 @@ from truegold.verifiers.user_code import near_path
 KEY_TYPES = {"id": pl.String, "source": pl.String, "source_row": pl.Int64}
 """The types of the columns of KEY."""
 SOURCE_KEY = ["source", "source_row"]
-"""The columns with the origin of a row, which is different for every row of a run."""
+"""The columns with the origin of a row. They identify a row within a run."""
 
 UNFINISHED = "unfinished_training"
-"""The name of the report's input with the alarms of an unfinished training. The input's folder has the training's
-files."""
+"""The input of the report with the alarms of an unfinished training. The other files are in the same folder."""
 
 HELD_REASONS = ("held_for_review", "reviewers_disagree", "fix_unpayable", "keep_unpayable")
-"""The reasons of drops for review. These drops follow from flags, and are not findings themselves."""
+"""The reasons of drops of rows that wait for a reviewer."""
 
 AFTER_TRAINING = "profile_after"
-"""The stage after training, whose flags cannot hold rows back any more."""
+"""The stage that profiles rows after training. Its flags do not hold rows back."""
 
 Fields = dict[str, Any]
-"""Some columns of a row."""
+"""Some columns of a row, or other values by name."""
 
 MADE_ANEW = "Run the command that made the run again: truegold run."
 
 
 @dataclass(frozen=True)
 class RunFiles:
-    """The finished stages of a run in order."""
+    """The finished stages of a run, in order."""
 
     folders: Mapping[str, Path]
     records: Mapping[str, Mapping[str, Any]]
     """The `stage.json` of each stage."""
     training: Path | None = None
-    """The folder of the training, finished or not, or None for a run without training."""
+    """The folder of the training, which may be unfinished, or None if there is no training."""
 
     @classmethod
     def open(cls, inputs: Mapping[str, Path], stages: Iterable[str]) -> RunFiles:
@@ -75,7 +72,7 @@ class RunFiles:
         return [stage for stage in ("ingest", *ROW_STAGES) if stage in self][-1]
 
     def end_tables(self) -> dict[str, pl.LazyFrame]:
-        """Return the tables of the final rows: `selected` and `heldout`, or `rows` for a run without selection."""
+        """Return the tables with the final rows: `selected` and `heldout`, or `rows` in a run without selection."""
         stage, names = ("select", ("selected", "heldout")) if "select" in self else (self.last_row_stage, ("rows",))
         scans = {name: self.table(stage, f"{name}.parquet") for name in names}
         return {name: scan for name, scan in scans.items() if scan is not None}
@@ -88,9 +85,9 @@ class RunFiles:
         return path if path.exists() else None
 
     def table(self, stage: str, name: str) -> pl.LazyFrame | None:
-        """Return the scan of a stage's table, or None if it does not exist.
+        """Return a scan of a stage's table, or None if it does not exist.
 
-        A table of an earlier version, without the column `context`, gets this column.
+        A table of rows by an earlier version, without the column `context`, gets this column.
         """
         if (path := self.path(stage, name)) is None:
             return None
@@ -101,7 +98,7 @@ class RunFiles:
         return scan
 
     def count(self, stage: str, name: str) -> int:
-        """Return the number of rows of a table, 0 if it does not exist."""
+        """Return the number of rows of a table, or 0 if it does not exist."""
         path = self.path(stage, name)
         return 0 if path is None else count_rows(path)
 
@@ -120,23 +117,23 @@ class RunFiles:
         return [(name, table if name in later else table.join(restored, on=KEY, how="anti")) for name, table in drops]
 
     def dropped_before_review(self, ids: Iterable[str]) -> pl.DataFrame:
-        """Return the rows of these ids that a stage before `settle` dropped, the first of each id."""
+        """Return the rows with these ids that a stage before `settle` dropped, only the first one for each id."""
         tables = [table.filter(has_id(ids)) for _, table in self.tables(DROPPED_FILE, DROPPING_STAGES)]
         dropped = pl.concat([table.drop("drop_reason") for table in tables]).collect()
         return dropped.unique("id", keep="first", maintain_order=True)
 
     def flags(self, *, after_training: bool) -> pl.LazyFrame | None:
-        """Return all flags, each once, or None if no stage has flags.
+        """Return all flags of the run, each once, or None if no stage has flags.
 
-        The table of the last flagging stage includes the earlier flags. `blocks` is true if the flag holds its row back
-        in this run. It is false for a row that a reviewer kept, and for a row that was flagged after training.
+        `blocks` is true if the flag holds its row back in this run. It is false if a reviewer kept the row, and for
+        flags after training, which are included with `after_training`.
         """
         gathered = next(
             (stages for stages in (("well_posed",), ("flag",), ("dedup", "vet_tests")) if stages[-1] in self),
             ("dedup", "verify_gold"),
         )
         if self.path("settle", FLAGS_FILE) is not None:
-            # `settle` applied the reviewers' decisions, which change the flags that hold rows back.
+            # In this table, `settle` has changed which flags hold rows back, according to the decisions.
             gathered = ("settle",)
         frames = [self._with_effect(table, "settle") for _, table in self.tables(FLAGS_FILE, gathered)]
         frames += [self._with_effect(table, "select") for _, table in self.tables(FLAGS_FILE, ("profile",))]
@@ -148,7 +145,7 @@ class RunFiles:
         return pl.concat(frames).unique([*KEY, "reason", "detector"], keep="first", maintain_order=True)
 
     def _with_effect(self, flags: pl.LazyFrame, stage: str) -> pl.LazyFrame:
-        """Return flags with `blocks` only for rows that `stage` held back; unchanged if `stage` has not run."""
+        """Return flags with `blocks` only for rows that `stage` held back. If it has not run, they are unchanged."""
         if (dropped := self.table(stage, DROPPED_FILE)) is None:
             return flags if stage not in self else flags.with_columns(blocks=pl.lit(value=False))
         held = dropped.filter(pl.col("drop_reason").is_in(HELD_REASONS)).select(KEY).unique()
@@ -167,18 +164,24 @@ def read_manifest(run_dir: Path) -> list[str]:
     manifest = run_dir / "manifest.json"
     if not manifest.is_file():
         near = None if run_dir.exists() else near_path(run_dir)
+        runs = f"It holds runs: {runs}." if (runs := runs_in(run_dir)) else None
         raise InputError(
             f"{run_dir} is not a run of truegold: it has no manifest.json.",
-            near or "Give the run's folder, such as runs/NAME.",
+            near or runs or "Give the run's folder, such as runs/NAME.",
         )
     try:
         return [stage["name"] for stage in orjson.loads(manifest.read_bytes())["stages"]]
     except (orjson.JSONDecodeError, TypeError, KeyError):
+        if not is_run(run_dir):
+            raise InputError(
+                f"{run_dir} is not a run of truegold: its manifest.json is of another program.",
+                "Give the run's folder, such as runs/NAME.",
+            ) from None
         raise InputError(f"{manifest} is damaged.", MADE_ANEW) from None
 
 
 def read_resolved(run_dir: Path) -> dict[str, Any]:
-    """Return the resolved configuration of a run, empty if it has none. Raises InputError if the file is damaged."""
+    """Return the resolved configuration of a run. Empty if it has none. Raises InputError if the file is damaged."""
     path = run_dir / "config.resolved.json"
     if not path.exists():
         return {}

@@ -1,6 +1,6 @@
-r"""Answers that a prompt gives away.
+r"""Finds answers that a prompt gives away.
 
-"What is 6*7?\nAnswer: 42"                      gold 42    the last line is removed (`drop_answer_line`)
+"What is 6*7?\nAnswer: 42"                      gold 42    a last line that can be removed (`drop_answer_line`)
 "What is 6*7? The correct answer is $42$."      gold 42    an announced answer (`announced_answers`)
 "Put your answer in \boxed{}."                  gold 42    nothing: the box is empty
 "If the answer to the first part is 7, ..."     gold 42    nothing: 7 is given by the problem, and is not gold
@@ -95,7 +95,7 @@ def answer_key(text: str) -> str:
 
 
 def _braced(text: str, start: int) -> str | None:
-    """Return the text from `start`, which follows an open brace, to its closing brace; None beyond MAX_ANSWER_CHARS."""
+    """Return the text from `start`, after an open brace, to the closing brace; None above MAX_ANSWER_CHARS."""
     depth = 1
     for index in range(start, min(len(text), start + MAX_ANSWER_CHARS)):
         depth += {"{": 1, "}": -1}.get(text[index], 0)

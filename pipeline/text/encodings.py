@@ -5,7 +5,7 @@
 "ÖÐÎÄ"                            reported: gb18030 read as latin-1
 "a train trav\ufffdls"            reported: U+FFFD replaces a lost character
 
-Cyrillic and Greek letters that look like Latin ones are replaced in words of mixed scripts:
+Cyrillic letters that look like Latin letters are replaced in words of mixed scripts:
 
 "a triаngle", with a Cyrillic а           ->  "a triangle"
 "Сonsider", with a Cyrillic С             ->  "Consider"
@@ -35,8 +35,8 @@ _ADDRESS_OR_CODE = re.compile(r"https?://\S+|www\.\S+|[\w./-]*[./][\w-]+\?[\w.&%
 _RARE_HAN = re.compile("[鈥鈭鈮鈫锛銆鐨鏄鍦湁涓绗搴闂璁嗙瓟娓鎬庢牱锟鈻虏掳脳]")
 """Characters that begin the bytes of common punctuation, signs and words when UTF-8 is read as GBK."""
 MIN_RARE = 3
-"""The minimum number of characters of `_RARE_HAN` in a misread stretch. In a text mostly in Latin letters, one is
-enough."""
+"""The minimum number of characters of `_RARE_HAN` in a misread stretch. A text mostly in Latin letters needs only
+one."""
 _LATIN_REMAINS = re.compile(
     "(?<=[A-Za-z])[\u00e2\u00c2](?=(?:s|t|re|ll|ve)?[\\s.,])|\u00e2\u20ac|\u00c3[\u0080-\u00bf]|\u00c2[\u00a0-\u00bf]|\u00d0[\u00b0-\u00bf]"
 )
@@ -47,7 +47,7 @@ _SUSPECT = re.compile("[\x80-\x84\x86-\x9f]|[ÂÃâÐÑÎÏÅÄÕãäåæçèé�
 
 
 def repair_mojibake(text: str) -> str:
-    """Return the text with decoding as Windows-1252, Latin-1 and similar character sets undone, if it has mojibake."""
+    """Return the text with mojibake repaired, which comes from decoding as Windows-1252, Latin-1 and the like."""
     if text.isascii() or not _SUSPECT.search(text):
         return text
     # Imported here, because the import is slow and few texts need it.
@@ -118,9 +118,9 @@ _MIXED_WORD = re.compile(r"(?=[A-Za-z]*[\u0400-\u052f])(?=[\u0400-\u052f]*[A-Za-
 
 
 def replace_look_alikes(text: str) -> str:
-    """Return the text with Cyrillic letters replaced in words that mix both scripts.
+    """Return the text with Cyrillic letters replaced in words that mix Cyrillic and Latin.
 
-    A word is unchanged if one of its Cyrillic letters does not look like a Latin one.
+    A word is unchanged if one of its Cyrillic letters does not look like a Latin letter.
     """
     if text.isascii() or not _HAS_CYRILLIC.search(text):
         return text

@@ -35,7 +35,7 @@ MOST_NAMES = 8
 
 
 def exchange_names(left: str, right: str) -> str | None:
-    """Return the left text with the names of the right text, or None if the result is not a near copy of the right."""
+    """Return the left text with the names of the right text, or None if this does not give a near copy of the right."""
     here, there = _CAPITALISED.findall(left), _CAPITALISED.findall(right)
     left_only = [name for name in dict.fromkeys(here) if name not in there]
     right_only = [name for name in dict.fromkeys(there) if name not in here]

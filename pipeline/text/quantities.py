@@ -22,9 +22,7 @@ from typing import NamedTuple
 from truegold.verifiers.written_numbers import CHINESE_SCALES, COMMON_PERCENTAGES, SCALES, chinese_decimal, read_run
 
 MAX_DIGITS = 40
-"""The maximum number of digits of a quantity. A longer string of digits is data, such as a message in code, and is
-compared as text.
-"""
+"""The maximum number of digits of a quantity. Longer strings of digits are data, and are compared as text."""
 TELLING_WEIGHT = 1.0
 """The weight of most values."""
 COMMON_WEIGHTS = {Fraction(1): 0.2, Fraction(2): 0.8, Fraction(1, 2): 0.6, Fraction(1, 3): 0.8, Fraction(1, 4): 0.8}
@@ -63,7 +61,7 @@ _PLAIN_NUMBER = re.compile(
     r"|(?P<top>\d+(?:\.\d+)?)\s*/\s*(?P<bottom>\d+(?:\.\d+)?)"
     r"|(?P<decimal>\d+(?:\.\d*)?|\.\d+))"
     r"\s*(?P<percent>\\?%|percent\b|per cent\b)?"
-    # A unit does not change the value, but the following words do.
+    # A unit does not change the value, but these words do.
     r"\s*(?!(?:pi|sqrt|e|dozen|hundred|thousand|million|billion|or|and)\b|[十百千万亿π])"
     r"(?P<unit>(?:[A-Za-z]{2,}|[一-鿿]{1,6})(?:\s+[A-Za-z]{2,}){0,3})?\s*\.?"
 )

@@ -19,8 +19,8 @@ MATHS_PATTERN = (
 )
 r"""Maths between $$..$$, \[..\], \(..\) or $..$. The pattern is used by Python and by the script of the page.
 
-An opening dollar sign is followed by a non-space. A closing one follows a non-space, and is not followed by a digit. So
-"it costs $5 and then $7" is not maths.
+A non-space follows an opening dollar sign. A closing dollar sign follows a non-space, and no digit follows it. So "it
+costs $5 and then $7" is not maths.
 """
 
 _MATHS = re.compile(MATHS_PATTERN)

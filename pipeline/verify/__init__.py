@@ -1,4 +1,4 @@
-"""Stages that check golds and tests, and the command that judges files of responses."""
+"""The stages `verify_gold` and `vet_tests`, which check golds and tests, and the command `truegold verify`."""
 
 from truegold.pipeline.verify.gold_stage import verify_gold
 

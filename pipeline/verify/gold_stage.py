@@ -1,33 +1,32 @@
-r"""Stage `verify_gold`: checks that each gold passes its own verifier, and agrees with its worked solution.
+r"""Stage `verify_gold`: flags golds that no answer can match, and golds that contradict their worked solution.
 
-    gold "\frac{1}{2}"                           the response "\boxed{\frac{1}{2}}" scores 1.0: no flag
-    gold "see picture"                           gold_unmatchable  {"why": "placeholder"}
-    gold "The plane is flat.", verifier math     gold_unmatchable  {"why": "prose"}
-    gold "Adding 2 gives x=3, so ...", math      gold_unmatchable  {"why": "derivation"}
-    gold "l99", solution "... #### 299"          solution_contradicts_gold  {"extracted": "299", "form": "hashes"}
-    gold "C", options 6, 8, 10, solution "... so x = 8."   solution_contradicts_gold  {"extracted": "x = 8.", ...}
+    row                                                      flag
+    gold "\frac{1}{2}"                                       none: "\boxed{\frac{1}{2}}" scores 1.0
+    gold "see picture"                                       gold_unmatchable  {"why": "placeholder"}
+    gold "The plane is flat.", verifier math                 gold_unmatchable  {"why": "prose"}
+    gold "Adding 2 gives x=3, so ...", math                  gold_unmatchable  {"why": "derivation"}
+    gold "l99", solution "... #### 299"                      solution_contradicts_gold  {"extracted": "299", ...}
+    gold "C", options 6, 8, 10, solution "... so x = 8."     solution_contradicts_gold  {"extracted": "x = 8.", ...}
 
 The row's verifier judges several responses:
 
-- *The gold itself.* `gold_unparsed`: the verifier cannot read the gold. `gold_fails_verifier`: the gold scores below 1.
-  `gold_unverified`: it has no score for another reason, which the evidence names. A code row has tests instead of a
-  gold, so its solution is judged.
-- *Another answer.* A gold that the verifier does not understand still equals itself. If the verifier cannot distinguish
-  it from a clearly different answer, no answer in other words can pass. A gold with several values is then
-  `gold_unmatchable`, with `why` "several_values". Other such golds, "60^\bullet", may be answers with one spelling:
-  they are counted as `skip:gold_compared_as_text`. If more than a fifth of a sample of the set cannot be matched, they
-  are `gold_unmatchable`, with `why` "notation". Golds that are not answers are recognised by their words
-  (`gold_words`), unless the verifier accepts a formula in them. "None." is an answer, unless more than a fifth of the
-  set means "no gold" by such words. A user's verifier that pays another answer makes the gold `gold_unmatchable` with
-  `why` "any_answer". This answer is a frequent gold of the set, or a number for a gold with digits.
-- *All golds.* If nearly all rows have the same gold, they are flagged `same_gold`.
-- *Measured golds.* If golds look like measured values, options of the verifier are proposed (`measured_golds`), in a
-  printed line and in the stage's record under `proposed_verifier_args`.
-- *The worked solution.* If it commits to an answer (a box, "####", "the answer is ...") that scores 0, the row is
-  flagged `solution_contradicts_gold`, with this answer as the suggestion.
+- *The gold itself.* The flag is `gold_unparsed` if the verifier cannot read the gold, `gold_fails_verifier` if the gold
+  scores below 1, and `gold_unverified` if it gets no score for another reason. For a row with tests, the solution is
+  judged instead of the gold.
+- *Another answer.* If a verifier does not understand a gold, it may compare texts letter by letter. Then the gold
+  itself passes, but no answer in other words. Such a gold with several values is `gold_unmatchable`, with `why`
+  "several_values". Others, like "60^\bullet", are only counted as `skip:gold_compared_as_text`. But if more than a
+  fifth of a sample of the set cannot be matched, they are `gold_unmatchable`, with `why` "notation".
+  If a user's verifier accepts an answer that is clearly wrong, the gold is `gold_unmatchable`, with `why` "any_answer".
+- *The worked solution.* If it states an answer (a box, "####", "the answer is ...") that scores 0, the row is flagged
+  `solution_contradicts_gold`, with this answer as the suggestion.
 
-Input: `rows`, which stay unchanged. Rows without a possible right response, such as code without a solution, are
-counted as `skip:no_gold_response`.
+Golds that are not answers are also recognised by their words (`gold_words`). "None." is an answer, unless more than a
+fifth of the golds in the set are words like this. If nearly all rows have the same gold, they are flagged `same_gold`.
+If golds look like measured values, options of the verifier are proposed (`measured_golds`).
+
+The rows pass unchanged. A row for which no right response can be made, such as code without a solution, is counted as
+`skip:no_gold_response`.
 """
 
 from __future__ import annotations
@@ -84,40 +83,43 @@ from truegold.verifiers.registry import BUILT_IN
 
 ROWS_FILE = "rows.parquet"
 TEXT_CHARS = 500
-"""The number of characters of a text that a flag's evidence shows."""
+"""The maximum number of characters of a text in a flag's evidence."""
 AS_TEXT = "notation"
-"""The reason of a gold that is compared letter by letter. Two blind readers found that 11 of 30 such golds match no
-right answer in other words, and 75 of 79 golds with another reason of `gold_unmatchable`."""
-SAMPLED_ROWS, MOST_UNMATCHABLE = 200, 0.2
-"""SAMPLED_ROWS rows of a set are sampled. If more than the share MOST_UNMATCHABLE of their golds are unmatchable, the
-verifier or the column is probably wrong, and `gold_unmatchable` holds rows back. Otherwise it only advises."""
+"""The `why` of a gold that is compared letter by letter. According to two blind readers, 11 of 30 such golds do not
+match right answers in other words. Of the golds with another `why` of `gold_unmatchable`, 75 of 79 do not."""
+SAMPLED_ROWS = 200
+"""The number of rows of a set that are sampled, to estimate the share of golds that cannot be matched."""
+MOST_UNMATCHABLE = 0.2
+"""If the share is larger than this, the verifier or the column is probably wrong. Then `gold_unmatchable` holds rows
+back; otherwise it advises."""
 ANY_ANSWER = "any_answer"
-"""The reason of a gold whose verifier pays another answer, too."""
+"""The `why` of a gold for which the verifier also accepts a wrong answer."""
 NO_ANSWERS = ("missing", "placeholder", ANY_ANSWER)
-"""Reasons of `gold_unmatchable` that always hold a row back, since there is no answer, or any answer is paid."""
+"""The values of `why` with which `gold_unmatchable` always holds a row back."""
 ANOTHER_ANSWER = "7919"
 """An answer that hardly any row has as its gold."""
 READ_BY_MEANING = ("math", "numeric")
 """Verifiers that parse golds. For others, such as `exact`, a sentence may be the answer."""
 FREQUENT_GOLDS = 5
-"""The number of frequent golds of a set from which a user's verifier is given another answer."""
+"""For a user's verifier, another answer is chosen from this number of the most frequent golds of the set."""
 COMMITTED_FORMS = ("boxed", "hashes", "phrase", "answer_tag")
-"""Forms in which a worked solution marks its answer."""
+"""The forms in which a worked solution marks its answer."""
 CONCLUSION = "conclusion"
-"""The form of a last result, "so x = 8". It counts only if it is the text of an option."""
+"""The form of a last result, such as "so x = 8". It is an answer only if an option has this text."""
 MAX_SOLUTION_CHARS = 20_000
-"""The number of characters at the end of a solution that are judged."""
+"""Only this number of characters at the end of a solution is judged."""
 END_CHARS = 200
-"""The number of characters at the end of a solution that contain its last steps."""
+"""The last steps of a solution are within this number of characters at its end."""
 MAX_BOXES = 4
-"""The largest number of boxes in a solution that may all be answers; more are intermediate results."""
+"""If a solution has more boxes than this, they are intermediate results."""
 REPEATED_SHARE = 0.8
+"""Rows are flagged `same_gold` if at least this share of the set has the same gold."""
 MIN_REPEATED_ROWS = 20
-"""The least number of rows of a set for `same_gold`, which needs REPEATED_SHARE of them with one gold."""
+"""A set with fewer rows is not checked for `same_gold`, or for words like "None."."""
 _ASKS_FOR_ONE = re.compile(
     r"\b(?:only\s+one|one\s+of|any\s+one|one\s+such|one\s+possible|an\s+example)\b", re.IGNORECASE
 )
-"""Words of a question with several right answers: "find an example", "give any one of"."""
+"""Words of a question with several right answers, such as "find an example" or "give any one of"."""
 _DRAWING = re.compile(r"\[asy\].*?(?:\[/asy\]|\Z)", re.DOTALL)
 _OPTION_LETTER = re.compile(
     r"\W*(?:\\text\w*\s*\{)?(?:(?:(?i:option|choice))\W*[A-H]\b.*|\W*[A-H]\W*|\([A-H]\).*)", re.DOTALL
@@ -127,19 +129,18 @@ _NO_VALUE = re.compile(r"[^\s$]\s?[^\s$]\s?=|\A\D*(?<![\\A-Za-z])[^\W\d_]{3}")
 """An option that is not a value: an equation other than "x = 8", or a word without a number before it."""
 
 RepeatedGold = tuple[str, int, int]
-"""A gold, the number of rows with it, and the number of all rows."""
+"""A gold, the number of rows with this gold, and the number of all rows."""
 
 COLUMNS = ["id", "prompt", "gold", "domain", "verifier", "verifier_args", "solution", "source", "source_row"]
-
 
 SKIPPED, SKIPPED_AS_TEXT = "skip:no_gold_response", "skip:gold_compared_as_text"
 
 
 @stage_function(version=13, judges="rows", store=".samples", tunable=("workers",), aims=("workers",))
 def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Judge every gold by its own verifier, and flag golds that no answer can match.
+    """Judge the golds of all rows by their verifiers, as the module describes.
 
-    With a second opinion, the parts of the table are processed one after the other.
+    If a second opinion is configured, the parts of the table are processed one after the other.
     """
     opinion = open_opinion(config.second_opinion, inputs.get(STORE, out_dir / SCRATCH))
     rows = inputs["rows"]
@@ -173,8 +174,7 @@ def verify_part(
 ) -> StageReport:
     """Judge the golds of one part.
 
-    `shared` has the gold of nearly all rows, whether the verifier cannot read the set's golds, the golds that mean
-    "no gold", and frequent golds.
+    `shared` has the results of `_repeated_gold`, `_is_foreign`, `_golds_for_nothing` and `_frequent_golds`.
     """
     repeated, is_foreign, for_nothing, frequent = shared
     queue, proposal, as_text = _Queue(for_nothing, frequent), ProposalBySource(), 0
@@ -208,18 +208,18 @@ def verify_part(
 
 @dataclass(frozen=True)
 class GoldExamined:
-    """The verifier's findings about one gold."""
+    """The findings about the gold of one row."""
 
     flags: tuple[FlagRecord, ...]
-    """The flags that this stage gives such a row."""
+    """The flags that this stage gives the row."""
     verdict: Verdict | None
-    """The verdict on a perfect response, or None if none can be constructed."""
+    """The verdict on a right response, or None if no right response can be made."""
     reading: str | None
-    """The gold in the form in which the verifier reads it, if its evidence has that."""
+    """The gold in the form in which the verifier reads it, if its evidence has this form."""
 
 
 def examine_gold(row: Row, deadline_s: float) -> GoldExamined:
-    """Judge one row's gold like the stage does."""
+    """Judge the gold of a single row in the same way as the stage."""
     queue = _Queue()
     for verdict in verify_batch(queue.feed(iter([row])), workers=1, item_deadline_s=deadline_s):
         queue.take(verdict)
@@ -244,34 +244,34 @@ class _Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class _Solution(Item):
-    """A worked solution as a response, marked for the second opinion."""
+    """A worked solution as a response. It has its own class, because only solutions get a second opinion."""
 
 
 def _is_doubtful(item: Item, verdict: Verdict) -> bool:
-    """Return True for a worked solution that did not pass. Golds would always be called equal to themselves."""
+    """Return True if a second opinion is needed: for a worked solution that has an answer, but did not pass."""
     return isinstance(item, _Solution) and not verdict.passed and verdict.reason is not Reason.NO_ANSWER
 
 
 @dataclass
 class _Pending:
-    """The values of a row that its flags depend on."""
+    """A row whose responses are being judged, with the values on which its flags depend."""
 
     reference: RowReference
     gold: str | None
     verifier: str
     options: tuple[str, ...]
-    """The texts of a question's options."""
+    """The texts of the options, for a choice question."""
     asks_for_one: bool
     """True if the prompt asks for one of several right answers."""
     has_commas: bool
-    """True if the solution has decimal commas where the gold has points."""
+    """True if the solution has decimal commas, but the gold has decimal points."""
     solution_end: str
     word_fault: str | None
-    """The reason in the gold's words why no answer can match it: "prose", "placeholder", ..."""
+    """The `why` that the words of the gold show, such as "prose" or "placeholder", or None."""
     roles: tuple[_Role, ...]
     """The role of each response, in order."""
     other_golds: tuple[str, ...]
-    """The further accepted golds that are judged, in order."""
+    """The other accepted golds that are judged, in order."""
     verdicts: list[Verdict] = field(default_factory=list)
     """The verdicts so far, in the order of `roles`."""
 
@@ -285,22 +285,22 @@ class _Pending:
 
 
 class _Queue:
-    """A queue of rows: it makes the items to verify, and matches the verdicts, which have the same order."""
+    """Makes the items to verify from rows, and assigns the verdicts, which come in the same order, to the rows."""
 
     def __init__(self, for_nothing: tuple[str, ...] = (), frequent: tuple[str, ...] = ()) -> None:
         self._pending: deque[_Pending] = deque()
         self._for_nothing = for_nothing
         """Golds that mean "no gold" in this set."""
         self._frequent = frequent
-        """Frequent golds of this set."""
+        """The most frequent golds of this set."""
         self.rows = 0
-        """The number of rows that were judged."""
+        """The number of rows that were read."""
         self.skipped = 0
-        """The number of rows without a possible right response."""
+        """The number of rows for which no right response can be made."""
         self._verifiers: dict[str, Verifier] = {}
 
     def feed(self, rows: Iterator[Row]) -> Iterator[Item]:
-        """Yield the items lazily, as the verifying processes take them."""
+        """Yield the items to verify. Rows are read only when their items are needed."""
         for row in rows:
             self.rows += 1
             word_fault = "placeholder" if self._stands_for_nothing(row) else _word_fault(row)
@@ -335,7 +335,7 @@ class _Queue:
             yield self._pending.popleft()
 
     def take(self, verdict: Verdict) -> None:
-        """Add the next verdict, which belongs to the first row that lacks one."""
+        """Add the next verdict. It belongs to the first row that still waits for verdicts."""
         self._pending[0].verdicts.append(verdict)
 
     def _responses(self, row: Row, word_fault: str | None) -> Iterator[tuple[_Role, str]]:
@@ -354,7 +354,7 @@ class _Queue:
         elif row["verifier"] not in BUILT_IN and (other := self._another_answer(gold)) is not None:
             yield _Role.ANOTHER, gold_response(verifier, other) or other
         if solution and row["domain"] != "code":
-            # The labels of a drawing after the answer are not part of the answer.
+            # Remove drawings, since the labels in a drawing are not the answer.
             solution = _DRAWING.sub(" ", solution)
             yield _Role.SOLUTION, solution[-MAX_SOLUTION_CHARS:]
             boxes = boxed_spans(solution)
@@ -362,22 +362,24 @@ class _Queue:
                 yield _Role.BOX, f"\\boxed{{{solution[start:end]}}}"
 
     def _another_answer(self, gold: str) -> str | None:
-        """Return an answer that is not written within the gold, nor the gold within it."""
+        """Return a wrong answer. Its text is not within the gold, and the gold is not within its text."""
         bare = _bare(gold)
         numbers = [ANOTHER_ANSWER] if any(map(str.isdigit, gold)) else []
         answers = (*numbers, *self._frequent, ANOTHER_ANSWER)
         return next((each for each in answers if _bare(each) not in bare and bare not in _bare(each)), None)
 
     def _stands_for_nothing(self, row: Row) -> bool:
-        """Return True if the gold means "no gold", unless the problem asks for this word: "If there are none, write
-        None"."""
+        """Return True if the gold means "no gold".
+
+        A gold that occurs in the problem is an answer: "If there are none, write None".
+        """
         gold = row["gold"]
         if gold not in self._for_nothing or row["verifier"] not in READ_BY_MEANING:
             return False
         return gold.strip(" .。").casefold() not in row["prompt"].casefold()
 
     def _other_golds(self, row: Row) -> list[Item]:
-        """Return the perfect response to each further accepted gold, to be judged against that gold alone."""
+        """Return an item for each other accepted gold: a right response, to be judged by this gold alone."""
         golds = orjson.loads(row["verifier_args"]).get(OTHER_GOLDS, ())
         if mistake_in_golds(golds) is not None:
             return []
@@ -400,20 +402,20 @@ class _Queue:
 
 
 def _without_other_golds(row: Row) -> str:
-    """Return the verifier's arguments without other accepted golds."""
+    """Return the verifier's arguments of a row without its other accepted golds."""
     arguments = orjson.loads(row["verifier_args"])
     return dump_json(arguments) if arguments.pop(OTHER_GOLDS, None) is not None else row["verifier_args"]
 
 
 def _word_fault(row: Row) -> str | None:
-    """Return the reason in the gold's words why no answer can match it; None for verifiers that do not parse golds."""
+    """Return the `why` that the words of the gold show, or None. Only verifiers that parse golds are considered."""
     if row["verifier"] not in READ_BY_MEANING:
         return None
     return "missing" if row["gold"] is None else unmatchable_because(row["gold"], row["prompt"])
 
 
 def _flags(row: _Pending, is_foreign: bool) -> Iterator[tuple[FlagRecord, dict[str, Any]]]:
-    """Yield the flags of a row with their evidence. `is_foreign`: the verifier cannot read the set's golds."""
+    """Yield the flags of a row with their evidence. `is_foreign` is the result of `_is_foreign`."""
     gold = None if row.gold is None else row.gold[:TEXT_CHARS]
     on_gold = row.verdict_on(_Role.GOLD)
     why = _why_unmatchable(row)
@@ -434,7 +436,7 @@ def _flags(row: _Pending, is_foreign: bool) -> Iterator[tuple[FlagRecord, dict[s
 
 
 def _is_foreign(path: Path) -> bool:
-    """Return True if more than a fifth of a sample of golds cannot be matched."""
+    """Return True if more than a fifth of a sample of the set's golds cannot be matched."""
     queue, judged = _Queue(), list[_Pending]()
     rows = islice(read_rows(path, COLUMNS), 0, None, max(1, count_rows(path) // SAMPLED_ROWS))
     for verdict in verify_batch(queue.feed(row for row in rows if row["verifier"] in READ_BY_MEANING), workers=1):
@@ -445,7 +447,7 @@ def _is_foreign(path: Path) -> bool:
 
 
 def _golds_for_nothing(golds: pl.Series) -> tuple[str, ...]:
-    """Return the golds of a set that mean "no gold", such as "None.", if more than a fifth of all golds do."""
+    """Return the golds of a set that mean "no gold", such as "None.". Empty unless they are more than a fifth of it."""
     nothing = golds.filter(golds.str.contains(NOTHING_IN_BULK))
     is_common = len(golds) >= MIN_REPEATED_ROWS and len(nothing) > MOST_UNMATCHABLE * len(golds)
     return tuple(sorted(nothing.unique()) if is_common else ())
@@ -457,8 +459,7 @@ def _frequent_golds(golds: pl.Series) -> tuple[str, ...]:
 
 
 def _repeated_gold(golds: pl.Series) -> RepeatedGold | None:
-    """Return the gold of nearly all rows of a set, the number of rows with it, and the number of all rows. None
-    without such a gold."""
+    """Return the gold that nearly all rows of a set have, with its counts, or None if there is no such gold."""
     if len(golds) < MIN_REPEATED_ROWS:
         return None
     gold, count = golds.value_counts(sort=True).row(0)
@@ -477,7 +478,7 @@ def _failure_reason(verdict: Verdict) -> str:
 
 
 def _contradicts(on_solution: Verdict, row: _Pending) -> bool:
-    """Return True if the solution commits to another answer than the gold."""
+    """Return True if the solution states another answer than the gold."""
     form = on_solution.evidence.get("form")
     if on_solution.score != 0 or on_solution.reason is Reason.UNREAD:
         return False
@@ -485,24 +486,23 @@ def _contradicts(on_solution: Verdict, row: _Pending) -> bool:
         return _chooses_another(on_solution, row)
     if form not in COMMITTED_FORMS:
         return False
-    # Two boxes joined by "or" may be two spellings of one answer, or several right answers.
+    # Several boxes may be spellings of the same answer, or several right answers.
     boxes = [verdict.passed for verdict in row.verdicts_on(_Role.BOX)]
     if boxes and (all(boxes) or (row.asks_for_one and any(boxes))):
         return False
-    # "The answer is 2 times 6, which is 12" ends with the gold 12 and does not contradict it.
+    # "The answer is 2 times 6, which is 12" does not contradict the gold 12.
     if form == "phrase" and row.gold and row.gold in _in_points(row.solution_end, row):
         return False
-    # The solution of a choice question may end in a letter, and the gold be the text of that option.
+    # The solution of a choice question may name a letter, while the gold is the text of the option.
     letter = _OPTION_LETTER.fullmatch(on_solution.extracted or "")
     return letter is None or bool(_OPTION_LETTER.fullmatch(row.gold or ""))
 
 
 def _chooses_another(on_solution: Verdict, row: _Pending) -> bool:
-    """Return True if the solution chooses one other option, by its letter alone or by its text.
+    """Return True if the solution chooses another option than the gold, by its letter alone or by its text.
 
-    "Option A: 1+3=4, option B: ..." goes through all options, and "She needs 12 minutes." names none. An option in
-    words or with an equation must occur in the solution: "(1), the first gap" does not choose the first option, "Gap
-    2".
+    "Option A: 1+3=4, option B: ..." does not choose an option, and neither does "She needs 12 minutes.". If an option
+    has words or an equation, the solution must have its text: "(1), the first gap" does not choose the option "Gap 2".
     """
     answer, text = str(on_solution.evidence["answer"]), on_solution.extracted or ""
     if on_solution.reason is not Reason.MISMATCH or len(answer) != 1:
@@ -516,7 +516,7 @@ def _chooses_another(on_solution: Verdict, row: _Pending) -> bool:
 
 
 def _in_points(text: str, row: _Pending) -> str:
-    """Return a text of the solution with points for decimal commas, if the gold has points."""
+    """Return a text of the solution. If it has decimal commas and the gold has points, the commas are replaced."""
     return with_points(text) if row.has_commas else text
 
 
@@ -525,7 +525,7 @@ def _bare(text: str) -> str:
 
 
 def _why_unmatchable(row: _Pending) -> str | None:
-    """Return the reason why no right answer can match the gold, or None."""
+    """Return the `why` of the flag `gold_unmatchable`, or None if a right answer can match the gold."""
     if any(verdict.passed for verdict in row.verdicts_on(_Role.SHORTER)):
         return None
     on_gold, another = row.verdict_on(_Role.GOLD), row.verdict_on(_Role.ANOTHER)

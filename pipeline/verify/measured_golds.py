@@ -1,13 +1,14 @@
-r"""Finds sets whose golds look like measured values, and proposes options of `math` for them.
+r"""Finds sets whose golds look like measured or computed values, and proposes the option `rounding: measured`.
 
-    gold "5.96e24", gold "0.85", problem "... moves at 3.2 m/s ..."    measured
-    golds "58.333", "0.14400000000000002", "2000.0", "16.9%"           computed: as programs write them
-    gold "2.5", problem "... shares 5 apples ..."                      neither: no proposal
+    gold                                            looks
+    "5.96e24"                                       measured, since it has a power of ten
+    "0.85", problem "... moves at 3.2 m/s ..."      measured, since it has a decimal point, and the problem has a unit
+    "58.333", "0.14400000000000002"                 computed, since it has three or more decimals
+    "16.9%"                                         computed, since it is a decimal percentage
+    "2.5", problem "... shares 5 apples ..."        neither
 
-A gold looks measured if it has a decimal point, a power of ten or a physical unit, and the gold or its problem has a
-power of ten or a unit. It looks computed if it is a fraction with three or more decimals, or of a percentage. If enough
-golds look measured or computed, options are proposed. A proposal changes nothing: it is printed, and recorded with the
-setting that would apply it.
+With this option, the verifier `math` compares numbers as rounded values. It is proposed if enough golds look measured
+or computed. A proposal is printed and recorded, and changes nothing else.
 """
 
 from __future__ import annotations
@@ -28,37 +29,39 @@ from truegold.verifiers.math.measures import unit_of
 
 OPTIONS: Mapping[str, Any] = {"rounding": "measured"}
 DECIDED = ("rounding", "decimals", "tolerance", "answer_digits")
-"""Options that decide about rounding: rows with one of them are skipped."""
+"""Options about rounding. A row with one of them is skipped."""
 MIN_SHARE = 0.08
-"""The least share of measured golds among those with digits. Of 18 sets of mathematics none has more than .041; two of
-science have .15 and .31."""
+"""The option is proposed if at least this share of the golds with digits looks measured. Of 18 sets of mathematics,
+none has more than .041. Two sets of science have .15 and .31."""
 MIN_ROWS = 10
-MIN_FRACTIONS, MIN_COMPUTED = 0.25, 1 / 3
-"""The least share of decimal fractions among golds with digits, and the least share of these with three or more
-decimals or a percent sign. Of 18 sets of mathematics none has more than .21 of fractions; three of finance have .28,
-.58 and .75."""
+"""The minimum number of golds that look measured or computed."""
+MIN_FRACTIONS = 0.25
+"""The minimum share of decimal fractions among golds with digits, for computed golds. Of 18 sets of mathematics, none
+has more than .21. Three sets of finance have .28, .58 and .75."""
+MIN_COMPUTED = 1 / 3
+"""The minimum share of computed golds among the decimal fractions."""
 EXAMPLE_CHARS = 60
 MAX_CHARS = 4_000
-"""The number of characters at the start of a problem that are read."""
+"""Only this number of characters at the start of a problem is read."""
 _EVERYDAY = frozenset(
     "m s month kg acre degree radian percent byte bit dollar euro sterling yuan yen rupee ruble won".split()
 )
-"""Dimensions of ordinary word problems, which are not a sign of measurement. Areas and volumes are rare in such
-problems, so they are a sign."""
+"""Dimensions of ordinary word problems, which do not show a measurement. Areas and volumes are rare in such problems,
+and do show one."""
 _POINT = re.compile(r"\d\.\d|(?<!\d)\.\d")
 _FRACTION = re.compile(r"\D{0,3}\d[\d,]*\.(?=\d*[1-9])(\d\d(\d)?)?\d*\s?[%％]?")
 _GROUPED = re.compile(r"[1-9]\d{0,2}\.\d{3}")
-"""A number that may have a point between thousands, `1.250`: if all fractions are like this, they are not computed."""
+"""A number whose point may be between thousands, such as `1.250`. If all fractions are like this, none is computed."""
 _POWER_OF_TEN = re.compile(r"(?:\\times|\\cdot|[x×*·])\s?\{?10\s?\^|\d[eE][-+]?\d")
 _AMOUNT = re.compile(
     r"(?<![\d.])\d[\d.]{0,15}"
     r"(?:\\[,;: ]|[~${\s]|\\(?:mathrm|text|rm|operatorname)\b)*\\?([A-Za-zµμΩÅ°]{1,12})\}?(\s?/)?"
 )
-"""A number with the first unit after it, and the slash of a quotient such as m/s."""
+"""A number with the first unit after it, and the slash in a unit such as m/s."""
 
 
 def find_sign(text: str) -> str | None:
-    """Return a sign of a measured number in a text: a power of ten, or an amount with a physical unit."""
+    """Return the part of a text that shows a measurement, a power of ten or an amount with a unit, or None."""
     if (power := _POWER_OF_TEN.search(text)) is not None:
         return power[0]
     for amount in _AMOUNT.finditer(text, 0, MAX_CHARS):
@@ -74,14 +77,14 @@ class MeasuredTally:
     """Counts the golds of a set, and those that look measured or computed."""
 
     golds: int = 0
-    """The number of golds with digits; others cannot be rounded."""
+    """The number of golds with digits. Others are not counted."""
     measured: int = 0
     fractions: int = 0
-    """The number of golds with a nonzero decimal place."""
+    """The number of golds that are decimal fractions: at least one decimal is not 0."""
     computed: int = 0
-    """The number of such golds with three or more decimals, or with a percent sign."""
+    """The number of decimal fractions with three or more decimals."""
     ungrouped: int = 0
-    """The number of fractions that cannot be thousands such as 1.250."""
+    """The number of decimal fractions that cannot be thousands, as 1.250 can."""
     example: str = ""
 
     def add(self, gold: str, prompt: str) -> None:
@@ -120,12 +123,12 @@ class MeasuredTally:
 
     @property
     def count_and_kind(self) -> str:
-        """The number of golds that look measured, or computed if those are more, as a phrase."""
+        """A phrase with the number of golds that look measured, or of those that look computed if there are more."""
         count, kind = max((self.measured, "measured"), (self.computed, "computed"))
         return f"{count:,} of {self.golds:,} golds with figures look {kind}"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the proposed options, or none if the golds do not look measured, with the counts."""
+        """Return the proposed options and the counts. The options are empty if nothing is proposed."""
         counts = {"golds_with_figures": self.golds, "measured": self.measured, "computed": self.computed}
         return {
             "verifier": "math",
@@ -143,7 +146,7 @@ class ProposalBySource:
     tallies: dict[str, MeasuredTally] = field(default_factory=lambda: defaultdict(MeasuredTally))
 
     def add(self, row: Row) -> None:
-        """Count the gold of a row that `math` judges and whose options do not decide about rounding."""
+        """Count the gold of a row. Only rows with the verifier `math` and without an option in DECIDED are counted."""
         if row["verifier"] != "math" or row["gold"] is None:
             return
         if row["verifier_args"] == "{}" or not set(DECIDED) & orjson.loads(row["verifier_args"]).keys():
@@ -158,7 +161,7 @@ class ProposalBySource:
             yield row
 
     def counts(self) -> dict[str, dict[str, Any]]:
-        """Return the tallies by source, in the form that `merge` takes."""
+        """Return the tallies by source, for `merge`."""
         return {source: asdict(tally) for source, tally in self.tallies.items()}
 
     def merge(self, counts: Mapping[str, Mapping[str, Any]]) -> None:
@@ -171,7 +174,7 @@ class ProposalBySource:
         return {source: tally.as_json() for source, tally in self.tallies.items() if tally.proposes}
 
     def lines(self) -> list[str]:
-        """Return a line for each proposal, with the setting to type."""
+        """Return a line for each proposal, with the setting that applies it."""
         where = "data" if len(self.tallies) == 1 else "its entry of data"
         advice = f"to judge them by their figures, set in {where}: verifier_args: {{rounding: measured}}"
         return [

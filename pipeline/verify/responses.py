@@ -1,13 +1,14 @@
 r"""Judges a whole file of responses: `truegold verify --input rows.jsonl --output verdicts.parquet`.
 
     {"id": "7", "response": "... so \\boxed{42}", "gold": "42"}   ->   row=1, sample=0, id="7", score=1.0, ...
-    {"id": "8", "response": ["\\boxed{8}", "9"], "gold": "8"}   ->   two verdicts: sample=0 and sample=1
+    {"id": "8", "response": ["\\boxed{8}", "9"], "gold": "8"}     ->   two verdicts: sample=0 and sample=1
 
-Columns are guessed (`sources.presets`) or named. Golds, tests, verifiers and their arguments are read as in a run
-(`problems.ItemReader`), so that programs next to HumanEval's columns are judged by HumanEval's tests. A record that
-cannot be read gives a row with the reason and no score. `cpu_ms` is the CPU time of judging the row in milliseconds,
-without the verifier's subprocesses; it is null if the judging process died or was killed. At the end, the slowest rows,
-the throughput and the rejects are reported.
+The user may name columns; the others are guessed (`sources.presets`). Golds, tests, verifiers and their arguments are
+read as in a run (`problems.ItemReader`). If a file has the columns of HumanEval, for example, its tests judge the
+responses. A record that cannot be read gives a row with the reason and without a score.
+
+`cpu_ms` is the CPU time of judging the row in milliseconds, without subprocesses of the verifier. It is null if the
+judging process died. At the end, the throughput, the slowest rows and the rejects are printed.
 """
 
 from __future__ import annotations
@@ -52,10 +53,10 @@ VERDICT_SCHEMA = pa.schema(
 )
 
 SLOW_MS = 100.0
-"""The CPU time above which a row is reported as slow; an ordinary verdict takes about a millisecond."""
+"""A row that takes more CPU time than this is slow. An ordinary verdict takes about a millisecond."""
 MAX_SLOW_ROWS = 5
 _TRIAL_ROWS = 20
-"""The number of first rows after which a missing gold column is an error, if the verifier needed one for all."""
+"""If there is no gold column, and the verifier needed a gold for each of this number of rows, an error is raised."""
 
 
 def verify_file(
@@ -71,10 +72,10 @@ def verify_file(
 ) -> dict[str, int]:
     """Write one verdict for each response of `source`, and return the number of verdicts by reason.
 
-    A record has one response, or a list of samples with a verdict each. `verifier` judges the rows that do not name
-    one; if it is None, files with tests get `code` and other files `math`. A second opinion is stored in the evidence.
-    Raises InputError if the file cannot be read, has no response column, or has no gold for a verifier that needs it,
-    and GuardError if a verifier hangs.
+    A record has one response, or a list of samples, each of which gets a verdict. `verifier` judges the rows that do
+    not name one. If it is None, `code` judges files with tests, and `math` other files. If a second opinion is
+    configured, it is stored in the evidence. Raises InputError if the file cannot be read, has no response column, or
+    has no golds although the verifier needs them, and GuardError if a verifier hangs.
     """
     if verifier is not None:
         resolve(verifier)
@@ -143,13 +144,13 @@ def verify_file(
 def _check_gold_column(
     reader: ItemReader, outcomes: _Outcomes, first_records: Sequence[Record | Reject], location: str
 ) -> None:
-    """Raise InputError if there is no gold column and all judged rows lack a gold."""
+    """Raise InputError if there is no gold column, and the verifier needed a gold for all judged rows."""
     if not reader.reads_gold and outcomes.judged == outcomes.counts[str(Reason.GOLD_MISSING)] > 0:
         raise missing_gold(sample_values(first_records), location)
 
 
 def _output_form(target: Path) -> str:
-    """Return the format that the file name's suffix stands for. Raises ConfigError for an unknown suffix."""
+    """Return the format for the suffix of a file name: `parquet`, `jsonl`, ... Raises ConfigError if it is unknown."""
     if target.is_dir():
         raise ConfigError(f"{target} is a folder.", f"Name a file in it: {target / 'verdicts.parquet'}.")
     if (form := SUFFIXES.get(target.suffix.lower())) is None:
@@ -169,7 +170,7 @@ def _convert(path: Path, form: str) -> None:
 
 @dataclass
 class _Outcomes:
-    """The results of the rows: counts by reason, the first reject of each reason, and CPU times."""
+    """Counts the results of the rows for the final report."""
 
     began: float = field(default_factory=time.monotonic)
     counts: Counter[str] = field(default_factory=Counter)
@@ -183,14 +184,14 @@ class _Outcomes:
     """The CPU time and the number of each slow row."""
 
     def add_reject(self, reject: Reject) -> str:
-        """Count a row that was not judged, and return its reason for the table."""
+        """Count a row that cannot be judged, and return its reason for the table."""
         self.first_rejects.setdefault(reject.reason, reject)
         reason = f"rejected:{reject.reason}"
         self.counts[reason] += 1
         return reason
 
     def add_verdict(self, row: int, reason: Reason, cpu_ms: float | None) -> None:
-        """Count a judged row; `cpu_ms` is None if it is unknown."""
+        """Count a judged row. `cpu_ms` is None if it is unknown."""
         self.counts[str(reason)] += 1
         self.judged += 1
         self.cpu_ms += cpu_ms or 0.0

@@ -1,35 +1,32 @@
-"""Stage `vet_tests`: checks whether the tests of code rows can compute a reward.
+"""Stage `vet_tests`: checks whether the tests of programs can serve as a reward, and reports on the result.
 
-    the worked solution fails, because any of several answers is right   ->  drop needs_checker
-    3 of 20 inputs are cut off                                           ->  edit truncated_cases: 17 cases remain
-    of 30 planted faults the tests catch 12                              ->  flag low_kill_rate, the row is kept
+    finding                                                               consequence
+    the worked solution fails, because any of several answers is right    drop needs_checker
+    3 of 20 inputs are cut off                                            edit truncated_cases: 17 cases remain
+    the tests catch 12 of 30 planted faults                               flag low_kill_rate, the row is kept
 
-Input: `rows`, and the `flags` of `verify_gold`. Only rows of the verifier `code` are vetted; all others pass unchanged.
-`truegold.verifiers.audit.suites` explains the checks and their consequences. A repaired row keeps its id. If several
-reasons drop a row, the ledger names the gravest one, and its evidence names the others.
+Only rows with the verifier `code` are vetted; others pass unchanged. The tests of a row are called a suite.
+`truegold.verifiers.audit.suites` explains the checks, and `suites.parquet` has their results for each suite. If several
+reasons drop a row, the ledger names the gravest one, and its evidence names the others. A repaired row keeps its id.
 
-Two flags hold a row back. `references_disagree` always does. `paid_null` (a program that solves nothing gets a reward)
-does if cases are proposed, which a reviewer may add. If the solution passes after a repair, the row's flags from
-`verify_gold` are removed (`keep reference_passes`). With `mend` the proposed cases are added here (`edit cases_added`).
-If the sandbox fails, the row is kept and flagged `not_vetted`. suites.parquet has one row for each suite with all
-measurements. Lines that are repeated in a source's prompts are facts of the stage (`SourceFindings`).
+Two flags hold a row back: `references_disagree`, and `paid_null` (a program that solves nothing passes) if test cases
+are proposed that a reviewer may add. With the setting `mend`, these cases are added at once (`edit cases_added`). If
+the solution passes after a repair, earlier flags of `verify_gold` on the row are removed (`keep reference_passes`). If
+the sandbox fails, the row is kept and flagged `not_vetted`.
 
-Rows are vetted in threads, each program in a process of the sandbox. Finished rows are not vetted again after a kill.
+The tests are run on the row's solution and on programs that its source put into `meta` (APPS, TACO, CodeContests):
 
-A row's tests are vetted with its own programs: its solution, and those that its source put into `meta` (APPS, TACO,
-CodeContests). The rest of `meta` is ignored.
+    solution "print(1)", meta {"solutions": ["print(1)", "print(2 - 1)"]}     references: both programs
+    meta {"solutions": {"language": [2, 3], "solution": ["int main ...", "print(1)"]}}   references: "print(1)"
+    meta {"incorrect_solutions": {...}}                                       wrong programs: those in Python 3
 
-    solution "print(1)", meta {"solutions": ["print(1)", "print(2 - 1)"]}     references: both
-    meta {"solutions": {"language": [2, 3], "solution": ["int main ...", "print(1)"]}}   references: the one in Python 3
-    meta {"incorrect_solutions": {...}}                                       wrong: those in Python 3
-
-While the stage runs, the result of each row is kept on disk as a line of JSON. A line that a kill cut is ignored:
+Rows are vetted in threads, and each program runs in a process of the sandbox. The record of each finished row is stored
+on disk, so that the row is not vetted again after a kill:
 
     {"key": ["9f0c...", "train.jsonl", 17], "outcome": "repair", "findings": [...], "repaired": "{...}", ...}
 
-Reports on `suites.parquet` are lines for the terminal, and a page in Markdown. The lines count the outcomes, then the
-flags by reason (`verifiers.audit.suites`), and name the weakest suites. The kill rate of a suite is the share of
-planted faults that its tests catch:
+The report on `suites.parquet` is printed, or written as Markdown. It counts outcomes and reasons, and names the weakest
+suites. The kill rate of a suite is the share of planted faults that its tests catch:
 
 164 suites: 163 keep, 1 drop
 low_kill_rate 15, leaked_cases 22, memorizable 3, paid_null 1
@@ -99,13 +96,13 @@ from truegold.verifiers.sandbox.execution import SandboxError
 from truegold.verifiers.strict_json import parse_structure
 
 MAX_WEAKEST = 10
-"""The number of weakest suites in the report."""
+"""The maximum number of weakest suites in the report."""
 MAX_SURVIVORS = 5
-"""The number of missed faults that the page shows for each suite."""
+"""The maximum number of missed faults that the page shows for each suite."""
 EVIDENCE_CHARS = 300
-"""The number of characters of evidence that the page shows."""
+"""The maximum number of characters of evidence on the page."""
 MAX_LISTED = 500
-"""The number of suites whose findings the page lists; the table has all."""
+"""The maximum number of suites whose findings the page lists. The table has all suites."""
 
 _COLUMNS = [
     *("source", "source_row", "source_id", "outcome", "reasons", "cases", "kept", "mutants"),
@@ -134,13 +131,13 @@ def summary_lines(suites: Sequence[SuiteRow]) -> list[str]:
 
 
 def _weakest(suites: Sequence[SuiteRow]) -> list[SuiteRow]:
-    """Return the weakest suites: first those that accept a program which solves nothing, then by lowest kill rate."""
+    """Return the weakest suites: first those that pay a program which solves nothing, then those that miss faults."""
     weak = [suite for suite in suites if suite["paid"] or (suite["kill_rate"] is not None and suite["kill_rate"] < 1)]
     return sorted(weak, key=lambda suite: (not suite["paid"], suite["kill_rate"] or 0.0))[:MAX_WEAKEST]
 
 
 def markdown(title: str, suites: Sequence[SuiteRow]) -> str:
-    """Return the page; `title` names the data."""
+    """Return the report as Markdown. `title` names the data."""
     return "\n".join(_markdown(title, suites)) + "\n"
 
 
@@ -158,7 +155,7 @@ def _markdown(title: str, suites: Sequence[SuiteRow]) -> Iterator[str]:
 
 
 def _witnesses(suite: SuiteRow) -> dict[str, dict[str, str]]:
-    """Return an input that shows the fault, for each fault that the tests missed."""
+    """Return, for each fault that the tests missed, an input that shows it, with the expected and the wrong output."""
     findings = json.loads(suite["findings"])
     survivors = [each for finding in findings for each in finding["evidence"].get("survivors", ())]
     return {each["fault"]: each for each in survivors if isinstance(each, dict)}
@@ -230,16 +227,15 @@ def _escape(text: str) -> str:
 
 
 MIN_PROMPTS = 5
-"""The least number of prompts with the same line, for the line to be boilerplate."""
+"""A line is boilerplate if at least this number of prompts have it, and at least MIN_SHARE of the source's prompts."""
 MIN_SHARE = 0.5
-"""The least share of a source's prompts with the same line."""
 MIN_LINE_CHARS = 12
-"""The least length of a line of boilerplate; shorter ones are headings, such as `Input`."""
+"""Shorter lines are not boilerplate, but headings such as `Input`."""
 MAX_LINES = 5
-"""The largest number of lines of boilerplate that are listed."""
+"""The maximum number of lines of boilerplate that are listed."""
 MAX_PROMPT_LINES = 500
 MAX_KNOWN_LINES = 200_000
-"""The largest number of different lines that are counted, which bounds memory."""
+"""The maximum number of different lines that are counted, which limits memory."""
 
 _HINT = re.compile(
     r"^[\s#*>-]{0,8}(?:categor(?:y|ies)|tags?|topics?|difficulty|rating|editorial|hints?|algorithms?|approach"
@@ -263,7 +259,7 @@ class SourceFindings:
         self._sources: defaultdict[str, _Source] = defaultdict(_Source)
 
     def add(self, source: str, prompt: str, reasons: list[str]) -> None:
-        """Count a prompt, with the findings of its suite."""
+        """Count a prompt. `reasons` are the reasons of the findings about its suite."""
         counted = self._sources[source]
         counted.prompts += 1
         counted.memorizable += str(VetReason.MEMORIZABLE) in reasons
@@ -274,7 +270,7 @@ class SourceFindings:
                 counted.lines[line] += 1
 
     def facts(self) -> Mapping[str, dict[str, Any]]:
-        """Return the findings about each source with any."""
+        """Return the findings about each source. Sources without findings are left out."""
         return {source: shown for source, counted in self._sources.items() if (shown := _shown(counted))}
 
 
@@ -302,7 +298,7 @@ def source_lines(facts: Mapping[str, dict[str, Any]]) -> list[str]:
 
 
 NOT_VETTED = "not_vetted"
-"""The reason of the flag on rows whose tests could not be vetted because the sandbox failed."""
+"""The flag on a row whose tests could not be vetted, because the sandbox failed."""
 
 SUITES_SCHEMA = pa.schema(
     [
@@ -332,10 +328,9 @@ SUITES_SCHEMA = pa.schema(
     ]
 )
 _ID_NAMES = ("source_id", "task_id", "problem_id", "question_id", "id", "name")
-"""Column names of sources for a problem's identifier, the most likely first."""
+"""Columns in which sources have the id of a problem, the most likely first."""
 
 _NOT_IN_TABLE = ("key", "repaired")
-
 
 VERIFIER = "code"
 ROWS_FILE = "rows.parquet"
@@ -343,15 +338,15 @@ SUITES_FILE = "suites.parquet"
 DETECTOR = "vet_tests"
 
 SHOWN_CHARS = 200
-"""The number of characters shown of the evidence of a frequent drop."""
+"""The maximum number of characters that are shown of the evidence of a frequent drop."""
 LEDGER_CHARS = 20_000
-"""The number of characters of the tests, before and after a repair, that the ledger keeps."""
+"""The maximum number of characters of tests in the ledger, before and after a repair."""
 
 AHEAD = 4
-"""The largest number of waiting rows per thread, which bounds memory."""
+"""The maximum number of waiting rows for each thread, which limits memory."""
 
 Pending = tuple[Row, "Future[dict[str, Any]] | dict[str, Any] | None"]
-"""A row with its record: as a future, from an earlier attempt, or None if the row is not vetted."""
+"""A row with its record: a future, the record of an earlier attempt, or None if the row is not vetted."""
 
 
 def make_record(row: Row, vetting: Vetting) -> dict[str, Any]:
@@ -409,7 +404,6 @@ def suite_row(row: Row, record: Mapping[str, Any]) -> dict[str, Any]:
     kind = tests.get("type") if isinstance(tests, dict) else arguments.get("type")
     values = {name: value for name, value in record.items() if name not in _NOT_IN_TABLE}
     identity = {name: row[name] for name in ("id", "source", "source_row")}
-    # Readers find the problem by the source's own id.
     meta = orjson.loads(row["meta"] or "{}")
     source_id = next((str(meta[name]) for name in _ID_NAMES if isinstance(meta.get(name), str | int)), None)
     named = {"source_id": source_id, "type": kind}
@@ -417,7 +411,7 @@ def suite_row(row: Row, record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Finished:
-    """The records of finished rows, in an append-only file. A context manager."""
+    """A context manager for the file with the records of finished rows."""
 
     def __init__(self, path: Path) -> None:
         path.touch()
@@ -435,7 +429,7 @@ class Finished:
         return record
 
     def add(self, record: Mapping[str, Any]) -> None:
-        """Append a record, so that it survives a kill of this process."""
+        """Append a record. It survives if this process is killed."""
         self._file.write(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE))
         self._file.flush()
 
@@ -467,7 +461,7 @@ def vet_tests(inputs: Mapping[str, Path], config: VetTestsConfig, out_dir: Path,
 
 
 def vet_part(part: Part, config: VetTestsConfig, shared: None, progress: Progress) -> StageReport:
-    """Vet the tests of one part; finished rows are not vetted again after a kill."""
+    """Vet the tests of one part. Rows with a stored record are not vetted again."""
     flags = read_table(part.inputs["flags"], FlagRecord) if "flags" in part.inputs else iter(())
     total = part.count_rows()
     if not _has_code(part.inputs["rows"]):
@@ -485,8 +479,10 @@ def vet_part(part: Part, config: VetTestsConfig, shared: None, progress: Progres
 
 
 def _gather_facts(rows: Path, out_dir: Path) -> dict[str, Any]:
-    """Return facts from the tables of all parts: the suites, their outcomes, their mean kill rate, findings about
-    sources, and frequent drops. Empty if no row has tests."""
+    """Return facts about all parts: outcomes, the mean kill rate, findings about sources, and frequent drops.
+
+    Empty if no row has tests.
+    """
     suites = read_table(out_dir / SUITES_FILE, dict, ["outcome", "kill_rate", "reasons"])
     vetted = (row for row in read_rows(rows, ["source", "prompt", "verifier"]) if row["verifier"] == VERIFIER)
     outcomes: Counter[str] = Counter()
@@ -578,8 +574,7 @@ def _vet_row(row: Row, programs: int, options: VetOptions) -> dict[str, Any]:
 
 
 def programs_of(row: Row, limit: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return up to `limit` distinct worked solutions, the row's own first, and up to `limit` distinct wrong
-    programs."""
+    """Return at most `limit` worked solutions, the row's own first, and at most `limit` wrong programs."""
     meta = json.loads(row["meta"] or "{}")
     references = [row["solution"] or "", *_programs(meta.get("solutions"))]
     return _first_distinct(references, limit), _first_distinct(_programs(meta.get("incorrect_solutions")), limit)
@@ -598,10 +593,7 @@ def _first_distinct(solutions: list[str], limit: int) -> tuple[str, ...]:
 
 
 def _holds_back(finding: Mapping[str, Any]) -> bool:
-    """Return True if a flag holds its row back for review.
-
-    A right program may score 0, or a program that solves nothing scores more until the proposed cases are added.
-    """
+    """Return True if a flag holds its row back: `references_disagree`, or `paid_null` with proposed cases."""
     is_mendable = finding["reason"] == VetReason.PAID_NULL and PROPOSED in finding["evidence"]
     return is_mendable or finding["reason"] == VetReason.REFERENCES_DISAGREE
 
@@ -658,7 +650,7 @@ class _Output:
         return {**row, "verifier_args": after}
 
     def _withdraw_stale_flags(self, row: Row, record: Mapping[str, Any], earlier: list[FlagRecord]) -> list[FlagRecord]:
-        """Return the earlier flags that are still valid; the ledger records those that are removed."""
+        """Return the earlier flags that are still valid, and record the others in the ledger."""
         if not record.get("references") or record["repaired"] is None:
             return earlier
         stale = [flag for flag in earlier if flag["detector"] == "verify_gold"]

@@ -22,12 +22,12 @@ from truegold.pipeline.suspicion.joined import (
     UNKNOWN_MODEL,
     AskedVerdict,
     Claim,
-    Heard,
     IllPosedShares,
     IllPosedTotal,
     OtherEvidence,
     Shares,
     SuspicionTier,
+    Witnesses,
     choose_tier,
     claim_fault,
     counted_parts,
@@ -139,9 +139,9 @@ def test_an_asked_model_that_was_not_measured_is_believed_a_little():
     assert expected == IllPosedShares(0.05, {})
     result = joined(other=OtherEvidence(asked=fault))
     assert result.ill_posed == pytest.approx(4.2 / 19 / (1 + 4.2 / 19), rel=1e-5)
-    claim = Claim(claim_fault(None, Heard(), fault, "file", NOBODY), 0.0, fault.claimed_log_ratio > 0)
+    claim = Claim(claim_fault(None, Witnesses(), fault, "file", NOBODY), 0.0, fault.claimed_log_ratio > 0)
     assert claim == Claim(pytest.approx(0.05), 0.0, False)
-    assert choose_tier(result.suspicion, claim, Heard(), is_open=True) == "review"
+    assert choose_tier(result.suspicion, claim, Witnesses(), is_open=True) == "review"
 
 
 def test_known_problems_measure_a_model_and_its_silence_clears_little():
@@ -231,9 +231,9 @@ def test_the_order_of_sources_changes_nothing_and_one_more_takes_nothing_away(lo
 def test_rules_wordings_doubts_and_an_unmeasured_model_drop_nothing(rules, wording, doubts, outcome, ratio, is_open):
     verdict = None if outcome == "none" else asked(ratio, verdict=FAULT if outcome == "faulty" else outcome)
     result = joined(None, OtherEvidence(rules, verdict, (doubts, 3, 4)), wording)
-    claim = Claim(claim_fault(None, Heard(), verdict, "file", NOBODY), 0.0, False)
+    claim = Claim(claim_fault(None, Witnesses(), verdict, "file", NOBODY), 0.0, False)
     suspicion = 0.0 if result is None else result.suspicion
-    assert choose_tier(suspicion, claim, Heard(), is_open=is_open) != "drop"
+    assert choose_tier(suspicion, claim, Witnesses(), is_open=is_open) != "drop"
 
 
 def test_a_row_that_a_rule_alone_flags_is_never_dropped_in_any_file():
@@ -247,21 +247,21 @@ def test_a_row_that_a_rule_alone_flags_is_never_dropped_in_any_file():
     assert all(entry.tier is not SuspicionTier.DROP for entry in without.values())
 
 
-FEW, MANY = Heard(2, 2.0), Heard(20, 12.0)
-STRONG = Heard(20, 12.0, strong=8, strong_independent=5.0, strong_share=0.2)
-SPLIT = Heard(20, 12.0, strong=8, strong_independent=5.0, strong_share=0.4)
+FEW, MANY = Witnesses(2, 2.0), Witnesses(20, 12.0)
+STRONG = Witnesses(20, 12.0, strong=8, strong_independent=5.0, strong_share=0.2)
+SPLIT = Witnesses(20, 12.0, strong=8, strong_independent=5.0, strong_share=0.4)
 
 
 @rows(
-    "votes, verdict, heard, tier",
+    "votes, verdict, witnesses, tier",
     [
         # Without enough witnesses votes drop nothing, whatever they say.
         (shares_of(0.99, 0.9), None, FEW, "review"),
         (shares_of(0.99, 0.9), asked(30.0, 20.0), FEW, "review"),
         # The model's word is taken at its lower end: .05 and 400 are .954.
-        (None, asked(900.0, 400.0), Heard(), "drop"),
-        (None, asked(900.0, 300.0), Heard(), "review"),
-        (None, asked(900.0, 400.0, "undecided"), Heard(), "review"),
+        (None, asked(900.0, 400.0), Witnesses(), "drop"),
+        (None, asked(900.0, 300.0), Witnesses(), "review"),
+        (None, asked(900.0, 400.0, "undecided"), Witnesses(), "review"),
         # Weak systems: how surely the label is outvoted, and the model beside it.
         (shares_of(0.96, 0.9), None, MANY, "drop"),
         (shares_of(0.9, 0.1), None, MANY, "review"),
@@ -279,25 +279,25 @@ SPLIT = Heard(20, 12.0, strong=8, strong_independent=5.0, strong_share=0.4)
         (shares_of(0.9, 0.1), asked(30.0, 10.0), SPLIT, "drop"),
     ],
 )
-def test_what_is_dropped(votes, verdict, heard, tier):
+def test_what_is_dropped(votes, verdict, witnesses, tier):
     claim = Claim(
-        claim_fault(votes, heard, verdict, "file", NOBODY), 0.0, bool(verdict and verdict.claimed_log_ratio > 0)
+        claim_fault(votes, witnesses, verdict, "file", NOBODY), 0.0, bool(verdict and verdict.claimed_log_ratio > 0)
     )
-    assert choose_tier(0.9, claim, heard, is_open=True) == tier
+    assert choose_tier(0.9, claim, witnesses, is_open=True) == tier
 
 
 @pytest.mark.parametrize(
-    ("suspicion", "denied", "heard", "is_open", "tier"),
+    ("suspicion", "denied", "witnesses", "is_open", "tier"),
     [
-        (0.2, 0.0, Heard(8, 6.0), True, "review"),
-        (0.2, 0.0, Heard(8, 6.0), False, "keep"),
-        (1.0, 0.89, Heard(8, 6.0), False, "review"),
-        (1.0, 0.91, Heard(8, 6.0), False, "drop"),
-        (0.99, 1.0, Heard(8, 1.5), False, "review"),
+        (0.2, 0.0, Witnesses(8, 6.0), True, "review"),
+        (0.2, 0.0, Witnesses(8, 6.0), False, "keep"),
+        (1.0, 0.89, Witnesses(8, 6.0), False, "review"),
+        (1.0, 0.91, Witnesses(8, 6.0), False, "drop"),
+        (0.99, 1.0, Witnesses(8, 1.5), False, "review"),
     ],
 )
-def test_tiers_of_letters_go_by_what_the_file_shows(suspicion, denied, heard, is_open, tier):
-    assert choose_tier(suspicion, Claim(0.05, denied, by_model=False), heard, is_open=is_open) == tier
+def test_tiers_of_letters_go_by_what_the_file_shows(suspicion, denied, witnesses, is_open, tier):
+    assert choose_tier(suspicion, Claim(0.05, denied, by_model=False), witnesses, is_open=is_open) == tier
 
 
 @pytest.mark.parametrize(
@@ -314,7 +314,7 @@ def test_tiers_of_letters_go_by_what_the_file_shows(suspicion, denied, heard, is
     ],
 )
 def test_strong_systems_deny_a_label(strong, independent, share, denies):
-    assert Heard(20, 12.0, strong, independent, share).deny_label is denies
+    assert Witnesses(20, 12.0, strong, independent, share).deny_label is denies
 
 
 @rows(

@@ -219,7 +219,7 @@ def always(response, gold):
         ("never", "is `math` meant?"),
         ("raises", "mine.py:raises fails on 20 of 20 golds: AttributeError: 'str' object has no attribute 'gold'."),
         ("words", "mine.py:words fails on 20 of 20 golds: TypeError: returned str, expected a bool, a score"),
-        ("always", "mine.py:always pays another answer, too. Correct the verifier: truegold verifiers check"),
+        ("always", "mine.py:always also pays a wrong answer (7919). Correct the verifier: truegold verifiers check"),
         ("said", None),
     ],
 )

@@ -37,7 +37,7 @@ def test_a_reason_is_explained_by_what_it_means_an_example_and_what_to_do() -> N
         explain_reason("invalid_json") == "Such as: a line not json. mend the line; ingest/rejects.jsonl has its number"
     )
     assert explain_reason("gold_wrapped").endswith('suggests the answer alone. Such as: gold "Answer: 72"')
-    assert explain_reason("evaluation_overlap") == "Such as: a row that stands in MATH-500"
+    assert explain_reason("evaluation_overlap") == "Such as: a row that shares a long passage with one of MATH-500"
     assert exemplify_reason("guessable").startswith("a guess often passes, because there are few different outputs")
     assert explain_reason("a_rule_of_mine") == exemplify_reason("a_rule_of_mine") == ""
 

@@ -453,7 +453,7 @@ def test_a_selection_of_nothing_is_none_where_positives_are_to_be_made(tmp_path:
 
 def test_a_selection_that_would_hardly_teach_is_refused_with_what_would_help(tmp_path: Path) -> None:
     problems = [Problem(0, judged=400, truncated=1.0)] * 12
-    expected = r"groups of 8 .* 12 selected rows 2\.0% are expected to teach, 98\.0% to be all wrong"
+    expected = r"groups of 8 .* 12 selected rows, 2\.0% are expected to teach, 98\.0% to be all wrong"
     with pytest.raises(InputError, match=expected) as caught:
         run_select(tmp_path, problems, min_teaching=0)
     assert "raise profile.max_tokens" in str(caught.value.hint)

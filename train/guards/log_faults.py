@@ -26,11 +26,11 @@ NEEDS_RATE = ("hidden_fall", "reward_blind")
 """Faults that can only be found if the log has an accuracy in addition to the reward."""
 
 DEAD = 8
-"""A step is dead if no group has advantages. If all steps of a run are dead, this number of steps is a fault."""
+"""If all steps of a run are dead, they are a fault from this number on. A step is dead if no group has advantages."""
 SOLVED_STRETCH = 20
 """The smallest number of consecutive dead steps that is a fault if nearly all completions are right."""
 RARE = 1e-3
-"""The largest probability by chance at which consecutive steps are reported."""
+"""Equal steps in a row are reported only if their probability by chance is below this number."""
 
 
 def find_faults(log: RunLog) -> list[LogFault]:
@@ -236,8 +236,8 @@ def _resumed(log: RunLog) -> Iterator[LogFault]:
 def _spikes(log: RunLog) -> Iterator[LogFault]:
     """Yield a fault for isolated spikes of the gradient norm, or for a gradient norm that grows.
 
-    Spikes are at least ten times the usual norm. If even more steps are between three and ten times the usual norm, it
-    has a heavy tail, which is not a fault.
+    A spike is a step with at least ten times the usual norm. A norm with a heavy tail is not a fault: then more steps
+    have three to ten times the usual norm than ten times or more.
     """
     steps, norms = log.series("grad_norm")
     positive = [(step, norm) for step, norm in zip(steps, norms, strict=True) if norm > 0]

@@ -115,12 +115,12 @@ class TrainingEngine:
     shared = False
     """Whether completions of one prompt share the computation of the prompt (`shared_batches`)."""
     may_end = False
-    """Whether a signal may interrupt a computation. True until an update changes the weights of the last finished
-    step."""
+    """Whether a signal may interrupt a computation. The trainer makes it true in parts of a step that do not change
+    weights."""
     rate_factor = 1.0
     """The factor of the scheduled learning rate, which guards lower."""
     make_room: Callable[[], None] = staticmethod(lambda: None)
-    """A function that is called before optimizer states return to the GPU (`release_states`), to free memory there."""
+    """Frees memory of the GPU. It is called before the optimizer states come back from host memory."""
 
     def __init__(
         self,
@@ -266,9 +266,9 @@ class TrainingEngine:
         step: the number of the optimizer step, from 0. steps: the number of optimizer steps of the run. The learning
         rate depends on both.
 
-        Returns metrics over all ranks: loss, grad_norm, lr, push_gap, and each sum that the loss function reports,
-        divided by the number of tokens. Raises NotFiniteError on all ranks if the loss or the gradient of any rank is
-        not finite; then weights and optimizer are not changed. Raises NoRoomError if a GPU has not enough memory.
+        Returns metrics over all ranks: loss, grad_norm, lr, push_gap (`step_effects`), and the loss function's sums, as
+        means over tokens. Raises NotFiniteError on all ranks if the loss or the gradient of any rank is not finite;
+        then weights and optimizer are not changed. Raises NoRoomError if a GPU has not enough memory.
         """
         with self._lack_of_room_told(segments):
             return self._update(segments, loss_function, step, steps)
@@ -516,7 +516,7 @@ class TrainingEngine:
     def checkpoint_bytes(self) -> int:
         """Return the size in bytes of DeepSpeed's part of a checkpoint, over all ranks.
 
-        It has the weights, and for each trained weight two moments and, if the optimizer keeps one, a float32 copy.
+        This part has the weights and, for each trained weight, two moments and a float32 copy, if one is kept.
         """
         trained = sum(size for size, parameter in self._sizes() if parameter.requires_grad)
         return self.weights_bytes(trained_alone=self._config.lora is not None) + trained * (

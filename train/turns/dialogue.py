@@ -54,7 +54,7 @@ class SegmentTokens:
     is_truncated: bool = False
     """Whether the last turn was cut at max_tokens."""
     is_escaped: bool = False
-    """Whether the model wrote special tokens as text in a turn, which were replaced by plain text."""
+    """Whether special tokens that the model wrote as text in a turn were replaced by plain text."""
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -81,8 +81,8 @@ class SegmentTokens:
     def to_segment(self, temperature: float) -> Segment:
         """Return the training record, without reward and group.
 
-        Tokens after the last sampled one are removed. They are not trained on, and may be too long for the model if the
-        episode ended for this reason.
+        Tokens after the last sampled one are removed, since they are not trained on. With them the segment could exceed
+        the model's context.
         """
         length = max((end for end, is_sampled in enumerate(self.sampled, 1) if is_sampled), default=0)
         sampled = tuple(self.sampled[:length])
@@ -142,7 +142,7 @@ class Dialogue:
     def prompt(self) -> tuple[int, ...]:
         """Return the token ids of the next turn's prompt, rendered from the messages so far. Call it once per turn.
 
-        If they begin with all tokens of the last segment, this segment is extended. Otherwise a new one begins.
+        If the prompt begins with all tokens of the last segment, this segment is extended. Otherwise a new one begins.
         """
         ids = self._template.encode(self._edit(self.messages))
         if not self.segments:
@@ -173,7 +173,7 @@ class Dialogue:
     def add_completion(self, completion: Completion, version: int, versions: Versions = ()) -> Message:
         """Add the completion that was sampled after `prompt`, and return it as a message.
 
-        version: the version of the weights that sampled it, the oldest if there are several. versions: all versions
+        version: the version of the weights that sampled the turn, the oldest of several. versions: all versions
         with their numbers of tokens, if there are several.
         """
         segment = self.segments[-1]
@@ -242,8 +242,8 @@ def dialogue_segments(
 ) -> list[Segment]:
     """Return the segments of a recorded dialogue, in which only the assistant's tokens are trained on.
 
-    Raises TypeError for an invalid dialogue, ConfigError if the template refuses it, and ValueError if the template
-    renders an assistant turn differently in the whole dialogue and after its prompt.
+    Raises TypeError for an invalid dialogue and ConfigError if the template refuses it. Raises ValueError if an
+    assistant turn is rendered differently in the whole dialogue and directly after its prompt.
     """
     messages = [
         message if message["role"] == "assistant" else template.escape(message) for message in check_messages(messages)

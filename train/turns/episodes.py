@@ -74,13 +74,13 @@ class Episode:
     error: str | None = None
     """The error of the environment, or the error in parsing or rendering the model's turn."""
     escaped: int = 0
-    """The number of the environment's messages with special tokens as text, which were replaced by plain text."""
+    """The number of messages of the environment in which special tokens, such as `<|im_end|>`, became plain text."""
     last: Completion | None = None
     """The model's last turn."""
     environment: HeldEnvironment | None = None
     """The environment while the episode is running."""
     step_counts: Mapping[str, int] = field(default_factory=dict)
-    """For a mock environment, the number of steps that were answered as `recorded` and that were `missed`."""
+    """The number of steps by kind in a mock environment: `recorded`, and `missed` for actions without a recording."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for another process, without the environment."""
@@ -129,8 +129,8 @@ class EpisodeRunner:
     ) -> Sequence[Episode]:
         """Play all episodes to their end and return them.
 
-        sampling: the sampling parameters of each turn. seeded_by: values that determine the seed of a turn, together
-        with its row, group, index and number. version: the version of the engine's weights.
+        sampling: the sampling parameters of each turn. seeded_by: values from which each turn's seed is computed. The
+        seed also depends on the episode and on the number of the turn. version: the version of the engine's weights.
         """
         played = OpenEpisodes(self)
         for key, episode in enumerate(episodes):

@@ -134,7 +134,7 @@ class ChoiceVerifier(AnswerVerifier):
     options: ClassVar[tuple[str, ...]] = ("options", "multiple")
 
     name: str = "choice"
-    version: str = "7"
+    version: str = "8"
 
     def __call__(
         self, response: str, gold: str | None, *, problem: str | None = None, info: Mapping[str, Any] = NO_INFO

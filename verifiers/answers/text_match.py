@@ -66,7 +66,7 @@ class ExactVerifier(AnswerVerifier):
     options: ClassVar[tuple[str, ...]] = ("case_sensitive",)
 
     name: str = "exact"
-    version: str = "8"
+    version: str = "9"
 
     def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
         case_sensitive = switch_option(info, "case_sensitive", False)

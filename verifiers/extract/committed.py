@@ -88,6 +88,7 @@ from truegold.verifiers.extract.statements import (
     narrow,
     retraction,
 )
+from truegold.verifiers.sandbox.errors import ConfigError
 
 MAX_SCANNED_CHARS = 400_000
 """Maximum number of characters at the end of a response that are read. Stops megabytes of output made to stall."""
@@ -590,6 +591,8 @@ def committed_answer(response: str, *, several: int = 0, problem: str | None = N
     several: the number of values of gold, if gold has several. Boxes are then read as one list if they stand together,
     or if the response has exactly this number of boxes.
     """
+    if not isinstance(response, str):
+        raise ConfigError(f"committed_answer: response must be a text; this is {type(response).__name__}.")
     parts = answering_parts(response)
     for part in parts:
         if committed := _declared(part, several):

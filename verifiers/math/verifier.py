@@ -34,6 +34,7 @@ from typing import Any, ClassVar
 
 from gmpy2 import mpq
 
+from truegold.verifiers.checked import checked, checked_class
 from truegold.verifiers.decimal_commas import with_points
 from truegold.verifiers.extract import (
     GUESSED,
@@ -169,6 +170,7 @@ _FUNCTION_MARKS = ("_", "i(", "i (", "i}", "psi")
 r"""A quick test: every text that applies a named function, such as `\mathrm{Li}_2(x)`, has one of these marks."""
 
 
+@checked
 def equivalent(answer: str, *more: object, gold: str | None = _NO_GOLD, **policy: Any) -> Verdict:
     r"""Compare an answer with gold: `equivalent("0.5", gold="1/2").score` is 1.0.
 
@@ -662,6 +664,7 @@ _ASKS_NAME = re.compile(
 """A problem that asks for the name of a substance or for its formula."""
 
 
+@checked_class
 @dataclass(frozen=True, slots=True)
 class MathVerifier:
     """Compares mathematical answers by value: 1/2, 0.5 and \\frac{2}{4} are the same.
@@ -675,7 +678,7 @@ class MathVerifier:
     policy: Policy = field(default=RESPONSES)
     """The policy of every row. The options in a row's `info` override it."""
     name: str = "math"
-    version: str = "14"
+    version: str = "15"
 
     def __call__(
         self, response: str, gold: str | None, *, problem: str | None = None, info: Mapping[str, Any] = NO_INFO

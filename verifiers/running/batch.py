@@ -5,19 +5,18 @@
     BatchVerifier        several batches with the same child processes
     verify_one           a single row
 
-An `Item` is a row with its response. Verdicts come in the order of the rows, while further rows are still being read;
-only a few chunks of rows are in memory.
+An `Item` is a row with its response. Verdicts come in the order of the rows. Rows are read in chunks while earlier ones
+are judged, so only a few chunks are in memory.
 
-If a verifier crashes its child process (out of memory, a signal, `os._exit`) or exceeds its deadline, only the row that
-caused it has the score None. A user's verifier always runs in a child process, since a deadline can only be enforced
-from outside. Built-in verifiers limit their own work: they judge small batches, or all batches with `workers=1`, in the
-calling process.
+If a verifier crashes its child process (out of memory, a signal, `os._exit`) or exceeds its deadline, only the row at
+fault has the score None. A user's verifier always runs in a child process, since a deadline can only be enforced from
+outside. Built-in verifiers limit their own work. They run in the calling process for a small batch or `workers=1`.
 
-A batch with `max_timeouts` below 1 is stopped if its verifier times out too often (`TimeoutTally`):
+A batch is stopped if more rows time out than `max_timeouts` allows (`TimeoutTally`). For 256 rows and a limit of .1:
 
-256 rows, 30 without a verdict after 60 s     ->  GuardError at the 26th timeout, if a tenth is allowed
-the first 8 rows, of two problems, all hang   ->  GuardError at the 8th: waiting for 248 more would take hours
-3 of 256 rows                                 ->  three verdicts without a score, with the reason `timeout`
+    3 rows time out                           3 verdicts without a score, with the reason `timeout`
+    30 rows time out                          GuardError at the 26th timeout
+    the first 8 rows, on 2 problems           GuardError at the 8th, since 248 more timeouts would take hours
 """
 
 from __future__ import annotations
@@ -34,8 +33,9 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import astuple, dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
+from truegold.verifiers.checked import checked, checked_class, checked_names
 from truegold.verifiers.gold import BadGold, gold_and_arguments, golds_in, judge_any, judges_solutions
 from truegold.verifiers.registry import BUILT_IN, check_options, require_name, resolve, unknown_option
 from truegold.verifiers.sandbox.child_process import (
@@ -57,21 +57,21 @@ LOOK_AHEAD = 2
 START_S = 120.0
 """Maximum time that a process takes to start on a busy machine, in seconds. It is not part of a row's deadline."""
 DEADLINE_S = 60.0
-"""Default of the seconds for one verdict. Built-in verifiers, which limit their own work, always get at least this."""
+"""The default deadline of a verdict, in seconds. Built-in verifiers always get at least this."""
 MAX_TIMEOUTS = 0.1
-"""The usual share of verdicts that may time out before a run is stopped; `verify_batch` has no limit by default."""
+"""The default share of verdicts that may time out before a run stops. `verify_batch` itself has no limit by default."""
 HANGING = 8
 """A verifier is stopped if its first 8 verdicts, on more than one problem, all time out."""
 MIN_ROWS = 64
 """Shares of timeouts are computed as if there were at least this many rows."""
 _CHILD_MODULE = "truegold.verifiers.running.batch_child"
 _STARTS = 3
-"""Number of attempts to start a process, which may be killed for lack of memory, before an error is raised."""
+"""Number of attempts to start a process. The kernel may kill a process at its start for lack of memory."""
 _ATTEMPTS = 2
-"""Number of attempts to judge a row. A process may die because of earlier rows, so that a row is blamed only if a fresh
-process dies too."""
+"""Number of attempts to judge a row. The first process may die because of earlier rows; the second process is new."""
 
 
+@checked_names
 @dataclass(frozen=True, slots=True)
 class Item:
     """One response to judge, with everything that its verifier needs."""
@@ -79,12 +79,12 @@ class Item:
     response: str
     """The response as the model wrote it."""
     gold: Any
-    """The reference answer, or None for verifiers without gold. Of a list of accepted golds, the first stays here and
-    the others become the argument `other_golds`."""
+    """The reference answer, or None for verifiers without gold. In a list of accepted golds, the first one is kept
+    here, and the others become the argument `other_golds`."""
     verifier: str = "math"
     """The verifier's name or import string."""
     verifier_args: Any = "{}"
-    """The verifier's `info` as JSON text. A mapping is checked and converted to text."""
+    """The verifier's arguments (`info`) as JSON text. A mapping is checked and converted to text."""
     problem: str | None = None
     """The problem, for verifiers that read it."""
     unread_gold: str | None = None
@@ -112,7 +112,7 @@ class Item:
 
 
 class TimedVerdict(NamedTuple):
-    """A verdict and its cost. The cost is not part of `Verdict`, so that verdicts on equal rows are equal."""
+    """A verdict and its cost. `Verdict` itself has no cost, so that verdicts on equal rows are equal."""
 
     verdict: Verdict
     cpu_ms: float | None
@@ -192,6 +192,7 @@ def verdict_from_json(fields: Mapping[str, Any]) -> Verdict:
     return Verdict(fields["score"], Reason(fields["reason"]), fields["extracted"], fields["evidence"])
 
 
+@checked
 def verify_batch(
     rows: Iterable[Item],
     workers: int = 0,
@@ -228,7 +229,26 @@ def _verify_once(verifier: BatchVerifier, rows: Iterable[Item]) -> Generator[Tim
         yield from verifier.verify_timed(rows)
 
 
+class _Verdicts(Iterator[Verdict]):
+    """Verdicts that are made while they are read."""
+
+    def __init__(self, verdicts: Generator[Verdict, None, None]) -> None:
+        self._verdicts = verdicts
+        self.close = verdicts.close
+
+    def __next__(self) -> Verdict:
+        return next(self._verdicts)
+
+    def __getitem__(self, index: object) -> NoReturn:
+        """Raise TypeError, as every iterator does, with the way out."""
+        raise TypeError(f"verdicts come one after the other: list(verify_batch(rows))[{index}]")
+
+
 def _without_costs(timed_verdicts: Generator[TimedVerdict, None, None]) -> Iterator[Verdict]:
+    return _Verdicts(_read_without_costs(timed_verdicts))
+
+
+def _read_without_costs(timed_verdicts: Generator[TimedVerdict, None, None]) -> Generator[Verdict, None, None]:
     # If the caller stops reading verdicts, `closing` ends the child processes.
     with closing(timed_verdicts):
         for timed in timed_verdicts:
@@ -247,8 +267,6 @@ def _checked(rows: Iterable[Item]) -> Iterator[Item]:
 
 @dataclass
 class _Tally:
-    """The counts of one verifier."""
-
     judged: int = 0
     """All verdicts, timeouts included."""
     timeouts: int = 0
@@ -257,7 +275,7 @@ class _Tally:
 
 
 class TimeoutTally:
-    """Counts timeouts by verifier. If `rows` has a length, the number of verdicts to come is known."""
+    """Counts timeouts by verifier. Shares refer to all `rows` if these have a length, else to the rows so far."""
 
     def __init__(self, max_share: float, deadline_s: float, rows: Iterable[Item] = ()) -> None:
         self._max_share = max_share
@@ -294,8 +312,9 @@ class TimeoutTally:
             )
 
 
+@checked_class
 class BatchVerifier:
-    """Judges several batches with the same child processes, otherwise as `verify_batch`; thread-safe.
+    """Judges several batches like `verify_batch`, but with the same child processes. Thread-safe.
 
     A user's verifier is imported once, and keeps its loaded data from one batch to the next. After a fork, the forked
     process starts child processes of its own.
@@ -305,10 +324,12 @@ class BatchVerifier:
         self, workers: int = 0, chunk: int = 256, item_deadline_s: float = DEADLINE_S, max_timeouts: float = 1.0
     ) -> None:
         """Create a verifier with the arguments of `verify_batch`. Raises ConfigError for an invalid argument."""
-        if workers < 0 or chunk < 1 or item_deadline_s <= 0:
+        if workers < 0 or chunk < 1 or not item_deadline_s > 0 or not 0 <= max_timeouts <= 1:
             raise ConfigError(
-                f"verify_batch got workers={workers}, chunk={chunk}, item_deadline_s={item_deadline_s}.",
-                "workers may be 0 (one for each core) or more, chunk 1 or more, the deadline above 0.",
+                f"verify_batch got workers={workers}, chunk={chunk}, item_deadline_s={item_deadline_s}, "
+                f"max_timeouts={max_timeouts}.",
+                "workers may be 0 (one for each core) or more, chunk 1 or more, the deadline above 0, "
+                "max_timeouts is a share from 0 to 1.",
             )
         self._workers, self._chunk = workers, chunk
         self._item_deadline_s, self._max_timeouts = item_deadline_s, max_timeouts
@@ -317,6 +338,7 @@ class BatchVerifier:
         self._pid = 0
         self._lock = threading.Lock()
 
+    @checked
     def verify(self, rows: Iterable[Item], tally: TimeoutTally | None = None) -> Iterator[Verdict]:
         """Return one verdict for each row, in order.
 
@@ -373,7 +395,7 @@ class BatchVerifier:
 
 
 class VerifierPool:
-    """Child processes. For each one, a thread waits for replies, enforces deadlines and replaces a dead process."""
+    """A pool of child processes, each with a thread that enforces deadlines and replaces the process if it dies."""
 
     def __init__(self, workers: int, item_deadline_s: float) -> None:
         self._seats = [VerifierSeat(item_deadline_s) for _ in range(workers)]
@@ -456,7 +478,7 @@ class VerifierSeat:
             return None if self._child is None else self._child.pid
 
     def interrupt(self) -> None:
-        """Make `judge` stop; called from another thread than the one in `judge`."""
+        """Make a running `judge` raise an error; called from another thread."""
         with self._lock:
             self._closed = True
             if self._child is not None:
@@ -529,8 +551,8 @@ _TALLY = TimeoutTally(MAX_TIMEOUTS, DEADLINE_S)
 def verify_one(row: Item) -> Verdict:
     """Return the verdict on one row, without a score if it times out. Raises GuardError if the verifier hangs.
 
-    It serves code whose next comparison depends on the last verdict. Built-in verifiers run in the calling process; a
-    user's verifier runs in a child process, which is kept for the next verdict.
+    Use `verify_batch` for several rows, unless each row depends on the last verdict. Built-in verifiers run in the
+    calling process. A user's verifier runs in a child process, which is kept for the next verdict.
     """
     if row.verifier in BUILT_IN:
         return _VERIFIERS.judge(row).verdict

@@ -1,12 +1,14 @@
-"""Main program of a child process of `verify_batch`.
+"""Main program of a child process of `verify_batch`: reads items from its input and replies with verdicts.
 
-The first line of input is `{"path": [...]}`, the parent's `sys.path`; the reply is `{"ready": true}`. Every further
-line is a list of items. Each item has a separate line of reply, so that the parent knows which item a crash or a
-timeout belongs to:
+    Input                           Reply
+    {"path": [...]}                 {"ready": true}
+    [[response, gold, ...], ...]    one line for each item, which is one of:
+                                        {"verdict": ..., "costs": ...}
+                                        {"user_error": ...}    an error that the user can correct; it stops the batch
+                                        {"bug": "Traceback"}   any other error; it stops the batch
 
-    {"verdict", "costs"}    the verdict
-    {"user_error"}          an error that the user can correct; it stops the batch
-    {"bug"}                 a traceback; it stops the batch
+The first line of input is the parent's `sys.path`, every further line a list of items. Because each item has its own
+line of reply, the parent knows at which item a process crashed or timed out.
 """
 
 from __future__ import annotations

@@ -1,22 +1,21 @@
-r"""Gives a response that could not be judged the score 0 in training, if it is at fault itself: `score_avoidable`.
+r"""Gives responses that prevent their own verdict the score 0 in training. The entry point is `score_avoidable`.
 
-    Row                              Response             Score of response and of a control        At fault
-    gold \frac{1}{                   \boxed{7}            None, and None for \boxed{90210}          the row
-    gold 5, verifier float()         five                 None, but 0 for 90210                     the response
-    gold that takes a minute         gold itself          None, and None for gold                   the row
-    a suite with a missing import    any program          None, and None for an empty program       the row
-    a suite that runs                os.kill(getppid())   None, but 0 for an empty program          the response
+Training leaves out responses without a score. A policy could learn to write such responses, since they escape the loss
+of a wrong answer. *Controls* show whether the response or its row is at fault. They are other responses to the same
+row: wrong answers and the gold, in the forms that verifiers read (`response_forms`).
 
-Training leaves out responses that could not be judged. A policy could learn to write such responses, to escape the loss
-of a wrong answer. If the response is at fault, it therefore scores 0 in training, with its reason and the evidence
-`"avoidable": True`.
+    Row                              Response             Score   Score of a control          At fault
+    gold \frac{1}{                   \boxed{7}            None    None for \boxed{90210}      the row
+    gold 5, verifier float()         five                 None    0 for 90210                 the response
+    gold that takes a minute         the gold             None    None for the gold           the row
+    a suite with a missing import    any program          None    None for an empty program   the row
+    a suite that runs                os.kill(getppid())   None    0 for an empty program      the response
 
-*Controls* decide who is at fault: wrong answers to the same row, and its gold, in the forms that verifiers read
-(`response_forms`). If a wrong answer and gold in the same form both have a score, the row can be judged, so that the
-response is at fault. With a user's verifier whose form is unknown, a score of another response to the row proves the
-same. The response is judged again together with the controls, since a machine may fail now and then.
+A row can be judged if a wrong answer and the gold in the same form both have a score. If no wrong answer has a score,
+the verifier may read another form. The row can then be judged if any other response to it has a score.
 
-Outside of training such verdicts keep the score None.
+If the row can be judged, the response scores 0, with its reason and the evidence `"avoidable": True`. The response is
+judged again first, together with the controls, since a machine may fail now and then.
 """
 
 from __future__ import annotations
@@ -31,24 +30,24 @@ from truegold.verifiers.running.batch import Item
 from truegold.verifiers.verdict import Reason, Verdict
 
 WRONG_ANSWERS = ("90210", "A", "I do not know.")
-"""Answers that are wrong for almost every row. If one is right, its score too proves that the row can be judged."""
+"""Answers that are wrong for almost every row. If one is right, its score still proves that the row can be judged."""
 EMPTY_PROGRAM = "```\npass\n```"
-"""The control for verifiers of programs. In other languages than Python it does not compile, and scores 0."""
+"""The control for verifiers of programs. It scores 0 in every language; outside of Python it does not compile."""
 SANDBOX_TRIES = 2
-"""The number of times that a response is judged again, alone, after the reason `sandbox_error`."""
+"""A response whose verdict has the reason `sandbox_error` is judged again, alone, up to this many times."""
 
 AVOIDABLE = "avoidable"
-"""The key in the evidence of a score 0 that replaces None."""
+"""The key in the evidence that marks a score of 0 given in place of None."""
 
 Judge = Callable[[Sequence[Item]], Iterable[Verdict]]
 Controls = Mapping[str, tuple[tuple[Item, ...], Item | None]]
-"""Maps a form of response to the wrong answers in this form, and to gold in this form (None if there is no gold)."""
+"""Maps each form of response to two values: the wrong answers in this form, and the gold in this form or None."""
 
 
 def score_avoidable(asked: Sequence[Item], verdicts: Sequence[Verdict], judge: Judge) -> list[Verdict]:
     """Return the verdicts on `asked`, with the score 0 in place of None if the response is at fault.
 
-    judge: returns a verdict for each item, such as `BatchVerifier.verify`; it is called only if a score is None.
+    judge: a function that judges items, such as `BatchVerifier.verify`. It is called only if a score is None.
     """
     unjudged = [index for index, verdict in enumerate(verdicts) if verdict.score is None]
     if not unjudged:
@@ -81,16 +80,16 @@ def _row(item: Item) -> Item:
 
 
 def _can_judge(controls: Controls, scored: set[Item], *, has_sibling: bool) -> bool:
-    """Say whether a wrong answer to a row has a score, and gold in the same form has one too.
+    """Return whether a wrong answer to a row and the gold in the same form both have a score.
 
-    has_sibling: whether another response to the row has a score; it decides if no wrong answer has a score.
+    has_sibling: whether another response to the row has a score. It is the result if no wrong answer has a score.
     """
     golds = [gold for wrong, gold in controls.values() if not scored.isdisjoint(wrong)]
     return any(gold is None or gold in scored for gold in golds) if golds else has_sibling
 
 
 def _blamed(item: Item, verdict: Verdict, judge: Judge) -> Verdict:
-    """Return the verdict on a response to a row that can be judged; the score is 0 if there is still none."""
+    """Return the verdict on a response whose row can be judged. If it still has no score, it gets the score 0."""
     for _ in range(SANDBOX_TRIES):
         if verdict.reason is Reason.SANDBOX_ERROR:
             (verdict,) = judge([item])
@@ -100,7 +99,7 @@ def _blamed(item: Item, verdict: Verdict, judge: Judge) -> Verdict:
 
 
 def _controls(item: Item) -> Controls:
-    """Return wrong answers to the row of an item, and its gold, in each form that its verifier may read."""
+    """Return the controls for the row of an item, in each form that the verifier may read."""
     verifier = resolve(item.verifier)
     if judges_solutions(verifier):
         return {"program": ((replace(item, response=EMPTY_PROGRAM),), None)}

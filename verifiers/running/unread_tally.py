@@ -1,4 +1,4 @@
-"""Detects a form of answers that the verifier cannot read: `UnreadTally` counts such responses and reports them.
+"""Detects answers in a form that the verifier cannot read. `UnreadTally` counts such responses and reports them.
 
     tally = UnreadTally()
     for item, verdict in zip(items, verdicts):
@@ -9,13 +9,13 @@
     48 of 50 responses to prompts that begin 'Answer with a table.' end in a form that is not read, and score 0. Of
     those without a match 46 have gold at the end, 1 another row's gold. An example: '| **Total** | 72 dollars |'
 
-An answer in such a form scores 0 like a wrong answer, so that a low pass rate looks like a hard problem. Responses
-without an answer may end in the same way. But only responses with an answer end with the row's own gold much more often
-than with the gold of another row.
+An answer in such a form scores 0, so an easy problem looks like a hard one. A response without an answer has the same
+verdict. The two differ in one way: answers in an unread form end with the row's own gold much more often than with the
+gold of another row.
 
-Responses are counted by source, by verifier, and by the first and last line of the prompt. Counts are checked at
-`FEWEST` responses and whenever the number of responses has doubled. Responses that were cut at their token limit are
-left out.
+Responses are counted by *kind*: by source, by verifier, and by the first and the last line of the prompt. Counts are
+checked at `FEWEST` responses, and whenever the number of responses has doubled. Responses that were cut at their token
+limit are not counted.
 """
 
 from __future__ import annotations
@@ -33,47 +33,47 @@ FEWEST = 50
 FEWEST_AT_END = 8
 """Minimum number of responses of a kind for a report at the end of a run."""
 SHARE = 0.05
-"""Minimum share of unread responses, and of failed responses with gold at the end, for a report on a kind."""
+"""A kind is reported if this share of its responses is unread, and this share failed but ends with the gold."""
 NEARLY_ALL = 0.8
-"""Minimum share of unread responses by which a kind is reported even without gold at their ends."""
+"""A kind with this share of unread responses is reported even if they do not end with the gold."""
 CHANCE = 0.05
-"""The significance level: the probability that gold and another row's gold differ so much by chance (sign test)."""
+"""The significance level of the sign test: do responses end with their own gold more often than with another's?"""
 COVERED = 0.8
 """A narrower kind is reported in place of a wider one if it has this share of the wider kind's unread responses."""
 MAX_KINDS = 2_000
-"""Maximum number of kinds that are counted, since prompts may have a million different first lines."""
+"""Maximum number of kinds that are counted. Prompts may have a million different first lines."""
 SHOWN_CHARS = 60
 SHOWN_ANSWER_CHARS = 120
 
 _UNANNOUNCED = (*GUESSED, "whole_response")
-"""Forms in which the response does not announce its answer, so that another text may have been taken for it."""
+"""Forms of a response that does not announce its answer. The verifier may have read another text as the answer."""
 
 Kind = tuple[str, str]
-"""A group of responses: the property that they share, in words, and its value. Example: ("from", "gsm8k")."""
+"""A group of responses, such as ("from", "gsm8k"): the property that they share, in words, and its value."""
 _ALL: Kind = ("", "")
 """The kind of all responses."""
 
 
 @dataclass(slots=True)
 class UnreadCount:
-    """The counts of one kind, without responses that were cut at their token limit."""
+    """The counts of one kind."""
 
     ended: int = 0
-    """All responses."""
+    """All responses that the model ended itself."""
     unread: int = 0
     """Responses with the reason `unread`."""
     with_gold: int = 0
-    """Failed responses with gold at the end: unread responses, responses without an answer, and responses whose wrong
-    answer was not announced. Counting begins with the second gold, since it needs another row's gold."""
+    """Failed responses that end with gold. A response fails if it is unread, has no answer, or has a wrong answer that
+    it does not announce. The count starts once there is another row's gold to compare with."""
     with_another: int = 0
-    """Failed responses with another row's gold at the end."""
+    """Failed responses that end with another row's gold."""
     example: str = ""
     """The first unread response with gold at the end, or else the first unread response."""
     example_has_gold: bool = False
 
     @property
     def is_a_form(self) -> bool:
-        """Whether nearly all responses are unread, or significantly many failed responses have gold at the end."""
+        """Whether nearly all responses are unread, or significantly many failed responses end with gold."""
         if self.unread >= NEARLY_ALL * self.ended:
             return self.unread > 0
         tries = self.with_gold + self.with_another
@@ -95,7 +95,7 @@ class UnreadTally:
     def add(self, item: Item, verdict: Verdict, *, ended: bool = True, source: str = "") -> None:
         """Count a verdict.
 
-        ended: whether the model ended the response, not the token limit. source: the name of the row's source.
+        ended: False if the response was cut at its token limit. source: the name of the row's source.
         """
         gold = item.gold if isinstance(item.gold, str) else None
         if gold is not None and gold != self._last_gold:
@@ -104,7 +104,7 @@ class UnreadTally:
             return
         is_unread = verdict.reason is Reason.UNREAD
         is_guess = verdict.reason is Reason.MISMATCH and verdict.evidence.get("form") in _UNANNOUNCED
-        # Both golds are searched in all failed responses: some responses are `unread` because they contain gold.
+        # `unread` responses alone would bias the comparison, since some have this reason because they contain gold.
         looks = self._another_gold is not None and (is_unread or is_guess or verdict.reason is Reason.NO_ANSWER)
         with_gold = looks and names_gold(item.response, gold)
         with_another = looks and names_gold(item.response, self._another_gold)
@@ -123,12 +123,12 @@ class UnreadTally:
             self._lines += self._new_lines(FEWEST)
 
     def take_lines(self) -> list[str]:
-        """Return the new lines of the report, each once."""
+        """Return the lines of the report since the last call."""
         lines, self._lines = self._lines, []
         return lines
 
     def finish(self) -> list[str]:
-        """Return the remaining lines at the end of a run, also on kinds with fewer responses."""
+        """Return the remaining lines at the end of a run. They include kinds with only `FEWEST_AT_END` responses."""
         return [*self.take_lines(), *self._new_lines(FEWEST_AT_END)]
 
     @property
@@ -146,7 +146,7 @@ class UnreadTally:
             yield describe_unread(narrowest, self.counts[narrowest])
 
     def _is_reported(self, kind: Kind) -> bool:
-        """Say whether the kinds reported so far cover most unread responses of this kind."""
+        """Return whether the kinds reported so far cover most unread responses of this kind."""
         covered = sum(self.counts[other].unread for other in self.reported if other == kind or other[0] != kind[0])
         return self.counts[kind].unread - covered < (1 - COVERED) * self.counts[kind].unread
 

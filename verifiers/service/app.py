@@ -6,15 +6,17 @@
     POST /test_program, /test_program_stdio   the format of open-instruct (`programs`)
     GET  /health, /metrics
 
-Status codes: 400 invalid request (`error` has the reason), 401 wrong token, 403 address not allowed, 408 the body
-arrived too late, 413 too large, 422 the tests check nothing, 429 the queue is full (`Retry-After` has the seconds), 503
-no result because time ran out, or the machine or the sandbox failed. A response that could not be judged has the score
-null.
+A response that could not be judged has the score null. Requests without an answer have one of these status codes:
 
-Requests wait in a bounded queue (`Desk`) for the child processes that verify and for the sandbox that runs programs. If
-the queue is full, a request is refused at once. If a process dies, a new process judges the response again; if the new
-process dies too, the response has no score. A response not judged by its deadline has the reason `timeout`. When the
-time of a request is up, or its client disconnects, waiting work leaves the queue and running programs are stopped.
+    400   the request is invalid; `error` says why     413   the request is too large
+    401   the token is missing or wrong                422   the tests check nothing
+    403   the client's address is not allowed          429   the queue is full; `Retry-After` has the seconds
+    408   the body arrived too late                    503   time ran out, or the machine or the sandbox failed
+
+Responses and programs wait in a bounded queue (`Desk`). Child processes judge responses, and the sandbox runs programs.
+If the queue is full, a request is refused at once. If a process dies, a new process judges the response again; if the
+new process dies too, the response has no score. A response not judged by its deadline has the reason `timeout`. When
+the time of a request is up, or its client disconnects, its waiting work is dropped and its programs are stopped.
 
 Metrics are in Prometheus' text format:
 
@@ -22,13 +24,13 @@ Metrics are in Prometheus' text format:
     truegold_unjudged_requests_total{path="/test_program",cause="late"} 3
     truegold_request_seconds_bucket{path="/verify",le="0.1"} 42
 
-A client is let in by a token in a header or in the path, or by its address:
+A request needs a token in a header or in the path, or an address in a network of `--allow`:
 
     Authorization: Bearer TOKEN         POST /t/TOKEN/run_code         --allow 10.0.0.0/8
 
 The clients of SandboxFusion, verl and open-instruct cannot send a header. They use a URL with the token
-(`http://HOST:PORT/t/TOKEN`) or an allowed network. The token is removed from the path before any other code reads it,
-so that access logs, metrics and errors show `/run_code`.
+(`http://HOST:PORT/t/TOKEN`) or an allowed network. The token is removed from the path before other code reads the path.
+So access logs, metrics and errors show only `/run_code`.
 
 The address of a client is the address of its connection. Headers of proxies are not read: behind a proxy, all clients
 have the proxy's address.
@@ -58,6 +60,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from truegold.verifiers.checked import checked_class
 from truegold.verifiers.registry import BUILT_IN
 from truegold.verifiers.running.batch import DEADLINE_S, Item, TimedVerdict, TimeoutTally, VerifierPool, verdict_to_json
 from truegold.verifiers.sandbox.child_process import usable_cores
@@ -66,6 +69,7 @@ from truegold.verifiers.sandbox.execution import MachineBusy, SandboxError
 from truegold.verifiers.sandbox.pool import STOP, Stop
 from truegold.verifiers.service import programs
 from truegold.verifiers.service.programs import Allowance, Unjudged, UnjudgedCause
+from truegold.verifiers.user_code import did_you_mean
 from truegold.verifiers.verdict import Reason, Verdict
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -79,7 +83,7 @@ _SENT = "truegold.token"
 
 
 class TokenOutOfPath:
-    """Middleware that removes the token from `/t/TOKEN/run_code`, since servers log the path.
+    """Middleware that turns the path `/t/TOKEN/run_code` into `/run_code`, since servers log paths.
 
     The token is also removed from misspelt URLs such as `//t/TOKEN/run_code` and `/run_code?token=TOKEN`.
     """
@@ -185,14 +189,18 @@ _STATUSES = {UnjudgedCause.SUITE: 422, UnjudgedCause.BUSY: 429, UnjudgedCause.GO
 """Status codes of requests without a result; for the remaining causes it is 503."""
 
 Handler: TypeAlias = "Callable[[Desk, Mapping[str, Any], Allowance], Awaitable[dict[str, Any]]]"
-"""Returns the JSON object that answers a request's body."""
+"""A function that takes a request's body and returns the answer, both as JSON objects."""
 
 T = TypeVar("T")
+ENTRY = ("response", "gold", "verifier", "verifier_args", "problem")
+"""The fields of a response to `/verify`."""
+SINGLE, SEVERAL = (*ENTRY, "responses", "deadline_s"), ("responses", "deadline_s")
+"""The fields of a body of `/verify` with one response, and with several."""
 CHUNK = 16
 """Number of responses that a process gets at a time, so that a large request does not delay other requests. Programs
 and responses for users' verifiers are sent one by one, because they may take long."""
 BOUNDS_S = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0)
-"""Upper bounds of the histogram's buckets, in seconds."""
+"""Upper bounds of the buckets of the metric `truegold_request_seconds`, in seconds."""
 
 
 class _Refused(Exception):
@@ -219,7 +227,22 @@ def make_app(settings: Settings) -> Starlette:
     routes = [Route(path, _endpoint(path, handler), methods=["POST"]) for path, handler in handlers.items()]
     routes += [Route("/health", _health), Route("/metrics", _metrics)]
     middleware = [Middleware(TokenOutOfPath, routes=[route.path for route in routes], token=settings.token)]
-    return Starlette(routes=routes, lifespan=lifespan, middleware=middleware)
+    unrouted = {status: partial(_unrouted, routes) for status in (404, 405)}
+    return Starlette(routes=routes, lifespan=lifespan, middleware=middleware, exception_handlers=unrouted)
+
+
+async def _unrouted(routes: Sequence[Route], request: Request, error: Exception) -> Response:
+    """Answer a request for another path or with another method."""
+    methods = {route.path: "POST" if "POST" in (route.methods or ()) else "GET" for route in routes}
+    path = request.url.path
+    if path in methods:
+        message = f"{path} answers {methods[path]}, not {request.method}"
+    else:
+        near = did_you_mean(path, methods)
+        message = f"there is no {path[:80]}. {near + ' ' if near else ''}There are: " + ", ".join(
+            f"{method} {known}" for known, method in methods.items()
+        )
+    return JSONResponse({"error": message}, getattr(error, "status_code", 404), getattr(error, "headers", None))
 
 
 def _endpoint(path: str, handle: Handler) -> Callable[[Request], Awaitable[Response]]:
@@ -244,9 +267,16 @@ async def _respond(request: Request, desk: Desk, handle: Handler) -> Response:
         return _refusal(*refused)
     allowance = Allowance(desk.settings.request_s, time.monotonic() + desk.settings.request_s)
     try:
-        body = json.loads(await _body(request, desk.settings))
+        if (coding := request.headers.get("content-encoding", "identity")) != "identity":
+            raise programs.BadRequest(f"the body is compressed (Content-Encoding: {coding[:20]}); send plain JSON")
+        if request.query_params:
+            raise programs.BadRequest(f"fields are sent in the JSON body; ?{request.url.query[:60]} would be ignored")
+        if not (text := await _body(request, desk.settings)):
+            raise programs.BadRequest("the body is empty; send a JSON object")
+        body = json.loads(text)
         if not isinstance(body, dict):
-            raise programs.BadRequest(f"the body must be a JSON object; this is {type(body).__name__}")
+            several = ' Several responses are sent as {"responses": [...]}.' if isinstance(body, list) else ""
+            raise programs.BadRequest(f"the body must be a JSON object; this is {programs.json_kind(body)}.{several}")
         return JSONResponse(await _while_connected(request, handle(desk, body, allowance)))
     except _Refused as refusal:
         return _refusal(*refusal.args)
@@ -301,8 +331,12 @@ async def _body(request: Request, settings: Settings) -> bytes:
 async def _verify(desk: Desk, body: Mapping[str, Any], allowance: Allowance) -> dict[str, Any]:
     several = body.get("responses")
     entries = [body] if several is None else several
+    programs.check_fields(body, SINGLE if several is None else SEVERAL)
     if not isinstance(entries, list) or len(entries) > desk.settings.max_responses:
         raise programs.BadRequest(f"responses must be a list of at most {desk.settings.max_responses} objects")
+    for position, entry in enumerate(entries, 1):
+        if several is not None and isinstance(entry, dict):
+            programs.check_fields(entry, ENTRY, f"response {position}: ")
     asked = [_item(entry, position, desk) for position, entry in enumerate(entries, 1)]
     verdicts = await desk.judge(asked, _deadline(body, allowance.seconds_left()))
     answers = [verdict_to_json(timed.verdict) for timed in verdicts]
@@ -311,23 +345,34 @@ async def _verify(desk: Desk, body: Mapping[str, Any], allowance: Allowance) -> 
 
 def _item(entry: object, position: int, desk: Desk) -> Item:
     if not isinstance(entry, dict):
-        raise programs.BadRequest(f"response {position} must be a JSON object; this is {type(entry).__name__}")
+        raise programs.BadRequest(
+            f'response {position} must be an object {{"response": ..., "gold": ...}}; '
+            f"this is {programs.json_kind(entry)}"
+        )
     texts = {}
     for name in ("response", "problem", "verifier"):
         value = entry.get(name)
         if not isinstance(value, str) and (value is not None or name == "response"):
-            raise programs.BadRequest(f"response {position}: {name} must be a text; this is {type(value).__name__}")
+            raise programs.BadRequest(f"response {position}: {programs.must_be_text(entry, name)}")
         texts[name] = value
     verifier = texts["verifier"] or "math"
     if not desk.allows(verifier):
-        raise programs.BadRequest(f"response {position}: this service has no verifier {verifier[:80]!r}")
+        known = (*BUILT_IN, *desk.settings.verifiers)
+        raise programs.BadRequest(
+            f"response {position}: this service has no verifier {verifier[:80]!r}. "
+            f"{did_you_mean(verifier, known) or 'Others are allowed with --verifier.'} It has {', '.join(known)}."
+        )
     arguments = entry.get("verifier_args") or {}
     try:
-        arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
+        if isinstance(arguments, str):
+            try:
+                arguments = json.loads(arguments)
+            except ValueError as error:
+                raise programs.BadRequest(f"verifier_args is not JSON: {error}") from None
         if not isinstance(arguments, dict):
-            raise programs.BadRequest(f"verifier_args must be an object; this is {type(arguments).__name__}")
+            raise programs.BadRequest(f"verifier_args must be an object; this is {programs.json_kind(arguments)}")
         if verifier not in BUILT_IN:
-            # As text the arguments are not checked here, which would import the user's verifier into this process.
+            # `Item` checks only mappings. A check would import the user's verifier into this process.
             arguments = json.dumps(arguments)
         item = Item(texts["response"] or "", entry.get("gold"), verifier, arguments, texts["problem"])
     except (ValueError, ConfigError) as error:
@@ -345,6 +390,7 @@ def _deadline(body: Mapping[str, Any], most: float) -> float:
 
 
 async def _run_code(desk: Desk, body: Mapping[str, Any], allowance: Allowance) -> dict[str, Any]:
+    programs.check_fields(body, programs.RUN_FIELDS, only_misspelt=True)
     try:
         (answer,) = await desk.run_programs([partial(programs.run_code, body, allowance)], allowance)
     except SandboxError as error:
@@ -356,12 +402,14 @@ async def _run_code(desk: Desk, body: Mapping[str, Any], allowance: Allowance) -
 
 
 async def _test_program(desk: Desk, body: Mapping[str, Any], allowance: Allowance) -> dict[str, Any]:
+    programs.check_fields(body, programs.TEST_FIELDS, only_misspelt=True)
     asked, limit_s = programs.assert_tests(body, allowance.request_s), programs.time_limit(body, allowance.request_s)
     verdicts = await desk.judge(asked, allowance.seconds_left())
     return programs.outcome_lists(programs.assert_outcomes(verdicts, limit_s, allowance))
 
 
 async def _test_program_stdio(desk: Desk, body: Mapping[str, Any], allowance: Allowance) -> dict[str, Any]:
+    programs.check_fields(body, programs.TEST_FIELDS, only_misspelt=True)
     return programs.outcome_lists(await desk.run_programs(programs.stdio_runs(body, allowance), allowance))
 
 
@@ -383,12 +431,13 @@ def _refusal(status: int, error: str) -> JSONResponse:
     return JSONResponse({"error": error}, status_code=status)
 
 
+@checked_class
 @dataclass(frozen=True)
 class Settings:
     """The settings of a service."""
 
     token: str | None = None
-    """The token that clients have to send (`access`), or None for no token."""
+    """The token that clients have to send, or None for no token."""
     networks: tuple[Network, ...] = ()
     """Networks whose clients need no token. Without a token, all other clients are refused."""
     workers: int = 0
@@ -404,7 +453,7 @@ class Settings:
     request_s: float = 300.0
     """Seconds for one request, including the time in the queue."""
     verifiers: tuple[str, ...] = ()
-    """Your own verifiers that requests may name. They have to be listed, because an import string runs code."""
+    """Your own verifiers that requests may name, as import strings. Others are refused, since importing runs code."""
 
 
 class Desk:
@@ -491,7 +540,7 @@ class Desk:
 async def _results(futures: Sequence[Future[T]], seconds: float) -> list[T | None]:
     """Return the results in order; None for results that are not ready within `seconds`.
 
-    Work that has not begun by then is cancelled. The first error cancels such work too, and is raised.
+    Work that has not begun by then is cancelled. The first error is raised, and cancels such work too.
     """
     waited = [asyncio.wrap_future(future) for future in futures]
     try:

@@ -5,10 +5,11 @@ SandboxFusion:
     POST /run_code       {"code": "print(input())", "language": "python", "stdin": "3", "run_timeout": 10}
       -> {"status": "Success", "run_result": {"status": "Finished", "return_code": 0, "stdout": "3\\n", ...}, ...}
 
-Source: sandbox/server/sandbox_api.py. A timeout limits the time that a program computes or sleeps. The limit of its
-wall time is `BUSY_S` longer, since a program may have to wait for a core. A program that exceeds the limit of its wall
-time gets TimeLimitExceeded if it computed or slept for a quarter of its timeout, else SandboxError. If the request runs
-out of time first, `Unjudged` is raised. Requests with `fetch_files` or `args` get a SandboxError.
+Source: sandbox/server/sandbox_api.py. A timeout limits the time that a program computes or sleeps. The program's wall
+time may be `BUSY_S` longer, since it may have to wait for a core. A program that exceeds its wall time gets
+TimeLimitExceeded if it computed or slept for at least a quarter of its timeout. Otherwise the machine was too busy, and
+it gets SandboxError. `Unjudged` is raised if the time of the request is up. Requests with `fetch_files` or `args` get
+SandboxError.
 
 open-instruct, whose verifiers `code` and `code_stdio` send these requests:
 
@@ -17,16 +18,15 @@ open-instruct, whose verifiers `code` and `code_stdio` send these requests:
     POST /test_program_stdio   {"program": "print(int(input()) + 1)", "tests": [{"input": "1", "output": "2"}]}
                                                                            -> {"results": [1], "runtimes": [0.02]}
 
-A passed test has the result 1, a failed one 0. If a test cannot be judged, the whole request has no results (`Unjudged`
-has the reason), because a 0 would mean a wrong program. `runtimes` are seconds, without time spent waiting for a core.
-They are -1 if the program raised an error or took more than `max_execution_time`, and for a failed assertion; a wrong
-output on stdout has its seconds.
+A passed test has the result 1, a failed one 0. If a test cannot be judged, `Unjudged` is raised for the whole request,
+because a 0 would mean a wrong program. `runtimes` are seconds, without time spent waiting for a core. The runtime is -1
+if an assertion fails, if the program raises an error, or if it takes longer than `max_execution_time`.
 
-Outputs are compared line by line, without blanks at the ends, as texts or decimal numbers. Programs have the same
-imported names as in open-instruct. `tests` may be JSON text or the output of `encode_tests`.
+Outputs are compared line by line, as texts or as decimal numbers, without blanks at the ends of lines. Programs start
+with the same imports as in open-instruct. `tests` may be JSON text, or the output of open-instruct's `encode_tests`.
 
-Source: open_instruct/code_utils/ api.py, code_utils.py and testing_util.py, of August 2026. Two things differ: programs
-may import `os` or `threading`, because they run in the sandbox, and an invalid request has the status 400.
+Source: api.py, code_utils.py and testing_util.py in open_instruct/code_utils, of August 2026. Two things differ.
+Programs may import `os` or `threading`, because they run in the sandbox. An invalid request has the status 400.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ from truegold.verifiers.running.batch import Item, TimedVerdict
 from truegold.verifiers.sandbox.execution import CPU_S_BOUNDS, Execution, Limits, MachineBusy, Program, ProgramEnd
 from truegold.verifiers.sandbox.local import PYTHON, Local
 from truegold.verifiers.sandbox.toolchains import language_name
+from truegold.verifiers.user_code import did_you_mean
 from truegold.verifiers.verdict import Reason
 
 MEMORY_MB = 1024
@@ -56,19 +57,27 @@ MEMORY_MB = 1024
 BUSY_S = 0.3
 """Seconds of wall time that a program of `/run_code` may wait for a core, in addition to its timeout."""
 LATE_SHARE = 0.25
-"""A program that exceeds its wall time is too slow if it computed or slept for this share of its timeout. With a lower
-share it is not judged, since the machine was too busy."""
+"""A program that exceeds its wall time is called too slow if it computed or slept for this share of its timeout. With a
+lower share, the machine was too busy and the program is not judged."""
 _LIMIT_ENDS = (ProgramEnd.CPU_LIMIT, ProgramEnd.WALL_LIMIT)
 
 MAX_TESTS = 4096
 MAX_DECODED_BYTES = 2**26
 """Maximum size of decompressed tests, in bytes."""
 NEVER_RAN = -1.0
-"""The runtime of a test that failed without a result."""
+"""The runtime of a test that failed for another reason than a wrong output."""
 
 T = TypeVar("T")
 ProgramOutcome = tuple[int, float]
 """The result of a test, 1 or 0, and its runtime in seconds."""
+
+RUN_FIELDS = (
+    *("code", "language", "stdin", "files", "compile_timeout", "run_timeout", "memory_limit_MB"),
+    *("fetch_files", "args"),
+)
+TEST_FIELDS = ("program", "tests", "max_execution_time")
+"""The fields of `/run_code`, and of `/test_program` and `/test_program_stdio`. As on the servers with these formats,
+clients may send further fields, if they are not misspelt ones."""
 
 _MODULES = (
     *("string", "re", "datetime", "collections", "heapq", "bisect", "copy", "math", "random", "statistics"),
@@ -86,6 +95,30 @@ _PRELUDE = "\n".join(
 
 class BadRequest(ValueError):
     """A request with a missing or invalid field; the text names the field."""
+
+
+def json_kind(value: object) -> str:
+    """Return the word for the kind of a JSON value."""
+    kinds = {
+        bool: "true or false",
+        str: "a text",
+        int: "a number",
+        float: "a number",
+        list: "a list",
+        dict: "an object",
+    }
+    return kinds.get(type(value), "null")
+
+
+def check_fields(
+    body: Mapping[str, Any], known: Sequence[str], where: str = "", *, only_misspelt: bool = False
+) -> None:
+    """Raise BadRequest for an unknown field. With `only_misspelt`, fields that resemble no known one are allowed."""
+    for name in body:
+        near = did_you_mean(name, known) if name not in known else None
+        if near is not None or (name not in known and not only_misspelt):
+            listed = near or f"There are: {', '.join(known)}."
+            raise BadRequest(f"{where}there is no field {name[:80]!r}. {listed}")
 
 
 class UnjudgedCause(StrEnum):
@@ -171,9 +204,11 @@ def in_time(run: Callable[[], T], limit_s: float) -> T | Execution:
 
 def _read_program(request: Mapping[str, Any], most_s: float) -> tuple[Program, Limits, str]:
     files = request.get("files") or {}
+    if not isinstance(files, dict):
+        raise BadRequest(f"files must be an object of names and base64 texts; this is {json_kind(files)}")
     try:
         contents = {name: base64.b64decode(content or "", validate=True) for name, content in files.items()}
-    except (AttributeError, TypeError, binascii.Error) as error:
+    except (TypeError, ValueError) as error:
         raise BadRequest(f"files must map names to base64 texts: {error}") from None
     memory_mb = request.get("memory_limit_MB") or -1
     if not isinstance(memory_mb, int):
@@ -200,8 +235,13 @@ def text_field(request: Mapping[str, Any], name: str) -> str:
     """Return a text field. Raises BadRequest for a missing field or another type."""
     value = request.get(name)
     if not isinstance(value, str):
-        raise BadRequest(f"{name} must be a text; this is {type(value).__name__}")
+        raise BadRequest(must_be_text(request, name))
     return value
+
+
+def must_be_text(request: Mapping[str, Any], name: str) -> str:
+    """Return the words for a text field that is missing or has another type."""
+    return f"{name} must be a text; this is {json_kind(request[name])}" if name in request else f"{name} is missing"
 
 
 def seconds_field(request: Mapping[str, Any], name: str, default: float, most_s: float) -> float:
@@ -260,7 +300,7 @@ def assert_tests(request: Mapping[str, Any], most_s: float) -> list[Item]:
 def assert_outcomes(verdicts: Sequence[TimedVerdict], limit_s: float, allowance: Allowance) -> list[ProgramOutcome]:
     """Return the outcomes of tests that the verifier `code` judged. Raises Unjudged if a verdict has no score.
 
-    `assert True` and a test that imports an absent package have no score; open-instruct's server returns 1 and 0.
+    For example, `assert True` checks nothing and has no score. open-instruct's own server gives it the result 1.
     """
     for position, timed in enumerate(verdicts, 1):
         if timed.verdict.score is None:
@@ -381,7 +421,7 @@ def _decoded(text: str) -> Any:
 
 
 class _PlainData(pickle._Unpickler):
-    """Unpickles lists, dicts, texts and numbers only. The unpickler in C may allocate any size that a pickle names."""
+    """Unpickles only lists, dicts, texts and numbers. pickle's unpickler in C would allocate any size that is named."""
 
     def find_class(self, module: str, name: str) -> Any:
         raise pickle.UnpicklingError(f"{module}.{name} is not allowed, only lists, dicts, texts and numbers")

@@ -1,4 +1,4 @@
-r"""Rules about prompts that contain their answer or their worked solution.
+r"""Finds prompts that contain their answer or their worked solution.
 
 Some rows and their findings:
 
@@ -21,7 +21,7 @@ from truegold.pipeline.text.prose import asks, ending
 from truegold.verifiers.extract.listed_options import find_options
 
 MAX_PROMPT_CHARS = 50_000
-"""Longer prompts are skipped, so that megabytes of text are not searched."""
+"""The maximum length of a prompt that is searched. Longer prompts are skipped."""
 SHARED_CHARS = 50
 """The number of characters, without blanks, that prompt and solution must share. Solutions quote only short parts of
 their problems, so a shared conclusion of this length is not a coincidence."""

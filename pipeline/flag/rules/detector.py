@@ -1,4 +1,4 @@
-"""Detectors: each examines one row and returns findings. It never changes or drops the row.
+"""Defines detectors. A detector examines one row and returns findings, without changing or dropping the row.
 
 For the row `{"prompt": "Prove that 12+8 is even.", "gold": "20", ...}` the built-in detector `proof` returns
 
@@ -12,7 +12,7 @@ Your own detector is any object with `name`, `version` and `detect(row)`; the de
     def shouting(row):
         return [Finding("shouting", 0.8, {})] if row["prompt"].isupper() else []
 
-The configuration names it by import string: `my_pkg.checks:shouting` or `checks.py:shouting`.
+The configuration names your detector by its import string: `my_pkg.checks:shouting` or `checks.py:shouting`.
 
 The built-in rules have their lists of words in `patterns.toml`, and build patterns from them with `any_of`.
 """
@@ -41,7 +41,7 @@ class Finding:
     """The code of the reason, by which reports count findings."""
     confidence: float = 0.5
     """The author's estimate of the share of such findings that are right. Built-in rules have a measured precision
-    instead (`truegold.pipeline.tables.ledger`)."""
+    instead (`truegold.pipeline.tables.measured_flags`)."""
     evidence: Mapping[str, Any] = field(default_factory=dict)
     """Facts for a reviewer, as JSON values."""
     suggestion: str | None = None

@@ -1,4 +1,4 @@
-r"""Rules about the form of the gold, and about the calculations in the row's worked solution.
+r"""Finds golds with text around the answer, and wrong calculations in worked solutions.
 
 Some golds and solutions, and their findings:
 
@@ -26,7 +26,7 @@ from truegold.pipeline.tables.rows import Row
 
 # gold_wrapped
 READ_BY_MEANING = ("math", "numeric")
-"""Verifiers whose golds are values. For others, the answer itself may be a heading or a sentence."""
+"""Verifiers whose golds are values. For other verifiers, the answer itself may be a heading or a sentence."""
 MAX_CHARS = 200
 """Longer golds are prose, which `verify_gold` flags."""
 

@@ -1,4 +1,4 @@
-"""Rules about incomplete prompts: cut off, without their picture, or without a question.
+"""Finds incomplete prompts: cut off, without their picture, or without a question.
 
 Some prompts and their findings:
 
@@ -25,7 +25,7 @@ from truegold.verifiers.extract.listed_options import find_options
 
 # truncated_text
 _MARKS_THAT_GO_ON = frozenset(",，、-‐–—・、،")
-"""Punctuation within a sentence. Any other punctuation, of any script, may end one."""
+"""Punctuation within a sentence. Any other punctuation, of any script, may end a sentence."""
 _ENDS_FORMULA = re.compile(r"[$>|=_%^]$|" + FORMULA + "$")
 """The end of a formula, or a blank to fill: "3x + 2 =", "____"."""
 _DANGLING_WORD = re.compile(rf"(?:^|\s){any_of('dangling_words')}$", re.IGNORECASE)
@@ -33,7 +33,7 @@ _DANGLING_WORD = re.compile(rf"(?:^|\s){any_of('dangling_words')}$", re.IGNORECA
 _DANGLING_MARK = re.compile(r"[,，、]$|(?<=[A-Za-z])-$")
 _DANGLING_CHINESE = re.compile(r"[一-鿿](?:和|与|或|把|被|如果|因为|并且|以及)$")
 _TRAILING_DOTS = re.compile(r"\b[a-z]{1,20}\s?(?:\.{3,}|…+)$|[一-鿿]\s?(?:\.{6,}|…{2,})$")
-"""Dots after a word: "and then...". A Chinese word needs two runs, since one is ordinary punctuation."""
+"""Dots after a word: "and then...". After a Chinese word, a single "…" is ordinary punctuation, so two are needed."""
 _OPEN_END = re.compile(rf"\b{any_of('open_ends')}$", re.IGNORECASE)
 _LEFT_OPEN = re.compile(rf"{_OPEN_END.pattern}|\b{any_of('open_statements')}\b", re.IGNORECASE)
 MIN_STORY_WORDS = 10
@@ -102,7 +102,7 @@ _LABELLED_ROW = re.compile(
 )
 """A row of a table without columns: "Mon 3", "Height (cm): 2, 5, 9", "Cats: ****"."""
 _COLUMNS = tuple((re.compile(mark), least) for mark, least in ((r"\s*\|\s*", 2), (r" {2,}", 2), (r"\s*[,，]\s*", 3)))
-"""Separators of cells, with the number of lines with equally many cells that make a table."""
+"""Separators of cells, each with the number of lines with equally many cells that make a table."""
 _LABELLED_VALUES = re.compile(
     r"(?:[^\W\d_]{1,20}(?:\s?[:：=]\s?|\s)[$€£¥]?\d[\d.]*\s?[^\W\d_]{0,6}\s?[,，;；、]\s?(?:and\s)?){2}[^\W\d_]{1,20}(?:\s?[:：=]\s?|\s)[$€£¥]?\d"
 )
@@ -147,8 +147,8 @@ _TELLS = re.compile(rf"{any_of('story_openings')}\b.*\b{any_of('story_verbs')}\b
 
 
 def _has_open_formula(text: str) -> bool:
-    """Return True if a formula opens and never closes. LaTeX must follow, since amounts of money have single
-    dollars."""
+    """Return True if a formula opens and never closes. LaTeX must follow the open dollar sign, since amounts of money
+    have single dollar signs."""
     marks = [match.start() for match in _OPEN_DOLLAR.finditer(text)]
     if len(marks) % 2 == 0 or _PROSE.search(text, marks[-1]):
         return False
@@ -178,7 +178,7 @@ def _may_complete(gold: str | None, text: str) -> bool:
 
 
 def _signs_of_a_cut(text: str, is_stem: bool) -> Iterator[str]:
-    """Yield signs that the text was cut. `is_stem`: the gold completes the text, which may then end in any word."""
+    """Yield signs that the text was cut. With `is_stem`, the gold completes the text, which may end in any word."""
     prose = without_formulas(text).strip()
     if _EMPTY_QUESTION.search(prose):
         yield "the question names nothing"

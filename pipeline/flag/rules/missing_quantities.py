@@ -1,4 +1,4 @@
-"""Rules about story problems without a number that the question needs.
+"""Finds story problems without a number that the question needs.
 
 Some prompts, and the reasons for the flag `missing_quantity`:
 
@@ -65,7 +65,7 @@ _LOSS_EXPLAINED = re.compile(
 _FOR_SO_MANY = re.compile(
     rf"\s+for\s+(?:his|her|their|its|my|our|your|the)\s+(?:\d|{any_of('plain_numbers')}\b)", re.IGNORECASE
 )
-"""The text after a vague count, if it gives the number, which is one for each: "for her 2 friends"."""
+"""The text after a vague count, if it gives the number: "for her 2 friends" means one for each friend."""
 _STATE_ASKED = re.compile(rf"\bhow\s+(?:many|much)\b.*\b{any_of('states')}\b", re.IGNORECASE | re.DOTALL)
 """A question about a state after the events: "how many are left"."""
 _THERE = re.compile(r"\bthere\s+(?:is|are|was|were|live|lived|hang|hung|stand|stood)\s+$", re.IGNORECASE)
@@ -109,7 +109,7 @@ _RANGE = re.compile(
 )
 """A range: "6 to 8 songs"."""
 _RULE = re.compile(rf"\b{any_of('rule_words')}\b", re.IGNORECASE)
-"""Words of rules and conditions: a bound may belong to one."""
+"""Words of rules and conditions, to which a bound may belong."""
 _BOUND_ASKED = re.compile(rf"\b{any_of('bounds_asked')}\b", re.IGNORECASE)
 _VAGUE_EACH = re.compile(
     r"\b(?:each|every)\s+[a-z]+\s[^.,?!]{0,40}?\b(?:has|had|have|having|holds?|contain(?:s|ed|ing)?|gets?|got)\s+"
@@ -189,11 +189,11 @@ _MORE_BY_NOTHING = re.compile(
 _BY_AMOUNT = re.compile(r"\bby\b|\bhalf\b|\btimes\b", re.IGNORECASE)
 
 MIN_TOLD_WORDS = 12
-"""The least number of words before the question. With fewer words, it may be chance that the question shares none."""
+"""The minimum number of words before the question. Fewer words may have none in common with the question by chance."""
 _COUNTED = re.compile(r"\bhow\s+many\s+(?:more\s+|fewer\s+|total\s+)?(?P<noun>[a-z]+)", re.IGNORECASE)
 _ASKED_ANYWHERE = frozenset(PATTERNS["asked_anywhere"])
 STEM = 4
-"""The number of first letters by which words are compared, without endings: "eat" equals "eating", "baked" "bakes"."""
+"""The number of first letters by which words are compared, without endings: "baked" and "bakes" are equal."""
 _ENDINGS = ("ies", "ing", "ed", "es", "s")
 
 # Chinese.

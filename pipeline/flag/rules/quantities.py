@@ -1,4 +1,4 @@
-"""Rules about impossible quantities: negative ones, fractions of whole things, divisions by zero.
+"""Finds impossible quantities: negative counts, fractions of whole things, and divisions by zero.
 
 Some rows and their findings:
 
@@ -64,7 +64,7 @@ _PART_OF_ONE = re.compile(
 _MEAN = re.compile(
     r"\b(?:average|mean|expected|estimated?|approximately|about|per|rate|ratio)\b|平均|约|期望", re.IGNORECASE
 )
-"""Words for averages and estimates: with one in the prompt, fractions of people are possible."""
+"""Words for averages and estimates. In a prompt with such a word, fractions of people are possible."""
 _BROKEN_INTEGER = re.compile(
     r"\b(?:integers?|whole\s+numbers?|primes?(?:\s+numbers?)?)\s+\$?(?:\d+,\s*\d+,\s*(?:\\l?dots|\.\.\.),\s*)?\d+\.\d*[1-9]",
     re.IGNORECASE,

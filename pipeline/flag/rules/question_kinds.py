@@ -1,4 +1,4 @@
-r"""Rules about the question: it has several parts, wants a proof, has lost its options, or is easily guessed.
+r"""Finds questions that have several parts, ask for a proof, have lost their options, or are easily guessed.
 
 Some rows and their findings:
 
@@ -123,7 +123,7 @@ def _questions(prose: str) -> list[str]:
 
 
 def _has_options(row: Row) -> bool:
-    """Return True for a choice question; small letters may instead label parts."""
+    """Return True for a choice question. Small letters are not options if they may label parts instead."""
     options = find_options(row["prompt"])
     return row.get("verifier") == "choice" or (options is not None and not options.may_be_parts)
 
@@ -134,7 +134,7 @@ def multi_part(row: Row) -> list[Finding]:
     prose = without_formulas(row["prompt"])
     asked = _labelled_parts(prose) or list(dict.fromkeys(_questions(prose)))
     answers = len(_BETWEEN_ANSWERS.split(row["gold"] or ""))
-    # Options may be questions themselves, and parts with solutions are not questions any more.
+    # Options may be questions themselves, and parts with solutions are no longer questions.
     if row["domain"] == "code" or len(asked) < 2 or answers >= len(asked):
         return []
     if _has_options(row) or _SOLVED_PART.search(row["prompt"]) or is_said_twice(row["prompt"]):
@@ -203,7 +203,7 @@ def _lost_options(prompt: str, gold: str) -> dict[str, Any] | None:
     if (question := _question_before_options(prompt)) is not None:
         return {"asks": ending(question), "options": "missing"}
     labels = "".join(sorted(set(_OPTION_LABEL.findall(prompt)))) if letter else ""
-    # Labels with a gap, such as A, C, D, are remains of options. `find_options` finds complete ones.
+    # Labels with a gap, such as A, C, D, are remains of options. `find_options` finds complete options.
     has_gap = len(labels) >= 2 and not "ABCDE".startswith(labels)
     return {"gold": gold, "labels": list(labels)} if has_gap else None
 

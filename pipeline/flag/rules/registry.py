@@ -1,4 +1,4 @@
-"""Loads detectors by name: a built-in one, `package.module:object`, or `path/file.py:object`.
+"""Loads detectors by name: a built-in name, `package.module:object`, or `path/file.py:object`.
 
 `load_detectors(("proof", "checks.py:shouting"))` returns these two detectors in order. The name `default` stands for
 all default detectors, and `all` for every built-in one. A single ConfigError lists all names that cannot be loaded.

@@ -1,4 +1,4 @@
-"""Rules about damaged text and numbers, and about text that does not belong to the problem.
+"""Finds damaged text and numbers, and text that does not belong to the problem.
 
 Some prompts and their findings:
 
@@ -32,7 +32,7 @@ MAX_CHARS = 10_000
 # garbled_number
 _NUMBER_WORDS = frozenset(PATTERNS["number_words"])
 MIN_WORD = 5
-"""The least length of a number word whose slips of one letter are found; shorter ones resemble too many words."""
+"""The minimum length of a number word whose slips of one letter are found. Shorter words resemble too many others."""
 _LONG_NUMBER_WORDS = tuple(sorted(word for word in _NUMBER_WORDS if len(word) >= MIN_WORD))
 _REAL_WORDS = frozenset(PATTERNS["near_number_words"])
 """Real words that are one letter away from a number word."""
@@ -67,15 +67,15 @@ _DRAWINGS = re.compile(r"\[asy\].*?\[/asy\]|\\begin\{([a-z]+\*?)\}.*?\\end\{\1\}
 _LOOP = re.compile(r"(\S.{0,40}?)\1{15,}", re.DOTALL)
 """A text of up to 41 characters that occurs at least sixteen times in a row."""
 _REPEATS_WORDS = re.compile(r"[^\W\d_]|\d\W|\W\d")
-"""A loop with words. A loop of digits alone is a periodic decimal, and one of underscores a blank to fill."""
+"""A loop with words. A loop of digits alone is a periodic decimal, and a loop of underscores is a blank to fill."""
 MAX_LOOP_CHARS = 4_000
 """The number of characters of a prompt that are searched for loops, which takes forty steps for each character."""
 _MIN_REPEATS = 3
 """The least number of occurrences of a single repeated sentence. Two different sentences need only occur twice each."""
 _MIN_SENTENCE_CHARS = 25
-"""The least length of a repeated sentence; short ones may recur."""
+"""The minimum length of a repeated sentence. Shorter sentences may recur."""
 MIN_PAIR_CHARS = 40
-"""The least length of two sentences that both occur twice; shorter ones may be steps of a procedure."""
+"""The minimum length of two sentences that both occur twice. Shorter sentences may be steps of a procedure."""
 
 # foreign_instruction
 _ORDER = re.compile(rf"(?:please\s+)?{any_of('foreign_orders')}\b", re.IGNORECASE)

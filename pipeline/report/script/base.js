@@ -1,10 +1,10 @@
-// Functions that all parts of the page use. They write texts of the data only to text nodes and attributes, never as
-// markup, and the content security policy allows no other script to run.
+// Functions that all scripts of the page use. They write texts of the data to text nodes and attributes, never as
+// markup. The content security policy allows only these scripts to run.
 "use strict";
 
 const truegold = { settings: JSON.parse(document.getElementById("settings").textContent) };
 
-/** Create an element. Attributes named "on…" become event listeners; null, undefined and false are left out. */
+/** Create an element. Attributes named "on…" become event listeners. Values null, undefined and false are left out. */
 truegold.element = function (tag, attributes, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes ?? {})) {
@@ -16,7 +16,7 @@ truegold.element = function (tag, attributes, ...children) {
   return node;
 };
 
-/** Read a value that Python has packed: JSON, compressed with deflate, in base64. */
+/** Return a value that `pack` of page_rows.py has packed: JSON, compressed with deflate, in base64. */
 truegold.unpack = async function (packed) {
   let bytes;
   if (Uint8Array.fromBase64) {
@@ -57,7 +57,7 @@ truegold.whereWhole = function (chars, file, column, id) {
   return truegold.element("p", { class: "verdict", role: "status" }, `All ${truegold.count(chars)} characters are in ${run}/${file}, column ${column}${named}.`);
 };
 
-/** The button after a shortened text. With a server, `show` draws the whole text; without, a line names its file. */
+/** The button after a shortened text. It calls `show` to draw the whole text. Without `show`, it names the file. */
 truegold.wholeButton = function (chars, file, column, id, show) {
   if (!chars) return null;
   const button = truegold.element("button", { type: "button", class: "whole" }, `Show all ${truegold.count(chars)} characters`);

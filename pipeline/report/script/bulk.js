@@ -1,10 +1,10 @@
-// Makes one decision about all rows that the filters show. The dialog first says how many rows there are.
+// The dialog that makes one decision about all rows that the filters show.
 (function bulk() {
   const { element, count } = truegold;
   const dialog = element("dialog", { id: "bulk", "aria-labelledby": "bulk-title" });
   const DONE = { fix: "fixed", drop: "dropped", keep: "kept" };
 
-  /** The shown rows without a decision, one per id. Rows dropped before review only if no others are shown. */
+  /** The shown rows without a decision, one per id. Rows dropped before review are left out if others are shown. */
   function openRows() {
     const rows = new Map();
     const shown = truegold.active ?? [];

@@ -1,10 +1,10 @@
-// The card of one row: prompt, gold, competing answers with votes, how the verifier read both sides, samples,
-// neighbours with differences marked, flags, and the changes that stages made.
+// Draws the card of a row: its prompt, gold, answers with votes, the verifier's reading of gold and answers, samples,
+// similar rows with differences marked, flags, and the changes that stages made.
 (function cards() {
   const { element, words, percent, count } = truegold;
   const card = document.getElementById("card");
 
-  // In texts longer than this, such as those that "Show all" loads, formulas stay as source.
+  // In longer texts, such as those that "Show all" loads, formulas are not drawn.
   const MAX_DRAWN_CHARS = 20_000;
   const drawIn = (node, text) => (String(text).length > MAX_DRAWN_CHARS ? node : truegold.drawMaths(node));
   const codeBlock = (text) => element("pre", { class: "row-text code", dir: "ltr" }, text);
@@ -18,7 +18,7 @@
   }
 
   const shortText = (text) => drawIn(element("bdi", { class: "short" }, text), text);
-  /** A gold; for a math verifier the whole gold may be one formula. */
+  /** A gold. For a math verifier, the whole gold may be one formula. */
   const goldText = (row, text) => truegold.drawMaths(element("bdi", { class: "short" }, text), row.verifier.startsWith("math"));
   const none = () => element("span", { class: "none" }, "none");
   const part = (title, ...children) => element("section", { class: "part" }, element("h2", {}, title), ...children);
@@ -89,7 +89,7 @@
 
   const KINDS = { label: "gives the gold", alternative: "another answer", unjudged: "could not be judged", cut_short: "part of the gold: cut short?", others: "further answers" };
 
-  /** What else judges a row, apart from its gold: a program's tests, or the verifier's settings. */
+  /** The tests of a program, or the settings of the verifier. */
   function judging(row, detail) {
     const { tests } = detail;
     if (!tests) return detail.settings ? part("How it is judged", facts(detail.settings)) : null;
@@ -272,7 +272,7 @@
     card.scrollTop = 0;
   };
 
-  /** Draw a row, with the page's texts or with whole ones. */
+  /** Draw the body of the card, with the shortened texts of the page or with whole ones. */
   function drawBody(row, detail) {
     truegold.detail = detail;
     const body = element(

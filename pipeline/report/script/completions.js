@@ -1,5 +1,5 @@
-// Completions of the training by step: a slider chooses the step. The attempts at a problem have their verdict and
-// advantage, and those of another step can be shown next to them, with differences marked.
+// Shows the completions of a training at a step that a slider chooses. Each attempt at a problem has its verdict and its
+// advantage. The attempts of another step can be shown next to them, with differences marked.
 (function completions() {
   const { element, words } = truegold;
   const holder = document.getElementById("completions");

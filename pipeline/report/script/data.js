@@ -1,4 +1,4 @@
-// The rows of the run. The table's columns are unpacked when the page opens; the details of a row when it is shown.
+// Unpacks the rows of the run: the columns of the table when the page opens, and the details of a row when it is shown.
 (function data() {
   const CODED = ["source", "split", "domain", "verifier", "outcome", "stage", "reason", "tier", "fault_by"];
   const LISTED = ["flags", "verdicts"];
@@ -53,7 +53,8 @@
     return (await blocks.get(number))[row.position % truegold.index.block_rows];
   };
 
-  /** The decision that a row's flags suggest: fix the gold or add test cases; else drop a held row; else keep it. */
+  /** The decision that a row's flags suggest: fix the gold or tests if a flag has a suggestion, else drop the row if a
+   * flag holds it back, else keep it. Null if nothing is suggested. */
   truegold.suggested = function (row, detail) {
     const flags = detail.flags ?? [];
     if (!truegold.isReviewable(row) || !(flags.length || row.suggestion)) return null;
@@ -67,10 +68,11 @@
     return { decision: "keep" };
   };
 
-  /** Whether a row can be decided about. A rejected record has no id; `seen` is null if a copy is decided instead. */
+  /** Whether a reviewer may decide about a row. A rejected record has no id. If a copy of the row is decided about
+   * instead, `seen` is null. */
   truegold.isDecidable = (row) => Boolean(row.id) && (row.seen === undefined || row.seen !== null);
 
-  /** Whether a stage before review dropped the row. It is not in the queue; keep or fix brings it back. */
+  /** Whether a stage before review dropped the row. It is not in the queue, but keep or fix restores it. */
   truegold.isDropped = (row) => row.outcome === "dropped" && truegold.index.dropping_stages.includes(row.stage);
 
   /** Whether the row waits for review or passed it. */

@@ -1,10 +1,10 @@
-// Marks where two texts differ, word by word: words outside their longest common subsequence.
+// Marks the words in which two texts differ: those that are not in their longest common subsequence.
 (function differences() {
   const MOST_WORDS = 600;
 
   const wordsOf = (text) => text.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) ?? [];
 
-  /** Return for each word of both texts whether it belongs to their longest common subsequence. */
+  /** Return, for each word of both texts, whether it belongs to their longest common subsequence. */
   function common(first, second) {
     const width = second.length + 1;
     const lengths = new Uint16Array((first.length + 1) * width);
@@ -46,7 +46,8 @@
     return parts;
   }
 
-  /** Return the parts of both texts, with words of only one in <mark>; blanks only if nothing else differs. */
+  /** Return the parts of both texts, with words that only one has in <mark>. Blanks are marked only if nothing else
+   * differs. */
   truegold.markDifferences = function (first, second) {
     const firstWords = wordsOf(first).slice(0, MOST_WORDS);
     const secondWords = wordsOf(second).slice(0, MOST_WORDS);

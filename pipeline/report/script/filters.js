@@ -2,7 +2,7 @@
 // the same rows.
 (function filters() {
   const form = document.getElementById("filters");
-  /** Filters by a value of the row: name in the address, label, and the function that returns a row's values. */
+  /** Each filter: its name in the address, its label, and the function that returns the values of a row. */
   const CHOICES = [
     ["outcome", "Outcome", (row) => [row.outcome]],
     ["stage", "Stage", (row) => [row.stage]],
@@ -80,7 +80,7 @@
     return choice === "decided" ? Boolean(row.decision) : row.decision === choice;
   }
 
-  /** Whether the search text names one row: by its file and line, its id, or the id from its source. */
+  /** Whether the search text is the name of a row: its file and line, its id, or the id from its source. */
   let named = { q: "", isName: false };
   const isNamed = (row, q) => row.place === q || row.id === q || row.name === q;
   function isName(q) {
@@ -156,7 +156,7 @@
     form.addEventListener("input", (event) => {
       state[event.target.name] = event.target.value;
       clearTimeout(waiting);
-      // Search only once the typing pauses.
+      // Search when typing pauses.
       if (event.target.name === "q") waiting = setTimeout(truegold.applyFilters, 150);
       else truegold.applyFilters();
     });

@@ -1,7 +1,7 @@
-// Draws the formulas in texts of the data with KaTeX, whose `trust` is off: a formula can add no links or HTML.
+// Draws the formulas in texts of the data with KaTeX. With `trust` off, a formula cannot add links or HTML.
 (function maths() {
-  // A row may hold hostile TeX: macros that expand for ever, rules a mile wide, ten thousand formulas.
-  // On a formula that it cannot read, KaTeX throws, and the source is shown; otherwise it would draw parts of it.
+  // The limits are for hostile TeX: macros that expand for ever, rules a mile wide, ten thousand formulas.
+  // If KaTeX cannot read a formula, it throws an error, and the source is shown.
   const LIMITS = { throwOnError: true, trust: false, maxExpand: 100, maxSize: 20, strict: "ignore", output: "html" };
   const MAX_FORMULAS = 100;
   const MAX_FORMULA_CHARS = 1000;
@@ -36,7 +36,7 @@
     return count ? parts : null;
   }
 
-  /** Whether a text without maths delimiters is one whole formula, as golds often are: 10\\frac{1}{12}, x^2. */
+  /** Whether a text is one formula without delimiters, as golds often are: 10\\frac{1}{12}, x^2. */
   const isFormula = (text) => text.length <= MAX_FORMULA_CHARS && /\\[a-zA-Z]+|\^|_\{/.test(text) && !/\$|\\[([]/.test(text);
 
   /** Draw the maths in an element with one text, and add a button that shows the source. */

@@ -1,5 +1,5 @@
-// What the decisions show: how often flags were right, and how often two reviewers agree. The server counts both;
-// without a server, the page counts its own decisions and reports no agreement.
+// Shows how often flags were right, and how often two reviewers agree. The server of `truegold review` counts both.
+// Without it, the page counts its own decisions, and shows no agreement.
 (function measures() {
   const { element, words, percent } = truegold;
   const MOST = 12;
@@ -13,7 +13,7 @@
     return [Math.max(0, middle - half), Math.min(1, middle + half)];
   }
 
-  /** Count for each flag how many decided rows it has, and how many of them were bad: dropped, or their gold fixed. */
+  /** Count, for each flag, the decided rows that have it, and those of them that were faulty (dropped or fixed). */
   function countHere() {
     const tally = new Map();
     for (const row of truegold.rows) {

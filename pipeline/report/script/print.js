@@ -1,4 +1,4 @@
-// Prints the rows that the filters show, as a plain table: the table on screen draws only the rows in view.
+// Prints the rows that the filters show, as a plain table. The table on screen has only the rows in view.
 (function printing() {
   const MOST_ROWS = 1_000;
   const PROMPT_CHARS = 400;

@@ -1,5 +1,5 @@
-// The rows of a review and their order: the most suspicious first, a random sample, rows similar to one, or the rows
-// that the server drew.
+// Chooses the rows of a review and their order: the most suspicious first, a random sample, the rows similar to one row,
+// or the sample that `truegold review` has drawn.
 (function queues() {
   const SIZES = [20, 50, 100, 200, 500];
   const review = truegold.settings.review;
@@ -7,7 +7,7 @@
   const SIMILAR = 100;
   let turns = null;
 
-  /** A hash (FNV-1a) of the seed and the row's id and place; a random sample takes the rows with the lowest. */
+  /** A hash (FNV-1a) of the seed and the row. A random sample consists of the rows with the lowest hashes. */
   function lot(seed, row) {
     let hash = 2166136261;
     for (const character of `${seed} ${row.id} ${row.place}`) {
@@ -30,14 +30,14 @@
 
   const wordsOf = (row) => new Set(row.prompt.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []);
 
-  /** The Jaccard similarity of two sets: 1 if they are equal. */
+  /** The Jaccard similarity of two sets: 1 if they are equal, 0 if they have nothing in common. */
   function likeness(first, second) {
     let shared = 0;
     for (const value of first) if (second.has(value)) shared += 1;
     return shared / (first.size + second.size - shared || 1);
   }
 
-  /** The row that was chosen, and then the rows most similar to it by their flags and the words of their prompts. */
+  /** The chosen row, and then the rows that are most similar to it in their flags and the words of their prompts. */
   function similar() {
     const like = truegold.rows[Number(state.to)];
     if (!like) return [];
@@ -59,7 +59,7 @@
     return review.queue.map(([id, source, number]) => byKey.get(`${id} ${source}:${number}`)).filter(Boolean);
   }
 
-  /** Draw the queue again, and number its rows. A drawn queue does not change with the filters. */
+  /** Draw the queue again, and number its rows. Later changes of the filters do not change it. */
   truegold.drawQueue = function () {
     for (const row of truegold.rows) row.turn = row.position;
     turns = null;
@@ -78,7 +78,7 @@
   truegold.isInQueue = (row) => turns === null || turns.has(row);
   truegold.queued = () => (turns === null ? null : [...turns]);
 
-  /** How the queue was drawn, to be stored with decisions. A sample narrowed by any filter but a flag is not random. */
+  /** How the queue was drawn, for the record of decisions. With a filter other than a flag, a sample is not random. */
   truegold.drawnAs = function () {
     if (state.queue === "given") return review.drawn;
     const { group, flag, ...others } = truegold.filterState;
@@ -86,7 +86,7 @@
     return isRandom ? `random:${state.seed}` : "suspicious";
   };
 
-  /** The queue's settings, for the address. */
+  /** The settings of the queue, for the address of the page. */
   truegold.queueState = () => (state.queue ? { ...state } : {});
 
   function writeQueue() {

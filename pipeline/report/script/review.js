@@ -1,4 +1,5 @@
-// A reviewer's decision about a row: keep, drop, fix its gold or tests, or unsure; with a note, and undo.
+// Makes a reviewer's decision about a row: keep, drop, fix (its gold or tests) or unsure. It may have a note, and can be
+// undone.
 (function review() {
   const { element, settings, store, words, percent } = truegold;
   const bar = document.getElementById("review");
@@ -12,10 +13,10 @@
   const accept = element("button", { type: "button", class: "accept", hidden: true, onclick: () => truegold.acceptSuggestion() });
   const decided = new Map();
   let others = [];
-  // What undo can take back: one entry per decision, with the row or rows that it was about.
+  // The decisions that can be undone. Each entry has the row or rows of one decision.
   let history = [];
   let notes = {};
-  const underWay = new Map(); // the notes that are being sent, by the row's id
+  const underWay = new Map(); // The notes that are being sent, by the row's id.
   let asked = 0;
 
   const say = (text, isError = false) => {
@@ -32,8 +33,8 @@
     }
   }
 
-  // A note is kept in this browser from its first letter. With a server, it is sent there when the field loses focus,
-  // and the browser's copy is deleted once the server has stored it.
+  // A note is stored in this browser while it is typed. If there is a server, the note is sent to it when the field
+  // loses focus, and then deleted here.
   const DRAFTS = `truegold notes ${settings.run_key}`;
   let unkept = {};
 
@@ -59,7 +60,7 @@
 
   const noteOf = (id) => drafts()[id] ?? decided.get(id)?.note ?? notes[id] ?? "";
 
-  /** Store a note with the decisions, unless it is being sent already; if that fails, it stays in this browser. */
+  /** Store a note with the decisions, unless it is being sent already. If that fails, it stays in this browser. */
   async function sendNote(id, text) {
     if (underWay.get(id) === text) return;
     underWay.set(id, text);
@@ -107,7 +108,7 @@
     );
   };
 
-  /** Read all decisions again: another tab or reviewer may have added some. */
+  /** Read all decisions again, since another tab or reviewer may have added some. */
   truegold.readDecisions = async function () {
     try {
       const answer = await store.all();
@@ -125,7 +126,7 @@
     drawState();
   };
 
-  /** Return why a row cannot be decided about on this page. */
+  /** Return the reason why no decision about this row can be made on this page. */
   function whyClosed(row) {
     if (!row.id) return "This record was rejected: correct it in the data, and curate again.";
     const copy = truegold.rowsById.get(row.id).find(truegold.isDecidable);
@@ -154,7 +155,7 @@
     if (lines.length) say(lines.join(" · "));
   }
 
-  /** Draw again how often flags were right. The server reads all decisions for it, so only if that part is open. */
+  /** Draw again how often flags were right. The server has to read all decisions, so ask it only if this part is open. */
   function refreshMeasures() {
     if (!store.isServer) truegold.drawMeasures();
     else if (document.getElementById("guidelines").open) return truegold.readDecisions();
@@ -219,7 +220,7 @@
     history.push(done);
     try {
       for (const [row, made] of pairs) {
-        // Nobody read these rows one by one, so they do not count as a random sample.
+        // These rows were not read one by one. They must not count as a random sample.
         mark(row.id, await store.decide({ id: row.id, drawn: "suspicious", ...made, note: noteOf(row.id) || made.note }, row));
         keepDraft(row.id, null);
         tell(done.push(row));
@@ -233,7 +234,7 @@
     say(`${truegold.count(done.length)} of ${truegold.count(pairs.length)} rows decided together. ${trouble}`, Boolean(trouble));
   };
 
-  /** Go to the next row, and keep the message about the last decision in view. */
+  /** Go to the next row, and still show the message about the last decision. */
   async function goOn() {
     const text = status.textContent;
     await truegold.step(1);
@@ -266,7 +267,7 @@
     truegold.drawProgress();
   };
 
-  /** Say how many answers have the text of another gold. Without a server, the page has no verifier to ask. */
+  /** Say how many answers have the same text as a new gold. Without a server, there is no verifier to compare them. */
   function readOffline(gold) {
     const plain = (text) => text.trim().replace(/^\$|\$$/g, "").replace(/[\s,]/g, "").replace(/\.0*$/, "").toLowerCase();
     const classes = (truegold.detail?.answers ?? []).filter((answer) => answer.kind === "label" || answer.kind === "alternative");

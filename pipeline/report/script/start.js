@@ -19,7 +19,7 @@
     await truegold.drawCard(row);
   };
 
-  /** Choose no row, as when the filters show none. */
+  /** Choose no row, because the filters show none. */
   truegold.chooseNone = function () {
     const earlier = truegold.chosen;
     truegold.chosen = null;
@@ -64,8 +64,8 @@
     Escape: closeCard,
   };
 
-  // Keys act one after another: a second K waits for the decision about the first row, and then decides about the next
-  // one. Keys typed right after N, F or / are ignored until the field is open.
+  // Keys act one after another. A second K waits until the first row is decided, and then decides about the next row.
+  // Keys that are typed right after N, F or / are ignored until the field is open.
   const OPEN_FIELDS = ["n", "f", "/"];
   let turn = Promise.resolve();
   let isFieldAwaited = false;
@@ -133,7 +133,7 @@
     truegold.readFilters(query);
     truegold.readQueue(query);
     truegold.drawQueue();
-    // The address is written once, with the order and the row: a reload in between would lose them.
+    // Write the address only once, with both the order and the row, so that a reload cannot lose one of them.
     const item = rowNamed(query.get("item"));
     const sort = query.get("sort") ?? "";
     if (item) truegold.chosen = null;

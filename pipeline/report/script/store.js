@@ -1,9 +1,9 @@
-// Stores a reviewer's decisions: on the server of `truegold review`, or in this browser until they are saved as a file.
-// Both stores have the same functions, which return promises.
+// Stores a reviewer's decisions on the server of `truegold review`, or else in this browser until they are saved as a
+// file. Both stores have the same functions, which return promises.
 (function stores() {
   const { settings } = truegold;
 
-  /** Decisions on the server, which appends each one to the reviewer's file before it answers. */
+  /** Decisions on the server. It answers after it has appended the decision to the reviewer's file. */
   function serverStore(review) {
     async function call(path, body, keepalive = false) {
       // A call with `keepalive` is completed even if the page is closed.
@@ -36,7 +36,7 @@
     };
   }
 
-  /** Decisions in this browser: a row's list keeps the earlier ones for undo, and the last one counts. */
+  /** Decisions in this browser. Each row has a list of decisions: the last one is valid, the others are for undo. */
   function browserStore() {
     const key = `truegold decisions ${settings.run_key}`;
     let words = {};
@@ -51,7 +51,7 @@
     }
 
     function write(change) {
-      // Another tab may have written since, so its decisions are read first.
+      // First read the decisions that another tab may have written.
       if (isKept) read();
       change();
       try {
@@ -84,7 +84,7 @@
         });
         return last(id);
       },
-      /** The file of the decisions, one line each, as `truegold curate` reads them. */
+      /** The content of a file of decisions as `truegold curate` reads it, with a decision on each line. */
       lines: (reviewer, notes) =>
         [...standing(), ...Object.entries(notes).map(([id, note]) => ({ id, decision: "note", note, at: new Date().toISOString() }))]
           .map(({ id, seen, decision, gold, note, drawn, at }) => `${JSON.stringify({ id, seen, decision, gold, note, drawn, reviewer, at })}\n`)

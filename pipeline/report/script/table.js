@@ -1,4 +1,4 @@
-// The table of all rows, by Tabulator, which draws only the rows in view.
+// The table of all rows. Tabulator draws only the rows in view.
 (function rowTable() {
   const holder = document.getElementById("table");
   let table = null;
@@ -35,14 +35,14 @@
     return truegold.element("span", { title: `${passes} of ${judged} judged samples pass` }, share);
   }
 
-  /** The row's decision, or, without one, where the row ended and why. */
+  /** The decision about the row, or its outcome and reason if it has no decision. */
   function statusCell(cell) {
     const row = cell.getData();
     const shown = row.decision ? truegold.element("b", {}, row.decision) : [SHORT[row.outcome] ?? row.outcome, truegold.words(row.why) === row.outcome ? "" : row.why].filter(Boolean).map(truegold.words).join(": ");
     return truegold.element("bdi", { title: [`${row.outcome}${row.why ? `: ${truegold.words(row.why)}` : ""}`, truegold.explain(row.why)].filter(Boolean).join(". ") }, shown);
   }
 
-  // For a row that is held for review, the reason is its first flag: the ledger says only that it is held.
+  // The reason to show. For a row held for review, it is the first flag, since the ledger says only that it is held.
   const why = (row) => (row.outcome === "held for review" && row.flags[0]) || row.reason || row.flags[0] || "";
 
   const byText = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
@@ -78,7 +78,7 @@
     output.textContent = `${truegold.count(active.length)} of ${truegold.count(all)} records`;
   }
 
-  /** If the filters hide the chosen row, choose the first one that they show, so that no key acts on a hidden row. */
+  /** If the filters hide the chosen row, choose the first row that they show, so that keys never act on a hidden row. */
   function leaveHidden() {
     if (!truegold.chosen || active.includes(truegold.chosen)) return;
     const isWide = window.matchMedia("(min-width: 60rem)").matches;
@@ -99,7 +99,7 @@
 
   truegold.rememberRows = remember;
 
-  /** Show the rows of the filters and the queue. The address stays. */
+  /** Show the rows of the filters and the queue, without changing the address. */
   truegold.filterRows = function () {
     if (!table) return;
     const group = truegold.filterState.group;
@@ -187,7 +187,7 @@
         remember();
       });
       table.on("tableBuilt", () => {
-        // The scrolling element takes the focus, and screen readers get it as the group of the rows.
+        // The scrolling element takes the focus. For screen readers, it is the group of the rows.
         const scrolled = holder.querySelector(".tabulator-tableholder");
         scrolled.setAttribute("role", "rowgroup");
         scrolled.firstChild.setAttribute("role", "presentation");

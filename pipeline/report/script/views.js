@@ -20,7 +20,7 @@
       else link.removeAttribute("aria-current");
     }
     document.body.dataset.view = view.id;
-    // A table with its own scroll bar, as on a phone, can take the focus, so that the keyboard can scroll it.
+    // A table with its own scroll bar takes the focus, so that the keyboard can scroll it.
     for (const table of view.querySelectorAll("table")) {
       if (table.scrollWidth > table.clientWidth) table.tabIndex = 0;
     }

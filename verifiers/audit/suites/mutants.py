@@ -23,12 +23,11 @@ A mutant is the program's text with one change, so that comments and layout stay
 the kinds of faults in turn, so that a program with many numbers also gets other faults. The choice is the same on every
 machine. All mutants are different programs.
 
-Parts whose faults tests need not notice are never changed: docstrings, imports, annotations, decorators, f-strings, the
-guard `if __name__ == "__main__"`, unused functions and classes, and classes for fast input (`FastIO`).
+Some parts are never changed, since tests need not notice faults there: docstrings, imports, annotations, decorators,
+f-strings, the guard `if __name__ == "__main__"`, unused functions and classes, and classes for fast input (`FastIO`).
 
-Some mutants are equivalent to the program, such as a change of a bound that is never reached. Since tests cannot notice
-equivalent mutants, the share that they notice (the kill rate) may stay below 1. Not covered: languages other than
-Python.
+Some mutants do the same as the program: their change is in a bound that is never reached, for example. Tests cannot
+notice such mutants, so the share of noticed mutants (the kill rate) may stay below 1. Only Python is covered.
 
 Null programs solve nothing and must fail the tests:
 
@@ -471,14 +470,14 @@ class NullProgram:
     attacks_tests: bool = False
     """Whether it attacks the tests: it exits, returns an object that equals everything, or prints success messages."""
     answers_single_case: bool = False
-    """Whether it returns the answer to the only known case, which the problem's text does not show."""
+    """Whether it returns the output expected in the only known case, if the problem's text does not show the output."""
 
 
 def null_programs(suite: Suite, prompt: str | None = None) -> list[NullProgram]:
     """Return the distinct null programs of a suite, or an empty list for test code whose tested names are unknown.
 
-    If a suite has a single case without an input, a program that prints its output solves the problem. Such a program
-    counts as a null program only if the problem's text shows the output.
+    Programs that print one of the expected outputs are null programs, with an exception: if the suite has a single case
+    without input, and the problem's text does not show its output, such a program solves the problem.
     """
     outputs, is_single = _repeatable_outputs(suite, prompt)
     programs = [NullProgram("empty program", "")]

@@ -54,8 +54,8 @@ ROOM = 4.0
 """A raised limit is this many times the CPU time that the worked solution needs."""
 
 MIN_RUNS = 2
-"""Minimum number of runs of a slow solution, since a single run cannot show varying results. A solution that takes all
-of the available time runs only once."""
+"""Number of runs of a solution that is too slow for `options.runs` runs. Two runs can show that the results vary. A
+solution slower than `options.max_repeat_s` runs once."""
 
 SHUFFLES = 2
 """Maximum number of runs with the calls in another order."""
@@ -83,9 +83,9 @@ _INTEGER = re.compile(r"[+-]?\d+")
 MAX_COMPARED_CHARS = 2**20
 """Maximum number of characters of an output that are compared."""
 MIN_TEXT_CHARS = 3
-"""Minimum length of two different words that count as alike; both have the same length."""
+"""Two different words count as alike only if they have the same length, and at least this many characters."""
 MIN_DISTINCT = 3
-"""Minimum number of different values in an output. Below it, the same values in another order do not count as alike."""
+"""The same values in another order count as alike only if at least this many values are different."""
 Line = Sequence[str]
 """The words of a line of output."""
 
@@ -356,8 +356,8 @@ def _show_cases(runs: Sequence[Run], cases: Sequence[int], expected: Sequence[An
 
 
 CheckerCandidate: TypeAlias = tuple[VetReason, Spec, bool]
-"""A checker to try if a worked solution fails: the fault of the tests, the checker, and whether the checker is proved
-right if the solution passes with it."""
+"""A checker to try if a worked solution fails, in three items: the fault of the tests, the checker, and a truth value,
+which is true if a pass of the solution proves that the checker is right."""
 
 
 def has_own_checker(tests: object) -> bool:

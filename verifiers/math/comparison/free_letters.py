@@ -1,4 +1,4 @@
-r"""Renames the letters of an answer whose names are arbitrary, so that they are the same as in gold.
+r"""Renames arbitrary letters of an answer to the letters of gold, such as `n\pi` to `k\pi`.
 
     Gold                          Answer                Letters
     k\pi, k \in \mathbb{Z}        n\pi                  an integer, if declared or a factor of pi
@@ -7,7 +7,8 @@ r"""Renames the letters of an answer whose names are arbitrary, so that they are
     f(x) = ax + b                 f(x) = mx + c         the parameters of a family of functions
 
 2x + 1 and 2y + 1 are different, because the problem chose the name x. The module also reads e and i as variables if a
-side gives them a value (`e = 5`), and compares the conditions on letters. Not covered: C for -C, and k+1 for k.
+side gives them a value (`e = 5`), and compares the conditions on letters. Only names are changed: -C is not renamed
+to C, nor k+1 to k.
 """
 
 from __future__ import annotations
@@ -81,7 +82,10 @@ def _is_agreed(comparer: Comparison, condition: Node, others: tuple[Node, ...]) 
 
 
 def without_parameters(gold: Node, answer: Node, *, rename: bool) -> tuple[Node, Node]:
-    """Return both sides without their conditions. rename: give their integer parameters the same names."""
+    """Return both sides without conditions: `k\\pi` for `k\\pi, k \\in \\mathbb{Z}`.
+
+    rename: whether the integer parameters of the answer get the names of those of gold.
+    """
     gold_names: frozenset[str] = frozenset()
     answer_names: frozenset[str] = frozenset()
     if isinstance(gold, Family):

@@ -1,9 +1,9 @@
 """Supervises the processes of one job and ends them at their limits.
 
-The main limit is on the CPU time of all processes of the job, including ended ones. Waiting has a separate limit. A job
-waits while no process of the job, or of the job that runs together with it, can run. A process that queues for a core
-can run in this sense, so that verdicts are the same on a busy machine. Memory is checked at each tick (`TICK_S`). The
-limit on the address space stops growth between two ticks.
+The main limit is on the CPU time of all processes of the job, including ended ones. Waiting has a separate limit. Time
+counts as waiting while all processes sleep: those of the job, and those of its partner, if two jobs run together. A
+process that queues for a core does not sleep, so that verdicts are the same on a busy machine. Memory is checked at
+each tick (`TICK_S`). The limit on the address space stops growth between two ticks.
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 MAX_ORPHANS = 10_000
 """Maximum number of processes that are killed after a job. Stops an endless race with a job that forks faster."""
 
-BLOCK_BYTES, ENTRY_BYTES = 512, 2**16
-"""The size of a block of a file, and the size that each file or folder counts in addition to its blocks. So about a
-thousand empty files in a box (the working folder of a job) reach the limit of 64 MiB."""
+BLOCK_BYTES = 512
+"""The size of a block of a file."""
+ENTRY_BYTES = 2**16
+"""Bytes that each file or folder counts in addition to its blocks: 1,024 empty files in a box (the working folder of a
+job) count as 64 MiB."""
 
 MAX_FOLDERS = 200
 """Maximum number of folders of a box that are measured. A box with more folders has the size `ENDLESS`."""
@@ -82,9 +84,9 @@ class Watched:
         self.started = self.looked = time.monotonic()
         """`started` is the time of the start, `looked` the time of the last check of the limits."""
         self.idle_s = 0.0
-        """The waiting time so far: seconds in which no process of the jobs that run together could run."""
+        """The waiting time so far: seconds in which all processes of the jobs that run together slept."""
         self.cpu_s = 0.0
-        """CPU time of all its processes at the last check. Killed processes have no other measure."""
+        """The job's CPU time at the last check. For a killed job it is the only measure of its inner processes."""
         self.ended_by: str | None = None
         """The reason why the supervisor ended the process, or None: the name of a limit (as in `execution.ProgramEnd`),
         `busy` if the machine was too busy, or `partner` if the other job had ended."""

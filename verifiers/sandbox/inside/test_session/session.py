@@ -6,8 +6,10 @@ raise `SolutionGone`. Even if the test code catches this exception, the run coun
 `ArgumentUse` reads from the source whether test code checks an argument after a call that may have changed it:
 
     k = f(nums, 3); assert nums[:k] == [2, 2]      checked, as in `f(nums); assert nums == [1, 2]`
-    r = f(nums); assert r == sorted(nums)          not checked: nums keeps its old value here, so that a solution
-                                                   cannot empty nums and return an empty list
+    r = f(nums); assert r == sorted(nums)          not checked: nums is the expected value
+
+In the second example the test code keeps its own nums, even if the solution changed nums. Otherwise a solution that
+empties nums and returns an empty list would pass.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ MAX_SPECIAL_CALLS = 100_000
 Encoded = TypeVar("Encoded")
 
 _OTHER_FIELDS = frozenset({"data", "value", "key"})
-"""Fields that nodes of a program's own class have instead of `val`."""
+"""Fields of a linked list's or tree's nodes, if the program defines the class and does not name the field `val`."""
 
 _LOOP_ENDING = (StopIteration, StopAsyncIteration, GeneratorExit)
 """Exceptions that end a loop of the test code."""
@@ -81,7 +83,7 @@ class Session(SolutionWatch):
     ) -> None:
         self.broken_reason = None
         self.isolation_problem: str | None = None
-        """The operation of the test code that needs the solution in its own process, or None."""
+        """The operation of the test code that is possible only with the solution in the same process, or None."""
         self.codecs: dict[str, Sequence[str]] = {**KNOWN_CODECS, **codecs}
         self.find_class = class_finder(namespace, self.codecs)
         self.uses_numpy = uses_numpy
@@ -416,8 +418,8 @@ class ArgumentUse:
     def looks_at_arguments(self, frame: FrameType | None) -> str | None:
         """Return how the test code checks the arguments of the call that it is making.
 
-        The answer is "contents", "identity" (it only checks whether the result is one of the arguments), or None if it
-        does not check them. frame: a frame of this call, from which the test code's frame is found.
+        The answer is "contents", "identity" (whether the result is one of the arguments is the only check), or None for
+        no check. frame: a frame of this call, from which the test code's frame is found.
         """
         while frame is not None and frame.f_code.co_filename != self._file:
             frame = frame.f_back

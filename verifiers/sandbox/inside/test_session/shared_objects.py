@@ -66,7 +66,7 @@ NOT_LOOKED_LIKE = tuple(
     "numpy pandas scipy.sparse sympy networkx builtins collections _collections array datetime decimal _decimal"
     " fractions numbers pathlib uuid re types typing abc enum".split()
 )
-"""Modules whose objects are sent as data or compare themselves. No proxy pretends to have a class of these modules."""
+"""Modules whose classes a proxy never claims as its `__class__`. Their objects are sent as data or define `==`."""
 
 SPECIAL_METHODS = tuple(
     "__len__ __iter__ __next__ __reversed__ __contains__ __getitem__ __setitem__ __delitem__ __call__ __enter__"
@@ -76,7 +76,7 @@ SPECIAL_METHODS = tuple(
 
 
 def local_name(value: Value) -> list[str] | None:
-    """Return [module, name] of an object that a shared module has under the object's own name, or None."""
+    """Return ["math", "sqrt"] for `math.sqrt`, or None if no shared module has the object by its `__name__`."""
     name, module = getattr(value, "__name__", None), getattr(value, "__module__", None)
     if not isinstance(name, str) or not isinstance(module, str):
         return None
@@ -133,9 +133,9 @@ def builtin_name(value: Value) -> str | None:
 
 
 def library_class(module: object, name: object, base: type = object) -> type:
-    """Return a class of a loaded library that is derived from `base`. Raises LookupError.
+    """Return a class of a loaded library that is derived from `base`. Raises LookupError for other names.
 
-    base: Exception for a class to be raised, object for a class that a proxy pretends to have.
+    base: Exception for a class to be raised, object for a class that a proxy claims as its `__class__`.
     """
     root = str(module).partition(".")[0]
     loaded = sys.modules.get(str(module))
@@ -324,4 +324,5 @@ def has_shared_parts(value: Value) -> bool:
 
 
 _PART_REFERENCES = 3
-"""Number of references to a part that only its container refers to: the container's, a variable's and an argument's."""
+"""`sys.getrefcount` of a part that only its container holds: one reference by the container, one by a variable and one
+by the argument of `getrefcount`."""

@@ -45,7 +45,8 @@ from .value_types import (
 )
 
 MAX_DEPTH = 100
-"""Maximum depth of nested containers. Deeper containers are opaque, since they could overflow a JSON reader's stack."""
+"""Maximum depth of nested containers, since deep ones could overflow a JSON reader's stack. A deeper container is
+opaque: only the name of its type is sent."""
 
 MAX_ENCODED = 16 * 2**20
 """Approximate maximum number of characters of one encoded value. Stops a result that fills the memory of its reader."""
@@ -100,7 +101,7 @@ class Encoder:
         return self.encode_uncommon(value, depth) if encode_kind is None else encode_kind(self, value, depth)
 
     def encode_foreign(self, value: object, depth: int) -> Json:
-        """Return the JSON of other values. Iterators are read to their end; all else is opaque."""
+        """Return the JSON of other values: the items of an iterator, or only the type's name (an opaque value)."""
         kind = type(value)
         if depth <= MAX_DEPTH and (hasattr(kind, "__next__") or kind in DICT_VIEWS):
             elements = list(itertools.islice(iter(value), MAX_ITERATED + 1))  # type: ignore[call-overload]
@@ -328,11 +329,11 @@ _PLAIN: Mapping[type, Callable[[Value], Value]] = {
     list: lambda value: list(list.__iter__(value)),
     dict: lambda value: dict(dict.items(value)),
 }
-"""Functions that return the data of an object of a subclass as the builtin type."""
+"""Functions that convert an object of a subclass to the builtin type."""
 _DATA_TYPES = {*_PLAIN, tuple, set, frozenset, bytes, bytearray, decimal.Decimal}
 _DATA_TYPES |= {collections.Counter, collections.OrderedDict, collections.deque}
 _DATA_TYPES |= {datetime.datetime, datetime.date, datetime.timedelta}
-"""Types whose subclasses are encoded like the type itself. Methods of the type read the data of their objects."""
+"""Types whose subclasses are encoded like the type itself. The methods of the type read objects of a subclass."""
 
 
 MAX_LINE = 64 * 2**20
