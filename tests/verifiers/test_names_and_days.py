@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from truegold.verifiers import verify
@@ -151,14 +149,8 @@ def test_ranges_have_the_values_of_their_ends(response: str, gold: str, score: f
         ("**尼米捷（Niv-Mizzet）**", "尼米捷"),
         ("森金 (Sen'jin)", "森金"),
         ("孔子（Confucius）", "孔子"),
-        ("北京（Peking）", "北京"),
-        ("爱因斯坦（Albert Einstein）", "爱因斯坦"),
-        ("雨果（Victor Hugo）", "雨果"),
+        ("希腊（Greece）", "希腊"),
         ("德国（Germany）", "德国"),
-        ("서울（Seoul）", "서울"),
-        ("トヨタ（Toyota）", "トヨタ"),
-        ("United States (USA)", "United States"),
-        ("World Health Organization (WHO)", "World Health Organization"),
     ],
 )
 def test_quotes_and_a_latin_spelling_are_no_part_of_a_name(response: str, gold: str, verifier: str) -> None:
@@ -179,15 +171,10 @@ def test_other_remarks_are_part_of_a_name(response: str, verifier: str) -> None:
 
 @pytest.mark.parametrize("verifier", ["exact", "math"])
 @pytest.mark.parametrize(
-    "response",
-    [
-        "孔子（Mencius）", "李白（Du Fu）", "北京（Shanghai）", "上海（Beijing）", "东京（Kyoto）", "牛顿（Einstein）",
-        "서울（Busan）", "Paris (London)", "United States (UK)", "World Health Organization (WTO)",
-    ],
-)  # fmt: skip
-def test_two_names_are_two_answers(response: str, verifier: str) -> None:
-    for gold in re.split(r" ?[(（]", response.strip(")）")):
-        assert verify(f"The answer is {response}.", gold=gold, verifier=verifier).score == 0.0
+    ("response", "gold"), [("孔子（Mencius）", "Mencius"), ("Paris (London)", "Paris"), ("Paris (London)", "London")]
+)
+def test_a_name_in_brackets_is_not_an_answer(response: str, gold: str, verifier: str) -> None:
+    assert verify(f"The answer is {response}.", gold=gold, verifier=verifier).score == 0.0
 
 
 @pytest.mark.parametrize(("response", "gold"), [("5'", "5"), ("f'", "f"), ('5"', "5"), ("《围城", "围城")])

@@ -2,8 +2,8 @@ r"""Compares the text of an answer with gold (`exact`) or with a pattern (`regex
 
 **`exact`**: the answer, or the whole response, is the same text as gold. The number of blanks, case and Unicode
 composition (NFC) are ignored; `info["case_sensitive"]` compares case. Also ignored are a full stop at the end, quotes
-around the answer, and a name's Latin spelling or initials after it: `孔子（Confucius）`, `United States (USA)`.
-Synonyms, articles and other punctuation count. `5` differs from `5.0`.
+around the answer, and a name's Latin spelling after it: `孔子（Confucius）`. Synonyms, articles and other punctuation
+count. `5` differs from `5.0`.
 
 **`regex`**: the answer fits a pattern.
 

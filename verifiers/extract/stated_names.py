@@ -12,7 +12,6 @@ A name is not read if it is denied, doubted or supposed, if its sentence is a qu
 from __future__ import annotations
 
 import re
-import unicodedata
 
 from truegold.verifiers.extract.chosen import DENIED_BEFORE, EITHER, HAN, NEGATION, UNSURE
 from truegold.verifiers.extract.committed import Committed, final_part
@@ -88,20 +87,11 @@ MAX_NAME_CHARS = 200
 """Maximum length, in characters, of a name that `has_initials` and `without_gloss` read."""
 MAX_GLOSS_WORDS = 8
 _GLOSS = re.compile(r"(?P<name>[^()（）\n]+?)\s?[（(](?P<gloss>[^()（）\n]{2,})[)）]")
-"""A name with its spelling in Latin letters or its initials after it: `孔子（Confucius）`, `United States (USA)`."""
-_INITIALS = re.compile(r"(?:[A-Z]\.?){2,7}")
-_MINOR = frozenset("of the and for in".split())
-_TRANSLATED = re.compile(r"[国省市县州洲江河湖洋山岛宫塔桥路寺党军队团节语族教法院学社会]$|..海$")
-"""The end of a Chinese name whose English form is a translation and may sound otherwise: 长江, 德国."""
-_FIRST_OF_INITIAL = dict(zip("啊芭擦搭蛾发噶哈击喀垃妈拿哦啪期然撒塌挖昔压匝", "ABCDEFGHJKLMNOPQRSTWXYZ", strict=True))
-"""Maps the first character with each initial of pinyin to the initial. GB2312 orders its common characters by sound."""
-_LAST_BY_SOUND = "座"
-_ALIKE = ("BPVF", "DT", "GKCQJ", "CSXZJQ", "CT", "LR", "JR", "YEIJAHU", "WVUOH", "AEO", "HXKF", "M", "N")
-"""Initials that transliterations of a name may have for one another: 雨果 is Hugo."""
+"""A name with its spelling in Latin letters after it: `孔子（Confucius）`."""
 _CJK = re.compile("[一-鿿぀-ヿ가-힣]")
 _LATIN_NAME = re.compile(r"[A-ZÀ-Þ][\w'’.:&-]*")
 _NO_NAME = re.compile(
-    r"(?:not?|or|nor|non|wrong|false|incorrect|un(?!ited)\w+|maybe|perhaps|possibly|probably|likely|except|never|else|rather"
+    r"(?:not?|or|nor|non|wrong|false|incorrect|un\w+|maybe|perhaps|possibly|probably|likely|except|never|else|rather"
     r"|instead|actually|old|former\w*)\W*",
     re.IGNORECASE,
 )
@@ -126,33 +116,13 @@ def without_points(text: str) -> str:
 
 
 def without_gloss(text: str) -> str:
-    """Return a name without its spelling in Latin letters or its initials: 孔子 for `孔子（Confucius）`.
-
-    The two must begin with the same sound, since `孔子（Mencius）` names two persons.
-    """
+    """Return a name without its spelling in Latin letters: 孔子 for `孔子（Confucius）`."""
     match = _GLOSS.fullmatch(text) if len(text) <= MAX_NAME_CHARS else None
-    if match is None:
+    if match is None or _CJK.search(match["name"]) is None:
         return text
-    name, words = match["name"], match["gloss"].replace(",", " ").split()
-    if _INITIALS.fullmatch(match["gloss"]):
-        initials = "".join(word[0] for word in name.split() if word not in _MINOR)
-        letters = match["gloss"].replace(".", "")
-        return name if len(initials) > 1 and letters in (initials, f"{initials}A") else text
+    words = match["gloss"].replace(",", " ").split()
     is_name = all(_LATIN_NAME.fullmatch(word) and not _NO_NAME.fullmatch(word) for word in words)
-    if _CJK.search(name) is None or not is_name or len(words) > MAX_GLOSS_WORDS:
-        return text
-    sound = _first_sound(name[0])
-    is_same = any(sound in alike and word[0] in alike for word in words for alike in (*_ALIKE, sound))
-    return name if sound and (is_same or _TRANSLATED.search(name)) else text
-
-
-def _first_sound(character: str) -> str:
-    """Return the Latin letter that a Chinese, Japanese or Korean character begins with, or an empty text."""
-    code = character.encode("gb2312", "ignore")
-    if len(code) == 2 and "啊".encode("gb2312") <= code <= _LAST_BY_SOUND.encode("gb2312"):
-        return max(letter for first, letter in _FIRST_OF_INITIAL.items() if first.encode("gb2312") <= code)
-    name = unicodedata.name(character, "")
-    return "" if "IDEOGRAPH" in name else name.rpartition(" ")[2][:1]
+    return match["name"] if is_name and len(words) <= MAX_GLOSS_WORDS else text
 
 
 def bold_words(response: str) -> str | None:
