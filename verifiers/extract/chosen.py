@@ -128,13 +128,8 @@ _MENTIONS = (
     re.compile(rf"{_X}.{_IN_BRACKETS}"),
 )
 """Patterns of clauses that name an option. They count if no clause has a verdict."""
-_ANNOUNCED_MENTIONS = (
-    *_MENTIONS,
-    re.compile(
-        rf"(?:[^\w\s]\s*|[^\x00-\u024f]\s?|\b(?:\w{{2,12}}ly|and|or|either|both|just|indeed|meant?|{ANY_OF['option_things']})\s){_X}.{_IN_BRACKETS}?\W*$"
-    ),
-)
-"""Patterns of clauses that name an option after an announcement. In `vitamin C` a noun takes the letter."""
+_ANNOUNCED_MENTIONS = (*_MENTIONS, re.compile(rf"{_X}.{_IN_BRACKETS}?\W*$"))
+"""Patterns of clauses that name an option after an announcement."""
 _TURNED_DOWN = re.compile(
     rf"(?:\b(?:and|but|et|und|y|e)\s)?(?:{ANY_OF['turned_down']}){_DETERMINER}{_WORD}{_OPTION}(?:\W{{0,3}}(?:(?:or|nor|and|或|和)\s?)?{_WORD}{_OPTION})*",
     re.IGNORECASE,
