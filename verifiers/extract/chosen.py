@@ -192,8 +192,10 @@ _REJECTED_LATER = re.compile(
     re.IGNORECASE,
 )
 """A remark that rejects the option before it: `(B), but this is not the correct answer`."""
-_ALONE = re.compile(rf"\W*{_X}(.){_IN_BRACKETS}?[^\w?？]*")
+_ALONE = re.compile(rf"\W*{_X}(.){_IN_BRACKETS}?\W*")
 """A line that consists of one letter."""
+_ASKED = re.compile(r"\W*\w+\W*[?？]\W*")
+"""A line that only asks for one option: `B?`, `Yes?`."""
 _BESIDE = re.compile(rf"{_X}.{_IN_BRACKETS}?\W{{0,4}}(.{{1,200}}?)\W*$")
 """A letter with a text after it at the end of a line."""
 _ORDINALS = (*("first", "second", "third", "fourth", "fifth", "sixth"), *"一二三四五六")
@@ -428,7 +430,7 @@ def _at_end(text: str, options: Sequence[str]) -> frozenset[str]:
     """Return the letters that the last line of a text chooses, or else its first line."""
     count = len(options) or LETTERS
     written = last_line(text)
-    if len(written) > MAX_LINE_CHARS or not (line := plain(written)):
+    if len(written) > MAX_LINE_CHARS or not (line := plain(written)) or _ASKED.fullmatch(line):
         return frozenset()
     for index, option in enumerate(map(plain, options)):
         if _ENDS_IN_LETTER.search(option):
