@@ -35,13 +35,7 @@ from truegold.verifiers.extract.committed import (
 )
 from truegold.verifiers.extract.declared import behind, is_taken_back, or_another
 from truegold.verifiers.extract.denials import is_claimed, is_conditional, is_counterfactual, is_doubted
-from truegold.verifiers.extract.judged import (
-    IS_WRONG,
-    MAX_JUDGED_CHARS,
-    asks_for_wrong,
-    judged_letters,
-    with_turned_verdicts,
-)
+from truegold.verifiers.extract.judged import MAX_JUDGED_CHARS, asks_for_wrong, judged_letters, with_turned_verdicts
 from truegold.verifiers.extract.stated_values import ANY_OF, MAX_LINE_CHARS, may_deny
 
 MAX_PLAIN_CHARS = 2_000
@@ -398,20 +392,17 @@ def _with_lists_named(line: str) -> tuple[str, dict[str, list[str]]]:
 def _instead(response: str, text: str) -> frozenset[str]:
     """Return the letters that replace an announced option: B for `Answer: C? No, B`.
 
-    A paragraph further down may begin with the retraction. Letters that it only mentions join the announced one.
+    A paragraph further down may begin with the retraction, and has to choose the other letter.
     """
     label = _LABELLED.match(_with_letters_marked(plain(text), LETTERS))
-    if not (letters := frozenset(label[1]) if label else letters_in(text, announced=True)):
+    if not (label or letters_in(text, announced=True)):
         return frozenset()
     first, *below = behind(final_part(response), text)[:MAX_JUDGED_CHARS].split("\n\n")
     if (taken_back := _TAKEN_BACK.search(first[:MAX_RETRACTION_CHARS])) is not None:
         return letters_in(taken_back["rest"])
     for paragraph in below:
         if (taken_back := _TAKEN_BACK.match(paragraph.lstrip()[:MAX_RETRACTION_CHARS])) is not None:
-            rest = plain(taken_back["rest"])
-            others = frozenset(_MARKED.findall(_with_letters_marked(rest, LETTERS)))
-            is_open = others and not IS_WRONG.search(rest)
-            return letters_in(rest, announced=True) or (others | letters if is_open else frozenset())
+            return _chosen_in(_with_letters_marked(plain(taken_back["rest"]), LETTERS), ())
     return frozenset()
 
 

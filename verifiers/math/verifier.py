@@ -871,7 +871,7 @@ def _judge_option(response: str, gold: str, problem: str | None, policy: Policy,
         return verdict
     if verdict.score == 1.0:
         choice = committed_choice(response, policy.options, problem=problem)
-        text = normal(choice.text) if choice is not None else ""
+        text = normal(choice.text) if choice is not None and choice.form != "option" else ""
         other = choice_letter(text) or (choice_and_value(text) or [None])[0]
         is_hedge = other is not None and other != letter
     else:
