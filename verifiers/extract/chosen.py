@@ -441,7 +441,7 @@ def _at_end(text: str, options: Sequence[str]) -> frozenset[str]:
     if not letters and is_label and not is_list and not is_rejected:
         letters = frozenset(is_label[1]) | _second_thoughts(marked)
     if letters:
-        if not (_ALONE.fullmatch(marked) or any(pattern.search(marked) for pattern in _MENTIONS)):
+        if not (is_label or _ALONE.fullmatch(marked) or any(pattern.search(marked) for pattern in _MENTIONS)):
             letters = letters.union(*(_same_text(letter, options) for letter in letters))
         beside = _BESIDE.search(marked)
         return letters | (_same_text(beside[1], options) if beside is not None else frozenset())
