@@ -59,8 +59,8 @@ _TAKEN_BACK = re.compile(
 """Words that take an option back."""
 _RETHOUGHT = re.compile(
     r"\b(?:wait(?=\s*[,.…—:!-]|\s(?:no|that|this|it|i)\b)|oops|hmm+|scratch that"
-    r"|i was (?:wrong|mistaken)(?=\W*(?:$|\n))|i take (?:that|it|this) back|chang(?:ed?|ing) my mind|on (?:reflection|second thoughts?)|correction\s?:)"
-    r"|等等|其实",
+    r"|i was (?:wrong|mistaken)(?=\W*(?:$|\n))|i take (?:that|it|this) back|chang(?:ed?|ing) my mind"
+    r"|on (?:reflection|second thoughts?)|correction\s?:)|等等|其实",
     re.IGNORECASE,
 )
 """Words that take back any verdict, such as `Correct.`"""

@@ -648,8 +648,8 @@ _UNEQUAL = re.compile(
     r"[<>≤≥≠]|\\(?:neq?|[lg](?:eq?|t))(?![a-z])|\b(?:not|wrong|incorrect|false|if|suppose|assume)\b", re.IGNORECASE
 )
 _EQUALS = re.compile(r"=|\\(?:approx|cong|simeq)\b")
-_BRACKETS = re.compile(r"[)\]}>][()\[\]{}<>]*")
-"""Brackets that close nothing, such as `} ) }`, with `_AROUND_BRACKETS` taken away. They are compared as signs."""
+_BRACKETS = re.compile(r"[()\[\]{}<>]+")
+"""Brackets and nothing else, such as `} ) }`, with `_AROUND_BRACKETS` taken away. They are compared as signs."""
 _AROUND_BRACKETS = re.compile(r"[\s`'\",$.]|\\(?=[{}])")
 _RATE_POINTS = re.compile(r"(?:率|\bpercent|\brate|\bmargin)[^。?？]*(?:何ポイント|\bpoints)", re.IGNORECASE)
 """A problem that asks for the change of a rate, in points."""
