@@ -402,7 +402,7 @@ def _instead(response: str, text: str) -> frozenset[str]:
         return letters_in(taken_back["rest"])
     for paragraph in below:
         if (taken_back := _TAKEN_BACK.match(paragraph.lstrip()[:MAX_RETRACTION_CHARS])) is not None:
-            return _chosen_in(_with_letters_marked(plain(taken_back["rest"]), LETTERS), ())
+            return _chosen_in(_with_letters_marked(plain(taken_back["rest"]), LETTERS), _ANNOUNCED_MENTIONS[-1:])
     return frozenset()
 
 
