@@ -341,8 +341,8 @@ def test_a_verdict_that_is_taken_back_is_no_answer(response: str, between: str) 
     "response",
     [
         "The sum holds.", "There is nothing wrong with the reasoning.", "If it were 6, it would be wrong.",
-        "No error is found.", "I hope this helps!", "A wrong reading would use 3.", "So the negation is false.",
-        "However, it is not true for negative numbers.", "But it would be wrong to generalize.", "Wait times are short.",
+        "No error is found.", "I hope this helps!", "A wrong reading would use 3.",
+        "However, it is not true for negative numbers.", "But it would be wrong to generalize.",
     ],
 )  # fmt: skip
 def test_a_verdict_stands_beside_other_remarks(response: str) -> None:

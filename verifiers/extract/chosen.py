@@ -124,6 +124,7 @@ _MENTIONS = (
 """Patterns of clauses that name an option. They count if no clause has a verdict."""
 _ANNOUNCED_MENTIONS = (*_MENTIONS, re.compile(rf"{_X}.{_IN_BRACKETS}?\W*$"))
 """Patterns of clauses that name an option after an announcement."""
+_LETTER_LAST = re.compile(rf"{_X}.[^\w{_IN_BRACKETS}]*$")
 _TURNED_DOWN = re.compile(
     rf"(?:\b(?:and|but|et|und|y|e)\s)?(?:{ANY_OF['turned_down']}){_DETERMINER}{_WORD}{_OPTION}(?:\W{{0,3}}(?:(?:or|nor|and|或|和)\s?)?{_WORD}{_OPTION})*",
     re.IGNORECASE,
@@ -165,8 +166,9 @@ _NOUN_IS_DENIED = re.compile(
     re.IGNORECASE,
 )
 """The subject of a clause that names a wrong option on purpose: `the incorrect statement is`, 不正确的一项是."""
-MAX_RETRACTION_CHARS = 400
-"""Maximum number of characters after an announced option that are searched for a retraction."""
+MAX_RETRACTION_CHARS, MAX_SHORT_CHARS = 400, 30
+"""Maximum number of characters after an announced option that are searched for a retraction, and of a paragraph that
+only replaces the option."""
 _TAKEN_BACK = re.compile(
     rf"(?:^|[\s?!.,;:…(（？。，—–-])(?:{ANY_OF['retracted']}|{ANY_OF['doubted']})(?P<rest>.*)",
     re.IGNORECASE | re.DOTALL,
@@ -402,7 +404,10 @@ def _instead(response: str, text: str) -> frozenset[str]:
         return letters_in(taken_back["rest"])
     for paragraph in below:
         if (taken_back := _TAKEN_BACK.match(paragraph.lstrip()[:MAX_RETRACTION_CHARS])) is not None:
-            return _chosen_in(_with_letters_marked(plain(taken_back["rest"]), LETTERS), _ANNOUNCED_MENTIONS[-1:])
+            rest = plain(taken_back["rest"])
+            if len(rest) <= MAX_SHORT_CHARS:
+                return letters_in(rest, announced=True)
+            return _chosen_in(_with_letters_marked(rest, LETTERS), (_LETTER_LAST,))
     return frozenset()
 
 

@@ -645,7 +645,8 @@ _SEVERAL_EQUATIONS = re.compile(
 )
 """A sign of several equations, outside of brackets: a comma, words, a line that does not go on with `=`."""
 _UNEQUAL = re.compile(
-    r"[<>≤≥≠]|\\(?:neq?|[lg](?:eq?|t))(?![a-z])|\b(?:not|never|wrong|incorrect|false|if|suppose|assume)\b", re.IGNORECASE
+    r"[<>≤≥≠]|\\(?:neq?|[lg](?:eq?|t))(?![a-z])|\b(?:not|never|wrong|incorrect|false|if|suppose|assume)\b",
+    re.IGNORECASE,
 )
 _EQUALS = re.compile(r"=|\\(?:approx|cong|simeq)\b")
 _BRACKETS = re.compile(r"[()\[\]{}<>]+")
