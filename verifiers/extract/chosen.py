@@ -166,9 +166,8 @@ _NOUN_IS_DENIED = re.compile(
     re.IGNORECASE,
 )
 """The subject of a clause that names a wrong option on purpose: `the incorrect statement is`, 不正确的一项是."""
-MAX_RETRACTION_CHARS, MAX_SHORT_CHARS = 400, 30
-"""Maximum number of characters after an announced option that are searched for a retraction, and of a paragraph that
-only replaces the option."""
+MAX_RETRACTION_CHARS = 400
+"""Maximum number of characters after an announced option that are searched for a retraction."""
 _TAKEN_BACK = re.compile(
     rf"(?:^|[\s?!.,;:…(（？。，—–-])(?:{ANY_OF['retracted']}|{ANY_OF['doubted']})(?P<rest>.*)",
     re.IGNORECASE | re.DOTALL,
@@ -405,8 +404,6 @@ def _instead(response: str, text: str) -> frozenset[str]:
     for paragraph in below:
         if (taken_back := _TAKEN_BACK.match(paragraph.lstrip()[:MAX_RETRACTION_CHARS])) is not None:
             rest = plain(taken_back["rest"])
-            if len(rest) <= MAX_SHORT_CHARS:
-                return letters_in(rest, announced=True)
             return _chosen_in(_with_letters_marked(rest, LETTERS), (_LETTER_LAST,))
     return frozenset()
 
