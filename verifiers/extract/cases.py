@@ -7,8 +7,8 @@ r"""Recognises an answer that holds only in one case, so the response does not c
     If Tom has 3 apples and buys 2, the answer is 5.              -> 5: the condition repeats the problem
     If 2x = 10, then x = 5.      So if x = 3, the answer is 5.    -> 5: a conclusion
 
-A condition stands at the beginning of its sentence, or after the value. Not covered: conditions in words without an
-announcement (`if she keeps one, she has 6`). A solution adds up its steps, and states what it assumes, in such words.
+A condition stands at the beginning of its sentence, or after the value. Not covered: cases that only words tell
+apart (`if she keeps one, she has 6`). A solution adds up its steps, and states what it assumes, in such words.
 """
 
 from __future__ import annotations
