@@ -3,7 +3,6 @@
     deduplicate(rows, prompt=1)       deduplicate: prompt must be a text or None; this is int 1.
     verify_batch(rows, workers="4")   verify_batch: workers must be a whole number; this is str '4'. Type workers=4.
     compose([{"name": "a"}], ...)     compose: terms[0] must be a Term; this is dict {'name': 'a'}. Type Term(...).
-    verify("5", "5", "math")          verify takes at most 2 arguments by position. Name the next: verifier='math'.
     TruegoldReward(unjudgd=0)         TruegoldReward has no argument 'unjudgd'. Did you mean 'unjudged'? There are: ...
 
 Rows of data come in many types, and their annotation is `Any`: a bad row gets a verdict and raises nothing.
@@ -146,13 +145,25 @@ def checked_class(kind: C) -> C:
     return kind
 
 
-def checked_names(kind: C) -> C:
-    """Check only the names of the arguments of a class, whose values are data."""
-    kind.__init__ = _with_checks(kind.__init__, kind.__name__, checks_values=False)  # type: ignore[misc]
-    return kind
+def refuse(function: Callable[..., Any], **arguments: Any) -> None:
+    """Raise ConfigError for the first of some arguments that does not fit the function's annotation.
+
+    Functions that run for every response test their arguments themselves, and call this only for an error.
+    """
+    for name, kind in _kinds_of(function).items():
+        if name in arguments and (mistake := kind.mistake(name, arguments[name])) is not None:
+            raise ConfigError(f"{function.__qualname__}: {mistake[0]}", mistake[1])
 
 
-def _with_checks(function: Callable[P, R], label: str, *, checks_values: bool = True) -> Callable[P, R]:
+def _kinds_of(function: Callable[..., Any]) -> dict[str, _Kind]:
+    """Return what each named argument of a function may be."""
+    variadic = (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)
+    hints = get_type_hints(function)
+    named = (each for each in signature(function).parameters.values() if each.kind not in variadic)
+    return {each.name: _Kind(hints.get(each.name, Any)) for each in named}
+
+
+def _with_checks(function: Callable[P, R], label: str) -> Callable[P, R]:
     parameters = list(signature(function).parameters.values())
     by_position = [each.name for each in parameters if each.kind is not Parameter.KEYWORD_ONLY]
     kinds: dict[str, _Kind] = {}
@@ -163,14 +174,10 @@ def _with_checks(function: Callable[P, R], label: str, *, checks_values: bool = 
 
     @wraps(function)
     def call(*args: P.args, **keywords: P.kwargs) -> R:
-        if checks_values and not kinds:
+        if not kinds:
             # Annotations are read at the first call, when all modules are imported.
-            hints = get_type_hints(function)
-            variadic = (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)
-            kinds.update(
-                {each.name: _Kind(hints.get(each.name, Any)) for each in parameters if each.kind not in variadic}
-            )
-        for name, value in named(args, keywords) if checks_values else ():
+            kinds.update(_kinds_of(function))
+        for name, value in named(args, keywords):
             kind = kinds.get(name)
             if kind is None or type(value) in kind.exact:
                 continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import cached_property
 from importlib.resources import files
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -218,7 +219,7 @@ class RewardConfig(VerdictConfig):
             raise ValueError("; ".join(mistakes))
         return terms
 
-    @property
+    @cached_property
     def composition(self) -> tuple[Term, ...]:
         """The terms in the form that `verifiers.reward` takes."""
         return tuple(term.as_term() for term in self.terms)

@@ -34,7 +34,7 @@ from typing import Any, ClassVar
 
 from gmpy2 import mpq
 
-from truegold.verifiers.checked import checked, checked_class
+from truegold.verifiers.checked import checked
 from truegold.verifiers.decimal_commas import with_points
 from truegold.verifiers.extract import (
     GUESSED,
@@ -664,7 +664,6 @@ _ASKS_NAME = re.compile(
 """A problem that asks for the name of a substance or for its formula."""
 
 
-@checked_class
 @dataclass(frozen=True, slots=True)
 class MathVerifier:
     """Compares mathematical answers by value: 1/2, 0.5 and \\frac{2}{4} are the same.

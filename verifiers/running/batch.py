@@ -35,7 +35,7 @@ from contextlib import closing
 from dataclasses import astuple, dataclass, field
 from typing import Any, NamedTuple, NoReturn
 
-from truegold.verifiers.checked import checked, checked_class, checked_names
+from truegold.verifiers.checked import checked, checked_class
 from truegold.verifiers.gold import BadGold, gold_and_arguments, golds_in, judge_any, judges_solutions
 from truegold.verifiers.registry import BUILT_IN, check_options, require_name, resolve, unknown_option
 from truegold.verifiers.sandbox.child_process import (
@@ -71,7 +71,6 @@ _ATTEMPTS = 2
 """Number of attempts to judge a row. The first process may die because of earlier rows; the second process is new."""
 
 
-@checked_names
 @dataclass(frozen=True, slots=True)
 class Item:
     """One response to judge, with everything that its verifier needs."""
@@ -338,7 +337,6 @@ class BatchVerifier:
         self._pid = 0
         self._lock = threading.Lock()
 
-    @checked
     def verify(self, rows: Iterable[Item], tally: TimeoutTally | None = None) -> Iterator[Verdict]:
         """Return one verdict for each row, in order.
 
