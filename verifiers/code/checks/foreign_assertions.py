@@ -209,34 +209,29 @@ def _without_unrun(text: str, mask: str) -> tuple[str, str]:
 
 
 def rust_program(tests: str) -> str:
-    """Return tests of Rust with a main function that runs them; tests without the attribute `#[test]` are unchanged.
-
-    Each test puts itself on a list before main begins, since only the compiler knows the tests that a macro makes. The
-    name of the list is random, so a solution cannot know it.
-    """
+    """Return tests of Rust with a main function that runs them, unless they have one with assertions, or no `#[test]`."""
     whole = _masked(tests, "rust")[1]
     try:
         tests, mask = _without_unrun(tests, whole)
         _closing_of(f"{{{whole}}}", 0)
-        if not _RUST_TEST.search(whole):
-            return tests
-        if (main := _RUST_MAIN.search(mask)) and _ASSERTS.search(mask[main.end() : _closing_of(mask, main.end() - 1)]):
-            return tests
+        mains = [mask[match.end() : _closing_of(mask, match.end() - 1)] for match in _RUST_MAIN.finditer(mask)]
     except _Unread:
         raise CannotJudge("the tests have an unclosed bracket") from None
+    if any(map(_ASSERTS.search, mains)) or not _RUST_TEST.search(whole):
+        return tests
     if not (found := list(_RUST_TEST.finditer(mask))):
         raise CannotJudge("all tests are marked as ignored")
-    register = f"truegold_{os.urandom(8).hex()}"
+    # Each test, also one that a macro makes, adds itself to a list before main begins. No solution knows its name.
+    entry, rest = driver_file("run_tests.rs").replace("LIST", f"truegold_{os.urandom(8).hex()}").split("\n", 1)
     for position, match in reversed(list(enumerate(found))):
         call = f"{match['name']}(){'.unwrap()' if match['result'] else ''};"
         if _PANICS.search(match[0]):
             call = f"if ::std::panic::catch_unwind(|| {{ {call} }}).is_ok() {{ ::std::process::abort() }}"
-        entry = f'extern "C" fn add() {{ crate::{register}.lock().unwrap().push(({position}, || {{ {call} }})); }}'
-        entry += ' #[used] #[link_section = ".init_array"] static ADD: extern "C" fn() = add;'
-        tests = f"{tests[: match.start()]}const _: () = {{ {entry} }};\n{tests[match.start() :]}"
+        added = entry.replace("POSITION", str(position)).replace("CALL", call)
+        tests = f"{tests[: match.start()]}{added}\n{tests[match.start() :]}"
     tests = re.sub(r"#\s*\[\s*(?:test|should_panic[^\]]*|cfg\s*\(\s*test\s*\))\s*\]", "", tests)
     tests = _RUST_MAIN.sub("fn truegold_tests_main() {", tests)
-    return f"{tests}\n{driver_file('run_tests.rs').replace('LIST', register)}"
+    return f"{tests}\n{rest}"
 
 
 def _closing_of(mask: str, opening: int) -> int:
