@@ -250,8 +250,11 @@ def _paired(values: Values) -> Mapping[str, Any] | None:
     return {"inputs": inputs, "outputs": outputs, **({"fn_name": name} if name else {})}
 
 
-def program_layout(prompt: str, tests: str, stories: StoryColumns) -> Layout:
-    """Return the layout of programs with their tests in the column `tests`, and the prompt in `stories`."""
+def program_layout(prompt: str, tests: str, stories: StoryColumns, samples: Samples = ()) -> Layout:
+    """Return the layout of programs with their tests in the column `tests`, and the prompt in `stories`.
+
+    samples: records that show which columns name the language of the programs, rather than of the text.
+    """
     column, values_of_prompt = Column(tests), Column(prompt)
 
     def derive(values: Values) -> Derived:
@@ -272,6 +275,7 @@ def program_layout(prompt: str, tests: str, stories: StoryColumns) -> Layout:
         *SETUP,
         "canonical_solution",
         "reference_solution",
+        *(name for name in _LANGUAGES if any(_named_language({name: each.get(name)}, None) for each in samples)),
     }
     return _layout(_column(prompt), derive, used - {prompt})
 

@@ -68,8 +68,8 @@ _RUST_TEST = re.compile(
 """The head of a function with the attribute `#[test]` of Rust, or of one that a macro makes (`fn $name()`)."""
 _RUST_MAIN = re.compile(r"\bfn\s+main\s*\(\s*\)[^{};]*\{")
 _PANICS = re.compile(r"#\s*\[\s*should_panic\b")
-_NOT_RUN = re.compile(r"#\s*\[\s*(?:cfg\s*\(\s*(?:feature|not\s*\(\s*test)|ignore)\b[^\]]*\](?:\s*use\b[^;]*;|[^{};]*[{;])")
-"""The head of an item of Rust that is not compiled in tests (`cfg(feature)`, `cfg(not(test))`), or of a test that is ignored."""
+_NOT_RUN = re.compile(r"#\s*\[\s*(?:cfg\s*\(\s*(?:feature|not\(test)|ignore)\b[^\]]*\](?:\s*use\b[^;]*;|[^{};]*[{;])")
+"""The head of an item of Rust that tests leave out (`cfg(feature)`, `cfg(not(test))`), or of a test that is ignored."""
 _NEAR = re.compile(
     r"(?:(?:std::|Math\.|math\.)?f?[aA]bs\s*\((?P<sides>.+)\)|(?P<rust>\(.+\))\.abs\(\))\s*(?P<operator><=?|>=?)\s*(?P<within>[\d.eE_-]+[fFlL]?)\s*",
     re.DOTALL,
@@ -209,7 +209,7 @@ def _without_unrun(text: str, mask: str) -> tuple[str, str]:
 
 
 def rust_program(tests: str) -> str:
-    """Return tests of Rust with a main function that runs them, unless they have one with assertions, or no `#[test]`."""
+    """Return tests of Rust with a main function that runs them, unless they have no `#[test]`, or assert in main."""
     whole = _masked(tests, "rust")[1]
     try:
         tests, mask = _without_unrun(tests, whole)

@@ -243,7 +243,7 @@ def _require_no_runner(code: str) -> None:
     """Raise CannotJudge if tests of JavaScript need a function of a test runner that they do not define."""
     for name in dict.fromkeys(match[1] for match in _RUNNER_CALL.finditer(code)):
         if not re.search(rf"\bfunction\s+{name}\b|\b{name}\s*=[^=]", code):
-            raise CannotJudge(f"the tests call {name} of a test runner such as Mocha, which is not supported; define it in the tests")
+            raise CannotJudge(f"the tests call {name} of a runner such as Mocha, and must define it")
 
 
 def _require_imports(code: str, language: str, local: Local) -> None:
