@@ -39,7 +39,7 @@ from truegold.verifiers.code.suite.row_tests import (
 from truegold.verifiers.columns import Samples, Values, text_of
 from truegold.verifiers.row_kinds import TESTS, are_tests, is_test_code
 from truegold.verifiers.sandbox.local import PYTHON
-from truegold.verifiers.sandbox.toolchains import is_known, language_name
+from truegold.verifiers.sandbox.toolchains import edition_name, is_known, language_name
 from truegold.verifiers.strict_json import parse_structure
 
 _TEST_CASE = re.compile(r"^class\s+\w+\s*\(.*TestCase\)", re.MULTILINE)
@@ -101,9 +101,9 @@ def _foreign_language(values: Values, test: str) -> str | None:
 def _named_language(values: Values, code: str | None) -> str | None:
     """Return the language that a column or the id names, or None if it names none, or if it or the code is Python."""
     texts = [text_of(values.get(name)) or "" for name in (*_LANGUAGES, "task_id")]
-    names = (language_name(text.partition("/")[0]) for text in texts)
-    language = next((name for name in names if is_known(name)), PYTHON)
-    return None if language == PYTHON or (code and parse(code) is not None) else language
+    names = (edition_name(text.partition("/")[0]) for text in texts)
+    language = next((name for name in names if is_known(language_name(name))), PYTHON)
+    return None if language_name(language) == PYTHON or (code and parse(code) is not None) else language
 
 
 def _with_settings(arguments: dict[str, Any], values: Values, solution: str | None) -> dict[str, Any]:

@@ -376,11 +376,15 @@ PAIRS = [{"input": "1 2", "output": "3"}, {"input": "2 2", "output": "4"}]
     ("values", "language"),
     [
         ({"prompt": "Add.", "tests": PAIRS, "language": "c"}, "c"),
-        ({"prompt": "Add.", "tests": json.dumps(PAIRS), "lang": "C"}, "c"),
+        ({"prompt": "Add.", "tests": json.dumps(PAIRS), "lang": "GNU C11"}, "c"),
+        ({"problem": "Add.", "test_cases": PAIRS, "programming_language": "C++20 (GCC 13-64)"}, "cpp20"),
         ({"problem": "Add.", "test_cases": PAIRS, "programming_language": "C++", "solution": C_BY_STDIN}, "cpp"),
-        ({"question": "Add.", "inputs": ["1 2", "2 2"], "outputs": ["3", "4"], "language": "C++17"}, "cpp"),
+        ({"question": "Add.", "inputs": ["1 2", "2 2"], "outputs": ["3", "4"], "language": "GNU C++17"}, "cpp"),
         ({"question": "Add.", "input_output": {"inputs": ["1 2"], "outputs": ["3"]}, "language": "c"}, "c"),
-        ({"prompt": "Add.", "tests": {"fn_name": "add", "inputs": [[1, 2]], "outputs": [3]}, "language": "js"}, None),
+        (
+            {"prompt": "Add.", "tests": {"fn_name": "add", "inputs": [[1, 2]], "outputs": [3]}, "language": "Node.js"},
+            None,
+        ),
         ({"prompt": "Add.", "tests": PAIRS, "language": "en"}, None),
         ({"prompt": "Add.", "tests": PAIRS, "language": "Python3"}, None),
         (
