@@ -219,11 +219,11 @@ def rust_program(tests: str) -> str:
         raise CannotJudge("the tests have an unclosed bracket") from None
     if any(map(_ASSERTS.search, mains)) or not _RUST_TEST.search(whole):
         return tests
-    if not (found := list(_RUST_TEST.finditer(mask))):
+    if not (matches := list(_RUST_TEST.finditer(mask))):
         raise CannotJudge("all tests are marked as ignored")
     # Each test, also one that a macro makes, adds itself to a list before main begins. No solution knows its name.
     entry, rest = driver_file("run_tests.rs").replace("LIST", f"truegold_{os.urandom(8).hex()}").split("\n", 1)
-    for position, match in reversed(list(enumerate(found))):
+    for position, match in reversed(list(enumerate(matches))):
         call = f"{match['name']}(){'.unwrap()' if match['result'] else ''};"
         if _PANICS.search(match[0]):
             call = f"if ::std::panic::catch_unwind(|| {{ {call} }}).is_ok() {{ ::std::process::abort() }}"
