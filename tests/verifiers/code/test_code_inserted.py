@@ -296,6 +296,7 @@ RUST_SUITES = {
     + f"#[test] fn t() {{ {LOOP} }}",
     "before a main function": f"#[test] fn t() {{ {LOOP} }}\nfn main() {{ std::process::exit(1); }}",
     "before a main function of the program": f"#[test] fn t() {{ {LOOP} }}\n#[cfg(not(test))]\nfn main() {{}}",
+    "with a value that is both given and expected": "#[test] fn t() { let n = 2; assert_eq!(f(n) - f(0) + f(-1), n); }",
     "in a main function": f"fn main() {{ {LOOP} }}",
 }  # fmt: skip
 
