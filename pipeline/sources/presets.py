@@ -98,7 +98,7 @@ def programs(columns: Set[str], samples: Samples) -> Layout | None:
     names_verifiers = any(text_of(values.get("verifier")) is not None for values in samples)
     if prompt is None or names_verifiers or (tests := find_tests(samples)) is None:
         return None
-    of_programs = program_layout(prompt, tests, story_columns(samples, prompt))
+    of_programs = program_layout(prompt, tests, story_columns(samples, prompt), samples)
     gold = find_column("gold", samples)
     if gold is not None and gold != tests and not _surely_tests(tests, gold, samples):
         return None

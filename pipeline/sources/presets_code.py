@@ -39,7 +39,7 @@ from truegold.verifiers.code.suite.row_tests import (
 from truegold.verifiers.columns import Samples, Values, text_of
 from truegold.verifiers.row_kinds import TESTS, are_tests, is_test_code, why_no_tests
 from truegold.verifiers.sandbox.local import PYTHON
-from truegold.verifiers.sandbox.toolchains import is_known, language_name
+from truegold.verifiers.sandbox.toolchains import edition_name, is_known, language_name
 from truegold.verifiers.strict_json import parse_structure
 
 _TEST_CASE = re.compile(r"^class\s+\w+\s*\(.*TestCase\)", re.MULTILINE)
@@ -71,7 +71,7 @@ def humaneval(columns: Set[str], samples: Samples) -> Layout | None:
             imports = _INCLUDED.findall(stub) if language in _MAY_REPEAT else []
             code = "\n".join([*imports, "#<INSERT>", "", _REST_OF_BODY.sub("", code)])
             arguments = {"type": "inserted", "language": language, "code": code}
-            return Derived(arguments, f"{stub}\n{body}" if body else None)
+            return Derived(arguments, f"{stub}\n{body}" if body else solution_of(values, *_SOLUTIONS))
         if body and body[0].isspace() and stub[-1:] not in ("", "\n"):
             stub += "\n"
         kind = "unittest" if _TEST_CASE.search(code) else "asserts"
@@ -95,12 +95,24 @@ _REST_OF_BODY = re.compile(r"\A\s*\}[ \t]*\n")
 def _foreign_language(values: Values, test: str) -> str | None:
     """Return the language of test code, named by a column or by the id (CPP/0), or None if the code is Python."""
     code = values.get(test)
-    if not isinstance(code, str) or not isinstance(parse_structure(code), str):
-        return None
+    return _named_language(values, code) if isinstance(code, str) and isinstance(parse_structure(code), str) else None
+
+
+def _named_language(values: Values, code: str | None) -> str | None:
+    """Return the language that a column or the id names, or None if it names none, or if it or the code is Python."""
     texts = [text_of(values.get(name)) or "" for name in (*_LANGUAGES, "task_id")]
-    names = (language_name(text.partition("/")[0]) for text in texts)
-    language = next((name for name in names if is_known(name)), PYTHON)
-    return None if language == PYTHON or parse(code) is not None else language
+    names = (edition_name(text.partition("/")[0]) for text in texts)
+    language = next((name for name in names if is_known(language_name(name))), PYTHON)
+    return None if language_name(language) == PYTHON or (code and parse(code) is not None) else language
+
+
+def _with_settings(arguments: dict[str, Any], values: Values, solution: str | None) -> dict[str, Any]:
+    """Return arguments with the language, the time limit, the checker and the interactor in other columns."""
+    if arguments["type"] in ("stdio", "calls") and (language := _named_language(values, solution)):
+        arguments = {"language": language, **arguments}
+    if limits := limits_of(values):
+        arguments["limits"] = limits
+    return arguments | programs_of(values) if arguments["type"] == "stdio" else arguments
 
 
 def leetcode(columns: Set[str], samples: Samples) -> Layout | None:
@@ -238,8 +250,11 @@ def _paired(values: Values) -> Mapping[str, Any] | None:
     return {"inputs": inputs, "outputs": outputs, **({"fn_name": name} if name else {})}
 
 
-def program_layout(prompt: str, tests: str, stories: StoryColumns) -> Layout:
-    """Return the layout of programs with their tests in the column `tests`, and the prompt in `stories`."""
+def program_layout(prompt: str, tests: str, stories: StoryColumns, samples: Samples = ()) -> Layout:
+    """Return the layout of programs with their tests in the column `tests`, and the prompt in `stories`.
+
+    samples: records that show which columns name the language of the programs, rather than of the text.
+    """
     column, values_of_prompt = Column(tests), Column(prompt)
 
     def derive(values: Values) -> Derived:
@@ -248,10 +263,7 @@ def program_layout(prompt: str, tests: str, stories: StoryColumns) -> Layout:
             raise Unusable("mixed_source", f"the column {tests} {why_no_tests(column(values))}")
         solution = solution_of(values, *(name for name in _SOLUTIONS if name not in (prompt, tests)))
         arguments = read_tests_value(values, value, tests, function_name(values), solution)
-        if limits := limits_of(values):
-            arguments["limits"] = limits
-        if arguments["type"] == "stdio":
-            arguments |= programs_of(values)
+        arguments = _with_settings(arguments, values, solution)
         statement = stories.whole_prompt(values) or read_prompt(values_of_prompt(values))[0]
         return Derived(arguments, solution, with_starter({**values, prompt: statement}, prompt))
 
@@ -263,6 +275,7 @@ def program_layout(prompt: str, tests: str, stories: StoryColumns) -> Layout:
         *SETUP,
         "canonical_solution",
         "reference_solution",
+        *(name for name in _LANGUAGES if any(_named_language({name: each.get(name)}, None) for each in samples)),
     }
     return _layout(_column(prompt), derive, used - {prompt})
 
@@ -288,10 +301,7 @@ def _from_tests(problem: str, *columns: str) -> Callable[[Values], Derived]:
         solution = solution_of(values, "solution", "solutions")
         hints = [text_of(values.get("starter_code")), solution]
         arguments = read_tests(tests, columns[0], function_name(values), hints)
-        if limits := limits_of(values):
-            arguments["limits"] = limits
-        if arguments["type"] == "stdio":
-            arguments |= programs_of(values)
+        arguments = _with_settings(arguments, values, solution)
         return Derived(arguments, solution, with_starter(values, problem))
 
     return derive

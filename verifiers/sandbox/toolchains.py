@@ -72,7 +72,7 @@ _PACKAGE = re.compile(r"\A((?:\s++|//[^\n]*+|/\*(?>.*?\*/))*+)package\s+[\w.]+\s
 @lru_cache(maxsize=CACHED_NAMES)
 def language_name(name: str) -> str:
     """Return the usual name of a language."""
-    plain = name.strip().lower()
+    plain = name.strip().lower().removeprefix("gnu ")
     if plain in _NAMES:
         return _NAMES[plain]
     unversioned = _VERSION.sub("", plain)

@@ -197,6 +197,12 @@ _END_OF_MAIN = re.compile(r"(?:return\s*(?:0|EXIT_SUCCESS)?\s*;\s*)?\}(?:\s*\})?
 _TEST_CALLED_MAIN = re.compile(r"(#\s*\[\s*test\s*\]\s*(?:pub\s+)?fn\s+)main\b")
 """The head of a test function of Rust called main, which is not the program's main function."""
 
+_RUNNER_CALL = re.compile(
+    r"""(?:^|[{};])\s*(describe|it|test)(?:\.\w+)?\s*\(\s*(?:"[^"\n]*"|'[^'\n]*'|`[^`]*`)\s*,\s*(?:async\b|function\b|\(|\w+\s*=>)""",
+    re.MULTILINE,
+)
+"""A test of JavaScript that is handed to a test runner: `it("adds", () => {`."""
+
 _HARNESS: Mapping[str, Mapping[str, Json]] = tomllib.loads(driver_file("harness.toml"))
 
 
@@ -212,6 +218,8 @@ def judge_inserted(
         raise CannotJudge(f"the tests never call their function {name}")
     stated = read_assertions(tests.code, tests.marker, family)
     _require_imports(tests.code if stated is None else f"{stated.head}\n{stated.tail}", family, backend.local)
+    if family in ("javascript", "typescript"):
+        _require_no_runner(tests.code)
     if stated is not None:
         return _judge_stated(stated, solution, language, backend, limits, run_all)
     code = tests.code
@@ -229,6 +237,13 @@ def judge_inserted(
     execution = prepare(backend, Program(language, source, files, reads_once=True), limits).run(f"{word}\n".encode())
     is_complete = harness.weakness == NO_END or word.encode() in execution.stdout.splitlines()[-1:]
     return _judge(execution, is_complete, harness.weakness)
+
+
+def _require_no_runner(code: str) -> None:
+    """Raise CannotJudge if tests of JavaScript need a function of a test runner that they do not define."""
+    for name in dict.fromkeys(match[1] for match in _RUNNER_CALL.finditer(code)):
+        if not re.search(rf"\bfunction\s+{name}\b|\b{name}\s*=[^=]", code):
+            raise CannotJudge(f"the tests call {name} of a runner such as Mocha, and must define it")
 
 
 def _require_imports(code: str, language: str, local: Local) -> None:
