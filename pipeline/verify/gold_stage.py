@@ -13,9 +13,11 @@ The row's verifier judges several responses:
 - *The gold itself.* The flag is `gold_unparsed` if the verifier cannot read the gold, `gold_fails_verifier` if the gold
   scores below 1, and `gold_unverified` if it gets no score for another reason. For a row with tests, the solution is
   judged instead of the gold.
-- *Another answer.* A verifier that does not understand a gold may compare texts letter by letter. Then only the same text passes, and answers in other words fail. Such a gold with several values is `gold_unmatchable`, with `why`
-  "several_values". Other such golds, like "60^\bullet", are only counted as `skip:gold_compared_as_text`. If more than a fifth of a sample of the set cannot be matched, they are `gold_unmatchable`, with `why` "notation".
-  If a user's verifier accepts an answer that is clearly wrong, the gold is `gold_unmatchable`, with `why` "any_answer".
+- *Another answer.* A verifier that does not understand a gold may compare texts letter by letter. Then only the same
+  text passes, and answers in other words fail. Such a gold with several values is `gold_unmatchable`, with `why`
+  "several_values". Other such golds, like "60^\bullet", are only counted as `skip:gold_compared_as_text`. If more than
+  a fifth of a sample of the set cannot be matched, they are `gold_unmatchable`, with `why` "notation". If a user's
+  verifier accepts an answer that is clearly wrong, the gold is `gold_unmatchable`, with `why` "any_answer".
 - *The worked solution.* If it states an answer (a box, "####", "the answer is ...") that scores 0, the row is flagged
   `solution_contradicts_gold`, with this answer as the suggestion.
 
