@@ -151,9 +151,8 @@ def answers(columns: Set[str], samples: Samples) -> Layout | None:
     fallbacks = (name for name in ("answer", "solution", "solutions") if name in columns and name not in exclude)
     gold = find_column("gold", samples, exclude=exclude) or next(fallbacks if golds is None else iter(()), None)
     if gold is not None and gold.casefold() == "label" and (worked := next(fallbacks, None)) is not None:
-        gold = (
-            worked if boxed_gold_spec(worked, samples) is not None else gold
-        )  # The column `label` is a class, so the gold comes from the solution.
+        # The column `label` is a class.
+        gold = worked if boxed_gold_spec(worked, samples) is not None else gold
     if gold is None and golds is None:
         return None
     layout = Layout(Columns(prompt=ColumnSpec(column=prompt), golds=_spec(golds)))
