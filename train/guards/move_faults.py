@@ -27,12 +27,12 @@ STRETCH = 10
 unlikely.
 """
 SOLVED = 0.9
-"""From this pass rate on, a run counts as finished. Low entropy and groups with equal rewards are then not faults."""
+"""A run with at least this pass rate counts as finished. Low entropy and groups with equal rewards are then not faults."""
 FEWEST_EVALUATIONS = 4
 """The smallest number of evaluations in which a fall is looked for."""
 ALONE, BESIDE = 0.003, 0.02
-"""A fall of the held-out accuracy is a fault if noise alone causes such a fall with a probability below ALONE. For a
-large fall while the reward rises, the bound is BESIDE.
+"""A fall of the held-out accuracy is a fault if noise alone causes such a fall with a probability below the first
+value. For a large fall while the reward rises, the second value is the bound.
 """
 LEAST_ERROR = 0.01
 """The smallest standard error of an evaluation, even if its values hardly vary."""
