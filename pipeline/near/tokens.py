@@ -4,8 +4,8 @@
                                     tokens  tom · has · 3 · apples · ann · has · 5 · .
 
 Texts are first split into pieces at spaces, which is ten times faster than the regular expression for tokens. Only new
-pieces are cut into tokens. A text in which a token may contain a space ("two hundred", "5 %", "3 1/2") is not split, so
-the tokens are the same as without pieces.
+pieces are cut into tokens. A text in which a token may contain a space ("two hundred", "5 %", "3 1/2") is not split. So
+splitting does not change the tokens.
 
 `TOKENS` is a regular expression for polars (Rust, without look-around), which cuts texts in bulk, in threads.
 `interpret` returns the word stem of a token (the feature that texts are compared by), its quantities, and its kind.
@@ -81,7 +81,7 @@ CODE = r"```|(?-u:\b)def \w+\(|(?-u:\b)class solution(?-u:\b)|#include\s*<|(?-u:
 """Matches a lower-case text that asks for a program or shows one."""
 _NUMBER_WORDS = frozenset(NUMBER_WORDS)
 _PLAIN_WORD = re.compile(r"(?<![\\a-z])[a-z]{3,}")
-"""A word of prose, but not the name of a LaTeX command. Formulas do not have such words."""
+"""A word of prose. Formulas have no such words, and names of LaTeX commands do not match."""
 _FORMULA_NOISE = re.compile(r"\\(?:left|right|displaystyle|,|;|!|:|quad|dfrac|tfrac)|[$\s{}\[\]()]")
 """Layout within a formula."""
 _FORMULA_ENDS = re.compile(r"^(?:\$+|\\[\[(])|(?:\$+|\\[\])])$")
@@ -121,7 +121,7 @@ class TextNumbers:
     """Numbers distinct texts in order of first appearance, at some 20 bytes each besides the text."""
 
     def __init__(self) -> None:
-        # polars numbers categories in an unspecified order, so a table maps its numbers to ours.
+        # polars numbers categories in an unspecified order. A table maps its numbers to the numbers here.
         self._categories = pl.Categorical(pl.Categories.random())
         self._alive = pl.Series([], dtype=self._categories)
         self._numbers = np.full(2**16, -1, dtype=np.int32)
@@ -130,7 +130,7 @@ class TextNumbers:
     def assign(self, texts: pl.Series) -> tuple[Ints, pl.Series]:
         """Return the number of each text, and the new texts in the order of their numbers."""
         categories = texts.cast(self._categories)
-        # Keep a series alive, because polars forgets categories that no series uses.
+        # polars forgets categories that no series uses, so one series is kept.
         self._alive = categories.slice(0, 1)
         codes = categories.to_physical().to_numpy()
         while len(self._numbers) <= codes.max(initial=0):
@@ -177,7 +177,8 @@ class Cutter:
     def _forget_pieces(self) -> None:
         self._pieces = TextNumbers()
         self._size = 0
-        # The tokens of all pieces, one piece after the other; then the start and the number of each piece's tokens.
+        # The tokens of all pieces, one piece after the other. The next two arrays have where each piece's tokens start,
+        # and their number.
         self._piece_tokens = Growing(np.int32)
         self._first = Growing(np.int32)
         self._count = Growing(np.int32)
@@ -215,7 +216,8 @@ class Cutter:
         """Return the pieces of all texts, and the number of pieces of each text. New pieces are cut into tokens."""
         if self._size > MAX_PIECES:
             self._forget_pieces()
-        # A NUL replaces a space at which a text must not be split. So a NUL in the text becomes another character.
+        # In the next step, a NUL replaces each space at which a text must not be split. A NUL of the text itself
+        # becomes another character.
         with_nul = texts.str.contains("\0", literal=True).to_numpy()
         texts = change_marked(texts, with_nul, lambda marked: _replace(marked, "\0", "\1"))
         whole = texts.str.contains(TOKEN_WITH_SPACE).to_numpy()
@@ -310,7 +312,7 @@ class Meaning:
     stem: str = ""
     """The feature that texts are compared by, empty for a numeral or a mark."""
     quantities: tuple[Quantity, ...] = ()
-    """The quantities of a numeral. A run of number words that is not a single number has several."""
+    """The quantities of a numeral. Number words in a row that are not a single number have several."""
 
 
 def interpret(token: str) -> Meaning:

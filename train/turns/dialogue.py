@@ -6,10 +6,10 @@ begins:
     tokens so far    <user> 2+2? <assistant> <think> hm </think> 4 <end>
     next prompt      <user> 2+2? <assistant> 4 <end> <user> sure? <assistant>      the template drops earlier thinking
 
-The second turn was sampled after the next prompt, so it is trained on in a new segment after this prompt. If it were
-trained on after the tokens so far, its log-probabilities would belong to a context that the model never saw. A new
-segment also begins if the prompt has the same text but other tokens, because the tokenizer splits a text into other
-tokens than the sampled ones (re-tokenization drift). This case is counted separately.
+The second turn was sampled after the next prompt, so it is trained on in a new segment after this prompt. The model
+never saw this turn after the tokens so far. A new segment also begins if the prompt has the same text but other tokens.
+The tokenizer may split a text into other tokens than the sampled ones (re-tokenization drift). This case is counted
+separately.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from truegold.train.turns.template import TurnTemplate, describe_action
 Break = Literal["edited", "escaped", "drifted", "scored"]
 """The reason why a segment ended before the episode.
 
+    reason    cause
     edited    the template changed the text of earlier turns
     escaped   special tokens that the model wrote as text were replaced by plain text
     drifted   the same text has other tokens
