@@ -305,7 +305,7 @@ def relate(measures: Measures, texts: int) -> tuple[npt.NDArray[np.uint8], Float
     """Return the closest `Relation` that each pair may have, and its score (log-odds of the same problem).
 
     `texts` is the number of texts that the pairs come from. For `a` texts that were compared only with `b` other texts,
-    pass `sqrt(2ab)`: so many texts have `ab` pairs.
+    pass `sqrt(2ab)`: this number of texts have `ab` pairs.
     """
     numbers_agree = np.maximum(measures.only_left, measures.only_right) <= SAME_NUMBERS
     may_be_copy = numbers_agree & (measures.changed <= np.where(measures.code > 0, 0, FEW_CHANGED))

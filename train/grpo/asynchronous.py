@@ -9,8 +9,10 @@
 
 Each group has a unique key, is requested once and ends once, in one of three ways:
 
-event cause trained the group was trained on idle its completions have no advantages, its step was skipped, or it was
-not needed stale it is too old, or was sampled by weights that were rolled back
+    event     cause
+    trained   the group was trained on
+    idle      its completions have no advantages, its step was skipped, or it was not needed
+    stale     it is too old, or was sampled by weights that were rolled back
 
 A checkpoint has the keys of unfinished groups. A resumed run requests these groups again.
 
