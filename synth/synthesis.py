@@ -1,9 +1,12 @@
 """Makes attempts at problems that the model hardly ever solves, in rounds, until the budget of tokens is spent.
 
-failed sample "9+4=12 \\boxed{12}" -> feedback "Its final answer was read as 12, which is not right." -> reflection "The
-sum of 9 and 4 was taken for 12." written by the model, or by a stronger one -> attempt "9+4=13 \\boxed{13}" with the
-reflection in its prompt -> verdict right -> guards the attempt does not repeat the reflection (`leaks`), and is
-probable enough without it -> positive the attempt is trained on
+failed sample  "9+4=12 \\boxed{12}"
+-> feedback    "Its final answer was read as 12, which is not right."
+-> reflection  "The sum of 9 and 4 was taken for 12."              written by the model, or by a stronger one
+-> attempt     "9+4=13 \\boxed{13}"                                with the reflection in its prompt
+-> verdict     right
+-> guards      the attempt does not repeat the reflection (`leaks`), and is probable enough without it
+-> positive    the attempt is trained on
 
 Feedback describes the verdict on a failed attempt, in English or Chinese, without revealing the gold:
 

@@ -705,9 +705,9 @@ def chen(n: int, c: int, k: int) -> tuple[float, float]:
     """Return the mean z-score of the rewards of the k-subsets that contain a given right completion; then for a wrong
     one.
 
-    Pass@k training, arXiv 2508.10751. A subset's reward is 1 if it has a right completion. With R = rho(n, c, k) and s
-    = sqrt(R (1 - R)) + 1e-6, a right completion gets (1 - R) / s and a wrong one (1 - R - C(n - c - 1, k - 1) / C(n -
-    1, k - 1)) / s. Both are 0 if all subsets have the same reward.
+    Pass@k training, arXiv 2508.10751. A subset's reward is 1 if it has a right completion. With R = rho(n, c, k) and
+    s = sqrt(R (1 - R)) + 1e-6, a right completion gets (1 - R) / s and a wrong one (1 - R - C(n - c - 1, k - 1) /
+    C(n - 1, k - 1)) / s. Both are 0 if all subsets have the same reward.
     """
     mean = rho(n, c, k)
     spread = sqrt(mean * (1.0 - mean)) + CHEN_EPSILON

@@ -1,7 +1,8 @@
 """Plans the stages of curation, from raw records to rows that may be profiled. Nothing is run here.
 
-make_data -> ingest -> clean -> decontaminate -> dedup -> verify_gold -> vet_tests -> flag -> well_posed -> suspect only
-if a model is asked -> settle
+make_data -> ingest -> clean -> decontaminate -> dedup -> verify_gold -> vet_tests -> flag
+-> well_posed -> suspect                                        only if a model is asked
+-> settle
 
 Everything that a configuration names is checked before the first stage runs:
 

@@ -253,10 +253,11 @@ _FILLED_BOX = re.compile(r"\\boxed\s*\{\s*[^}\s.]")
 def boxed_golds(solution: str, problem: str) -> list[str]:
     r"""Return the accepted golds from the boxes of a worked solution: mostly the last box alone.
 
-    "the answers are \boxed{-2} and \boxed{1}" ["-2, 1"]: both are needed "b = \boxed{-7}. ... b = \boxed{7}",
-    "separated by commas" ["-7, 7"] "\boxed{x+11} or \boxed{11+x}", "Simplify" ["x+11", "11+x"]: each one is right "foci
-    \boxed{(9, 0)} and \boxed{(0, 0)}", "Enter only one" ["(9, 0)", "(0, 0)"] "\boxed{\frac{3}{5}} ..., so a+b =
-    \boxed{8}", "Find a+b" ["8"]: the first is an intermediate result
+    "the answers are \boxed{-2} and \boxed{1}"                        ["-2, 1"]: both are needed
+    "b = \boxed{-7}. ... b = \boxed{7}", "separated by commas"        ["-7, 7"]
+    "\boxed{x+11} or \boxed{11+x}", "Simplify"                        ["x+11", "11+x"]: each one is right
+    "foci \boxed{(9, 0)} and \boxed{(0, 0)}", "Enter only one"        ["(9, 0)", "(0, 0)"]
+    "\boxed{\frac{3}{5}} ..., so a+b = \boxed{8}", "Find a+b"         ["8"]: the first is an intermediate result
 
     A problem may use a box as a symbol, which its solution repeats. Then only the last box is gold.
     """

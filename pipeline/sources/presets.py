@@ -131,12 +131,13 @@ def _of_both(of_programs: Layout, of_answers: Layout, tests: str) -> Layout:
 def answers(columns: Set[str], samples: Samples) -> Layout | None:
     r"""Return the layout of records with problem and answer in columns with usual names (`columns.NAMES`), or None.
 
-    {"question": "Natalia ...", "answer": "48+24 = 72 #### 72"} gold "72", the solution is the answer {"problem": "What
-    is ...", "solution": "... so \\boxed{12}."} gold "12", the solution is kept {"prompt": [...], "reward_model":
-    {"ground_truth": "72"}} gold "72" {"input": "What is one half?", "target": ["1/2", "0.5"]} each gold of the list is
-    accepted {"question": "Which word?", "answer": "colour", "golds": ["color"]} golds "colour" and "color" {"Body":
-    "Tom has 3 apples.", "Question": "How many ...", "Answer": 3} the story precedes the question {"question": "...",
-    "answer": "Let x be ... and so x = 54."} a reject: sentences without a marked answer
+    {"question": "Natalia ...", "answer": "48+24 = 72 #### 72"}            gold "72", the solution is the answer
+    {"problem": "What is ...", "solution": "... so \\boxed{12}."}           gold "12", the solution is kept
+    {"prompt": [...], "reward_model": {"ground_truth": "72"}}              gold "72"
+    {"input": "What is one half?", "target": ["1/2", "0.5"]}               each gold of the list is accepted
+    {"question": "Which word?", "answer": "colour", "golds": ["color"]}    golds "colour" and "color"
+    {"Body": "Tom has 3 apples.", "Question": "How many ...", "Answer": 3}  the story precedes the question
+    {"question": "...", "answer": "Let x be ... and so x = 54."}            a reject: sentences without a marked answer
 
     If more than half of all golds are sentences, their rows are rejected. If fewer are, `verify_gold` holds these rows
     back.

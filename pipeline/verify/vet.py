@@ -28,13 +28,14 @@ on disk. A run that was killed continues after the last finished row:
 The report on `suites.parquet` is printed, or written as Markdown. It counts outcomes and reasons, and names the weakest
 suites. The kill rate of a suite is the share of planted faults that its tests catch:
 
-164 suites: 163 keep, 1 drop low_kill_rate 15, leaked_cases 22, memorizable 3, paid_null 1 humaneval.jsonl:100 kill rate
-0.37 (11 of 30) line 11: if value.count('.') == 1: -> ...
+164 suites: 163 keep, 1 drop
+low_kill_rate 15, leaked_cases 22, memorizable 3, paid_null 1
+humaneval.jsonl:100   kill rate 0.37 (11 of 30)   line 11: if value.count('.') == 1:  ->  ...
 
 `SourceFindings` finds lines that many prompts of a source share, and prompts that give hints:
 
-58 of 60 prompts of a.jsonl have the line 'Notes: read from standard input.' 12 of 60 prompts of a.jsonl say how they
-are solved or how hard they are (categories, tags, difficulty)
+58 of 60 prompts of a.jsonl have the line 'Notes: read from standard input.'
+12 of 60 prompts of a.jsonl say how they are solved or how hard they are (categories, tags, difficulty)
 """
 
 from __future__ import annotations

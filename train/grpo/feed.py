@@ -328,8 +328,8 @@ class Posteriors:
         20 steps later, other problems pass far more often         Beta(3.1, 1.2): shifted like them, less certain
         a group of the problem passes 3 of 8 times                 Beta(6.1, 6.2)
 
-    Each posterior is a mixture of Beta distributions (`pipeline.rates`). All components are kept, so that a problem
-    that is either easy or out of reach is not taken for a problem of medium difficulty.
+    Each posterior is a mixture of Beta distributions (`pipeline.rates`). All components are kept, so that a
+    problem that is either easy or out of reach is not taken for a problem of medium difficulty.
 
     Drift: all problems become easier or harder together. A shift of their log-odds is estimated by a one-dimensional
     Kalman filter (Kalman 1960), from the difference between expected and observed passes of each step.

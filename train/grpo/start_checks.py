@@ -1,9 +1,10 @@
 """Choices and checks before the first step of a training: its rows, its default settings, and mistakes in them.
 
-choice rule rows rows whose prompt leaves room for a right answer within the engine's context heldout held-out rows and
-rows of evaluation sets whose prompt is not trained on max_tokens as configured, or a little above the lengths of right
-completions in the profile evaluation sampling of held-out rows, as configured or as in the checkpoint's
-generation_config.json
+choice        rule
+rows          rows whose prompt leaves room for a right answer within the engine's context
+heldout       held-out rows and rows of evaluation sets whose prompt is not trained on
+max_tokens    as configured, or a little above the lengths of right completions in the profile
+evaluation    sampling of held-out rows, as configured or as in the checkpoint's generation_config.json
 
 The token ids of prompts must be the same as in the profile, which has samples of each problem from before the training.
 In a resumed training, they must be the same as before the stop:

@@ -10,10 +10,13 @@ The reward is a sum of terms. The accuracy is the term with a name like `accurac
 accuracy are between 0 and 1, it is also the pass rate. `metric_names.toml` has the names of metrics in the logs of each
 trainer. Logs are files of trainers and trackers, or saved terminal output:
 
-format example trainer_state.json {"log_history": [{"step": 1, "loss": 0.01, ...}, ...]} JSON Lines {"step": 1,
-"reward": 0.4}, or verl's {"step": 1, "data": {"actor/entropy": 0.5, ...}} JSON an array of such objects CSV, TSV
-step,train/reward,...; also wandb's charts: "Step","run - reward","run - reward__MIN",... console {'loss': 0.01,
-'reward': 0.4}; step:1 - actor/entropy:0.5 - ...; Step 1 | 12s | Loss 0.01 | ... TensorBoard events.out.tfevents.*
+format               example
+trainer_state.json   {"log_history": [{"step": 1, "loss": 0.01, ...}, ...]}
+JSON Lines           {"step": 1, "reward": 0.4}, or verl's {"step": 1, "data": {"actor/entropy": 0.5, ...}}
+JSON                 an array of such objects
+CSV, TSV             step,train/reward,...; also wandb's charts: "Step","run - reward","run - reward__MIN",...
+console              {'loss': 0.01, 'reward': 0.4}; step:1 - actor/entropy:0.5 - ...; Step 1 | 12s | Loss 0.01 | ...
+TensorBoard          events.out.tfevents.*
 """
 
 from __future__ import annotations

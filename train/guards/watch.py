@@ -19,8 +19,8 @@ The probability that a group teaches comes from the posteriors of pass rates (`F
 
 The state also determines the checkpoints to keep, and the one to roll back to. A checkpoint is named by its step:
 
-checkpoints 0, 20, 40, 60, 80 at step 80, 20 is the best keep 20, 60 and 80 checkpoints 20, 60 and 80, trouble was
-noticed at step 62 roll back to 20, because trouble may have begun before 60
+checkpoints 0, 20, 40, 60, 80 at step 80, 20 is the best    keep 20, 60 and 80
+checkpoints 20, 60 and 80, trouble was noticed at step 62   roll back to 20, because trouble may have begun before 60
 
 All checkpoints but the newest have only weights, no optimizer state (`train/model/saved_states.py`).
 """
