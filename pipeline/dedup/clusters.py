@@ -87,8 +87,8 @@ def find_clusters(
 ) -> dict[str, int]:
     """Write `clusters.parquet` and `flags.parquet`, and split `source` into kept and dropped records.
 
-    Returns the number of records with each outcome, which does not depend on `run_shards`. Temporary files lie in
-    `out_dir`. Raises InputError if the file cannot be read or has no prompt column.
+    Returns the number of records with each outcome. `run_shards` does not affect it. Temporary files are in `out_dir`.
+    Raises InputError if the file cannot be read or has no prompt column.
     """
     out_dir.mkdir(parents=True, exist_ok=True)
     progress.start("reading")
@@ -165,7 +165,7 @@ def _evidence(rows: Ints, records: _Records) -> pl.Series:
             "detail": pl.Series(details.tolist(), dtype=pl.String),
         }
     )
-    # Two JSON objects become one: {a} and {b} become {a,b}.
+    # Two JSON objects become one: {a} and {b} give {a,b}.
     joined = pl.col("name").str.head(-1) + pl.when(pl.col("detail") == "{}").then(pl.lit("}")).otherwise(
         pl.lit(",") + pl.col("detail").str.tail(-1)
     )
