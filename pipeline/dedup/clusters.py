@@ -179,7 +179,7 @@ def _write_flags(path: Path, source: Path, columns: ProblemColumns, records: _Re
     rows = np.flatnonzero(duplicates.conflict & duplicates.copies_conflict)
     conflicts = {cluster: Conflict() for cluster in duplicates.cluster[rows].tolist()}
     start = 0
-    # The file is read a second time only if there are conflicts.
+    # The file is read again only if there are conflicts.
     for batch in read_problems(source, columns, clean=False) if len(rows) else ():
         for row in rows[np.searchsorted(rows, start) : np.searchsorted(rows, start + len(batch))].tolist():
             conflict, prompt = conflicts[int(duplicates.cluster[row])], batch.prompts[row - start]

@@ -94,7 +94,9 @@ class CopyTable:
         self._waiting = []
 
     def resolve(self) -> ExactCopies:
-        """Return the outcome: of copies, the best row is kept (`row_quality`), or the first of equally good rows."""
+        """Return the outcome. Of several copies, the best row is kept (`row_quality`), or the first of equally good
+        rows.
+        """
         self._hash_batch()
         # The sort is stable, so the first of equally good rows comes first.
         best_first = np.argsort(-self._quality.array, kind="stable")
@@ -129,6 +131,6 @@ def _number_conflicts(cluster: Ints, contradicted: Ints) -> Ints:
     Rows of the clusters 0 0 2 2 5, where `contradicted` is [2], get -1 -1 0 0 -1.
     """
     marked = np.sort(contradicted)
-    # A cluster above the last contradicted cluster, like 5, would get a number past the end of `marked`.
+    # A cluster above the last contradicted one, like 5, would get a number past the end of `marked`.
     conflict = np.minimum(np.searchsorted(marked, cluster), max(len(marked) - 1, 0))
     return np.where(np.isin(cluster, marked), conflict, -1)

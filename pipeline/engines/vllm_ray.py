@@ -128,7 +128,7 @@ class RayEngine:
             if not references:
                 time.sleep(POLL_S)
                 continue
-            # If a ready engine is idle, it gets work before engines that are starting.
+            # While a ready engine is idle, do not wait long for engines that are starting.
             is_idle = not working and any(worker.is_ready for worker in self._workers)
             done, _ = self._ray.wait(references, num_returns=1, timeout=POLL_S if is_idle else WORK_S)
             self._check_starts()

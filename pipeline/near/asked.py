@@ -13,8 +13,8 @@ of the question and each option counts (`ask_otherwise`):
 
     "<table> ... What is owed to members of Peel?"   "<table> ... What is owed by members of Peel?"   another problem
 
-Each word also counts if a problem points to a text elsewhere ("See question 30 for the passage."), because that text
-cannot be compared.
+Each word also counts if a problem points to a text elsewhere ("See question 30 for the passage."). That text cannot be
+compared.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ OPTION_CHARS = 15
 SAME_OPTION = 0.8
 """The minimum similarity of two options with one meaning: "within three months", "within 3 months"."""
 SAME_WORD = 0.5
-"""The minimum similarity of two words that may replace each other: "starts" and "started", not "quartz" and "glass"."""
+"""The minimum similarity of two words that may replace each other. "starts" and "started" have it, "quartz" and "glass"
+do not.
+"""
 CONTENT_CHARS = 4
 """The minimum length of a word that carries meaning. Shorter words are articles and the like."""
 

@@ -5,7 +5,7 @@
     "A force of 200 N over 20 m"        200 force, 20 length                no: 200 is a length and a force
     "A force of 20 lb over 200 m"       20 mass or force, 200 length        maybe
 
-Problems with lengths in different units may still be the same problem (`differences`), unless the story changed as well
+Problems with lengths in different units may be the same problem (`differences`). They are not if the story changed, too
 (`units_differ`).
 """
 

@@ -185,7 +185,7 @@ class _Reader:
             elif word in pieces.CONDITIONS and sentence.question is not None and sentence.condition is None:
                 sentence.condition = len(self.tokens)
         elif part.form in pieces.CHINESE_ASKS:
-            # 求 (find) comes before the question (求高). 几 and 多 (how many) are inside of the question (小红有几个苹果).
+            # 求 (find) comes before the question (求高). 几 and 多 (how many) are inside of it (小红有几个苹果).
             self._sentence.question = len(self.tokens) if part.form == "求" else self.clause_ends[-1]
 
     def clauses(self, start: int, stop: int) -> tuple[pieces.Clause, ...]:

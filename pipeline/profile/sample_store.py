@@ -33,7 +33,7 @@ from truegold.pipeline.running.disk import DigestCache, digest_bytes, digest_jso
 from truegold.pipeline.running.record_log import Position, RecordLog
 
 PART_SAMPLES = 65_536
-"""The lines are moved to a part once they have this number of samples, or PART_BYTES bytes."""
+"""Lines are moved to a part once they have this number of samples, or PART_BYTES bytes."""
 PART_BYTES = 256 * 2**20
 
 
@@ -65,7 +65,9 @@ class SampleStore:
             lines += 1
             if (key := (record["prompt"], record["sample"])) not in self:
                 self._take_in(key, position)
-        if lines > len(self._lines):  # Some lines are also in parts. Delete them, since they would be read every time.
+        if lines > len(
+            self._lines
+        ):  # Some lines are also in parts. They would be read every time, so they are deleted.
             self._make_part()
             self._log.clear()
 
@@ -127,7 +129,7 @@ class CompletionSource:
     """The maximum length of prompt and completion together, in tokens."""
     start_engine: Callable[[], Engine]
     engine: Engine | None = None
-    """The engine if it is already running, as for servers, which have to report their model first."""
+    """The engine if it is running. Servers run from the start, because they report their model first."""
     served_model: str | None = None
     """The name of the model on the servers."""
 

@@ -1,7 +1,7 @@
 """Chooses candidates by the target and the quotas, and orders the remaining ones as a reserve.
 
     60 rows of algebra, 500 of geometry; quota algebra 1/2, at most 100    ->  50 and 50
-    the same without `max_rows`                                            ->  60 and 60, the largest that meet the quota
+    the same without `max_rows`                                            ->  60 and 60, the largest that meet it
     quota algebra 3/4, at most 100                                         ->  60 and 40, and algebra is reported short
 
 A target demands shares of the selection for bands of pass rates, and a quota demands a share for a source or a domain.

@@ -82,8 +82,7 @@ class SegmentTokens:
     def to_segment(self, temperature: float) -> Segment:
         """Return the training record, without reward and group.
 
-        Tokens after the last sampled one are removed, since they are not trained on. With them the segment could exceed
-        the model's context.
+        Tokens after the last sampled one are removed. They are not trained on, and could exceed the model's context.
         """
         length = max((end for end, is_sampled in enumerate(self.sampled, 1) if is_sampled), default=0)
         sampled = tuple(self.sampled[:length])
@@ -160,14 +159,16 @@ class Dialogue:
         return ids
 
     def can_write_last_turn(self) -> bool:
-        """Return whether the template accepts the messages up to the model's last turn. True before the first turn."""
+        """Return whether the template accepts the messages up to the model's last turn. Before the first turn, return
+        True.
+        """
         if not self.turns:
             return True
         last = max(index for index, message in enumerate(self.messages) if message["role"] == "assistant")
         try:
             self._template.encode(self._edit(self.messages[: last + 1]), add_generation_prompt=False)
         except Exception:
-            # Any exception, because templates raise different ones for messages that they do not support.
+            # Templates raise different exceptions for messages that they do not support.
             return False
         return True
 
@@ -189,7 +190,9 @@ class Dialogue:
         return message
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the state for another process: without template and messages, which only a running dialogue needs."""
+        """Return the state for another process. Only a running dialogue needs template and messages, so they are left
+        out.
+        """
         kept = {name: value for name, value in vars(self).items() if name not in ("_template", "_edit")}
         return {**kept, "messages": []}
 
@@ -219,7 +222,7 @@ def remind(messages: Sequence[Message], config: ReminderConfig) -> list[Message]
     if not (turns and config.changes_prompts):
         return kept
     if config.keep_turns is not None and len(turns) > config.keep_turns:
-        # A turn may be answered by several messages. A last turn without an answer is kept.
+        # A turn may be answered by several messages. A last turn without an answer stays.
         behind_turns = min(turns[-1] + 1, len(messages) - 1)
         kept_from = turns[-config.keep_turns] if config.keep_turns else behind_turns
         kept = [*kept[: turns[0]], *kept[kept_from:]]
@@ -265,7 +268,7 @@ def dialogue_segments(
 
 
 def _text_to_write(shown: Sequence[Message], answer: Message, template: TurnTemplate) -> str:
-    """Return the text that the model must write after the prompt `shown` for an answer, without the stop token."""
+    """Return the text that the model must write as an answer after the prompt `shown`, without the stop token."""
     prompt = template.render(shown)
     whole = template.render([*shown, answer], add_generation_prompt=False)
     if not whole.startswith(prompt):

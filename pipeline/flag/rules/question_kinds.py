@@ -63,7 +63,8 @@ _PROOF = re.compile(
     r"|(?:^|[。；;，,：:！？\s）)试请并再求能来])证明(?=[:：]|[:：，,]?\s*(?:对|当|若|不等式|方程|函数|存在|任意|数列|四边形|三角形|直线|平面|[A-Za-z$\\∠△⟦])))",
     re.IGNORECASE,
 )
-"""An instruction to prove, at the start of a clause: "Prove that", "and show that", "Prove Cauchy's", 求证. These do not
+"""An instruction to prove, at the start of a clause: "Prove that", "and show that", "Prove Cauchy's", 求证. These do
+    not
 match: "he can prove that", "prove it", and 证明 in the sense of evidence (予以证明, 证明文件, 举证证明).
 """
 _MATHEMATICS = re.compile(
