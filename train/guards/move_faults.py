@@ -27,7 +27,7 @@ STRETCH = 10
 unlikely.
 """
 SOLVED = 0.9
-"""A run with at least this pass rate counts as finished. Then low entropy and equal rewards in groups are not faults."""
+"""A run with at least this pass rate counts as finished. Low entropy and equal rewards in groups are then normal."""
 FEWEST_EVALUATIONS = 4
 """The smallest number of evaluations in which a fall is looked for."""
 ALONE, BESIDE = 0.003, 0.02
