@@ -163,8 +163,7 @@ class Mixture:
 
     def teaching_share(self, group_size: int) -> float:
         """Return the probability that a group of this size has both right and wrong samples. Such a group has
-        advantages.
-        """
+        advantages."""
         return float(teaching_shares(self.weights, self.a, self.b, float(group_size)))
 
     def below(self, bounds: Array) -> Array:

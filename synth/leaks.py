@@ -100,8 +100,7 @@ _WORD_BEHIND = re.compile(r"(?: ?[%°]?,? [a-z]{2,}| ?[\u3400-\u9fff])(?! ?[-+*/
 """A word right after a number, unless an operation follows the word."""
 MIN_DIGITS = 2
 """A number with fewer digits at the beginning of a sentence is not taken for an answer. It may be a count or the number
-of a step.
-"""
+of a step."""
 
 
 def states_answer_first(output: str, problem: str, extracted: str | None) -> bool:
@@ -437,8 +436,7 @@ def _triples(text: str) -> set[tuple[str, ...]]:
 
 def find_quote(output: str, guidance: str, problem: str, attempt: str, config: LeakConfig) -> str | None:
     """Return words that the output quotes from the guidance, or None. Words of the problem or of the attempt are not
-    quotations.
-    """
+    quotations."""
     output_words, known = words(normal(output)), normal(f"{problem}\n{attempt}")
     known_words = words(known)
     for sentence in sentences(normal(guidance)):

@@ -46,10 +46,8 @@ class DistilledRow(RowReference):
     sequence_weight: float
     """min(1, p(output | prompt) / p(output | prompt, context))."""
     geometric_weight: float
-    """exp of the mean over tokens of log p(token | prompt) - log p(token | prompt, context), at most 1.
-
-    The three weights use the probabilities of the sampling engine at temperature 1.
-    """
+    """exp of the mean over tokens of log p(token | prompt) - log p(token | prompt, context), at most 1. The three
+    weights use the probabilities of the sampling engine at temperature 1."""
     strategy: str
     strategy_version: str
     uses_gold: bool

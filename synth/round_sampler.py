@@ -30,8 +30,7 @@ from truegold.synth.hard_rows import HardRow
 
 Ask = tuple[HardRow, tuple[int, ...], int]
 """A request for a completion: the row, the prompt, and the number of the first sample of this prompt. Later requests
-for the same prompt and settings get the next numbers.
-"""
+for the same prompt and settings get the next numbers."""
 
 
 @dataclass(frozen=True)

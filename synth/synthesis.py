@@ -137,8 +137,7 @@ def _cut(text: str) -> str:
 
 FIRST_BARE_SAMPLE = 10_000
 """The number of the first sample of a bare prompt (the problem alone). Lower numbers belong to the profile, which may
-have samples of the same prompt and settings.
-"""
+have samples of the same prompt and settings."""
 LEAST_LOGPROB = math.log(0.1)
 """The value of `least_logprob` if there are too few samples to measure it."""
 RAREST = math.log(0.001)
@@ -205,8 +204,7 @@ class Synthesis:
 
     def _round(self, round_attempts: Sequence[PlannedAttempt]) -> list[tuple[HardRow, Attempt]]:
         """Make the attempts of a round, and return them with their rows. Attempts with a prompt that is too long are
-        skipped.
-        """
+        skipped."""
         for planned in round_attempts:
             self._prepare(planned)
         self._reflect([planned for planned in round_attempts if planned.strategy.reflection])

@@ -66,8 +66,7 @@ PPO_BOUNDS, GSPO_BOUNDS = (0.2, 0.28), (3e-4, 4e-4)
 _LOWER, _UPPER = GSPO_BOUNDS
 UNCLIPPED = (1 - PPO_BOUNDS[0], 1 + PPO_BOUNDS[1])
 """The range of ratios that PPO's default clip leaves unchanged. A token whose ratio of trainer to sampler is outside of
-this range is clipped even before the first update.
-"""
+this range is clipped even before the first update."""
 MAX_LOG = 80.0
 """Log-ratios are cut at this value before exp, so that exp does not overflow float32."""
 FEW_LENGTHS = 8
@@ -575,8 +574,7 @@ CHEN_EPSILON = 1e-6
 
 class Groups:
     """Sums and means of rewards by group. A group has the completions of one prompt. Unjudged completions are
-    skipped.
-    """
+    skipped."""
 
     def __init__(self, rewards: PerCompletion, groups: GroupIndex, right: CompletionMask | None = None) -> None:
         """Group the rewards [B] of completions; NaN marks a completion that could not be judged.

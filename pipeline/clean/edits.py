@@ -115,10 +115,8 @@ def _compile(pattern: str, field: str, frame: str) -> re.Pattern[str]:
 
 
 def _glance(starts: Sequence[str], ends: Sequence[str]) -> re2.Pattern[str] | None:
-    """Return one RE2 pattern that matches wherever any of the patterns matches. It is a fast first test.
-
-    Lookarounds are removed, so the RE2 pattern may match more. Returns None if RE2 may read a pattern differently.
-    """
+    """Return one RE2 pattern that matches wherever any of the patterns matches. It is a fast first test. Lookarounds
+    are removed, so the RE2 pattern may match more. Returns None if RE2 may read a pattern differently."""
     bare = [_LOOKAROUND.sub("", pattern) for pattern in (*starts, *ends)]
     if any("(?" in part.replace("(?:", "") or _UNLIKE_RE2.search(part) for part in bare):
         return None
@@ -182,8 +180,7 @@ PROSE: tuple[Step, ...] = (
     ("stray_dollar", markup.drop_stray_dollar),
 )
 """The steps of a round, in order. Mojibake and damaged LaTeX come first, because a later step removes the control
-characters that show them.
-"""
+characters that show them."""
 
 
 @dataclass(frozen=True, slots=True)

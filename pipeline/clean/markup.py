@@ -59,8 +59,7 @@ _LOST = re.compile(
     rf"(?<![A-Za-z\\/\"'`])(?<!backslash\}})(?:[dt]?frac(?=\s{{0,2}}{_ARGUMENT}\s{{0,2}}\{{)|sqrt(?=\s{{0,2}}(?:\[\d\])?{_ARGUMENT}))"
 )
 r"""A command without its backslash: `frac{1}{2}` or `sqrt[3]{2}`. Parts of `\frac` and of a path such as `a/frac` do
-not match.
-"""
+not match."""
 _ONE_FORMULA = re.compile(
     r"(?=[^\n]*\\[A-Za-z])(?![^\n]*(?:\\[(\[]|(?<![\\A-Za-z{])[A-Za-z]{3,}\s+[A-Za-z]{2,}))(?:\$(?!\s?[\d.])[^$\n]+|[^$\n]+\$)"
 )

@@ -57,8 +57,7 @@ _TEXTS: tuple[TextColumn, ...] = ("gold", "solution", "prompt")
 """The columns that are cleaned. The prompt comes last: the cleaned gold is needed to find a leak in it."""
 MIN_CUT = 0.02
 """A cut phrase is reported if at least this share of prompts had it. Rarer phrases are exercise numbers and the
-like.
-"""
+like."""
 CUTS_SHOWN, CUT_CHARS = 3, 160
 KEPT_NOTES = (*PROVENANCE_NOTES, FILE)
 """The notes that `ingest` wrote and `clean` keeps."""

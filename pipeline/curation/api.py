@@ -189,8 +189,7 @@ def _describe(value: Any) -> str:
 
 FILE_PREFIX = "data.file."
 """The prefix of the data's settings in a configuration. Errors leave it out, because the settings are arguments
-here.
-"""
+here."""
 
 
 def make_config(function: str, path: Path, source: Mapping[str, Any], sections: Mapping[str, Any]) -> CurationConfig:
@@ -233,8 +232,7 @@ def merge_columns(columns: Mapping[str, Any] | None, **names: str | None) -> dic
 
 def add_guessed_columns(path: Path, columns: Mapping[str, Any]) -> dict[str, Any]:
     """Return the named columns. Columns for the gold of a prompt and for the worked solution are added if they can be
-    guessed.
-    """
+    guessed."""
     if "prompt" not in columns:
         return dict(columns)
     source = open_file(path, "auto", MAX_ROW_BYTES)
@@ -251,8 +249,7 @@ def add_guessed_columns(path: Path, columns: Mapping[str, Any]) -> dict[str, Any
 @contextmanager
 def named_in_errors(files: Mapping[Path, str]) -> Iterator[None]:
     """Within this context, errors name `against[0]` instead of the path of a temporary file. `files` maps paths to
-    names.
-    """
+    names."""
     try:
         yield
     except TruegoldError as error:

@@ -126,9 +126,7 @@ def _resolve_source(config: FileSource | HubSource, data: Path | Output | None, 
 
 def _look_into(config: FileSource, data: Path, heldout: Path | None) -> tuple[str | None, set[str]]:
     """Return the verifier of a file's rows, and the columns among `verifier` and `verifier_args` that the rows have.
-
-    The verifier is None if no record of the file can be read. `ingest` reports such a file.
-    """
+    The verifier is None if no record of the file can be read. `ingest` reports such a file."""
     opened = open_file(data, config.format, config.max_row_bytes)
     samples = [record.values for record in look_ahead(islice(opened.records, LOOK_AHEAD), lambda reject: None)]
     if not samples:
@@ -344,10 +342,8 @@ def stages_after_ingest(
 
 
 def _deduplicate(config: stage_settings.DedupConfig, inputs: dict[str, Path | Output]) -> Stage:
-    """Plan deduplication.
-
-    The cache key depends on the encoder: its folder is an input, and the code of a user's encoder is an extra version.
-    """
+    """Plan deduplication. The cache key depends on the encoder: its folder is an input, and the code of a user's
+    encoder is an extra version."""
     extra: dict[str, str] = {}
     if config.embedder is not None:
         if (spelling := split_spelling(config.embedder)) is not None:

@@ -95,10 +95,8 @@ def _batches(path: Path) -> Iterator[Batch]:
 
 
 def _drops(row: Row, matches: Sequence[Mapping[str, Any]], config: DecontaminateConfig, ledger: Ledger) -> bool:
-    """Record the match of a row, and return True if the row is dropped.
-
-    The record has the surest match of a kind that drops rows. Without such a match, it has the surest of any kind.
-    """
+    """Record the match of a row, and return True if the row is dropped. The record has the surest match of a kind that
+    drops rows. Without such a match, it has the surest of any kind."""
     order = list(MatchKind)
     surest, *others = sorted(
         matches,

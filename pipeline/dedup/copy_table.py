@@ -95,8 +95,7 @@ class CopyTable:
 
     def resolve(self) -> ExactCopies:
         """Return the outcome. Of several copies, the best row is kept (`row_quality`), or the first of equally good
-        rows.
-        """
+        rows."""
         self._hash_batch()
         # The sort is stable, so the first of equally good rows comes first.
         best_first = np.argsort(-self._quality.array, kind="stable")

@@ -23,23 +23,20 @@ from truegold.pipeline.tables.rows import RowReference
 
 CONFIDENCE = 0.9
 """The precision of conflicts between copies. Two blind readers found 6 of 6 flags right, from two corpora. Twelve pairs
-with equal golds in different words are not counted. Such golds are not flagged.
-"""
+with equal golds in different words are not counted. Such golds are not flagged."""
 REWORDED_CONFIDENCE = 0.06
 """The precision of conflicts between rewordings. Two blind readers found 2 of 33 flags right, from 14 corpora. In the
 other 31 pairs, the problems are different."""
 MAX_SHOWN = 10
 """The maximum number of golds and of rows in a conflict's evidence. Without a limit, the evidence of each of 10,000
-copies would list all 10,000.
-"""
+copies would list all 10,000."""
 GOLD_CHARS = 200
 """The number of characters shown of each gold."""
 PROMPT_CHARS = 1_000
 """The number of characters shown of each prompt."""
 TRANSLATED_CONFIDENCE = 0.6
 """The precision of translations. Two blind readers found 6 of 10 flags right. Of pairs with different questions, only 3
-of 23 were right. So these are not flagged.
-"""
+of 23 were right. So these are not flagged."""
 _COLUMNS = ["source", "source_row", "prompt", "gold"]
 
 

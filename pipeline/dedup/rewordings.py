@@ -237,8 +237,7 @@ def _merge(copies: ExactCopies, positions: Ints, duplicates: Duplicates, evidenc
 
 def read_ranks(rows: Path, sources: Path) -> Ints:
     """Return the rank of each row's source, 0 for the best. The file `sources` is a JSON list, the best source
-    first.
-    """
+    first."""
     order = {name: rank for rank, name in enumerate(orjson.loads(sources.read_bytes()))}
     column = pl.read_parquet(rows, columns=["source"])["source"]
     return column.replace_strict(order, return_dtype=pl.Int64).to_numpy()

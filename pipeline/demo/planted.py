@@ -120,8 +120,7 @@ def wrong_gold(item: ToldProblem, rng: random.Random, *, solution_agrees: bool) 
 
 def conflicting_pair(item: ToldProblem, rng: random.Random) -> tuple[RawRow, RawRow]:
     """Return two rows with one prompt and different answers. Both are marked, because no rule can know the right
-    answer.
-    """
+    answer."""
     wrong = wrong_by_a_little(item.problem.answer, rng)
     right = _plant(item, "conflicting_label")
     return right, _plant(item, "conflicting_label", answer=str(wrong), solution=item.problem.working(wrong))
@@ -267,10 +266,8 @@ def _planted_kinds(files: RunFiles) -> pl.DataFrame | None:
 
 
 def _find_hits(files: RunFiles, kinds: pl.DataFrame) -> pl.DataFrame:
-    """Return SOURCE_KEY, `reason` and `planted` of every flag and drop before training, without repetitions.
-
-    If the clean row of a pair is dropped as a duplicate, its planted copy counts as found.
-    """
+    """Return SOURCE_KEY, `reason` and `planted` of every flag and drop before training, without repetitions. If the
+    clean row of a pair is dropped as a duplicate, its planted copy counts as found."""
     kept = pl.col("evidence").str.json_path_match("$.kept")
     is_finding = (pl.col("action") == "drop") & ~pl.col("reason").is_in(HELD_REASONS)
     nothing = pl.LazyFrame(schema={"source": pl.String, "source_row": pl.Int64, "reason": pl.String, "kept": pl.String})

@@ -31,8 +31,7 @@ HELD_OUT_ONE_IN = 8
 """One in this number of problems is held out."""
 ONE_STEP_EVERY = 8
 """One in this number of problems has a single step. The others have two, because there are far more problems of two
-steps.
-"""
+steps."""
 
 STORY_TEXTS = json.loads((files(__package__) / "stories.json").read_text(encoding="utf-8"))
 """The stories, with the people and things in them."""

@@ -15,11 +15,9 @@ FinishReason = Literal["stop", "length", "repetition", "abort"]
 FINISH_REASONS: dict[str | None, FinishReason] = {"stop": "stop", "length": "length", "repetition": "repetition"}
 """The finish reasons of vLLM that are passed on. Every other reason becomes `abort`."""
 LOOP = {"min_pattern_size": 49, "max_pattern_size": 64, "min_count": 3}
-"""vLLM's settings for completions that repeat themselves. A completion ends after three copies of 49 to 64 tokens.
-
-Few sizes are configured, because vLLM tries each of them after every token. They also find most shorter patterns: a
-pattern of 10 tokens repeats every 50 tokens, too.
-"""
+"""vLLM's settings for completions that repeat themselves. A completion ends after three copies of 49 to 64 tokens. Few
+sizes are configured, because vLLM tries each of them after every token. They also find most shorter patterns: a pattern
+of 10 tokens repeats every 50 tokens, too."""
 
 TakeRequests = Callable[[int], "Sequence[Request] | None"]
 """A function `take(count)` that returns at most `count` further requests.
@@ -69,16 +67,14 @@ class Completion:
     """The sampled ids, including a sampled end-of-sequence token."""
     logprobs: tuple[float, ...]
     """The natural logarithm of each token's probability, at the sampling temperature. Empty if the engine returns
-    none.
-    """
+    none."""
     finish_reason: FinishReason
     """`stop` at a stop token, `length` at `max_tokens` or the model's limit, `repetition` by `LOOP`, else `abort`."""
     prompt_logprobs: tuple[float, ...] = ()
     """The log-probability of each token of the prompt except the first, at temperature 1, if requested."""
     counted: int | None = None
     """The number of tokens that a text-only server reports. `token_ids` are then the bytes of the text. None for other
-    servers.
-    """
+    servers."""
 
     @property
     def tokens(self) -> int:

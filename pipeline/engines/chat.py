@@ -146,8 +146,7 @@ class MessageEncoder(ByteEncoder):
 
 def prompt_id(text: str) -> str:
     """Return the id of a prompt in files of replies: the first half of the SHA-256 of the user's message, as hex
-    digits.
-    """
+    digits."""
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:ID_CHARS]
 
 

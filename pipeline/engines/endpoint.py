@@ -72,8 +72,7 @@ class Endpoint:
         self._key, self._timeout_s = key, timeout_s
         self._idle: list[httpx.AsyncClient] = []
         """Clients without a pending request. Each has one connection. A client with many connections checks all of them
-        before each request.
-        """
+        before each request."""
 
     async def call(
         self,

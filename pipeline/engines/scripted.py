@@ -193,8 +193,7 @@ def name_model(path: Path, model: str | None = None) -> str:
 
 def load_replies(path: Path, model: str | None = None) -> dict[str, str | None]:
     """Return a mapping of prompt ids to the replies of `model`.
-    Raises the errors of `read_replies` and `name_model`.
-    """
+    Raises the errors of `read_replies` and `name_model`."""
     return read_replies(path).get(name_model(path, model), {})
 
 

@@ -124,15 +124,13 @@ class Server(Endpoint):
         self.tokens = 0
         self.late = 0
         """The number of requests that this server was too slow for: a second server got them, too, and answered
-        first.
-        """
+        first."""
         self.late_in_a_row = 0
         self.failures: Counter[str] = Counter()
         self._instance: str | None = None
         self._instance_asked = self._instance_seen = 0
         """Calls of `look_up_instance` are numbered. These are the number of the last call, and of the last call with an
-        answer.
-        """
+        answer."""
         self._looking = asyncio.Lock()
         self._sent = 0
         self._window = float(min(FIRST_IN_FLIGHT, config.concurrency))

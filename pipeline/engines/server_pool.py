@@ -153,8 +153,7 @@ class Pool:
     @property
     def room(self) -> int:
         """The limit of requests in the pool. It is a quarter above the sum of the servers' limits, so that no server is
-        idle.
-        """
+        idle."""
         limits = sum(server.limit for server in self.servers if server.state == "up")
         return limits + limits // 4 + 1
 
@@ -335,8 +334,7 @@ class Pool:
 
     async def _wait_for_room(self, failures: list[tuple[Server, Failure]]) -> Server:
         """Wait until a server has room. Return the one with the most room; servers that failed this request come
-        last.
-        """
+        last."""
         failed = Counter(server for server, _ in failures)
         while True:
             self._raise_conflict()
@@ -437,11 +435,9 @@ class Pool:
             self._wake()
 
     def _compare_weights(self) -> None:
-        """Trust the weights of the majority of servers, and set servers with other weights to `out`.
-
-        A majority is more than half of all servers; servers that are starting count, too. If all servers have started
-        and no majority agrees, every request raises an error.
-        """
+        """Trust the weights of the majority of servers, and set servers with other weights to `out`. A majority is more
+        than half of all servers; servers that are starting count, too. If all servers have started and no majority
+        agrees, every request raises an error."""
         servers = [server for server in self._probe_answers if server.state not in ("out", "gone")]
         if self._trusted is None and servers:
             group = find_largest_agreement([self._probe_answers[server] for server in servers])

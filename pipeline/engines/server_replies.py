@@ -20,10 +20,8 @@ from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.engines.endpoint import Failure, Unsound, quoted, read_json
 
 LIKE_ENOUGH = 0.8
-"""The minimum similarity of the server's text and the decoded text of its tokens.
-
-The server decodes token by token, and here all tokens are decoded at once. So invalid bytes may make the texts differ.
-"""
+"""The minimum similarity of the server's text and the decoded text of its tokens. The server decodes token by token,
+and here all tokens are decoded at once. So invalid bytes may make the texts differ."""
 COMPARED_CHARS = 1000
 """This number of characters of both texts is compared."""
 

@@ -174,10 +174,8 @@ class RayEngine:
     def _hand_out(
         self, take: TakeRequests, sampling: SamplingParams, working: dict[Any, _Worker], orphans: list[Request]
     ) -> bool:
-        """Give requests to the idle engines, HANDFUL at a time to each. So even a few requests are spread.
-
-        Return whether `take` has no more requests.
-        """
+        """Give requests to the idle engines, HANDFUL at a time to each. So even a few requests are spread. Return
+        whether `take` has no more requests."""
         busy = {worker.name for worker in working.values()}
         idle = [worker for worker in self._workers if worker.is_ready and worker.name not in busy]
         batches: dict[str, list[tuple[int, Request]]] = {worker.name: [] for worker in idle}

@@ -137,8 +137,7 @@ class DataCard:
     """A sentence for each phrase that was cut off many prompts."""
     flags: Mapping[str, int]
     """The number of flagged rows in the set, by reason. Of a flag that holds rows back, only those that reviewers
-    kept.
-    """
+    kept."""
     counts: Mapping[str, Mapping[str, int]]
     """For each property in COUNTED, the number of rows with each value. Verifiers are named with their version."""
     label_errors: LabelErrors

@@ -100,8 +100,7 @@ class Written:
     """The number of rows without the needed completions, by `no right completion` or `no wrong completion`."""
     completions_left_out: Counter[str] = field(default_factory=Counter)
     """The number of completions that were left out because they are neither right nor wrong, by kind
-    (`RunCompletions.left_out`).
-    """
+    (`RunCompletions.left_out`)."""
     notes: list[str] = field(default_factory=list)
     """Further lines to print."""
     needs_reward: int = 0
@@ -246,8 +245,7 @@ def convert(
 
 def _refuse_other_set(out_dir: Path, form: Format, data: Path) -> None:
     """Raise ConfigError if the export would overwrite its input, or files other than an earlier export of this
-    format.
-    """
+    format."""
     card = out_dir / "README.md"
     text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
     others = [*_splits_in(out_dir), *([card] if text else [])]

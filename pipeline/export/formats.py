@@ -181,8 +181,7 @@ class Format:
     """The trainer's package, if it can be installed."""
     load: Callable[[Path], int] | None = None
     """The trainer's own reader of a split. It returns the number of rows, and raises an error if it cannot read the
-    split.
-    """
+    split."""
     companions: Mapping[str, str] = field(default_factory=dict)
     """Further files to write, such as a reward function. Maps each file to the file in `companions/` with its text."""
     data_dir: str = ""
@@ -191,12 +190,10 @@ class Format:
     """The completions in a record: none, a right one, or a pair of a right and a wrong one."""
     remark: str = ""
     """The second half of a message that begins with the number of rows that the trainer's own reward cannot score
-    (`needs_reward`). May be empty.
-    """
+    (`needs_reward`). May be empty."""
     needs_reward: Callable[[ExportRow], bool] = has_more_than_gold
     """A function that returns True if the trainer's own reward cannot score a row. Such a row needs truegold's
-    reward.
-    """
+    reward."""
     record: Record = field(init=False)
 
     def __call__(self, record: Record) -> Record:
@@ -436,8 +433,7 @@ OPEN_INSTRUCT_MATH = ("math", "numeric")
 """Verifiers that agree with open-instruct's `math` if the gold is a plain number."""
 _PLAIN_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?|-?\d{1,9}/\d{1,9}|-?\\frac\{\d{1,9}\}\{\d{1,9}\}")
 """A gold that open-instruct can compare. open-instruct gives \\boxed{72} the score 0 for the golds "$72$", "72 km" and
-"72.".
-"""
+"72."."""
 
 
 def _open_instruct_verifier(row: ExportRow) -> str:

@@ -62,8 +62,7 @@ def flag(inputs: Mapping[str, Path], config: FlagConfig, out_dir: Path, progress
 
 def flag_part(part: Part, config: FlagConfig, shared: Sequence[Sequence[str]], progress: Progress) -> StageReport:
     """Flag the rows of one part. `shared` has (source, system message) pairs of messages that many rows share. Rules do
-    not read these messages.
-    """
+    not read these messages."""
     detectors = load_detectors(config.detectors)
     earlier = group_by_row(
         chain.from_iterable(read_table(part.inputs[name], FlagRecord) for name in EARLIER_FLAGS if name in part.inputs)

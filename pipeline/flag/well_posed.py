@@ -273,9 +273,7 @@ def _measure(
     known: Path | None, engine: Engine, encoder: PromptEncoder, config: WellPosedConfig, progress: Progress
 ) -> MeasuredModel | None:
     """Return the model's measurement: an earlier one, or a new one on known problems (written with or without a fault).
-
-    Returns None without `known`.
-    """
+    Returns None without `known`."""
     if known is None:
         return None
     if known.suffix == ".json":

@@ -164,8 +164,7 @@ def lost_parts(gold: str, prompt: str, solution: str) -> bool:
 
 def language_of_golds(golds: Sequence[str], languages: Counter[str]) -> str | None:
     """Return the language of the golds, or None. No prompt may have this language, and both halves of the golds must
-    agree on it.
-    """
+    agree on it."""
     languages_of_halves = {language_of(" ".join(golds[start::2])) for start in (0, 1)}
     (language, *others) = languages_of_halves
     return None if others or language == UNKNOWN or language in languages else language

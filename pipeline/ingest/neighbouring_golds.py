@@ -45,8 +45,7 @@ MAX_RATIO = 3.0
 """The maximum gain or loss of one row, in nats."""
 PRIOR_ROWS = 8
 """Each estimated frequency is drawn towards a more general frequency. The latter counts as much as this number of
-rows.
-"""
+rows."""
 MIN_OPENINGS = 5
 """The minimum number of questions with the same first words (an opening). Rarer openings are treated as one."""
 MAX_NUMBERS = 8
@@ -171,8 +170,7 @@ def _kind(gold: str) -> str:
 
 def _signs(question: _Row, gold: _Row) -> tuple[int, int, int, int]:
     """Return codes for how a gold's letters, words, size and value relate to a question. A missing part has the code
-    0.
-    """
+    0."""
     size = value = 0
     if gold.value is not None:
         most = max(question.numbers, default=0.0)

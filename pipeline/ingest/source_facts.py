@@ -58,8 +58,7 @@ TEMPLATE_SHARE = 0.9
 """A sentence in at least this share of prompts belongs to the template of all problems and is not boilerplate."""
 MIN_WORDS, MIN_HAN = 4, 8
 """A sentence of boilerplate has at least MIN_WORDS words or MIN_HAN Chinese characters. Sets without fault repeat
-shorter sentences.
-"""
+shorter sentences."""
 MAX_SENTENCES = 200_000
 MIN_RUN = 4
 """The minimum number of different consecutive golds that fit a neighbour's solution better than their own."""
@@ -67,8 +66,7 @@ SHIFTS = (1, -1, 2, -2)
 """The shifts that are tried. With shift 1, the gold of row i fits the solution of row i + 1."""
 MAX_QUESTIONS = 20_000
 """The maximum number of questions that are compared with neighbours' golds. Each comparison takes half a
-millisecond.
-"""
+millisecond."""
 MIN_HINTS = 5
 UNIT_SHARE = 0.2
 """The fact `units_stripped` needs at least this share of golds with a unit, and this share of golds without a unit."""

@@ -158,11 +158,9 @@ def _open_sources(inputs: Mapping[str, Path], config: FileSource | HubSource) ->
 
 
 def _set_apart(path: Path, shares: Mapping[str, float]) -> None:
-    """Hold out each source's share of the rows in a table. Sources without a share are unchanged.
-
-    Rows of equal content count once, and are held out together. A source with a single content keeps it for training.
-    Memory: four bytes for each row.
-    """
+    """Hold out each source's share of the rows in a table. Sources without a share are unchanged. Rows of equal content
+    count once, and are held out together. A source with a single content keeps it for training. Memory: four bytes for
+    each row."""
     if not any(shares.values()):
         return
     hashes: dict[str, array[int]] = {source: array("I") for source, share in shares.items() if share > 0}

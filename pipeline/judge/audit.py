@@ -62,8 +62,7 @@ class JudgeAudit:
     unread: int = 0
     hostile: int = 0
     """`unread` and `hostile` are the numbers of judged responses. Responses that cannot be sent to a model do not
-    count.
-    """
+    count."""
     paid: list[dict[str, Any]] = field(default_factory=list)
     """The wrong responses that the opinion called right."""
     raised: list[dict[str, Any]] = field(default_factory=list)

@@ -137,8 +137,7 @@ UNASKED = Verdict(None, Reason.DECLINED, None, {"unasked": "the term's gate is c
 
 class GradedTerms:
     """The models that grade terms of a reward. They are asked after the rules, about responses that pass a term's
-    gate.
-    """
+    gate."""
 
     def __init__(self, configs: Mapping[str, GraderConfig], folder: Path | None) -> None:
         """Start a grader for each term; `configs` is by the term's name.

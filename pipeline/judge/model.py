@@ -107,11 +107,8 @@ def _read(gold_first: str | None, answer_first: str | None) -> ModelComparison:
 
 
 def _answer(response: str, verdict: Verdict) -> str | None:
-    """Return the verdict's answer, or the answer that the response commits to.
-
-    For an unread response, return the last whole lines after the thinking, up to the length of the longest allowed
-    answer.
-    """
+    """Return the verdict's answer, or the answer that the response commits to. For an unread response, return the last
+    whole lines after the thinking, up to the length of the longest allowed answer."""
     if verdict.reason is not Reason.UNREAD:
         committed = committed_answer(response) if verdict.extracted is None else None
         return committed.text if committed else verdict.extracted

@@ -144,8 +144,7 @@ def verify_and_hear(
 
 def raise_unread(verdict: Verdict) -> Verdict:
     """Return the verdict for the reward in training: an unread answer that the second opinion calls right gets the
-    score 1.
-    """
+    score 1."""
     opinion = verdict.evidence.get(OPINION)
     if verdict.reason is Reason.UNREAD and opinion is not None and opinion["score"] == 1.0:
         return replace(verdict, score=1.0, reason=Reason.MATCH, evidence={**verdict.evidence, RAISED: "unread"})

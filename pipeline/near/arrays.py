@@ -192,8 +192,7 @@ def run_starts(ordered: npt.NDArray[Any]) -> Marks:
 
 def repeat_over_runs(values: npt.NDArray[Any], heads: Ints, length: int) -> npt.NDArray[Any]:
     """Repeat each run's value over the whole run. `heads` are the starts of the runs, `length` is the length of the
-    result.
-    """
+    result."""
     return np.repeat(values, np.diff(heads, append=length))
 
 

@@ -40,8 +40,7 @@ SAME_OPTION = 0.8
 """The minimum similarity of two options with one meaning: "within three months", "within 3 months"."""
 SAME_WORD = 0.5
 """The minimum similarity of two words that may replace each other. "starts" and "started" have it, "quartz" and "glass"
-do not.
-"""
+do not."""
 CONTENT_CHARS = 4
 """The minimum length of a word that carries meaning. Shorter words are articles and the like."""
 

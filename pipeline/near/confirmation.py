@@ -78,8 +78,7 @@ FEWEST_GROUPS = 8
 """The minimum number of groups for which worker processes are started. One process is faster for fewer groups."""
 SAME_GOLD = np.float32(1.0)
 """The log-odds that equal golds add. Golds may agree by accident: one in five pairs of problems that differ only in
-quantities have equal golds.
-"""
+quantities have equal golds."""
 CHINESE_CONFLICT = np.float32(-1.6)
 """The log-odds that different golds add for Chinese texts."""
 BATCH = 2_000
@@ -154,8 +153,7 @@ def add_copies(links: Links, copies: LayoutCopies, corpus: Corpus) -> Links:
 
 def _confirm(links: Links, corpus: Corpus, comparer: Comparer, texts: int, rank: Ints | None, cuts: Cuts) -> Links:
     """Read the pairs that may be the same problem. `rank` has the place of each text; with it, only pairs of founders
-    are read.
-    """
+    are read."""
     relation, score = links.relation.copy(), links.score.copy()
     parts = _group_pairs(links, len(corpus.features))
     groups = (_make_group(links, part, corpus, comparer, texts, rank) for part in parts)

@@ -28,12 +28,10 @@ RUN_TOKENS = 5
 """The number of tokens in a run."""
 MAX_PAIRS = 200_000
 """The maximum number of pairs of a text and an item that share one run. A run in more pairs is boilerplate and is
-ignored.
-"""
+ignored."""
 FILTER_BITS = 4
 """The prefilter discards most runs that no item has. It has at least 2**FILTER_BITS slots for each learnt run. So at
-most one in sixteen such runs passes.
-"""
+most one in sixteen such runs passes."""
 
 
 @dataclass(frozen=True)

@@ -25,14 +25,12 @@ CHARACTERS_PER_WORD = 3
 """The number of Chinese characters that carry about as much meaning as a word."""
 TEMPLATE_TOKENS = 20
 """The minimum length of a common run of words that shows two instances of one template. None of 426 rewordings has so
-long a run in common with its original.
-"""
+long a run in common with its original."""
 SIBLING_WORDS = 3
 """The minimum number of words by which instances of one template differ."""
 MOST_CLAUSES = 4
 """The clauses of a sentence with at most this number of clauses may change places. In longer sentences, their order
-matters: "push 4, push 7, pop, push 2, pop".
-"""
+matters: "push 4, push 7, pop, push 2, pop"."""
 _ASKABLE = (ReadKind.SYMBOL, ReadKind.TERM, ReadKind.WORD, ReadKind.HAN)
 _NONE: set[str] = set()
 _MEANINGFUL = (ReadKind.WORD, ReadKind.HAN)

@@ -135,10 +135,8 @@ def _mark_copies_in_conflict(corpus: Corpus, text: Ints, cluster_row: Ints, conf
 def _tie_rows(
     clusters: Clusters, text: Ints, best_row: Ints, kept_for: Ints, cluster_row: Ints
 ) -> tuple[npt.NDArray[np.uint8], Ints, Floats]:
-    """Return for each row its relation, the row that it is related to, and the score of the pair.
-
-    The related row of a dropped row is the row that is kept in its place. A kept row has the most closely related row.
-    """
+    """Return for each row its relation, the row that it is related to, and the score of the pair. The related row of a
+    dropped row is the row that is kept in its place. A kept row has the most closely related row."""
     rows = np.arange(len(text))
     relation = clusters.relation[text]
     other = np.where(clusters.other[text] >= 0, best_row[clusters.other[text]], -1)

@@ -40,8 +40,7 @@ MIN_COMMON_NUMBERS = 2
 """The minimum number of numbers that a problem and its translation share. One number may agree by accident."""
 MAX_ONE_SIDED = 1
 """The maximum number of numbers that only the problem, or only its translation, has. The other text may write such a
-number as a word: `half`, 一半.
-"""
+number as a word: `half`, 一半."""
 
 
 @dataclass(frozen=True)

@@ -64,8 +64,7 @@ WIDTH = 2**31 - 1
 """The number of columns of every table. Feature numbers and hashes are below it."""
 ASKED_FLAG = 2**32
 """The value that is added for each word in the question. Other words add 1. So the sum ASKED_FLAG + 2 means once in the
-question and twice elsewhere.
-"""
+question and twice elsewhere."""
 CHUNK = 20_000
 """The number of texts that are counted at a time."""
 CUT_BATCH = 40_000
@@ -84,8 +83,7 @@ CONTEXT_REACH = 4
 
 Listener = Callable[[arrays.Ints, arrays.Hashes, int], None]
 """A function that takes a chunk of texts: the number of each token's text (ascending), each token's hash, and the
-number of texts.
-"""
+number of texts."""
 
 
 @dataclass(frozen=True)
@@ -120,8 +118,7 @@ class Features:
 
     def take(self, numbers: arrays.Ints) -> Features:
         """Return the features of some texts. `texts`, `texts_with_word` and `texts_with_number` still count all
-        texts.
-        """
+        texts."""
         tables = {name: getattr(self, name)[numbers] for name in ("words", "numbers", "contexts", "orders")}
         return replace(self, **tables, tokens=self.tokens[numbers], code=self.code[numbers])
 
@@ -155,8 +152,7 @@ class Lexicon:
         """The Chinese characters so far, at most some 20,000."""
         self._character = arrays.Growing(np.int32)
         """The position in `_characters` of each token that is a Chinese character. Other tokens have no valid
-        position.
-        """
+        position."""
 
     def learn(self, tokens: Iterable[str]) -> None:
         """Store the next tokens, in the order of their numbers."""

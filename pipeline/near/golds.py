@@ -33,8 +33,7 @@ MAX_GOLDS = 8
 """The maximum number of distinct golds of a problem that are compared. Further golds count as undecided."""
 MAX_PAIRS = 64
 """The maximum number of pairs of golds that are compared for two rows with several accepted golds. With more pairs, two
-rows without an equal gold count as undecided.
-"""
+rows without an equal gold count as undecided."""
 MAX_WORDS = 3
 """The maximum number of words of a verbal answer that is compared: "odd" and "even", "on Monday"."""
 DECIDING_RUNGS = frozenset(["exact", "numeric", "sampled", "symbolic", "structure"])
@@ -113,8 +112,7 @@ class UnifiedGolds:
 
     gold: Ints
     """A number for each row's gold. Equal golds of a cluster have equal numbers. NO_GOLD stands for a row without
-    gold.
-    """
+    gold."""
     contradicted: Ints
     """The clusters with two golds that differ."""
 

@@ -62,8 +62,7 @@ LEAST_SCORE = -0.5
 """A pair with log-odds below this cannot be a rewording. A close reading would not confirm it."""
 REPLACED = 0.6
 """Quantities count as replaced if each text has quantities that the other text lacks, and their total weight is above
-this. The weight of a single number in words is higher.
-"""
+this. The weight of a single number in words is higher."""
 FEW_CHANGED = 6
 """The maximum number of meaningful words that may differ between near copies."""
 SAME_NUMBERS = 0.3

@@ -50,8 +50,7 @@ CHUNK_TEXTS = 1_000
 """The number of texts whose windows are hashed at a time."""
 PAIRED_IN_FULL = 32
 """In a group of at most this number of equal texts, every text is paired with every other. In a larger group, each text
-is paired with the first only.
-"""
+is paired with the first only."""
 FILTER_BITS = 18
 """The prefilter, a quick test of windows, has 2**FILTER_BITS slots. Few windows of texts pass by chance."""
 
@@ -181,16 +180,14 @@ _END = "\0"
 """The separator between squashed texts."""
 _KEPT_MINUS = bytes.maketrans(b"\5", b"-")
 """Turns the control character \\5 back into a minus. \\5 stands for the minus of `_SEGMENTS` while hyphens are
-removed.
-"""
+removed."""
 _IDLE = bytes(code for code in range(9, 128) if not chr(code).isalnum() and chr(code) not in "#()+-/<=>[]^{|}%")
 """ASCII characters that are removed. NUL (between texts) and characters 1 to 8 (marks in numbers and formulas) stay."""
 _IDLE_BEYOND_ASCII = re.compile("[^\\w\x00-\x7f\u0300-\u036f¬·±×÷⁄⁺-⁼₊-₌←-⇿∀-⋿⌈-⌋⟀-⟯⦀-⫿]+")
 """Characters beyond ASCII that are removed: all except letters, digits, accents and mathematical signs."""
 _ACCENTS = re.compile("((?<!\\w)\\w[\u0302-\u0304\u0307](?!\\w))|[\u0300-\u0337\u0339-\u036f]+")
 """Accents. A single letter with an accent, such as x̄, is a symbol and is matched as group 1. The stroke of ∉ is not an
-accent.
-"""
+accent."""
 _OTHER_DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉０１２３４５６７８９", "0123456789" * 3)
 _NO_DIGITS = bytes(code for code in range(1, 256) if not 48 <= code < 58)
 _SIGN = re.compile(r"[\W_]+")
@@ -280,10 +277,8 @@ def _replace(texts: pl.Series, changes: Iterable[tuple[str, str]]) -> pl.Series:
 
 
 def _plain(text: str, fold_accents: bool) -> str:
-    """Return the text without markup and with look-alike letters replaced.
-
-    Letters, digits and mathematical signs beyond ASCII stay. Accents stay unless `fold_accents` is true.
-    """
+    """Return the text without markup and with look-alike letters replaced. Letters, digits and mathematical signs
+    beyond ASCII stay. Accents stay unless `fold_accents` is true."""
     if "&" in text:
         text = unescape(text)
     if "<" in text:
@@ -321,8 +316,7 @@ class LayoutCopies:
     right: Ints
     whole: Marks
     """Whether the whole texts are equal. Other pairs are equal only without a last sentence such as "Express your
-    answer as a fraction.".
-    """
+    answer as a fraction."."""
 
 
 class SquashedKeys:

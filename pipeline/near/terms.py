@@ -44,8 +44,7 @@ TERMS = _first_by_word(_ENGLISH["terms"]) | _first_by_word(_KOREAN["terms"])
 """The term of each English or Korean word of a term: `largest` -> `greatest`."""
 EVERYDAY_TERMS = _first_by_word(_ENGLISH["everyday_terms"])
 """The term of each word of stories. Such a term decides less, because a rewording may leave the word out or replace
-it.
-"""
+it."""
 SYNONYMS = _first_by_word(_ENGLISH["synonyms"])
 """The word that replaces each synonym before texts are compared."""
 UNITS = _word_to_unit(_ENGLISH["units"])
@@ -58,8 +57,7 @@ STOPWORDS = frozenset(_ENGLISH["stopwords"].split())
 """Words that any two problems may share. They count little, and are never the reason to compare two problems."""
 HARMLESS = frozenset(_ENGLISH["harmless"].split())
 """Function words. Adding them or leaving them out does not make another problem. "more", "least" and "not" are not
-among them.
-"""
+among them."""
 CHANGEABLE = frozenset((*TERMS, *EVERYDAY_TERMS, *SYNONYMS, *ASKING, "dollar", "dollars"))
 """Words that a copy may replace by another word."""
 CHINESE_TERMS = _first_by_word(_CHINESE["terms"])

@@ -206,11 +206,9 @@ class ProfileSamples:
         spent: RecordLog,
         progress: Progress,
     ) -> None:
-        """Continue from earlier attempts: their samples in `store`, verdicts in `work` and spent tokens in `spent`.
-
-        If a judged sample is missing from the store, all verdicts are deleted, because a new sample may differ from the
-        old one.
-        """
+        """Continue from earlier attempts: their samples in `store`, verdicts in `work` and spent tokens in `spent`. If
+        a judged sample is missing from the store, all verdicts are deleted, because a new sample may differ from the
+        old one."""
         self._rows, self._config, self._source, self._store, self._progress = rows, config, source, store, progress
         self._work, self._spent_log = work, spent
         self._spent = sum(record["tokens"] for _, record in spent.scan() if _sample_key(record) in store)

@@ -39,8 +39,7 @@ WHOLE_SHARE = 1 / 32
 """The share of the pilot that gets all samples at once. It shows how often rows that passed four times still pass."""
 HALFWAY = 2
 """The pilot follows the first rule up to this index of `Allocation.levels`. For the levels 4, 6, 8, ... this is 8
-samples.
-"""
+samples."""
 ROUNDS = 2
 """The number of times that a rule is computed: the first and the final one."""
 OPEN_ROWS = 4096
@@ -139,8 +138,7 @@ class Schedule:
         """The function given to `stop`, or None if `stop` was not called."""
         self._rules: dict[bool, Allocation] = {}
         """The stopping rules for rows of the pilot (True) and for other rows (False). There are none before the first
-        rule.
-        """
+        rule."""
         self._strata: dict[Cell, StratumKey] = {}
         """The stratum of each source and domain."""
         self.counts: dict[Cell, Counter[tuple[int, int]]] = {}

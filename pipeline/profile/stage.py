@@ -80,8 +80,7 @@ SECONDS = 30.0
 """The time limit of an audit, which is enough for about 1,500 quick verdicts."""
 MOST_GAMED = 0.05
 """A verifier may accept at most this share of responses without an answer. Otherwise a policy learns to write such
-responses.
-"""
+responses."""
 
 
 def audit_own_verifiers(rows: Path, progress: Progress) -> dict[str, float | None]:
@@ -282,11 +281,9 @@ def _flag(row: Row, summary: ProfileRow, flags: TableWriter, ledger: Ledger) -> 
 
 
 def _split_facts(out_dir: Path, split: str, *, same_samples: bool) -> dict[str, Any]:
-    """Return facts about the problems of one split, from the tables in `out_dir`.
-
-    `same_samples`: whether all problems have the same number of samples. If not, the observed pass rates are biased,
-    and the means of the posteriors are used.
-    """
+    """Return facts about the problems of one split, from the tables in `out_dir`. `same_samples`: whether all problems
+    have the same number of samples. If not, the observed pass rates are biased, and the means of the posteriors are
+    used."""
     numbers = pl.exclude("id", "source", "pass_at", "posterior", "majority_answer")
     problems = pl.scan_parquet(out_dir / "profile.parquet").filter(split=split).select(numbers).collect()
     judged = problems.filter(pl.col("pass_rate").is_not_null())

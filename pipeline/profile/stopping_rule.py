@@ -267,8 +267,7 @@ class _Program:
 
     def _flow(self) -> tuple[Array, Any]:
         """Return the samples that a step takes from each state, and the matrix of ended + going_on - (problems that
-        arrive).
-        """
+        arrive)."""
         from scipy.sparse import coo_array, eye_array, hstack
 
         # No problem goes on from the last level.
@@ -291,11 +290,8 @@ class _Program:
         return costs, hstack([ends, ends - arrive, nothing], format="csr")
 
     def _selection(self) -> tuple[list[Any], list[Array]]:
-        """Return the constraints on `selected`, as rows of a matrix and upper bounds.
-
-        The constraints are selected <= ended and, for each cut, the size, the quotas and the maximum share without a
-        pass.
-        """
+        """Return the constraints on `selected`, as rows of a matrix and upper bounds. The constraints are selected <=
+        ended and, for each cut, the size, the quotas and the maximum share without a pass."""
         from scipy.sparse import coo_array, eye_array, hstack
 
         rows: list[Any] = []

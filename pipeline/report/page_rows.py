@@ -210,8 +210,7 @@ def _suspicion(files: RunFiles) -> pl.LazyFrame:
 
 def _blocking(files: RunFiles) -> pl.LazyFrame:
     """Return, for each flagged row, the most precise flag that holds the row back, and the highest confidence of a
-    flag.
-    """
+    flag."""
     if (flags := files.flags(after_training=True)) is None:
         return pl.LazyFrame(schema={**KEY_TYPES, "rule": pl.Float64, "rule_name": pl.String, "flagged": pl.Float64})
     measured = [

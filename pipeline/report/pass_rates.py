@@ -24,8 +24,7 @@ HELDOUT = "Held-out problems"
 
 MAX_STEPS = 10
 """The maximum number of bars of a histogram, without the bar for 0. With fewer samples than this, each number of passes
-has a bar.
-"""
+has a bar."""
 
 
 @dataclass(frozen=True)
@@ -106,11 +105,9 @@ def _describe(profile: pl.LazyFrame | None) -> Distribution | None:
 
 
 def _expected_rate(profile: pl.LazyFrame) -> tuple[pl.Expr, pl.Expr]:
-    """Return the pass rate of each problem, and the mean variance of its posterior.
-
-    If the numbers of samples differ, the pass rates are the means of the posteriors. Observed rates are biased then,
-    because the first samples of a problem decided how many samples the problem got.
-    """
+    """Return the pass rate of each problem, and the mean variance of its posterior. If the numbers of samples differ,
+    the pass rates are the means of the posteriors. Observed rates are biased then, because the first samples of a
+    problem decided how many samples the problem got."""
     rate = pl.col("pass_rate")
     sampled_alike = profile.select(pl.col("n").n_unique() <= 1).collect(engine="streaming").item()
     if sampled_alike:

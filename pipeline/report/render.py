@@ -70,8 +70,7 @@ Solve the problem before you look at the votes. Many systems can make the same m
 
 _SOURCE_MAP = re.compile(r"^(//# |/\*# )sourceMappingURL=.*$", re.MULTILINE)
 """The address of a source map, `//# sourceMappingURL=katex.min.js.map`. Browsers request such files, so it is
-removed.
-"""
+removed."""
 _MATHS_IN_BODY = re.compile(r'class="(?:row-text|line) maths')
 """The class of an element whose text has formulas."""
 _FONT_SOURCES = re.compile(r"src:url\(fonts/([\w-]+)\.woff2\)[^;}]*")

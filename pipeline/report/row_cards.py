@@ -64,8 +64,7 @@ EVIDENCE_WORDS: Mapping[str, Mapping[str, str]] = orjson.loads(
 @dataclass(frozen=True)
 class TextCuts:
     """The maximum numbers of characters of texts on a page. Longer texts are shortened; the tables have the whole
-    texts.
-    """
+    texts."""
 
     prompt: int
     """The characters of a prompt or a solution."""
@@ -225,8 +224,7 @@ def _samples(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> dict[RowKey
 
 def _ledger(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> tuple[dict[RowKey, list[Fields]], list[Fields]]:
     """Return the ledger records of each row in the order of the stages, and the records that name a row kept in its
-    place.
-    """
+    place."""
     ledger: dict[RowKey, list[Fields]] = {}
     linked: list[Fields] = []
     for stage, table in files.tables(LEDGER_FILE):

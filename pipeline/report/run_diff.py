@@ -244,9 +244,7 @@ def _pair(first: RunFiles, second: RunFiles) -> _Pairs:
 
 def _rows(files: RunFiles) -> pl.DataFrame:
     """Return the ingested rows: id, copy (the number among equal rows), SOURCE_KEY, outcome, and hashes of COLUMNS.
-
-    `raw_prompt` is a hash of the ingested text. `prompt` is a hash of the last text, or null if the row was dropped.
-    """
+    `raw_prompt` is a hash of the ingested text. `prompt` is a hash of the last text, or null if the row was dropped."""
     ingested = files.table("ingest", "rows.parquet")
     assert ingested is not None
     raw = [_hashed(name).alias(f"raw_{name}") for name in COLUMNS]
@@ -353,11 +351,9 @@ def _transitions(
 def _reasons(
     outcomes: tuple[str, str], decided: Sequence[str | None], settings: Sequence[Setting], stages: Sequence[str]
 ) -> tuple[Setting, ...]:
-    """Return the causes of a change of outcome: the difference of decisions, or else differences of settings.
-
-    Settings of the stages in which the rows ended come first: `clean` for the outcome "clean: other_language". If these
-    settings are the same, those of the nearest earlier stage with a difference are returned.
-    """
+    """Return the causes of a change of outcome: the difference of decisions, or else differences of settings. Settings
+    of the stages in which the rows ended come first: `clean` for the outcome "clean: other_language". If these settings
+    are the same, those of the nearest earlier stage with a difference are returned."""
     left_in = [outcome.partition(":")[0] for outcome in outcomes]
     left_before = _DECIDING_STAGE in stages and set(left_in) & set(stages[: stages.index(_DECIDING_STAGE)])
     if decided[0] != decided[1] and not left_before:

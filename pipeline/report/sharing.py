@@ -40,8 +40,7 @@ from truegold.pipeline.text.person_names import NO_PERSONS, find_persons
 
 REDACTED = tomllib.loads((files(__package__) / "redaction.toml").read_text(encoding="utf-8"))
 """Patterns of the parts that are removed from texts: API keys (`keys`), and `parts` with their replacements, such as
-`[e-mail]`.
-"""
+`[e-mail]`."""
 _PATTERNS = [("[key]", re.compile("|".join(REDACTED["keys"]), re.DOTALL))]
 _PATTERNS += [(part["by"], re.compile(part["pattern"])) for part in REDACTED["parts"]]
 """The replacement and the compiled pattern of each part."""
@@ -64,8 +63,7 @@ KEPT_EVIDENCE = frozenset(
     "kept kept_id rows verifier form why reason rung against against_id flags measured column relation kind".split()
 )
 """Keys of evidence (the details of a finding) whose texts are copied unchanged. They name rows, or are words of
-truegold.
-"""
+truegold."""
 COUNTED_BY_TEXT = frozenset(("golds", "answers", "votes", "spellings", "candidates"))
 """Keys of evidence whose values map texts of the data to counts."""
 KEPT_CONFIG = frozenset("group_size samples languages tiers name source sources path heldout_path".split())
@@ -142,10 +140,8 @@ def shared_page(run_dir: Path, texts: SharedTexts) -> str:
 
 
 def _without_decisions(rows: PageRows) -> PageRows:
-    """Return the rows without the hashes of their texts (`content_key`).
-
-    A review decision needs this hash. So the shared page, with its filtered texts, offers no decisions.
-    """
+    """Return the rows without the hashes of their texts (`content_key`). A review decision needs this hash. So the
+    shared page, with its filtered texts, offers no decisions."""
     index = orjson.loads(zlib.decompress(base64.b64decode(rows.index)))
     index["columns"]["seen"] = [None] * len(index["columns"]["seen"])
     return replace(rows, index=pack(index))

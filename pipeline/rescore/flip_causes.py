@@ -112,8 +112,7 @@ def kind_of(flip: Fields) -> str:
 
 def name_cause(flip: Fields) -> str:
     """Return the cause of a flip. It explains the difference between the log and A or, if they agree, between A and
-    B.
-    """
+    B."""
     flip = {**flip, **{name: (flip[name] or "")[-MAX_CHARS:] for name in ("gold", "extracted_a", "extracted_b")}}
     gold, answer, kind = flip["gold"], flip["extracted_a"], kind_of(flip)
     if kind == BETWEEN:

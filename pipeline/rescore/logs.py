@@ -140,10 +140,8 @@ def _rollouts_beside(inputs: Path) -> Path:
 
 
 def _read_inputs(path: Path) -> dict[tuple[str, ...], Fields]:
-    """Return the prompt and gold of each rollout from NeMo-Gym's file of inputs, by the values of JOINED_BY.
-
-    The dict is empty if there is no such file.
-    """
+    """Return the prompt and gold of each rollout from NeMo-Gym's file of inputs, by the values of JOINED_BY. The dict
+    is empty if there is no such file."""
     inputs = path.with_name(f"{path.stem}{INPUTS_ENDING}")
     if not inputs.is_file():
         return {}

@@ -156,8 +156,7 @@ class KnownRows:
 
     def _row_within(self, prompt: str) -> Row | None:
         """Return the row whose question occurs within the prompt. Of several, return the one with the longest
-        question.
-        """
+        question."""
         inside: set[str] = set()
         for length in self._ends:
             for start in range(len(prompt) - length + 1):
@@ -320,8 +319,7 @@ def with_texts(rollouts: pl.DataFrame, out_dir: Path) -> pl.DataFrame:
 
 def find_settled(settled: pl.DataFrame, out_dir: Path) -> pl.DataFrame:
     """Return ROLLOUT_INDEX and `correct` of the rollouts in `settled`. They are matched by id or prompt, and by
-    completion.
-    """
+    completion."""
     truths = settled.filter(pl.col("correct").is_not_null())
     scan = _scan(out_dir)
     has_ids = "id" in settled.columns and not scan.select(pl.col("id").is_null().all()).collect().item()

@@ -64,8 +64,7 @@ class Decision(BaseModel):
     """The row's id."""
     seen: str | None = None
     """A hash of the content that the reviewer saw (`truegold.pipeline.tables.rows.content_key`). If the row's content
-    has changed, the decision is not applied. Without this hash, it is applied to any content.
-    """
+    has changed, the decision is not applied. Without this hash, it is applied to any content."""
     decision: DecisionKind
     """The kind of decision."""
     gold: str | None = Field(default=None, max_length=MAX_GOLD)

@@ -248,9 +248,7 @@ class ReviewedRun:
 
     def _profiled(self, row: Row) -> dict[str, Any]:
         """Return `passes` and `suspicion` of a row. They are stored with its decision, to calibrate suspicions later.
-
-        Returns an empty dict if the row has no profile, or the profile is of other content.
-        """
+        Returns an empty dict if the row has no profile, or the profile is of other content."""
         tables = [self.files.table("profile", name) for name in ("rows.parquet", "profile.parquet", SUSPICION_FILE)]
         if any(table is None for table in tables):
             return {}
@@ -277,8 +275,7 @@ class ReviewedRun:
 
     def _read_rows(self, row_ids: Iterable[str]) -> list[Row]:
         """Return the rows with these ids that `settle` reads. For an id whose rows were all dropped before, return one
-        of these.
-        """
+        of these."""
         ids = list(row_ids)
         rows = self.rows.filter(has_id(ids)).sort(KEY[1:]).collect()
         gone = self.files.dropped_before_review(set(ids).difference(rows["id"]))

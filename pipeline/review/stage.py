@@ -187,10 +187,8 @@ def _hold_unpayable(row: Row, fix: AgreedDecision, fault: FlagRecord, reasons: l
 
 
 def _bring_back(dropped: Mapping[str, tuple[str, Row]], review: WeighedReview, ledger: Ledger) -> list[Row]:
-    """Return the dropped rows that reviewers keep or fix, with their new golds.
-
-    A row with a new gold that no answer can match is restored and held back.
-    """
+    """Return the dropped rows that reviewers keep or fix, with their new golds. A row with a new gold that no answer
+    can match is restored and held back."""
     kept = []
     for origin, row in dropped.values():
         agreed = review.agreed.get(key := row_key(row))
@@ -207,10 +205,8 @@ def _bring_back(dropped: Mapping[str, tuple[str, Row]], review: WeighedReview, l
 
 
 def _dropped_before(inputs: Mapping[str, Path], decisions: Decisions) -> dict[str, tuple[str, Row]]:
-    """Return the rows that earlier stages dropped and reviewers decided about: id -> (`STAGE: REASON`, row).
-
-    Of several dropped rows with an id, the first one is returned. An id with a remaining row is left out.
-    """
+    """Return the rows that earlier stages dropped and reviewers decided about: id -> (`STAGE: REASON`, row). Of several
+    dropped rows with an id, the first one is returned. An id with a remaining row is left out."""
     if not decisions:
         return {}
     seen = {row["id"] for row in read_rows(inputs["rows"], ["id"])}
@@ -227,8 +223,7 @@ def _dropped_before(inputs: Mapping[str, Path], decisions: Decisions) -> dict[st
 
 def _tiers(precision: Iterable[FlagPrecision], config: SettleConfig) -> dict[str, bool]:
     """Return the reasons whose flags change their effect by the decisions: True if they now hold rows back, False if
-    they advise.
-    """
+    they advise."""
     if config.tiers is not Tiers.DECISIONS:
         return {}
     measured = {entry.reason: (entry.blocks, entry.tier(config.min_decisions)) for entry in precision}

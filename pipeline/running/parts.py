@@ -223,8 +223,7 @@ def _run_counted(work: PartWork, part: Part) -> None:
 
 class _CountingFile(NullProgress):
     """A progress that writes one byte for each row to a file. Other processes read the progress from the file's
-    size.
-    """
+    size."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

@@ -81,10 +81,8 @@ def run_on_slurm(run_dir: Path, config: SlurmConfig, work: PartWork, parts: Sequ
 def _submit(
     folder: Path, run_dir: Path, config: SlurmConfig, work: PartWork, parts: Sequence[Part], *, is_first: bool
 ) -> str:
-    """Submit an array for these parts, and return its number.
-
-    From the second array on, tasks have two workers. Then a row that kills its worker loses only its verdict.
-    """
+    """Submit an array for these parts, and return its number. From the second array on, tasks have two workers. Then a
+    row that kills its worker loses only its verdict."""
     (folder.parent / WAITING).unlink(missing_ok=True)
     leave_waiting(work, parts)
     for log in folder.glob("*.log"):

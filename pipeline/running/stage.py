@@ -110,8 +110,7 @@ class Stage:
     """Settings about the later use of the output. The result of the stage stays valid when they change."""
     store: str | None = None
     """The path of the stage's store in the run, or None. Files in a store only save work; the output does not depend on
-    them.
-    """
+    them."""
 
 
 Function = TypeVar("Function", bound=Callable[..., StageReport])
@@ -385,10 +384,8 @@ def _is_intact(folder: Path, record: Mapping[str, Any]) -> bool:
 
 
 def _restore(run_dir: Path, name: str, key: str, partial: Path) -> None:
-    """Restore a finished result with this key, from `.superseded` or from `partial` after a kill.
-
-    If `partial` has a finished result with another key, it is moved to `.superseded`.
-    """
+    """Restore a finished result with this key, from `.superseded` or from `partial` after a kill. If `partial` has a
+    finished result with another key, it is moved to `.superseded`."""
     left = load_record(partial)
     if left is not None and left["key"] != key:
         partial.rename(_folder_aside(run_dir, name, left["key"]))

@@ -99,10 +99,8 @@ class Tether:
 
 
 def _last_word(connection: socket.socket) -> bytes:
-    """Return the last byte of a process, or nothing if the connection breaks or the process is silent for too long.
-
-    The silence is measured in short waits. So time in which this process was suspended does not count.
-    """
+    """Return the last byte of a process, or nothing if the connection breaks or the process is silent for too long. The
+    silence is measured in short waits. So time in which this process was suspended does not count."""
     connection.settimeout(PULSE_S)
     silent_s = 0.0
     while silent_s < SILENT_S:

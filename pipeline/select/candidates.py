@@ -69,8 +69,7 @@ class Candidates:
 @dataclass(frozen=True)
 class SuspicionRecord:
     """Reviewers' decisions about rows that were drawn at random, never passed and have no flag. They measure the
-    precision of the suspicion.
-    """
+    precision of the suspicion."""
 
     suspected: int
     """The number of decided rows with a suspicion of at least SUSPECTED."""
@@ -101,10 +100,8 @@ class Judgement:
     """The outcomes of all rows, from the tables of the profile."""
 
     def __init__(self, inputs: Mapping[str, Path], config: SelectConfig) -> None:
-        """Read the table `rows` and the profile's tables `profile`, `flags` and `suspicion`.
-
-        If `settle` ran, its tables `open_flags`, `decided` and `checks` are read, too.
-        """
+        """Read the table `rows` and the profile's tables `profile`, `flags` and `suspicion`. If `settle` ran, its
+        tables `open_flags`, `decided` and `checks` are read, too."""
         self._config = config
         self.rows = rows = ProfiledRows(inputs)
         self._is_decided = self._mark("decided")

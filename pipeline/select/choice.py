@@ -163,8 +163,7 @@ def _shuffle(candidates: Candidates, seed: int) -> Array:
 
 def _by_preference(candidates: Candidates, chosen: Array) -> Array:
     """Return the order of some candidates by worth. Flagged rows that never passed come last, because many of their
-    golds are wrong.
-    """
+    golds are wrong."""
     is_last = candidates.is_doubtful[chosen] & candidates.is_flagged[chosen]
     order: Array = np.lexsort((-candidates.worth[chosen], is_last))
     return order
@@ -223,11 +222,9 @@ def _band_demands(keys: Sequence[CellKey], config: SelectConfig) -> list[Demand]
 def _within_reach(
     demands: Sequence[Demand], available: Sequence[int], never: Sequence[int], config: SelectConfig
 ) -> list[Demand]:
-    """Return the demands with shares that their bands can reach. A band without rows has no share.
-
-    A band in which no row passed gets at most `zero_share`. The remaining share goes to bands without a demand, or to
-    all other bands in proportion. `available` and `never` have the number of all rows and of doubtful rows by cell.
-    """
+    """Return the demands with shares that their bands can reach. A band without rows has no share. A band in which no
+    row passed gets at most `zero_share`. The remaining share goes to bands without a demand, or to all other bands in
+    proportion. `available` and `never` have the number of all rows and of doubtful rows by cell."""
     ceilings = []
     for demand in demands:
         rows, doubtful = (sum(counts[cell] for cell in demand.cells) for counts in (available, never))
@@ -314,10 +311,8 @@ def solve_counts(
 
 
 def _largest(available: Sequence[int], demands: Sequence[Demand], limit: Limit) -> list[int]:
-    """Return the counts of the largest selection that meets every demand up to half a row; all 0 if there is none.
-
-    The solution with fractions of rows is an upper bound. Sizes are tried downwards from it.
-    """
+    """Return the counts of the largest selection that meets every demand up to half a row; all 0 if there is none. The
+    solution with fractions of rows is an upper bound. Sizes are tried downwards from it."""
     if _Program(available, demands, limit, None).bound(0.0) < 1:
         return [0] * len(available)
     bound = _Program(available, demands, limit, None).bound(HALF_A_ROW)

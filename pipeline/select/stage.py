@@ -196,10 +196,8 @@ def _record(row: Row, row_index: int, judgement: Judgement) -> Row:
 
 
 def _misses(choice: Choice, flagged: int, config: SelectConfig) -> list[str]:
-    """Return a sentence for each demand that is not met, and one if the demands keep the selection small.
-
-    `flagged` is the number of rows above `zero_share` that rules advise against.
-    """
+    """Return a sentence for each demand that is not met, and one if the demands keep the selection small. `flagged` is
+    the number of rows above `zero_share` that rules advise against."""
     selected = len(choice.selected)
     lines = [
         f"{fulfilment.name}: {fulfilment.rows:,} of {selected:,} selected rows, not {fulfilment.share:.1%}; there are "

@@ -99,10 +99,8 @@ def _without_zeros(value: str) -> str:
 
 
 def _were_floats(texts: Sequence[str]) -> bool:
-    """Return whether all texts are floats as Python writes them, such as 12.0, 6.5 and 9.0.
-
-    At least two texts, and at least half of all, must be whole numbers.
-    """
+    """Return whether all texts are floats as Python writes them, such as 12.0, 6.5 and 9.0. At least two texts, and at
+    least half of all, must be whole numbers."""
     numbers = [text.strip() for text in texts]
     if not all(_FLOAT.fullmatch(text) and repr(float(text)) == text for text in numbers):
         return False
@@ -183,8 +181,7 @@ WRITTEN_NULLS = ("nan", "NaN", "NAN", "<NA>", "NaT", "null", "NULL", "\\N")
 
 def is_written_null(gold: str, of_values: bool) -> bool:
     """Return whether a gold is the text of a missing value. "None" is such a text only if golds are numbers or
-    formulas.
-    """
+    formulas."""
     return gold.strip() in WRITTEN_NULLS or (of_values and gold.strip() == "None")
 
 
@@ -232,8 +229,7 @@ _ASKS_FOR_ONE_OF_ALL = re.compile(
     re.IGNORECASE,
 )
 """A question for one value that depends on several: "the sum of all solutions". The boxes of these are intermediate
-results.
-"""
+results."""
 _ASKS_FOR_ONE = re.compile(
     r"\b(?:only\s+one|one\s+of|any\s+one|one\s+such|one\s+possible|an\s+example|either)\b", re.IGNORECASE
 )
@@ -410,9 +406,7 @@ class Layout:
     """The columns of a prompt that consists of several columns, in order."""
     unseen: frozenset[str] = frozenset()
     """Columns of options, tests and stories that the first records do not have. A row with such a column is of another
-    kind, and is rejected.
-    """
+    kind, and is rejected."""
     restore: Callable[[Values], RowParts] | None = None
     """The function that restores a whole row from an exported file (`provenance.exported`). The prompt is read from its
-    column.
-    """
+    column."""

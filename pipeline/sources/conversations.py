@@ -340,11 +340,8 @@ _NAME = re.compile(r"[\w.:/@+-]+", re.ASCII)
 
 
 def _system_text(column: str, value: Any) -> str | None:
-    """Return the system message in a column, or None.
-
-    The columns `system` and `instructions` may also have names. `Be brief.` and `Answer in French` are messages;
-    `gpt-4o`, `GPT 4 turbo` and `metric system` are names.
-    """
+    """Return the system message in a column, or None. The columns `system` and `instructions` may also have names. `Be
+    brief.` and `Answer in French` are messages; `gpt-4o`, `GPT 4 turbo` and `metric system` are names."""
     if not isinstance(value, str) or not (text := value.strip()):
         return None
     if column in _STATED:

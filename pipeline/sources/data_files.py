@@ -64,8 +64,7 @@ MAX_ROW_BYTES = 64 * 2**20
 
 FILE_NAME_CHARS = 255
 """The maximum number of characters of a file name. Names are quoted as excerpts, because their bytes may not be
-text.
-"""
+text."""
 
 
 def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
@@ -98,8 +97,7 @@ def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
 
 def at_hand(path: Path | str) -> Path:
     """Return the local path of a file or a URL, after a download if needed. Only the data files of a remote folder are
-    loaded.
-    """
+    loaded."""
     return local_copy(path, lambda name: _suffix_of(Path(name)) in SUFFIXES)
 
 
@@ -143,8 +141,7 @@ def _each_once(files: list[Path]) -> list[Path]:
 
 def _describes_data(file: Path, files: list[Path]) -> bool:
     """Return whether a `.json` file among others describes data, such as `dataset_infos.json`: an object without a
-    question.
-    """
+    question."""
     if file.suffix.lower() != ".json" or len(files) == 1 or file.stat().st_size > NOTE_BYTES:
         return False
     try:
@@ -445,8 +442,7 @@ def _next_outcome(reader: Any, lines: _Lines, header: list[str], max_row_bytes: 
 
 def _describe_count(fields: int, expected: int, line: str, reader: Any) -> str:
     """Return a phrase about the numbers of fields in a record and in the header. It names a separator by which they
-    agree.
-    """
+    agree."""
     used = reader.dialect.delimiter
     fitting = [mark for mark in DELIMITERS if len(next(csv.reader([line], delimiter=mark), ())) == expected]
     others = f"; by {fitting[0]!r} it has {expected}" if fitting and expected > 1 else ""

@@ -234,8 +234,7 @@ class _ArrayCutter:
 
     def _cross(self, part: bytes, opens: bool) -> Iterator[Line]:
         """Process the part before a bracket that begins or ends an object or the array. Yield an entry if it is
-        complete.
-        """
+        complete."""
         if self.depth == 2:
             self._keep(part)
             self.entries += 1

@@ -225,8 +225,7 @@ def _fault_of_own_verifier(reason: str, rows: Sequence[Row], judged_by: Collecti
 
 def _unsaid_form(name: str, golds: Sequence[str]) -> Cause | None:
     """Return a cause if a user's verifier reads gold only in a form, such as a box, that it does not declare. Else
-    None.
-    """
+    None."""
     golds, templates = golds[:ENOUGH_GOLDS], list(RESPONSE_FORMS.values())
     shown = (Item(template.format(gold=gold), gold, name) for template in templates for gold in golds)
     verdicts = list(verify_batch(shown, workers=1, item_deadline_s=DEADLINE_S))
@@ -243,8 +242,7 @@ def _unsaid_form(name: str, golds: Sequence[str]) -> Cause | None:
 
 def _readable(names: Sequence[str], golds: Sequence[str]) -> list[list[bool]]:
     """Return for each verifier whether it reads each gold. To read a gold is to accept a perfect response and to reject
-    a wrong one.
-    """
+    a wrong one."""
     trials = [
         Item(response or gold, gold, name)
         for name in names

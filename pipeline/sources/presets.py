@@ -108,10 +108,8 @@ def programs(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 def _surely_tests(tests: str, gold: str, samples: Samples) -> bool:
-    """Return whether a column surely has tests, although there is a gold column.
-
-    This is true if the tests of each row are assertions, or the row has no gold.
-    """
+    """Return whether a column surely has tests, although there is a gold column. This is true if the tests of each row
+    are assertions, or the row has no gold."""
     tested = [values for values in samples if holds_tests(tests, values)]
     return all(text_of(Column(gold)(values)) is None or has_assertions(tests, values) for values in tested)
 
@@ -171,10 +169,8 @@ def _answer_derivation(columns: Columns, story: StoryColumns, samples: Samples) 
 
 
 def _is_prose(columns: Columns, prompt: str, values: Values, *, alone: bool = True) -> bool:
-    """Return whether the gold of a record is sentences without a separate answer.
-
-    With `alone` false, sentences that also have a separate answer count.
-    """
+    """Return whether the gold of a record is sentences without a separate answer. With `alone` false, sentences that
+    also have a separate answer count."""
     column = compile_column(columns.gold, "gold") if columns.gold is not None else None
     question = values.get(prompt)
     if column is None or not isinstance(column(values), str) or not isinstance(question, str):
@@ -347,8 +343,7 @@ def check_spelling(config: SourceConfig) -> None:
 @contextmanager
 def source_named(part: SourceConfig, location: str = "") -> Iterator[None]:
     """Within this context, errors name the source and its location in the configuration, if it is one of several
-    sources.
-    """
+    sources."""
     try:
         yield
     except TruegoldError as error:
@@ -413,10 +408,8 @@ def choose_layout(config: SourceConfig, location: str, samples: Samples) -> Layo
 
 
 def _check_prompts(layout: Layout, location: str, samples: Samples) -> None:
-    """Raise InputError if the prompt column looks wrong.
-
-    In this case, all records have the same prompt, their golds differ, and another column may be the prompt.
-    """
+    """Raise InputError if the prompt column looks wrong. In this case, all records have the same prompt, their golds
+    differ, and another column may be the prompt."""
     prompt, gold = layout.columns.prompt, layout.columns.gold
     if layout.verifier != "math" or prompt is None or gold is None or len(layout.asks) > 1:
         return

@@ -271,8 +271,7 @@ _PROBLEMS = ("problem_description", "question_content", "problem", "question", "
 _TEST_PARTS = ("public_tests", "private_tests", "generated_tests")
 _USED_WITH_TESTS = ("solution", "starter_code", "checker", "interactor")
 """Columns that are used completely, and are not stored in `meta`. Columns with several solutions or with time limits
-are stored, because only a part of them may be used.
-"""
+are stored, because only a part of them may be used."""
 
 
 def _layout(prompt: ColumnSpec, derive: Callable[[Values], Derived], uses: Iterable[str]) -> Layout:
@@ -281,8 +280,7 @@ def _layout(prompt: ColumnSpec, derive: Callable[[Values], Derived], uses: Itera
 
 def _from_tests(problem: str, *columns: str) -> Callable[[Values], Derived]:
     """Return the `derive` for tests in one or several columns. It also reads the other columns that such datasets
-    share.
-    """
+    share."""
 
     def derive(values: Values) -> Derived:
         tests = values.get(columns[0])

@@ -97,8 +97,7 @@ class Proposal:
     """The rows from records that are spread over the file."""
     rejected: Rejected
     """The rejects among the first records, by reason, with their values. A record that could not be read has no
-    values.
-    """
+    values."""
     commas: str = ""
     """A remark on golds with commas, empty for none."""
 
@@ -307,8 +306,7 @@ _ID_NAME = re.compile(
     r"(?:.*[^a-z])?(?:id|nr|no|num|number|nummer|numero|index|row|key|n|lp|sira)|#|序号|番号|번호|номер|.*(?<=[a-z])(?:Id|ID|Nr|No)"
 )
 """Names of columns that number rows, such as `Nr`, `No.`, `Lfd. Nr.` and `taskId`. All are in lower case except the
-last.
-"""
+last."""
 
 
 def _id_by_values(samples: Samples, layout: Layout) -> str | None:

@@ -88,8 +88,7 @@ _IS_CARRIED = re.compile(r'"content":.*"verifier_args":', re.DOTALL)
 """A quick test: matches the JSON text of a row in an exported record."""
 _PROMPTS = ("prompt", "messages", "input", "responses_create_params.input", "question")
 """Columns of the prompt. In NeMo-Gym, the model sees `input`, which may have a system message. It does not see
-`question`.
-"""
+`question`."""
 
 
 PROMPT_MARK = "{prompt}"

@@ -50,8 +50,7 @@ class Record:
 
     def excerpt(self) -> str:
         """Return the beginning of the values as JSON. If they are nested too deeply, return the names of the
-        columns.
-        """
+        columns."""
         try:
             text = json.dumps(self.values, default=lambda value: f"<{type(value).__name__}>")
         except RecursionError:

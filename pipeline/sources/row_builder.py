@@ -83,8 +83,7 @@ SPLIT_WORDS = {
     **dict.fromkeys(("eval", "evaluation", "heldout", "holdout", "测试", "测试集", "验证", "验证集"), "heldout"),
 }
 """Words of a column `split` -> the split. Words are in lower case, without spaces, hyphens and underscores. Of
-`test_sft`, the first word is read.
-"""
+`test_sft`, the first word is read."""
 DOMAINS = {"code": "code", "choice": "choice", "math": "math"}
 """Verifier -> the domain of its rows."""
 MEASURES = ("format", "length")
@@ -300,11 +299,9 @@ class RowBuilder:
         return row
 
     def _as_prepared(self, values: Values, gold: str | None, verifier_args: str) -> tuple[str | None, str]:
-        """Return gold and arguments with the last box as the only gold. The row's id is computed from them.
-
-        Prepared copies of a data set often have only the last box. So a row with several boxes has the same id as its
-        copies, and shares review decisions with them.
-        """
+        """Return gold and arguments with the last box as the only gold. The row's id is computed from them. Prepared
+        copies of a data set often have only the last box. So a row with several boxes has the same id as its copies,
+        and shares review decisions with them."""
         column = self.columns.get("gold")
         text = column.text(values) if column is not None and column.extract is last_boxed else None
         if text is None or text == gold:
@@ -410,8 +407,7 @@ class RowBuilder:
 
     def _conversation(self, values: Mapping[str, Any]) -> AskedConversation:
         """Return the question and its context. Raises Unusable for parts that a row cannot have, unless these are
-        allowed.
-        """
+        allowed."""
         column = self.columns["prompt"]
         struct = values.get(column.root) if column.name not in values else None
         beside = (values, struct) if isinstance(struct, Mapping) else (values,)
@@ -471,10 +467,8 @@ class RowBuilder:
         return arguments
 
     def _meta(self, values: Mapping[str, Any], kept: Set[str]) -> dict[str, Any]:
-        """Return the values of which a part was not used, and the columns of the roles in `kept`.
-
-        Examples are a column of which an extract used a part, and the other keys of a struct.
-        """
+        """Return the values of which a part was not used, and the columns of the roles in `kept`. Examples are a column
+        of which an extract used a part, and the other keys of a struct."""
         meta = {name: value for name, value in values.items() if name not in self.layout.uses}
         for field_name, column in self.columns.items():
             if column.extract is not None or field_name in kept:

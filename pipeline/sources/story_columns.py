@@ -232,8 +232,7 @@ _SHORT = re.compile(r".|\d{1,2}")
 
 def _is_asked_about(name: str, samples: Samples, prompt: str, golds: Sequence[Sequence[str]]) -> bool:
     """Return whether questions are about the text in a column: the text has the answers, or the questions refer to
-    it.
-    """
+    it."""
     if not (pairs := _asked_of(name, samples, prompt, golds)):
         return False
     answered = sum(

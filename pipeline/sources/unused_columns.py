@@ -98,8 +98,7 @@ def unused_columns(config: SourceConfig, layout: Layout, records: Sequence[Recor
 
 def _passed_over(layout: Layout, records: Sequence[Record]) -> Iterator[UnusedColumn]:
     """Yield columns that have usual names of problems or golds, and are empty. Columns with other names replace
-    them.
-    """
+    them."""
     columns = dict.fromkeys(name for record in records for name in record.values)
     for role, names, spec in (
         ("prompt", NAMES["prompt"], layout.columns.prompt),

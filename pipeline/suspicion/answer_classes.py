@@ -33,8 +33,7 @@ _WHOLE_AMOUNT = re.compile(r"[-+−]?\$?(\d[\d,]*)(?:\.0*)?")
 """A whole number, possibly cut short by extraction: "$1,", "18.0"."""
 MAX_COMPARISONS = 200
 """The maximum number of pairs of texts that the verifier compares for a problem. A text that was not compared is a
-separate class. Without this limit, a thousand distinct texts need half a million comparisons.
-"""
+separate class. Without this limit, a thousand distinct texts need half a million comparisons."""
 _WHOLE = re.compile(r"[-+−]?(?:\d{1,3}(?:,\d{3})+|\d{1,40})(?:\.0{1,6})?")
 """A whole number that is written in full: "1,234", "18.0". "1,23" does not match."""
 _LETTER = re.compile(r"\(?([A-Za-z])\)?[.:]?")
@@ -91,8 +90,7 @@ class Sample:
 
 def has_open_answer(item: LabelledProblem) -> bool:
     """Return whether the answer is open. An answer that is one of a few options, such as letters or truth values, is
-    not.
-    """
+    not."""
     return item.verifier != "choice" and item.gold is not None and not _ONE_OF_A_FEW.fullmatch(item.gold)
 
 

@@ -79,8 +79,7 @@ _COUNT_WORD = (
 )
 _MULTIPLE = re.compile(rf"\b{_COUNT_WORD} times (?:more|fewer|less|older|younger)\b(?! often)", re.IGNORECASE)
 """A multiple of either the difference or the whole: "three times older". "Three times as many" and "two more times" do
-not match.
-"""
+not match."""
 _DURATION = re.compile(r"\bhow (?:long|much time)\b[^.?!]*", re.IGNORECASE)
 """A question about a duration."""
 _UNIT = r"(?:second|minute|hour|day|week|month|year)s?"

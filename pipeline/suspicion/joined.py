@@ -47,8 +47,7 @@ PRIOR = 0.05
 PRIOR_ROWS = 20.0
 """The weight, in rows, of each of three priors: `PRIOR` for the share of ill-posed rows in the file, the share in the
 file for the share in each source, and the outcomes of known problems. A known problem was written with or without a
-fault, to measure a model.
-"""
+fault, to measure a model."""
 ROUNDS = 50
 """The number of rounds of expectation-maximisation."""
 FURTHER = 2 / 3
@@ -59,8 +58,7 @@ SOUND = "sound"
 """The outcome of a model that finds no fault."""
 LEAST_SOUND = (1.0 - UNMEASURED_FINDS[0]) / (1.0 - UNMEASURED_FINDS[1])
 """The minimum likelihood ratio of the outcome SOUND. Faults of known problems were planted. In a file, a model may miss
-more faults.
-"""
+more faults."""
 UNKNOWN_MODEL = AskedModel(PRIOR, {}, {})
 """An unmeasured model."""
 FLOOR = 1e-12
@@ -68,28 +66,23 @@ FLOOR = 1e-12
 
 DROP_AT = 0.95
 """The minimum probability of a fault at which few strong systems, or a measured model that finds a fault, drop a
-row.
-"""
+row."""
 DENIED_AT, DENYING_SHARE = 0.6, 0.37
 """A row is dropped if strong systems deny its label, and the suspicion is at least DENIED_AT. Systems deny a label if
-they give it in a smaller share of samples than DENYING_SHARE.
-"""
+they give it in a smaller share of samples than DENYING_SHARE."""
 CLOSED_DROP_AT = 0.9
 """Closed questions are dropped if all models deny the label, and at least this share of such labels is estimated to be
-wrong. Where the estimate was .9 to .95, .93 to .98 of the labels were wrong.
-"""
+wrong. Where the estimate was .9 to .95, .93 to .98 of the labels were wrong."""
 PRIOR_VOTES = 4
 """The number of votes that are added to the share of the label, half of them for the label (Agresti and Coull 1998). So
-a label with 1 of 4 votes is not denied, but a label with 9 of 28 votes is.
-"""
+a label with 1 of 4 votes is not denied, but a label with 9 of 28 votes is."""
 MIN_WITNESSES = 3
 """The minimum number of systems whose votes can drop a row, because two systems may share an error."""
 MIN_INDEPENDENT = 2.0
 """The minimum total weight of systems whose votes can drop a row (`independent_weights`)."""
 REVIEW_AT = 0.15
 """The minimum suspicion for a review. Two of three such rows are at fault if strong systems answered. Else one of three
-is.
-"""
+is."""
 REVIEW_CLOSED_AT = 0.3
 """The minimum suspicion for a review of a closed question. A fifth of such rows are at fault."""
 
@@ -305,11 +298,8 @@ def _learn(
 
 
 def _known_rows(counts: Mapping[str, int], finds: float, with_votes: int) -> Mapping[str, float]:
-    """Return the outcomes of known problems as weighted counts.
-
-    Faults of known problems may be easier to see than those of the file. So the more asked rows have votes, the lower
-    is the total weight, down to `PRIOR_ROWS`.
-    """
+    """Return the outcomes of known problems as weighted counts. Faults of known problems may be easier to see than
+    those of the file. So the more asked rows have votes, the lower is the total weight, down to `PRIOR_ROWS`."""
     total = sum(counts.values())
     if not total:
         return {FAULTY: PRIOR_ROWS * finds, SOUND: PRIOR_ROWS * (1.0 - finds)}
@@ -348,8 +338,7 @@ def join(
 
 def counted_parts(logs: Sequence[float]) -> list[float]:
     """Return the factor of each log ratio: 1 for the highest positive and for the lowest negative one, else
-    `FURTHER`.
-    """
+    `FURTHER`."""
     strongest = {logs.index(max(logs))} if max(logs) > 0 else set()
     strongest |= {logs.index(min(logs))} if min(logs) < 0 else set()
     return [1.0 if index in strongest else FURTHER for index in range(len(logs))]

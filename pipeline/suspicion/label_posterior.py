@@ -98,8 +98,7 @@ class Readings:
     """(n,), the posterior probability that the label's share is at most one half: that the label is wrong."""
     replaced: Array
     """(n,), the posterior probability that almost no strong system gives the label. The problem is then sound, and
-    another answer is right.
-    """
+    another answer is right."""
     group_log_likelihood: Array
     """(n, 3), the log likelihood of the votes under each group of hypotheses, up to a constant for each item."""
     alternative: NDArray[np.int32]
@@ -229,8 +228,7 @@ class _Clusters:
 
     def log_probability(self, explained: int | None) -> Array:
         """Return the log probability of all clusters (n,), except for the class `explained`, which is the second
-        reading.
-        """
+        reading."""
         left = np.ones(len(self._class), dtype=bool) if explained is None else self._class != explained
         terms = np.bincount(self._item[left], weights=self._term[left], minlength=self._n)
         total: Array = np.bincount(self._item[left], weights=self._weight[left], minlength=self._n).astype(np.float64)

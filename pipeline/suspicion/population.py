@@ -50,8 +50,7 @@ PRIOR_ITEMS = (2.0, 1.0, 0.2)
 """The prior weight, in items, of each group of hypotheses (`label_posterior`)."""
 LOWEST_PRIOR, PRIOR_HALVINGS = 60.0, 30
 """The log prior of wrong labels is lowered by at most LOWEST_PRIOR. Bisection finds the reduction in PRIOR_HALVINGS
-steps.
-"""
+steps."""
 MIN_SYSTEMS = 2
 """The minimum number of systems from which anything is learnt."""
 COINCIDENCE_ITEMS = 3.0
@@ -61,8 +60,7 @@ RANGE = (0.05, 50.0)
 
 SHRINKAGE = 10.0
 """In the estimate for each pair of systems, the share of common errors of the median pair has the weight of this number
-of errors.
-"""
+of errors."""
 MAX_BASE = 0.4
 """The largest share of common errors that is considered normal. On MMLU, unrelated systems share a third of them."""
 MIN_CORRELATION = 0.2

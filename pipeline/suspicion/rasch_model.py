@@ -29,14 +29,12 @@ Array = NDArray[np.float64]
 
 CEILING = 0.99
 """The highest probability of a right answer. Even the best systems make slips. So a single wrong answer of a strong
-system is hardly evidence.
-"""
+system is hardly evidence."""
 GRID: Array = np.linspace(-7.0, 7.0, 57)
 """The grid of difficulties, in logits."""
 MAX_ITEMS = 20_000
 """The maximum number of items that are fitted, to bound memory. They are spread evenly over the data, and determine
-abilities to a hundredth of a logit.
-"""
+abilities to a hundredth of a logit."""
 ROUNDS = 30
 """The number of rounds of the fit without text features."""
 TEXT_ROUNDS = 12

@@ -46,8 +46,7 @@ NO_STEP = -1
 
 SAME_SYSTEM = 0.5
 """The correlation between samples of one model for one item. k samples weigh k / (1 + (k - 1) * 0.5): less than samples
-of k models. This is the design effect of cluster sampling (Kish 1965, section 5.4).
-"""
+of k models. This is the design effect of cluster sampling (Kish 1965, section 5.4)."""
 MAX_ANSWER_CHARS = 2_000
 """The maximum number of characters of an answer. Longer answers are cut to bound memory."""
 BATCH = 2_000
@@ -324,10 +323,8 @@ class VoteCounter:
     def _classify_item(
         self, item_index: int, problem: LabelledProblem, votes: Sequence[Sequence[int]], texts: Sequence[str]
     ) -> tuple[list[str], Counter[tuple[int, int]]]:
-        """Return the texts of an item's alternatives, and the numbers of samples by (answer class, system).
-
-        Each vote has a system, a text and a state.
-        """
+        """Return the texts of an item's alternatives, and the numbers of samples by (answer class, system). Each vote
+        has a system, a text and a state."""
         counts = Counter((text, state) for _, text, state in votes)
         forms = sorted(counts)
         answer_forms = [
@@ -376,9 +373,7 @@ def _state(score: float | None) -> _State:
 
 def _weights(entries: NDArray[np.int32], family: NDArray[np.int32]) -> NDArray[np.float64]:
     """Return the weight of each entry. k samples of one model for an item weigh less than one sample of k models each.
-
-    An entry has an item, a system, an answer class and a number of samples.
-    """
+    An entry has an item, a system, an answer class and a number of samples."""
     if not len(entries):
         return np.empty(0)
     key = entries[:, 0].astype(np.int64) * len(family) + family[entries[:, 1]]

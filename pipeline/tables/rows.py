@@ -378,8 +378,7 @@ class ProfileRow(RowReference):
     """A JSON object that maps k (1, 2, 4, ...) to pass@k."""
     posterior: Posterior
     """The posterior distribution of the pass rate (`rates`), empty if no sample was judged. If the first samples of a
-    problem decided how many it got, `pass_rate` is biased, but `posterior` is not.
-    """
+    problem decided how many it got, `pass_rate` is biased, but `posterior` is not."""
     expected_rate: float | None
     """The mean of the posterior."""
     expected_deviation: float | None

@@ -25,8 +25,7 @@ SOURCE_KEY = ["source", "source_row"]
 
 UNFINISHED = "unfinished_training"
 """The key under which the report's inputs have the alarms file of an unfinished training. The other files of the
-training are in the same folder.
-"""
+training are in the same folder."""
 
 HELD_REASONS = ("held_for_review", "reviewers_disagree", "fix_unpayable", "keep_unpayable")
 """The drop reasons of rows that wait for a reviewer."""
@@ -146,10 +145,8 @@ class RunFiles:
         return pl.concat(frames).unique([*KEY, "reason", "detector"], keep="first", maintain_order=True)
 
     def _with_effect(self, flags: pl.LazyFrame, stage: str) -> pl.LazyFrame:
-        """Return flags with `blocks` false for each row that `stage` did not hold back.
-
-        If the run has no such stage, flags are returned unchanged.
-        """
+        """Return flags with `blocks` false for each row that `stage` did not hold back. If the run has no such stage,
+        flags are returned unchanged."""
         if (dropped := self.table(stage, DROPPED_FILE)) is None:
             return flags if stage not in self else flags.with_columns(blocks=pl.lit(value=False))
         held = dropped.filter(pl.col("drop_reason").is_in(HELD_REASONS)).select(KEY).unique()
@@ -180,8 +177,7 @@ def read_manifest(run_dir: Path) -> list[str]:
 
 def read_resolved(run_dir: Path) -> dict[str, Any]:
     """Return the resolved configuration of a run, or an empty dict without one. Raises InputError if the file is
-    damaged.
-    """
+    damaged."""
     path = run_dir / "config.resolved.json"
     if not path.exists():
         return {}

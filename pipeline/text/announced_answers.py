@@ -86,8 +86,7 @@ def drop_answer_line(prompt: str, gold: str | None, minimum: int) -> str:
 
 def answer_key(text: str) -> str:
     """Return a short answer without markup, spaces, digit grouping and case. Two spellings of one answer give the same
-    key.
-    """
+    key."""
     text = _WRAPPER.sub("", text[: 2 * MAX_ANSWER_CHARS]).translate(_DROPPED)
     text = _GROUPING_COMMA.sub("", text).rstrip(".。,，;；!！").casefold()
     if len(text) > 2 and text[0] in "([" and text[-1] in ")]" and text[1:-1].isalnum():
@@ -98,8 +97,7 @@ def answer_key(text: str) -> str:
 
 def _braced(text: str, start: int) -> str | None:
     """Return the text from `start`, after an open brace, to the closing brace. None if it is longer than
-    MAX_ANSWER_CHARS.
-    """
+    MAX_ANSWER_CHARS."""
     depth = 1
     for index in range(start, min(len(text), start + MAX_ANSWER_CHARS)):
         depth += {"{": 1, "}": -1}.get(text[index], 0)

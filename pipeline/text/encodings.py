@@ -29,8 +29,7 @@ _HIGH_LATIN = re.compile("[\u00a1-\u00ff]{4,}")
 """A run of letters and signs of Latin-1, as in gb18030 text read as Latin-1."""
 MIN_DISTINCT = 3
 """The minimum number of distinct characters of misread text. A repeated sign, such as "××××", masks a name or a
-number.
-"""
+number."""
 _ADDRESS_OR_CODE = re.compile(r"https?://\S+|www\.\S+|[\w./-]*[./][\w-]+\?[\w.&%-]+=\S*|```.*?```|`[^`\n]*`", re.DOTALL)
 """A URL or a path, such as `images/q5.png?raw=png`, or Markdown code, in which "x?a:b" is an operator."""
 _RARE_HAN = re.compile("[鈥鈭鈮鈫锛銆鐨鏄鍦湁涓绗搴闂璁嗙瓟娓鎬庢牱锟鈻虏掳脳]")
@@ -111,8 +110,7 @@ GREEK = {
     pair[0]: pair[1] for pair in "οo αa ρp ιi κk υu χx νv τt ηn γy ΑA ΒB ΕE ΖZ ΗH ΙI ΚK ΜM ΝN ΟO ΡP ΤT ΥY ΧX".split()
 }
 """Greek letters, each with the Latin letter that it looks like. Most are symbols in mathematics. So they are replaced
-only for comparisons.
-"""
+only for comparisons."""
 _TO_LATIN = str.maketrans(CYRILLIC)
 _HAS_CYRILLIC = re.compile("[\u0400-\u052f]")
 _MIXED_WORD = re.compile(r"(?=[A-Za-z]*[\u0400-\u052f])(?=[\u0400-\u052f]*[A-Za-z])[A-Za-z\u0400-\u052f]+")

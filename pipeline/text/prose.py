@@ -79,8 +79,7 @@ UNKNOWN = "und"
 """The code of ISO 639 for an undetermined language."""
 MIN_LETTERS = 20
 """The minimum number of letters for a guess by words. Fewer letters are often names and units. Of the guesses for
-34,000 English and Chinese prompts, half were wrong below this limit, and 1 in 2,000 above it.
-"""
+34,000 English and Chinese prompts, half were wrong below this limit, and 1 in 2,000 above it."""
 MIN_CONFIDENCE = 0.5
 """The minimum confidence of py3langid for the language of a prompt."""
 SURE_CONFIDENCE = 0.999

@@ -86,14 +86,12 @@ TEXT_CHARS = 500
 """The maximum number of characters of a text in a flag's evidence."""
 AS_TEXT = "notation"
 """The `why` of a gold that is compared letter by letter. Two blind readers found that 11 of 30 such golds do not match
-right answers in other words. With another `why` of `gold_unmatchable`, 75 of 79 golds do not match them.
-"""
+right answers in other words. With another `why` of `gold_unmatchable`, 75 of 79 golds do not match them."""
 SAMPLED_ROWS = 200
 """The number of rows of a set that are sampled, to estimate the share of golds that cannot be matched."""
 MOST_UNMATCHABLE = 0.2
 """If a larger share of the sample cannot be matched, the verifier or the column is probably wrong. Then
-`gold_unmatchable` holds rows back. Otherwise it advises.
-"""
+`gold_unmatchable` holds rows back. Otherwise it advises."""
 ANY_ANSWER = "any_answer"
 """The `why` of a gold for which the verifier also accepts a wrong answer."""
 NO_ANSWERS = ("missing", "placeholder", ANY_ANSWER)
@@ -129,8 +127,7 @@ _OPTION_LETTER = re.compile(
 """An answer that names an option: `B`, `(B)`, `(B) 12 cm`, `option B`, `\\text{B}`."""
 _NO_VALUE = re.compile(r"[^\s$]\s?[^\s$]\s?=|\A\D*(?<![\\A-Za-z])[^\W\d_]{3}")
 """An option that is not a single value: an equation such as "2x = y + 1", or text that begins with a word. "x = 8" is a
-single value.
-"""
+single value."""
 
 RepeatedGold = tuple[str, int, int]
 """A gold, the number of rows with this gold, and the number of all rows."""
@@ -373,10 +370,8 @@ class _Queue:
         return next((each for each in answers if _bare(each) not in bare and bare not in _bare(each)), None)
 
     def _stands_for_nothing(self, row: Row) -> bool:
-        """Return True if the gold means "no gold".
-
-        If the problem contains the gold, it is an answer: "If there are none, write None".
-        """
+        """Return True if the gold means "no gold". If the problem contains the gold, it is an answer: "If there are
+        none, write None"."""
         gold = row["gold"]
         if gold not in self._for_nothing or row["verifier"] not in READ_BY_MEANING:
             return False
@@ -452,8 +447,7 @@ def _is_foreign(path: Path) -> bool:
 
 def _golds_for_nothing(golds: pl.Series) -> tuple[str, ...]:
     """Return the golds of a set that mean "no gold", such as "None.". If they are at most a fifth of all golds, return
-    ().
-    """
+    ()."""
     nothing = golds.filter(golds.str.contains(NOTHING_IN_BULK))
     is_common = len(golds) >= MIN_REPEATED_ROWS and len(nothing) > MOST_UNMATCHABLE * len(golds)
     return tuple(sorted(nothing.unique()) if is_common else ())
@@ -505,11 +499,9 @@ def _contradicts(on_solution: Verdict, row: _Pending) -> bool:
 
 
 def _chooses_another(on_solution: Verdict, row: _Pending) -> bool:
-    """Return True if the solution chooses another option than the gold, by its letter alone or by its text.
-
-    "Option A: 1+3=4, option B: ..." and "She needs 12 minutes." choose no option. An option with words or an equation
-    is chosen only by its whole text. So "(1), the first gap" does not choose the option "Gap 2".
-    """
+    """Return True if the solution chooses another option than the gold, by its letter alone or by its text. "Option A:
+    1+3=4, option B: ..." and "She needs 12 minutes." choose no option. An option with words or an equation is chosen
+    only by its whole text. So "(1), the first gap" does not choose the option "Gap 2"."""
     answer, text = str(on_solution.evidence["answer"]), on_solution.extracted or ""
     if on_solution.reason is not Reason.MISMATCH or len(answer) != 1:
         return False

@@ -31,14 +31,12 @@ DECIDED = ("rounding", "decimals", "tolerance", "answer_digits")
 """Options about rounding. A row with one of them is skipped."""
 MIN_SHARE = 0.08
 """The option is proposed if at least this share of the golds with digits looks measured. The highest share in 18 sets
-of mathematics is .041. Two sets of science have .15 and .31.
-"""
+of mathematics is .041. Two sets of science have .15 and .31."""
 MIN_ROWS = 10
 """The minimum number of golds that look measured or computed."""
 MIN_FRACTIONS = 0.25
 """For computed golds, the minimum share of decimal fractions among golds with digits. The highest share in 18 sets of
-mathematics is .21. Two sets of finance have .28 and .75.
-"""
+mathematics is .21. Two sets of finance have .28 and .75."""
 MIN_COMPUTED = 1 / 3
 """The minimum share of computed golds among the decimal fractions."""
 EXAMPLE_CHARS = 60
@@ -48,8 +46,7 @@ _EVERYDAY = frozenset(
     "m s month kg acre degree radian percent byte bit dollar euro sterling yuan yen rupee ruble won".split()
 )
 """Dimensions of ordinary word problems. They do not show a measurement. Areas and volumes are rare in such problems,
-and do show one.
-"""
+and do show one."""
 _POINT = re.compile(r"\d\.\d|(?<!\d)\.\d")
 _FRACTION = re.compile(r"\D{0,3}\d[\d,]*\.(?=\d*[1-9])(\d\d(\d)?)?\d*%?")
 _GROUPED = re.compile(r"[1-9]\d{0,2}\.\d{3}")
@@ -125,8 +122,7 @@ class MeasuredTally:
     @property
     def count_and_kind(self) -> str:
         """A phrase with the number of golds that look measured, or with the number that look computed if this is
-        larger.
-        """
+        larger."""
         count, kind = max((self.measured, "measured"), (self.computed, "computed"))
         return f"{count:,} of {self.golds:,} golds with figures look {kind}"
 

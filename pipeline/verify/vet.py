@@ -132,8 +132,7 @@ def summary_lines(suites: Sequence[SuiteRow]) -> list[str]:
 
 def _weakest(suites: Sequence[SuiteRow]) -> list[SuiteRow]:
     """Return the weakest suites. Suites that a program which solves nothing passes come first, then those that miss
-    faults.
-    """
+    faults."""
     weak = [suite for suite in suites if suite["paid"] or (suite["kill_rate"] is not None and suite["kill_rate"] < 1)]
     return sorted(weak, key=lambda suite: (not suite["paid"], suite["kill_rate"] or 0.0))[:MAX_WEAKEST]
 
@@ -230,8 +229,7 @@ def _escape(text: str) -> str:
 
 MIN_PROMPTS = 5
 """A line is boilerplate if at least MIN_PROMPTS prompts of a source and at least the share MIN_SHARE of them have
-it.
-"""
+it."""
 MIN_SHARE = 0.5
 MIN_LINE_CHARS = 12
 """Lines with fewer characters are not boilerplate: they are headings such as `Input`."""
@@ -483,10 +481,8 @@ def vet_part(part: Part, config: VetTestsConfig, shared: None, progress: Progres
 
 
 def _gather_facts(rows: Path, out_dir: Path) -> dict[str, Any]:
-    """Return facts about all parts: outcomes, the mean kill rate, findings about sources, and frequent drops.
-
-    The dict is empty if no row has tests.
-    """
+    """Return facts about all parts: outcomes, the mean kill rate, findings about sources, and frequent drops. The dict
+    is empty if no row has tests."""
     suites = read_table(out_dir / SUITES_FILE, dict, ["outcome", "kill_rate", "reasons"])
     vetted = (row for row in read_rows(rows, ["source", "prompt", "verifier"]) if row["verifier"] == VERIFIER)
     outcomes: Counter[str] = Counter()

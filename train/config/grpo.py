@@ -55,16 +55,13 @@ class AsynchronousConfig(StageConfig):
 
     max_staleness: int = Field(default=1, ge=1)
     """The largest age of the weights that sampled a group, in versions before the trained weights. With 1, the next
-    batch is sampled while the trainer updates. Groups of older weights are dropped and counted.
-    """
+    batch is sampled while the trainer updates. Groups of older weights are dropped and counted."""
     in_flight: bool = False
     """Whether samplers load new weights in the middle of completions. The new weights then sample the remaining tokens
-    (PipelineRL, arXiv 2509.19128). If false, running completions are finished first.
-    """
+    (PipelineRL, arXiv 2509.19128). If false, running completions are finished first."""
     order: Literal["fresh", "first"] = "first"
     """The groups that a batch takes if more groups are ready than needed. fresh: those of the newest weights. first:
-    those that were ready first.
-    """
+    those that were ready first."""
     devices: tuple[str, ...] = ()
     """The GPUs of each sampler, in the format of CUDA_VISIBLE_DEVICES: ["4", "5"] are two samplers of one GPU each. By
     default, samplers use the trainer's GPUs."""
@@ -196,12 +193,10 @@ class RewardConfig(VerdictConfig):
     """The lowest and the highest value of the sum of the terms."""
     workers: int = Field(default=1, ge=0)
     """Number of processes per rank that judge completions; 0 for one per core. Mathematics needs one process, programs
-    need more.
-    """
+    need more."""
     second_opinion: AuditedOpinionConfig | None = None
     """An audited model that judges answers which the row's own verifier could not read (`unread`). The model may raise
-    the score of such an answer from 0 to 1.
-    """
+    the score of such an answer from 0 to 1."""
 
     @model_validator(mode="before")
     @classmethod
@@ -262,8 +257,7 @@ class TemperatureSchedule(StageConfig):
 
 class TemperatureBand(PassRateBelow):
     """A separate temperature for problems with a low pass rate in the profile. A higher temperature makes attempts more
-    diverse.
-    """
+    diverse."""
 
     temperature: float = Field(gt=0)
     """The rollout temperature of these problems."""
@@ -288,8 +282,7 @@ class SamplingConfig(StageConfig):
     sampling). By default 1 if there are enough problems for two steps, else 0."""
     right_share: Range | None = None
     """Bounds for the share of right completions in a training batch. The trainer chooses among the groups of `refills`
-    to keep the bounds. Rewards do not change.
-    """
+    to keep the bounds. Rewards do not change."""
 
     @model_validator(mode="before")
     @classmethod
@@ -312,8 +305,7 @@ class SamplingConfig(StageConfig):
 
     def resolve_refills(self, problems: int, prompts_per_step: int) -> SamplingConfig:
         """Return the section with a default for `refills`. The default depends on the number of problems, with the
-        reserve.
-        """
+        reserve."""
         if self.refills is not None:
             return self
         is_worth_it = self.right_share is not None or problems >= 2 * prompts_per_step
@@ -337,8 +329,7 @@ HELDOUT_SET = "heldout"
 
 class EvaluationConfig(StageConfig):
     """Evaluation on the held-out rows. By default, temperature, top_p and top_k come from the checkpoint's
-    generation_config.json. Without that file, completions are sampled at temperature 1.
-    """
+    generation_config.json. Without that file, completions are sampled at temperature 1."""
 
     every: int = Field(default=0, ge=0)
     """Steps between evaluations; 0: none."""
@@ -354,8 +345,7 @@ class EvaluationConfig(StageConfig):
     """Tokens are drawn from this number of the likeliest tokens; 0 for all tokens."""
     sets: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$")], str] = Field(default_factory=dict)
     """Further held-out sets: a name and a file in any format of `data`, such as {gsm: gsm8k_test.jsonl}. At most
-    `problems` rows of each set are evaluated.
-    """
+    `problems` rows of each set are evaluated."""
 
     @model_validator(mode="after")
     def _check_sets_are_evaluated(self) -> EvaluationConfig:
@@ -392,14 +382,12 @@ class GuardConfig(StageConfig):
 
     off: tuple[str, ...] = ()
     """Names of guards that are switched off. `all` is every guard, `probe` the comparison of the two engines. The name
-    of an action, such as roll_back, replaces the action by a warning.
-    """
+    of an action, such as roll_back, replaces the action by a warning."""
     roll_backs: int = Field(default=4, ge=0)
     """How often a run returns to an earlier checkpoint before it stops."""
     rejudged: int = Field(default=4, ge=0)
     """The number of completions of each step that are judged again from their files, in a separate process; 0 for none.
-    A few completions of the first step are judged again at each step, to show whether the verifier has changed.
-    """
+    A few completions of the first step are judged again at each step, to show whether the verifier has changed."""
 
     @field_validator("off")
     @classmethod
@@ -433,8 +421,7 @@ class GrpoConfig(StageConfig):
     sync_every: int = Field(default=1, ge=1)
     """The number of steps after which the sampler gets the current weights. It also gets them before each evaluation
     and checkpoint. Completions of older weights are stale. The trainer recomputes log-probabilities of stale tokens,
-    and `objective.corrections` weigh tokens by the ratio of the trainer's to the sampler's probabilities.
-    """
+    and `objective.corrections` weigh tokens by the ratio of the trainer's to the sampler's probabilities."""
     feed: FeedConfig = FeedConfig()
     """The order in which problems are drawn."""
     sampling: SamplingConfig = SamplingConfig()

@@ -37,8 +37,7 @@ from truegold.verifiers.rates import wilson_interval
 
 CANARIES = 8
 """The number of completions of the first step (canaries) that are judged again at each later step, half of them right
-if possible. A changed verdict on a canary shows that the verifier has changed.
-"""
+if possible. A changed verdict on a canary shows that the verifier has changed."""
 MOST = 64
 """Maximum number of completions of a step that are judged again to find a fault's kind."""
 NEIGHBOURS = 8
@@ -288,8 +287,7 @@ class StoredVerdicts:
 
     def _is_random(self, questions: Sequence[Item]) -> bool:
         """Return whether repeated questions get different scores. `questions` has each question several times in a
-        row.
-        """
+        row."""
         scores = [verdict.score for verdict in self.scorer.judge_apart(questions)]
         return len(set(zip(questions, scores, strict=True))) > len(set(questions))
 

@@ -39,8 +39,7 @@ from truegold.train.grpo.forecast import Forecast
 
 SHARPNESS = 2.0
 """With order `signal`, a row is taken with probability (p / p_best) ** SHARPNESS. Here p is the probability that a
-group of the row teaches, and p_best is a high quantile of p (BEST_ROWS).
-"""
+group of the row teaches, and p_best is a high quantile of p (BEST_ROWS)."""
 BEST_ROWS = 0.9
 """p_best is this quantile of p over all rows. Rows with p >= p_best are always taken."""
 UNJUDGED = 0.5
@@ -108,8 +107,7 @@ class Feed:
         """The draws of the current step, in the order of its groups."""
         self._unjudged: dict[int, int] = {}
         """Row index -> number of latest groups in sequence without a judged completion. A judged group removes the
-        entry.
-        """
+        entry."""
 
     def take(self, count: int) -> list[Row]:
         """Return the next `count` rows of the stream."""
@@ -277,24 +275,21 @@ Indices = npt.NDArray[np.int64]
 
 FORGET = (0.8, 0.9, 0.95, 0.98, 0.995)
 """The rates of forgetting that run side by side: the factors per step for the weight of earlier observations. The
-weight halves after 3 steps (0.8) to 140 steps (0.995).
-"""
+weight halves after 3 steps (0.8) to 140 steps (0.995)."""
 SCORE_MEMORY = 0.95
 """The rate of forgetting that predicted best is used. Earlier predictions lose weight by this factor per step."""
 HOPELESS = 0.05
 """The prior probability that a problem never passes, because its label or text is wrong."""
 HOPELESS_MEMORY = 0.99
 """The probability that a problem never passes returns to HOPELESS by this factor per step. So hopeless problems are
-tried again.
-"""
+tried again."""
 DRIFT_PER_STEP = 0.1
 """The standard deviation of the drift of all problems in one step, in log-odds."""
 RECENT_GROUPS = 150.0
 """Mean and variance of all pass rates are estimated from about this number of latest groups."""
 RATIO_GROUPS = 40.0
 """A step updates the teaching ratio (observed divided by predicted teaching groups). The previous ratio weighs as much
-as this number of groups.
-"""
+as this number of groups."""
 TEACHING_RATIOS = (0.25, 2.0)
 """The lowest and the highest teaching ratio."""
 MOST_STRENGTH = 200.0

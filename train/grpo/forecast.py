@@ -62,8 +62,7 @@ class Forecast:
         """The numbers of right and of judged completions of each problem so far."""
         self._evidence: list[Floats] = []
         """For each step, the log-likelihood ratio of each hypothesis of a faulty run, compared with the best sound
-        one.
-        """
+        one."""
 
     def observe(self, problems: Sequence[int], right: Sequence[int], judged: Sequence[int]) -> dict[str, float]:
         """Compare a step's groups with the prediction. Returns an empty dict after the first `STEPS` steps.
@@ -119,8 +118,7 @@ class Forecast:
 
     def _weigh(self) -> float:
         """Return the evidence of a faulty run in nats. It is 0 if a change at a later step explains the counts far
-        better.
-        """
+        better."""
         sums = np.cumsum(self._evidence, axis=0)
         total = sums[-1]
         since_later = float((total - sums.min(axis=0)).max()) if len(sums) > 1 else 0.0

@@ -84,8 +84,7 @@ class StepCompletion:
     """Whether the completion is in the training batch."""
     parts: tuple[Segment, ...] = ()
     """The trained segments of an episode (a dialogue). `segment` then has all tokens that the policy sampled, turn
-    after turn.
-    """
+    after turn."""
     ending: str | None = None
 
 
@@ -370,8 +369,7 @@ class SampledGroups:
 
     def compared_segments(self, completion: StepCompletion) -> Sequence[Segment]:
         """Return the segments of a completion that get an advantage. Segments of one group are compared with each
-        other.
-        """
+        other."""
         return [completion.segment]
 
     def trained_segments(

@@ -45,8 +45,7 @@ ROLL_BACK_RATE = 4
 """The factor by which each roll-back divides the learning rate. Three roll-backs divide it by 64."""
 SAMPLED = ("pass_rate", "truncated", "repetition", "foreign_script", "not_finite")
 """Metrics of the sampled completions. After a roll-back they should be close to their values when the checkpoint was
-written.
-"""
+written."""
 HELDOUT = "heldout_pass_rate"
 """The metric of the run's held-out rows."""
 HELDOUT_ERROR = "heldout_error"
@@ -99,14 +98,12 @@ class Responder:
         """The last roll-back: its step, the step of the checkpoint, and the metric of the alarm."""
         self._finished: tuple[int, bytes] | None = None
         """The number of finished steps, and the pickled state after them. Weights and optimizer are not in the
-        state.
-        """
+        state."""
         self._updates = 0
         """The number of optimizer steps of the finished steps."""
         self._spoilt_since: int | None = None
         """If the loss or gradients of the latest step were not finite: the first of these consecutive steps. Else
-        None.
-        """
+        None."""
         trainer.may_train = self.may_train
         if rank() == 0:
             path = self._folder / ALARMS
@@ -196,10 +193,8 @@ class Responder:
         return [alarm for alarm in alarms if alarm is not None]
 
     def _has_nothing_to_export(self, alarm: Alarm) -> bool:
-        """Return whether a run that ends with this alarm has nothing to export.
-
-        This is so if the run trained nothing, or returns to the weights of its start.
-        """
+        """Return whether a run that ends with this alarm has nothing to export. This is so if the run trained nothing,
+        or returns to the weights of its start."""
         return alarm.action == "stop" or not self._last_healthy(alarm)
 
     def save(self, step: int, *, counts: bool = True) -> None:
@@ -292,11 +287,8 @@ class Responder:
         self._pending += gathered(self.watch.observe(step, metrics))[0]
 
     def _escalate(self, action: Action) -> Action:
-        """Return the action to take for an alarm's action.
-
-        If the limit of skipped steps or roll-backs is reached, this is the next more severe action. If the action is
-        switched off, this is a warning.
-        """
+        """Return the action to take for an alarm's action. If the limit of skipped steps or roll-backs is reached, this
+        is the next more severe action. If the action is switched off, this is a warning."""
         if action == "skip_step" and self._counts["skip_step"] >= MOST_SKIPS:
             action = "roll_back"
         if action == "roll_back" and self._counts["roll_back"] >= self._trainer.config.guards.roll_backs:
@@ -327,11 +319,9 @@ class Responder:
         return replace(alarm, guard=NOT_THE_POLICY, action="stop", causes=causes, remedy=remedy)
 
     def _rule_out_evaluation(self, alarm: Alarm, target: int | None) -> Alarm:
-        """Return the alarm, or a stop if a fall of the held-out pass rate was not caused by the policy.
-
-        After a roll-back, the weights of the checkpoint are evaluated again. If their held-out pass rate is as low as
-        that of the later weights, the evaluation has changed, and the policy is not the cause.
-        """
+        """Return the alarm, or a stop if a fall of the held-out pass rate was not caused by the policy. After a
+        roll-back, the weights of the checkpoint are evaluated again. If their held-out pass rate is as low as that of
+        the later weights, the evaluation has changed, and the policy is not the cause."""
         before = self._heldout.get(target) if target is not None else None
         if alarm.guard != HELDOUT_FALL or before is None or NOT_THE_POLICY in self._trainer.config.guards.off:
             return alarm

@@ -69,8 +69,7 @@ def self_teachers(
 
 def _other_right(right: Sequence[int], position: int) -> int | None:
     """Return the next position in `right` after `position`. After the last one, return the first. None if there is no
-    other.
-    """
+    other."""
     later = [other for other in right if other > position]
     earlier = [other for other in right if other < position]
     return next(iter([*later, *earlier]), None)

@@ -135,8 +135,7 @@ class TrainingRows:
 
     def evaluation_rows(self, config: EvaluationConfig) -> EvaluationRows:
         """Return the rows to evaluate: the first `config.problems` of each set. The run's held-out rows are the first
-        set.
-        """
+        set."""
         sets = {HELDOUT_SET: self.heldout, **self.evaluation_sets}
         return EvaluationRows.from_sets({name: members[: config.problems] for name, members in sets.items()})
 
@@ -354,8 +353,7 @@ def compare_with_profile(
 
 def digest_prompts(rows: Sequence[Row], encoder: ChatEncoder, template: TurnTemplate | None) -> str:
     """Return a digest of the prompts of rows. With a `template` of dialogues, it covers the prompts in `DIALOGUE`,
-    too.
-    """
+    too."""
     ids = [tuple(encode_row(encoder, row)) for row in rows]
     texts = [text for length in range(1, len(DIALOGUE) + 1, 2) if (text := _rendered(template, DIALOGUE[:length]))]
     return hashlib.sha256(json.dumps([ids, texts]).encode()).hexdigest()
@@ -448,11 +446,9 @@ def family_advice(model_type: str) -> list[str]:
 
 
 def _tag_advice(config: GrpoConfig, encoder: ChatEncoder) -> Iterator[str]:
-    """Yield advice on the think tags that the prompt or a reward asks for.
-
-    One advice is about tags of several tokens. Another is about a reward that asks completions for an opening tag that
-    the chat template already writes into the prompt.
-    """
+    """Yield advice on the think tags that the prompt or a reward asks for. One advice is about tags of several tokens.
+    Another is about a reward that asks completions for an opening tag that the chat template already writes into the
+    prompt."""
     tokenizer = encoder.tokenizer
     prompt = tokenizer.decode(encoder.encode("1+1=?"))
     requirements = " ".join(json.dumps(term.args, ensure_ascii=False) for term in config.reward.terms)
@@ -527,8 +523,7 @@ def overlong_advice(config: GrpoConfig) -> list[str]:
 
 def graded_advice(config: GrpoConfig) -> list[str]:
     """Return advice on terms by which a language model grades completions. Such a term may also reward wrong
-    answers.
-    """
+    answers."""
     paid = [term.name for term in config.reward.terms if term.judge is not None and term.weight and term.gate is None]
     return [
         f"The term {name} rewards completions that a language model grades well, also if their answer is wrong: a "

@@ -70,8 +70,7 @@ class Trainer:
     """Distilled positives: right completions made by the stage `synth`, which join the groups of their rows."""
     version: int = 0
     """The version of the weights in training. Each step with an update raises it. The sampler gets the weights every
-    `sync_every` steps.
-    """
+    `sync_every` steps."""
     profile: Metrics = field(default_factory=dict)
     """Metrics of the profile. Guards compare them with the metrics of steps."""
     may_train: Callable[[int, Metrics], bool] = lambda step, metrics: True
@@ -185,11 +184,9 @@ class Trainer:
         return self.groups.answers.trained_segments(batch, weighed)
 
     def _count_prompts_moved(self, completions: Sequence[StepCompletion]) -> float:
-        """Return the number of changed prompts over all ranks, or 0 for dialogues.
-
-        A group counts if it was sampled from another prompt than that of its row. A rank adds 1 if the digest of its
-        prompts has changed since the start.
-        """
+        """Return the number of changed prompts over all ranks, or 0 for dialogues. A group counts if it was sampled
+        from another prompt than that of its row. A rank adds 1 if the digest of its prompts has changed since the
+        start."""
         if self.config.turns is not None:
             return 0.0
         encoder = self.rollout.encoder
@@ -214,10 +211,8 @@ class Trainer:
         return {"push_missing": max(0.0, 1.0 - gap)}
 
     def _share_entered(self, completions: Sequence[StepCompletion], entered: Collection[int]) -> float:
-        """Return the share of a whole batch that has entered.
-
-        The share is 1 if losses are divided by the entered groups, or if no group has entered.
-        """
+        """Return the share of a whole batch that has entered. The share is 1 if losses are divided by the entered
+        groups, or if no group has entered."""
         if self.config.objective.relative_to == "teaching" or not entered:
             return 1.0
         count = all_sum(sum(completion.segment.group in entered for completion in completions))[0]

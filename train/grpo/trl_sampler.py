@@ -26,8 +26,7 @@ PASSED = 1.0
 """The lowest reward of a right completion."""
 KEPT_DRAWS = 64
 """The largest number of draws of one prompt that wait for their groups. Batches of older draws were never sampled, so
-these draws are dropped.
-"""
+these draws are dropped."""
 
 
 class PosteriorSampler:

@@ -113,8 +113,7 @@ class Updater:
     """The number of optimizer steps so far, part of a checkpoint."""
     engine_difference: float = 0.0
     """The mean |Δ log p| of sampling and training engine at the same weights, in nats, as measured by the last
-    probe.
-    """
+    probe."""
 
     def train_on(
         self,
@@ -178,8 +177,7 @@ class Updater:
     @contextmanager
     def _breakable(self) -> Iterator[None]:
         """Within this context, a signal or a lack of memory may end the computation. The weights are not changed
-        yet.
-        """
+        yet."""
         self.engine.may_end = True
         yield
         self.engine.may_end = False
@@ -215,8 +213,7 @@ class Updater:
 
     def _choose_covariant(self, logprobs: Sequence[Tensor], advantages: Tensor, seed: int) -> list[Tensor]:
         """Return a mask for each segment of the tokens that `objective.covariance` treats. All ranks' tokens are
-        compared.
-        """
+        compared."""
         lengths = [len(values) for values in logprobs]
         local_tokens = torch.cat([torch.empty(0), *logprobs])
         local_advantages = advantages.cpu().repeat_interleave(torch.tensor(lengths, dtype=torch.int64))
@@ -229,10 +226,8 @@ class Updater:
 
 
 def _token_staleness(segments: Sequence[Segment], version: int | None) -> dict[int, Tensor]:
-    """Return the staleness of each output token, [T], by index of the segment.
-
-    Only segments that several versions have sampled are included.
-    """
+    """Return the staleness of each output token, [T], by index of the segment. Only segments that several versions have
+    sampled are included."""
     if version is None:
         return {}
     return {
@@ -294,8 +289,7 @@ class StepLoss:
     prepared: PreparedBatch
     staleness: Tensor | None = None
     """Float [N]: how many versions the weights that sampled a segment are behind the weights in training. None if all
-    are fresh.
-    """
+    are fresh."""
     engine_difference: float = 0.0
     """The usual |Δ log p| of the two engines, in nats (`Updater.engine_difference`)."""
     is_distilled: Tensor | None = None

@@ -27,8 +27,7 @@ NEEDS_RATE = ("hidden_fall", "reward_blind")
 
 DEAD = 8
 """A step is dead if no group has advantages. If all steps of a run are dead, this number of steps or more is a
-fault.
-"""
+fault."""
 SOLVED_STRETCH = 20
 """The smallest number of consecutive dead steps that is a fault if nearly all completions are right."""
 RARE = 1e-3
@@ -236,11 +235,9 @@ def _resumed(log: RunLog) -> Iterator[LogFault]:
 
 
 def _spikes(log: RunLog) -> Iterator[LogFault]:
-    """Yield a fault for isolated spikes of the gradient norm, or for a gradient norm that grows.
-
-    A spike is a step with at least ten times the usual norm. A norm with a heavy tail is not a fault. It has more steps
-    with three to ten times the usual norm than spikes.
-    """
+    """Yield a fault for isolated spikes of the gradient norm, or for a gradient norm that grows. A spike is a step with
+    at least ten times the usual norm. A norm with a heavy tail is not a fault. It has more steps with three to ten
+    times the usual norm than spikes."""
     steps, norms = log.series("grad_norm")
     positive = [(step, norm) for step, norm in zip(steps, norms, strict=True) if norm > 0]
     if len(positive) < FEWEST_SPIKED:

@@ -20,32 +20,27 @@ from truegold.train.guards.trends import ERRORS, Floats, change_point, fall_from
 
 SHORT = 5
 """The smallest number of steps over which a metric's level is taken. A dead step has no advantages. If the mean reward
-of a run never changes, this number of dead steps is a fault.
-"""
+of a run never changes, this number of dead steps is a fault."""
 STRETCH = 10
 """The smallest number of consecutive dead steps that is a fault if the run also has other steps, and chance is
-unlikely.
-"""
+unlikely."""
 SOLVED = 0.9
 """A run with at least this pass rate counts as finished. Low entropy and equal rewards in groups are then normal."""
 FEWEST_EVALUATIONS = 4
 """The smallest number of evaluations in which a fall is looked for."""
 ALONE, BESIDE = 0.003, 0.02
 """A fall of the held-out accuracy is a fault if noise alone causes such a fall with a probability below the first
-value. For a large fall while the reward rises, the second value is the bound.
-"""
+value. For a large fall while the reward rises, the second value is the bound."""
 LEAST_ERROR = 0.01
 """The smallest standard error of an evaluation, even if its values hardly vary."""
 MOST_PROBLEMS = 200
 """The number of problems is guessed from the values of an evaluation: 0.2333 and 0.3 -> 30. This is the largest
-guess.
-"""
+guess."""
 ROUNDING = 6e-5
 """The rounding error of an evaluation's values, which have four digits."""
 RARE_REGULARITY = 0.001
 """A guessed number of problems implies a variation of evaluations. If so little variation is less probable than this,
-the guess is rejected.
-"""
+the guess is rejected."""
 
 
 def _scale(log: RunLog) -> Iterator[LogFault]:
@@ -175,10 +170,8 @@ def _returns(log: RunLog, metric: str, step: int) -> bool | None:
 
 
 def _heldout_returns(log: RunLog, step: int) -> bool | None:
-    """Return whether the held-out accuracy returns to its first value in the first evaluation after a step.
-
-    Return None if that cannot be told.
-    """
+    """Return whether the held-out accuracy returns to its first value in the first evaluation after a step. Return None
+    if that cannot be told."""
     steps, values = log.series("heldout_pass_rate")
     split = bisect_left(steps, step)
     if split < 2 or split == len(values):
@@ -307,11 +300,9 @@ def chance_of_fall(values: Sequence[float]) -> float:
 
 
 def _deviation(squares: float, freedom: int, usual: float) -> float:
-    """Return the standard deviation of evaluations, at least `usual`.
-
-    `usual` is the error for the guessed number of problems. If the values are too regular for this number, the lower
-    bound is `LEAST_ERROR`. squares: the sum of squared residuals. freedom: their degrees of freedom.
-    """
+    """Return the standard deviation of evaluations, at least `usual`. `usual` is the error for the guessed number of
+    problems. If the values are too regular for this number, the lower bound is `LEAST_ERROR`. squares: the sum of
+    squared residuals. freedom: their degrees of freedom."""
     from scipy.stats import chi2
 
     is_likely = float(chi2.cdf(squares / usual**2, freedom)) > RARE_REGULARITY
@@ -345,8 +336,7 @@ def _climbs_with_epochs(log: RunLog) -> bool:
 
 def _reward_jumps(log: RunLog) -> Iterator[LogFault]:
     """Yield a fault for a reward that jumps at one step together with other metrics, if there are no held-out
-    evaluations.
-    """
+    evaluations."""
     quality = quality_of(log)
     move = move_of(log, quality)
     if move is None or move.jump_errors < 8.0 or _known(log, "heldout_pass_rate"):
@@ -439,8 +429,7 @@ GROWTH = (
     ("clip_share", "update_kl", 0.05, 10.0),
 )
 """Faults of metrics that grow: the fault, the metric, and two bounds for the metric's end. The first bound is a level,
-the second a multiple of the metric's start.
-"""
+the second a multiple of the metric's start."""
 
 
 def _growth(log: RunLog) -> Iterator[LogFault]:

@@ -152,8 +152,7 @@ def _read_json(text: str) -> LogEntries | None:
 
 def _entries_of(records: Iterable[Any], form: str) -> LogEntries:
     """Return the entries of records. The step of an entry without one is its index or, in CSV, the previous entry's
-    step.
-    """
+    step."""
     log = LogEntries(form)
     step, endless = 0, 0
     for index, record in enumerate(record for record in records if isinstance(record, dict)):
@@ -170,8 +169,7 @@ def _entries_of(records: Iterable[Any], form: str) -> LogEntries:
 
 def _numbers(record: Mapping[str, Any], texts: set[str], prefix: str = "") -> Iterator[tuple[str, float]]:
     """Yield the columns and numbers of a record. Names of nested objects are joined by a slash: {"actor": {"kl": 1}} ->
-    `actor/kl`. The names of columns without numbers are added to `texts`.
-    """
+    `actor/kl`. The names of columns without numbers are added to `texts`."""
     for name, value in record.items():
         column = f"{prefix}{name}"
         if isinstance(value, dict):
@@ -225,10 +223,8 @@ def _delimiter(text: str) -> str | None:
 
 
 def _read_table(path: Path, text: str, delimiter: str) -> LogEntries:
-    """Return the entries of a table. It may be a chart that was exported from wandb.
-
-    Raises InputError for several runs, or for columns with the same name and different cells.
-    """
+    """Return the entries of a table. It may be a chart that was exported from wandb. Raises InputError for several
+    runs, or for columns with the same name and different cells."""
     header, *table = [row for row in csv.reader(text.splitlines(), delimiter=delimiter) if row]
     columns = [name for name in dict.fromkeys(header) if name]
     unlike = [

@@ -23,8 +23,7 @@ WINDOWS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
 """The lengths of windows, in steps."""
 EVIDENCE = 10.5
 """A change counts if its evidence is at least this: -log of the probability by chance. It is high, because a run tests
-hundreds of windows.
-"""
+hundreds of windows."""
 PRIOR_GROUPS = 4.0
 """The prior for the variance of groups: this number of groups that are all right or all wrong."""
 START_STEPS, START_GROUPS = 8, 128

@@ -74,8 +74,7 @@ class MetricGuard:
     With a baseline, the standard errors of both measurements are added in squares."""
     noise: Literal["share", "factor"] | None = None
     """The noise of a metric that is a mean over the groups of a step: a share between 0 and 1, or a factor. Its guard
-    looks for a change beyond this noise in windows of several steps (`sampling_error`). This replaces `mads`.
-    """
+    looks for a change beyond this noise in windows of several steps (`sampling_error`). This replaces `mads`."""
     until: int | None = None
     """The guard watches only steps before this one."""
 
@@ -135,8 +134,7 @@ BLIND = 0.1
 """The smallest `reward_gap` of a reward that measures correctness, as a share of `reward_spread`."""
 STILL = 1e-3
 """Weights that move by less than this share of the learning rate count as untrained. AdamW moves them by about the
-learning rate.
-"""
+learning rate."""
 ALMOST_NONE, ALMOST_ALL = 0.1, 0.9
 """Between these pass rates, a batch has enough right and wrong completions for different rewards."""
 

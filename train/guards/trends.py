@@ -40,8 +40,7 @@ STEP = 0.75
 """The smallest difference of the levels next to a sudden step, as a share of the difference of means."""
 BESIDE, ERRORS = 100, 4.0
 """The levels next to a sudden step are taken over a fifth of the series, but at most over a fifth of `BESIDE` steps.
-They must differ by `ERRORS` standard errors.
-"""
+They must differ by `ERRORS` standard errors."""
 OUTLIER = 6.0
 """The distance of an outlier from the median of its neighbours, in deviations."""
 LONGEST_PERIOD = 200

@@ -79,12 +79,10 @@ ENOUGH = 16
 """The smallest number of groups for this estimate."""
 MASKED = 2.0
 """The evidence (-log10 of a probability) of an idle step for which equal rewards are not the cause. An example is
-masks.
-"""
+masks."""
 IDLE_KINDS = ("idle_alike", "idle_cut", "idle_masked", "idle_hard", "idle_dead")
 """The causes of idle steps, in the order of this tuple: equal rewards in every group, cut completions, masks, a pass
-rate near 0 from the start, and a pass rate near 0 that was higher before.
-"""
+rate near 0 from the start, and a pass rate near 0 that was higher before."""
 ALL = 0.99
 """All completions count as cut if at least this share is cut."""
 ALMOST_NONE = 0.1
@@ -108,8 +106,7 @@ class Idleness:
 
     def add(self, metrics: Mapping[str, float | None]) -> dict[str, float]:
         """Add a step. Return the evidence for each of `IDLE_KINDS`. It is 0 for all kinds except the cause of the last
-        idle step.
-        """
+        idle step."""
         passed, teaching = metrics.get("pass_rate"), metrics.get("groups_teaching") or 0.0
         groups = metrics.get("groups")
         step = (groups or 0.0, teaching * (groups or 0.0))
@@ -165,12 +162,10 @@ ERRORS = 4.0
 """The smallest difference from a baseline or limit, in standard errors, for metrics with a known standard error."""
 FEWEST = 3
 """The smallest number of values whose deviation is used. With fewer values, a guard compares only by `floor` and
-`ratio`.
-"""
+`ratio`."""
 QUIET = 20
 """A guard is silent for this number of steps after a warning. A streak of wrong steps ends after this number of steps
-without a measurement.
-"""
+without a measurement."""
 
 
 @dataclass(frozen=True)
@@ -253,14 +248,12 @@ class GuardWatch:
     guards: Sequence[MetricGuard] = GUARDS
     settling: int = 0
     """Values before this step are not compared with the baseline `start`, and do not become part of it. In asynchronous
-    training, the first steps of a new or resumed run have mostly short completions.
-    """
+    training, the first steps of a new or resumed run have mostly short completions."""
     series: dict[str, Series] = field(default_factory=dict)
     """The values of each metric."""
     streaks: dict[str, list[int]] = field(default_factory=dict)
     """The current streak of wrong steps of each guard: first step, number of steps, last step. A streak goes on over up
-    to `QUIET` steps without a measurement.
-    """
+    to `QUIET` steps without a measurement."""
     quiet_until: dict[str, int] = field(default_factory=dict)
     """The step from which each silent guard watches again."""
     latest: dict[str, float] = field(default_factory=dict)

@@ -40,8 +40,7 @@ def print_note(text: str) -> None:
 
 PATIENCE = timedelta(hours=2)
 """The timeout of collective operations. It is long, because one rank may sample longer completions than another, or
-judge slower programs.
-"""
+judge slower programs."""
 
 
 def init_distributed(note: Note = print_note) -> None:
@@ -72,10 +71,8 @@ def init_distributed(note: Note = print_note) -> None:
 
 
 def _forget_destroyed_groups() -> None:
-    """Make DeepSpeed create its process groups again if torch's were destroyed.
-
-    A vLLM engine that is closed destroys all process groups of its process. DeepSpeed still refers to them.
-    """
+    """Make DeepSpeed create its process groups again if torch's were destroyed. A vLLM engine that is closed destroys
+    all process groups of its process. DeepSpeed still refers to them."""
     from deepspeed.utils import groups
 
     if not dist.is_initialized():
@@ -231,10 +228,8 @@ def extensions_folder(note: Note) -> Iterator[None]:
 
 
 def _folder_of_installation() -> Path:
-    """Return the folder of compiled extensions for this installation of Python, torch and DeepSpeed.
-
-    Builds contain the paths of these packages. Two environments with one folder would compile again and again.
-    """
+    """Return the folder of compiled extensions for this installation of Python, torch and DeepSpeed. Builds contain the
+    paths of these packages. Two environments with one folder would compile again and again."""
     sources = [importlib.util.find_spec(package) for package in ("torch", "deepspeed")]
     versions = [importlib.metadata.version(package) for package in ("torch", "deepspeed")]
     installation = "\n".join([sys.version, *(str(source and source.origin) for source in sources), *versions])

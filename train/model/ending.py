@@ -35,8 +35,7 @@ CHECKPOINTED = "the training has ended with a checkpoint of all {step} finished 
 
 class EndAsked(BaseException):
     """A signal or a full disk asks this training to end. It is not an Exception, so handlers of errors do not catch
-    it.
-    """
+    it."""
 
 
 class _Noticed:

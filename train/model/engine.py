@@ -88,8 +88,7 @@ GENERATION_CONFIG = "generation_config.json"
 LossFunction = Callable[[PerToken, PerToken, SegmentBatch, list[int]], tuple[Tensor, dict[str, Tensor]]]
 """A function that computes the loss of a micro-batch. It takes log-probabilities and entropies (nats, [B, T]), the
 batch, and the indices of the batch's segments. It returns the micro-batch's part of the step's loss (a scalar), and
-sums over tokens to report, by name.
-"""
+sums over tokens to report, by name."""
 Sums = dict[str, Tensor]
 """The reported sums of a step over its micro-batches, by name."""
 SAME_LOGPROBS = 0.05
@@ -118,8 +117,7 @@ class TrainingEngine:
     """Whether completions of one prompt share the computation of the prompt (`shared_batches`)."""
     may_end = False
     """Whether a signal may end the process during a computation. The trainer makes it true in parts of a step that do
-    not change weights.
-    """
+    not change weights."""
     rate_factor = 1.0
     """The learning rate of the schedule is multiplied by this factor. Guards lower it."""
     make_room: Callable[[], None] = staticmethod(lambda: None)
@@ -319,9 +317,7 @@ class TrainingEngine:
 
     def _note_no_room(self, longest: int) -> NoRoomError:
         """Return the error of a full GPU. If a smaller micro-batch may help, write its size for the next start.
-
-        longest: the number of tokens of the longest segment. No micro-batch can be smaller.
-        """
+        longest: the number of tokens of the longest segment. No micro-batch can be smaller."""
         tokens = self._config.micro_batch_tokens
         advice = "optimizer.gradient_checkpointing: true, a higher zero_stage, or less memory for vLLM"
         message = f"The GPU of rank {rank()} has no memory left for an update in micro-batches of {tokens:,} tokens."
@@ -376,18 +372,15 @@ class TrainingEngine:
 
     def _forget_gradients(self) -> None:
         """Drop the gradients of a step that was not taken. Otherwise ZeRO 2 with offload adds them to those of the next
-        step.
-        """
+        step."""
         if self._config.offload and self._config.zero_stage == 2:
             sums = self._engine.optimizer.averaged_gradients
             sums.update(dict.fromkeys(sums))
 
     def _batches(self, segments: Sequence[Segment]) -> Iterator[tuple[list[int], SegmentBatch]]:
-        """Yield the micro-batches of this rank with the indices of their segments.
-
-        All ranks yield the same number. A rank that has fewer yields batches of one token without indices at the end.
-        Raises EndAsked after a signal, while `may_end` is true.
-        """
+        """Yield the micro-batches of this rank with the indices of their segments. All ranks yield the same number. A
+        rank that has fewer yields batches of one token without indices at the end. Raises EndAsked after a signal,
+        while `may_end` is true."""
         max_tokens = self._config.micro_batch_tokens
         if self.shared:
             layouts = [[[index] for index in indices] for indices in shared_batches(segments, max_tokens)]
@@ -405,8 +398,7 @@ class TrainingEngine:
 
     def _sum_over_ranks(self, sums: Mapping[str, Tensor], segments: Sequence[Segment]) -> dict[str, float]:
         """Return the loss and the reported sums, divided by tokens, over all ranks. Ranks without segments call it,
-        too.
-        """
+        too."""
         names = sorted({name for names_of_rank in gathered(sorted(sums)) for name in names_of_rank})
         tokens, *values = all_sum(
             sum(segment.sampled_tokens for segment in segments), *(float(sums.get(name, 0.0)) for name in names)

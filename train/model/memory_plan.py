@@ -56,8 +56,7 @@ VLLM_OVERHEAD, GRAPHS = 1.5 * GB, 1.0 * GB
 """Memory of vLLM besides weights and cache: VLLM_OVERHEAD for a forward pass over prompts, GRAPHS for CUDA graphs."""
 AT_A_TIME = 16
 """A proposed setting leaves room for at least this number of sequences in vLLM's cache. With fewer, decoding is
-slow.
-"""
+slow."""
 ASLEEP = 0.5 * GB
 """Memory that a sleeping vLLM keeps."""
 OPTIMIZERS = 2

@@ -99,8 +99,7 @@ class OptimizerStates:
 
     def come_back(self) -> None:
         """Move the states back to the GPU. If the GPU has too little memory, call again later for the remaining
-        states.
-        """
+        states."""
         while self._away:
             away = self._away[-1]
             away.storage.resize_(away.size)

@@ -112,8 +112,7 @@ def _linear_names(causal_lm: Any) -> list[str]:
 
 LOGIT_CHUNK = {"cuda": 8192 * 8192, "cpu": 2048 * 2048}
 """The number of logits (tokens x vocabulary) in a chunk, by device. In float32, a chunk is 256 MiB on a GPU and 16 MiB
-on a CPU, and about five copies exist at a time. A GPU needs many tokens per chunk for full use, a CPU few.
-"""
+on a CPU, and about five copies exist at a time. A GPU needs many tokens per chunk for full use, a CPU few."""
 
 
 def load_causal_lm(model: Path, dtype: str, settings: Mapping[str, Any] | None = None) -> Any:
@@ -151,11 +150,8 @@ class PolicyModel(nn.Module):
     """A Hugging Face causal language model whose forward pass returns log-probabilities and entropies."""
 
     head_apart = False
-    """Whether to multiply by the output head's weights instead of calling the head.
-
-    ZeRO 3 needs this. There, each call of a module is a collective operation, but ranks have different numbers of
-    chunks.
-    """
+    """Whether to multiply by the output head's weights instead of calling the head. ZeRO 3 needs this. There, each call
+    of a module is a collective operation, but ranks have different numbers of chunks."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
@@ -335,16 +331,14 @@ Head = Callable[[Float[Tensor, "tokens hidden"]], Float[Tensor, "tokens vocabula
 MAX_ERROR = {torch.float32: 1e-3, torch.bfloat16: 0.3, torch.float16: 0.05}
 """The largest mean difference, in nats, from the model's own log-probabilities, by dtype. Sums in another order differ
 by rounding: log-probabilities of random tokens are about -15, and bfloat16 has two digits. If a factor of logits is
-missing, the difference is several nats.
-"""
+missing, the difference is several nats."""
 MAX_LOGIT_ERROR = {torch.float32: 1e-3, torch.bfloat16: 0.02, torch.float16: 0.005}
 """The largest difference between two logits of the same hidden state, as a share of the largest logit, by dtype."""
 LENGTHS = (12, 7, 3)
 """The lengths, in tokens, of the compared sequences. They differ so that padding is tested too."""
 LARGE_LOGIT = 50.0
 """The largest logit in the comparison of two paths. It is as large as in trained models. A cap at 30, for example, does
-not change smaller logits.
-"""
+not change smaller logits."""
 
 
 class _Replacement:
@@ -577,8 +571,7 @@ class PromptCache(DynamicCache):  # type: ignore[misc]
 
 class PrefixCache(DynamicCache):  # type: ignore[misc]
     """A cache that puts the keys and values of a row's prompt before the row's own keys and values. It stores only the
-    prompt's.
-    """
+    prompt's."""
 
     def __init__(self, prompts: PromptCache, prompt_index: Tensor) -> None:
         """prompt_index: int [B], the position of each row's prompt in `prompts`."""

@@ -97,8 +97,7 @@ def put_in_place(folder: Path, step: int, kept: Collection[int], *, counts: bool
 
 def drop_optimizers(folder: Path, besides: int | None = None) -> None:
     """Remove DeepSpeed's part of checkpoints that also have weights in Hugging Face's format, except for step
-    `besides`.
-    """
+    `besides`."""
     for old in checkpoint_steps(folder):
         taken = step_folder(folder, old)
         if old != besides and (taken / CONFIG).exists():

@@ -35,8 +35,7 @@ class Segment:
     """The token ids of the completion. In a dialogue, text between the model's turns is included."""
     rollout_logprobs: tuple[float, ...] = ()
     """The log-probability (nats) of each output token under the policy that sampled it, at `temperature`. Tokens that
-    were not sampled have 0. Empty for text that no policy sampled.
-    """
+    were not sampled have 0. Empty for text that no policy sampled."""
     sampled: tuple[bool, ...] = ()
     """Whether the policy sampled each output token. Empty if all were sampled."""
     version: int = 0
@@ -78,8 +77,7 @@ class Segment:
     @property
     def stretches(self) -> Versions:
         """The versions with their numbers of sampled tokens. In contrast to `versions`, a single version is
-        included.
-        """
+        included."""
         return self.versions or ((self.version, self.sampled_tokens),)
 
 
@@ -111,8 +109,7 @@ class SegmentBatch:
     """1 on tokens, 0 on padding; None if packed."""
     position_ids: Int[Tensor, "rows length"] | None
     """Positions from 0 in each segment of a packed row. They keep the segments of a row apart. None if rows have one
-    segment and there is no prefix.
-    """
+    segment and there is no prefix."""
     rows: Int[Tensor, " batch"]
     """The row of each segment."""
     starts: Int[Tensor, " batch"]

@@ -67,8 +67,7 @@ class WeightsState:
     """The number of tensors with NaN or infinity."""
     sample: Tensor
     """Some values of each tensor, float32 [values] on the CPU. Absolute values below `NO_WEIGHT` are 0. Tiny learning
-    rates move such weights without training the model.
-    """
+    rates move such weights without training the model."""
     is_rounded: bool
     """Whether weights have less precision than float32. Small changes may then be rounded away."""
 

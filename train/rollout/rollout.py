@@ -40,8 +40,7 @@ from truegold.verifiers import GuardError, TruegoldError
 RolloutEngine = VllmEngine | SamplerPool
 """An engine that samples, loads new weights (`update_weights`), and frees GPU memory until its next use (`sleep`).
 `forget_prefixes`, `head_logits` and `vectors` help to find out why the engine differs from the trainer. All ranks call
-its methods together.
-"""
+its methods together."""
 
 
 @contextmanager
@@ -186,8 +185,7 @@ applied.
 
 FLOOR_FACTOR = 4.0
 """The largest |Δ log p| is this multiple of its value in the first probe, when both engines had just loaded the same
-weights.
-"""
+weights."""
 
 MIN_FLOOR = {"float32": 1e-4, "tf32": 1e-3, "bfloat16": 0.02}
 """The smallest |Δ log p| that is assumed for the first probe. A probe of 64 tokens is noisy."""
@@ -199,8 +197,7 @@ TEMPERATURES = tuple(step / 20 for step in range(2, 41))
 
 VECTOR_TOLERANCE = 1e-5
 """The largest difference between norms or biases of the two engines that rounding explains. It is relative to the
-largest value, if this is above 1.
-"""
+largest value, if this is above 1."""
 
 HEAD_TOLERANCE = {"float32": 1e-3, "tf32": 5e-3, "bfloat16": 0.05}
 """The largest difference between logits of the two output heads for one hidden state, relative to the largest logit."""
@@ -346,9 +343,7 @@ class Probe:
 
     def _compare_layers(self) -> tuple[set[str], set[str]]:
         """Return the layers that are equal in both engines, and the layers that differ or were not sent completely.
-
-        Layers are compared by their one-dimensional weights: norms and biases.
-        """
+        Layers are compared by their one-dimensional weights: norms and biases."""
         engine_vectors = self.engine.vectors()
         handed: set[str] = set()
         current: set[str] = set()

@@ -212,8 +212,7 @@ class Sampler:
 
     def send_weights(self, folder: Path, version: int) -> None:
         """Tell the sampler to load new weights from a folder. A stream loads them later. Without a stream, call
-        `answer` next.
-        """
+        `answer` next."""
         self._send("weights", folder, version)
 
     def pause(self) -> None:
@@ -270,8 +269,7 @@ class Sampler:
 
     def _take_message(self) -> tuple[Any, ...] | None:
         """Read a message and return it. Return None if it was processed here: finished samples, loaded weights,
-        `alive`.
-        """
+        `alive`."""
         try:
             message: tuple[Any, ...] = self.connection.recv()
         except (EOFError, OSError) as error:

@@ -174,8 +174,7 @@ class _Stream:
     """Whether `pause` has arrived."""
     spans: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     """The versions of each running request, by its `sample`, as pairs of first token and version. [(0, 4), (120, 5)]:
-    version 4 sampled tokens 0 to 119, version 5 those from 120 on.
-    """
+    version 4 sampled tokens 0 to 119, version 5 those from 120 on."""
     began: float = field(default_factory=time.monotonic)
     said_alive: float = field(default_factory=time.monotonic)
     """The time of the last `alive` message."""
@@ -187,8 +186,7 @@ class _Stream:
 
     def count_idle_time(self, is_idle: bool) -> None:
         """If all episodes waited since the last call, add this time to `environments_s`. is_idle: whether all wait
-        now.
-        """
+        now."""
         now = time.monotonic()
         if self.idle_since is not None:
             self.environments_s += now - self.idle_since

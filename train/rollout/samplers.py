@@ -167,16 +167,14 @@ class SamplerPool:
         self, episodes: Sequence[Episode], sampling: SamplingParams, seeded_by: Sequence[object], version: int
     ) -> list[Episode]:
         """Play this rank's episodes to their end, like `EpisodeRunner.run`. Sampling in the background pauses
-        meanwhile.
-        """
+        meanwhile."""
         return self._spread(
             episodes, lambda episode: episode.group, lambda part: ("run", part, sampling, tuple(seeded_by), version)
         )
 
     def update_weights(self, named_tensors: Iterator[tuple[str, Tensor]], version: int) -> None:
         """Send new weights to all samplers. If sampling runs in the background, they are loaded later, else before this
-        returns.
-        """
+        returns."""
         if self._folder is None:
             # Under ZeRO 3 each tensor is gathered from all ranks.
             for _ in named_tensors:
@@ -357,8 +355,7 @@ class SamplerPool:
 
     def _take_step(self, slot: _Slot, sampler: Sampler, signal: tuple[Any, ...]) -> None:
         """Take the next step of a sampler's start after a message from it: send weights, or mark the sampler as
-        ready.
-        """
+        ready."""
         if signal[0] == "ready":
             room = int(signal[1])
             if self.max_model_len > room:

@@ -38,8 +38,7 @@ MOST_THREADS = 512
 """The largest number of threads. Stand-ins count, abandoned threads do not."""
 MOST_ALIVE = 4096
 """The largest number of threads, with abandoned ones. It keeps hanging environments of a long run from using up the
-machine's threads.
-"""
+machine's threads."""
 THREAD_NAME = "truegold-environments"
 """The name of all threads of environments."""
 LONGEST_ERROR = 500
@@ -107,8 +106,7 @@ class EnvironmentCalls:
         """Protects `_loop`, which several threads may create."""
         self._beat_asked: float | None = None
         """The time of a call on the event loop that has not run yet, or None. An old time shows that the loop is
-        blocked.
-        """
+        blocked."""
         self.lost_threads = 0
         """The number of abandoned threads. Their function did not return, or a coroutine blocked their event loop."""
         with self._threads_lock:

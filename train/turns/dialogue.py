@@ -160,8 +160,7 @@ class Dialogue:
 
     def can_write_last_turn(self) -> bool:
         """Return whether the template accepts the messages up to the model's last turn. Before the first turn, return
-        True.
-        """
+        True."""
         if not self.turns:
             return True
         last = max(index for index, message in enumerate(self.messages) if message["role"] == "assistant")
@@ -191,8 +190,7 @@ class Dialogue:
 
     def __getstate__(self) -> dict[str, object]:
         """Return the state for another process. Only a running dialogue needs template and messages, so they are left
-        out.
-        """
+        out."""
         kept = {name: value for name, value in vars(self).items() if name not in ("_template", "_edit")}
         return {**kept, "messages": []}
 

@@ -86,8 +86,7 @@ class HeldEnvironment:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     step_counts: dict[str, int] = field(default_factory=dict)
     """The number of steps by outcome. Only a mock environment (`mock`), which replays recorded answers, counts steps:
-    `recorded` where it had an answer, `missed` where it had none.
-    """
+    `recorded` where it had an answer, `missed` where it had none."""
 
     def open(self, row: Row) -> object:
         """Create the environment and call its `reset` with a copy of the row.
@@ -227,8 +226,7 @@ LONGEST_ROLE = 32
 """Roles up to this length, in characters, do not count towards the length of a message."""
 DEEPEST = 64
 """The deepest nesting of lists and dicts in a message. Deeper messages could reach Python's recursion limit, because
-copying and rendering are recursive. An example is a list that contains itself.
-"""
+copying and rendering are recursive. An example is a list that contains itself."""
 HALF_PAIR = re.compile("[\ud800-\udfff]")
 """Half of a surrogate pair, which JSON can contain but tokenizers cannot encode."""
 
@@ -284,8 +282,7 @@ CLOSE_POLL_S = 0.05
 
 def environment_fingerprint(config: TurnsConfig) -> str:
     """Return a text that changes with the environment's source file, and with the result of its `fingerprint` if it has
-    one.
-    """
+    one."""
     parts = split_spelling(config.environment)
     if parts is None:
         return ""

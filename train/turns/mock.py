@@ -299,10 +299,8 @@ class MockEnvironment:
         return answer
 
     def _nearest(self, action: str) -> tuple[State, str] | None:
-        """Return the most similar recorded state and action, or None if no step of the row was recorded.
-
-        The state is the current one. If it is unknown, it is the one with the most similar history.
-        """
+        """Return the most similar recorded state and action, or None if no step of the row was recorded. The state is
+        the current one. If it is unknown, it is the one with the most similar history."""
         recording, state = self.recording, self._state
         if state not in recording.actions:
             known = recording.states.get(state[0], [])

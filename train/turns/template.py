@@ -121,10 +121,8 @@ class TurnTemplate:
         return message, text != self.decode(kept) or plain_calls != calls
 
     def _decode_sampled(self, ids: Sequence[int]) -> str:
-        """Return the text of sampled token ids, with special tokens escaped that were sampled as ordinary text.
-
-        Without escaping, such a text becomes a special token in the next prompt.
-        """
+        """Return the text of sampled token ids, with special tokens escaped that were sampled as ordinary text. Without
+        escaping, such a text becomes a special token in the next prompt."""
         text = self.decode(ids)
         if len(self._special.findall(text)) <= sum(token in self._special_ids for token in ids):
             return text
@@ -186,8 +184,7 @@ def read_message(text: str, *, is_thinking: bool = False) -> Message:
 
 def _split_thought(text: str, is_thinking: bool) -> tuple[str, str | None]:
     """Return the text after the first thought, and the thought or None. If the thought has no end, it is the whole
-    text.
-    """
+    text."""
     stripped = text.lstrip()
     if stripped.startswith(THINK_START):
         stripped = stripped.removeprefix(THINK_START)
@@ -199,9 +196,7 @@ def _split_thought(text: str, is_thinking: bool) -> tuple[str, str | None]:
 
 def _split_calls(text: str) -> tuple[str, _Calls]:
     """Return the text without its tool calls, and the tool calls. If one call is invalid, all of them stay in the text.
-
-    A start tag without an end tag after it does not begin a call.
-    """
+    A start tag without an end tag after it does not begin a call."""
     start, end, read = _CALL_START, _CALL_END, _read_tagged_call
     section, call = text.find(_SECTION_START), text.find(_CALL_START)
     if section >= 0 and (call < 0 or section < call):
@@ -283,10 +278,8 @@ def _decode_json(text: str, position: int) -> tuple[Any, int] | None:
 
 
 def _is_message_value(value: Any) -> bool:
-    """Return whether a JSON value is allowed in messages.
-
-    It must be nested at most `DEEPEST` levels deep, with valid characters and finite numbers.
-    """
+    """Return whether a JSON value is allowed in messages. It must be nested at most `DEEPEST` levels deep, with valid
+    characters and finite numbers."""
     level = [value]
     for _ in range(DEEPEST):
         texts = [part for part in level if isinstance(part, str)]

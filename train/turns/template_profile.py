@@ -65,14 +65,12 @@ class Thoughts:
 
     is_in_content: bool
     """Whether the thought was passed in the content, between think tags. This is so if the template does not show the
-    field `reasoning_content`.
-    """
+    field `reasoning_content`."""
     after_question: bool
     """Whether the thought is kept if another question follows."""
     after_tool: bool | None
     """Whether the thought is kept after the answer to the turn's tool call. None if the template does not show the call
-    or the turn.
-    """
+    or the turn."""
     shows_calls: bool
     """Whether the template shows tool calls."""
 
@@ -89,12 +87,10 @@ class TemplateProfile:
     """Whether an answer without a thought is rendered unchanged if a question follows."""
     keeps_thoughts: bool | None
     """Whether the thought of an answer is kept if a question follows. None if the template treats thoughts as other
-    content.
-    """
+    content."""
     keeps_thoughts_in_tool_loops: bool | None
     """Whether the thought before a tool call is kept after the tool's answer. None without tools or thoughts in the
-    template.
-    """
+    template."""
     opens_thought: bool
     """Whether the prompt opens a thought, so that completions begin within it."""
     doubles_bos: bool
@@ -201,11 +197,8 @@ def find_thoughts(render: Render, opening: Sequence[Message]) -> Thoughts | None
 def _follow_thought(
     render: Render, opening: Sequence[Message], turn: Message, *, is_in_content: bool
 ) -> Thoughts | None:
-    """Return the treatment of the thought of `turn` by a template.
-
-    Returns None in one case: thoughts are in the content, and the template removes the answer, too, if a question
-    follows.
-    """
+    """Return the treatment of the thought of `turn` by a template. Returns None in one case: thoughts are in the
+    content, and the template removes the answer, too, if a question follows."""
     after_question = render([*opening, turn, *QUESTION])
     if is_in_content and (after_question is None or ANSWER not in after_question):
         return None
@@ -249,8 +242,7 @@ def _as_number(value: object) -> float | None:
 
 _GENERATION_TAG = re.compile(r"\{%[-+]?\s*(?:end)?generation\s*[-+]?%\}")
 """`{% generation %}` and `{%- endgeneration -%}`. They mark text of the assistant for transformers. Jinja does not know
-them, so they are removed.
-"""
+them, so they are removed."""
 
 
 def unread_arguments(tokenizer: Any, arguments: Mapping[str, Any]) -> dict[str, list[str]]:

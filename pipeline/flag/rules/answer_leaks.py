@@ -24,8 +24,7 @@ MAX_PROMPT_CHARS = 50_000
 """The maximum length of a prompt that is searched. Longer prompts are skipped."""
 SHARED_CHARS = 50
 """The number of characters, without blanks, that prompt and solution must share. Solutions quote only short parts of
-their problems. So a shared conclusion of this length is not a coincidence.
-"""
+their problems. So a shared conclusion of this length is not a coincidence."""
 
 _SOLUTION_MARK = re.compile(
     r"(?:^|\n|[.?!。？！]\s)[*#\s]{0,6}(?:(?:detailed|step[\s-]by[\s-]step|worked|sample|suggested)\s+)?"

@@ -41,8 +41,7 @@ _EQUATION = re.compile(
     r"(?![\d^!A-Za-z\\{:.]\S|[\d^!:]|\s*[-+*/(^!]|[,{ ]{1,3}\d{3}|\{?,|\s?[A-Za-z]\b)"
 )
 """An equation without a letter, a power or another equals sign before it. Its right side must be complete, so "2 + 3 =
-5x" and "= 5 * 2" do not match.
-"""
+5x" and "= 5 * 2" do not match."""
 _CUT_OFF = re.compile(
     r"(?:[-+*/(^&}\])]|\^\{?\d+\}?|\\[a-z]+|\.\.|\bof|\btimes|\bby|[\d)]\s*[a-z/ ]{1,30}?[-+*/x])\s*$", re.IGNORECASE
 )

@@ -41,8 +41,7 @@ class Finding:
     """The code of the reason. Reports count findings by it."""
     confidence: float = 0.5
     """The author's estimate of the share of such findings that are right. For built-in rules, the measured precision
-    replaces it (`truegold.pipeline.tables.measured_flags`).
-    """
+    replaces it (`truegold.pipeline.tables.measured_flags`)."""
     evidence: Mapping[str, Any] = field(default_factory=dict)
     """Facts for a reviewer, as JSON values."""
     suggestion: str | None = None

@@ -34,8 +34,7 @@ _DANGLING_MARK = re.compile(r"[,，、]$|(?<=[A-Za-z])-$")
 _DANGLING_CHINESE = re.compile(r"[一-鿿](?:和|与|或|把|被|如果|因为|并且|以及)$")
 _TRAILING_DOTS = re.compile(r"\b[a-z]{1,20}\s?(?:\.{3,}|…+)$|[一-鿿]\s?(?:\.{6,}|…{2,})$")
 """Dots after a word: "and then...". A single "…" is ordinary punctuation after a Chinese word, so "……" is needed
-there.
-"""
+there."""
 _OPEN_END = re.compile(rf"\b{any_of('open_ends')}$", re.IGNORECASE)
 _LEFT_OPEN = re.compile(rf"{_OPEN_END.pattern}|\b{any_of('open_statements')}\b", re.IGNORECASE)
 MIN_STORY_WORDS = 10
@@ -150,8 +149,7 @@ _TELLS = re.compile(rf"{any_of('story_openings')}\b.*\b{any_of('story_verbs')}\b
 
 def _has_open_formula(text: str) -> bool:
     """Return True if a formula opens and never closes. LaTeX must follow the dollar sign, because amounts of money have
-    one, too.
-    """
+    one, too."""
     marks = [match.start() for match in _OPEN_DOLLAR.finditer(text)]
     if len(marks) % 2 == 0 or _PROSE.search(text, marks[-1]):
         return False
@@ -173,8 +171,7 @@ def _ends_whole(text: str) -> bool:
 
 def _may_complete(gold: str | None, text: str) -> bool:
     """Return True if the gold may complete an open sentence, such as "quotas". "12 apples", "twelve" and words of the
-    text may not.
-    """
+    text may not."""
     if gold is None or _WORDS.fullmatch(gold.strip()) is None or _AMOUNT.search(gold):
         return False
     words, words_of_text = (set(re.findall(r"\w+", part.casefold())) for part in (gold, text))
@@ -229,8 +226,7 @@ def truncated_text(row: Row) -> list[Finding]:
 
 def _has_table(text: str) -> bool:
     """Return True if the text has a table: consecutive lines with a label and values, with bars, or with the same
-    number of cells and a number in one of them.
-    """
+    number of cells and a number in one of them."""
     if _BARS.search(text):
         return True
     lines = [line.replace("$", "").strip() for line in text.split("\n")]

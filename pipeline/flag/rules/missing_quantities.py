@@ -174,8 +174,7 @@ _BARE_AMOUNT = re.compile(
     re.IGNORECASE,
 )
 """An amount of money without its sign: "your order amounted to 450". Also a question for another unit: "in
-silvers?".
-"""
+silvers?"."""
 _TIME_ASKED = re.compile(
     r"\bhow\s+(?:long\b[^?]{0,40}\btake|many\s+(?:more\s+|total\s+)?(?:seconds|hours|minutes|days|weeks|months))\b",
     re.IGNORECASE,

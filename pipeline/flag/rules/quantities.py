@@ -45,8 +45,7 @@ _NEGATIVE_COUNT = re.compile(
     re.IGNORECASE,
 )
 """A negative number of things, after a word: "buys -33 packs", "-36 campers went". The difference "5 -3 packs" does not
-match.
-"""
+match."""
 _MAY_BE_NEGATIVE = re.compile(rf"\b{any_of('signed_measures')}\b|°", re.IGNORECASE)
 """Measures that may be negative in a story, such as temperatures."""
 

@@ -97,10 +97,8 @@ MAX_COMMAS = 1
 
 
 def _labelled_parts(prose: str) -> list[str]:
-    """Return the texts of the parts (a), (b), ... or (1), (2), ... of a problem.
-
-    The result is empty unless the labels are in order, and all parts ask for something.
-    """
+    """Return the texts of the parts (a), (b), ... or (1), (2), ... of a problem. The result is empty unless the labels
+    are in order, and all parts ask for something."""
     marks = list(_PART_LABEL.finditer(prose))
     labels = [next(label for label in mark.groups() if label) for mark in marks]
     for family in _LABELS:

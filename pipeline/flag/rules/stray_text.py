@@ -33,8 +33,7 @@ MAX_CHARS = 10_000
 _NUMBER_WORDS = frozenset(PATTERNS["number_words"])
 MIN_WORD = 5
 """The minimum length of a number word whose slips of one letter are found. Shorter words are like too many other
-words.
-"""
+words."""
 _LONG_NUMBER_WORDS = tuple(sorted(word for word in _NUMBER_WORDS if len(word) >= MIN_WORD))
 _REAL_WORDS = frozenset(PATTERNS["near_number_words"])
 """Real words that are one letter away from a number word."""
@@ -51,8 +50,7 @@ _DIGITS_WITH_LETTERS = re.compile(
 )
 """Numbers with a letter in place of a digit: "1O0", "l2", "2S4". A letter at the end needs a plural after the number
 ("1O pens"), or a sign of arithmetic before it ("+ 1O"). Isotopes such as 18O and 131I, litres ("2l") and multiples of
-an identity ("3I") do not match.
-"""
+an identity ("3I") do not match."""
 _CHEMISTRY = re.compile(r"->|→|\b(?:molecul|atom|isotope|oxid|reaction|ions?\b|mol(?:es?)?\b)", re.IGNORECASE)
 
 # garbled_word
@@ -212,8 +210,7 @@ def repeated_text(row: Row) -> list[Finding]:
 @detector("foreign_instruction", version="2")
 def foreign_instruction(row: Row) -> list[Finding]:
     """Find a first sentence that is a foreign instruction. It has no content word in common with the question after
-    it.
-    """
+    it."""
     if row["domain"] != "math":
         return []
     parts = sentences(without_formulas(row["prompt"][:MAX_TALK_CHARS]))
