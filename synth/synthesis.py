@@ -311,7 +311,6 @@ class Synthesis:
         ]
 
     def _as_attempt(self, planned: PlannedAttempt, answer: SampledAnswer, temperature: float) -> Attempt:
-        """Return the attempt with a sampled answer."""
         verdict, hard, shown = answer.verdict, planned.hard, planned.strategy.placeholders
         assert verdict is not None
         guidance = [text for text in (planned.feedback, planned.reflection) if text]

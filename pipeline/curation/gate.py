@@ -432,7 +432,6 @@ def _violation(check: Check, row: int | None, source: str, kind: str, text: str)
 
 
 def _curate(rows: Path, options: GateOptions, run_dir: Path, progress: Progress) -> Iterator[Violation]:
-    """Curate the rows, and yield a violation for each flag, drop and edit."""
     sets = tuple(EvalSetConfig(set=name) for name in options.against)
     config = CurationConfig(
         data=options.source,

@@ -207,7 +207,6 @@ def check_settings(settings: BaseModel, name: str) -> None:
 
 
 def _sections(section: BaseModel, path: str) -> Iterator[tuple[str, BaseModel]]:
-    """Yield a section and its subsections, each with its path."""
     yield path, section
     for name in type(section).model_fields:
         value = getattr(section, name)

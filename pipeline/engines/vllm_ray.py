@@ -96,7 +96,6 @@ class RayEngine:
         self._most_requests = QUEUED_PER_SEQUENCE * config.max_num_seqs
         """The maximum number of requests of one engine at a time."""
         self._next_index = 0
-        """The number of the next request."""
         options = resources(ray.cluster_resources(), config)
         alone = config.model_copy(update={"data_parallel_size": 1, "ray_address": None})
         make: Any = ray.remote(**options)(Replica)

@@ -315,7 +315,6 @@ def _read_by(rows: Iterator[Row], verifier: str, written: Written) -> Iterator[R
 def _export_rows(
     row: Row, system: str | None, form: Format, drawn: RunCompletions | None, written: Written
 ) -> Iterator[ExportRow]:
-    """Yield one row to export, or one for each chosen completion or pair."""
     values = dict(row)
     flags: Any = values.get(FLAGS_FIELD.name) or earlier_flags(row)
     plain = {name: value for name, value in values.items() if name not in _ADDED_COLUMNS and value is not None}
@@ -454,7 +453,6 @@ def _package_name(out_dir: Path) -> str:
 
 
 def _version(package: str | None) -> str | None:
-    """Return the version of an installed package, or None if it is not installed."""
     try:
         return None if package is None else version(package)
     except PackageNotFoundError:

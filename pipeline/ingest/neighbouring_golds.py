@@ -79,7 +79,6 @@ _PARTS = {
     "pi": re.compile("pi"),
     "function": re.compile(r"\\(?:sin|cos|tan|ln|log|sec|csc|cot|arc[a-z]+)\b"),
 }
-"""Parts of an expression."""
 
 
 class _Row(NamedTuple):

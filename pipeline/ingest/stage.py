@@ -224,7 +224,6 @@ class _Reader:
         return layout
 
     def _write_row(self, record: Record | Reject, builder: RowBuilder, source: Source) -> Row | None:
-        """Write the row of a record and return it, or None if the record is rejected."""
         if isinstance(record, Reject):
             self.rejects.write(source, record)
             return None

@@ -149,7 +149,6 @@ def _in_file(path: Path) -> Iterator[tuple[Item, bool | None]]:
 
 
 def _ask(responses: Sequence[tuple[Item, str]], opinion: SecondOpinion, progress: Progress) -> Iterator[dict[str, Any]]:
-    """Yield each (response, kind) as a record with the opinion on it."""
     rows = [item for item, _ in responses]
     verdicts = verify_and_hear(rows, lambda _: iter([UNREAD] * len(rows)), opinion)
     for (item, kind), verdict in zip(responses, verdicts, strict=True):

@@ -25,7 +25,6 @@ _UNITS = {
     "money": "dollar dollars cent cents euro euros 元 角",
     "volume": "liter liters litre litres gallon gallons quart quarts pint pints cup cups ml 升 毫升",
 }
-"""The units of each dimension."""
 _LENGTHS = (
     "mm millimeter millimetre,cm centimeter centimetre,m meter metre,km kilometer kilometre,in inch inche,ft foot feet"
     ",yd yard,mi mile"

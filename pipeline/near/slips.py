@@ -25,7 +25,6 @@ MOST_SEEN = 2**18
 _WORDS = rf"[A-Za-z]{{{LEAST_LETTERS},}}"
 _WORD = re.compile(_WORDS)
 _DOUBLED = re.compile(r"(.)\1")
-"""A doubled letter."""
 
 
 class SlipMender:

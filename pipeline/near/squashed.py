@@ -75,7 +75,6 @@ _LOWERED_RUN = re.compile("[₀-₉]+")
 """A run of subscript digits: `x₁` becomes `x_1`."""
 _MARKED_UP = r"&#?\w+;|</?[A-Za-z]"
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]{0,10}(?:\s[^<>]{0,200})?/?>")
-"""An HTML tag."""
 _SUPERSCRIPT = re.compile(r"(?i)<sup>([^<>]{1,20})</sup>")
 """A superscript in HTML: `10<sup>5</sup>` becomes `10^{5}`."""
 _LATEX = (
@@ -111,7 +110,6 @@ _SYMBOLS = {
         ).split(",")
     )
 }
-"""Symbols by their names in LaTeX."""
 _UNITS = (
     (r"(?-u:\b)centimet(?:er|re)s?(?-u:\b)", "cm"),
     (r"(?-u:\b)millimet(?:er|re)s?(?-u:\b)", "mm"),
@@ -266,7 +264,6 @@ def _bare(squashed: str) -> str:
 
 
 def _change(texts: pl.Series, pattern: str, change: Callable[[pl.Series], pl.Series]) -> pl.Series:
-    """Change the texts that match a pattern."""
     return change_marked(texts, texts.str.contains(pattern).to_numpy(), change)
 
 

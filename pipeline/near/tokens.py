@@ -34,7 +34,6 @@ MAX_PIECES = 2**26
 """The size of the cache of pieces, in bytes. A full cache is cleared."""
 CHINESE_NUMERALS = "零〇一二两三四五六七八九十百千万亿"
 _HAN_NUMERAL = f"[{CHINESE_NUMERALS}]"
-"""Matches one Chinese numeral."""
 TOKENS = (
     r"(?:\d+\s)?(?:\d+(?:,\d{3})+|\d+)(?:\.\d+)?(?:/\d+)(?:\s?(?:\\?%|％|percent(?-u:\b)))?"
     r"|(?:\d+(?:,\d{3})+|\d+)(?:\.\d+)?(?:(?:st|nd|rd|th)(?-u:\b)|\s?(?:\\?%|％|percent(?-u:\b)))?"
@@ -231,7 +230,6 @@ class Cutter:
         return pieces, lists.list.len().to_numpy().astype(np.int64)
 
     def _join_tokens(self, pieces: Ints, piece_counts: Ints) -> tuple[Codes, Ints]:
-        """Return the tokens of all texts, and the number of tokens of each, given its number of pieces."""
         counts = self._count.array[pieces]
         ends = np.cumsum(counts, dtype=np.int64)
         positions = np.repeat(self._first.array[pieces] - (ends - counts), counts)
@@ -268,7 +266,6 @@ def _flatten(lists: pl.Series) -> tuple[pl.Series, Ints]:
 
 
 def _extract_formulas(texts: pl.Series) -> tuple[pl.Series, Ints]:
-    """Return the formulas of all texts, and the number of formulas of each text."""
     counts = np.zeros(len(texts), dtype=np.int64)
     has_signs = texts.str.contains(FORMULA_SIGNS).to_numpy()
     signed = texts.filter(pl.Series(has_signs))

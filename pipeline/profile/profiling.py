@@ -217,12 +217,10 @@ class ProfileSamples:
             progress.note(f"{gone:,} samples that were judged before are gone; they are sampled again")
             work.clear()
         self._open: dict[int, _OpenPart] = {}
-        """The unfinished parts by number."""
         self._problems = count_rows(rows)
         self._adaptive_rows = 0
         """The number of rows for which the stopping rule chooses the number of samples."""
         self._done = sum(count_rows(work.folder_of(part) / "rows.parquet") for part in work.finished)
-        """The number of rows in parts that earlier attempts finished."""
         self._judged_before = work.kept + sum(
             count_rows(work.folder_of(part) / "samples.parquet") for part in work.finished
         )
@@ -358,7 +356,6 @@ class ProfileSamples:
         return map(self._work.folder_of, sorted(self._work.finished))
 
     def _samples(self, sampled: SampledRow) -> Iterator[SampleRow]:
-        """Yield the judged samples of a row."""
         config, row = self._config, sampled.row
         for verdict in self._work.verdicts(sampled.index):
             sample = verdict["sample"]
@@ -467,5 +464,4 @@ def count_passes(folder: Path) -> dict[Cell, Counter[tuple[int, int]]]:
 
 
 def _sample_key(record: Mapping[str, Any]) -> tuple[str, int]:
-    """Return the store key of a record's sample."""
     return record["prompt"], record["sample"]

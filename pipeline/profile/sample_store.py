@@ -57,9 +57,7 @@ class SampleStore:
         write_whole(folder / "identity.json", orjson.dumps(dict(identity)))
         self._parts = SampleParts(folder)
         self._lines: dict[SampleKey, Position] = {}
-        """The samples that are not in a part yet, with the positions of their lines."""
         self._bytes = 0
-        """The number of bytes of those lines."""
         lines = 0
         for position, record in self._log.scan():
             lines += 1

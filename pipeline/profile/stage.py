@@ -204,7 +204,6 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
 def _write_tables(
     sampling: ProfileSamples, priors: Priors | None, config: ProfileConfig, out_dir: Path, parts: Iterable[Path]
 ) -> Ledger:
-    """Write the tables of all rows from the parts' tables, and return the ledger."""
     with (
         Ledger(out_dir, "profile") as ledger,
         pq.ParquetWriter(out_dir / "samples.parquet", SAMPLE_SCHEMA, compression="zstd") as samples,
@@ -316,7 +315,6 @@ def _split_facts(out_dir: Path, split: str, *, same_samples: bool) -> dict[str, 
 
 
 def _spent_by_decision(problems: pl.DataFrame) -> dict[str, dict[str, int]]:
-    """Return the numbers of problems, samples and tokens for each decision."""
     tokens = (pl.col("tokens_mean") * pl.col("n")).round().cast(pl.Int64)
     spent = problems.group_by(decided=pl.col("decision").fill_null("undecided")).agg(
         problems=pl.len(), samples=pl.col("n").sum().cast(pl.Int64), tokens=tokens.sum()

@@ -139,7 +139,6 @@ def _fill_page(
     libraries: Sequence[str],
     **values: Any,
 ) -> str:
-    """Return a page from a template and values, with the needed scripts and styles."""
     body = _templates().get_template(template).render(values)
     if _MATHS_IN_BODY.search(body) and "katex" not in libraries:
         libraries = ("katex", *libraries)
@@ -231,7 +230,6 @@ def _show_words(code: str) -> str:
 
 
 def _quote_path(path: str) -> str:
-    """Return a path quoted for a shell."""
     return shlex.quote(visible(path))
 
 

@@ -401,7 +401,6 @@ def _edits(files: RunFiles, rows: pl.DataFrame, column: str, suffix: str) -> pl.
 
 
 def _row_keys(rows: pl.DataFrame, suffix: str) -> pl.LazyFrame:
-    """Return id, copy and SOURCE_KEY of the rows in the run with this suffix."""
     return rows.lazy().select("id", "copy", *(pl.col(f"{name}{suffix}").alias(name) for name in SOURCE_KEY))
 
 

@@ -196,7 +196,6 @@ def _read_stage(name: str, record: Mapping[str, Any]) -> StageLine:
 
 
 def _read_provenance(files: RunFiles) -> RunOrigin:
-    """Return the origin of a run's data, from its records."""
     ended = max((folder / RECORD).stat().st_mtime for folder in files.folders.values())
     ingest = files.records["ingest"]
     run_dir = files.folders["ingest"].parent

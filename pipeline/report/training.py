@@ -243,7 +243,6 @@ def pack_completions(training: Path | None) -> str | None:
 
 
 def _problem_ids(parts: Sequence[Path]) -> list[str]:
-    """Return the ids of a step's problems, in order."""
     return pl.scan_parquet(list(parts)).select(pl.col("id").unique(maintain_order=True)).collect()["id"].to_list()
 
 

@@ -231,7 +231,6 @@ def _tiers(precision: Iterable[FlagPrecision], config: SettleConfig) -> dict[str
 
 
 def _write_stale(path: Path, review: WeighedReview, decisions: Decisions) -> dict[str, Any]:
-    """Write the stale decisions to a file, and return their numbers by kind."""
     ids = {key[0] for key in review.standings}
     changed = list(dict.fromkeys(decision for standing in review.standings.values() for decision in standing.stale))
     gone = [decision for row_id in sorted(decisions.keys() - ids) for decision in decisions[row_id]]

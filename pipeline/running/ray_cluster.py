@@ -138,7 +138,6 @@ def _run_on_ray(ray: Any, config: RayConfig, work: PartWork, parts: Sequence[Par
 
 
 def _do_part(whereabouts: Whereabouts, work: PartWork, part: Part) -> None:
-    """Do the work on one part in a process of a node."""
     whereabouts.enter()
     run_part(work, part, NullProgress())
 

@@ -172,7 +172,6 @@ def _by_preference(candidates: Candidates, chosen: Array) -> Array:
 def _cells(
     candidates: Candidates, ordered: Array, columns: Sequence[str], *, has_bands: bool
 ) -> tuple[list[CellKey], list[Array]]:
-    """Return the keys of the cells in order, and the candidates of each cell in their given order."""
     parts = [candidates.band[ordered] if has_bands else np.zeros(len(ordered), np.uint8)]
     parts += [candidates.numbers[column][ordered] for column in columns]
     sizes = [LAST_BAND + 1, *(max(len(candidates.names[column]), 1) for column in columns)]

@@ -113,7 +113,6 @@ def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, prog
 def _write_tables(
     rows: Path, judgement: Judgement, outcomes: Array, selected: Array, reserve: Array, out_dir: Path
 ) -> dict[str, int]:
-    """Write every row to the table of its outcome, and return the ledger's counts."""
     scratch = out_dir / SCRATCH
     with (
         Ledger(out_dir, "select") as ledger,

@@ -73,7 +73,6 @@ def compile_column(spec: ColumnSpec, field: str) -> Column:
 
 
 def _compile_extract(text: str, field: str) -> Extract:
-    """Return the function for an extract."""
     if text == "boxed":
         return last_boxed
     if text == WHOLE:

@@ -45,7 +45,6 @@ _ROLES = {
     **dict.fromkeys(("gpt", "chatgpt", "bot", "model", "ai", "助手", "助理", "模型", "答", "回答"), "assistant"),
     "系统": SYSTEM,
 }
-"""Other names of roles, such as the names in ShareGPT."""
 TEXT_PARTS = ("", "text", "input_text", "output_text")
 """The types of message parts that have text."""
 REQUEST = "responses_create_params"

@@ -180,7 +180,6 @@ def _is_prose(columns: Columns, prompt: str, values: Values, *, alone: bool = Tr
 
 
 def _texts_of_golds(values: Values, *columns: ColumnSpec | None) -> list[str]:
-    """Return the texts of the golds in these columns."""
     return [text for spec in columns for text in _gold_texts(spec, values)]
 
 
@@ -431,7 +430,6 @@ _BESIDE_PROMPTS = {
     *(name for name in NAMES["response"] if name != "text"),
     *(*NAMES["solution"], *SOURCES, *NAMES["system"], *ROW_COLUMNS),
 }
-"""Columns of texts that are not prompts."""
 
 
 def _may_ask(name: str, samples: Samples) -> bool:

@@ -43,7 +43,6 @@ from truegold.verifiers.sandbox.toolchains import is_known, language_name
 from truegold.verifiers.strict_json import parse_structure
 
 _TEST_CASE = re.compile(r"^class\s+\w+\s*\(.*TestCase\)", re.MULTILINE)
-"""A class of unit tests."""
 
 
 def humaneval(columns: Set[str], samples: Samples) -> Layout | None:

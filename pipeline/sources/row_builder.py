@@ -455,7 +455,6 @@ class RowBuilder:
         return self.config.columns.gold is None and is_solution and judges_solutions(resolve(verifier))
 
     def _own_arguments(self, values: Mapping[str, Any], verifier: str, named: str | None) -> dict[str, Any]:
-        """Return the row's own arguments, checked against its verifier."""
         column = self.columns.get("verifier_args")
         arguments = read_arguments(column(values), column.name) if column is not None else {}
         # If the configuration replaces the row's verifier, the options in the row belong to the replaced verifier.

@@ -181,7 +181,6 @@ _ANNOUNCED = re.compile(
     r"|\\boxed\s*\{|####|(?:正确)?(?:答案|结果)(?:就?是|为|[:：])|(?<![回问])答[:：]",
     re.IGNORECASE,
 )
-"""Words that announce an answer."""
 _STEPS = re.compile(r"[=≈]|\b(?:equals|so|therefore|thus|hence|gives|get|makes?)\b|因此|所以|得", re.IGNORECASE)
 """Signs of a derivation."""
 _AMOUNT = re.compile(r"\d+(?:[.,]\d+)*")

@@ -30,7 +30,6 @@ _ANSWER_LINE = re.compile(
 _HASHES = re.compile(rf"^\s{{0,5}}####\s{{0,5}}(?P<value>[^\n]{{1,{MAX_ANSWER_CHARS}}})", re.MULTILINE)
 """A line of GSM8K with the answer: "#### 42"."""
 _BOX = re.compile(r"\\(?:boxed|fbox)\s{0,3}\{")
-"""The beginning of a box."""
 _SENTENCE_END = re.compile(r"[.。!！;；](?=\s|\Z)|[)）](?=\s|\Z)|[,，](?=\s)")
 """A character that may end an answer: the end of a sentence, a bracket, or a comma before a space."""
 _WRAPPER = re.compile(r"\\(?:text|textbf|mathrm|mathbf|boxed)\s{0,3}(?=\{)|\\[()\[\],;! ]|\\(?:left|right)(?![A-Za-z])")

@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 
 _CAPITALISED = re.compile(r"(?<![\w\\$])[A-Z][a-z]+(?![\w$])")
-"""A capitalised word."""
 _WORD = re.compile(r"\w+")
 _ACTS = (
     r"(?:'s|’s|s'|\s+and\s+[A-Z]|,?\s+(?:also\s+|then\s+|first\s+|already\s+|only\s+)?"

@@ -35,7 +35,6 @@ _FORMULAS = re.compile(
 )
 """A drawing, a code block or a formula."""
 _SENTENCE_END = re.compile(r"(?<=[.?!؟।])[\"'”’)\]]*\s+|(?<=[。？！；])|\n\s*\n")
-"""The end of a sentence, or an empty line."""
 
 _QUESTION = re.compile(
     r"[?？؟]|_{2,}|\\_|（\s*）|\(\s*\)"

@@ -454,7 +454,6 @@ def _golds_for_nothing(golds: pl.Series) -> tuple[str, ...]:
 
 
 def _frequent_golds(golds: pl.Series) -> tuple[str, ...]:
-    """Return the most frequent golds of a set."""
     return tuple(golds.value_counts().sort("count", "gold", descending=[True, False])["gold"].head(FREQUENT_GOLDS))
 
 

@@ -217,13 +217,11 @@ def _shorten(evidence: Any) -> str:
 
 
 def _as_code(text: str) -> str:
-    """Return any text as Markdown code."""
     line = " ".join(text.split())
     return f"`` {line.replace('``', '` `')} ``"
 
 
 def _escape(text: str) -> str:
-    """Return the text escaped for Markdown."""
     return "".join(f"\\{char}" if char in "\\`*_{}[]<>#|$" else char for char in " ".join(text.split()))
 
 

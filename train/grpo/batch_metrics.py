@@ -242,7 +242,6 @@ def distinct_ngrams(group: Sequence[Sequence[int]], n: int = NGRAM) -> float | N
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean of the values that are not None, or None if there is no such value."""
     judged = [value for value in values if value is not None]
     return fmean(judged) if judged else None
 
@@ -323,7 +322,6 @@ def foreign_share(counts: Mapping[str, int], known: set[str]) -> float:
 
 
 def _scripts(text: str) -> Iterable[str]:
-    """Yield the script of each letter of a text."""
     return (script for character in text if (script := _script(character)))
 
 

@@ -217,7 +217,6 @@ def _correctness(terms: Sequence[Term]) -> int:
 
 
 def _question(term: Term, row: Row, completion: Completion, text: str) -> Item:
-    """Return the item for the verifier of a term."""
     if term.verifier is None:
         return Item(text, row["gold"], row["verifier"], row["verifier_args"], problem_of(row))
     known = declared(resolve(term.verifier))

@@ -87,7 +87,6 @@ class Responder:
         self._counts = {"roll_back": 0, "skip_step": 0}
         """The number of times that each action was taken. It returns to 0 after `HEALED` steps without an alarm."""
         self._last_alarm = -HEALED
-        """The step of the last alarm."""
         self._heldout: dict[int, tuple[float, float]] = {}
         """Held-out pass rates with their standard errors, by step. Steps that a roll-back undid are removed."""
         self._best: tuple[int, float] | None = None

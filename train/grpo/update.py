@@ -406,7 +406,6 @@ class StepLoss:
 
 
 def _policy_loss(config: ObjectiveConfig, current: Tensor, old: Tensor, advantages: Tensor, mask: Tensor) -> TokenLoss:
-    """Return the configured loss of each token."""
     clip = config.clip
     if config.loss == "cispo":
         return LOSSES["cispo"](current, old, advantages, mask, max_rho=clip.is_max)

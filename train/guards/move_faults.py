@@ -390,7 +390,6 @@ def _lengths(log: RunLog) -> Iterator[LogFault]:
 
 
 def _entropy(log: RunLog) -> Iterator[LogFault]:
-    """Yield faults for an entropy that grows, or collapses in a run that is not finished."""
     move = move_of(log, "entropy")
     if move is None:
         return
@@ -441,7 +440,6 @@ def _growth(log: RunLog) -> Iterator[LogFault]:
 
 
 def _errors(log: RunLog) -> Iterator[LogFault]:
-    """Yield a fault for rollouts that end in errors."""
     steps, shares = log.series("errors")
     if len(shares) >= SHORT and (late := float(np.median(shares[-SHORT:]))) > 0.3:
         yield LogFault("unjudged", steps[0], steps[-1], f"{late:.0%} of the last rollouts end in an error")

@@ -423,7 +423,6 @@ def _find_file(path: Path) -> Path:
 
 @cache
 def _patterns(trainer: str) -> tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]:
-    """Return the patterns of a trainer's names of metrics, each with the guards' names."""
     table = METRIC_NAMES[trainer]
     return tuple((re.compile(table["prefix"] + name), tuple(meanings)) for name, meanings in table["names"].items())
 

@@ -157,10 +157,8 @@ def _log_evidence(base: Sequence[StepMean], window: Sequence[StepMean], distance
 
 
 def _groups(steps: Sequence[StepMean]) -> float:
-    """Return the number of groups in all steps."""
     return sum([each.groups or 1.0 for each in steps])
 
 
 def _mean(steps: Sequence[StepMean]) -> float:
-    """Return the mean over the groups of all steps."""
     return sum([each.value * (each.groups or 1.0) for each in steps]) / _groups(steps)

@@ -386,7 +386,6 @@ def _load_engine(setup: SamplerSetup) -> tuple[Any, Callable[[Path, int], None]]
 
 
 def _make_runner(setup: SamplerSetup, engine: Any) -> EpisodeRunner | None:
-    """Return the runner of episodes, or None if the sampler plays none."""
     if setup.turns is None:
         return None
     from truegold.pipeline.engines.chat import load_encoder

@@ -94,14 +94,12 @@ class EnvironmentCalls:
         self._answers: queue.SimpleQueue[tuple[_Call, Answer]] = queue.SimpleQueue()
         self._running: dict[Hashable, _Call] = {}
         self._threads = 0
-        """The number of threads, without abandoned ones."""
         self._threads_lock = threading.Lock()
         """Protects `_threads` and the fields of calls about their threads."""
         self._is_closed = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         """The event loop of new coroutines, created for the first one."""
         self._loops: list[asyncio.AbstractEventLoop] = []
-        """All event loops, abandoned ones included."""
         self._loop_lock = threading.Lock()
         """Protects `_loop`, which several threads may create."""
         self._beat_asked: float | None = None
@@ -232,7 +230,6 @@ class EnvironmentCalls:
         self._beat_asked = None
 
     def _end(self, call: _Call, answer: Answer) -> Answer:
-        """Mark a call as answered, and return its answer."""
         call.is_over = True
         del self._running[call.key]
         return answer

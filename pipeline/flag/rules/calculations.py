@@ -112,7 +112,6 @@ def _read_calculations(solution: str) -> Iterator[Calculation]:
 
 
 def _evaluate(text: str) -> Fraction | None:
-    """Return the value of an expression of numbers, or None if the text is not such an expression."""
     matches = list(_TOKEN.finditer(text.strip()))
     if "".join(match[0] for match in matches) != text.strip() or len(matches) > 4 * MAX_TERMS:
         return None

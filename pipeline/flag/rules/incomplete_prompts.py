@@ -242,7 +242,6 @@ def _has_table(text: str) -> bool:
 
 
 def _cells(mark: re.Pattern[str], line: str) -> int:
-    """Return the number of cells in a line with this separator."""
     cells = mark.split(line)
     return len(cells) if max(map(len, cells)) <= MAX_CELL_CHARS else 1
 
