@@ -63,9 +63,7 @@ class SampleStore:
             lines += 1
             if (key := (record["prompt"], record["sample"])) not in self:
                 self._take_in(key, position)
-        if lines > len(
-            self._lines
-        ):  # Some lines are also in parts. They would be read every time, so they are deleted.
+        if lines > len(self._lines):  # Some lines are also in parts. Delete them, or each start reads them.
             self._make_part()
             self._log.clear()
 

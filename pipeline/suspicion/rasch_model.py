@@ -121,9 +121,8 @@ def fit(right: Array, seen: Array, features: Array) -> Ability:
     n, m = seen.shape
     total = seen.sum(axis=0)
     rate = (right.sum(axis=0) + 0.5) / (total + 1.0)
-    theta: Array = 1.3 * np.log(
-        rate / (1.0 - rate)
-    )  # Averaging over difficulties shrinks logits. The factor 1.3 undoes this.
+    # Averaging over difficulties shrinks logits by about 1.3.
+    theta: Array = 1.3 * np.log(rate / (1.0 - rate))
     if not n or not m:
         return Ability(theta, 0.0, np.zeros(features.shape[1]), SPREAD)
     spread = SPREAD
