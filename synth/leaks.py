@@ -248,7 +248,6 @@ def learn_habits(findings: Sequence[Set[Finding]]) -> Habits:
 
 
 def _masked(finding: Finding) -> Finding:
-    """Return a finding with # for each number in its words."""
     return finding[0], " ".join(_FIGURE.sub("#", finding[1]).split())
 
 

@@ -322,7 +322,6 @@ class Curated:
         return "\n".join([f"Curated: {self._summary()}", *(f"  {line}".rstrip() for line in lines)])
 
     def _repr_html_(self) -> str:
-        """Return a table of the steps in HTML, for notebooks."""
         lines = ["".join(f"<td>{escape(cell)}</td>" for cell in step) for step in self._steps()]
         table = "".join(f"<tr>{line}</tr>" for line in lines)
         return f"<p><b>Curated</b>: {escape(self._summary())}</p><table>{table}</table>"

@@ -497,7 +497,6 @@ def _ask_verifiers(rows: Path, options: GateOptions, checks: set[Check], gated: 
 
 
 def _card_problem(data: Path, card: Path | None) -> str | None:
-    """Return the fault of the set's card, or None."""
     folder = data if data.is_dir() else data.parent
     candidates = [card] if card is not None else [folder / "README.md", folder / "export" / "README.md"]
     path = next((file for file in candidates if file.is_file()), None)

@@ -156,7 +156,6 @@ def encode_row(encoder: PromptEncoder, row: Mapping[str, Any]) -> list[int]:
 
 
 def _messages(problem: str, context: Sequence[Message], chat: ChatConfig) -> list[Message]:
-    """Return the messages that are sent to a model."""
     has_system = any(message["role"] == SYSTEM for message in context)
     systems = [Message(role=SYSTEM, content=chat.system)] if chat.system and not has_system else []
     return [*systems, *context, Message(role="user", content=chat.user.replace("{prompt}", problem))]

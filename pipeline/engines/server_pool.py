@@ -499,7 +499,6 @@ class Pool:
 
 
 def _is_lost(server: Server) -> bool:
-    """Return whether a server will not come back."""
     return server.state == "gone" or len(server.put_out_for) >= TIMES_OUT or (server.state == "out" and server.refuses)
 
 

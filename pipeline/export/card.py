@@ -261,7 +261,6 @@ def write_head(head: Mapping[str, Any]) -> str:
 
 
 def _front_matter(card: DataCard) -> dict[str, Any]:
-    """Return the YAML head of the card."""
     rows = sum(split.rows for split in card.splits)
     head: dict[str, Any] = {
         "configs": [

@@ -272,7 +272,6 @@ _WRITTEN_FOR = "Written by truegold for {}."
 
 
 def _with_rescued(rows: Iterator[Row], run_dir: Path) -> Iterator[Row]:
-    """Yield the rows, then the selected rows that synthesis added."""
     seen: set[RowKey] = set()
     for row in rows:
         seen.add(row_key(row))

@@ -122,7 +122,6 @@ def _answer(response: str, verdict: Verdict) -> str | None:
 
 
 def _judged(verdict: Verdict, comparison: ModelComparison, name: str) -> Verdict:
-    """Return the verdict after the comparison, which its evidence records."""
     same, replies = comparison
     evidence = {
         **verdict.evidence,

@@ -161,7 +161,6 @@ def _changes(left: Iterable[Item], right: Iterable[Item]) -> Counter[Item]:
 
 
 def _gives(left: ReadText, right: ReadText) -> bool:
-    """Return whether the right text mentions something that only the left text asks for."""
     for kind in _ASKABLE:
         only_asked = left.asked_forms.get(kind, _NONE) - right.asked_forms.get(kind, _NONE)
         if not only_asked.isdisjoint(right.forms.get(kind, _NONE)):

@@ -118,7 +118,6 @@ def fold_case(lower: pl.Series) -> pl.Series:
 
 
 def _is_wide(texts: pl.Series) -> Marks:
-    """Mark the texts that have characters beyond ASCII."""
     return (texts.str.len_bytes() != texts.str.len_chars()).to_numpy().copy()
 
 

@@ -460,7 +460,6 @@ def count_words(row: arrays.Codes, feature: arrays.Codes, asked: arrays.Marks, r
 
 
 def _add_counts(counts: arrays.Ints, features: arrays.Codes) -> arrays.Ints:
-    """Return the counts after adding more features."""
     more = np.bincount(features, minlength=len(counts))
     more[: len(counts)] += counts
     return more

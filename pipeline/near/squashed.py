@@ -475,7 +475,6 @@ def _is_gap(text: str, length: int) -> bool:
 
 
 def _spread_windows(squashed: bytes) -> list[bytes]:
-    """Return WINDOWS evenly spaced windows of an item."""
     starts = np.linspace(0, len(squashed) - WINDOW, WINDOWS).astype(int).tolist()
     return [squashed[start : start + WINDOW] for start in starts]
 

@@ -212,7 +212,6 @@ class ProfileSamples:
         self._rows, self._config, self._source, self._store, self._progress = rows, config, source, store, progress
         self._work, self._spent_log = work, spent
         self._spent = sum(record["tokens"] for _, record in spent.scan() if _sample_key(record) in store)
-        """The number of tokens of this stage's samples in the store, over all attempts."""
         if gone := sum(key not in store for key in work.samples()):
             progress.note(f"{gone:,} samples that were judged before are gone; they are sampled again")
             work.clear()

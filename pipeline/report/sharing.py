@@ -179,7 +179,6 @@ def _prompts(run_dir: Path) -> Iterator[str]:
 
 
 def _copy_stage_files(folder: Path, target: Path, text_filter: TextFilter, redact: Redactor) -> None:
-    """Copy the record of a stage and its JSON files."""
     target.mkdir(exist_ok=True)
     record = orjson.loads((folder / RECORD).read_bytes())
     record["config"] = _filter_config(record.get("config", {}))

@@ -178,7 +178,6 @@ def _conflict_groups(flags: Iterable[FlagRecord]) -> list[list[RowKey]]:
 def _settle_conflict(
     members: Sequence[Row], decisions: Mapping[RowKey, AgreedDecision]
 ) -> Iterator[tuple[RowKey, Settlement]]:
-    """Yield the effects of decisions on the other rows of a conflict."""
     decided = [(row, decisions[row_key(row)]) for row in members if row_key(row) in decisions]
     undecided = [row for row in members if row_key(row) not in decisions]
     vouched: dict[int, tuple[Row, AgreedDecision, str | None]] = {}

@@ -164,7 +164,6 @@ def _environment(scratch: Path) -> dict[str, str]:
 
 
 def _hosts(hostfile: Path) -> list[str]:
-    """Return the machines in a hostfile of DeepSpeed."""
     lines = hostfile.read_text(encoding="utf-8").splitlines() if hostfile.exists() else []
     return [line.split()[0] for line in lines if line.strip() and not line.lstrip().startswith("#")]
 
@@ -316,7 +315,6 @@ class Ranks:
 
 
 def _rank_variables(ranks: int) -> list[dict[str, str]]:
-    """Return, for each rank, the environment variables that torch.distributed reads."""
     shared = {"WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1"}
     shared["MASTER_PORT"] = str(free_port())
     # Without this variable, each rank starts a thread for every core.

@@ -434,7 +434,6 @@ class _Program:
             self._bind(-np.inf, round(float((cost @ variables).item())) + HALF_A_ROW, **parts)
 
     def _minimise(self, cost: Array, *, are_whole: bool = True) -> Array | None:
-        """Return the solution with the least cost, or None."""
         from scipy.optimize import Bounds, milp
 
         solution = milp(

@@ -196,7 +196,6 @@ def _around(value: Any, question: Any) -> AskedConversation:
 
 
 def _in_request(request: Mapping[str, Any], question: Any) -> AskedConversation:
-    """Return the context in a request of NeMo-Gym."""
     around = _around(request.get("input"), question)
     lost = {reason: repr(name) for name, reason in _lost_columns(request, True)} | dict(around.lost or {})
     system = _system_text("instructions", request.get("instructions"))
@@ -365,7 +364,6 @@ MESSAGE_WORDS = 5
 
 
 def _is_unread_history(value: Any) -> bool:
-    """Return whether a history has turns in an unknown form."""
     structure = parse_structure(value)
     is_text = isinstance(structure, str) and re.search(r"^\s*\w+:", structure, re.MULTILINE) is not None
     if not (is_text or (isinstance(structure, list) and _holds_something(structure))):

@@ -345,7 +345,6 @@ def _asks(text: str) -> bool:
 
 
 def _count_rows(texts: Sequence[str]) -> bool:
-    """Return whether a column numbers the rows consecutively."""
     numbers = [int(text) for text in texts if text.isdecimal()]
     return len(numbers) == len(texts) and all(after - before == 1 for before, after in pairwise(numbers))
 

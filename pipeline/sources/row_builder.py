@@ -449,7 +449,6 @@ class RowBuilder:
         return golds + (listed_golds(others(values), others.name) if others is not None else [])
 
     def _is_program(self, gold: Column, verifier: str) -> bool:
-        """Return whether the gold column has worked solutions, and this row's verifier runs programs."""
         solution = self.columns.get("solution")
         is_solution = gold.name in NAMES["solution"] or (solution is not None and solution.name == gold.name)
         return self.config.columns.gold is None and is_solution and judges_solutions(resolve(verifier))

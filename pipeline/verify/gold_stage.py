@@ -401,7 +401,6 @@ class _Queue:
 
 
 def _without_other_golds(row: Row) -> str:
-    """Return the verifier's arguments of a row without its other accepted golds."""
     arguments = orjson.loads(row["verifier_args"])
     return dump_json(arguments) if arguments.pop(OTHER_GOLDS, None) is not None else row["verifier_args"]
 

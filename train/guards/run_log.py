@@ -451,7 +451,6 @@ def _known(trainer: str, columns: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def _foreign(file: Path, trainer: str, log: LogEntries, known: Mapping[str, Mapping[str, str]]) -> RunLog:
-    """Return another trainer's log with the guards' names of metrics."""
     translated = [
         (step, {name: value for column, value in entry.items() for name in known.get(column, ())})
         for step, entry in log.entries

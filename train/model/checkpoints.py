@@ -76,7 +76,6 @@ def look_up(config: PathModel) -> None:
 
 @contextmanager
 def _hub_errors_explained(config: PathModel) -> Iterator[None]:
-    """Turn errors of the hub's package into SetupError."""
     from huggingface_hub.errors import (
         HfHubHTTPError,
         HFValidationError,

@@ -237,7 +237,6 @@ def _folder_of_installation() -> Path:
 
 
 def _try_to_share(lock: IO[str]) -> bool:
-    """Return whether the shared lock could be taken at once."""
     with suppress(BlockingIOError):
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         return True

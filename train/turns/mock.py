@@ -131,7 +131,6 @@ class Recorder:
 
 
 def _as_step(answer: Reply | Done) -> dict[str, Any]:
-    """Return the recorded fields of an answer."""
     if isinstance(answer, Done):
         return {DONE: True, "score": answer.score, "turn_score": answer.turn_score}
     return {"messages": answer.messages, "turn_score": answer.score}

@@ -156,5 +156,4 @@ def _conclusion(solution: str) -> str:
 
 
 def _squeeze(text: str) -> str:
-    """Return a text without drawings and blanks."""
     return "".join(_DRAWING.sub("", text).split())
