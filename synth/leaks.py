@@ -471,7 +471,7 @@ def retold_share(output: str, guidance: str, problem: str, attempt: str) -> floa
         new_concepts = concepts(sentence) - known_concepts
         for candidate in candidates:
             is_translated = bool(HAN.search(candidate)) != bool(HAN.search(sentence))
-            # Concepts are the same in all languages, stems are not.
+            # Concepts are the same in all languages. Stems differ.
             meanings = new_concepts if is_translated else new_stems | new_concepts
             retold = meanings & (concepts(candidate) if is_translated else content_stems(candidate))
             if len(retold) >= MIN_STEMS:

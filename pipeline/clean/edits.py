@@ -33,7 +33,7 @@ END_SPAN = 200
 """The number of characters at the end of a text that are searched for boilerplate. A user's pattern may be slow."""
 
 _UNKNOWN_TO_RE2 = re.compile(r"[^\S \t\n\f\r]|[^\D0-9]")
-"""Blanks and digits that Python's `\\s` and `\\d` match, and RE2's do not."""
+"""Blanks and digits that Python's `\\s` and `\\d` match, but RE2's `\\s` and `\\d` do not match."""
 _LOOKAROUND = re.compile(r"\(\?<?[=!](?:[^()\[\]\\]|\\.|\[(?:[^\]\\]|\\.)+\]|\([^()]*\))*\)")
 _UNLIKE_RE2 = re.compile(r"(?<!\\)\$(?![^\[]*\])|\\[ABZbwW]|(?<!\[)\^")
 r"""The parts of a pattern that RE2 matches differently: `$`, `^`, `\b`, `\w` and the like."""
@@ -85,7 +85,7 @@ class Boilerplate:
         self._may_cut = _glance(config.boilerplate, config.boilerplate_end)
 
     def cut(self, text: str) -> str:
-        """Return `text` without boilerplate. A phrase stays if less than `min_prompt_chars` of text would be left."""
+        """Return `text` without boilerplate. A phrase stays if fewer than `min_prompt_chars` characters would be left."""
         while (shorter := self._cut_phrase(text)) is not None:
             text = shorter
         return text

@@ -124,7 +124,7 @@ def halve_backslashes(text: str) -> str:
 
 
 def _is_command(match: re.Match[str]) -> bool:
-    """Return True if the letters after two backslashes begin with a command: `fracx` does, `where` does not."""
+    """Return True if the letters after two backslashes begin with a command: `fracx` passes, `where` fails."""
     letters = match[1]
     if match[2] and letters in COMMANDS:
         return True

@@ -132,7 +132,7 @@ def read_grade(reply: str, scale: int) -> float | None:
 
 
 UNASKED = Verdict(None, Reason.DECLINED, None, {"unasked": "the term's gate is closed"})
-"""The verdict on a response whose term does not count."""
+"""The verdict of a term on a response that does not pass the term's gate."""
 
 
 class GradedTerms:

@@ -155,7 +155,7 @@ class ProsePiece(NamedTuple):
 
 def mark_chinese_terms(text: str) -> str:
     r"""Return a Chinese text with terms and units as commands: "3厘米" becomes "3 \UNITcm "."""
-    # 千克 (kilogram) begins with the numeral 千 (thousand). Its synonym does not.
+    # 千克 (kilogram) begins with the numeral 千 (thousand). The synonym 公斤 does not.
     text = text.replace("千克", "公斤")
     text = terms.CHINESE_UNIT.sub(lambda match: f" \\UNIT{terms.chinese_unit(match[0])} ", text)
     return terms.CHINESE_TERM.sub(lambda match: f" \\TERM{_TERM_NUMBERS[terms.CHINESE_TERMS[match[0]]]} ", text)

@@ -63,7 +63,7 @@ CLEANED = (
 )
 """Replacements in formulas before the text is cut, so that one formula has one spelling."""
 CHINESE_UNITS = (("千克", "公斤"), ("千米", "公里"), ("千瓦", "kw"))
-"""Units that begin with the numeral 千 (thousand), each with its replacement: "二十千克" is 20, not 20,000."""
+"""Units that begin with the numeral 千 (thousand), each with its replacement: "二十千克" is 20 kg."""
 FORMULA_SIGNS = r"\$[^$]+\$|\\[\[(]"
 """A quick test: matches every text that has a formula."""
 FORMULA_CHARS = 300

@@ -4,7 +4,7 @@
                                000000.jsonl             {"prompt": "9c0e...", "sample": 3, "token_ids": [...], ...}
                                part-000000.parquet      the samples of earlier lines, 65,536 in a part (`sample_parts`)
 
-Samples are stored by prompt (its token ids), not by row. They can be used again after rows were added to the data set,
+Samples are stored by prompt (its token ids). They can be used again after rows were added to the data set,
 and with another verifier.
 """
 

@@ -218,10 +218,10 @@ def _blocking(files: RunFiles) -> pl.LazyFrame:
         for name in ("precision", "rows")
     ]
     precision, rows = measured
-    # The mean of the posterior with a uniform prior. With 26 right rows of 26, it is .96, not 1.
+    # The mean of the posterior with a uniform prior. With 26 right rows of 26, it is .96.
     known = (precision * rows + 1) / (rows + 2)
     flags = flags.with_columns(precision=pl.coalesce(known, pl.col("confidence").clip(0.0, SUREST)))
-    # The confidence of `suspect_gold` is the agreement of samples, not a probability.
+    # The confidence of `suspect_gold` is the agreement of samples. It is not a probability.
     holding = pl.col("blocks") & (pl.col("reason") != str(SUSPECT_GOLD))
     surest = pl.col("precision").filter(holding)
     return flags.group_by(KEY).agg(

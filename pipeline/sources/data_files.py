@@ -146,7 +146,7 @@ def _describes_data(file: Path, files: list[Path]) -> bool:
         return False
     try:
         content = parse_json(file.read_text(encoding="utf-8-sig"))
-    except ValueError:  # The file is JSON Lines or is not JSON. The reader reports the latter.
+    except ValueError:  # The file is JSON Lines, or it is not JSON, which the reader reports.
         return False
     return isinstance(content, dict) and find_column("prompt", [content]) is None
 

@@ -246,5 +246,5 @@ def _is_asked_about(name: str, samples: Samples, prompt: str, golds: Sequence[Se
     repeated = sum(len(texts) > 1 for texts in texts_of.values())
     if 2 * answered >= len(pairs) or 2 * pointing >= len(pairs) or 4 * repeated >= len(texts_of):
         return True
-    # A premise is empty in rows whose question needs none. Notes are not.
+    # A premise is empty in rows whose question needs none. Notes are always filled.
     return name.lower() in PREMISES and any(name in values and not values[name] for values in samples)

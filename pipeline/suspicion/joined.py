@@ -81,8 +81,8 @@ MIN_WITNESSES = 3
 MIN_INDEPENDENT = 2.0
 """The minimum total weight of systems whose votes can drop a row (`independent_weights`)."""
 REVIEW_AT = 0.15
-"""The minimum suspicion for a review. Two of three such rows are at fault if strong systems answered. Else one of three
-is."""
+"""The minimum suspicion for a review. Two of three such rows are at fault if strong systems answered, and one of three
+in other cases."""
 REVIEW_CLOSED_AT = 0.3
 """The minimum suspicion for a review of a closed question. A fifth of such rows are at fault."""
 

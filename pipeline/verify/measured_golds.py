@@ -83,7 +83,7 @@ class MeasuredTally:
     computed: int = 0
     """The number of decimal fractions with three or more decimals."""
     ungrouped: int = 0
-    """The number of decimal fractions that cannot be thousands. 1.250 can."""
+    """The number of decimal fractions that cannot be thousands, as 1.250 can be."""
     example: str = ""
 
     def add(self, gold: str, prompt: str) -> None:

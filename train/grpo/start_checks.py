@@ -200,7 +200,7 @@ def split_by_room(
 
 
 def split_by_leak(heldout: Iterable[Row], *trained: Iterable[Row]) -> tuple[list[Row], list[Row]]:
-    """Return the held-out rows whose prompt is not trained on, and those whose prompt is.
+    """Return the held-out rows whose prompt is not trained on, then those whose prompt is trained on.
 
     Case and white space are ignored in the comparison. Raises InputError if all held-out prompts are trained on.
     """

@@ -41,7 +41,7 @@ class WeighedBatch:
     metrics: dict[str, float]
     """The metrics of the whole batch over all ranks."""
     distilled: Tensor | None = None
-    """Bool [N]: whether each segment is a distilled positive (sampled with a longer prompt). None if there are none."""
+    """Bool [N]: whether each segment is a distilled positive (sampled with a longer prompt). None without such segments."""
     teachers: Sequence[Segment | None] = ()
     """The teacher's segment for each segment (`self_teachers`), or None. Empty without self-distillation."""
     episode_tokens: Tensor | None = None
@@ -293,7 +293,7 @@ class StepLoss:
     engine_difference: float = 0.0
     """The usual |Δ log p| of the two engines, in nats (`Updater.engine_difference`)."""
     is_distilled: Tensor | None = None
-    """Bool [N]: whether each segment is a distilled positive; None if there are none."""
+    """Bool [N]: whether each segment is a distilled positive; None without such segments."""
     episode_tokens: Tensor | None = None
     """Float [N]: the number of tokens of each segment's episode. None if episodes do not count as sequences."""
     token_staleness: Mapping[int, Tensor] = field(default_factory=dict)

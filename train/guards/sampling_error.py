@@ -49,7 +49,7 @@ class StepMean:
     expected: float | None = None
     """The expected value for the same problems, such as their pass rate in the profile."""
     is_usual: bool = True
-    """Whether the value may be part of a baseline. A value that a guard found wrong may not."""
+    """Whether the value may be part of a baseline. This is false for a value that a guard found wrong."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ GATHER_S = 0.0005
 BLOCKED_S = 1.0
 """An event loop that has not responded for this number of seconds counts as blocked by a coroutine."""
 MOST_THREADS = 512
-"""The largest number of threads. Stand-ins count, abandoned threads do not."""
+"""The largest number of threads. It includes stand-ins, and leaves abandoned threads out."""
 MOST_ALIVE = 4096
 """The largest number of threads, with abandoned ones. It keeps hanging environments of a long run from using up the
 machine's threads."""

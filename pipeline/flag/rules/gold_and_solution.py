@@ -8,7 +8,7 @@ Some golds and solutions, and their findings:
     "There are 72 in total."                                           gold_wrapped: a sentence, suggestion 72
     "72 apples", "x = 3", "5 (mod 7)", "\frac{1}{2}", "(1, 2]"         no finding
 
-Verifiers that parse golds often understand a wrapped gold. Verifiers that compare texts do not.
+Verifiers that parse golds often understand a wrapped gold. Verifiers that compare texts reject right answers to it.
 
     solution "5 * 7 = 36 apples ... #### 36"                           arithmetic_error, shows 5 * 7 = 35
 

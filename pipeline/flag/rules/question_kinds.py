@@ -124,7 +124,7 @@ def _questions(prose: str) -> list[str]:
 
 
 def _has_options(row: Row) -> bool:
-    """Return True for a choice question. Small letters are not options if they may label parts instead."""
+    """Return True for a choice question. Small letters do not count as options if they may label parts."""
     options = find_options(row["prompt"])
     return row.get("verifier") == "choice" or (options is not None and not options.may_be_parts)
 
