@@ -85,7 +85,8 @@ class Boilerplate:
         self._may_cut = _glance(config.boilerplate, config.boilerplate_end)
 
     def cut(self, text: str) -> str:
-        """Return `text` without boilerplate. A phrase stays if fewer than `min_prompt_chars` characters would be left."""
+        """Return `text` without boilerplate. A phrase stays if fewer than `min_prompt_chars` characters would be
+        left."""
         while (shorter := self._cut_phrase(text)) is not None:
             text = shorter
         return text

@@ -15,7 +15,8 @@ becomes `clusters.parquet` with a row for each record, in the order of the file:
 - `template` is the same for all instances of a template (same words, other quantities). It is null for a record without
   other instances.
 - `relation` is exact, same_problem, same_template, edited_variant or unrelated. It compares a dropped record with the
-  record that was kept in its place, and a kept record with the closest record. `with` in the evidence names this record.
+  record that was kept in its place, and a kept record with the closest record. `with` in the evidence names this
+  record.
 - `keep` is true for a kept record. For a dropped record, `kept_id` names the record that was kept instead.
 
 Copies with different golds are in `flags.parquet` as `conflicting_labels`. The best record of each gold in a cluster

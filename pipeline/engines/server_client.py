@@ -11,9 +11,9 @@ The weights of servers are compared by a probe. Each server returns the log-prob
     B         -1.22 -0.30 -1.99      same weights as A
     C         -7.10 -5.43 -6.66      other weights than A
 
-These log-probabilities depend on the weights. Temperature, seed and other requests have no effect. Another dtype changes them by
-.04 on average, other weights by much more. If a server does not return them, the first tokens of its greedy answer are
-compared instead.
+These log-probabilities depend on the weights. Temperature, seed and other requests have no effect. Another dtype
+changes them by .04 on average, other weights by much more. If a server does not return them, the first tokens of its
+greedy answer are compared instead.
 """
 
 from __future__ import annotations

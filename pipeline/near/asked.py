@@ -39,8 +39,8 @@ OPTION_CHARS = 15
 SAME_OPTION = 0.8
 """The minimum similarity of two options with one meaning: "within three months", "within 3 months"."""
 SAME_WORD = 0.5
-"""The minimum similarity of two words that may replace each other. "starts" and "started" pass, "quartz" and "glass" fail.
-"""
+"""The minimum similarity of two words that may replace each other. "starts" and "started" pass, "quartz" and "glass"
+fail."""
 CONTENT_CHARS = 4
 """The minimum length of a word that carries meaning. Shorter words are articles and the like."""
 

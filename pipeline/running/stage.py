@@ -217,7 +217,8 @@ def resolve_inputs(stage: Stage, run_dir: Path) -> dict[str, Path]:
 
 
 def stage_key(stage: Stage, run_dir: Path, digests: DigestCache) -> str:
-    """Return the cache key of a stage, 32 hex digits. It covers everything that affects the output, so it leaves `aims` out."""
+    """Return the cache key of a stage, 32 hex digits. It covers everything that affects the output, so it leaves `aims`
+    out."""
     return _key(stage, stage.config.model_dump(mode="json", exclude=set(stage.aims)), run_dir, digests)
 
 

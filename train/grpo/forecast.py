@@ -44,7 +44,8 @@ SPREAD_STRENGTH = 2.0
 MOST_STRENGTH = 50.0
 """The largest a + b of the Beta distributions of the profile's pass rates: the weight of its samples."""
 LATER = 4.0
-"""If leaving out the first steps raises the evidence by more than this, the policy has changed, and judging is sound."""
+"""If leaving out the first steps raises the evidence by more than this, the policy has changed, and judging is
+sound."""
 Z_999 = 3.29
 """The normal quantile of a two-sided interval of 99.9 %."""
 

@@ -41,7 +41,8 @@ class WeighedBatch:
     metrics: dict[str, float]
     """The metrics of the whole batch over all ranks."""
     distilled: Tensor | None = None
-    """Bool [N]: whether each segment is a distilled positive (sampled with a longer prompt). None without such segments."""
+    """Bool [N]: whether each segment is a distilled positive (sampled with a longer prompt). None without such
+    segments."""
     teachers: Sequence[Segment | None] = ()
     """The teacher's segment for each segment (`self_teachers`), or None. Empty without self-distillation."""
     episode_tokens: Tensor | None = None
