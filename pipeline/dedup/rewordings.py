@@ -74,15 +74,15 @@ class DedupOutcome:
     relation: npt.NDArray[np.uint8]
     """The relation of a dropped row to the kept row."""
     capped: Marks
-    """True if the row is dropped, because enough instances of its template are kept."""
+    """True for a row that is dropped because enough instances of its template are kept."""
     evidence: dict[int, str]
-    """Maps the positions of dropped rows, except exact copies, to their evidence as JSON."""
+    """Position of a dropped row -> the evidence as JSON. Exact copies have no entry."""
     translations: Sequence[Translation] = ()
     """Pairs that an encoder proposed and a comparison confirmed. Both rows are kept."""
     overruled: Marks | None = None
-    """True if the row is dropped, because a better source has another gold. None if all sources are equal."""
+    """True for a row that is dropped because a better source has another gold. None if all sources are equal."""
     settled: Marks | None = None
-    """True if a better source settles the row's conflict."""
+    """True for a row whose conflict a better source settles."""
 
     @property
     def has_duplicates(self) -> Marks:

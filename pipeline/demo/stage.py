@@ -134,7 +134,7 @@ def _shuffle(rows: list[RawRow], originals: Mapping[int, int], rng: random.Rando
 
 
 def _sft_examples(config: DemoSource, rng: random.Random, progress: Progress) -> Iterator[RawRow]:
-    """Yield examples with worked solutions. In the contaminated end, half of them are wrong."""
+    """Yield examples with worked solutions. Half of the examples in the contaminated end are wrong."""
     count = config.sft_examples
     contaminated = round(count * CONTAMINATED_SHARE)
     wrong = set(rng.sample(range(count - contaminated, count), contaminated // 2))

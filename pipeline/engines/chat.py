@@ -70,7 +70,7 @@ class ChatEncoder:
         self._check_single_bos()
 
     def encode(self, problem: str, context: Sequence[Message] = ()) -> list[int]:
-        """Return the ids of the prompt, by the tokenizer's template, or as plain text without one.
+        """Return the ids of the prompt: by the tokenizer's template or, without a template, as plain text.
 
         Raises SetupError if the template rejects the messages.
         """

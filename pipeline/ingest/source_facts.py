@@ -49,7 +49,7 @@ MAX_CHARS = 4_000
 MIN_ROWS, MIN_SHARE = 3, 0.02
 """A fact needs at least MIN_ROWS rows, and at least the share MIN_SHARE of the rows that could show it."""
 CERTAIN = ("repeats_gold", "shifted_golds", "golds_of_neighbours", "html", "options_twice")
-"""Facts that are never chance, and are reported for a small share of rows too."""
+"""Facts that cannot be chance. They are reported even for a small share of rows."""
 MIN_REPEATED = 3
 """The minimum number of solutions with the same words around their golds, such as "x=184.4", for `repeats_gold`."""
 BOILERPLATE_SHARE, MIN_BOILERPLATE = 0.2, 10

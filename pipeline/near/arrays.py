@@ -44,7 +44,7 @@ TABLE_ROWS = 50_000
 class Growing:
     """A flat array that grows: values are appended one by one or many at a time.
 
-    When the array is full, it grows by half. Memory is less fragmented than by a list of many small arrays.
+    When the array is full, it grows by half. This fragments memory less than a list of many small arrays does.
     """
 
     def __init__(self, dtype: type) -> None:
@@ -152,7 +152,8 @@ class Numbering:
         size = len(earlier[0])
         for start in range(0, size, TABLE_ROWS):
             stop = start + TABLE_ROWS
-            # Each block has the later keys up to its last earlier key. The last block has all remaining keys.
+            # A block merges its earlier keys with the later keys up to the last of them. The last block takes all
+            # remaining later keys.
             first = np.searchsorted(later[0], earlier[0][start - 1]) if start else 0
             last = np.searchsorted(later[0], earlier[0][stop - 1]) if stop < size else len(later[0])
             positions = np.searchsorted(earlier[0][start:stop], later[0][first:last])
@@ -259,7 +260,7 @@ def map_in_threads(work: Callable[[T], R], jobs: Iterable[T]) -> Iterator[R]:
 
 
 def read_ahead(source: Iterable[T]) -> Iterator[T]:
-    """Yield the elements of `source`, while another thread makes the next element. None ends the source."""
+    """Yield the elements of `source`, while another thread makes the next element. The source must not yield None."""
     rest = iter(source)
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(next, rest, None)

@@ -18,7 +18,8 @@ A pair is decided by these rules:
 0. Texts that differ only in mathematical signs are different problems, such as `⌊x⌋` and `⌈x⌉` (`squashed`). Different
    questions about one passage or table are different problems, too (`asked`).
 1. Near copies share most of their words. Two near copies are the same problem if they have the same sentences with the
-   same clauses. Sentences may change their order. Steps must keep theirs. With equal golds, one word may be replaced by another.
+   same clauses. Sentences may change their order, except for steps. With equal golds, one word may be replaced by
+   another.
 2. Other texts get a logistic score: the sum of `columns` times WEIGHTS, or times CONFLICT_WEIGHTS if golds differ.
    Terms weigh more in short exercises than in stories: the column `exercise` falls from 1 for a text without words
    to 0 for a text of STORY_WORDS words.

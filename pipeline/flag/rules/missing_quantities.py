@@ -5,7 +5,7 @@ Some prompts, and the reasons for the flag `missing_quantity`:
     "Tom has some apples. He buys 9 more. How many apples does he have now?"           "some" is not a number
     "Tom had some apples. He gave away 5 and has 7 left. How many had he at first?"    no flag: "some" is asked for
     "Tom baked more than 26 cakes and sold 20. How many has he left?"                  "more than 26" is a bound
-    "Tom needs more than 26 cakes. How many more must he bake?"                        no flag: the bound is a rule
+    "Tom needs more than 26 cakes. How many more must he bake?"                        no flag: the bound is meant
     "Each pile had several coins. How many coins are in 6 piles?"                      "several" is not a number
     "Ann has twice as many pens as Bob, who has half as many as Cy. How many has Ann?" only shares
     "Ann works 8 hours a day, 5 days a week. How much does she earn a week?"           no amount of money
@@ -17,8 +17,8 @@ The flag `foreign_question` is for a question that has no word in common with th
     "Tom baked 12 cakes and ate 3 of them. How many wrappers did Danny find?"
     "See question 30 for the passage. Which house has a garden?"
 
-The rules know only words, and no facts of the world (how many legs, how fast). In Chinese they find "some", bounds and
-money, but not questions of another story.
+The detectors know only words, and no facts of the world (how many legs, how fast). In Chinese they find "some", bounds
+and money. They do not find questions of another story.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ _TOTAL_ASKED = re.compile(
     re.IGNORECASE,
 )
 """A question for a total, which includes every count of the story."""
-# With these words, the vague quantity may be asked for or can be computed. The rule then finds nothing.
+# With these words, the vague quantity may be asked for or can be computed. Then nothing is found.
 _CLOSERS = re.compile(rf"\b{any_of('closers')}\b|[%$]", re.IGNORECASE)
 _NUMBER_WORD = re.compile(rf"\d|\b{any_of('plain_numbers')}\b", re.IGNORECASE)
 _VAGUE_CHINESE = re.compile(
@@ -378,7 +378,7 @@ _LOOKS: dict[str, Callable[[_Story], str | None]] = {
     "more by no number": _more_by_nothing,
     "only asked for": _sibling,
 }
-"""Maps each reason why a number is missing to its search."""
+"""Each reason why a number is missing -> the function that finds it."""
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str | None:
