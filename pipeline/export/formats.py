@@ -260,7 +260,7 @@ def make_trl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
          "id": ..., "verifier": "math", "verifier_args": "{}", "license": "mit", "origin": "openai/gsm8k", ...}
 
     `solution` is a response with the full score, in the form that TRL's own `accuracy_reward` reads. The worked
-    solution is in the column `truegold`. The sampler uses `pass_rate` and `posterior` (`train.rollout.trl_sampler`).
+    solution is in the column `truegold`. The sampler uses `pass_rate` and `posterior` (`train.grpo.trl_sampler`).
     Source: TRL's docs/source/dataset_formats.md and trainer/grpo_trainer.py.
     """
     return {
@@ -304,7 +304,14 @@ def make_trl_sft_record(row: ExportRow, index: int) -> Mapping[str, Any]:
 
 @Format("trl-dpo", "TRL's DPOTrainer", "parquet", TRL_DPO_SCHEMA, "trl", load_with_trl, completions="pairs")
 def make_trl_dpo_record(row: ExportRow, index: int) -> Mapping[str, Any]:
-    """Return a record with a right and a wrong completion: TRL's "conversational preference, explicit prompt"."""
+    """Return a record with a right and a wrong completion: TRL's "conversational preference, explicit prompt".
+
+        {"prompt": [{"role": "user", "content": "Natalia sold ..."}],
+         "chosen": [{"role": "assistant", "content": "... \\boxed{72}"}],
+         "rejected": [{"role": "assistant", "content": "... \\boxed{96}"}], "drawn_by": ["synth:retry", "profile"], ...}
+
+    Source: TRL's docs/source/dataset_formats.md and trainer/dpo_trainer.py. Its RewardTrainer reads the same format.
+    """
     assert row.completion is not None and row.rejected is not None
     return {
         "prompt": row.messages,
@@ -464,8 +471,9 @@ def make_open_instruct_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     A row uses open-instruct's own verifier `math` if the gold is a plain number, and the row has no other golds and no
     options. The reason is that open-instruct adds up the rewards of several golds, and has no options of verifiers. For
     all other rows, the verifier is `truegold` (`truegold.verifiers.adapters.open_instruct`), and the ground truth is
-    the whole row. Source:
-    open-instruct's dataset_transformation.py and ground_truth_utils.py.
+    the whole row.
+
+    Source: open-instruct's dataset_transformation.py and ground_truth_utils.py.
     """
     verifier = _open_instruct_verifier(row)
     return {
@@ -562,8 +570,9 @@ def make_inspect_record(row: ExportRow, index: int) -> Mapping[str, Any]:
         {"input": "Natalia sold ...", "target": "72", "id": "9f0c...", "metadata": {"verifier": "math", ...}}
         {"input": "...", "target": ["1/2", "0.5"], ...}
 
-    Read it with `json_dataset("train.jsonl")` and score it with `truegold.verifiers.adapters.inspect.verified`. Source:
-    inspect_ai's dataset/_dataset.py and dataset/_util.py.
+    Read it with `json_dataset("train.jsonl")` and score it with `truegold.verifiers.adapters.inspect.verified`.
+
+    Source: inspect_ai's dataset/_dataset.py and dataset/_util.py.
     """
     return {
         "input": row.prompt,

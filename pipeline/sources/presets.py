@@ -375,7 +375,11 @@ def guess_layout(samples: Samples) -> Layout:
 
 
 def choose_layout(config: SourceConfig, location: str, samples: Samples) -> Layout:
-    """Return the layout of a source with prompts and golds. Configured columns replace those of the preset."""
+    """Return the layout of a source with prompts and golds. Configured columns replace those of the preset.
+
+    `location` is the name of the source in errors. Raises ConfigError for an unknown preset or a prompt without gold,
+    InputError if no preset fits the columns, or a configured column is missing.
+    """
     check_columns(config, Layout(config.columns), location, samples)
     if config.preset is not None:
         layout = layout_of_preset(config.preset, samples, location, _taken_elsewhere(config))
