@@ -328,7 +328,7 @@ class _Program:
         return ended
 
     def _best(self, ended: Array) -> Array:
-        """Return the teaching share of the best selection, given the share of problems in each state, for each cut, shape [cuts]."""
+        """Return the teaching share of the best selection for each cut, shape [cuts], from the share in each state."""
         rows, bounds = self._selection()
         size, cuts = self._size, len(self._cuts)
         from scipy.sparse import coo_array, eye_array, hstack
