@@ -110,8 +110,8 @@ def halve_backslashes(text: str) -> str:
     r"""Return the text with doubled backslashes halved.
 
     All backslashes are halved if every run of them has an even length and at least one pair is before a command.
-    Otherwise only pairs before a command are halved. In the latter case, a text with an environment (`\begin`) is
-    unchanged, because the rows of an environment end in `\\`.
+    Otherwise only pairs before a command are halved, unless the text has an environment (`\begin`), because its rows
+    end in `\\`. Such a text is unchanged.
     """
     if "\\\\" not in text or len(text) > MAX_CHARS:
         return text

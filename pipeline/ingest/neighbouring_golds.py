@@ -44,8 +44,8 @@ MAX_SHARE = 0.5
 MAX_RATIO = 3.0
 """The maximum gain or loss of one row, in nats."""
 PRIOR_ROWS = 8
-"""Each estimated frequency is drawn towards a more general frequency. The latter counts as much as this number of
-rows."""
+"""Each estimated frequency is drawn towards a more general frequency. The general frequency counts as much
+as this number of rows."""
 MIN_OPENINGS = 5
 """The minimum number of questions with the same first words (an opening). Rarer openings are treated as one."""
 MAX_NUMBERS = 8

@@ -309,7 +309,7 @@ class FeatureBuilder:
     def _quantities(
         self, cut: Cut, row: arrays.Codes, token: arrays.Ints, counted: arrays.Ints
     ) -> tuple[arrays.Codes, arrays.Codes, arrays.Floats]:
-        """Return rows, features and weights of the quantities of the tokens at `counted`, and of the formulas."""
+        """Return rows, features and weights of quantities: those of the tokens at `counted`, and those of formulas."""
         lexicon = self._lexicon
         lexicon.learn_formulas(cut.new_formulas)
         counts = lexicon.quantity_count.array[token[counted]]

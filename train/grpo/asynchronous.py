@@ -160,7 +160,7 @@ LEDGER = "groups.jsonl"
 
 @dataclass
 class Pipeline:
-    """The groups that were drawn from the feed and not yet trained on, kept by rank 0."""
+    """The groups that were drawn from the feed and wait for training. Rank 0 keeps them."""
 
     feed: Feed
     config: GrpoConfig

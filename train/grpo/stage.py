@@ -36,7 +36,7 @@ from truegold.train.model.training_log import MetricsLog, changes_of, record_set
 COLUMNS = tuple("prompt completion gold extracted score reason reward advantage truncated trained version id".split())
 """The columns of the table in the trackers."""
 PROMPT_CHARS, START_CHARS, END_CHARS = 70, 40, 110
-"""The numbers of characters on the terminal: of a prompt, of the start of a completion, and of the end."""
+"""Characters that the terminal shows of a prompt, of the start of a completion, and of its end."""
 
 
 def show_completions(out_dir: Path, step: int, config: ShownConfig, log: MetricsLog, progress: Progress) -> None:

@@ -128,8 +128,8 @@ class Updater:
 
         weighed: the result of `weigh_segments` for the batch. seed: determines the minibatches. version: the version of
         the weights in training. Segments of older versions are stale. share_entered: the size of `batch` as a share of
-        a whole batch. Losses are divided by counts of a whole batch. Segments that are not trained on count in these,
-        but have no forward pass.
+        a whole batch. Losses are divided by counts of a whole batch. These counts include segments that are not trained
+        on, which have no forward pass.
         """
         config = self.config
         is_distilled = torch.zeros(len(batch), dtype=torch.bool) if weighed.distilled is None else weighed.distilled

@@ -129,7 +129,7 @@ def _repeated_start(steps: Sequence[int], values: Sequence[float], returns: Coll
 
     The second value is whether this is its only such fall.
 
-    returns: steps at which the log goes back, which are tried first.
+    returns: steps at which the log goes back. They are tried first.
     """
     series, width = np.asarray(values), _width(values)
     splits = range(2 * SHORT, len(series) - width + 1)
