@@ -2,10 +2,10 @@ r"""Defines presets of programs: the layouts of datasets with programming proble
 
     {"question": "Add two numbers.", "input_output": "{\"inputs\": [\"1 2\\n\"], \"outputs\": [\"3\\n\"]}", ...}
 
-fits `apps` and becomes a row without gold, verifier `code`, verifier_args `{"type": "stdio", "cases": [{"input":
-"1 2\n", "output": "3\n"}]}`, solution the first of `solutions`. The verifier's own `row_tests` reads the tests. A
-`time_limit` of the source becomes `"limits": {"cpu_s": ...}`. Starter code is put below the problem, since tests call
-the functions that it defines.
+fits `apps`. It becomes a row without gold, with the verifier `code`, verifier_args `{"type": "stdio", "cases":
+[{"input": "1 2\n", "output": "3\n"}]}`, and the first of `solutions` as solution. The verifier's own `row_tests` reads
+the tests. A `time_limit` of the source becomes `"limits": {"cpu_s": ...}`. Starter code defines functions that tests
+call. It is put below the problem.
 
 Datasets of programs share columns of solutions, time limits, starter code and function names:
 
@@ -43,7 +43,6 @@ from truegold.verifiers.sandbox.toolchains import edition_name, is_known, langua
 from truegold.verifiers.strict_json import parse_structure
 
 _TEST_CASE = re.compile(r"^class\s+\w+\s*\(.*TestCase\)", re.MULTILINE)
-"""A class of unit tests."""
 
 
 def humaneval(columns: Set[str], samples: Samples) -> Layout | None:
@@ -87,9 +86,9 @@ _LANGUAGES = ("language", "lang", "programming_language")
 _INCLUDED = re.compile(r"^[ \t]*(?:#[ \t]*include|using namespace|import|use)\b[^\n]*", re.MULTILINE)
 """An import at the beginning of a program."""
 _MAY_REPEAT = ("c", "cpp", "java", "perl")
-"""Languages in which the imports of the stub can stand before a program that repeats them."""
+"""Languages in which a program may repeat imports of the starter code."""
 _REST_OF_BODY = re.compile(r"\A\s*\}[ \t]*\n")
-"""The end of the function that the prompt opened, with which the tests of MultiPL-E begin."""
+"""The end of a function that the prompt opened. The tests of MultiPL-E begin with it."""
 
 
 def _foreign_language(values: Values, test: str) -> str | None:
@@ -283,8 +282,8 @@ def program_layout(prompt: str, tests: str, stories: StoryColumns, samples: Samp
 _PROBLEMS = ("problem_description", "question_content", "problem", "question", "description", "content")
 _TEST_PARTS = ("public_tests", "private_tests", "generated_tests")
 _USED_WITH_TESTS = ("solution", "starter_code", "checker", "interactor")
-"""Columns that are used completely, and are therefore not stored in `meta`. Columns with several solutions or with time
-limits are stored, because they may be used only in part."""
+"""Columns that are used completely, and are not stored in `meta`. Columns with several solutions or with time limits
+are stored, because only a part of them may be used."""
 
 
 def _layout(prompt: ColumnSpec, derive: Callable[[Values], Derived], uses: Iterable[str]) -> Layout:
@@ -292,7 +291,8 @@ def _layout(prompt: ColumnSpec, derive: Callable[[Values], Derived], uses: Itera
 
 
 def _from_tests(problem: str, *columns: str) -> Callable[[Values], Derived]:
-    """Return the `derive` for tests in one or several columns, with the other columns that such datasets share."""
+    """Return the `derive` for tests in one or several columns. It also reads the other columns that such datasets
+    share."""
 
     def derive(values: Values) -> Derived:
         tests = values.get(columns[0])
@@ -316,7 +316,7 @@ def _first_column(columns: Set[str], *names: str) -> ColumnSpec | None:
 
 
 TIME_LIMITS_S = (0.01, 120.0)
-"""The bounds of a time limit in seconds. A time limit outside of them is a mistake of the source, and is left out."""
+"""The bounds of a time limit in seconds. Other time limits are mistakes of the source, and are left out."""
 
 PYTHON3 = 3
 """The number for Python 3 among the languages of solutions in CodeContests."""
@@ -363,7 +363,7 @@ def solution_of(values: Values, *columns: str) -> str | None:
     """Return the first solution in the columns, without the code block around it, or None."""
     for column in columns:
         value = values.get(column)
-        # A program may also begin with a bracket. Only a JSON list is a list of solutions.
+        # A program may also begin with a bracket. Only a JSON list has several solutions.
         if isinstance(solutions := parse_structure(value), list):
             value = solutions
         if isinstance(value, Mapping):
@@ -377,7 +377,7 @@ def solution_of(values: Values, *columns: str) -> str | None:
 
 
 def solution_column(samples: Samples, taken: Set[str]) -> ColumnSpec | None:
-    """Return the column of solutions by its name, if a column of tests is configured; None without such a column."""
+    """Return the column of solutions by its name, or None. It is for sources with a configured column of tests."""
 
     def is_text(value: Any) -> bool:
         return text_of(value) is not None and isinstance(value, str) and not isinstance(parse_structure(value), list)
@@ -395,7 +395,7 @@ def programs_in_python3(solutions: Mapping[str, Any]) -> list[Any]:
 
 
 def with_starter(values: Values, column: str) -> str | None:
-    """Return the problem, with the starter code below it unless the problem already contains it."""
+    """Return the problem. Starter code is put below it unless the problem contains the code."""
     problem, starter = text_of(read_prompt(values.get(column))[0]), text_of(values.get("starter_code"))
     if problem is None or starter is None or starter.strip() in problem:
         return problem
