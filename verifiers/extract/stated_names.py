@@ -139,7 +139,7 @@ def bold_words(response: str) -> str | None:
 def bold_beside(response: str, answer: Committed | None) -> str | None:
     """Return the words in bold of the last line, unless the response commits to another answer of their kind.
 
-    If the other answer is announced, words in bold beside it do not count.
+    If the other answer is announced, the words in bold do not count.
     """
     words = bold_words(response)
     if words is None or answer is None or (len(words) > 1 and words in answer.text):
