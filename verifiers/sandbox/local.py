@@ -6,8 +6,8 @@
     if prepared.compiled is None or prepared.compiled.ok:
         prepared.run(b"3 4\\n").stdout
 
-A program is compiled once, and each run gets the binary in an otherwise empty folder. Compiling has a CPU limit and a
-memory limit of its own.
+A program is compiled once. Each run gets the binary in an otherwise empty folder. Compiling has its own limits of CPU
+time and memory.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Local:
 
     @property
     def stronger_tier(self) -> str | None:
-        """A stronger tier that the machine allows but that is not used, or None."""
+        """A stronger tier (degree of confinement) that the machine allows and that is not used, or None."""
         stronger = self.sandbox().stronger_tier
         return None if stronger is None else str(stronger)
 
@@ -181,7 +181,7 @@ class Local:
             raise SandboxError(
                 f"there is no toolchain for {program.language!r} on this machine{hint}; there are {known}"
             )
-        # All languages share one sandbox, which shows the folders of every toolchain.
+        # All languages share one sandbox, in which the folders of every toolchain are visible.
         expose = tuple(dict.fromkeys(path for each in available_toolchains().values() for path in each.expose))
         kind = Kind(self.requested_tier, self.python, self.hash_seed, expose)
         box = sandbox(kind)

@@ -14,9 +14,10 @@ other keys are ignored.
 Arguments and expected values are JSON. Values that JSON lacks are tagged objects (`inside.wire`): a tuple is
 `{"$": "tuple", "v": [1, 2]}`. Not covered: tests that have to be decompressed or unpickled.
 
-A suite's checker and interactor may be programs, which can use the suite's `files`. `read_checker` completes them:
+A suite's checker and interactor may be programs, which can use the suite's `files`. The text of a program becomes an
+object with its language:
 
-    "#include \\"testlib.h\\"\\nint main(..."             {"type": "program", "code": "...", "language": "cpp"}
+    "#include \\"testlib.h\\"\\nint main(..."      ->     {"type": "program", "code": "...", "language": "cpp", ...}
 
 Tests in the shapes of many data sets first become tests with one of these types (`normal_form`):
 
@@ -43,8 +44,8 @@ Every shape may be JSON text. A list of lines is joined into one text.
 
 The arguments of a call are a list, an object of named arguments, or a text. APPS wraps some expected values in a list
 of one entry. If every entry of `outputs` is such a list, `[3]` and `3` are both accepted, as in APPS' own evaluation.
-In APPS, an object with only integers as keys, `{"1": "a"}`, means `{1: "a"}`. If the arguments are a text, so is the
-expected value. Such texts contain JSON or Python literals, and become the JSON that `inside.wire` decodes:
+In APPS, an object with only integers as keys, `{"1": "a"}`, means `{1: "a"}`. Arguments that are texts contain JSON or
+Python literals, and so does their expected value:
 
     read_arguments("[2, 7, 11]\\n9")             ([[2, 7, 11], 9], {})
     read_arguments("nums = [2, 7], target = 9")  ([], {"nums": [2, 7], "target": 9})
@@ -79,7 +80,7 @@ from truegold.verifiers.sandbox.local import PYTHON
 from truegold.verifiers.sandbox.toolchains import edition_name
 
 MAX_JSON_CHARS, MAX_WRAPPED = 256 * 2**20, 4
-"""Maximum number of characters of JSON text, and of objects around tests: `{"test_cases": {"test_cases": ...`"""
+"""MAX_JSON_CHARS limits JSON text. MAX_WRAPPED limits the objects around tests: `{"test_cases": {"test_cases": ...`"""
 
 _EXAMPLE = re.compile(r"^\s*>>> ", re.MULTILINE)
 """An example of a doctest."""
@@ -291,8 +292,8 @@ _RUNS_DOCTESTS = frozenset({"testmod", "DocTestSuite", "run_docstring_examples"}
 def with_doctests(code: str) -> str:
     """Return test code with a test function added for each docstring with examples (`>>> add(1, 2)`).
 
-    Only two kinds of code are changed: text without other code, and code that itself runs doctests, for example by
-    `doctest.testmod()`.
+    Two kinds of tests are changed: examples alone, without any code around them, and code that itself runs doctests,
+    for example by `doctest.testmod()`.
     """
     if ">>>" not in code:
         return code

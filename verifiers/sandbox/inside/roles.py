@@ -20,7 +20,7 @@ and files are flushed when they are dropped. The interpreter is not shut down af
 Expected results never come here. A line is written as soon as its call is over, so that a later crash or hang loses no
 result. A missing function gives a line {"missing": name}, and a NameError for each call of it. With `"in_place": 0` the
 result is the first argument after the call. Coroutines are run to their end, and iterators are read to their end.
-`codecs` maps the names of classes whose objects are sent to the names of their attributes.
+`codecs` names classes whose objects may be sent, with their attributes: {"ListNode": ["val", "next"]}.
 
 `native` writes files into the working folder, runs one command there, and returns the files that the command made. Both
 payload and result are a line of JSON with the sizes of the files, and then their contents:
@@ -215,7 +215,7 @@ MAX_COLLECTED_BYTES = 64 * 2**20
 """Maximum size of a file that is returned, in bytes. Stops a huge binary from filling the parent's memory."""
 
 PIPED_BYTES = 4096
-"""Number of bytes that every pipe holds without a reader. Most pipes can be enlarged to a megabyte."""
+"""Number of bytes that every pipe can hold. Most pipes can be enlarged to a megabyte."""
 
 
 def run_native(payload: bytes) -> None:

@@ -29,7 +29,7 @@ from . import kernel
 BOX_PARENT = "/w"
 BOX = "/w/box"
 BOX_FOR_TMP = "/w/.tmp"
-"""Paths of the box and its parent folder, and of the second box, in the new root."""
+"""Paths in the new root: BOX_PARENT, the BOX in it, and the second box."""
 STDIN_FILE = ".stdin"
 """The file in the box that holds the input of a program that opens its stdin by a path."""
 
@@ -74,7 +74,7 @@ def interpreter_paths() -> list[str]:
 
 
 def exposed_paths(extra: Iterable[str]) -> list[str]:
-    """Return the existing paths that a program may read, without those inside another one and without /."""
+    """Return the existing paths that a program may read. `/`, and paths inside another one, are left out."""
     readable = {os.path.normpath(path) for path in (*_SYSTEM, *_SETTINGS, *loaded_libraries(), *extra)}
     readable |= {os.path.realpath(path) for path in readable}
     existing = sorted(path for path in readable if path != "/" and os.path.lexists(path))
@@ -169,7 +169,7 @@ def enter_box_step() -> Callable[[], int]:
 
 @contextlib.contextmanager
 def shared_box(size: int, links: Mapping[str, str]) -> Iterator[None]:
-    """Give one empty box to all jobs that are forked inside the `with` block. All jobs must have ended at its end."""
+    """Give one empty box to all jobs that are forked inside the `with` block. They must end before the block does."""
     folders = _boxes(links)
     for folder in folders:
         kernel.mount("box", folder, "tmpfs", _BOX_FLAGS, _box_data(size))

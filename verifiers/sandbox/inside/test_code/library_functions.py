@@ -3,8 +3,8 @@
     assert isclose(f(2), 4.5)         isclose of `math`: the solution's own isclose could call everything close
     assert sqrt(16) == 4              sqrt of the solution, since no other name is tested here
 
-Only well-known functions (`library_functions.txt`) can mean a library's function. If test code defines or imports a
-name itself, the name means that definition.
+Only names in `library_functions.txt`, a list of well-known functions, can mean a library's function. If test code
+defines or imports a name itself, the name means that definition.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class SolutionFinder(MetaPathFinder, Loader):
         entry_point: str | None,
         run_again: Callable[[], None],
     ) -> None:
-        """make_module: returns the solution as a module with a name. modules: further names that mean the solution."""
+        """make_module: takes a name and returns the solution as a module. modules: more names for the solution."""
         self._make_module = make_module
         self._run_again = run_again
         self._made: set[str] = set()
@@ -99,9 +99,9 @@ class SolutionFinder(MetaPathFinder, Loader):
 def library_names(tree: ast.Module, entry_point: str | None) -> frozenset[str]:
     """Return the names of `LIBRARY_OF` that mean the library's function in this test code.
 
-    The entry point means the solution. Without an entry point, the only name that test code does not define means the
-    solution, or else each name that an assertion calls with constants. A class also means the solution if its objects
-    need attributes that the library's class lacks.
+    The other names mean the solution: the entry point; a class whose objects need attributes that the library's class
+    lacks; without an entry point, the only name that test code does not define. If several names are undefined, those
+    that an assertion calls with constants mean the solution.
     """
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     if used.isdisjoint(LIBRARY_OF):
