@@ -60,7 +60,7 @@ BARE_TRIED = 3
 """Maximum number of golds that are tried as whole responses, to see whether the verifier accepts bare golds."""
 
 NEAR_ZERO_J = 0.5
-"""If Youden's J may be lower than this, half of the reward may be noise, and `Youden.meaning` warns about it."""
+"""`Youden.meaning` warns of a slow training if the interval of Youden's J begins below this value."""
 
 EXAMPLES_KEPT = 3
 """Maximum number of failures that are kept for each rule."""
@@ -334,7 +334,7 @@ class _Trial:
     """An answer that is tried for a gold."""
 
     part: str
-    """The field of the report that counts it."""
+    """The field of the report in which the verdict on the answer counts."""
     rule: str
     policy: bool
     is_right: bool

@@ -656,7 +656,7 @@ _ECHO = "problem echoed"
 
 
 class TextSeries(TypedDict):
-    """A text that repeats `each` for every n of a range, joined by `joint`. In it `<n>` is n and `<next>` is n + 1."""
+    """The text `each` for every n of a range, joined by `joint`. In `each`, `<n>` is n and `<next>` is n + 1."""
 
     each: str
     joint: str

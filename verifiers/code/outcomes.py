@@ -128,7 +128,7 @@ class CaseResult:
     shown: Mapping[str, str] = field(default_factory=dict)
     """Details of the case for the evidence."""
     share: float = 0.0
-    """The share of its weight, from 0 to 1, that a failed case earns if the checker gives points."""
+    """The part of its weight that a failed case earns, from 0 to 1. It is above 0 only if the checker gives points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class Judged:
     """The way the suite was run: `stdio`, `calls`, `lowered` (assertions that became calls), `two_processes`,
     `one_process` or `inserted`."""
     weakness: str | None = None
-    """A way in which a hostile program could change its verdict. If it is None, ONE_PROCESS means SHARES_PROCESS."""
+    """A way in which a hostile program could change its verdict. By default, for ONE_PROCESS it is SHARES_PROCESS."""
 
 
 class CannotJudge(Exception):

@@ -82,7 +82,7 @@ def _row(item: Item) -> Item:
 def _can_judge(controls: Controls, scored: set[Item], *, has_sibling: bool) -> bool:
     """Return whether a wrong answer to a row and the gold in the same form both have a score.
 
-    has_sibling: whether another response to the row has a score. It is the result if no wrong answer has a score.
+    has_sibling: whether another response to the row has a score. If no wrong answer has one, `has_sibling` decides.
     """
     golds = [gold for wrong, gold in controls.values() if not scored.isdisjoint(wrong)]
     return any(gold is None or gold in scored for gold in golds) if golds else has_sibling

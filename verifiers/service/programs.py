@@ -8,8 +8,8 @@ SandboxFusion:
 Source: sandbox/server/sandbox_api.py. A timeout limits the time that a program computes or sleeps. The program's wall
 time may be `BUSY_S` longer, since it may have to wait for a core. A program that exceeds its wall time gets
 TimeLimitExceeded if it computed or slept for at least a quarter of its timeout. Otherwise the machine was too busy, and
-it gets SandboxError. `Unjudged` is raised if the time of the request is up. Requests with `fetch_files` or `args` get
-SandboxError.
+the answer is SandboxError. `Unjudged` is raised if the time of the request is up. Requests with `fetch_files` or `args`
+get SandboxError.
 
 open-instruct, whose verifiers `code` and `code_stdio` send these requests:
 

@@ -89,8 +89,9 @@ such findings wrong, because up to half of the survivors were harmless."""
 def find_paid_nulls(state: VetState) -> list[NullProgram]:
     """Return the null programs that pass, and report them.
 
-    Usually the suite is dropped. If only programs with the answer to its single case pass, the suite is flagged. If
-    only attacks pass, in a process that is shared with the tests, a note is reported and the result is empty.
+    Usually the suite is dropped. The suite is flagged if it has a single case, and only programs that return the answer
+    to this case pass. If only attacks pass, in a process that is shared with the tests, a note is reported and the
+    result is empty.
     """
     bench, limits, order = state.bench(), faulty_limits(state), _cheapest_first(state)
     nulls = null_programs(state.suite, state.prompt)

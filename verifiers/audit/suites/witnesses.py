@@ -229,7 +229,7 @@ def _compare_printed(state: VetState, limits: Limits) -> InputComparison | None:
 
 
 class _Printed(InputComparison):
-    """The comparison for programs that read stdin. Each input needs a process, so it stops at the first difference."""
+    """The comparison for programs that read stdin. An input takes a process, so only the first difference is found."""
 
     def __init__(self, state: VetState, limits: Limits, answers: Sequence[tuple[Arguments, Any]], least: int) -> None:
         super().__init__(state, limits, answers, least)
@@ -292,7 +292,7 @@ class _Shown:
 
 
 def _side(value: Any) -> Any:
-    """Return whether a number is 0 or more, or whether any other value is not empty."""
+    """Return False for a negative number and an empty value, else True."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value >= 0
     return isinstance(value, bool) or bool(value)

@@ -5,7 +5,7 @@ Calls go through a driver around the solution (`drivers`):
     {"entry_point": "Solution().twoSum", "cases": [{"args": [[2, 7], 9], "expected": [0, 1]}]}, language cpp
 
 The driver reads arguments as JSON, one line for each call, and prints one line for each returned value. The solution's
-process never gets an expected value. A forged line therefore does not help: it has to contain the right value too.
+process never gets an expected value. A forged line does not help a wrong solution, since it lacks the right value.
 
 A program whose types cannot be written as JSON fails. Tests whose values do not fit one type of the language raise
 CannotJudge.
@@ -22,8 +22,8 @@ program, even if the language would continue (`console.assert`) or the solution 
 The word is not in a file, an argument or the environment. Depending on the language, a hostile solution may still find
 the word, since solution and harness share a process. So the verdict is weak, and `weakness` says why.
 
-Tests of simple assertions are not run in this way. They are rewritten so that they print values, which the verifier
-compares with the expected ones (`checks/foreign_assertions.py`). The verdict of these tests is not weak.
+Tests of simple assertions are rewritten instead: they print values, and the verifier compares these with the expected
+ones (`checks/foreign_assertions.py`). Such a verdict is not weak.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _arguments(case: CallCase) -> list[Value]:
 
 
 def _driver_json(value: Value) -> Value:  # noqa: PLR0911  (One per type.)
-    """Return an argument as drivers read it: {1: "a b"} -> ["dict:", [[1, "a%20b"]]], inf -> "float:inf"."""
+    """Return the JSON of an argument for drivers: {1: "a b"} -> ["dict:", [[1, "a%20b"]]], inf -> "float:inf"."""
     match value:
         case None | bool() | int():
             return value
@@ -276,7 +276,7 @@ def _judge_stated(
 
 
 def _as_printed(outcomes: Sequence[Value], language: str) -> Iterator[Value]:
-    """Yield the values of outcomes that are texts in the notation of Rust or Go, and the other outcomes unchanged."""
+    """Yield the outcomes. A text in the notation of Rust or Go is read as its value."""
     left = MAX_PRINTED
     for outcome in outcomes:
         value = outcome

@@ -36,7 +36,7 @@ from truegold.verifiers.sandbox.inside.test_code.statements import find_check
 
 CACHED_SUITES = 256
 _ALWAYS_THERE = frozenset({"", "__main__", "__future__"})
-"""Modules that are not part of a package; the empty name stands for a relative import."""
+"""Modules that are never missing. The empty name stands for a relative import."""
 
 _WORD = re.compile(r"[^\W\d]\w*")
 
@@ -106,7 +106,7 @@ def _imported_modules(node: ast.AST) -> list[str]:
 
 
 def _unknown_modules(tree: ast.Module) -> set[str]:
-    """Return the imported modules that are not installed. If others exist, those in `try` statements are left out."""
+    """Return the imported modules that are not installed. Imports in `try` count only if there are no other ones."""
     caught = {
         id(below) for node in ast.walk(tree) if isinstance(node, ast.Try) and node.handlers for below in ast.walk(node)
     }

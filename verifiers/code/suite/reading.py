@@ -495,11 +495,11 @@ class Calls:
     signature: Signature | None = None
     """The types of the function that the suite states, or None."""
     in_place: int = -1
-    """The index of the argument that the function changes into the result; -1 if the result is the returned value."""
+    """The index of the argument that the function turns into the result, or -1 if it returns the result."""
     plain_args: bool = field(default=False, compare=False)
-    """Whether all arguments are known to be plain data (`inside/wire/encoding.py`)."""
+    """Whether all arguments are certainly plain data (`are_plain` in `inside/wire/encoding.py`)."""
     plain_expected: bool = field(default=False, compare=False)
-    """Whether all expected values are known to be plain data or tuples of it."""
+    """Whether all expected values are certainly plain data or tuples of plain data."""
 
     @property
     def returned_argument(self) -> int:
@@ -549,8 +549,7 @@ class Suite:
 
 
 MAX_CASES, MAX_CODECS, MAX_NAMED = 20_000, 64, 4
-"""A suite may have MAX_CASES cases, and MAX_CODECS classes in `codecs`. An error message lists at most MAX_NAMED tests
-that do not run."""
+"""MAX_CASES limits the cases of a suite, MAX_CODECS the classes in `codecs`, MAX_NAMED the unrun tests in a message."""
 
 MAX_SUITE_CHARS, MAX_CODE_CHARS = 128 * 2**20, 4 * 2**20
 """All inputs and outputs together may have MAX_SUITE_CHARS characters. Test code, a prelude or a stub may have
@@ -652,7 +651,7 @@ def _in_place(options: Mapping[str, Json], cases: Sequence[CallCase], path_prefi
 
 
 def _plain_arguments(cases: Json) -> list[tuple[Json, ...]] | None:
-    """Return the arguments of all cases in one fast step, or None if a case is invalid or has to be decoded."""
+    """Return the arguments of all cases, or None if a case is invalid or has to be decoded. This saves time."""
     if not isinstance(cases, list) or not 0 < len(cases) <= MAX_CASES or set(map(type, cases)) != {dict}:
         return None
     # Cases of a suite usually have the same keys, so this set has one or two entries.
