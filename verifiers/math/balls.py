@@ -36,7 +36,7 @@ MAX_GAMMA = 1e6
 
 
 MAX_KNOWN_RATIONALS = 512
-"""Maximum number of rationals cached for each precision. Their numerators and denominators are below this number."""
+"""Maximum number of rationals that are cached for each precision. Only rationals with smaller parts are cached."""
 
 MAX_DEGREE = 10**6
 """Roots of this degree or a higher one are computed as general powers."""

@@ -67,13 +67,17 @@ class Policy:
     """The rules by which two answers are the same. The defaults fit most data sets of mathematics."""
 
     rounding: bool | Literal["measured"] = True
-    """true: gold is rounded if it has two decimals or more, or one decimal and three digits or more. An exact answer
-    matches if it rounds to gold or is truncated to it. A decimal answer matches if it rounds to gold and has two places
-    more. A gold that is an integer, a fraction or a radical is exact.
-    measured: a gold with a point, a power of ten or a unit is a measured number. An answer of two significant digits or
-    more may differ from it by 1 %. A decimal matches a whole gold of three digits if it rounds to gold. A decimal of
-    three digits matches a fraction or a root.
-    false: no gold is rounded."""
+    """Whether gold may be a rounded number. These answers match:
+
+        rounding    gold        answer
+        true        21.93       307/14: an exact value that rounds to gold, or is truncated to it
+        true        21.93       21.9312: a decimal that rounds to gold, with two decimals more
+        measured    0.85 m      0.849 m: 1 % apart, because gold has a point, a power of ten or a unit
+        measured    138         138.2: a decimal that rounds to a whole gold of three digits
+        measured    1/3         0.333: a decimal of three digits for a fraction or a root
+
+    With true, a gold is rounded if it has two decimals or more, or one decimal and three digits or more. With measured,
+    an answer needs two significant digits. With false, no gold is rounded."""
     decimals: int | None = None
     """Numbers must agree only to this many decimals."""
     tolerance: float | None = None
@@ -84,11 +88,11 @@ class Policy:
     """convert: either side may leave out its unit, and a different unit is converted: 5 cm is 50 mm. strict: if gold
     has a unit, the answer needs one. ignore: only the numbers are compared."""
     letters: Literal["auto", "units", "variables"] = "auto"
-    """The meaning of the letter in a gold of `5T`. auto: a unit after a blank (`5 T`) or if the answer has a unit, else
-    a variable. units: always a unit, so that 5 matches. variables: always a variable."""
+    """The meaning of T in a gold of `5T`. units: a unit, so that 5 matches. variables: a variable. auto: a unit after a
+    blank (`5 T`), if the answer has a unit, or if the problem's text has no variable T; else a variable."""
     percent: Literal["value", "either"] = "value"
-    """value: 50% is 0.5, so that 50% does not match a gold of 50. A gold of 50% matches 50. either: N% also matches
-    N."""
+    """value: 50% is 0.5 and does not match a gold of 50. If gold is 50%, the answers 50 and 0.5 match. either: 50% also
+    matches a gold of 50."""
     degrees: Literal["convert", "strict"] = "convert"
     """convert: 30 degrees is pi/6. strict: degrees match only degrees."""
     order: Literal["auto", "ordered", "unordered"] = "auto"
@@ -265,7 +269,7 @@ def remembered(maxsize: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
 
 
 class Sameness(NamedTuple):
-    """The outcome of a comparison: whether two sides are the same, and the rung (kind of comparison) that decided."""
+    """The outcome of a comparison: whether two sides are the same, and the kind of comparison (*rung*) that decided."""
 
     same: bool | None
     """None if the rung could not decide."""

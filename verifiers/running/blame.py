@@ -6,7 +6,7 @@ row: wrong answers and the gold, in the forms that verifiers read (`response_for
 
     Row                              Response             Score   Score of a control          At fault
     gold \frac{1}{                   \boxed{7}            None    None for \boxed{90210}      the row
-    gold 5, verifier float()         five                 None    0 for 90210                 the response
+    gold 5, judged by float(text)    five                 None    0 for 90210                 the response
     gold that takes a minute         the gold             None    None for the gold           the row
     a suite with a missing import    any program          None    None for an empty program   the row
     a suite that runs                os.kill(getppid())   None    0 for an empty program      the response

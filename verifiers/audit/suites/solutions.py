@@ -466,8 +466,8 @@ def _unordered_unit(outputs: Sequence[str]) -> str | None:
 
 
 AnswersSign: TypeAlias = Literal["text", "outputs", "same_input"]
-"""The evidence for several right answers: the problem's text, an output of the worked solution that is alike the
-expected one (`are_alike`), or two cases with the same input and alike outputs."""
+"""The evidence for several right answers: the problem's text, an output of the worked solution that resembles the
+expected one (`are_alike`), or two cases with the same input and outputs that resemble each other."""
 
 
 CHECKER_SKELETON = """\

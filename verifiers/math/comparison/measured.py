@@ -27,16 +27,15 @@ NEAR, NEARER = mpq(1, 100), mpq(1, 400)
 
 A gold is precise if it has `MANY_FIGURES`, or is a whole number with a unit to which the answer does not round."""
 EXACT = 100
-"""An answer with at least two decimals more than gold only has to round to gold: 0.1429c matches 0.14c.
-
-`EXACT` is the value of gold's last digit, as a multiple of the value of the answer's last digit."""
+"""If the last digit of gold is worth at least EXACT times the last digit of the answer, the answer only has to round to
+gold: 0.1429c matches 0.14c."""
 MANY_FIGURES = 6
 """Minimum number of significant digits in a precise gold."""
 MIN_FIGURES = 2
 """Minimum number of significant digits in an answer, and in a measured gold to which the answer only rounds."""
 MIN_WHOLE_FIGURES = 3
-"""Minimum number of significant digits in a decimal answer to an exact gold, such as a fraction, and in a whole gold
-without a unit to which a decimal answer rounds."""
+"""Minimum number of significant digits in a decimal answer to an exact gold, such as a fraction. A whole gold without a
+unit needs as many digits, if a decimal answer only rounds to it."""
 MAX_TERMS = 4
 """Maximum number of terms in a sum whose coefficients are compared."""
 
@@ -155,7 +154,7 @@ def _agree(gold: Spelled, answer: Spelled) -> bool:
 
 
 def _is_near(gold: Spelled, answer: Spelled, *, rounds: bool) -> bool:
-    """Tell whether two measured numbers are close. `rounds`: the answer rounds to gold."""
+    """Tell whether two measured numbers are close. rounds: whether the answer rounds to gold."""
     distance = abs(gold.value - answer.value)
     if answer.figures < MIN_FIGURES or _is_power_of_ten(answer.value):
         return False
