@@ -105,8 +105,8 @@ def option_columns(names: Iterable[str]) -> list[str]:
 def choice_of(values: Values, question: str | None) -> tuple[list[str], str] | None:
     """Return the options of a single record and the letters of the right options, or None if it has no options.
 
-    Also returns None if the right option has a separate column and the question does not list the options, since their
-    order is then unknown. Raises Unusable if the answer is not an option, or is an index that may count from 0 or 1.
+    Also returns None if the order of the options is unknown: the right option has a separate column, and the question
+    does not list the options. Raises Unusable if the answer is not an option, or an index that may count from 0 or 1.
     """
     if (chosen := find_choices(values.keys(), [values])) is None:
         return None

@@ -183,8 +183,8 @@ def truth_of(
 ) -> RowTruth:
     """Return gold, verifier and arguments of a trainer's row.
 
-    verifier: the verifier of all rows; by default the row names it, or `math`, `code` or `choice` is chosen by its
-    columns. routes: verifiers by data set (`routes_in`), for rows that do not name a verifier.
+    verifier: the verifier of all rows. By default, the row names its verifier, or its columns decide for `math`, `code`
+    or `choice`. routes: verifiers by data set (`routes_in`), for rows that do not name a verifier.
     """
     carried = columns.get("truegold")
     if isinstance(carried, str) and carried.startswith("{"):

@@ -7,7 +7,7 @@
     gaming      responses without a definite answer that get the full score
 
 Rules make the answers from the golds. Each rule is sure to keep or to change the value, so no labels are needed.
-Answers are made only from golds that pass as answers to themselves, and are tried in the form of response that the
+Answers are made only from golds that pass as answers to themselves. They are put into responses of the form that the
 verifier reads (`RESPONSE_FORMS`). Two results are counted separately: verdicts without a score, and rules of policy, on
 which sensible verifiers differ.
 

@@ -9,8 +9,8 @@ or refuse, such as 3.46 for 2 sqrt 3 or pi/6 for 30 degrees. A gold whose form i
 variants. Rules are deterministic.
 
 A hostile case (`HOSTILE`) is a gold and an answer. Answers are built on demand, because some have megabytes. `expected`
-is the required verdict, or `any`. A verdict without a score, because of a limit or a timeout, is always allowed: a
-hostile case checks that there is a verdict in bounded time and memory (`contract.py`).
+is the required verdict, or `any`. A verdict without a score is always allowed. A hostile case checks that there is a
+verdict in bounded time and memory (`contract.py`).
 
     name                gold            answer                    expected
     tower               5               9^{9^{9^{9}}}             no_match

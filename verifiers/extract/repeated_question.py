@@ -11,8 +11,8 @@
     What kind of angle is formed?    Right angle                          right: found before a noun of the question
     Ann's son left. When did she go? Ann left on 5 November 2022.         not found, the question has no `left`
 
-A sentence is not read if it has a word or sign that is neither in the question nor in gold, since that may deny gold.
-A sentence that leaves out a later word of the question is not read either.
+A sentence is not read if it has a word or sign that neither the question nor gold has, since it may deny gold. A
+sentence that leaves out a later word of the question is not read either.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""Prepares the last sentences of a response, so that `stated_values` finds the answer in them.
+r"""Rewrites the last sentences of a response, so that the value in them is found. (`affirms` finds a yes or no.)
 
     Response                                                            Result
     Nike had assets of $16,525 million in 2019.                         Nike had assets of $16,525 million in X.

@@ -1,7 +1,7 @@
 r"""Gives responses that prevent their own verdict the score 0 in training. The entry point is `score_avoidable`.
 
-Training leaves out responses without a score. A policy could learn to write such responses, since they escape the loss
-of a wrong answer. *Controls* show whether the response or its row is at fault. They are other responses to the same
+Training leaves out responses without a score. A policy could learn to write such responses, since they are not punished
+like wrong answers. *Controls* show whether the response or its row is at fault. They are other responses to the same
 row: wrong answers and the gold, in the forms that verifiers read (`response_forms`).
 
     Row                              Response             Score   Score of a control          At fault

@@ -10,8 +10,7 @@
     the failed responses, 46 end with gold and 1 ends with another row's gold. An example: '| **Total** | 72 dollars |'
 
 An answer in such a form scores 0, so an easy problem looks like a hard one. A response without any answer scores 0 too.
-To tell them apart, golds are compared: answers in an unread form end with the row's own gold much more often than with
-the gold of another row.
+But only answers in an unread form end with the row's own gold much more often than with the gold of another row.
 
 Responses are counted by *kind*: by source, by verifier, and by the first and the last line of the prompt. Counts are
 checked at `FEWEST` responses, and whenever the number of responses has doubled. Responses that were cut at their token

@@ -229,8 +229,8 @@ class Ready:
     ) -> tuple[Execution, Execution, Mapping[str, bytes]]:
         """Run the program and a script at the same time, until the script ends. Each reads the other's output.
 
-        files: files of the script in addition to its own. collect: names of files that the script makes and that are
-        returned as the third part of the result. A script in Python returns none.
+        files: files of the script in addition to its own. collect: names of files that the script makes. They are the
+        third part of the result. A script in Python returns none.
         """
         # The sandbox for native programs also has everything that Python programs need.
         box = self.box if self.job.native else script.box

@@ -4,8 +4,8 @@
 
 The service differs from the local sandbox:
 
-- It limits wall time and not CPU time. The wall time of a program is limited to three times its CPU limit and 2 s more,
-  since other programs may use the cores too. A program that takes longer is stopped and ends with WALL_LIMIT.
+- It limits wall time instead of CPU time. Since other programs use the cores too, a program gets three times its CPU
+  limit and 2 s more. A program that takes longer is stopped and ends with WALL_LIMIT.
 - It limits memory by address space. The limit is set only for languages that start under it (`BOUND_MEMORY`).
 - It keeps the first MiB of stdout. A program that prints a MiB or more ends with OUTPUT_LIMIT.
 - It compiles a program again for every run. `prepare` runs the program for a tenth of a second, only to get the errors

@@ -476,8 +476,8 @@ class NullProgram:
 def null_programs(suite: Suite, prompt: str | None = None) -> list[NullProgram]:
     """Return the distinct null programs of a suite, or an empty list for test code whose tested names are unknown.
 
-    Programs that print one of the expected outputs are null programs, with an exception: if the suite has a single case
-    without input, and the problem's text does not show its output, such a program solves the problem.
+    Programs that print one of the expected outputs are null programs, with one exception. If the suite has a single
+    case, without input, and the problem's text does not show the output, such a program solves the problem.
     """
     outputs, is_single = _repeatable_outputs(suite, prompt)
     programs = [NullProgram("empty program", "")]

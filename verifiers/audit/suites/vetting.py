@@ -35,8 +35,8 @@ results:
 
 The inputs of new cases are those on which the wrong programs differ from the worked solution (`witnesses`). They are
 chosen greedily, until each program fails `CATCHES` of them or there are `MAX_CASES` new cases. No case is proposed if
-its expected result is in doubt. This is so if solutions disagree, if results vary or depend on the order of calls, if
-the problem allows several answers or any order, or if the suite has its own checker or interactor.
+expected results are in doubt: solutions disagree, results vary or depend on the order of calls, the problem allows
+several answers or any order, or the suite has its own checker or interactor.
 
 Not covered: whether the tests agree with the problem's text, beyond the evidence of worked solutions.
 """

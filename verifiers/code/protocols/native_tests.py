@@ -15,7 +15,7 @@ Test programs contain a marker, which the solution replaces. Both run in one pro
     {"type": "inserted", "code": "#<INSERT>\\nint main() { if (add(1, 2) != 3) throw 1; return 0; }"}
 
 The solution passes if the program ends with exit status 0 and reaches its last line. As proof, a harness around the
-program reads a secret word from stdin before the solution runs, and prints this word on the last line. A solution
+program reads a secret word from stdin before the solution runs. It prints this word on the last line. A solution
 therefore does not pass by calling `exit(0)` or by reading the source of the harness. A failed assertion always ends the
 program, even if the language would continue (`console.assert`) or the solution has disabled assertions.
 

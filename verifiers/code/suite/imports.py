@@ -7,8 +7,8 @@ missing_package("def f(): import numpy_typo\n")   None: only a call of f imports
 
 imports_for("... re.findall('a', s)", "import re, os")         "try:\n    import re\nexcept Exception: pass\n"
 
-The module under test is the imported module with a usual name (`from solution import add`). Without a usual name, it is
-the imported module that is neither installed nor part of Python, provided that the test code defines all other names.
+The module under test is the imported module with a usual name (`from solution import add`). Otherwise, it is the
+imported module that is neither installed nor part of Python, provided that test code defines all other names.
 
 A solution may rely on imports of the tests, as if solution and tests were one file. In the solution's process, these
 imports run before the solution, whose own definitions replace imported names.
@@ -152,9 +152,9 @@ def _names_solution(tree: ast.Module) -> bool:
 def continued_names(code: str, prelude: str) -> list[str]:
     """Return the variables of the prelude that the program may change and the tests then check.
 
-    With the prelude `df = load()` and the tests `assert df.equals(df.sort_values("a"))`, the result is ["df"]. If the
-    tests also use names that the prelude does not define, the result is empty: the program defines these names, and the
-    variables are only its input.
+    prelude           tests                                       result
+    df = load()       assert df.equals(df.sort_values("a"))       ["df"]
+    df = load()       assert total(df) == 3                       []: the program defines `total`, and df is input
     """
     tree, script = parse(code), parse(prelude)
     if tree is None or script is None or solution_modules(code):

@@ -12,9 +12,9 @@
     except Exception: pass                         line 1 silences its failure
 
 Only the test code is read, so the result is the same for every program. An assertion is reached if it runs on import of
-the module, if the test runner calls the assertion's function (`inside/test_code`), or if reached code names this
-function. Not covered: code of more than 400,000 characters or with very deep nesting, and assertions that depend on
-values at run time. (A test that ran no assertion does not pass, see `inside/test_code/report.py`.)
+the module, or if the assertion's function is called by the test runner (`inside/test_code`) or named by reached code.
+Not covered: code of more than 400,000 characters or with very deep nesting, and assertions that depend on values at run
+time. (A test that ran no assertion does not pass, see `inside/test_code/report.py`.)
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ NEAR, NEARER = mpq(1, 100), mpq(1, 400)
 
 A gold is precise if it has `MANY_FIGURES`, or is a whole number with a unit to which the answer does not round."""
 EXACT = 100
-"""If the last digit of gold is worth at least EXACT times the last digit of the answer, the answer only has to round to
-gold: 0.1429c matches 0.14c."""
+"""An answer with two decimals more than gold only has to round to gold: 0.1429c matches 0.14c. EXACT is the ratio of
+the places of their last digits, 0.01 to 0.0001."""
 MANY_FIGURES = 6
 """Minimum number of significant digits in a precise gold."""
 MIN_FIGURES = 2

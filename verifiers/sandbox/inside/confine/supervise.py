@@ -32,8 +32,8 @@ MAX_ORPHANS = 10_000
 BLOCK_BYTES = 512
 """The size of a block of a file."""
 ENTRY_BYTES = 2**16
-"""Bytes for each file or folder in a box, the working folder of a job, in addition to its blocks: 1,024 empty files
-count as 64 MiB."""
+"""Bytes that count for each file or folder in a box (the working folder of a job), in addition to its blocks. So 1,024
+empty files count as 64 MiB."""
 
 MAX_FOLDERS = 200
 """Maximum number of folders of a box that are measured. A box with more folders has the size `ENDLESS`."""
@@ -48,7 +48,7 @@ class JobLimits(TypedDict):
     """Limits of a job (`sandbox/execution.py`).
 
     idle_s: the longest waiting time. own_s: the longest sum of CPU time and waiting time. wall_s: the longest time from
-    start to end, which ends a job only if the machine is busy or waiting cannot be measured.
+    start to end. A job reaches this limit only if the machine is busy or waiting cannot be measured.
     """
 
     cpu_s: float

@@ -99,9 +99,9 @@ class SolutionFinder(MetaPathFinder, Loader):
 def library_names(tree: ast.Module, entry_point: str | None) -> frozenset[str]:
     """Return the names of `LIBRARY_OF` that mean the library's function in this test code.
 
-    The other names mean the solution: the entry point; a class whose objects need attributes that the library's class
-    lacks; without an entry point, the only name that test code does not define. If several names are undefined, those
-    that an assertion calls with constants mean the solution.
+    Some of these names mean the solution instead. The entry point does, and a class whose objects need attributes that
+    the library's class lacks. Without an entry point, the only undefined name means the solution; of several undefined
+    names, those that an assertion calls with constants.
     """
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     if used.isdisjoint(LIBRARY_OF):

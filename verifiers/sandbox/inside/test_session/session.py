@@ -221,8 +221,8 @@ class Session(SolutionWatch):
     ) -> Value:
         """Return the value of the answer to a request, or raise its exception.
 
-        objects: the mutable objects in the arguments. may_stop: whether the exception may be a `StopIteration`.
-        asked: the name that is looked up. keep: the test code's check of arguments (`looks_at_arguments`).
+        objects: the mutable objects in the arguments. may_stop: whether the exception may be a `StopIteration`. asked:
+        the name that is looked up. keep: the result of `looks_at_arguments`.
         """
         kind, *rest = self._exchange_with_changes(request)
         if kind == "missing" and asked is not None:

@@ -79,8 +79,8 @@ class Touched(BaseException):
 class ProbeSession(SolutionWatch):
     """A stand-in for a solution, which defines every name.
 
-    stand_in: the kind of object that each name gets. "use" is an object that notices every use, "function" a function
-    that notices calls, and "None" is None.
+    stand_in: the kind of object that each name gets: "use" (an object that notices every use), "function" (a function
+    that notices calls) or "None" (None itself).
     """
 
     touched = False
@@ -262,8 +262,8 @@ _MODULE_DATA = frozenset({"__version__", "__author__"})
 class SolutionNames(dict[str, Value]):
     """The built-in names of test code, and after them the solution's. It is the `__builtins__` of a namespace.
 
-    A name that is not built in means, in this order: a module that test code and solution share, a library function, a
-    name of the solution, or a built-in function that was removed because it may be the one under test.
+    A name that is not built in is searched in this order: modules that test code and solution share, library functions,
+    names of the solution, and built-in functions that were removed because they may be under test.
     """
 
     def __init__(self, session: Session | ProbeSession, tree: ast.Module, entry_point: str | None) -> None:

@@ -67,7 +67,7 @@ class Encoder:
     """Encodes one value.
 
     known: the index of each object that both sides have, by id. Such objects are sent as their indices. track: whether
-    mutable objects are numbered in the order in which the encoder finds them, and collected in `tracked`.
+    mutable objects are collected in `tracked`, in the order in which they are found.
     """
 
     def __init__(self, codecs: Codecs | None = None, known: dict[int, int] | None = None, track: bool = False) -> None:
