@@ -11,6 +11,7 @@ YAML, with three differences:
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
-from truegold.pipeline.config.base import PATTERN_SIGNS, ROUNDING, RunnerConfig, StageConfig, describe_mistakes
+from truegold.pipeline.config.base import PATTERN_SIGNS, ROUNDING, Filled, RunnerConfig, StageConfig, describe_mistakes
 from truegold.pipeline.config.engines import (
     ChatConfig,
     EngineConfig,
@@ -32,7 +33,13 @@ from truegold.pipeline.config.sources import DemoSource, source_quotas
 from truegold.pipeline.config.stages import CurationConfig, ExportConfig, OpinionConfig, ProfileConfig, SelectConfig
 from truegold.pipeline.curation.plan import check_settings
 from truegold.pipeline.review.decisions import DECISIONS
-from truegold.pipeline.sources.data_files import check_file, data_files, is_named_as_data
+from truegold.pipeline.sources.data_files import (
+    check_file,
+    data_files,
+    form_by_suffix,
+    is_named_as_data,
+    refuse_other_files,
+)
 from truegold.pipeline.sources.places import place_url, working_folder
 from truegold.pipeline.tables.losses import LossBounds
 from truegold.synth.config import SynthConfig
@@ -49,6 +56,18 @@ NO_SETTINGS = (
     "A configuration is a text in YAML; data are JSON Lines, Parquet or CSV (as which "
     "workbooks are saved), with a name that says so."
 )
+SETTING_LINE = re.compile(r"\s*(?:- +)*([\w.-]+): +(\S.*?)\s*$")
+"""A line of YAML with a setting and its value."""
+COLON = "A plain colon and a plain space stand between a setting and its value: data: {path: train.jsonl}"
+YAML_ADVICE = (
+    ("another document", "A file holds one configuration: remove the line of dashes between two."),
+    ("scanning a quoted scalar", "A quote is opened and not closed."),
+    ("^\\s*[\\w.-]+\uff1a", COLON),
+    ("mapping values", "The settings of a section begin in the same column; a text with a colon is put in quotes."),
+)
+"""Patterns of a YAML error and its text, each with advice."""
+QUOTES = "\"'"
+"""The quotes of YAML."""
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 """Control characters, which show that a file is not text."""
 
@@ -61,7 +80,7 @@ class RunConfig(CurationConfig):
 
     name: str = Field(default="run", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     """The run's folder inside `runs_dir`."""
-    runs_dir: str = "runs"
+    runs_dir: Filled = "runs"
     """The folder that holds the folders of runs; or a place, such as s3://bucket/runs, where they are published."""
     run: RunnerConfig = RunnerConfig()
     """The machines that work on the parts of stages."""
@@ -96,6 +115,11 @@ class RunConfig(CurationConfig):
             raise ValueError("runs_dir has one of * ? [, which stand for several files: name another folder")
         self._check_sources()
         self._check_models()
+        if self.profile is not None and self.select.min_passes > self.profile.samples:
+            raise ValueError(
+                f"select.min_passes ({self.select.min_passes}) exceeds profile.samples ({self.profile.samples}): no "
+                "row could be selected"
+            )
         self._check_training_engine()
         return self
 
@@ -236,6 +260,21 @@ def run_name(path: Path) -> str:
 
 
 def _read_yaml(path: Path, advice: str = INIT) -> dict[str, Any]:
+    """Return the settings in a file. If it seems to be data, the error says how data are named."""
+    try:
+        return _read_settings(path, advice)
+    except ConfigError:
+        if path.suffix in (*YAML, ".json", ".toml") or not path.is_file():
+            raise
+        refuse_other_files(path)
+        with path.open("rb") as file:
+            has_rows = file.read(2) == b'{"'
+        if has_rows:
+            form_by_suffix(path)
+        raise
+
+
+def _read_settings(path: Path, advice: str) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except IsADirectoryError as error:
@@ -260,7 +299,8 @@ def _read_yaml(path: Path, advice: str = INIT) -> dict[str, Any]:
         raise ConfigError(f"{path} holds no settings.", advice)
     if not isinstance(values, dict):
         kind = {"list": "a list", "str": "a text"}.get(type(values).__name__, "a value")
-        raise ConfigError(f"{path} holds {kind}, not settings by name.", advice)
+        is_joined = isinstance(values, str) and re.match(r"\w+\s?[:\uff1a=]", values)
+        raise ConfigError(f"{path} holds {kind}, not settings by name.", COLON if is_joined else advice)
     return values
 
 
@@ -272,10 +312,23 @@ def _describe_yaml(error: yaml.YAMLError) -> str:
 
 
 def _yaml_hint(text: str, error: yaml.YAMLError) -> str | None:
-    mark = getattr(error, "problem_mark", None)
-    lines = text.splitlines()
-    if mark is not None and mark.line < len(lines) and "\t" in lines[mark.line]:
-        return "YAML is indented with spaces: replace the tab."
+    lines = text.splitlines() if "another document" not in str(error) else ()
+    for mark in (getattr(error, "problem_mark", None), getattr(error, "context_mark", None)):
+        line = lines[mark.line] if mark is not None and mark.line < len(lines) else ""
+        if "\t" in line:
+            return "YAML is indented with spaces: replace the tab."
+        if (setting := SETTING_LINE.match(line)) is not None and (advice := _quoting(*setting.groups())) is not None:
+            return advice
+    return next((advice for pattern, advice in YAML_ADVICE if re.search(pattern, f"{error}\n{text}", re.M)), None)
+
+
+def _quoting(name: str, value: str) -> str | None:
+    """Return the advice to put a text in quotes, if it has characters that mean something else in YAML."""
+    quoted = f"{name}: {json.dumps(value, ensure_ascii=False)}"
+    if value[0] in "{[":
+        return f"A text that begins with {value[0]} is put in quotes ({quoted}); else a bracket is not closed."
+    if value[0] in "*&!%@`|>" or (": " in value and value[0] not in QUOTES):
+        return f"Put the text in quotes: {quoted}"
     return None
 
 
@@ -356,7 +409,9 @@ def _apply_override(values: dict[str, Any], override: str) -> None:
     section: Any = values
     for parent in parents:
         if isinstance(section, dict):
-            child = section.setdefault(parent, {})
+            if section.get(parent) is None:
+                section[parent] = {}
+            child = section[parent]
         else:
             child = section[int(parent)] if parent.isdecimal() and int(parent) < len(section) else None
         if not isinstance(child, dict | list):
@@ -367,7 +422,10 @@ def _apply_override(values: dict[str, Any], override: str) -> None:
     try:
         section[last] = parse_settings(text)
     except yaml.YAMLError as error:
-        raise ConfigError(f"--set {override}: the value is not valid YAML.") from error
+        quoted = shlex.quote(f"{path}={json.dumps(text, ensure_ascii=False)}")
+        raise ConfigError(
+            f"--set {override}: the value is not valid YAML.", f"If it is a text, put it in quotes: --set {quoted}"
+        ) from error
 
 
 class _SettingsLoader(yaml.SafeLoader):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -36,6 +37,11 @@ PACE_SECONDS = 120.0
 SECONDS_SHOWN, MINUTES_SHOWN, HOURS_SHOWN = 100, 90, 48
 """Durations are shown in seconds below 100 s, in minutes below 90 min, in hours below 48 h, else in days."""
 
+SAID_TWICE = re.compile(r"(?P<setting>--set data\.\S+=(?P<value>\S+)), or (?P<option>--[a-z-]+) (?P=value)")
+"""Advice with two spellings of one setting, of which a command understands one."""
+COLUMN_OPTION = re.compile(r"--([a-z]+)-column ")
+"""Advice to name a column by an option."""
+
 Table = tuple[Sequence[str], Sequence[Sequence[object]]]
 """A table of a summary: the headings of its columns, and its rows."""
 
@@ -43,6 +49,25 @@ Table = tuple[Sequence[str], Sequence[Sequence[object]]]
 def print_line(text: str, console: Console = output) -> None:
     """Print a line without wrapping it, and without reading markup in it."""
     console.print(text, markup=False, soft_wrap=True)
+
+
+def with_options_of(options: Collection[str], text: str) -> str:
+    """Return advice in the spelling that a command with these options understands.
+
+    For example, `--gold-column X` or `--set data.columns.gold=X`. Advice is unchanged if the command has neither.
+    """
+    has_set = "--set" in options
+
+    def choose(match: re.Match[str]) -> str:
+        if match["option"] in options:
+            return match["option"] + " " + match["value"]
+        return match["setting"] if has_set else match[0]
+
+    def turn(match: re.Match[str]) -> str:
+        is_known = f"--{match[1]}-column" in options or not has_set
+        return match[0] if is_known else f"--set data.columns.{match[1]}="
+
+    return COLUMN_OPTION.sub(turn, SAID_TWICE.sub(choose, text))
 
 
 def describe_seconds(seconds: float) -> str:

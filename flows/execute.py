@@ -24,7 +24,7 @@ from pathlib import Path
 import polars as pl
 
 from truegold.flows.config import RunConfig
-from truegold.flows.console import Terminal, errors, print_line
+from truegold.flows.console import Terminal, errors, print_line, with_options_of
 from truegold.flows.plan import GROUP_SIZE, report_stage
 from truegold.pipeline.config.base import RunnerConfig
 from truegold.pipeline.config.sources import HubSource, SeveralSources
@@ -241,13 +241,23 @@ def rejects_in_words(result: StageResult) -> list[str]:
     path = result.path / REJECTS_FILE
     if not rejected or not path.is_file():
         return []
-    return [*describe_rejects(rejected, result.report.rows_in, first_rejects([path])), f"  all of them: {path}"]
+    lines = describe_rejects(rejected, result.report.rows_in, first_rejects([path]))
+    return [*(with_options_of({"--set"}, line) for line in lines), f"  all of them: {path}"]
 
 
 def losses_in_words(run_dir: Path) -> list[str]:
-    """Return lines on the heavy losses of a finished run. Empty for a healthy run."""
-    records = [load_record(run_dir / name) for name in read_manifest(run_dir)]
-    return loss_lines(StageReport(**record["report"]) for record in records if record is not None)
+    """Return lines on the heavy losses of a finished run, and on its loss of all training rows. Empty if healthy."""
+    records = {name: load_record(run_dir / name) for name in read_manifest(run_dir)}
+    reports = {name: StageReport(**record["report"]) for name, record in records.items() if record is not None}
+    lines = loss_lines(reports.values())
+    leaked = reports["dedup"].counts.get("drop:leaked_heldout", 0) if "dedup" in reports else 0
+    rows = run_dir / "settle" / "rows.parquet"
+    if leaked and rows.exists() and set(pl.read_parquet(rows, columns=["split"])["split"]) <= {"heldout"}:
+        lines.append(
+            f"No row is left to train on: {leaked:,} {_rows(leaked)} repeat held-out rows, and the rest is held out.\n"
+            "  Hold back other rows: --set data.heldout_path=FILE, or a share: --set data.heldout=0.1"
+        )
+    return lines
 
 
 def next_steps(run_dir: Path, command: str) -> list[str]:

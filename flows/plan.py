@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from truegold.flows.config import RunConfig
-from truegold.pipeline.config.engines import ScriptedEngineConfig
+from truegold.pipeline.config.engines import ScriptedEngineConfig, VllmEngineConfig
 from truegold.pipeline.config.sources import DemoSource
 from truegold.pipeline.config.stages import ProfileConfig, ReportConfig
 from truegold.pipeline.curation.plan import (
@@ -47,8 +47,8 @@ from truegold.train.config.models import PathModel, SmolLM2Model, TinyModel
 from truegold.train.grpo import grpo
 from truegold.train.guards.run_log import ALARMS
 from truegold.train.model.checkpoints import build_tiny, check_local, convert_smollm2, download, is_local
-from truegold.train.model.machine_checks import check_training
-from truegold.train.sft import dialogues_of, sft
+from truegold.train.model.machine_checks import check_lengths, check_training, settings_of
+from truegold.train.sft import check_examples, dialogues_of, sft
 from truegold.train.turns.environment import environment_fingerprint, load_environment
 from truegold.verifiers import ConfigError, fingerprint
 
@@ -63,12 +63,13 @@ def plan(config: RunConfig, until: Phase = Phase.REPORT) -> list[Stage]:
     section is missing, or a data file or a model folder that does not exist.
     """
     config = config.resolved()
+    if Path(config.runs_dir).is_file():
+        raise ConfigError(f"runs_dir: {config.runs_dir} is a file.", "Name a folder.")
     phases = list(Phase)[: list(Phase).index(until) + 1]
     stages = curation_stages(config)
     has_engine = config.model is not None or isinstance(config.engine, ScriptedEngineConfig)
     _check_sections(config, until, has_engine=has_engine)
-    if Phase.TRAIN in phases and config.train is not None and config.model is not None:
-        check_training(config.train, config.model)
+    _check_lengths(config, phases)
     if Phase.PROFILE in phases and config.train is not None and _trains_on_all_rows(config.train, config):
         stages += _plan_cold_start(config)
         if Phase.SELECT in phases:
@@ -106,6 +107,24 @@ def _check_sections(config: RunConfig, until: Phase, *, has_engine: bool) -> Non
         raise ConfigError("There is no `train` section to run.", "`truegold init` shows one.")
 
 
+def _check_lengths(config: RunConfig, phases: Sequence[Phase]) -> None:
+    """Raise ConfigError for prompts and completions that are too long for the model, or engines that cannot train."""
+    if config.model is None:
+        return
+    samplers = {Phase.PROFILE: config.profile, Phase.SYNTH: config.synth}
+    for phase, section in samplers.items():
+        if phase in phases and section is not None and (config.train is None or config.train.turns is None):
+            most = f"{phase}.max_tokens", section.max_tokens
+            check_lengths(section.engine, most, settings_of(config.model), _engine_setting(config, phase))
+    if Phase.TRAIN in phases and config.train is not None:
+        check_training(config.train, config.model, _engine_setting(config, "train"))
+
+
+def _engine_setting(config: RunConfig, section: str) -> str:
+    """Return the setting of a section's engine: `engine`, unless the section has its own."""
+    return "engine" if getattr(config, section).engine is config.engine else f"{section}.engine"
+
+
 def _plan_cold_start(config: RunConfig) -> list[Stage]:
     stages: list[Stage] = []
     base = _base_model(config, stages)
@@ -118,7 +137,8 @@ def _plan_cold_start(config: RunConfig) -> list[Stage]:
             section = section.model_copy(update={"dialogues": dialogues_of(turns).model_copy(update=explicit)})
         inputs: dict[str, Path | Output] = {"model": base}
         if section.data:
-            inputs["data"] = data_file(section.data)
+            check_examples(examples := data_file(section.data))
+            inputs["data"] = examples
         elif isinstance(config.data, DemoSource):
             inputs["data"] = DEMO_SFT_TEXTS
         else:
@@ -249,11 +269,18 @@ def _base_model(config: RunConfig, stages: list[Stage]) -> Path | Output | None:
         stages.append(plan_stage("model", convert_smollm2, model))
     elif isinstance(model, PathModel):
         if is_local(model.path):
-            return check_local(model.path)
+            return check_local(model.path, weights=_needs_weights(config))
         stages.append(plan_stage("model", download, model))
     else:
         return None
     return Output("model", "checkpoint")
+
+
+def _needs_weights(config: RunConfig) -> bool:
+    """Return whether a model is loaded here. One that is only sampled from servers needs just its tokenizer."""
+    engines = [section.engine for section in (config.profile, config.synth, config.train) if section is not None]
+    trains = config.sft is not None or config.train is not None
+    return trains or any(isinstance(engine, VllmEngineConfig) for engine in engines)
 
 
 def _current_model(config: RunConfig) -> Path | Output | None:

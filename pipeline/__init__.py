@@ -10,6 +10,7 @@ folder of files; `truegold.pipeline.running.stage` runs it and caches that folde
 through the stages.
 """
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from truegold.verifiers.extras import missing_extra
@@ -40,7 +41,7 @@ def __getattr__(name: str) -> Any:
     Raises SetupError if a package that curation needs is not installed.
     """
     if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
     try:
         from truegold.pipeline.curation import api
     except ModuleNotFoundError as error:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,13 @@ ONLY_DIALOGUES = "the prompts of rollouts have tools or template_args, which the
 """The reason why SFT on single answers is refused before a training on such dialogues."""
 WRITE_DIALOGUES = 'Write examples as dialogues, {"messages": [...]}, into the file sft.data.'
 """The advice that follows `ONLY_DIALOGUES`."""
+
+FORM = 'Each line of sft.data is {"prompt": TEXT, "completion": TEXT} or {"messages": [...]}.'
+"""The form of examples, for errors."""
+WITHOUT_DATA = "Without sft.data, the worked solutions of the curated rows are learned."
+"""The advice for a file of raw rows."""
+CHECKED_LINES = 1000
+"""The number of lines of a file of examples that are checked before any stage runs."""
 
 
 @stage_function(version=5, isolated=True, judges="rows", tunable=TUNABLE_SFT)
@@ -218,8 +226,10 @@ def read_examples(
     template: TurnTemplate | None = None
     with path.open("rb") as lines:
         for line_number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            entry = _parse_example(path, line_number, line)
             try:
-                entry = orjson.loads(line)
                 if "messages" in entry:
                     template = template or TurnTemplate(
                         encoder.tokenizer, encoder.stop_token_ids, chat.system, config.template_args, config.tools
@@ -228,12 +238,38 @@ def read_examples(
                     continue
                 if config.changes_first_prompts:
                     raise InputError(f"{path}, line {line_number}: {ONLY_DIALOGUES}.", WRITE_DIALOGUES)
-                yield row_segment(encoder, {"prompt": str(entry["prompt"])}, str(entry["completion"]))
+                yield row_segment(encoder, {"prompt": entry["prompt"]}, entry["completion"])
             except ConfigError as error:
                 raise InputError(f"{path}, line {line_number}: {error}") from error
             except (ValueError, KeyError, TypeError) as error:
-                expected = f'expected {{"prompt", "completion"}} or {{"messages"}} ({error!r})'
-                raise InputError(f"{path}, line {line_number}: {expected}.") from error
+                raise InputError(f"{path}, line {line_number}: {error!r}.", FORM) from error
+
+
+def check_examples(path: Path) -> None:
+    """Raise InputError if one of the first examples of a file cannot be learned, naming its line."""
+    with path.open("rb") as lines:
+        for line_number, line in enumerate(islice(lines, CHECKED_LINES), 1):
+            if line.strip():
+                _parse_example(path, line_number, line)
+
+
+def _parse_example(path: Path, line_number: int, line: bytes) -> dict[str, Any]:
+    """Return the example in a line: texts `prompt` and `completion`, or a list `messages`."""
+    line_name = f"{path}, line {line_number}"
+    try:
+        entry = orjson.loads(line)
+    except ValueError as error:
+        raise InputError(f"{line_name} is not JSON ({error}).", FORM) from None
+    if not isinstance(entry, dict):
+        raise InputError(f"{line_name} is not a JSON object.", FORM)
+    if isinstance(entry.get("messages"), list):
+        return entry
+    if missing := [name for name in ("prompt", "completion") if name not in entry]:
+        columns = f"it has {', '.join(entry) or 'nothing'}"
+        raise InputError(f"{line_name} has no {' and no '.join(missing)}; {columns}.", f"{FORM} {WITHOUT_DATA}")
+    if odd := [name for name in ("prompt", "completion") if not isinstance(entry[name], str)]:
+        raise InputError(f"{line_name}: {odd[0]} is not text, but {entry[odd[0]]!r:.60}.", FORM)
+    return entry
 
 
 def dialogues_of(turns: TurnsConfig) -> DialoguesConfig:

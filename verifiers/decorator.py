@@ -18,6 +18,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
+from truegold.verifiers.checked import checked
 from truegold.verifiers.gold import check_template
 from truegold.verifiers.sandbox.errors import ConfigError, SetupError
 from truegold.verifiers.verdict import NO_INFO, Reason, Verdict, reason_for_score
@@ -93,6 +94,7 @@ def verifier(
     """Return a decorator that makes a verifier with this name, version and options."""
 
 
+@checked
 def verifier(
     function: Callable[..., Any] | None = None,
     /,

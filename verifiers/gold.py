@@ -41,6 +41,7 @@ from numbers import Number
 from string import Formatter
 from typing import Any
 
+from truegold.verifiers.checked import checked
 from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
@@ -227,6 +228,7 @@ def check_template(template: str) -> None:
         )
 
 
+@checked
 def gold_response(verifier: Verifier, gold: str | None, solution: str | None = None) -> str | None:
     """Return a response that must earn the full score from `verifier`, or None if none can be made."""
     if gold is None and (solution is None or not judges_solutions(verifier)):

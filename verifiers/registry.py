@@ -23,6 +23,7 @@ from truegold.verifiers.answers.choice import ChoiceVerifier
 from truegold.verifiers.answers.format import FormatVerifier, LengthVerifier
 from truegold.verifiers.answers.numeric import NumericVerifier
 from truegold.verifiers.answers.text_match import ExactVerifier, RegexVerifier
+from truegold.verifiers.checked import checked
 from truegold.verifiers.code import CodeVerifier
 from truegold.verifiers.decorator import FunctionVerifier, guarded
 from truegold.verifiers.gold import OTHER_GOLDS, BadGold, gold_and_arguments, golds_in, judge_any, mistake_in_golds
@@ -78,6 +79,7 @@ class _ImportedVerifier:
         return resolve, (self.spelling,)
 
 
+@checked
 def verify(
     response: str, gold: Any = None, *, verifier: str | Verifier = "math", problem: str | None = None, **arguments: Any
 ) -> Verdict:
@@ -91,7 +93,6 @@ def verify(
     gold is a list, each entry is accepted. For many rows `verify_batch` is faster and has deadlines. Raises ConfigError
     for an unknown verifier, an unknown argument, an invalid value, or a response that is not a text.
     """
-    _require_text(response)
     try:
         golds = golds_in(gold)
     except BadGold as error:
@@ -141,16 +142,6 @@ def check_value(verifier: Verifier, info: Mapping[str, Any]) -> str | None:
     except ValueError as error:  # BadOption is one.
         return str(error)
     return None
-
-
-def _require_text(response: object) -> None:
-    if not isinstance(response, str):
-        hint = "Type response=str(...)."
-        if response is None:
-            hint = "Pass an empty text for a missing response."
-        elif isinstance(response, list | tuple | Mapping):
-            hint = "Pass the text only; for messages, the text of the last one: response=messages[-1]['content']."
-        raise ConfigError(f"response must be a text; this is {type(response).__name__} {response!r:.60}.", hint)
 
 
 def find_option_mistakes(verifier: str | Verifier, info: Mapping[str, Any], *, complete: bool = True) -> list[str]:

@@ -24,6 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from truegold.verifiers.checked import checked, checked_class
 from truegold.verifiers.registry import find_option_mistakes
 from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.verdict import Verdict
@@ -35,6 +36,7 @@ _CHECKED: set[str] = set()
 """The texts of terms in which `find_mistakes` found no mistake."""
 
 
+@checked_class
 @dataclass(frozen=True, slots=True)
 class Term:
     """One term, which adds `weight * (score + offset)` where its gate is open."""
@@ -65,6 +67,7 @@ class Reward:
     """The names of the terms whose missing score made the value None."""
 
 
+@checked
 def compose(terms: Sequence[Term], verdicts: Sequence[Verdict], clip: tuple[float, float] | None = None) -> Reward:
     """Return the reward of one completion from its verdicts, one for each term in order.
 
@@ -72,11 +75,8 @@ def compose(terms: Sequence[Term], verdicts: Sequence[Verdict], clip: tuple[floa
     (`find_mistakes`), or if there is not exactly one verdict for each term.
     """
     _check(terms)
-    if isinstance(verdicts, Mapping) or not all(isinstance(verdict, Verdict) for verdict in verdicts):
-        raise ConfigError(
-            f"compose: verdicts must be a list of Verdict; this is {verdicts!r:.80}.",
-            "Give one for each term, in order.",
-        )
+    if clip is not None and not (len(clip) == 2 and clip[0] <= clip[1]):
+        raise ConfigError(f"compose: clip is {clip!r}.", "It holds the lower and the upper bound, such as (-1, 1).")
     if len(verdicts) != len(terms):
         raise ConfigError(f"compose: there are {len(terms)} terms and {len(verdicts)} verdicts.", "Give one for each.")
     scores = {term.name: verdict.score for term, verdict in zip(terms, verdicts, strict=True)}

@@ -71,6 +71,21 @@ def is_test_code(tests: Any) -> bool:
     return all(isinstance(line, str) and _TEST_CODE.search(line) is not None for line in lines)
 
 
+def why_no_tests(value: Any) -> str:
+    """Return why a value holds no tests, and how tests are written."""
+    structure = parse_structure(value)
+    lines = structure if isinstance(structure, list) else [structure]
+    wrong = [line for line in lines if says_something(line) and not are_tests([line])]
+    shown = repr((wrong or [value])[0])[:60]
+    if not wrong:
+        why = "is empty" if not any(map(says_something, lines)) else "mixes kinds of tests"
+    elif isinstance(wrong[0], str):
+        why = f"holds {shown}, which asserts nothing about a program"
+    else:
+        why = f"holds {shown}, which is no test"
+    return f'{why}; a test is a text "assert add(1, 2) == 3" or an object {{"input": "1 2", "output": "3"}}'
+
+
 def _asserts(code: str) -> bool:
     """Say whether a text is Python code whose assertions compare something or call a function."""
     try:

@@ -74,15 +74,28 @@ def did_you_mean(word: str, known: Iterable[str]) -> str | None:
 
 
 def close_match(word: str, known: Iterable[str]) -> str | None:
-    """Return the most similar known word, or None if no word is similar."""
-    return next(iter(difflib.get_close_matches(word, list(known), n=1)), None)
+    """Return the most similar known word, or None if no word is similar. Upper and lower case are the same here."""
+    words = {name.lower(): name for name in known}
+    return next((words[name] for name in difflib.get_close_matches(word.lower(), list(words), n=1)), None)
 
 
 def near_path(path: Path) -> str | None:
-    """Return the hint "Did you mean ...?" with the most similar name in the folder of a missing path, or None."""
-    beside = path.parent.iterdir() if path.parent.is_dir() else ()
-    name = close_match(path.name, (other.name for other in beside if other.name != path.name))
-    return f"Did you mean {str(path.parent / name)!r}?" if name is not None else None
+    """Return the hint "Did you mean ...?" with the most similar name in the folder of a missing path, or None.
+
+    Upper and lower case are the same here, and so is a name without its suffix. A common suffix alone does not make two
+    names similar.
+    """
+    typed = path.name.lower()
+    beside = sorted(other.name for other in path.parent.iterdir()) if path.parent.is_dir() else []
+    names = {name.lower(): name for name in beside if name != path.name}
+    whole = next((name for name in names if _stem(name) == typed), None)
+    alike = [name for name in names if close_match(_stem(typed), [_stem(name)]) is not None]
+    near = whole or close_match(typed, alike)
+    return f"Did you mean {str(path.parent / names[near])!r}?" if near is not None else None
+
+
+def _stem(name: str) -> str:
+    return name.partition(".")[0]
 
 
 def _is_public(name: str, value: object) -> bool:

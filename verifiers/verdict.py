@@ -63,7 +63,7 @@ class Verdict:
     """Details of the verdict as JSON values: parsed forms, the deciding rule, the failing test, the cost."""
 
     def __post_init__(self) -> None:
-        if self.score is not None and not 0.0 <= self.score <= 1.0:
+        if self.score is not None and not (isinstance(self.score, int | float) and 0.0 <= self.score <= 1.0):
             raise ValueError(f"score must lie in [0, 1] or be None, got {self.score!r}")
 
     def __bool__(self) -> NoReturn:

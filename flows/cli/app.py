@@ -24,16 +24,17 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from truegold.flows.cli.data_commands import ONE_PATH, init, look
+from truegold.flows.cli.data_commands import init, look
 from truegold.flows.cli.doctor import doctor
 from truegold.flows.cli.file_commands import decontaminate, dedup, flag, rescore, verify
+from truegold.flows.cli.given_options import ONE_PATH, CarefulCommand
 from truegold.flows.cli.look_commands import clean, diff, explain, report, template
-from truegold.flows.cli.options import options_of, setting_of, with_options_of
+from truegold.flows.cli.options import options_of, setting_of
 from truegold.flows.cli.review_commands import decide, review
 from truegold.flows.cli.run_commands import PHASE_COMMANDS, demo, part, phase_command, plan, push, train
 from truegold.flows.cli.set_commands import export, gate, testcases_app
 from truegold.flows.cli.verifier_commands import serve_verifier, verifiers_app
-from truegold.flows.console import errors, print_line
+from truegold.flows.console import errors, print_line, with_options_of
 from truegold.pipeline.running.disk import disk_errors_reported
 from truegold.verifiers import TruegoldError
 from truegold.verifiers.extras import missing_extra
@@ -54,12 +55,22 @@ class PlainGroup(TyperGroup):
                 error.message = plain_words(error.message)
             if getattr(error, "option_name", "") == "--data" and {*PHASE_COMMANDS, "init", "look"} & set(sys.argv[1:2]):
                 error.message += f". The file is named alone: truegold {sys.argv[1]} FILE"
+            if (asked := sys.argv[1:2]) and "No such command" in error.message and asked[0] in OTHER_NAMES:
+                error.message = f"No such command {asked[0]!r}. Type: truegold {OTHER_NAMES[asked[0]]}"
+            group = getattr(self.commands.get("".join(asked)), "commands", {})
+            if group and "No such command" in error.message and "Did you mean" not in error.message:
+                error.message += f" There are: {', '.join(f'truegold {asked[0]} {name}' for name in group)}"
             setting = setting_of(str(getattr(error, "option_name", "")))
             if setting and "No such option" in error.message and "--set" in self._options(ctx):
                 error.message += f". It is a setting here: --set {setting}=VALUE"
+            option = next(iter(getattr(getattr(error, "param", None), "opts", ())), "")
+            if option in ("--data", "--input") and (files := list(filter(os.path.isfile, sys.argv[2:]))):
+                error.message += f"The file is named by this option: {option} {files[0]}"
             if error.message.endswith(" is not readable."):
                 error.message += " Allow it: chmod u+r FILE"
-            if "unexpected extra argument" in error.message and all(map(os.path.exists, sys.argv[2:4])):
+            if "unexpected extra argument" in error.message and "--run" in self._options(ctx):
+                error.message += f". The run is named by its option: truegold {sys.argv[1]} ... --run RUN"
+            elif "unexpected extra argument" in error.message and all(map(os.path.exists, sys.argv[2:4])):
                 error.message += f". {ONE_PATH}"
             raise
         except TruegoldError as error:
@@ -77,12 +88,23 @@ class PlainGroup(TyperGroup):
 UsageError: Any = typer.BadParameter.__base__
 """The class of mistakes on the command line, which has no public name."""
 
-app = typer.Typer(cls=PlainGroup, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
+app = typer.Typer(
+    cls=PlainGroup,
+    context_settings={"help_option_names": ["--help", "-h"]},
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
 
 RUN, LOOK, FILES, SETUP = "A run", "Look at a run", "Work on one file", "Verifiers and this machine"
 """The groups of commands, in the order of the help."""
 
 INTERRUPTED, PREEMPTED = 130, 143
+OTHER_NAMES = {
+    **{"help": "--help, or truegold COMMAND --help", "version": "--version", "serve": "serve-verifier"},
+    **{"ui": "review RUN", "leaks": "decontaminate", "judge": "verify", "check": "verifiers check, or truegold gate"},
+}
+"""Names that other programs give to commands, and what to type here."""
 RESUMED = ("train", "demo", "flag", "testcases", "part")
 """Commands that keep their finished stages when they are interrupted. The commands of the phases do so too."""
 
@@ -111,10 +133,10 @@ def root(
 
 
 for _name, (_until, _help) in PHASE_COMMANDS.items():
-    app.command(_name, help=_help, rich_help_panel=RUN)(phase_command(_until))
+    app.command(_name, cls=CarefulCommand, help=_help, rich_help_panel=RUN)(phase_command(_until))
 for _group, _commands in COMMANDS:
     for _command in _commands:
-        app.command(rich_help_panel=_group)(_command)
+        app.command(cls=CarefulCommand, rich_help_panel=_group)(_command)
 app.add_typer(testcases_app, name="testcases", rich_help_panel=FILES)
 app.add_typer(verifiers_app, name="verifiers", rich_help_panel=SETUP)
 

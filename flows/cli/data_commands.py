@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from truegold.flows.cli.given_options import ONE_PATH
 from truegold.flows.cli.options import GoldColumn, LastTurnOnly, PromptColumn
 from truegold.flows.console import Terminal, errors, print_line
 from truegold.verifiers import ConfigError, InputError
@@ -50,8 +51,6 @@ CHARS = 160
 """Maximum number of characters of a text that are shown."""
 LOOKED_AT = 2_000
 """Maximum number of rows that `look` flags without --limit."""
-ONE_PATH = "Several files are given as a folder, or as a pattern in quotes: 'data/*.jsonl'"
-"""The advice for a pattern that the shell has replaced by names of files."""
 DEADLINE_S = 10.0
 """Seconds that a verifier may take for the gold of a row that is shown."""
 

@@ -331,8 +331,6 @@ def rescore(
     from truegold.pipeline.rescore.rollout_report import describe, write_report
     from truegold.pipeline.review.reviewed_run import decided_rows
 
-    if decisions is not None and data is None:
-        raise ConfigError("--decisions needs the set whose rows were decided.", "Name it: --data SET.")
     names = verifier or ["row"]
     if len(names) > 2:
         raise ConfigError(f"There are {len(names)} verifiers.", "Name one, or two to compare.")

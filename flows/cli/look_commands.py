@@ -30,8 +30,8 @@ import typer
 
 from truegold.flows.cli.review_commands import first_that_has, runs_by_age
 from truegold.flows.console import Terminal, errors, output, print_line
-from truegold.pipeline.running.disk import disk_errors_reported, write_whole
-from truegold.verifiers import ConfigError, InputError
+from truegold.pipeline.running.disk import check_page_name, disk_errors_reported, write_whole
+from truegold.verifiers import ConfigError
 
 SUPERSEDED, UNFINISHED = ".superseded", ".partial"
 KINDS = {
@@ -67,11 +67,17 @@ def report(
         typer.Option(help="With --share: `none` leaves out the texts of rows, `redacted` names, addresses and keys."),
     ] = "none",
     compare: Annotated[bool, typer.Option("--compare", help="Write one page that compares two runs.")] = False,
-    out: Annotated[Path, typer.Option("--out", help="The file for the page of --compare.")] = Path("compare.html"),
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The file for the page; else in the run's folder, or compare.html.", show_default=False),
+    ] = None,
 ) -> None:
     """Write the report on the finished stages of a run, or a page that compares two runs."""
+    for option, page in (("--out", out), ("--share", share)):
+        if page is not None:
+            check_page_name(page, option)
     if compare:
-        _compare(runs, out)
+        _compare(runs, out or Path("compare.html"))
         return
     if len(runs) != 1:
         raise ConfigError(f"A report is about one run, not {len(runs)}.", "Add --compare to compare two runs.")
@@ -82,7 +88,11 @@ def report(
     from truegold.flows.published import fetched_run
 
     result = report_again(fetched_run(runs[0]), Terminal(errors))
-    print_line(f"report: {result.path / 'index.html'}")
+    page = result.path / "index.html"
+    if out is not None:
+        with disk_errors_reported(out.parent):
+            write_whole(out, page.read_bytes())
+    print_line(f"report: {out or page}")
 
 
 def _compare(runs: list[Path], out: Path) -> None:
@@ -100,8 +110,6 @@ def _share(run_dir: Path, target: Path, texts: str) -> None:
 
     if texts not in set(SharedTexts):
         raise ConfigError(f"--texts {texts}: the texts of rows are left out (`none`) or `redacted`.")
-    if target.is_dir():
-        raise ConfigError(f"--share {target} is a folder.", f"Name a file in it: {target / 'report.html'}.")
     with disk_errors_reported(target.parent):
         write_whole(target, shared_page(run_dir, SharedTexts(texts)).encode())
     print_line(f"report to be shared: {target}")
@@ -151,9 +159,10 @@ def clean(
 ) -> None:
     """Show what a run holds on disk, and free stages that later settings have replaced."""
     from truegold.flows.execute import held_run
+    from truegold.pipeline.tables.run_files import read_manifest
 
-    if not (run_dir / "manifest.json").is_file() and not (run_dir / "config.resolved.json").is_file():
-        raise InputError(f"{run_dir} is not a run of truegold.", "Give the run's folder, such as runs/NAME.")
+    if not (run_dir / "config.resolved.json").is_file():
+        read_manifest(run_dir)
     with held_run(run_dir):
         print_line(str(run_dir))
         sizes = {entry.name: _measure(entry) for entry in sorted(run_dir.iterdir())}

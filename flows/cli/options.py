@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,18 +11,14 @@ from truegold.verifiers import ConfigError
 
 
 def _on_disk(folder: Path) -> Path:
-    """Return the folder. Raises ConfigError if it is a URL."""
+    """Return the folder. Raises ConfigError if it is a URL or the standard output."""
     from truegold.pipeline.sources.places import place_url
 
     if (url := place_url(folder)) is not None:
         raise ConfigError(f"--out {url} is not a folder on disk.", "Write to a folder, and copy it there.")
+    if str(folder) == "-":
+        raise ConfigError("--out - is the standard output.", "Several files are written: name a folder.")
     return folder
-
-
-SAID_TWICE = re.compile(r"(?P<setting>--set data\.\S+=(?P<value>\S+)), or (?P<option>--[a-z-]+) (?P=value)")
-"""Advice with two spellings of one setting: `--set data.columns.gold=X, or --gold-column X`."""
-COLUMN_OPTION = re.compile(r"--([a-z]+)-column ")
-"""Advice to name a column: `--gold-column X`."""
 
 
 def options_of(command: Any) -> set[str]:
@@ -38,25 +32,6 @@ def setting_of(option: str) -> str | None:
     if name.endswith("-column"):
         return f"data.columns.{name.removesuffix('-column')}"
     return f"data.{name}" if name in ("preset", "verifier", "limit") else None
-
-
-def with_options_of(options: Collection[str], text: str) -> str:
-    """Return advice in the spelling that a command with these options understands.
-
-    That is `--gold-column X` or `--set data.columns.gold=X`. If the command has neither option, nothing changes.
-    """
-    has_set = "--set" in options
-
-    def choose(match: re.Match[str]) -> str:
-        if match["option"] in options:
-            return match["option"] + " " + match["value"]
-        return match["setting"] if has_set else match[0]
-
-    def turn(match: re.Match[str]) -> str:
-        is_known = f"--{match[1]}-column" in options or not has_set
-        return match[0] if is_known else f"--set data.columns.{match[1]}="
-
-    return COLUMN_OPTION.sub(turn, SAID_TWICE.sub(choose, text))
 
 
 OutFolder = Annotated[

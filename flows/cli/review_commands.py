@@ -15,9 +15,11 @@ server may be killed at any time, and the same command resumes the review. The n
 
 from __future__ import annotations
 
+import errno
 import getpass
 import os
 import secrets
+import shlex
 import socket
 import subprocess
 import webbrowser
@@ -100,7 +102,7 @@ def review(
     text = _read_guidelines(guidelines, run)
     token = _token()
     session = ReviewSession(run, name, queue, lambda: _page(session, token, text))
-    with _listen(host, port) as listener:
+    with listen(host, port) as listener:
         _serve(session, token, listener, host, open_)
 
 
@@ -131,19 +133,23 @@ def _read_guidelines(path: Path | None, run: ReviewedRun) -> str | None:
         raise InputError(f"{path} is not UTF-8 text (byte {error.start}).") from None
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on an address. Raises ConfigError or SetupError if that is impossible."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-    except socket.gaierror as error:
-        listener.close()
-        raise ConfigError(f"--host {host} is not an address of this machine ({error.strerror}).") from None
     except OSError as error:
         listener.close()
+        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+            raise ConfigError(
+                f"--host {host} is not an address of this machine ({error.strerror}).",
+                "127.0.0.1 is this machine alone, 0.0.0.0 all its addresses.",
+            ) from None
         raise SetupError(
-            f"Port {port} of {host} is not available: {error.strerror}.", "--port 0 takes a free one."
+            f"Port {port} of {host} is not available: {error.strerror}.",
+            "Name another one: --port NUMBER; --port 0 takes a free one.",
         ) from None
     listener.listen(128)
     return listener
@@ -221,7 +227,11 @@ def decide(
     from truegold.pipeline.tables.rows import row_key
 
     word, equals, gold = action.partition("=")
-    if word not in ACTIONS or bool(equals) != (word == "fix"):
+    if action == "fix":
+        raise ConfigError("A fix needs the right gold.", f"truegold decide {shlex.quote(row)} fix=GOLD")
+    if row in ACTIONS and word not in ACTIONS:
+        raise ConfigError("The row comes before the decision.", f"truegold decide {shlex.quote(action)} {row}")
+    if word not in ACTIONS or (equals and word != "fix"):
         raise ConfigError(f"{action!r} is not a decision.", "Type keep, drop, fix=GOLD, unsure or undo.")
     name = reviewer or default_reviewer()
     reviewed, row_id = find_row(run, row, decisions)

@@ -33,8 +33,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from truegold.flows.cli.options import LastTurnOnly, MaxHeld, MaxRejected, with_options_of
-from truegold.flows.console import Terminal, describe_seconds, errors, output, print_line
+from truegold.flows.cli.options import LastTurnOnly, MaxHeld, MaxRejected
+from truegold.flows.console import Terminal, describe_seconds, errors, output, print_line, with_options_of
 from truegold.pipeline.running.stage_table import Phase
 from truegold.verifiers import ConfigError, SetupError
 from truegold.verifiers.extras import check_torch_builds
@@ -204,10 +204,11 @@ def push(
     from pydantic import ValidationError
 
     from truegold.pipeline.config.base import describe_mistakes
-    from truegold.pipeline.tables.run_files import read_resolved
+    from truegold.pipeline.tables.run_files import read_manifest, read_resolved
     from truegold.train.config.models import PushConfig
     from truegold.train.model.hub import gather_model_card, render_model_card
 
+    read_manifest(run)
     configured = read_resolved(run).get("push_to_hub") or {}
     if card is not None:
         card.write_text(render_model_card(gather_model_card(run), configured.get("license")), encoding="utf-8")
@@ -399,7 +400,10 @@ def read_count(text: str, option: str) -> int:
 def demo(
     quick: Annotated[bool, typer.Option("--quick", help="Only curate: under a minute, without a model.")] = False,
     set_: Overrides = None,
-    engine: EngineOption = EngineChoice.PREFECT,
+    engine: Annotated[
+        EngineChoice | None,
+        typer.Option("--engine", help="Run as Prefect flows (if not --quick), or without Prefect.", show_default=False),
+    ] = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -413,9 +417,8 @@ def demo(
             "pip install 'truegold[train,cpu]' (or [train,gpu] with a GPU); truegold demo --quick only curates.",
         )
     config = load_config(DEMO, [*(QUICK if quick else ()), *(set_ or ())])
-    run_until(
-        Phase.CURATE if quick else Phase.REPORT, config, EngineChoice.LOCAL if quick else engine, dry_run, as_json
-    )
+    usual = EngineChoice.LOCAL if quick else EngineChoice.PREFECT
+    run_until(Phase.CURATE if quick else Phase.REPORT, config, engine or usual, dry_run, as_json)
 
 
 def _overrides(

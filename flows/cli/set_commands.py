@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from truegold.flows.cli.given_options import CarefulCommand
 from truegold.flows.cli.options import (
     DeadlineS,
     GoldColumn,
@@ -117,7 +118,7 @@ def gate(
         card=card,
         bounds=dict(map(parse_bound, max_ or ())),
         source=FileSource(
-            path="",
+            path="data",
             preset=preset,
             verifier=verifier,
             last_turn_only=last_turn_only,
@@ -233,7 +234,7 @@ def export(
     named = {"prompt": prompt_column, "gold": gold_column, "id": id_column, "verifier": verifier_column}
     named["split"] = split_column
     source = FileSource(
-        path=str(data),
+        path="data",
         preset=preset,
         verifier=verifier,
         last_turn_only=last_turn_only,
@@ -290,7 +291,7 @@ def testcases() -> None:
     """Vet the tests of code problems."""
 
 
-@testcases_app.command("vet")
+@testcases_app.command("vet", cls=CarefulCommand)
 def vet(
     data: Annotated[Path, typer.Argument(help="JSONL, Parquet or CSV: problems with tests.", show_default=False)],
     out: OutFolder,
@@ -333,8 +334,23 @@ def _vetting_stages(config: RunConfig) -> list[Stage]:
     planned = {stage.name: stage for stage in curation_stages(config)}
     if "vet_tests" not in planned:
         raise InputError(
-            f"{getattr(config.data, 'path', 'the data')} holds no programs with tests, as far as its columns tell.",
+            f"{getattr(config.data, 'path', 'the data')} holds no programs with tests{_described_tests(config)}.",
             "Name its shape: --preset humaneval; or its tests: --set data.columns='{prompt: question, tests: tests}'; "
             "or, where rows have them in verifier_args and name no verifier: --set data.verifier=code",
         )
     return [planned["ingest"], replace(planned["vet_tests"], inputs=rows_of("ingest"))]
+
+
+def _described_tests(config: RunConfig) -> str:
+    """Return what the column of tests holds in place of tests, or that no column has a usual name of tests."""
+    from truegold.pipeline.config.sources import FileSource
+    from truegold.pipeline.sources.proposal import first_records
+    from truegold.verifiers.row_kinds import TESTS, why_no_tests
+
+    if not isinstance(config.data, FileSource):
+        return ", as far as its columns tell"
+    for record in first_records(config.data, [])[0]:
+        for name in TESTS:
+            if name in record.values:
+                return f": in row {record.row_number} the column {name} {why_no_tests(record.values[name])}"
+    return ", as far as its columns tell"

@@ -20,12 +20,15 @@ import math
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from truegold.flows.cli.given_options import CarefulCommand
 from truegold.flows.cli.options import DeadlineS, GoldColumn, PromptColumn, Workers
+from truegold.flows.cli.review_commands import listen
 from truegold.flows.console import Terminal, describe_seconds, errors, print_line
 from truegold.pipeline.running.disk import disk_errors_reported
 from truegold.verifiers import ConfigError, InputError, TruegoldError, Verifier, available, fingerprint, resolve
@@ -72,7 +75,7 @@ TOKEN = "TRUEGOLD_SERVICE_TOKEN"
 PORT = 8630
 
 
-@verifiers_app.command("list")
+@verifiers_app.command("list", cls=CarefulCommand)
 def list_() -> None:
     """List every verifier that needs no import string."""
     for name, origin in available().items():
@@ -84,7 +87,7 @@ def list_() -> None:
         print_line(line.rstrip())
 
 
-@verifiers_app.command()
+@verifiers_app.command(cls=CarefulCommand)
 def show(name: Name) -> None:
     """Show a verifier's version, fingerprint and documentation."""
     verifier = resolve(name)
@@ -96,7 +99,7 @@ def show(name: Name) -> None:
         print_line(f"\n{text}")
 
 
-@verifiers_app.command()
+@verifiers_app.command(cls=CarefulCommand)
 def check(
     name: Name,
     gold: Annotated[list[str] | None, typer.Option(help="A gold answer that it can judge; may be repeated.")] = None,
@@ -132,7 +135,7 @@ def check(
         )
 
 
-@verifiers_app.command("audit")
+@verifiers_app.command("audit", cls=CarefulCommand)
 def audit_(
     name: Name,
     data: Annotated[
@@ -165,6 +168,8 @@ def audit_(
     verifier, options = resolve(name), _read_options(name, options_json)
     if gold_response is not None:
         check_template(gold_response)
+    with disk_errors_reported(output_dir):
+        output_dir.mkdir(parents=True, exist_ok=True)
     skipped: dict[str, int] = {}
 
     def report_skipped(row: str, reason: str) -> None:
@@ -206,7 +211,6 @@ def audit_(
         )
         today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
         card = Card(report, checked, fingerprint(name), data.name, today, _first_line(verifier), skipped)
-        output_dir.mkdir(parents=True, exist_ok=True)
         (output_dir / "verifier_card.md").write_text(markdown(card), encoding="utf-8")
         (output_dir / "verifier_card.json").write_text(json.dumps(as_json(card), indent=1) + "\n", encoding="utf-8")
     for line in summary_lines(report):
@@ -228,7 +232,7 @@ def audit_(
         raise typer.Exit(TOO_MANY_ERRORS)
 
 
-@verifiers_app.command()
+@verifiers_app.command(cls=CarefulCommand)
 def propose(
     data: Annotated[Path, typer.Option(help="JSONL, Parquet or CSV: problems with gold.", show_default=False)],
     prompt_column: PromptColumn = None,
@@ -254,7 +258,7 @@ def propose(
     print_line(json.dumps(proposal["verifier_args"]))
 
 
-@verifiers_app.command("audit-judge")
+@verifiers_app.command("audit-judge", cls=CarefulCommand)
 def audit_judge_(
     opinion: Annotated[
         str, typer.Argument(help="A YAML file with a model, or a verifier such as math_verify.", show_default=False)
@@ -384,7 +388,7 @@ def serve_verifier(
     host: Annotated[
         str, typer.Option(help="The address to listen on; beyond loopback it needs a token or --allow.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535)] = PORT,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = PORT,
     workers: Workers = 0,
     queue: Annotated[
         int, typer.Option(min=1, help="Responses and programs that may wait; further ones are refused (429).")
@@ -433,6 +437,11 @@ def serve_verifier(
     )
     check_access(host, settings.token, settings.networks)
     admitted = ["with a token" if token else "without a token", *(f"from {each}" for each in settings.networks)]
-    print_line(f"truegold serves verdicts on http://{host}:{port} ({', '.join(admitted)})", errors)
-    # With proxy headers, a client could pretend to have another address.
-    uvicorn.run(make_app(settings), host=host, port=port, log_level="warning", access_log=False, proxy_headers=False)
+    with listen(host, port) as listener:
+        shown = f"[{host}]" if ":" in host else host
+        address = f"http://{shown}:{listener.getsockname()[1]}"
+        print_line(f"truegold serves verdicts on {address} ({', '.join(admitted)})", errors)
+        # With proxy headers, a client could pretend to have another address.
+        options = uvicorn.Config(make_app(settings), log_level="warning", access_log=False, proxy_headers=False)
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(options).run(sockets=[listener])

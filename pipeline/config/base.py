@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from datetime import date
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Discriminator,
@@ -22,6 +24,7 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from truegold.verifiers.running.batch import DEADLINE_S, MAX_TIMEOUTS
@@ -43,6 +46,12 @@ OFFERING = ("literal_error", "enum")
 """Pydantic's types of errors for a word outside the allowed values."""
 USUAL_FIELDS = ("path", "prompt", "against", "target")
 """A text in place of a section is probably meant for one of these settings: `data: a.jsonl` for `data.path`."""
+NO_SECTION = ("model_type", "dict_type")
+"""The types of errors for a value that is not a section."""
+NUMBERS = (int, float, int | None, float | None)
+"""The types of settings that are numbers."""
+SETTINGS_SHOWN = 8
+"""The largest number of settings that are proposed for an unknown one."""
 PLAIN_WORDS = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
@@ -73,6 +82,16 @@ PLAIN_TYPES = ("str", "int", "float", "bool")
 """Pydantic's names for the scalar members of a union."""
 
 
+def _check_filled(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be empty")
+    return text
+
+
+Filled = Annotated[str, AfterValidator(_check_filled)]
+"""A name or a path, which is not empty: an empty path would mean the working directory."""
+
+
 class StageConfig(BaseModel):
     """The base of all configuration."""
 
@@ -95,7 +114,7 @@ class StageConfig(BaseModel):
         """
         if (huge := _find_huge_number(values)) is not None:
             raise ValueError(f"{huge} is a number of more than 64 bits, which no setting needs")
-        values = cls._fill_in_defaults(values)
+        values = cls._without_numbers_from_words(cls._fill_in_defaults(values))
         old_names = [name for name in cls.moved if isinstance(values, dict) and name in values]
         if not old_names:
             return validate(values)
@@ -123,6 +142,15 @@ class StageConfig(BaseModel):
         }
         return values | kept
 
+    @classmethod
+    def _without_numbers_from_words(cls, values: Any) -> Any:
+        """Return the settings with true and false as texts where a number belongs, since pydantic reads true as 1."""
+        if not isinstance(values, dict):
+            return values
+        numbers = {name for name, field in cls.model_fields.items() if field.annotation in NUMBERS}
+        wrong = {name: _written(values[name]) for name in numbers & values.keys() if isinstance(values[name], bool)}
+        return values | wrong
+
 
 class VerdictConfig(StageConfig):
     """The time limit of verdicts. A row whose verifier exceeds it gets no score; the run stops if this is frequent."""
@@ -139,7 +167,7 @@ class LaunchConfig(StageConfig):
 
     ranks: int = Field(default=1, ge=1)
     """The number of processes on this machine."""
-    hostfile: str | None = None
+    hostfile: Filled | None = None
     """DeepSpeed's list of machines (`worker-1 slots=8`). If given, DeepSpeed starts the processes over ssh. Every
     machine needs the run's folder and the same installation, under the same paths."""
     gpu_gb: float | None = Field(default=None, gt=0)
@@ -197,21 +225,17 @@ def describe_mistakes(error: ValidationError, root: type[BaseModel]) -> list[str
 def _of_meant_members(problems: Sequence[Any], root: type[BaseModel]) -> list[Any]:
     """Drop the mistakes about members of a union that the user did not mean.
 
-    A mistake inside a setting shows which type is meant, so that "not of that type" says nothing more. "Not a list" is
-    dropped if the same setting is a word outside the allowed values.
+    A mistake inside a setting shows which type is meant, so that "not of that type" says nothing more. Nor does it if
+    the same setting has the right type and a wrong value, such as a number below the limit.
     """
-    paths = [_follow([str(part) for part in problem["loc"]], root)[0] for problem in problems]
-    inside = {tuple(path[:end]) for path in paths for end in range(len(path))}
-    listing_paths = {
-        tuple(path)
-        for path, problem in zip(paths, problems, strict=True)
-        if problem["type"] in OFFERING and isinstance(problem["input"], str)
-    }
-    is_tagged = [len(path) < len(problem["loc"]) for path, problem in zip(paths, problems, strict=True)]
+    paths = [tuple(_follow([str(part) for part in problem["loc"]], root)[0]) for problem in problems]
+    inside = {path[:end] for path in paths for end in range(len(path))}
+    valued = {path for path, problem in zip(paths, problems, strict=True) if not problem["type"].endswith("_type")}
     return [
         problem
-        for path, problem, tagged in zip(paths, problems, is_tagged, strict=True)
-        if not (tagged and tuple(path) in inside) and (problem["type"] in OFFERING or tuple(path) not in listing_paths)
+        for path, problem in zip(paths, problems, strict=True)
+        if not (len(path) < len(problem["loc"]) and path in inside)
+        and not (path in valued and problem["type"].endswith("_type"))
     ]
 
 
@@ -220,14 +244,7 @@ def _explain_mistake(problem: Any, root: type[BaseModel]) -> str:
     typed, _ = _follow(path, root)
     field = ".".join(typed) or "(whole file)"
     if problem["type"] == "extra_forbidden":
-        sections = _follow(path[:-1], root)[1]
-        known = list(sections[0].model_fields) if sections else []
-        close = close_match(path[-1], known)
-        elsewhere = [] if close or len(typed) > 2 else _sections_with(path[-1], root)
-        meant = f"; known: {', '.join(sorted(known))}"
-        if close or elsewhere:
-            meant = f"; did you mean {close or ' or '.join(elsewhere)}?"
-        return f"{field}: unknown setting{meant if known else ''}"
+        return f"{field}: unknown setting{_explain_unknown(path, typed, root)}"
     if problem["type"] == MOVED:
         new = str(problem["ctx"]["new"])
         return f"{field}: moved to {new[1:] if new.startswith('/') else '.'.join([*typed[:-1], new])}"
@@ -244,33 +261,116 @@ def _explain_mistake(problem: Any, root: type[BaseModel]) -> str:
         words = re.findall(r"'([^']*)'", problem["msg"])
         return f"{field}: {_offer(problem['input'], words)}"
     is_shown = path and problem["type"] not in ("missing", SECRET) and path[-1:] != [LIST]
-    message = plain_words(problem["msg"]) + (_shown(problem["input"]) if is_shown else "")
+    is_whole = problem["type"] == "value_error" and isinstance(problem["input"], dict)
+    message = plain_words(problem["msg"]) + (_shown(problem["input"]) if is_shown and not is_whole else "")
     return f"{field}: {message}{_right_form(problem, path, root)}" if path else message
 
 
+def _explain_unknown(path: Sequence[str], typed: Sequence[str], root: type[BaseModel]) -> str:
+    """Return where an unknown setting belongs, or the settings that are known in its place."""
+    name, sections = typed[-1], _follow(path[:-1], root)[1][:1]
+    fields = [field for section in sections for field in section.model_fields]
+    known = f"; known: {', '.join(sorted(fields))}" if fields else ""
+    if re.search("[:\uff1a\xa0]", name):
+        return "; a plain colon and a plain space belong between a setting and its value"
+    kinds = [section for section in _follow(typed[:-1], root)[1] if name in section.model_fields]
+    if kinds and all(getattr(kind, "in_list", False) for kind in kinds):
+        return f" outside a list of sources; write {typed[-2]}: [{{..., {name}: ...}}]"
+    if kinds and sections and (given_type := _type_of(sections[0])) is not None:
+        others = dict.fromkeys(str(_type_of(kind)) for kind in kinds if not getattr(kind, "in_list", False))
+        return f" of type {given_type}; it belongs to type {' and '.join(others)}{known}"
+    meant = _settings_named(name, sections, typed[:-1])
+    if not meant and (close := close_match(name, fields)) is not None:
+        meant = [close]
+    if not meant and len(typed) == 2:
+        meant = _settings_named(name, [root], [], levels=1)
+    return f"; did you mean {' or '.join(meant)}?" if meant else known
+
+
+def _settings_named(name: str, sections: Sequence[type[BaseModel]], above: Sequence[str], levels: int = 9) -> list[str]:
+    """Return the settings of this name in subsections, the least deep ones: `train.optimizer.lr` for `lr`.
+
+    Of a section with several types, the usual type comes first, and the others count only if no section has the name.
+    """
+    level = [(list(above), section, True) for section in sections]
+    while level and (levels := levels - 1) >= 0:
+        level = [
+            ([*path, field], model, is_usual and index == 0)
+            for path, section, is_usual in level
+            for field, info in section.model_fields.items()
+            for index, model in enumerate(_models_in(info.annotation))
+            if not getattr(model, "in_list", False)
+        ]
+        holders = [(".".join([*path, name]), usual) for path, model, usual in level if name in model.model_fields]
+        if holders:
+            meant = [setting for setting, is_usual in holders if is_usual] or [setting for setting, _ in holders]
+            return list(dict.fromkeys(meant))[:SETTINGS_SHOWN]
+    return []
+
+
 def _right_form(problem: Any, path: Sequence[str], root: type[BaseModel]) -> str:
-    """Return the form of a section for which a text was given, and of a path for which a list was; else ""."""
-    value, typed = problem["input"], _follow(path, root)[0]
-    if problem["type"] == "string_type" and isinstance(value, list) and typed[-1] == "path":
-        return ". It names one file, a folder, or a pattern such as 'data/*.jsonl'; `data` may be a list of sources"
-    if problem["type"] not in ("model_type", "dict_type") or not isinstance(value, str):
-        return ""
+    """Return how the value is written that was probably meant, as a sentence; else ""."""
+    value, kind, typed = problem["input"], problem["type"], _follow(path, root)[0]
+    form = ""
+    if kind in NO_SECTION:
+        form = _form_of_section(value, kind, path, root)
+    elif kind == "string_type" and isinstance(value, list) and typed[-1] == "path":
+        form = "It names one file, a folder, or a pattern such as 'data/*.jsonl'; `data` may be a list of sources"
+    elif kind == "string_type" and value is not None:
+        shown = '"..."' if isinstance(value, bool | dict | list) else f'"{value}"'
+        name = "" if typed[-1].isdecimal() else f"{typed[-1]}: "
+        form = f"A text that YAML reads as something else is put in quotes: {name}{shown}"
+    elif kind in ("less_than", "less_than_equal") and 1 in problem["ctx"].values() and 2 <= value <= 100:
+        form = f"It is a share: {value:g} % is {value / 100:g}"
+    elif kind in ("tuple_type", "list_type") and isinstance(value, str) and value:
+        form = f"Write {typed[-1]}: [{value}]"
+    elif kind in ("int_parsing", "float_parsing") and "," in value:
+        form = "Numbers have a point, and nothing between thousands: 0.5, 1000"
+    elif kind == "float_parsing" and re.fullmatch(r"[\d.]+ ?%", value):
+        form = f"Write it as a share: {float(value.rstrip(' %')) / 100:g}"
+    return f". {form}" if form else ""
+
+
+def _form_of_section(value: Any, kind: str, path: Sequence[str], root: type[BaseModel]) -> str:
+    """Return how a section is written for which another value was given."""
+    typed = _follow(path, root)[0]
+    if value is None or isinstance(value, bool):
+        return _switch(typed, path, root, is_on=value is True)
+    start = "" if typed[-1].isdecimal() else f"{typed[-1]}: "
     above, sections = _follow(path[:-1], root)[1], _follow(path, root)[1]
     fields = {name for section in sections for name in section.model_fields}
+    if isinstance(value, list) and "column" in fields:
+        return "Name one column"
+    if isinstance(value, list) and "against" in fields:
+        return f"Write {start}{{against: [{', '.join(map(str, value))}]}}"
+    if isinstance(value, list):
+        return f"Write {start}{{{'NAME' if kind == 'dict_type' else 'SETTING'}: VALUE}}, without dashes"
+    if (joined := re.match(r"(\w+)[:=](?=\S)", str(value))) is not None and joined[1] in fields:
+        return f"A space belongs after the colon: {joined[1]}: {value[joined.end() :]}"
     is_type = value in map(_type_of, above)
     name = "type" if is_type else next((name for name in USUAL_FIELDS if name in fields), None)
     known = f"; known: {', '.join(sorted(fields))}" if fields else ""
-    meant = f"{{{name}: {value}}}" if name else f"{{SETTING: VALUE}}{known}"
-    return f". Write {typed[-1]}: {meant}" if not typed[-1].isdecimal() else f". Write {meant}"
+    meant = f"{{{name}: {value}}}" if name and isinstance(value, str) else f"{{SETTING: VALUE}}{known}"
+    return f"Write {start}{meant}"
 
 
-def _sections_with(name: str, root: type[BaseModel]) -> list[str]:
-    """Return the sections that have a setting of this name: `data.columns` for `columns`."""
-    return [
-        f"{section}.{name}"
-        for section, field in root.model_fields.items()
-        if any(name in model.model_fields for model in _models_in(field.annotation))
-    ][:3]
+def _switch(typed: Sequence[str], path: Sequence[str], root: type[BaseModel], *, is_on: bool) -> str:
+    """Return how a section is turned on or off, for which true, false or null was given."""
+    name, sections = typed[-1], _follow(path, root)[1]
+    fields = {field: info for section in sections[:1] for field, info in section.model_fields.items()}
+    needed = [field for field, info in fields.items() if info.is_required()]
+    if is_on:
+        settings = ", ".join(f"{field}: ..." for field in needed)
+        return f"Write {name}: {{{settings}}}{'' if needed else ' for its defaults'}"
+    above = [section.model_fields[name] for section in _follow(path[:-1], root)[1] if name in section.model_fields]
+    if any(map(_may_be_null, above)):
+        left_out = "leave it out or " if above[0].default is None else ""
+        return f"To turn it off, {left_out}write {name}: null"
+    if "enabled" in fields:
+        return f"To turn it off, write {name}: {{enabled: false}}"
+    optional = [each for each, info in root.model_fields.items() if _may_be_null(info) and _models_in(info.annotation)]
+    off = f"; null turns off only {', '.join(optional)}" if optional and len(typed) == 1 else ""
+    return f"It cannot be turned off; leave it out for its defaults{off}"
 
 
 def plain_words(message: str) -> str:
@@ -289,8 +389,13 @@ def _offer(word: str, names: Sequence[str]) -> str:
 
 def _shown(value: Any) -> str:
     """Return the given value as YAML writes it."""
-    written = {"None": "nothing", "True": "true", "False": "false"}
-    return f" (given: {written.get(repr(value)) or f'{value!r:.80}'})"
+    return f" (given: {_written(value) if value is None or isinstance(value, bool | date) else f'{value!r:.80}'})"
+
+
+def _written(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _follow(path: Sequence[str], root: type[BaseModel]) -> tuple[list[str], list[type[BaseModel]]]:
@@ -335,6 +440,10 @@ def _type_of(section: type[BaseModel]) -> Any:
     return section.model_fields["type"].default if "type" in section.model_fields else None
 
 
+def _may_be_null(field: FieldInfo) -> bool:
+    return type(None) in getattr(field.annotation, "__args__", ())
+
+
 def _models_in(annotation: Any) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
@@ -347,7 +456,7 @@ class RayConfig(StageConfig):
     All nodes need the same version of truegold, and the same paths of the run's folder, working directory and code.
     """
 
-    address: str | None = None
+    address: Filled | None = None
     """The cluster's address, such as `head:6379`. By default the first that exists: RAY_ADDRESS, the cluster of this
     machine, or a new cluster for the run."""
     memory_gb: float | None = Field(default=None, gt=0)

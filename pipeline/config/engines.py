@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, Tag, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from truegold.pipeline.config.base import SECRET, StageConfig, by_type
+from truegold.pipeline.config.base import SECRET, Filled, StageConfig, by_type
 
 MOST_TOKENS = 2**31 - 1
 """The largest number of tokens that tables can hold, far above any model's context."""
@@ -21,6 +21,13 @@ def _check_variable(name: str) -> str:
     return name
 
 
+def _check_url(url: str) -> str:
+    if re.match(r"https?://[^/\s]", url) is None:
+        raise ValueError("must begin with http:// or https://, such as http://localhost:8000/v1")
+    return url
+
+
+ServerUrl = Annotated[str, AfterValidator(_check_url)]
 EnvironmentVariable = Annotated[str, AfterValidator(_check_variable)]
 
 
@@ -34,11 +41,12 @@ class ChatConfig(StageConfig):
     use_template: bool = True
     """Apply the tokenizer's chat template, if it has one."""
 
-    @model_validator(mode="after")
-    def _has_placeholder(self) -> ChatConfig:
-        if "{prompt}" not in self.user:
+    @field_validator("user")
+    @classmethod
+    def _has_placeholder(cls, user: str) -> str:
+        if "{prompt}" not in user:
             raise ValueError("must contain {prompt}, the place of the problem")
-        return self
+        return user
 
 
 class VllmEngineConfig(StageConfig):
@@ -68,10 +76,10 @@ class VllmEngineConfig(StageConfig):
     data_parallel_size: int = Field(default=1, ge=1)
     """The number of engines in parallel, each with its own GPUs, started through Ray. In training, more than one needs
     `asynchronous`; without it, each training process has an engine of its own."""
-    ray_address: str | None = None
+    ray_address: Filled | None = None
     """The address of the Ray cluster for the engines; `auto` for the cluster of this machine. By default only this
     machine is used."""
-    weights_dir: str | None = None
+    weights_dir: Filled | None = None
     """A folder that this process and all nodes of `ray_address` share. Training passes new weights through it."""
 
     def sleeps(self, beside_trainer: bool) -> bool:
@@ -91,14 +99,14 @@ class ServerEngineConfig(StageConfig):
     """Running vLLM servers with an OpenAI-compatible API. They must serve the same model as the setting `model`."""
 
     type: Literal["server"] = "server"
-    url: str | None = None
+    url: ServerUrl | None = None
     """The address of the server, such as http://localhost:8000/v1."""
-    urls: tuple[str, ...] = ()
+    urls: tuple[ServerUrl, ...] = ()
     """Several servers of the same model, instead of `url`. The run continues without a server that fails."""
-    urls_file: str | None = None
+    urls_file: Filled | None = None
     """A file with a server's URL on each line, instead of `urls`. It is read again every ten seconds, so servers may be
     added and removed during a run."""
-    model: str | None = None
+    model: Filled | None = None
     """The name that the servers have for the model. Not needed if each serves only one."""
     api_key_env: EnvironmentVariable | None = None
     """The environment variable that holds the key."""
@@ -116,7 +124,7 @@ class ServerEngineConfig(StageConfig):
     completions are sampled anew. Not available in training."""
     outage_seconds: float = Field(default=60, ge=0)
     """Seconds that a run waits for a server to return if none is available."""
-    weights_dir: str | None = None
+    weights_dir: Filled | None = None
     """A folder that this process and the server share. Training passes new weights through it."""
 
     @model_validator(mode="after")
@@ -134,7 +142,7 @@ class ChatEngineConfig(StageConfig):
     type: Literal["chat"] = "chat"
     base_url: str
     """The address of the service, such as https://api.openai.com/v1; `/chat/completions` is appended to it."""
-    model: str = Field(min_length=1)
+    model: Filled
     """The service's name for the model."""
     api_key_env: EnvironmentVariable | None = None
     """The environment variable that holds the key, such as OPENAI_API_KEY."""
@@ -167,7 +175,7 @@ class ScriptedEngineConfig(StageConfig):
     """A deterministic engine for tests: it takes completions from a file."""
 
     type: Literal["scripted"] = "scripted"
-    path: str
+    path: Filled
     """JSON Lines of {"prompt": ..., "completions": [...]}. The first sample of a prompt gets the first completion, and
     so on. After the last one, the list starts over."""
 
@@ -176,10 +184,10 @@ class RepliesEngineConfig(StageConfig):
     """Stored replies of a model, used instead of calling it."""
 
     type: Literal["replies"] = "replies"
-    path: str
+    path: Filled
     """JSON Lines of {"id": ..., "model": ..., "reply": ...}, or the folder where an engine of the type chat stored its
     replies."""
-    model: str | None = None
+    model: Filled | None = None
     """The model whose replies are used, if the file has replies of several models."""
 
 

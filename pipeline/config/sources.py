@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, Tag, model_validator
 
-from truegold.pipeline.config.base import LIST, ROUNDING, StageConfig, by_type
+from truegold.pipeline.config.base import LIST, ROUNDING, Filled, StageConfig, by_type
 
 MAX_SOURCES = 64
 """The largest number of sources in one run."""
@@ -18,7 +18,7 @@ MAX_SOURCES = 64
 class ColumnSpec(StageConfig):
     """A column of the source, and the part of its value that is used."""
 
-    column: str
+    column: Filled
     """The source's column; dots reach into structs and JSON objects (`reward_model.ground_truth`)."""
     extract: str | None = None
     """The part of the value: `after MARKER` (the text after the last MARKER), `boxed` (the last \\boxed{}), or
@@ -60,14 +60,14 @@ class Columns(StageConfig):
 class SourceConfig(StageConfig):
     """The settings that every kind of data source has."""
 
-    preset: str | None = None
+    preset: Filled | None = None
     """The format of the source: gsm8k, math, leetcode, humaneval, mbpp, livecodebench, apps, codecontests, verl, trl,
     inspect, open-instruct, accepted, truegold. By default it is chosen by the names of the columns."""
     columns: Columns = Columns()
     """The columns by role, where the preset or the guess is wrong."""
     domain: str | None = None
     """The domain of the rows: math, code, choice, ...; by default the preset's."""
-    verifier: str | None = None
+    verifier: Filled | None = None
     """The verifier: a built-in name, an entry point or an import string; by default the preset's."""
     verifier_args: dict[str, Any] = Field(default_factory=dict)
     """Arguments for the verifier, the same for every row."""
@@ -91,11 +91,11 @@ class FileSource(SourceConfig):
     """A JSON Lines, Parquet or CSV file, a folder of them, or a pattern for their names."""
 
     type: Literal["file"] = "file"
-    path: str
+    path: Filled
     """The file, folder or pattern (`data/*.jsonl`), relative to the working directory."""
     format: Literal["auto", "jsonl", "parquet", "csv"] = "auto"
     """The format of the file; `auto` decides by its suffix."""
-    heldout_path: str | None = None
+    heldout_path: Filled | None = None
     """A file of the same format whose rows are all held out for evaluation."""
 
     @property
@@ -108,13 +108,13 @@ class HubSource(SourceConfig):
     """A Hugging Face dataset: a hub name, or a folder written by `save_to_disk` or holding data files."""
 
     type: Literal["hf"] = "hf"
-    name: str
+    name: Filled
     """A hub name (`openai/gsm8k`) or a local folder."""
-    subset: str | None = None
+    subset: Filled | None = None
     """The hub's configuration name."""
-    split: str = "train"
+    split: Filled = "train"
     """The split to read."""
-    revision: str | None = None
+    revision: Filled | None = None
     """The hub revision; by default the newest."""
 
     @property
@@ -143,7 +143,7 @@ class Listing(StageConfig):
 
     in_list = True
 
-    source: str | None = Field(default=None, min_length=1)
+    source: Filled | None = None
     """The name in the column `source` of its rows; by default the file's or the hub's name."""
     quota: float | None = Field(default=None, ge=0, le=1)
     """The source's share of the selection, unless `select.quotas` has one."""

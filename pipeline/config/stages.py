@@ -22,7 +22,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, Tag, field_validator, model_validator
 
-from truegold.pipeline.config.base import ROUNDING, StageConfig, VerdictConfig, by_type
+from truegold.pipeline.config.base import ROUNDING, Filled, StageConfig, VerdictConfig, by_type
 from truegold.pipeline.config.engines import (
     MOST_TOKENS,
     AskedEngineConfig,
@@ -89,6 +89,15 @@ class CleanConfig(StageConfig):
     workers: int = Field(default=0, ge=0)
     """The number of processes; 0 means one per core."""
 
+    @model_validator(mode="after")
+    def _leaves_a_range(self) -> Self:
+        if self.min_prompt_chars > self.max_prompt_chars:
+            raise ValueError(
+                f"min_prompt_chars ({self.min_prompt_chars}) exceeds max_prompt_chars ({self.max_prompt_chars}): every "
+                "row would be dropped"
+            )
+        return self
+
 
 class DedupConfig(StageConfig):
     """Deduplication of exact copies, rewordings of the same problem, and instances of one template."""
@@ -109,7 +118,7 @@ class DedupConfig(StageConfig):
     template_cap: int | None = Field(default=None, ge=1)
     """The number of problems of one template (same words, other quantities) to keep; null keeps all. Needs
     `reworded`."""
-    embedder: str | None = None
+    embedder: Filled | None = None
     """An encoder that proposes more pairs to compare, such as translations: a model on the hub, a folder, or an import
     string (`path/to/encoder.py:encode`). The time grows with the square of the number of rows. Needs `reworded`."""
 
@@ -126,9 +135,9 @@ class DedupConfig(StageConfig):
 class AskedModelConfig(StageConfig):
     """A language model that answers questions about rows."""
 
-    name: str
+    name: Filled
     """The model's name in the evidence, such as `Qwen3-8B`."""
-    model: str | None = None
+    model: Filled | None = None
     """The folder of the checkpoint, or of the tokenizer if the model is served. Not needed for engines of the type
     `chat` or `scripted`."""
     engine: AskedEngineConfig = VllmEngineConfig()
@@ -144,7 +153,7 @@ class OpinionConfig(StageConfig):
     """A second verifier or a language model for answers that rules could not read. Its opinion is stored next to the
     verdict, which does not change. A text in place of this section names a verifier, such as `math_verify`."""
 
-    verifier: str | None = None
+    verifier: Filled | None = None
     """A verifier's name or import string."""
     model: AskedModelConfig | None = None
     """A language model. It gets two prompts for each answer."""
@@ -176,7 +185,7 @@ class GraderModelConfig(AskedModelConfig):
 class GraderConfig(StageConfig):
     """A language model that grades responses by a rubric."""
 
-    rubric: str = Field(min_length=1)
+    rubric: Filled
     """The qualities of a good response, in words."""
     scale: int = Field(default=10, ge=1, le=100)
     """The highest grade; the lowest is 0. The score is the grade divided by the highest grade."""
@@ -189,7 +198,7 @@ class GraderConfig(StageConfig):
 class AuditedOpinionConfig(OpinionConfig):
     """A second opinion that may raise scores in a training."""
 
-    audit: str
+    audit: Filled
     """The audit.json that `truegold verifiers audit-judge` wrote about this opinion with the current verifiers. In the
     audit, the opinion must not have called any wrong response right."""
 
@@ -238,7 +247,7 @@ class VetTestsConfig(StageConfig):
     max_repeat_s: float = Field(default=60.0, gt=0)
     """Maximum CPU seconds of a row for each kind of repetition, such as `runs` and `mutants`. Slow solutions get fewer
     runs and fewer planted faults."""
-    python: str | None = None
+    python: Filled | None = None
     """The Python interpreter whose packages programs may use; by default truegold's own."""
 
 
@@ -265,7 +274,7 @@ class WellPosedConfig(AskedModelConfig):
     max_tokens: int = Field(default=2048, ge=1, le=MOST_TOKENS)
     kinds: tuple[Fault, ...] = Field(default=tuple(Fault), min_length=1)
     """The kinds of faults to look for. Each kind is the reason of its flags."""
-    known: str | None = None
+    known: Filled | None = None
     """A file that gives flags a confidence; by default they have none. Either problems with `ill_posed` (true or false)
     as JSON Lines, which the model judges first, or `asked_model.json` of an earlier run with this model and prompts."""
     prior: float = Field(default=0.05, gt=0, lt=1)
@@ -277,7 +286,7 @@ class WellPosedConfig(AskedModelConfig):
 class FlagConfig(StageConfig):
     """The rules that flag suspicious rows. Flags hold rows back or explain them; they never drop rows."""
 
-    detectors: tuple[str, ...] = ("default",)
+    detectors: tuple[Filled, ...] = ("default",)
     """The detectors to run, by name or import string: `["default", "proof", "checks.py:shouting"]`. `all` stands for
     every built-in detector, `default` for the detectors that were precise on corpora they were not written for."""
     advise_only: tuple[str, ...] = ()
@@ -391,6 +400,23 @@ class ProfileConfig(VerdictConfig):
     second_opinion: OpinionConfig | None = None
     """A second verifier or a model for samples with unread answers. It does not change verdicts."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _few_samples_are_all_first(cls, values: Any) -> Any:
+        samples = values.get("samples") if isinstance(values, dict) else None
+        default = cls.model_fields["first_samples"].default
+        is_fewer = isinstance(samples, int) and 1 <= samples < default and "first_samples" not in values
+        return {**values, "first_samples": samples} if is_fewer else values
+
+    @model_validator(mode="after")
+    def _first_samples_are_among_all(self) -> Self:
+        if (self.first_samples or 0) > self.samples:
+            raise ValueError(
+                f"first_samples ({self.first_samples}) must not exceed samples ({self.samples}), the most that a "
+                "problem gets"
+            )
+        return self
+
     def sampling_settings(self) -> dict[str, Any]:
         """Return the settings that determine a sample."""
         names = {"temperature", "top_p", "max_tokens", "seed", "logprobs", "stop_loops"}
@@ -402,7 +428,7 @@ class ExportConfig(StageConfig):
 
     license: str | None = None
     """The licence on the card, by its Hugging Face name: `mit`, `apache-2.0`, `cc-by-4.0`, ..."""
-    suspicion: str | None = None
+    suspicion: Filled | None = None
     """A suspicion.parquet of `truegold flag`, from which the card estimates the share of wrong labels; by default the
     profile's."""
 
@@ -412,7 +438,7 @@ class ExportConfig(StageConfig):
 class ReportConfig(StageConfig):
     """The report on a run."""
 
-    name: str
+    name: Filled
     """The run's name."""
     stages: tuple[str, ...]
     """The stages in the report, in order."""
@@ -446,7 +472,7 @@ class EvalColumns(StageConfig):
 class EvalSetConfig(StageConfig):
     """One evaluation set."""
 
-    set: str = Field(min_length=1)
+    set: Filled
     """A name such as `math500`, a file, a folder, or `owner/name:subset@split` of the hub."""
     preset: str | None = None
     """The format of the records, as in `data.preset`; by default chosen by the columns."""
@@ -618,7 +644,7 @@ class CurationConfig(StageConfig):
     """The rules that flag suspicious rows."""
     settle: SettleConfig = SettleConfig()
     """The application of reviewers' decisions."""
-    decisions: tuple[str, ...] = ()
+    decisions: tuple[Filled, ...] = ()
     """The reviewers' decisions: a folder (JSON Lines, one file for each reviewer), a file, or a list of them. The
     folder `decisions` of the run is used as well, unless another folder is named."""
     parts: PartsConfig = PartsConfig()

@@ -30,6 +30,7 @@ Errors use the names of the caller's arguments, and not the names of temporary f
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import tempfile
 import warnings
@@ -57,7 +58,7 @@ from truegold.pipeline.decontaminate.matches import find_leaks_in_file
 from truegold.pipeline.dedup.clusters import find_clusters
 from truegold.pipeline.problems import BATCH_ROWS, ProblemColumns
 from truegold.pipeline.report import report
-from truegold.pipeline.running.disk import DigestCache
+from truegold.pipeline.running.disk import DigestCache, check_page_name, disk_errors_reported
 from truegold.pipeline.running.progress import NullProgress, Progress
 from truegold.pipeline.running.stage import RECORD, Output, Stage, StageResult, plan_stage, run_stage
 from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, check_file, open_file
@@ -68,6 +69,7 @@ from truegold.pipeline.tables.losses import LossBounds, loss_lines
 from truegold.pipeline.tables.reasons import SUSPICION_FILE
 from truegold.pipeline.text.shown_text import visible
 from truegold.verifiers import ConfigError, InputError, TruegoldError
+from truegold.verifiers.checked import checked
 from truegold.verifiers.code.suite.row_tests import Unusable
 from truegold.verifiers.columns import find_column, json_safe
 from truegold.verifiers.user_code import did_you_mean
@@ -81,40 +83,44 @@ REASONS_SHOWN = 4
 FORMS = "a polars or pandas frame, a datasets.Dataset, a list of dicts, or the path of a file"
 
 
-def hold_rows(rows: Rows) -> Rows:
+def hold_rows(rows: Rows, label: str = "rows") -> Rows:
     """Return rows that can be read repeatedly: an iterator becomes a list.
 
-    Raises InputError if `rows` cannot be read as rows.
+    Raises InputError if `rows` cannot be read as rows. label: the name of the argument in this error.
     """
     if isinstance(rows, str | Path | pl.DataFrame | pl.LazyFrame) or _package(rows) == "pandas":
         return rows
-    if isinstance(rows, Mapping) or not isinstance(rows, Iterable):
+    if isinstance(rows, Mapping | bytes) or not isinstance(rows, Iterable):
         hint = "Take one of its splits, such as rows['train']." if _package(rows) == "datasets" else None
-        raise InputError(f"Rows are {FORMS}; this is {_describe(rows)}.", hint)
+        raise InputError(f"{label} must be {FORMS}; this is {_describe(rows)}.", hint)
     if isinstance(rows, Sequence) or (_package(rows) == "datasets" and hasattr(rows, "__len__")):
         return rows
     return list(rows)
 
 
-def write_rows_file(rows: Rows, folder: Path, name: str = "rows") -> Path:
+def write_rows_file(rows: Rows, folder: Path, label: str = "rows") -> Path:
     """Write rows to a file in `folder`, and return its path. Rows that are a file are not copied.
 
     `rows` must be from `hold_rows`. Raises InputError if there are no rows, or a file cannot be read.
+    label: the name of the argument in errors.
     """
+    name = re.sub(r"\W+", "-", label)
     if isinstance(rows, str | Path):
+        if not str(rows).strip():
+            raise InputError(f"{label} is an empty text.", "Name a file.")
         path = Path(rows).expanduser()
         check_file(path)
         return path
     if isinstance(rows, pl.LazyFrame):
         rows = rows.collect()
     if isinstance(rows, pl.DataFrame):
-        return _write_parquet(rows, folder / f"{name}.parquet")
+        return _write_parquet(rows, folder / f"{name}.parquet", label)
     package = _package(rows)
     if package == "datasets":
-        return _write_arrow(rows, folder / f"{name}.parquet")
+        return _write_arrow(rows, folder / f"{name}.parquet", label)
     if package == "pandas":
         rows = rows.to_dict("records")
-    return _write_json_lines(rows, folder / f"{name}.jsonl")
+    return _write_json_lines(rows, folder / f"{name}.jsonl", label)
 
 
 def keep_rows(rows: Rows, row_numbers: Sequence[int]) -> Rows:
@@ -139,20 +145,20 @@ def keep_rows(rows: Rows, row_numbers: Sequence[int]) -> Rows:
     return [rows[index] for index in indices]
 
 
-def _write_parquet(frame: pl.DataFrame, path: Path) -> Path:
+def _write_parquet(frame: pl.DataFrame, path: Path, label: str) -> Path:
     if frame.is_empty():
-        raise InputError("The frame has no rows.")
+        raise InputError(f"{label} has no rows.")
     try:
         frame.write_parquet(path)
     except pl.exceptions.PolarsError as error:
-        raise InputError(f"The frame cannot be written: {first_line(error)}.", "Leave that column out.") from None
+        raise InputError(f"{label} cannot be written: {first_line(error)}.", "Leave that column out.") from None
     return path
 
 
-def _write_arrow(dataset: Any, path: Path) -> Path:
+def _write_arrow(dataset: Any, path: Path, label: str) -> Path:
     """Write a `datasets.Dataset`, with its selection of rows, without the progress bar of its `to_parquet`."""
     if len(dataset) == 0:
-        raise InputError("The dataset has no rows.")
+        raise InputError(f"{label} has no rows.")
     batches = dataset.with_format("arrow").iter(BATCH_ROWS)
     first = next(batches)
     with pq.ParquetWriter(path, first.schema) as writer:
@@ -162,19 +168,19 @@ def _write_arrow(dataset: Any, path: Path) -> Path:
     return path
 
 
-def _write_json_lines(rows: Iterable[Any], path: Path) -> Path:
+def _write_json_lines(rows: Iterable[Any], path: Path, label: str) -> Path:
     count = 0
     with path.open("wb") as file:
         for count, row in enumerate(rows, 1):
             if not isinstance(row, Mapping):
-                raise InputError(f"Row {count} is {_describe(row)}, not a dict.", f"Rows are {FORMS}.")
+                raise InputError(f"Row {count} of {label} is {_describe(row)}, not a dict.", f"Rows are {FORMS}.")
             try:
                 file.write(orjson.dumps(json_safe(row), option=orjson.OPT_APPEND_NEWLINE))
             except Unusable:
                 # A lone surrogate is written as an escape, so that the reader rejects only this row.
                 file.write(json.dumps(row, default=str, skipkeys=True).encode() + b"\n")
     if not count:
-        raise InputError("There are no rows.")
+        raise InputError(f"{label} has no rows.")
     return path
 
 
@@ -343,19 +349,23 @@ class Curated:
             steps.append((result.name, f"{result.report.rows_in:,}", f"{result.report.rows_out:,}", shown))
         return steps
 
+    @checked
     def report(self, path: str | Path, name: str = "curation") -> Path:
         """Write a self-contained page that accounts for every row, and return its path."""
         target = Path(path).expanduser()
+        check_page_name(target, "report:")
         run_dir = self.finished[0].path.parent
         names = tuple(result.name for result in self.finished)
         records: dict[str, Path | Output] = {stage: Output(stage, RECORD) for stage in names}
         stage = plan_stage("report", report, ReportConfig(name=name, stages=names), records)
         (page,) = run_stages([stage], run_dir)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(page.path / "index.html", target)
+        with disk_errors_reported(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(page.path / "index.html", target)
         return target
 
 
+@checked
 def deduplicate(
     rows: Rows,
     *,
@@ -370,7 +380,7 @@ def deduplicate(
     maximum number of problems to keep that differ only in their quantities. Raises InputError if there are no rows or
     no prompt column.
     """
-    if template_cap is not None and (not isinstance(template_cap, int) or template_cap < 1):
+    if template_cap is not None and template_cap < 1:
         raise ConfigError(f"template_cap is {template_cap!r}.", "It is a whole number from 1, or None.")
     rows = hold_rows(rows)
     with tempfile.TemporaryDirectory(prefix="truegold-") as folder:
@@ -387,6 +397,7 @@ def deduplicate(
     return Deduplicated(keep_rows(rows, kept), ledger, _by_row(flags), clusters)
 
 
+@checked
 def find_flags(
     rows: Rows,
     samples: Rows | None = None,
@@ -419,7 +430,7 @@ def find_flags(
         labels = _labels(rows, path, "rows")
         files: list[SampleFile] = []
         if samples is not None:
-            samples = hold_rows(samples)
+            samples = hold_rows(samples, "samples")
             files.append(SampleFile(write_rows_file(samples, work, "samples")))
             labels |= _labels(samples, files[0].path, "samples")
         with named_in_errors(labels):
@@ -433,6 +444,7 @@ def find_flags(
     return Flags(_by_row(flags), rejects, _by_row(suspicion))
 
 
+@checked
 def find_leaks(
     rows: Rows,
     against: Rows | Sequence[Rows],
@@ -449,17 +461,22 @@ def find_leaks(
     """
     rows = hold_rows(rows)
     sets = against if isinstance(against, list | tuple) and not _is_list_of_rows(against) else [against]
+    if not sets:
+        raise InputError(
+            "against is empty: there is no evaluation set to compare with.", 'Name one: against="math500".'
+        )
     with tempfile.TemporaryDirectory(prefix="truegold-") as folder:
         path = write_rows_file(rows, Path(folder))
         specs: list[str] = []
         labels = _labels(rows, path, "rows")
         for index, entry in enumerate(sets):
-            if isinstance(entry, str | Path):
+            label = f"against[{index}]" if len(sets) > 1 else "against"
+            if isinstance(entry, str | Path) and str(entry).strip():
                 specs.append(str(entry))
                 continue
-            file = write_rows_file(hold_rows(entry), Path(folder), f"against-{index}")
+            file = write_rows_file(hold_rows(entry, label), Path(folder), label)
             specs.append(str(file))
-            labels |= _labels(entry, file, f"against[{index}]")
+            labels |= _labels(entry, file, label)
         columns = ProblemColumns(prompt, gold, id)
         out_dir = Path(folder) / "out"
         with named_in_errors(labels):
@@ -472,6 +489,7 @@ def find_leaks(
     return Leaks(keep_rows(rows, clean), matches)
 
 
+@checked
 def curate(
     rows: Rows,
     *,
@@ -498,13 +516,16 @@ def curate(
     InputError if the rows cannot be read or have no gold, if no row is left, or if more rows are lost than
     `max_rejected` and `max_held` allow. Raises ConfigError for an argument, a role or a setting that does not exist.
     """
+    if work_dir is not None and not str(work_dir).strip():
+        raise ConfigError("work_dir is an empty text.", "Name a folder, or leave it out.")
     known_sections = [name for name in CurationConfig.model_fields if name != "data"]
     check_names(sections, [*known_sections, *_parameters(curate)], "curate has no argument")
     named = merge_columns(columns, prompt=prompt, gold=gold, id=id)
     rows = hold_rows(rows)
     work = Path(work_dir).expanduser() if work_dir is not None else Path(tempfile.mkdtemp(prefix="truegold-"))
     try:
-        work.mkdir(parents=True, exist_ok=True)
+        with disk_errors_reported(work):
+            work.mkdir(parents=True, exist_ok=True)
         path = write_rows_file(rows, work)
         with named_in_errors(_labels(rows, path, "rows")):
             guessed = add_guessed_columns(path, named)

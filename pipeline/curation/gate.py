@@ -256,8 +256,8 @@ class GateOptions:
     bounds: Mapping[str, int | float] = field(default_factory=dict)
     """Bounds that replace the defaults, by check or by kind of violation: a number of rows, or a share as a float.
     Violations of a kind with a bound do not count for their check."""
-    source: FileSource = field(default_factory=lambda: FileSource(path=""))
-    """The settings for reading the file."""
+    source: FileSource = field(default_factory=lambda: FileSource(path="data"))
+    """The settings for reading the file; its path is replaced by that of the data."""
     workers: int = 0
     """The number of processes; 0 means one per core."""
     deadline_s: float = DEADLINE_S

@@ -37,6 +37,7 @@ from truegold.pipeline.config.engines import (
     RepliesEngineConfig,
     ScriptedEngineConfig,
     ServerEngineConfig,
+    VllmEngineConfig,
 )
 from truegold.pipeline.config.sources import (
     Columns,
@@ -48,10 +49,11 @@ from truegold.pipeline.config.sources import (
     SeveralSources,
 )
 from truegold.pipeline.decontaminate import decontaminate
-from truegold.pipeline.decontaminate.eval_sets import find_local, read_eval_set
+from truegold.pipeline.decontaminate.eval_sets import check_apart, find_local, read_eval_set
 from truegold.pipeline.decontaminate.stage import problem_columns
 from truegold.pipeline.dedup import dedup
 from truegold.pipeline.demo import make_demo_data
+from truegold.pipeline.engines.checkpoint_files import check_checkpoint
 from truegold.pipeline.engines.scripted import name_model
 from truegold.pipeline.flag import flag
 from truegold.pipeline.flag.rules import BUILT_IN, GROUPS, detector_versions
@@ -63,7 +65,7 @@ from truegold.pipeline.review import settle
 from truegold.pipeline.running.stage import Output, Stage, plan_stage
 from truegold.pipeline.running.stage_table import DROPPING_STAGES
 from truegold.pipeline.sources.columns import compile_column
-from truegold.pipeline.sources.data_files import at_hand, check_data, check_file, open_file
+from truegold.pipeline.sources.data_files import at_hand, check_data, check_file, is_within, open_file
 from truegold.pipeline.sources.hub import open_hub
 from truegold.pipeline.sources.presets import check_columns, check_preset, check_spelling, choose_layout, source_named
 from truegold.pipeline.sources.records import LOOK_AHEAD, look_ahead
@@ -81,6 +83,9 @@ from truegold.verifiers.user_code import did_you_mean, load_object, source_diges
 CODE_VERIFIER = "code"
 NEVER_CODE = ("gsm8k", "math")
 """The presets whose rows never have the verifier `code`."""
+
+NAMED_FILES = ((ScriptedEngineConfig, "path"), (ServerEngineConfig, "urls_file"), (LaunchConfig, "hostfile"))
+"""The sections with settings that name a file."""
 
 Files = Mapping[str, Path | Output]
 
@@ -156,6 +161,25 @@ def _may_hold_code(config: FileSource | HubSource, verifier: str | None, rows_di
     return isinstance(config, HubSource) or verifier in (CODE_VERIFIER, None)
 
 
+def check_training_rows_remain(files: Files, decontaminating: stage_settings.DecontaminateConfig | None) -> None:
+    """Raise InputError if all rows of a source are also held out, or are what they are decontaminated against.
+
+    `files` has the inputs of `ingest`.
+    """
+    held = [path for name, path in files.items() if name.startswith("heldout") and isinstance(path, Path)]
+    named = [entry.set for entry in decontaminating.against] if decontaminating is not None else []
+    for name, path in files.items():
+        if not name.startswith("data") or not isinstance(path, Path):
+            continue
+        if is_within(path, held):
+            raise InputError(
+                f"heldout_path has all rows of {name.replace(' ', '.')}.path ({path}), so that none is left to train "
+                "on.",
+                "Name another file; or leave heldout_path out, and hold back a share: heldout: 0.1.",
+            )
+        check_apart(path, named)
+
+
 def resolve_eval_sets(config: stage_settings.DecontaminateConfig) -> dict[str, Path | Output]:
     """Return the files and folders of evaluation sets as inputs, so that they are part of the cache key.
 
@@ -219,11 +243,10 @@ def _sections(section: BaseModel, path: str) -> Iterator[tuple[str, BaseModel]]:
 
 
 def _check_section(path: str, section: BaseModel) -> None:
+    for kind, setting in NAMED_FILES:
+        if isinstance(section, kind) and (file := getattr(section, setting)) is not None:
+            _check_named_file(f"{path}.{setting}", file)
     match section:
-        case ScriptedEngineConfig(path=script):
-            _check_named_file(f"{path}.path", script)
-        case LaunchConfig(hostfile=str(hosts)):
-            _check_named_file(f"{path}.hostfile", hosts)
         case ServerEngineConfig() | ChatEngineConfig() if (
             name := section.api_key_env
         ) is not None and not os.environ.get(name):
@@ -236,11 +259,14 @@ def _check_section(path: str, section: BaseModel) -> None:
         ):
             if section.model is None:
                 raise ConfigError(f"{path} names no model.", f"Name its folder: {path}.model.")
-            if not Path(section.model).expanduser().is_dir():
+            folder = Path(section.model).expanduser()
+            if not folder.is_dir():
                 raise InputError(
                     f"{path}.model: {section.model} is not a folder with a checkpoint.",
                     "Download the model, and name it.",
                 )
+            label, is_loaded = f"{path}.model: {section.model}", isinstance(section.engine, VllmEngineConfig)
+            check_checkpoint(folder, label, weights=is_loaded)
         case stage_settings.AuditedOpinionConfig():
             check_audit(section)
         case stage_settings.OpinionConfig(verifier=str(name)):
@@ -259,7 +285,7 @@ def _check_section(path: str, section: BaseModel) -> None:
 
 def _check_named_file(setting: str, name: str) -> None:
     try:
-        check_file(Path(name))
+        check_file(Path(name).expanduser())
     except InputError as error:
         raise InputError(f"{setting}: {error.message}", error.hint) from None
 
@@ -286,6 +312,7 @@ def curation_stages(config: stage_settings.CurationConfig) -> list[Stage]:
     and their options (`truegold.pipeline.curation.plan`).
     """
     stages, source, files = _source(config)
+    check_training_rows_remain(files, config.decontaminate)
     may_hold_code = resolve_sources(source, files)
     stages.append(plan_stage("ingest", ingest, source, files, part_rows=config.parts.rows))
     is_list = isinstance(source, SeveralSources)

@@ -9,16 +9,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from truegold.pipeline.config.sources import HubSource
 from truegold.pipeline.problems import Batch, ProblemColumns, problems_of, read_problems
-from truegold.pipeline.sources.data_files import at_hand, check_file
+from truegold.pipeline.sources.data_files import at_hand, check_file, is_within
 from truegold.pipeline.sources.hub import open_hub
 from truegold.verifiers import InputError
-from truegold.verifiers.user_code import did_you_mean
+from truegold.verifiers.user_code import did_you_mean, near_path
 
 _HUB_NAME = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(?::(?P<subset>[\w.-]+))?(?:@(?P<split>[\w.-]+))?")
 
@@ -50,22 +50,46 @@ EVAL_SETS = {
     "mmlu": EvalSet("cais/mmlu", "all"),
 }
 
+FORMS = (
+    f"Known by name: {', '.join(EVAL_SETS)}; else name a file, or a set of the hub as owner/name:subset@split, where "
+    "subset and split may be left out"
+)
+"""The spellings of an evaluation set."""
+
 
 def find_local(spec: str) -> Path | None:
     """Return the file or folder of an evaluation set, or None if it is on the hub.
 
     Raises InputError if there is no such set or file, or the file cannot be read.
     """
+    if not spec.strip():
+        raise InputError("The name of an evaluation set is empty.", f"{FORMS}.")
     path = _split_folder(spec)[0]
     if spec in EVAL_SETS or (not path.exists() and not path.suffix and _HUB_NAME.fullmatch(spec)):
         return None
     if not path.exists():
-        near = did_you_mean(spec, EVAL_SETS)
-        hint = f"{near + ' ' if near else ''}Known by name: {', '.join(EVAL_SETS)}; or name a file."
-        raise InputError(f"There is no evaluation set or file {spec}.", hint)
+        near = _right_order(spec) or did_you_mean(spec, EVAL_SETS) or near_path(path)
+        raise InputError(f"There is no evaluation set or file {spec}.", f"{near + ' ' if near else ''}{FORMS}.")
     if path.is_file():
         check_file(path)
     return path
+
+
+def check_apart(data: Path, against: Iterable[str]) -> None:
+    """Raise InputError if an evaluation set has all rows of the data, which would all be dropped."""
+    for spec in against:
+        path = find_local(spec)
+        if path is not None and path.is_file() and is_within(data, [path]):
+            raise InputError(
+                f"The evaluation set {spec} has all rows of {data}, and every row would be dropped.",
+                "Name the set that models are evaluated on.",
+            )
+
+
+def _right_order(spec: str) -> str | None:
+    """Return the hint "Did you mean ...?" for `owner/name@split:subset`, or None."""
+    match = re.fullmatch(r"([\w.-]+/[\w.-]+)@([\w.-]+):([\w.-]+)", spec)
+    return f"Did you mean {f'{match[1]}:{match[3]}@{match[2]}'!r}?" if match is not None else None
 
 
 def read_eval_set(spec: str, columns: ProblemColumns) -> Iterator[Batch]:
@@ -92,6 +116,6 @@ def _split_folder(spec: str) -> tuple[Path, str]:
     """Split `folder@split` into its path and its split."""
     path = at_hand(Path(spec).expanduser())
     folder, at_sign, split = spec.rpartition("@")
-    if at_sign and not path.exists() and Path(folder).expanduser().is_dir():
+    if at_sign and folder and not path.exists() and Path(folder).expanduser().is_dir():
         return Path(folder).expanduser(), split
     return path, "test"

@@ -40,7 +40,7 @@ import numpy.typing as npt
 import polars as pl
 
 from truegold.pipeline.config.stages import MatchKind
-from truegold.pipeline.decontaminate.eval_sets import read_eval_set
+from truegold.pipeline.decontaminate.eval_sets import check_apart, read_eval_set
 from truegold.pipeline.near.arrays import TABLE_ROWS, read_ahead, run_starts
 from truegold.pipeline.near.confirmation import confirm_links
 from truegold.pipeline.near.containment import GramIndex
@@ -88,6 +88,8 @@ def find_leaks_in_file(
 
     Returns the counts of `find_matches`. Raises InputError if a file or set cannot be read or has no prompt column.
     """
+
+    check_apart(data, against)
 
     def read_data(clean: bool) -> Iterator[Batch]:
         return read_problems(data, columns, clean=clean)

@@ -46,7 +46,7 @@ from truegold.pipeline.export.completions import (
 from truegold.pipeline.export.formats import FORMATS, SPLIT_NAMES, ExportRow, Format
 from truegold.pipeline.export.stage import DATA_DIR, FLAGS_FIELD, PROVENANCE_FIELDS
 from truegold.pipeline.ingest import ingest
-from truegold.pipeline.running.disk import refuse_input, written_aside
+from truegold.pipeline.running.disk import refuse_input, runs_in, written_aside
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.sources.data_files import data_files
 from truegold.pipeline.sources.provenance import earlier_flags, with_notes
@@ -526,6 +526,8 @@ def _splits_in(folder: Path) -> list[Path]:
 def _split_files(folder: Path) -> list[Path]:
     """Return the files of splits in a folder or its subfolders. Raises InputError if there are none."""
     if not (files := _splits_in(folder)):
+        if runs := runs_in(folder):
+            raise InputError(f"{folder} holds runs of truegold, not a set.", f"Name one of them: {runs}.")
         hint = "Name a run with its stage `export`, an exported set, or a file: JSON Lines, Parquet, CSV."
         if others := data_files(folder):
             patterns = dict.fromkeys(f"'{file.parent / _stem_of(file)}*{file.suffix}'" for file in others)

@@ -29,10 +29,10 @@ from typing import Any
 
 from truegold.pipeline.near.gold_keys import gold_key
 from truegold.pipeline.review.decisions import Decision, DecisionKind, Decisions
-from truegold.pipeline.review.gold_reading import unpayable_because
+from truegold.pipeline.review.gold_reading import faults_of_fix
 from truegold.pipeline.tables.ledger import FlagRecord
 from truegold.pipeline.tables.reasons import CONFLICTING_LABELS
-from truegold.pipeline.tables.rows import Row, RowKey, content_key, row_key
+from truegold.pipeline.tables.rows import Row, RowKey, content_key, row_key, row_place
 from truegold.verifiers.decimal_commas import fix_with_points
 
 
@@ -129,6 +129,8 @@ class WeighedReview:
     """The effects of decisions on other rows of these conflicts."""
     unpayable: Mapping[RowKey, FlagRecord]
     """The flag of each row whose new gold no answer can match."""
+    contradicted: Mapping[RowKey, str]
+    """The places and reviewers of fixes that the row's worked solution contradicts."""
 
     @property
     def agreed(self) -> dict[RowKey, AgreedDecision]:
@@ -142,28 +144,35 @@ def weigh_review(rows: Iterable[Row], flags: Iterable[FlagRecord], decisions: De
     Rows without a decision or a conflict, and other flags than conflicts, may be left out.
     """
     if not decisions:
-        return WeighedReview({}, (), {}, {})
+        return WeighedReview({}, (), {}, {}, {})
     conflicts = tuple(map(tuple, _conflict_groups(flags)))
     in_conflict = {key for group in conflicts for key in group}
     standings: dict[RowKey, Standing] = {}
     members: dict[RowKey, Row] = {}
     payable: dict[RowKey, AgreedDecision] = {}
     unpayable: dict[RowKey, FlagRecord] = {}
+    contradicted: dict[RowKey, str] = {}
     for row in rows:
         key = row_key(row)
         if row["id"] in decisions:
             standings[key] = weigh_decisions(row, decisions[row["id"]])
             agreed = standings[key].agreed
-            if agreed and agreed.gold is not None and (fault := unpayable_because(row, agreed.gold)) is not None:
-                unpayable[key] = fault
-            elif agreed:
+            if agreed is None:
+                pass
+            elif agreed.gold is None:
                 payable[key] = agreed
+            elif (fault := faults_of_fix(row, agreed.gold)).unpayable is not None:
+                unpayable[key] = fault.unpayable
+            else:
+                payable[key] = agreed
+                if fault.solution_fails:
+                    contradicted[key] = f"{row_place(row)}, by {', '.join(agreed.reviewers)}"
         if key in in_conflict:
             members[key] = row
     settlements: dict[RowKey, Settlement] = {}
     for group in conflicts:
         settlements |= _settle_conflict([members[key] for key in group if key in members], payable)
-    return WeighedReview(standings, conflicts, settlements, unpayable)
+    return WeighedReview(standings, conflicts, settlements, unpayable, contradicted)
 
 
 def _conflict_groups(flags: Iterable[FlagRecord]) -> list[list[RowKey]]:

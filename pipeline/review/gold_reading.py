@@ -94,15 +94,29 @@ def changed_tests(row: Row, lines: str) -> ChangedTests:
     return change_cases(orjson.loads(row["verifier_args"]), re.split(r"\r\n?|\n", lines))
 
 
-def unpayable_because(row: Row, gold: str, deadline_s: float = BATCH_DEADLINE_S) -> FlagRecord | None:
-    """Return the flag that explains why no answer can match this gold, or None if an answer can."""
-    if not takes_gold(row):
-        fault, reason = case_fault(row, gold), VetReason.UNREADABLE
-        if fault is None:
-            fault = _suite_fault(examine_gold(with_gold(row, gold), deadline_s).verdict)
-        return None if fault is None else flag_record(row, reason, detector="settle", evidence={"error": fault})
-    flags = examine_gold(with_gold(row, gold), deadline_s).flags
-    return next((flag for flag in flags if flag["reason"] in UNPAYABLE_REASONS), None)
+@dataclass(frozen=True)
+class FixFault:
+    """The faults that a row has after a fix."""
+
+    unpayable: FlagRecord | None = None
+    """The flag that explains why no answer could match the fixed row, or None."""
+    solution_fails: bool = False
+    """Whether the row's worked solution contradicts the new gold, or fails the new tests."""
+
+
+def faults_of_fix(row: Row, gold: str, deadline_s: float = BATCH_DEADLINE_S) -> FixFault:
+    """Return the faults that a row has after a fix."""
+    if takes_gold(row):
+        flags = {flag["reason"]: flag for flag in examine_gold(with_gold(row, gold), deadline_s).flags}
+        unpayable = next((flag for reason, flag in flags.items() if reason in UNPAYABLE_REASONS), None)
+        return FixFault(unpayable, SOLUTION_REASON in flags)
+    verdict = None
+    if (fault := case_fault(row, gold)) is None:
+        verdict = examine_gold(with_gold(row, gold), deadline_s).verdict
+        fault = _suite_fault(verdict)
+    if fault is not None:
+        return FixFault(flag_record(row, VetReason.UNREADABLE, detector="settle", evidence={"error": fault}))
+    return FixFault(solution_fails=verdict is not None and verdict.score is not None and not verdict.passed)
 
 
 def _suite_fault(verdict: Verdict | None) -> str | None:

@@ -50,7 +50,7 @@ from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.sources.likely_causes import cause_of_held
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAG_SCHEMA, FLAGS_FILE, RESTORED, FlagRecord, Ledger
-from truegold.pipeline.tables.losses import HELD, LOSSES, LossCount
+from truegold.pipeline.tables.losses import CONTRADICTED, HELD, LOSSES, LossCount
 from truegold.pipeline.tables.reasons import CHECK_SCHEMA, CHECKS_FILE, CONFLICTING_LABELS
 from truegold.pipeline.tables.rows import (
     KEY,
@@ -80,7 +80,7 @@ STALE_SHOWN = 20
 DECIDED_SCHEMA = pa.schema([ROW_SCHEMA.field(name) for name in KEY])
 
 
-@stage_function(version=8, judges="rows")
+@stage_function(version=9, judges="rows")
 def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Apply the decisions of reviewers, and hold back rows that still need a decision."""
     decisions = load_decisions(*(path for name, path in inputs.items() if name.startswith("decisions")))
@@ -118,6 +118,7 @@ def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, prog
             **({LOSSES: heavy} if heavy else {}),
             "decided_ids": len({key[0] for key, standing in review.standings.items() if standing.current}),
             "stale_decisions": stale,
+            **({CONTRADICTED: contradicted} if (contradicted := list(review.contradicted.values())) else {}),
             "precision": [asdict(measured) for measured in precision],
             "tiers": tiers,
             "agreement": [asdict(agreement) for agreement in measure_agreement(decisions)],

@@ -43,6 +43,8 @@ _REMEDIES = {
     errno.ESTALE: "The network disk was remounted; run the same command again.",
 }
 """The advice for each error number of reading or writing a file."""
+RUNS_NAMED = 5
+"""Maximum number of runs of a folder that an error names."""
 SAMPLED_ABOVE = 512 * 2**20
 """If a file in a folder has more bytes, its digest covers only its size, head and tail."""
 SAMPLE = 4 * 2**20
@@ -108,7 +110,8 @@ def _describe(error: BaseException, folder: Path, is_stated: bool) -> SetupError
         )
     if code is None or not is_stated or (remedy := _REMEDIES.get(code)) is None:
         return None
-    return SetupError(f"{name}: {os.strerror(code)}.", remedy)
+    # The user named the file, not its temporary name.
+    return SetupError(f"{str(name).removesuffix('.tmp')}: {os.strerror(code)}.", remedy)
 
 
 @contextmanager
@@ -134,6 +137,27 @@ def refuse_input(target: Path, *inputs: Path) -> None:
     for path in inputs:
         if path.exists() and target.exists() and path.samefile(target):
             raise ConfigError(f"{target} is an input: it would be overwritten.", "Name another file to write.")
+
+
+def is_run(folder: Path) -> bool:
+    """Return whether a folder is a finished run of truegold."""
+    return (folder / "manifest.json").exists() and (folder / "config.resolved.json").exists()
+
+
+def runs_in(folder: Path) -> str | None:
+    """Return the finished runs in a folder as a text, or None if there are none."""
+    runs = sorted(config.parent for config in folder.glob("*/config.resolved.json") if is_run(config.parent))
+    return ", ".join(map(str, runs[:RUNS_NAMED])) or None
+
+
+def check_page_name(target: Path, label: str) -> None:
+    """Raise ConfigError if the file for a page is a folder, or does not end in .html. label: the argument's name."""
+    if target.is_dir():
+        raise ConfigError(f"{label} {target} is a folder.", f"Name a file in it: {target / 'report.html'}.")
+    is_device = target.exists() and not target.is_file()
+    if target.suffix.lower() not in (".html", ".htm") and not is_device:
+        page = target.with_suffix(".html") if target.name.strip(".-") else target / "report.html"
+        raise ConfigError(f"{label} {target}: the page is HTML, which that name does not say.", f"Name it {page}.")
 
 
 def write_whole(path: Path, content: bytes) -> None:

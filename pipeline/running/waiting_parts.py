@@ -86,6 +86,10 @@ def drop_done(work: PartWork, parts: Sequence[Part], progress: Progress) -> list
     return left
 
 
+_OF_A_RUN = ("config.resolved.json", ".partial")
+"""Files and folders by which a run is recognised."""
+
+
 def do_shares(
     run_dir: Path, stage: str | None, progress: Progress, *, shares: int = 1, share: int = 0, workers: int | None = None
 ) -> int:
@@ -96,6 +100,11 @@ def do_shares(
     - `workers`: the number of workers, by default the number in the stage's settings
     """
     run_dir, done = run_dir.absolute(), 0
+    if stage is None:
+        may_become_one = not run_dir.exists() or (run_dir.is_dir() and not any(run_dir.iterdir()))
+        if not (may_become_one or any((run_dir / name).exists() for name in _OF_A_RUN)):
+            raise InputError(f"{run_dir} is not a run of truegold.", "Give the run's folder, such as runs/NAME.")
+        progress.note(f"waiting for parts of {run_dir}{'' if run_dir.exists() else ', which does not exist yet'}")
     report = load_record(run_dir / REPORT)
     while True:
         files = list(run_dir.glob(f".partial/{stage or '*'}-*/{SCRATCH}/{WAITING}"))

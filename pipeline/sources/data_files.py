@@ -19,6 +19,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Set
 from contextlib import suppress
 from dataclasses import replace
+from filecmp import cmp
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from truegold.pipeline.running.disk import is_pattern, matching_files, written_aside
+from truegold.pipeline.running.disk import is_pattern, is_run, matching_files, runs_in, written_aside
 from truegold.pipeline.sources.jsonl import (
     Line,
     is_json_array,
@@ -38,6 +39,7 @@ from truegold.pipeline.sources.jsonl import (
     read_lines,
     refuse_other_formats,
 )
+from truegold.pipeline.sources.missing_files import advice_on_missing
 from truegold.pipeline.sources.places import local_copy
 from truegold.pipeline.sources.records import Record, Reject, Source, beginning, first_line, in_file, value_size
 from truegold.pipeline.tables.rows import BATCH_ROWS
@@ -56,6 +58,8 @@ SUFFIXES = {
     ".tsv": "csv",
 }
 """The format for each suffix of a file name."""
+CONFIGS = (".yaml", ".yml")
+"""Endings of configurations."""
 SHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
 """The suffixes of workbooks, which cannot be read."""
 
@@ -116,6 +120,17 @@ def data_files(path: Path) -> list[Path]:
     else:
         return files
     return _each_once([file for file in files if file.name not in _NO_DATA and not _describes_data(file, files)])
+
+
+def is_within(data: Path, others: Iterable[Path]) -> bool:
+    """Return whether every data file of a path is one of the files of other paths, or has the bytes of one."""
+    known = [file for other in others for file in data_files(other) if file.is_file()]
+    files = [file for file in data_files(data) if file.is_file()]
+    return bool(files) and all(any(_is_same(file, other) for other in known) for file in files)
+
+
+def _is_same(file: Path, other: Path) -> bool:
+    return file.samefile(other) or (file.stat().st_size == other.stat().st_size and cmp(file, other, shallow=False))
 
 
 def _is_hidden(path: Path) -> bool:
@@ -190,11 +205,9 @@ def check_data(path: Path) -> None:
             raise InputError(
                 f"{path} is a dataset that was saved to disk.", "Set type: hf and name: to the folder in place of path."
             )
-        if (path / "manifest.json").exists() and (path / "config.resolved.json").exists():
-            raise InputError(
-                f"{path} is a run of truegold, not data.",
-                "Give the run's configuration file to run it again, or the set that `truegold export` writes of it.",
-            )
+        _refuse_run(path)
+        if not path.is_dir() and not path.parent.is_dir() and not is_pattern(path.parent):
+            raise InputError(f"{path} has no data file: its folder does not exist.", near_path(path.parent))
         if not (files := data_files(path)):
             raise InputError(f"{path} has no data file.", f"Names of data files end in {', '.join(SUFFIXES)}.")
         train = shlex.quote(f"{path if path.is_dir() else path.parent}/train*")
@@ -225,12 +238,15 @@ def _empty(file: Path) -> Source:
 def check_file(path: Path, *, may_be_empty: bool = False) -> None:
     """Raise InputError for a file that is missing, empty, unreadable, or not a regular file."""
     path = at_hand(path)
+    if str(path) == "-":
+        raise InputError("Data are not read from standard input.", "Write them to a file first, and name it.")
     if path.is_dir():
+        _refuse_run(path)
         raise InputError(f"{path} is a folder, not a file.", "Name a file in it.")
     if path.is_symlink() and not path.exists():
         raise InputError(f"{path} is a link to {path.readlink()}, which does not exist.", "Mend or remove the link.")
     if not path.exists():
-        raise InputError(f"{path} does not exist.", near_path(path) or _list_siblings(path))
+        raise InputError(f"{path} does not exist.", advice_on_missing(path, lambda file: _suffix_of(file) in SUFFIXES))
     if not path.is_file():
         raise InputError(f"{path} is not a regular file.", "Write the data to a file first.")
     try:
@@ -244,15 +260,14 @@ def check_file(path: Path, *, may_be_empty: bool = False) -> None:
         raise InputError(f"{path} is empty.")
 
 
-def _list_siblings(path: Path) -> str:
-    """Return a sentence that lists the data files in the folder of a missing file."""
-    if not path.parent.is_dir():
-        hub = f" A set of the Hugging Face hub is data: {{type: hf, name: {path}}} in a run's file."
-        is_hub_name = len(path.parts) == 2 and not path.suffix and not path.is_absolute()
-        return f"Nor does its folder; relative paths start at {Path.cwd()}.{hub if is_hub_name else ''}"
-    names = sorted(other.name for other in path.parent.iterdir() if _suffix_of(other) in SUFFIXES)
-    shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-    return f"Data files in that folder: {shown}." if names else f"There is no data file in {path.parent.absolute()}."
+def _refuse_run(folder: Path) -> None:
+    if is_run(folder):
+        raise InputError(
+            f"{folder} is a run of truegold, not data.",
+            "Give the run's configuration file to run it again, or the set that `truegold export` writes of it.",
+        )
+    if runs := runs_in(folder):
+        raise InputError(f"{folder} holds runs of truegold, not data.", f"Name one of them: {runs}.")
 
 
 def _suffix_of(path: Path) -> str:
@@ -273,15 +288,25 @@ def is_named_as_data(path: Path) -> bool:
 def form_by_suffix(path: Path) -> str:
     """Return the format by a file's name: jsonl, parquet or csv. Raises InputError for other names."""
     if (form := SUFFIXES.get(_suffix_of(path))) is None:
-        if _suffix_of(path) in SHEETS:
-            raise InputError(f"{path} is named as a workbook.", "Save its sheet as CSV UTF-8.")
-        if path.is_file():
-            refuse_other_formats(path)
+        refuse_other_files(path)
         raise InputError(
             f"{path}: its name does not show its format.",
             f"End it in {', '.join(SUFFIXES)} (and .gz or .zst), or set format: to one of jsonl, parquet, csv.",
         )
     return form
+
+
+def refuse_other_files(path: Path) -> None:
+    """Raise InputError for a workbook, a configuration, and other files that are not rows."""
+    if _suffix_of(path) in SHEETS:
+        raise InputError(f"{path} is named as a workbook.", "Save its sheet as CSV UTF-8.")
+    if _suffix_of(path) in CONFIGS:
+        raise InputError(
+            f"{path} is a configuration, not data.",
+            f"Here, name the file of rows. The configuration is run by: truegold run {shlex.quote(str(path))}",
+        )
+    if path.is_file():
+        refuse_other_formats(path)
 
 
 DELIMITERS = (",", "\t", ";", "|")

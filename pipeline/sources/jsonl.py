@@ -323,12 +323,15 @@ OTHER_FORMATS = {
     b"PK\x03\x04": ("an Excel workbook or another ZIP archive", "Save the sheet as CSV UTF-8, or unpack the archive."),
     b"\xd0\xcf\x11\xe0": ("an Excel workbook", "Save the sheet as CSV UTF-8."),
     b"ARROW1": ("an Arrow file", "Write it as Parquet: pyarrow.parquet.write_table."),
+    b"%PDF": ("a PDF file", "Write its problems as JSON Lines or CSV."),
+    b"\x93NUMPY": ("a NumPy array", "Write its rows as Parquet."),
+    b"\x80\x04\x95": ("a pickle", "Write its rows as Parquet: DataFrame.to_parquet."),
     b"SQLite": ("a database", "Write its table as CSV."),
 }
 """The names of formats that are not text, and what to do, by the first bytes of a file."""
 CONTROL_SHARE = 0.05
 """The share of control characters above which a file is not text."""
-_CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
 def refuse_other_formats(path: Path) -> None:
@@ -337,10 +340,14 @@ def refuse_other_formats(path: Path) -> None:
     for magic, (what, remedy) in OTHER_FORMATS.items():
         if start.startswith(magic):
             raise InputError(f"{path} is {what}.", remedy)
-    # Text in any encoding is left to the reader. (UTF-16 without a mark has many null bytes.) If the first line is
-    # sound, the file is only damaged further on, and its other rows are read.
+    if start and not start.strip(b"\0"):
+        raise InputError(f"{path} begins with {len(start):,} null bytes.", "Copy or download the file again.")
+    # Text of any encoding is left to the reader. In UTF-16 without a mark, every other byte of Latin text is null. A
+    # file with a sound first line is damaged further on, and its other rows are read.
+    nulls, odd_nulls = start.count(0), start[1::2].count(0)
+    is_utf16 = min(odd_nulls, nulls - odd_nulls) <= CONTROL_SHARE * nulls and nulls >= CONTROL_SHARE * len(start)
     n_controls = len(_CONTROL.findall(start)) if _CONTROL.search(start.partition(b"\n")[0]) else 0
-    if n_controls > CONTROL_SHARE * len(start) and start.count(0) < CONTROL_SHARE * len(start):
+    if n_controls > CONTROL_SHARE * len(start) and not is_utf16:
         raise InputError(f"{path} is not text, but a binary file.", "Name a file of JSON Lines, Parquet or CSV.")
 
 

@@ -13,14 +13,17 @@ login`, FSSPEC_S3_ANON.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
+import socket
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.request import getproxies
 
 from truegold.pipeline.running.disk import cache_folder, digest_json, is_pattern
 from truegold.pipeline.sources.records import first_line
@@ -32,6 +35,17 @@ _URL = re.compile(r"(?P<scheme>[a-z][a-z0-9]+):/{1,2}(?P<rest>[^/].*)", re.DOTAL
 _FILE_URL = re.compile(r"file:/+")
 """The beginning of file:///data/train.jsonl, also as `Path` spells it."""
 _WEB = ("http", "https")
+_HUB_PAGE = re.compile(r"https://huggingface\.co/datasets/([\w.-]+/[\w.-]+)/?(?:(?:tree|viewer|blob)/.*)?")
+"""The page of a set or of one of its files, which is not the file itself."""
+_OF_EXTRA = ("aiohttp", "fsspec", "gcsfs", "huggingface_hub", "s3fs")
+"""The packages that the extra `places` installs."""
+_GOOGLE = ("gs://", "gcs://")
+_GOOGLE_KEY = "application_default_credentials.json"
+_GOOGLE_STORAGE = ("storage.googleapis.com", 443)
+_METADATA_SERVER = ("169.254.169.254", 80)
+"""The server that gives virtual machines of clouds their keys."""
+_PROBE_S = 3.0
+"""The timeout of a connection that only shows whether a server is there, in seconds."""
 _ACCESS = {
     "s3": "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; for a public bucket FSSPEC_S3_ANON=true.",
     "gs": "Sign in: gcloud auth application-default login; for a public bucket set FSSPEC_GS_TOKEN=anon.",
@@ -70,11 +84,46 @@ def working_folder(folder: str) -> Path:
 def open_place(url: str) -> tuple[Any, str]:
     """Return fsspec's file system for a URL, and the path of the URL on it."""
     require("fsspec", "places")
+    if url.startswith(_GOOGLE):
+        _prepare_google(url)
     import fsspec
 
     fs, path = fsspec.url_to_fs(url)
     fs.invalidate_cache()
     return fs, str(path)
+
+
+def _prepare_google(url: str) -> None:
+    """Find out in seconds whether Google's storage can be reached, and whether this machine has a key to it.
+
+    Without a key, gcsfs asks the metadata server of a virtual machine for almost a minute, and retries each request for
+    half a minute. Raises SetupError if the storage cannot be reached.
+    """
+    from fsspec.config import conf
+
+    logging.getLogger("gcsfs").setLevel(logging.CRITICAL)  # It logs errors that are raised as well, over many lines.
+    folder = Path(os.environ.get("CLOUDSDK_CONFIG", "~/.config/gcloud")).expanduser()
+    is_signed_in = "GOOGLE_APPLICATION_CREDENTIALS" in os.environ or (folder / _GOOGLE_KEY).exists()
+    if not is_signed_in and not any("token" in conf.get(name, {}) for name in ("gs", "gcs")):
+        # Buckets of the newer kind are recognised by a request that needs a key.
+        os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
+        if not _is_there(_METADATA_SERVER):
+            os.environ.setdefault("NO_GCE_CHECK", "true")
+    if getproxies() or "STORAGE_EMULATOR_HOST" in os.environ:
+        return
+    if not _is_there(_GOOGLE_STORAGE):
+        raise SetupError(
+            f"{url} cannot be reached: no connection to {_GOOGLE_STORAGE[0]}.",
+            "Check the network, and run the same command again.",
+        )
+
+
+def _is_there(server: tuple[str, int]) -> bool:
+    try:
+        socket.create_connection(server, timeout=_PROBE_S).close()
+    except OSError:
+        return False
+    return True
 
 
 def local_copy(path: Path | str, is_wanted: Callable[[str], bool] = lambda name: True) -> Path:
@@ -85,6 +134,8 @@ def local_copy(path: Path | str, is_wanted: Callable[[str], bool] = lambda name:
     """
     if (url := place_url(path)) is None:
         return Path(_FILE_URL.sub("/", str(path)))
+    if (page := _HUB_PAGE.fullmatch(url)) is not None:
+        raise InputError(f"{url} is a page, not a file.", f"Name the set: {{type: hf, name: {page[1]}}}")
     with place_errors(url):
         fs, root = open_place(url)
         objects, is_one = _find(fs, url, root, is_wanted)
@@ -195,7 +246,9 @@ def place_errors(url: str) -> Iterator[None]:
     except TruegoldError:
         raise
     except ImportError as error:
-        raise SetupError(f"{url}: {first_line(error)}.", "Install it: pip install 'truegold[places]'.") from error
+        named = re.match(r"Install (\w+) ", str(error))
+        package = named[1] if named and named[1] not in _OF_EXTRA else "'truegold[places]'"
+        raise SetupError(f"{url}: {first_line(error)}.", f"Install it: pip install {package}") from error
     except Exception as error:
         if (explained := _explain(url, error)) is None:
             raise

@@ -37,7 +37,7 @@ from truegold.verifiers.code.suite.row_tests import (
     read_tests_value,
 )
 from truegold.verifiers.columns import Samples, Values, text_of
-from truegold.verifiers.row_kinds import TESTS, are_tests, is_test_code
+from truegold.verifiers.row_kinds import TESTS, are_tests, is_test_code, why_no_tests
 from truegold.verifiers.sandbox.local import PYTHON
 from truegold.verifiers.sandbox.toolchains import is_known, language_name
 from truegold.verifiers.strict_json import parse_structure
@@ -245,7 +245,7 @@ def program_layout(prompt: str, tests: str, stories: StoryColumns) -> Layout:
     def derive(values: Values) -> Derived:
         value = _paired(values) if tests == _PAIR[0] else column(values)
         if not holds_tests(tests, values):
-            raise Unusable("mixed_source", f"{tests} holds no tests, unlike in other rows")
+            raise Unusable("mixed_source", f"the column {tests} {why_no_tests(column(values))}")
         solution = solution_of(values, *(name for name in _SOLUTIONS if name not in (prompt, tests)))
         arguments = read_tests_value(values, value, tests, function_name(values), solution)
         if limits := limits_of(values):

@@ -444,7 +444,8 @@ class RowBuilder:
         if not golds and needed and needs_gold(verifier, arguments):
             raise Unusable(
                 "missing_gold",
-                f"{verifier} needs a gold, and no column holds it; data.columns.gold names one (or --gold-column)"
+                f"{verifier} needs a gold, and no column holds it. Name it: --set data.columns.gold=COLUMN, or "
+                "--gold-column COLUMN"
                 if column is None
                 else _describe_absence(column.name, column(values)),
             )

@@ -24,6 +24,8 @@ SAMPLE = 20
 """The cause of a loss is guessed from at most this number of rows."""
 LOSSES = "losses"
 """The key of a stage's heavy losses among its facts."""
+CONTRADICTED = "contradicted_fixes"
+"""The name of the fact of `settle` with the fixes that worked solutions contradict."""
 CUT = "cut"
 """The key, among the facts of `clean`, of the phrases that it removes from many prompts."""
 REJECTED, HELD, DROPPED = "rejected", "held back", "dropped"
@@ -157,5 +159,11 @@ def read_losses(report: StageReport) -> list[Loss]:
 
 
 def loss_lines(reports: Iterable[StageReport]) -> list[str]:
-    """Return the lines to print about the heavy losses of stages."""
-    return [line for report in reports for loss in read_losses(report) for line in loss.lines()]
+    """Return the lines to print about the stages' heavy losses and dubious fixes, empty for a healthy run."""
+    reports = list(reports)
+    lines = [line for report in reports for loss in read_losses(report) for line in loss.lines()]
+    if fixes := [fix for report in reports for fix in report.facts.get(CONTRADICTED, ())]:
+        rows = "1 fixed row" if len(fixes) == 1 else f"{len(fixes):,} fixed rows"
+        lines.append(f"{rows}: the worked solution fails after the fix. The first is {fixes[0]}.")
+        lines.append("  The fixes are applied. Look at them again with `truegold review`.")
+    return lines

@@ -11,6 +11,7 @@ import orjson
 import polars as pl
 
 from truegold.pipeline.config.base import PATTERN_SIGNS
+from truegold.pipeline.running.disk import is_run, runs_in
 from truegold.pipeline.running.stage import RECORD, load_record
 from truegold.pipeline.running.stage_table import DROPPING_STAGES, ROW_STAGES
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE, LEDGER_FILE, RESTORED
@@ -163,13 +164,19 @@ def read_manifest(run_dir: Path) -> list[str]:
     manifest = run_dir / "manifest.json"
     if not manifest.is_file():
         near = None if run_dir.exists() else near_path(run_dir)
+        runs = f"It holds runs: {runs}." if (runs := runs_in(run_dir)) else None
         raise InputError(
             f"{run_dir} is not a run of truegold: it has no manifest.json.",
-            near or "Give the run's folder, such as runs/NAME.",
+            near or runs or "Give the run's folder, such as runs/NAME.",
         )
     try:
         return [stage["name"] for stage in orjson.loads(manifest.read_bytes())["stages"]]
     except (orjson.JSONDecodeError, TypeError, KeyError):
+        if not is_run(run_dir):
+            raise InputError(
+                f"{run_dir} is not a run of truegold: its manifest.json is of another program.",
+                "Give the run's folder, such as runs/NAME.",
+            ) from None
         raise InputError(f"{manifest} is damaged.", MADE_ANEW) from None
 
 

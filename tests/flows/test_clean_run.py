@@ -47,7 +47,7 @@ def test_what_is_no_run_or_is_at_work_is_left_alone(
     assert run(monkeypatch, "clean", "folder") == 3
     assert run(monkeypatch, "clean", "file") == 3
     assert kept.is_dir()
-    (project / "folder" / "manifest.json").write_text("{}")
+    (project / "folder" / "config.resolved.json").write_text("{}")
     with (project / "folder" / ".lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert run(monkeypatch, "clean", "folder") == 2

@@ -283,7 +283,12 @@ def test_init_writes_a_configuration_that_loads(tmp_path: Path, tiny_model: Path
     assert again.returncode == 2
     assert "exists already" in again.stderr
     assert "has a line break" in run_command("init", "x.jsonl", "a\nname: b.yaml", cwd=tmp_path).stderr
-    shown = run_command("run", "mine.yaml", "--dry-run", "--set", f"model.path={tiny_model}", cwd=tmp_path)
+    command = ("run", "mine.yaml", "--dry-run", "--set", f"model.path={tiny_model}")
+    refused = run_command(*command, cwd=tmp_path).stderr
+    advised = "--set engine.max_model_len=256 --set profile.max_tokens=128"
+    assert "the model takes at most 256 tokens (max_position_embeddings in its config.json)" in refused
+    assert advised in refused
+    shown = run_command(*command, *advised.split(), cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
 
 

@@ -21,9 +21,14 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def project_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory with two files of problems and one of texts."""
     monkeypatch.chdir(tmp_path)
-    for name in ("train.jsonl", "more.jsonl", "sft.jsonl"):
+    for name in ("train.jsonl", "more.jsonl"):
         (tmp_path / name).write_text('{"question": "How many pens?", "answer": "#### 7", "text": "x"}\n')
+    (tmp_path / "sft.jsonl").write_text('{"prompt": "How many pens?", "completion": "7"}\n')
     return tmp_path
+
+
+TINY_RUN = {"data": {"type": "demo"}, "model": {"type": "tiny", "max_positions": 2048}, "sft": {}}
+"""A run of the demo with the tiny model, whose context is long enough for the default settings."""
 
 
 def write(folder: Path, text: str) -> Path:
@@ -130,7 +135,7 @@ def test_the_examples_are_valid(example: Path) -> None:
 
 
 def test_synthesis_feeds_the_training_that_follows() -> None:
-    values = {"data": {"type": "demo"}, "model": {"type": "tiny"}, "sft": {}, "synth": {}, "train": {"group_size": 6}}
+    values = {**TINY_RUN, "synth": {}, "train": {"group_size": 6}}
     values["profile"] = {"max_tokens": 77}
     stages = {stage.name: stage for stage in plan(validate_config(values, "test"))}
     assert list(stages)[-4:] == ["synth", "train", "profile_after", "report"]
@@ -149,7 +154,7 @@ def test_synthesis_feeds_the_training_that_follows() -> None:
 
 
 def test_what_rules_and_an_asked_model_say_joins_the_suspicion_of_the_profile() -> None:
-    values = {"data": {"type": "demo"}, "model": {"type": "tiny"}, "sft": {}}
+    values = TINY_RUN
     flags = Output("flag", "flags.parquet")
     stages = {stage.name: stage for stage in plan(validate_config(values, "test"))}
     assert "suspect" not in stages
@@ -166,7 +171,7 @@ def test_what_rules_and_an_asked_model_say_joins_the_suspicion_of_the_profile() 
 def test_the_resolved_configuration_has_every_section_as_its_stage_runs_it(project_files: Path) -> None:
     values = {
         "data": [{"path": "train.jsonl", "quota": 0.5}, {"path": "more.jsonl", "preset": "gsm8k", "weight": 2}],
-        "model": {"type": "tiny"},
+        "model": {"type": "tiny", "max_positions": 2048},
         "chat": {"user": "{prompt} Box it."},
         "engine": {"dtype": "float32", "max_model_len": 512},
         "sft": {"data": "sft.jsonl"},
@@ -227,9 +232,9 @@ SERVER = "engine: {type: server, url: http://localhost:1/v1, weights_dir: w}"
         # Another type of engine, one that the file has, or a whole one begins anew.
         (
             ENGINE,
-            ["train.engine.type=server", "train.engine.url=u", "train.engine.weights_dir=w"],
+            ["train.engine.type=server", "train.engine.url=http://u", "train.engine.weights_dir=w"],
             "train.engine.url",
-            "u",
+            "http://u",
         ),
         (
             ENGINE + "\nprofile: {engine: {max_num_seqs: 2}}",

@@ -217,7 +217,7 @@ def test_decisions_of_a_folder_under_version_control_are_read_from_there(truegol
     ("arguments", "code", "line"),
     [
         ([YES_NO_ID, "maybe"], 2, "'maybe' is not a decision. Type keep, drop, fix=GOLD, unsure or undo."),
-        ([YES_NO_ID, "fix"], 2, "'fix' is not a decision"),
+        ([YES_NO_ID, "fix"], 2, "A fix needs the right gold"),
         ([YES_NO_ID, "keep=3"], 2, "'keep=3' is not a decision"),
         ([YES_NO_ID, "fix="], 3, "a fix needs the right gold"),
         ([YES_NO_ID, "fix=1.234,5,6"], 3, "The gold '1.234,5,6' may be one number or a list."),

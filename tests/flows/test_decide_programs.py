@@ -160,3 +160,12 @@ def test_a_named_folder_of_decisions_that_is_gone_is_told(truegold: Command) -> 
     decide = ("decide", f"mbpp.jsonl:{WEAK}", "keep", "--reviewer", "ann", "--decisions", "moved")
     assert truegold(*decide)[0] == 0
     assert Path("moved/ann.jsonl").is_file() and not Path("reviews").exists()
+
+
+def test_a_fix_that_the_worked_solution_fails_is_told_in_the_summary_of_the_run(truegold: Command) -> None:
+    assert truegold("decide", f"mbpp.jsonl:{RIGHT}", "fix=assert sub(1, 1) == 3", "--reviewer", "ann")[0] == 0
+    for _ in range(2):  # The second time from the cache.
+        told = truegold("curate", "mbpp.jsonl", "--engine", "local")[1]
+        assert f"the worked solution fails after the fix. The first is mbpp.jsonl:{RIGHT}, by ann." in told
+    assert truegold("decide", f"mbpp.jsonl:{RIGHT}", "fix=assert sub(1, 1) == 0", "--reviewer", "ann")[0] == 0
+    assert "fails after the fix" not in truegold("curate", "mbpp.jsonl", "--engine", "local")[1]

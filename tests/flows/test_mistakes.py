@@ -6,7 +6,9 @@ import io
 import json
 import os
 import random
+import shlex
 import shutil
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,9 +20,8 @@ from rich.console import Console
 
 from truegold.flows import console
 from truegold.flows.cli.app import main
-from truegold.flows.cli.options import with_options_of
 from truegold.flows.config import load_config, parse_settings, validate_config
-from truegold.flows.console import Terminal, describe_seconds
+from truegold.flows.console import Terminal, describe_seconds, with_options_of
 from truegold.pipeline.select.candidates import remedy_for_none
 from truegold.verifiers import ConfigError
 
@@ -32,6 +33,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     record = {"question": QUESTION, "answer": "3+4\n#### 7", "response": "\\boxed{7}"}
     (tmp_path / "train.jsonl").write_text(json.dumps(record) + "\n")
+    (tmp_path / "eval.jsonl").write_text(json.dumps({"question": f"{QUESTION} {QUESTION}"}) + "\n")
     (tmp_path / "run.yaml").write_text("data: {path: train.jsonl}\n")
     (tmp_path / "file").write_text("")
     (tmp_path / "empty.jsonl").write_text("")
@@ -62,10 +64,10 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 @pytest.mark.parametrize(
     ("arguments", "code", "line"),
     [
-        ("curate run.yaml --engine local --set runs_dir=file", 4, "name a folder"),
+        ("curate run.yaml --engine local --set runs_dir=file", 2, "runs_dir: file is a file"),
         ("dedup --data train.jsonl --out file", 4, "name another folder"),
         ("flag --data train.jsonl --out file", 4, "name a folder"),
-        ("decontaminate --data train.jsonl --against train.jsonl --out file", 4, "name another folder"),
+        ("decontaminate --data train.jsonl --against eval.jsonl --out file", 4, "name another folder"),
         ("verify --input train.jsonl --output ./train.jsonl", 2, "it would be overwritten"),
         ("gate train.jsonl --sarif train.jsonl", 2, "it would be overwritten"),
         ("export set/train.jsonl --format openrlhf --out set", 2, "set/train.jsonl is an input"),
@@ -78,7 +80,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
         ("dedup --data broken.jsonl --out out", 3, "none of its 1 rows can be used; the first is line 1: invalid_json"),
         ("verify --input broken.jsonl --output v.parquet", 3, "none of its 1 rows can be used; the first is line 1"),
         ("decontaminate --data train.jsonl --against broken.jsonl --out out", 3, "broken.jsonl: none of its 1 rows"),
-        ("flag --data zeros.jsonl --out out", 3, "It begins: \ufffd\ufffd"),
+        ("flag --data zeros.jsonl --out out", 3, "zeros.jsonl begins with 40 null bytes. Copy or download"),
         ("verify --input folder --output v.parquet", 3, "folder has no data file"),
         ("rescore folder --data foreign.csv --out out", 3, "name them: --prompt-column COLUMN --gold-column COLUMN"),
         ("look openai/gsm8k", 3, "is data: {type: hf, name: openai/gsm8k} in a run's file"),
@@ -90,6 +92,57 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
             "settings of a second opinion, such as verifier: math_verify",
         ),
         ("curate a-link-to-settings.yml", 2, "a-link-to-settings.yml: no such file. `truegold init DATA`"),
+        (
+            "dedup --data train.jsonl --data train.jsonl --out out",
+            2,
+            "--data is given twice, and takes one value. Several",
+        ),
+        (
+            "verify --input train.jsonl --output a.csv --output b.csv",
+            2,
+            "--output is given twice, and takes one value.",
+        ),
+        ("run run.yaml --engine local --engine prefect", 2, "--engine is given twice"),
+        ("init train.jsonl --model m", 2, "--model has no effect without --train"),
+        ("run run.yaml --json", 2, "--json has no effect without --dry-run"),
+        ("report runs/a --texts redacted", 2, "--texts has no effect without --share"),
+        ("report runs/a --share a.html --out b.html", 2, "--share leaves out --out"),
+        ("report runs/a --out page.pdf", 2, "the page is HTML, which that name does not say. Name it page.html"),
+        ("review runs/a --seed 3", 2, "--seed has no effect without --random or --second"),
+        ("review runs/a --status --random 3", 2, "--status leaves out --random"),
+        ("train --doctor log.jsonl run.yaml", 2, "--doctor leaves out CONFIG"),
+        ("push runs/a --card card.md --to me/model", 2, "--card leaves out --to"),
+        ("export train.jsonl --format trl --check --limit 3", 2, "--limit has no effect without --out"),
+        ("rescore runs/a --out out --decisions d", 2, "--decisions has no effect without --data"),
+        ("run run.yaml --max-held 0.1 --set max_held=0.2", 2, "--max-held and --set max_held say the same thing"),
+        (
+            "testcases vet train.jsonl --out out --runs 2 --set runs=3",
+            2,
+            "--runs and --set vet_tests.runs say the same",
+        ),
+        (
+            "flag --data train.jsonl --out out --limit 2 --set data.limit=3",
+            2,
+            "--limit and --set data.limit say the same",
+        ),
+        ("export run.yaml --format trl --out out", 3, "run.yaml is a configuration, not data"),
+        ("dedup --data train.jsonl --out -", 2, "Several files are written: name a folder"),
+        ("flag --data train.jsonl --out out --known train.jsonl", 2, "--known has no effect without --model"),
+        ("verifiers audit math --data train.jsonl --output file", 4, "A file is in the way"),
+        ("dedup train.jsonl --out out", 2, "The file is named by this"),
+        ("look -", 3, "Data are not read from standard input. Write them to a file first"),
+        ("explain runs/a 17", 2, "The run is named by its option"),
+        ("decide keep 17", 2, "The row comes before the decision. truegold decide 17 keep"),
+        ("decide 17 fix", 2, "A fix needs the right gold. truegold decide 17 fix=GOLD"),
+        ("help", 2, "Type: truegold --help, or truegold COMMAND --help"),
+        ("testcases train.jsonl", 2, "There are: truegold testcases vet"),
+        ("part run.yaml", 3, "run.yaml is not a run of truegold"),
+        ("push run.yaml", 3, "run.yaml is not a run of truegold"),
+        (
+            "serve-verifier --host nohost.invalid --allow 10.0.0.0/8",
+            2,
+            "nohost.invalid is not an address of this machine",
+        ),
         ("look data.xlsx", 3, "Save its sheet as CSV UTF-8"),
         ("look cut.parquet", 3, "Copy or download the file again"),
         ("look random.jsonl", 3, "random.jsonl is not text, but a binary file"),
@@ -195,7 +248,9 @@ def test_a_value_of_set_is_understood_as_in_yaml(change: str, value: int | None)
         ("curate run.yaml --max-held 2", "must be at most 1"),
         ("curate run.yaml --max-held ten", "must be a number"),
         ("curate run.yaml --engine prefct", "'prefct' is not one of 'prefect', 'local'"),
-        ("curate table.xlsx", "table.xlsx is not a text: it has the character '\\x03'"),
+        ("curate table.xlsx", "table.xlsx is named as a workbook. Save its sheet as CSV UTF-8."),
+        ("curate rows.txt", "rows.txt: its name does not show its format. End it in .jsonl,"),
+        ("curate packed.bin", "packed.bin is not text, but a binary file. Name a file of JSON Lines"),
         ("curate list.yaml", "list.yaml holds a list, not settings by name"),
         ("curate run.yaml --gold-column answer", "It is a setting here: --set data.columns.gold=VALUE"),
         ("flag --data train.jsonl --out f --prompt-column q", "is a setting here: --set data.columns.prompt=VALUE"),
@@ -214,6 +269,8 @@ def test_a_wrong_command_line_is_told_in_plain_words(
     arguments: str, line: str, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (project / "table.xlsx").write_bytes(b"PK\x03\x04")
+    (project / "rows.txt").write_text('{"question": "a"}\n{"question": "b"}\n')
+    (project / "packed.bin").write_bytes(bytes([0, 0, 0, 7, 1, 2, 3, 200]) * 200)
     (project / "list.yaml").write_text("- a\n")
     assert run(monkeypatch, *arguments.split()) in (2, 3, 4)
     told = " ".join(capsys.readouterr().err.replace("\u2502", " ").split())
@@ -469,3 +526,49 @@ def test_advice_for_a_run_names_settings(tmp_path: Path) -> None:
     (tmp_path / "run.yaml").write_text("data: {path: x.csv, columns: {prompt: topic, gold: reply}}")
     done = run_command("curate", "run.yaml", "--engine", "local", cwd=tmp_path)
     assert done.returncode == 3 and "--set data.columns.gold" in done.stderr and "-column" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["serve-verifier", "review run"])
+def test_a_port_that_is_taken_is_told_before_anything_is_announced(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if command == "review run":
+        assert run(monkeypatch, "curate", "run.yaml", "--engine", "local", "--set", "runs_dir=.") == 0
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        capsys.readouterr()
+        assert run(monkeypatch, *command.split(), "--port", str(taken.getsockname()[1])) == 4
+    told = capsys.readouterr()
+    assert "is not available: Address already in use. Name another one: --port NUMBER" in told.err
+    assert "serves verdicts" not in told.err + told.out
+
+
+def test_a_page_is_written_where_it_was_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "curate", "run.yaml", "--engine", "local") == 0
+    assert run(monkeypatch, "report", "runs/run", "--out", "page.html") == 0
+    assert Path("page.html").read_bytes() == Path("runs/run/report/index.html").read_bytes()
+    assert run(monkeypatch, "report", "runs/run", "--out", "absent/page.html") == 4
+    assert "absent/page.html: No such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["look '{}'", "dedup --data train.jsonl --out '{}'", "rescore '{}' --out out"])
+def test_a_path_that_is_an_empty_text_is_not_the_current_folder(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, *shlex.split(command.format(""))) == 2
+    assert "is an empty text. Is a variable of the shell not set?" in capsys.readouterr().err
+
+
+def test_a_folder_of_runs_or_of_another_program_is_told_from_a_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "curate", "run.yaml", "--engine", "local") == 0
+    Path("folder/manifest.json").write_text('{"name": "an extension"}')
+    for command in ("look runs", "gate runs", "report runs", "export runs --format trl --out out"):
+        capsys.readouterr()
+        assert run(monkeypatch, *command.split()) == 3
+        assert "runs/run." in capsys.readouterr().err
+    for command in ("report folder", "clean folder"):
+        assert run(monkeypatch, *command.split()) == 3
+        assert "its manifest.json is of another program" in capsys.readouterr().err

@@ -183,14 +183,15 @@ def test_rows_that_name_an_unknown_verifier_are_rejected_when_they_are_read(proj
             {"engine": {"type": "server", "url": "http://x/v1", "api_key_env": "NO_SUCH_KEY"}, "model": {"path": "m"}},
             "profile.engine.api_key_env: the environment variable NO_SUCH_KEY is not set.",
         ),
-        ({"decontaminate": {"against": [{"set": "train.jsonl", "columns": {"prompt": "questio"}}]}}, "questio"),
+        ({"decontaminate": {"against": [{"set": "script.jsonl", "columns": {"prompt": "promp"}}]}}, "'promp'"),
     ],
 )
 def test_reasons_keys_and_columns_of_evaluation_sets_are_looked_up(
     settings: dict[str, Any], line: str, project: Path
 ) -> None:
     (project / "m").mkdir()
-    (project / "m" / "config.json").write_text("{}")
+    (project / "m" / "config.json").write_text('{"model_type": "llama"}')
+    (project / "m" / "tokenizer.json").write_text("{}")
     assert line in mistake(**settings)
 
 

@@ -30,6 +30,7 @@ def config_path(tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatc
     path = tmp_path / "run.yaml"
     path.write_text(
         f"data: {{path: rows.jsonl, verifier: exact}}\nmodel: {{path: {tiny_model}}}\n"
+        "engine: {max_model_len: 256}\nprofile: {max_tokens: 128}\n"
         "train: {turns: {environment: world.py:World}}\n"
     )
     return path

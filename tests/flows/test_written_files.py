@@ -85,7 +85,8 @@ def test_every_example_is_planned_whole_and_curated(example: Path, monkeypatch: 
     # A configuration names its own code from the folder above.
     Path("examples").symlink_to(example.parent)
     if "data" in values.get("sft", {}):
-        write_data(values["sft"]["data"])
+        turns = [{"role": "user", "content": "2 + 3?"}, {"role": "assistant", "content": "5"}]
+        Path(values["sft"]["data"]).write_text(json.dumps({"messages": turns}) + "\n")
     for against in values.get("decontaminate", {}).get("against", ()):
         write_data(against)
     config = validate_config(values, example.name)

@@ -12,7 +12,7 @@ from property_tests import examples
 from tables import rows
 
 from truegold.verifiers.code.suite.row_tests import Unusable, read_tests
-from truegold.verifiers.row_kinds import looks_like_tests
+from truegold.verifiers.row_kinds import are_tests, looks_like_tests, why_no_tests
 
 
 @rows(
@@ -108,3 +108,17 @@ def test_whatever_stands_in_a_column_is_tests_or_unusable(value, name):
     else:
         assert arguments["type"] in ("stdio", "calls", "asserts", "unittest")
         assert arguments.get("cases") or arguments.get("code")
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (["assert True"], "holds 'assert True', which asserts nothing about a program; a test is a text"),
+        (["f(1) == 1"], "holds 'f(1) == 1', which asserts nothing"),
+        ([{"in": 1, "out": 2}], "holds {'in': 1, 'out': 2}, which is no test"),
+        (["assert f(1) == 1", 3], "holds 3, which is no test"),
+        ([], "is empty; a test is a text"),
+    ],
+)
+def test_a_column_without_tests_says_what_it_holds(value: object, why: str) -> None:
+    assert not are_tests(value) and why in why_no_tests(value)

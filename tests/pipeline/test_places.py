@@ -241,3 +241,27 @@ def test_errors_of_s3_are_one_line_each(s3: Any, monkeypatch: pytest.MonkeyPatch
     type(s3).clear_instance_cache()
     with pytest.raises(SetupError, match=r"Unable to locate credentials.*FSSPEC_S3_ANON"):
         local_copy("s3://bucket/train.jsonl")
+
+
+def test_google_without_a_key_and_without_a_network_is_refused_by_two_short_connections(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = []
+
+    def refuse(server: tuple[str, int], timeout: float) -> None:
+        tried.append(server[0])
+        raise OSError("no route")
+
+    monkeypatch.setattr("truegold.pipeline.sources.places.socket.create_connection", refuse)
+    monkeypatch.setattr("truegold.pipeline.sources.places.getproxies", dict)
+    monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path))
+    for name in ("NO_GCE_CHECK", "GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    for name in ("GOOGLE_APPLICATION_CREDENTIALS", "STORAGE_EMULATOR_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(
+        SetupError, match=r"gs://b/x.jsonl cannot be reached: no connection to storage\.googleapis\.com"
+    ):
+        local_copy("gs://b/x.jsonl")
+    assert tried == ["169.254.169.254", "storage.googleapis.com"]

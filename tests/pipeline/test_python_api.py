@@ -20,7 +20,7 @@ from tables import rows
 from truegold import pipeline
 from truegold.pipeline.curation.gate import Check, GateOptions, gate
 from truegold.pipeline.running.progress import NullProgress
-from truegold.verifiers import ConfigError, InputError
+from truegold.verifiers import ConfigError, InputError, TruegoldError
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "python_api.py"
 TOM = "Tom has 3 red cars and buys 4 more. How many cars has he?"
@@ -213,7 +213,7 @@ def test_errors_name_the_evaluation_set_and_the_samples_that_are_at_fault(tmp_pa
         (Path("tests/absent.jsonl"), "There is no data file in /.*tests"),
         (7, "this is int 7"),
         ({"question": "one row"}, "this is dict"),
-        (["text"], "Row 1 is str"),
+        (["text"], "Row 1 of rows is str"),
         (datasets.DatasetDict({"train": datasets.Dataset.from_list(ROWS)}), "Take one of its splits"),
         ([{"question": "\ud800"}], "line 1: invalid_unicode"),
         ([{"titel": "no prompt"}], "has no prompt column"),
@@ -222,6 +222,31 @@ def test_errors_name_the_evaluation_set_and_the_samples_that_are_at_fault(tmp_pa
 def test_what_is_no_rows_is_refused_by_name(rows: Any, says: str) -> None:
     with pytest.raises(InputError, match=says):
         pipeline.deduplicate(rows)
+
+
+@rows(
+    "call, says",
+    [
+        (lambda: pipeline.find_leaks(ROWS, []), "^against is empty: there is no evaluation set"),
+        (lambda: pipeline.find_leaks(ROWS, [[]]), "^against has no rows"),
+        (lambda: pipeline.find_leaks(ROWS, [[], "a.jsonl"]), r"^against\[0\] has no rows"),
+        (lambda: pipeline.find_leaks(ROWS, pl.DataFrame()), "^against has no rows"),
+        (lambda: pipeline.find_leaks(ROWS, ""), "^against is an empty text"),
+        (lambda: pipeline.find_flags(ROWS, samples=[]), "^samples has no rows"),
+        (lambda: pipeline.find_flags(ROWS, samples=3), "^samples must be a polars"),
+        (lambda: pipeline.deduplicate(b"a.jsonl"), "this is bytes"),
+        (lambda: pipeline.deduplicate(ROWS, "question"), "^deduplicate takes at most 1 argument by position"),
+        (lambda: pipeline.deduplicate(ROWS, prompt=1), "^deduplicate: prompt must be a text or None; this is int 1"),
+        (lambda: pipeline.curate(ROWS, columns=["question"]), "^curate: columns must be a dict or None"),
+        (lambda: pipeline.curate(ROWS, work_dir=""), "^work_dir is an empty text"),
+        (lambda: pipeline.curate(ROWS, work_dir=__file__), "File exists. A file is in the way"),
+        (lambda: pipeline.curate("run.yaml"), "run.yaml does not exist"),
+        (lambda: pipeline.curate(ROWS).report("page.pdf"), "the page is HTML.* Name it page.html"),
+    ],
+)
+def test_an_empty_or_wrong_argument_is_refused_by_name(call: Callable[[], Any], says: str) -> None:
+    with pytest.raises(TruegoldError, match=says):
+        call()
 
 
 def test_a_template_cap_below_one_is_refused() -> None:

@@ -35,8 +35,15 @@ LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "original_max_position_embedding
             "parallel_size is",
         ),
         ({"engine": {}}, None),
-        ({"engine": {"type": "server", "url": "u", "weights_dir": "w"}}, None),
-        ({"engine": {"max_model_len": 4097}}, "is 4097, but the model takes at most 4096"),
+        ({"engine": {"type": "server", "url": "http://u", "weights_dir": "w"}}, None),
+        (
+            {"engine": {"max_model_len": 4097}},
+            "is 4097, but the model takes at most 4096 tokens .max_position_embeddings",
+        ),
+        (
+            {"engine": {"max_model_len": 4096}, "sampling": {"max_tokens": 4096}},
+            "prompt and completion have 4096 tokens",
+        ),
         ({"engine": {"max_model_len": 4096}}, None),
         ({"sampling": {"max_tokens": 2048}}, "leaves no room for a prompt"),
         ({"sampling": {"max_tokens": 2047}}, None),
@@ -52,7 +59,8 @@ def test_what_cannot_be_served_is_refused(settings: dict[str, Any], error: str |
 
     def check() -> None:
         check_engine(config)
-        check_lengths(config, 4096)
+        most = "train.sampling.max_tokens", config.sampling.max_tokens
+        check_lengths(config.engine, most, {"max_position_embeddings": 4096}, "train.engine")
         check_gpus(config, FOUR)
 
     if error is None:

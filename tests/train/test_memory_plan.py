@@ -117,7 +117,7 @@ def test_shapes_are_those_of_the_models() -> None:
         ("7", 80, 1, {}, {"optimizer.offload", "optimizer.zero_stage"}),
         ("7", 24, 1, {}, None),
         ("7", 12, 8, {}, None),
-        ("7", 80, 1, {"engine": {"type": "server", "url": "u", "weights_dir": "w"}}, {"optimizer.offload"}),
+        ("7", 80, 1, {"engine": {"type": "server", "url": "http://u", "weights_dir": "w"}}, {"optimizer.offload"}),
     ],
 )
 def test_the_nearest_settings_fit(

@@ -213,7 +213,7 @@ def test_a_misspelt_verifier_is_an_error_before_work_starts():
 
 def test_a_row_that_is_no_item_is_refused_by_its_number():
     with pytest.raises(ConfigError, match=r"row 2 is not an Item; it is tuple .* Type Item\(response, gold\)"):
-        list(verify_batch([Item("7", "7"), ("a", "b")]))
+        list(verify_batch(iter([Item("7", "7"), ("a", "b")])))
 
 
 def test_an_error_of_the_machine_stops_the_batch(risky):

@@ -281,3 +281,84 @@ def test_a_statement_in_the_words_of_the_question_says_yes_or_no(problem, respon
     assert scores == {gold: float(gold == letter) for gold in "AB"}
     swapped = ChoiceVerifier()(response, "A", problem=problem, info={"options": ["No", "Yes"]})
     assert swapped.score == float(letter == "B")
+
+
+VITAMINS = {"options": ["vitamin C", "vitamin D", "vitamin A", "vitamin B"]}
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "The answer is vitamin C.", "Answer: vitamin **C**", "\\boxed{\\text{note C}}", "So the answer is **grade C**.",
+        "The musical note is C.", "The blood type is **C**.", "It is written in the programming language C.",
+        "The chemical symbol is **C**.", "Answer: hepatitis C",
+    ],
+)  # fmt: skip
+def test_a_letter_that_belongs_to_a_noun_is_no_option(response: str) -> None:
+    assert judge(response, "C").score == 0.0
+    assert judge(response, "C", info=COLOURS).score == 0.0
+
+
+@pytest.mark.parametrize(
+    "response", ["The best graph is option C.", "Answer: graph C", "The answer is statement C.", "Answer: definitely C"]
+)
+def test_a_letter_after_a_noun_of_options_is_chosen(response: str) -> None:
+    assert judge(response, "C").score == 1.0
+
+
+def test_vitamin_c_is_the_option_with_this_text() -> None:
+    assert judge("The answer is vitamin C.", "A", info=VITAMINS).score == 1.0
+    assert judge("The answer is vitamin C.", "C", info=VITAMINS).score == 0.0
+    symbols = {"options": ["Fe", "C", "Au", "Ag"]}
+    assert judge("The symbol of the most expensive metal: it is C", "C", info=symbols).score == 0.0
+    assert judge("The answer is (C).", "C", info=symbols).score == 1.0
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "Wait, that is not correct. The sum is wrong.", "Hmm, no, the statement is wrong.", "No, that was wrong.",
+        "Let me recheck. 3*4 = 12. So it is not correct.", "Sorry, I take that back.", "I was mistaken.",
+        "On reflection, it is not.", "I changed my mind.", "Actually, that is incorrect.",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("between", [" ", "\n\n"])
+def test_a_verdict_that_is_taken_back_is_no_answer(response: str, between: str) -> None:
+    for verdict, other in (("Correct", "Incorrect"), ("Yes", "No"), ("True", "False")):
+        assert judge(f"{verdict}.{between}{response}", "A", info={"options": [verdict, other]}).score == 0.0
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "The sum holds.", "There is nothing wrong with the reasoning.", "If it were 6, it would be wrong.",
+        "No error is found.", "I hope this helps!", "A wrong reading would use 3.",
+    ],
+)  # fmt: skip
+def test_a_verdict_stands_beside_other_remarks(response: str) -> None:
+    for verdict, other in (("Correct", "Incorrect"), ("True", "False")):
+        assert judge(f"{verdict}.\n\n{response}", "A", info={"options": [verdict, other]}).score == 1.0
+    assert judge("Incorrect.\n\nTherefore it is wrong.", "B", info={"options": ["Correct", "Incorrect"]}).score == 1.0
+
+
+@pytest.mark.parametrize(
+    "retraction",
+    [
+        "Wait, B is wrong, so it is D.", "Actually it is D.", "No, D.", "Sorry, I meant D.", "Correction: D.",
+        "Oops, I misread; D.", "Hmm, on second thought, the answer should be D", "等等，应该是D。",
+    ],
+)  # fmt: skip
+def test_a_later_paragraph_may_replace_the_option(retraction: str) -> None:
+    assert judge(f"The answer is B.\n\n{retraction}", "D").score == 1.0
+    assert judge(f"The answer is B.\n\n{retraction}", "B").score == 0.0
+
+
+@pytest.mark.parametrize(
+    "remark",
+    [
+        "A, C and D are wrong.", "Note that D is right only if n is odd.", "Wait, is D right? No. B it is.",
+        "Actually C and D are both wrong.", "Actually, this follows from the theorem of Gauss.",
+    ],
+)  # fmt: skip
+def test_a_later_paragraph_may_discuss_other_options(remark: str) -> None:
+    assert judge(f"The answer is B.\n\n{remark}", "B").score == 1.0

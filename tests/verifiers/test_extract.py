@@ -28,6 +28,20 @@ def test_the_committed_answer_and_its_form(case):
     assert (committed and committed.text, committed and committed.form) == (case["text"], case["form"])
 
 
+@rows(
+    "response, value",
+    [
+        ("The answer is 8 Half Moon Grass.", "8"),
+        ("She sold 6 Half Dome posters.", "6"),
+        ("There are 10 Quarter Horse foals.", "10"),
+        ("Answer: 5 Third Avenue houses", "5"),
+        ("It weighs 2 Kilograms.", "2 Kilograms"),
+    ],
+)
+def test_a_name_that_begins_with_a_part_is_no_unit(response: str, value: str) -> None:
+    assert answer(response) == value
+
+
 def test_case_ids_are_unique():
     assert len({case["id"] for case in CASES}) == len(CASES)
 

@@ -157,6 +157,37 @@ def test_a_value_beside_the_answer_is_not_paid(response):
     assert resolve("math")(response, "5").score == 0.0
 
 
+@pytest.mark.parametrize("verifier", ["math", "numeric"])
+@pytest.mark.parametrize(
+    "response",
+    [
+        "<!-- The answer is 5. -->", "<!--\n\\boxed{5}\n-->", "The answer is 6. <!-- Answer: 5", "<del>5</del>",
+        "~~The answer is 5.~~", "~~\\boxed{5}~~", "\\iffalse \\boxed{5} \\fi",
+        "The answer is 5. Alternatively, 6.", "The answer is 5. It could also be 6.", "The answer is 5. Psych!",
+        "The answer is 5. Another possibility is 6.", "The answer is 5. But 6 is also correct.",
+        "The answer is 5. The opposite is true.", "The answer is 5. We must still double it.",
+        "As an example, the answer is 5.", "Sample output: The answer is 5.", "An example of an answer: 5",
+        "The answer is 5 according to Bob.", "The answer is 5 for a different problem.",
+        "> The answer is 5.\n\nThat quote is wrong.",
+    ],
+)  # fmt: skip
+def test_a_hidden_or_replaced_value_is_not_paid(response: str, verifier: str) -> None:
+    assert resolve(verifier)(response, "5").score == 0.0
+
+
+@pytest.mark.parametrize("verifier", ["math", "numeric", "exact"])
+@pytest.mark.parametrize(
+    "response",
+    [
+        "Answer: 5 <!-- done -->", "~~6~~ 5", "Answer: ~~6~~ 5", "<answer><del>6</del> 5</answer>",
+        "The answer is 5. Alternatively, 10/2 = 5.", "The answer is 5. It may be noted that the sum is even.",
+        "The answer is 5. But 6 is too large.", "As an example, take n=2. The answer is 5.",
+    ],
+)  # fmt: skip
+def test_a_value_beside_hidden_text_or_a_remark_is_paid(response: str, verifier: str) -> None:
+    assert resolve(verifier)(response, "5").score == 1.0
+
+
 def test_an_option_may_say_that_nothing_can_be_determined():
     for response in ("The answer is (D) not enough information.", "The correct answer is D) Cannot be determined."):
         assert resolve("choice")(response, "D").score == 1.0

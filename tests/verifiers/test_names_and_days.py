@@ -104,7 +104,7 @@ def test_a_letter_with_a_name_is_an_option_if_the_problem_lists_options() -> Non
     [
         ("1929-1930", "1930-1931"), ("9-11", "11-13"), ("2-0", "3-1"), ("1642–1644", "1667–1669"), ("9-11", "11-13 mm"),
         ("10-12 km", "9-11 km"), ("12 - 15", "10 - 13"), ("1.5-2.5", "2.5-3.5"), ("3-5 years", "4-6 years"),
-        ("7-5", "6-4"),
+        ("7-5", "6-4"), ("(9-11)", "(11-13)"), ("[9-11]", "[11-13]"), ("(1-3, 5-7)", "(2-4, 6-8)"),
     ],
 )  # fmt: skip
 def test_a_range_is_no_difference(gold: str, other: str) -> None:
@@ -124,6 +124,11 @@ def test_a_range_is_no_difference(gold: str, other: str) -> None:
         ("$10-15", "$5-10", 0.0),
         ("$5-$10", "$5-10", 1.0),
         ("9-11 or 11-13", "9-11", 0.0),
+        ("(9-11)", "9-11", 1.0),
+        ("-2", "9-11", 0.0),
+        ("-2", "(9-11)", 0.0),
+        ("5", "10-5", 1.0),
+        ("(5-3)", "2", 1.0),
     ],
 )
 def test_ranges_have_the_values_of_their_ends(response: str, gold: str, score: float) -> None:
@@ -144,6 +149,8 @@ def test_ranges_have_the_values_of_their_ends(response: str, gold: str, score: f
         ("**尼米捷（Niv-Mizzet）**", "尼米捷"),
         ("森金 (Sen'jin)", "森金"),
         ("孔子（Confucius）", "孔子"),
+        ("希腊（Greece）", "希腊"),
+        ("德国（Germany）", "德国"),
     ],
 )
 def test_quotes_and_a_latin_spelling_are_no_part_of_a_name(response: str, gold: str, verifier: str) -> None:
@@ -160,6 +167,14 @@ def test_quotes_and_a_latin_spelling_are_no_part_of_a_name(response: str, gold: 
 )  # fmt: skip
 def test_other_remarks_are_part_of_a_name(response: str, verifier: str) -> None:
     assert verify(response, gold="尼米捷", verifier=verifier).score == 0.0
+
+
+@pytest.mark.parametrize("verifier", ["exact", "math"])
+@pytest.mark.parametrize(
+    ("response", "gold"), [("孔子（Mencius）", "Mencius"), ("Paris (London)", "Paris"), ("Paris (London)", "London")]
+)
+def test_a_name_in_brackets_is_not_an_answer(response: str, gold: str, verifier: str) -> None:
+    assert verify(f"The answer is {response}.", gold=gold, verifier=verifier).score == 0.0
 
 
 @pytest.mark.parametrize(("response", "gold"), [("5'", "5"), ("f'", "f"), ('5"', "5"), ("《围城", "围城")])

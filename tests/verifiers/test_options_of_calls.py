@@ -134,7 +134,7 @@ def test_a_policy_of_two_answers_is_checked_by_its_own_call() -> None:
 
 
 def test_a_reward_takes_no_options_of_verifiers() -> None:
-    with pytest.raises(TypeError, match="rel_tol"):
+    with pytest.raises(tv.ConfigError, match="TruegoldReward has no argument 'rel_tol'"):
         TruegoldReward(verifier="numeric", rel_tol=0.1)  # type: ignore[call-arg]
 
 

@@ -146,7 +146,7 @@ def test_an_edited_file_has_another_fingerprint_and_another_behaviour(checks):
 
 
 def test_a_built_in_has_its_version_for_a_fingerprint():
-    assert fingerprint("exact") == "exact@8"
+    assert fingerprint("exact") == "exact@9"
 
 
 def test_errors_say_what_was_tried_and_what_exists(checks, tmp_path):

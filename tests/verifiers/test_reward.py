@@ -28,8 +28,8 @@ def test_one_plain_term_is_the_score_itself(score):
 @pytest.mark.parametrize(
     ("given_verdicts", "message"),
     [
-        ({"correct": verdicts(1.0)[0]}, "verdicts must be a list of Verdict; this is {'correct'"),
-        ([1.0], "this is \\[1.0\\]"),
+        ({"correct": verdicts(1.0)[0]}, "verdicts must be a list of Verdict; this is dict {'correct'"),
+        ([1.0], "must be a Verdict; this is float 1.0"),
         (verdicts(1.0, 1.0), "1 terms and 2 verdicts"),
     ],
 )

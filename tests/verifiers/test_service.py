@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import gzip
 import json
 import os
 import signal
@@ -74,10 +75,10 @@ def test_what_the_queue_can_never_hold_is_not_to_be_sent_again(client: Any) -> N
         (b"{", 400, "not JSON"),
         (b"[1]", 400, "the body must be a JSON object"),
         (b"\xff", 400, "not JSON"),
-        (b'{"gold": "1"}', 400, "response must be a text"),
+        (b'{"gold": "1"}', 400, "response is missing"),
         (b'{"response": 7, "gold": "1"}', 400, "response must be a text"),
         (b'{"responses": {"a": 1}}', 400, "responses must be a list"),
-        (b'{"responses": [1]}', 400, "response 1 must be a JSON object"),
+        (b'{"responses": [1]}', 400, "response 1 must be an object"),
         (b'{"response": "x", "gold": "1", "verifier": "os:system"}', 400, "no verifier 'os:system'"),
         (b'{"response": "x", "gold": "1", "deadline_s": -1}', 400, "deadline_s"),
         (b'{"response": "' + b"x" * 100_001 + b'"}', 413, "at most 100000 bytes"),
@@ -88,6 +89,44 @@ def test_a_wrong_request_is_refused_with_what_is_wrong(client: Any, body: bytes,
     answer = client.post("/verify", content=body)
     assert answer.status_code == status and error in answer.json()["error"]
     assert client.post("/verify", json=RIGHT).json()["score"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "says"),
+    [
+        ("/verify", {"response": "5", "gld": "5"}, "no field 'gld'. Did you mean 'gold'?"),
+        ("/verify", {"responses": [], "deadline": 3}, "no field 'deadline'. Did you mean 'deadline_s'?"),
+        ("/verify", {"responses": [], "gold": "5"}, "There are: responses, deadline_s."),
+        ("/verify", {"responses": [{"response": "5", "golds": ["5"]}]}, "response 1: there is no field 'golds'."),
+        ("/verify", {"response": "5", "gold": "5", "verifier": "mth"}, "Did you mean 'math'? It has choice, code,"),
+        ("/verify", {"response": "5", "verifier_args": "{x"}, "verifier_args is not JSON"),
+        ("/verify?verifier=exact", {"response": "5", "gold": "5"}, "?verifier=exact would be ignored"),
+        ("/run_code", {"code": "1", "languge": "python"}, "Did you mean 'language'?"),
+        ("/run_code", {"code": "1", "language": "python", "timeout": 3}, "Did you mean 'run_timeout'?"),
+        ("/run_code", {"code": "1", "language": "python", "files": ["a"]}, "files must be an object"),
+        ("/test_program", {"program": "x", "test": ["assert x"]}, "Did you mean 'tests'?"),
+    ],
+)
+def test_a_field_that_would_be_ignored_is_refused(client: Any, path: str, body: dict[str, Any], says: str) -> None:
+    answer = client.post(path, json=body)
+    assert answer.status_code == 400 and says in answer.json()["error"]
+
+
+def test_a_field_of_another_server_with_the_same_format_is_allowed(client: Any) -> None:
+    asked = {"code": "print(1)", "language": "python", "provided_by": "a trainer"}
+    assert client.post("/run_code", json=asked).json()["status"] == "Success"
+
+
+def test_a_path_or_method_that_is_not_served_names_those_that_are(client: Any) -> None:
+    absent, method = client.post("/verfy", json={}), client.get("/verify")
+    assert absent.status_code == 404 and "Did you mean '/verify'? There are: POST /verify," in absent.json()["error"]
+    assert method.status_code == 405 and method.json()["error"] == "/verify answers POST, not GET"
+    assert method.headers["allow"] == "POST"
+
+
+def test_a_compressed_body_is_refused_with_its_name(client: Any) -> None:
+    answer = client.post("/verify", content=gzip.compress(b"{}"), headers={"content-encoding": "gzip"})
+    assert answer.status_code == 400 and "compressed (Content-Encoding: gzip)" in answer.json()["error"]
 
 
 def test_more_than_the_queue_holds_is_refused_and_may_come_again(client: Any) -> None:

@@ -177,7 +177,7 @@ class _Runs:
 
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    (ASSERTS, {"tests": []}, "program must be a text"),
+    (ASSERTS, {"tests": []}, "program is missing"),
     (ASSERTS, {"program": 7, "tests": []}, "program must be a text"),
     (ASSERTS, {"program": "x", "tests": [7]}, "each of tests must be a text"),
     (ASSERTS, {"program": "x", "tests": {"a": 1}}, "tests must be a list"),

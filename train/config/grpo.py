@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, PositiveFloat, Tag, field_validator, model_validator
 
-from truegold.pipeline.config.base import LaunchConfig, StageConfig, VerdictConfig, by_type, moved_error
+from truegold.pipeline.config.base import Filled, LaunchConfig, StageConfig, VerdictConfig, by_type, moved_error
 from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig, VllmEngineConfig
 from truegold.pipeline.config.stages import GRADED, AuditedOpinionConfig, GraderConfig
 from truegold.train.config.models import TUNABLE_OPTIMIZER, OptimizerConfig, Tracker
@@ -341,7 +341,7 @@ class EvaluationConfig(StageConfig):
     """Tokens are drawn from the smallest set with this much probability."""
     top_k: int | None = Field(default=None, ge=0)
     """Tokens are drawn from this number of the likeliest tokens; 0 for all tokens."""
-    sets: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$")], str] = Field(default_factory=dict)
+    sets: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$")], Filled] = Field(default_factory=dict)
     """Further held-out sets by name: files in any format of `data`, such as {gsm: gsm8k_test.jsonl}. `problems` is also
     the largest number of rows of each set."""
 
@@ -524,6 +524,11 @@ class GrpoConfig(StageConfig):
             raise ValueError(
                 f"launch.ranks ({self.launch.ranks}) must not exceed prompts_per_step ({self.prompts_per_step}): each "
                 "group is sampled and trained on by one rank, and further ranks would have no group"
+            )
+        if self.optimizer.warmup_steps >= self.steps:
+            raise ValueError(
+                f"optimizer.warmup_steps ({self.optimizer.warmup_steps}) must be below steps ({self.steps}), or the "
+                "learning rate is never reached"
             )
         minibatches, kinds, k = self.objective.minibatches, self.objective.advantage_kinds, self.objective.pass_at_k
         if minibatches > self.prompts_per_step:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag, model_validator
 
-from truegold.pipeline.config.base import LaunchConfig, StageConfig, by_type
+from truegold.pipeline.config.base import Filled, LaunchConfig, StageConfig, by_type
 from truegold.pipeline.config.engines import ChatConfig
 from truegold.train.config.objective import DistillationWeight
 from truegold.train.config.turns import DialoguesConfig
@@ -17,9 +17,9 @@ class PathModel(StageConfig):
     """A checkpoint in a local folder or on the Hugging Face hub."""
 
     type: Literal["path"] = "path"
-    path: str
+    path: Filled
     """A folder with config.json, weights and tokenizer, or a hub name such as `Qwen/Qwen3-0.6B`."""
-    revision: str | None = None
+    revision: Filled | None = None
     """The hub revision; ignored for a folder."""
 
 
@@ -87,12 +87,16 @@ HIGHEST_RATE = 1.0
 language models are below 1."""
 
 
+Decay = Annotated[float, Field(ge=0, lt=1)]
+"""A decay rate of AdamW's moments."""
+
+
 class OptimizerConfig(StageConfig):
     """AdamW on a DeepSpeed engine."""
 
     lr: float = Field(default=1e-6, ge=LOWEST_RATE, le=HIGHEST_RATE)
     """The learning rate after the warm-up."""
-    betas: tuple[float, float] = (0.9, 0.95)
+    betas: tuple[Decay, Decay] = (0.9, 0.95)
     """AdamW's decay rates of the first and the second moment."""
     weight_decay: float = Field(default=0.0, ge=0)
     """AdamW's decoupled weight decay."""
@@ -168,7 +172,7 @@ TUNABLE_SFT = (*TUNABLE_OPTIMIZER, "epochs", "trackers", "checkpoint_every")
 class SftConfig(StageConfig):
     """Supervised fine-tuning before RL: the cold start. The loss covers the completion only."""
 
-    data: str | None = None
+    data: Filled | None = None
     """A JSON Lines file, used in its order. Each line has {"prompt", "completion"} or, for a dialogue, {"messages"}. By
     default, SFT trains on the worked solutions of curated rows that the row's verifier accepts."""
     chat: ChatConfig = ChatConfig()

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from truegold.pipeline.config.base import StageConfig
+from truegold.pipeline.config.base import Filled, StageConfig
 
 RESERVED = frozenset(
     "add_generation_prompt chat_template continue_final_message conversation max_length messages padding "
@@ -63,7 +63,7 @@ class DialoguesConfig(StageConfig):
 class TurnsConfig(StageConfig):
     """Dialogues with an environment."""
 
-    environment: str
+    environment: Filled
     """The import string of a class or function that returns an environment, such as path/to/shop.py:Shop."""
     args: Mapping[str, Any] = {}
     """Arguments of the environment's class or function, by name."""

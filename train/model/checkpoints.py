@@ -6,6 +6,7 @@ it is checked by `check_local` and used directly.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
@@ -14,17 +15,21 @@ from typing import Any
 
 import orjson
 
+from truegold.pipeline.engines.checkpoint_files import check_checkpoint
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.sources.hub import HUB_TIMEOUT_S, UnreachableHubError, quick_hub, transport_errors
 from truegold.train.config.models import PathModel, SmolLM2Model, TinyModel
 from truegold.verifiers import SetupError
+from truegold.verifiers.user_code import near_path
 
 SMOLLM2 = {
     **{"vocab_size": 49152, "hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30},
     **{"num_attention_heads": 9, "num_key_value_heads": 3, "tie_word_embeddings": True},
 }
 """The sizes of SmolLM2-135M, as in its config.json."""
+HUB_PAGE = re.compile(r"(?:https?://huggingface\.co|hf:/)/(?:models/)?([\w.-]+/[\w.-]+)")
+"""The address of a model on the hub."""
 PAD, START, END = "<|pad|>", "<|im_start|>", "<|im_end|>"
 """The special tokens of the tiny model."""
 CHATML = (
@@ -39,14 +44,18 @@ def is_local(path: str) -> bool:
     return Path(path).exists() or path.startswith((".", "/", "~")) or path.count("/") != 1
 
 
-def check_local(path: str) -> Path:
-    """Return the folder of a local checkpoint. Raises SetupError if it is not a checkpoint."""
+def check_local(path: str, *, weights: bool = True) -> Path:
+    """Return the folder of a local checkpoint. Raises SetupError if it is not a checkpoint (`check_checkpoint`)."""
     folder = Path(path).expanduser()
     if not folder.is_dir():
         fault = "is a file, not a folder" if folder.exists() else "does not exist"
-        raise SetupError(f"model.path: {path} {fault}.", "Give a checkpoint's folder or a hub name (owner/name).")
-    if not (folder / "config.json").exists():
-        raise SetupError(f"model.path: {path} has no config.json.", "Give the folder of a Hugging Face checkpoint.")
+        advice = "Give a checkpoint's folder or a hub name (owner/name)."
+        if (page := HUB_PAGE.match(path)) is not None:
+            advice = f"Give the hub name: {page[1]}."
+        elif (near := near_path(folder)) is not None:
+            advice = f"{near} {advice}"
+        raise SetupError(f"model.path: {path} {fault}.", advice)
+    check_checkpoint(folder, f"model.path: {path}", weights=weights)
     return folder
 
 
@@ -96,7 +105,10 @@ def _hub_errors_explained(config: PathModel) -> Iterator[None]:
         with quick_hub() as is_reached:
             yield
     except (RepositoryNotFoundError, HFValidationError) as error:
-        raise SetupError(f"model.path: the hub has no model {config.path}, and no such folder exists.") from error
+        name, colon, revision = config.path.partition(":")
+        advice = f"Set model.path: {name} and model.revision: {revision}" if colon else near_path(Path(config.path))
+        message = f"model.path: the hub has no model {config.path}, and no such folder exists."
+        raise SetupError(message, advice) from error
     except unreachable as error:
         if not is_reached:
             raise UnreachableHubError(

@@ -7,7 +7,6 @@ ranks: 8                     on a machine with four GPUs
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -16,8 +15,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from truegold.pipeline.config.base import LaunchConfig
+from truegold.pipeline.config.base import LaunchConfig, StageConfig
 from truegold.pipeline.config.engines import ServerEngineConfig, VllmEngineConfig
+from truegold.pipeline.engines.checkpoint_files import read_settings
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import ModelConfig, PathModel, TinyModel
 from truegold.train.model.checkpoints import check_local, is_local
@@ -33,10 +33,13 @@ _SLOTS = re.compile(r"^\s*[^#\s]\S*\s+slots\s*=\s*(\d+)", re.MULTILINE)
 """A line of a hostfile: `worker-1 slots=8`."""
 
 
-def check_training(config: GrpoConfig, model: ModelConfig) -> None:
-    """Raise ConfigError if the settings contradict each other or the model. The machine is not checked."""
+def check_training(config: GrpoConfig, model: ModelConfig, setting: str = "train.engine") -> None:
+    """Raise ConfigError if the settings contradict each other or the model. The machine is not checked.
+
+    setting: that of the engine, as it is typed.
+    """
     check_engine(config)
-    check_lengths(config, positions_of(settings_of(model)))
+    check_lengths(config.engine, ("train.sampling.max_tokens", config.sampling.max_tokens), settings_of(model), setting)
 
 
 def check_engine(config: GrpoConfig) -> None:
@@ -52,24 +55,28 @@ def check_engine(config: GrpoConfig) -> None:
         )
 
 
-def check_lengths(config: GrpoConfig, positions: int | None) -> None:
+def check_lengths(engine: StageConfig, most: tuple[str, int | None], settings: Mapping[str, Any], setting: str) -> None:
     """Raise ConfigError if the context is longer than the model allows, or completions leave no room for a prompt.
 
-    positions: the longest sequence of the model in tokens, or None if it is unknown.
+    most: the setting of the longest completion, and its value. settings: the model's config.json. setting: that of
+    the engine.
     """
-    if not isinstance(config.engine, VllmEngineConfig):
+    if not isinstance(engine, VllmEngineConfig):
         return
-    longest, most = config.engine.max_model_len, config.sampling.max_tokens
-    is_set = "max_model_len" in config.engine.model_fields_set
-    if is_set and positions is not None and longest > positions:
+    longest, positions, (name, tokens) = engine.max_model_len, positions_of(settings), most
+    if positions is not None and longest > positions:
+        stated = next(key for key in POSITIONS if key in (settings.get("text_config") or settings))
         raise ConfigError(
-            f"train.engine.max_model_len is {longest}, but the model takes at most {positions} tokens.",
-            f"Lower it: --set train.engine.max_model_len={positions}",
+            f"{setting}.max_model_len is {longest}, but the model takes at most {positions} tokens ({stated} in its "
+            "config.json).",
+            f"--set {setting}.max_model_len={positions}"
+            + (f" --set {name}={positions // 2}" if tokens is not None and tokens >= positions else ""),
         )
-    if most is not None and most >= longest:
+    if tokens is not None and tokens >= longest:
+        raised = "" if longest == positions else f"Raise {setting}.max_model_len, or lower {name}."
         raise ConfigError(
-            f"train.sampling.max_tokens ({most}) leaves no room for a prompt: engine.max_model_len is {longest}.",
-            "Raise train.engine.max_model_len, or lower train.sampling.max_tokens.",
+            f"{name} ({tokens}) leaves no room for a prompt: {setting}.max_model_len is {longest}.",
+            raised or f"Lower {name}: prompt and completion have {positions} tokens in this model.",
         )
 
 
@@ -94,12 +101,7 @@ def settings_of(model: ModelConfig) -> Mapping[str, Any]:
     if isinstance(model, TinyModel):
         return {"max_position_embeddings": model.max_positions}
     if isinstance(model, PathModel) and is_local(model.path):
-        path = check_local(model.path) / "config.json"
-        try:
-            settings: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise ConfigError(f"{path} is not JSON ({error}).") from error
-        return settings
+        return read_settings(check_local(model.path, weights=False) / "config.json", f"model.path: {model.path}")
     return {}
 
 

@@ -13,8 +13,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from truegold.verifiers.adapters.scoring import Scorer
+from truegold.verifiers.checked import checked
 
 
+@checked
 def verified(verifier: str | None = None, routes: Mapping[str, str] | None = None) -> Any:
     """Return the scorer.
 

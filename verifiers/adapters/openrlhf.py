@@ -18,6 +18,7 @@ from typing import Any
 
 from truegold.verifiers.adapters.row_truth import truth_of_label
 from truegold.verifiers.adapters.scoring import Scorer, masked_share, own_turn
+from truegold.verifiers.checked import checked
 
 _SCORER = Scorer(unjudged=0.0)
 _TURN = re.compile(
@@ -29,6 +30,7 @@ _TAIL = 64
 """If a query does not begin with the prompt, this many last characters of the prompt are searched for in the query."""
 
 
+@checked
 def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any], **_: Any) -> dict[str, Any]:
     """Return the rewards of responses in the format of OpenRLHF's agents."""
     import torch

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from truegold.verifiers.adapters.row_truth import RowTruth, routes_in, truth_of
+from truegold.verifiers.checked import checked_class
 from truegold.verifiers.conversation import Message, write_out
 from truegold.verifiers.registry import BUILT_IN, resolve
 from truegold.verifiers.running.batch import (
@@ -43,6 +44,7 @@ CHUNK = 16
 """Number of responses that a child process gets at a time; small, because a training step waits for the last chunk."""
 
 
+@checked_class
 @dataclass
 class Scorer:
     """Judges responses for a trainer."""
@@ -71,8 +73,6 @@ class Scorer:
     def __post_init__(self) -> None:
         if self.verifier is not None:
             resolve(self.verifier)
-        if self.unjudged is not None and not isinstance(self.unjudged, int | float):
-            raise ConfigError(f"unjudged cannot be {self.unjudged!r}.", "Pass a number, or None to leave them out.")
         # Read once, so that a copy in a process with another environment has the same routes.
         self.routes = routes_in(self.routes)
         self._prepare()
@@ -182,6 +182,7 @@ def problem_text(prompt: Any) -> str | None:
     """Return a prompt as one text: a single message alone, several messages each after the name of its role."""
     if isinstance(prompt, str):
         return prompt
+    _check_messages("prompt", prompt)
     messages = [
         Message(role=str(message.get("role")), content=last_text([{**message, "role": "assistant"}]))
         for message in prompt or ()
@@ -193,11 +194,22 @@ def last_text(completion: Any) -> str:
     """Return the text of a completion; of a conversation, the text of its last assistant message."""
     if isinstance(completion, str):
         return completion
+    _check_messages("completion", completion)
     replies = [message for message in completion or () if message.get("role") == "assistant"]
     content = replies[-1].get("content") if replies else ""
     if isinstance(content, list):
         content = "".join(part.get("text") or "" for part in content if isinstance(part, Mapping))
     return content or ""
+
+
+def _check_messages(name: str, value: Any) -> None:
+    """Raise ConfigError if a prompt or a completion is not a list of messages."""
+    is_list = value is None or (hasattr(value, "__iter__") and not isinstance(value, str | Mapping))
+    if not is_list or not all(isinstance(message, Mapping) for message in value or ()):
+        raise ConfigError(
+            f"A {name} must be a text or a list of messages; this is {type(value).__name__} {value!r:.60}.",
+            'A message is {"role": "assistant", "content": "..."}.',
+        )
 
 
 def own_turn(text: str) -> str:

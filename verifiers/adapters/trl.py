@@ -21,9 +21,11 @@ from typing import Any
 
 from truegold.verifiers.adapters.row_truth import truth_columns
 from truegold.verifiers.adapters.scoring import Scorer, last_text, masked_share, problem_text, unread_share
+from truegold.verifiers.checked import checked, checked_class
 from truegold.verifiers.sandbox.errors import ConfigError
 
 
+@checked_class
 @dataclass
 class TruegoldReward:
     """A reward function for TRL that judges each completion by its row's verifier; settings are those of `Scorer`."""
@@ -38,9 +40,10 @@ class TruegoldReward:
         self.scorer = Scorer(self.verifier, self.unjudged, self.workers, routes=self.routes)
         self.__name__ = "truegold"
 
+    @checked
     def __call__(
         self,
-        prompts: Sequence[Any],
+        prompts: Any,
         completions: Sequence[Any],
         log_extra: Callable[[str, list[Any]], None] | None = None,
         log_metric: Callable[[str, float], None] | None = None,

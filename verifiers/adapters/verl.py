@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 from truegold.verifiers.adapters.row_truth import EXPORTED, TRAINER, RowTruth
 from truegold.verifiers.adapters.scoring import Scorer, record_of
+from truegold.verifiers.checked import checked
 from truegold.verifiers.choice_rows import option_columns
 from truegold.verifiers.row_kinds import KIND_COLUMNS
 from truegold.verifiers.sandbox.errors import ConfigError
@@ -50,11 +51,12 @@ class Scored(dict[str, float | str]):
         raise KeyError(key)
 
 
+@checked
 def compute_score(
     data_source: Any = None,
-    solution_str: str = "",
+    solution_str: Any = "",
     ground_truth: Any = None,
-    extra_info: Mapping[str, Any] | None = None,
+    extra_info: Any = None,
     verifier: str | None = None,
     unjudged: float = 0.0,
     routes: Mapping[str, str] | str | None = None,

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from truegold.verifiers.answers.gold_words import truth_of
-from truegold.verifiers.extract import Committed, final_part, last_line, names_gold
+from truegold.verifiers.extract import Committed, final_part, last_line, names_gold, without_hidden
 from truegold.verifiers.extract.chosen import (
     UNANNOUNCED,
     WRAPPER,
@@ -38,7 +38,7 @@ from truegold.verifiers.extract.chosen import (
     plain,
     texts_in,
 )
-from truegold.verifiers.extract.declared import behind, declared
+from truegold.verifiers.extract.declared import behind, declared, is_taken_back
 from truegold.verifiers.extract.judged import asks_for_wrong
 from truegold.verifiers.extract.restated import affirms
 from truegold.verifiers.extract.stated_values import PATTERNS
@@ -131,7 +131,7 @@ class ChoiceVerifier(AnswerVerifier):
     options: ClassVar[tuple[str, ...]] = ("options", "multiple")
 
     name: str = "choice"
-    version: str = "7"
+    version: str = "8"
 
     def __call__(
         self, response: str, gold: str | None, *, problem: str | None = None, info: Mapping[str, Any] = NO_INFO
@@ -164,7 +164,7 @@ class ChoiceVerifier(AnswerVerifier):
             among = f"one of the {len(options)} options" if options else "the letter of an option"
             error = f"gold is not {among}; if it is a value, use the verifier math"
             return Verdict(None, Reason.GOLD_UNPARSED, evidence={"gold": gold[:MAX_ANSWER_CHARS], "error": error})
-        response = response if gold.isascii() else _in_latin(response, gold)
+        response = without_hidden(response if gold.isascii() else _in_latin(response, gold))
         multiple = multiple or len(gold_reading.letters) > 1
         if gold_reading.is_numbered:
             response = response.translate(_CIRCLED)
@@ -220,8 +220,11 @@ def _declared(
 def _labelled(response: str, options: Sequence[str]) -> tuple[Committed, _Reading] | None:
     """Return the only option in words that opens a line: `Judgement: Correct`, `Correct. The sum holds.`"""
     keys = {_key(option): chr(ord("A") + index) for index, option in enumerate(options) if len(option) > 1}
-    openings = (_OPENING.match(line) for line in final_part(response)[:MAX_ANSWER_CHARS].splitlines())
-    letters = {keys[key] for opening in openings if opening and (key := _key(opening["words"])) in keys}
+    text = final_part(response)[:MAX_ANSWER_CHARS]
+    openings = (opening for line in text.splitlines() if (opening := _OPENING.match(line)))
+    letters = {keys[key]: words for opening in openings if (key := _key(words := opening["words"])) in keys}
+    if any(is_taken_back(behind(text, words), words) for words in letters.values()):
+        return None
     return (Committed("".join(letters), "first_line"), _Reading(frozenset(letters))) if len(letters) == 1 else None
 
 

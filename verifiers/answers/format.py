@@ -51,6 +51,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from truegold.verifiers.checked import checked
 from truegold.verifiers.options import (
     AnswerVerifier,
     BadOption,
@@ -245,6 +246,7 @@ class TagReport:
         return tuple(tag for tag, count in self.tokens.items() if count != 1)
 
 
+@checked
 def tag_tokens(tokenizer: Any, tags: Sequence[str]) -> TagReport:
     """Return the number of tokens of each tag (`<think>`), and thinking tags of one token each."""
     counts = {tag: _token_count(tokenizer, tag) for tag in tags}

@@ -67,7 +67,7 @@ class NumericVerifier(AnswerVerifier):
     options: ClassVar[tuple[str, ...]] = ("abs_tol", "rel_tol", "decimals", "unit")
 
     name: str = "numeric"
-    version: str = "4"
+    version: str = "5"
 
     def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
         units = _read_units(info)

@@ -30,8 +30,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from truegold.verifiers.extract import committed_answer, final_part, names_gold
-from truegold.verifiers.extract.stated_names import bold_words, without_gloss
+from truegold.verifiers.extract import committed_answer, final_part, names_gold, without_hidden
+from truegold.verifiers.extract.stated_names import bold_beside, without_gloss
 from truegold.verifiers.gold import refers_elsewhere
 from truegold.verifiers.options import AnswerVerifier, BadOption, switch_option, text_option, word_option
 from truegold.verifiers.sandbox.errors import SetupError
@@ -66,7 +66,7 @@ class ExactVerifier(AnswerVerifier):
     options: ClassVar[tuple[str, ...]] = ("case_sensitive",)
 
     name: str = "exact"
-    version: str = "8"
+    version: str = "9"
 
     def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
         case_sensitive = switch_option(info, "case_sensitive", False)
@@ -78,10 +78,12 @@ class ExactVerifier(AnswerVerifier):
             return Verdict(0.0, Reason.NO_ANSWER)
         normal_gold = _normalize(gold, case_sensitive)
         # The whole response is compared first, because gold itself may contain "the answer is".
-        for form, text in (("whole_response", final_text), ("bold", bold_words(response) or "")):
+        answer = committed_answer(response)
+        in_bold = bold_beside(without_hidden(response), answer)
+        for form, text in (("whole_response", final_text), ("bold", in_bold or "")):
             if normal_gold in _spellings(text, case_sensitive):
                 return Verdict(1.0, Reason.MATCH, text, {"form": form})
-        if (answer := committed_answer(response)) is None:
+        if answer is None:
             reason = Reason.UNREAD if names_gold(response, gold) else Reason.MISMATCH
             return Verdict(0.0, reason, None, {"form": "whole_response"})
         match = normal_gold in _spellings(answer.text, case_sensitive)

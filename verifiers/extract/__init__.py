@@ -25,7 +25,7 @@ Not covered: a number picked from a line further up. Reading it would reward a r
 patterns are linear in the length of the text, or run over a piece of bounded length.
 """
 
-from truegold.verifiers.extract.committed import Committed, committed_answer, final_part, last_line
+from truegold.verifiers.extract.committed import Committed, committed_answer, final_part, last_line, without_hidden
 from truegold.verifiers.extract.stated_values import MAX_LINE_CHARS
 from truegold.verifiers.extract.unread import GUESSED, ends_with_value, names_gold, several_values
 
@@ -39,4 +39,5 @@ __all__ = [
     "last_line",
     "names_gold",
     "several_values",
+    "without_hidden",
 ]

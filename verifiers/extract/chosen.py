@@ -33,9 +33,15 @@ from truegold.verifiers.extract.committed import (
     holds_in_one_case,
     last_line,
 )
-from truegold.verifiers.extract.declared import behind, or_another
+from truegold.verifiers.extract.declared import behind, is_taken_back, or_another
 from truegold.verifiers.extract.denials import is_claimed, is_conditional, is_counterfactual, is_doubted
-from truegold.verifiers.extract.judged import MAX_JUDGED_CHARS, asks_for_wrong, judged_letters, with_turned_verdicts
+from truegold.verifiers.extract.judged import (
+    IS_WRONG,
+    MAX_JUDGED_CHARS,
+    asks_for_wrong,
+    judged_letters,
+    with_turned_verdicts,
+)
 from truegold.verifiers.extract.stated_values import ANY_OF, MAX_LINE_CHARS, may_deny
 
 MAX_PLAIN_CHARS = 2_000
@@ -80,6 +86,8 @@ _LETTER = re.compile(
     r"(?![A-Za-zÀ-ɏЀ-ӿ0-9_'’^+<>|]|\s?[=*·×]\s?\w|\s?=|-\w|[/:]\d)"
 )
 """A letter that names an option: B, (B), [B]. The article A and the letters of `x = A` and `vitamin-C` do not match."""
+_LETTERED = re.compile(rf"\b(?:{ANY_OF['lettered_nouns']})(?:\s(?:is|was|must be))?[\s:\"'“]*$", re.IGNORECASE)
+"""Words before a letter that is no option: `vitamin C`, `the chemical symbol is C`."""
 _SMALL = re.compile(
     r"^(\W{0,4})([a-j])(?=[).:、](?:\s|[^\x00-\u024f])|[)\]]?[\s*_.。]{0,3}$|\s\([^()]{2,80}\)\W*$|\s(?:[^\x00-\u024f]|[-–—]\s[^\W\d_]{2}))"
     r"|(?<![^\W_])([(\[]?(?<![^\W_][(\[]))([a-j])(?=[)\]]?\s(?:is|was|must be|seems)\s(?:the\s)?(?:only\s|best\s)?"
@@ -120,8 +128,13 @@ _MENTIONS = (
     re.compile(rf"{_X}.{_IN_BRACKETS}"),
 )
 """Patterns of clauses that name an option. They count if no clause has a verdict."""
-_ANNOUNCED_MENTIONS = (*_MENTIONS, re.compile(rf"{_X}.{_IN_BRACKETS}?\W*$"))
-"""Patterns of clauses that name an option after an announcement."""
+_ANNOUNCED_MENTIONS = (
+    *_MENTIONS,
+    re.compile(
+        rf"(?:[^\w\s]\s*|[^\x00-\u024f]\s?|\b(?:\w{{2,12}}ly|and|or|either|both|just|indeed|meant?|{ANY_OF['option_things']})\s){_X}.{_IN_BRACKETS}?\W*$"
+    ),
+)
+"""Patterns of clauses that name an option after an announcement. In `vitamin C` a noun takes the letter."""
 _TURNED_DOWN = re.compile(
     rf"(?:\b(?:and|but|et|und|y|e)\s)?(?:{ANY_OF['turned_down']}){_DETERMINER}{_WORD}{_OPTION}(?:\W{{0,3}}(?:(?:or|nor|and|或|和)\s?)?{_WORD}{_OPTION})*",
     re.IGNORECASE,
@@ -174,7 +187,7 @@ _LABELLED = re.compile(
     rf"\W*{_X}(.)(?:{_IN_BRACKETS}|[.):、]|,(?!\s?{_X})|\s[-–—]\s(?=[^\W\d_]{{2}}|\d\S*\s)|\s\()\s*(?=\S)"
 )
 """A line with a letter as its label: `A) 2`."""
-_ALONE = re.compile(rf"\W*{_X}(.){_IN_BRACKETS}?\W*")
+_ALONE = re.compile(rf"\W*{_X}(.){_IN_BRACKETS}?[^\w?？]*")
 """A line that consists of one letter."""
 _BESIDE = re.compile(rf"{_X}.{_IN_BRACKETS}?\W{{0,4}}(.{{1,200}}?)\W*$")
 """A letter with a text after it at the end of a line."""
@@ -373,12 +386,23 @@ def _with_lists_named(line: str) -> tuple[str, dict[str, list[str]]]:
 
 
 def _instead(response: str, text: str) -> frozenset[str]:
-    """Return the letters that replace an announced option: B for `Answer: C? No, B`."""
-    if not letters_in(text, announced=True):
+    """Return the letters that replace an announced option: B for `Answer: C? No, B`.
+
+    A paragraph further down may begin with the retraction. Letters that it only mentions join the announced one.
+    """
+    label = _LABELLED.match(_with_letters_marked(plain(text), LETTERS))
+    if not (letters := frozenset(label[1]) if label else letters_in(text, announced=True)):
         return frozenset()
-    tail = behind(final_part(response), text).partition("\n\n")[0][:MAX_RETRACTION_CHARS]
-    taken_back = _TAKEN_BACK.search(tail)
-    return letters_in(taken_back["rest"]) if taken_back is not None else frozenset()
+    first, *below = behind(final_part(response), text)[:MAX_JUDGED_CHARS].split("\n\n")
+    if (taken_back := _TAKEN_BACK.search(first[:MAX_RETRACTION_CHARS])) is not None:
+        return letters_in(taken_back["rest"])
+    for paragraph in below:
+        if (taken_back := _TAKEN_BACK.match(paragraph.lstrip()[:MAX_RETRACTION_CHARS])) is not None:
+            rest = plain(taken_back["rest"])
+            others = frozenset(_MARKED.findall(_with_letters_marked(rest, LETTERS)))
+            is_open = others and not IS_WRONG.search(rest)
+            return letters_in(rest, announced=True) or (others | letters if is_open else frozenset())
+    return frozenset()
 
 
 def chosen(response: str, options: Sequence[str] = ()) -> Committed | None:
@@ -398,7 +422,7 @@ def _at_end(text: str, options: Sequence[str]) -> frozenset[str]:
     written = last_line(text)
     if len(written) > MAX_LINE_CHARS or not (line := plain(written)):
         return frozenset()
-    marked, first = _with_letters_marked(line, count), plain(text.strip().partition("\n")[0][:MAX_LINE_CHARS])
+    marked = _with_letters_marked(line, count)
     is_label, is_list = _LABELLED.match(marked), _restates(text, count)
     if is_label and is_list and (letters := _announced_by_colon(text, is_label[1], count)):
         return letters
@@ -412,11 +436,13 @@ def _at_end(text: str, options: Sequence[str]) -> frozenset[str]:
     if not letters and is_label and not is_list:
         letters = frozenset(is_label[1]) | _second_thoughts(marked)
     if letters:
+        if not (_ALONE.fullmatch(marked) or any(pattern.search(marked) for pattern in _MENTIONS)):
+            letters = letters.union(*(_same_text(letter, options) for letter in letters))
         beside = _BESIDE.search(marked)
         return letters | (_same_text(beside[1], options) if beside is not None else frozenset())
     if is_label and is_list:
-        return _answered_first(first, "", options, is_list)
-    return place_of(line, options) or texts_in(line, options) or _answered_first(first, line, options, is_list)
+        return _answered_first(text, "", options, is_list)
+    return place_of(line, options) or texts_in(line, options) or _answered_first(text, line, options, is_list)
 
 
 def _announced_by_colon(text: str, letter: str, count: int) -> frozenset[str]:
@@ -433,8 +459,9 @@ def _same_text(text: str, options: Sequence[str]) -> frozenset[str]:
     return frozenset(chr(ord("A") + index) for index, option in enumerate(options) if plain(option).casefold() == key)
 
 
-def _answered_first(first: str, last: str, options: Sequence[str], is_list: bool) -> frozenset[str]:
+def _answered_first(text: str, last: str, options: Sequence[str], is_list: bool) -> frozenset[str]:
     """Return the letter in the first line, or the letter of a yes or no at the start of the first or last line."""
+    first = plain(text.strip().partition("\n")[0][:MAX_LINE_CHARS])
     marked = _with_letters_marked(first, len(options) or LETTERS)
     if label := _ALONE.fullmatch(marked) or (None if is_list else _LABELLED.match(marked)):
         return frozenset(label[1])
@@ -451,7 +478,9 @@ def _answered_first(first: str, last: str, options: Sequence[str], is_list: bool
         r"(?=\W*$|[,.!;:，。、]|\s(?:it|they|he|she|there|this|that|we)\b)",
         re.IGNORECASE,
     )
-    return frozenset(words[word.casefold()] for word in (*pattern.findall(first)[:1], *pattern.findall(last)))
+    verdicts = {(word, text) for word in pattern.findall(first)[:1]} | {(word, last) for word in pattern.findall(last)}
+    is_kept = {word: not is_taken_back(source.partition(word)[2], word) for word, source in verdicts}
+    return frozenset(words[word.casefold()] for word in is_kept if is_kept[word])
 
 
 def _restates(text: str, count: int) -> bool:
@@ -506,7 +535,10 @@ def texts_in(line: str, options: Sequence[str]) -> frozenset[str]:
     if any(map(_LEFT_OPEN.search, clauses)):
         return frozenset()
     letters = frozenset(name for clause in clauses if not _is_denied(clause) for name in _MARKED.findall(clause))
-    return letters if len(letters) == 1 and not _COMPARED.search(folded) else frozenset()
+    if len(letters) != 1 or _COMPARED.search(folded):
+        return frozenset()
+    verdict = options[ord(min(letters)) - ord("A")]
+    return frozenset() if is_taken_back(line[folded.index(_X) :], verdict) else letters
 
 
 def _with_capital_letters(text: str) -> str:
@@ -520,7 +552,7 @@ def _with_letters_marked(text: str, count: int) -> str:
 
     def mark(match: re.Match[str]) -> str:
         letter = match[1] or match[2] or match[3] or match[4]
-        if ord(letter) - ord("A") >= count:
+        if ord(letter) - ord("A") >= count or (not match[1] and _LETTERED.search(text, 0, match.start())):
             return match[0]
         return _X + letter + (_IN_BRACKETS if match[1] else "")
 

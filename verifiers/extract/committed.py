@@ -88,6 +88,7 @@ from truegold.verifiers.extract.statements import (
     narrow,
     retraction,
 )
+from truegold.verifiers.sandbox.errors import ConfigError
 
 MAX_SCANNED_CHARS = 400_000
 """Maximum number of characters at the end of a response that are read. Stops megabytes of output made to stall."""
@@ -268,9 +269,24 @@ def with_plain_marks(text: str) -> str:
     return _CLOSING.sub("\n", text)
 
 
+_HIDDEN = re.compile(
+    r"<!--.*?(?:-->|\Z)|\\iffalse\b.*?(?:\\fi\b|\Z)|<(del|strike)>[^<]{0,400}</\1>"
+    r"|(?<![\w~}])~~(?=[^\s~=\\])[^~\n]{0,400}(?<=[^\s~=])~~(?![\w~])",
+    re.DOTALL,
+)
+"""Text that a reader does not see, or sees struck out. In LaTeX `~~` is a blank."""
+
+
+def without_hidden(text: str) -> str:
+    """Return a text without comments and without text that is struck out: 5 for `~~6~~ 5 <!-- 6 -->`."""
+    return (
+        _HIDDEN.sub("", text) if any(map(text.__contains__, ("<!--", "~~", "\\iffalse", "<del>", "<strike>"))) else text
+    )
+
+
 def answering_parts(response: str) -> list[str]:
     """Return the parts of a response that may hold its answer. Each part answers one problem."""
-    text = with_plain_marks(with_plain_boxes(final_part(response)))
+    text = with_plain_marks(with_plain_boxes(without_hidden(final_part(response))))
     if any(mark in text for mark in ("hoice_", "ption_", "nswer_")):
         text = _NAMED_LETTER.sub(r"\1 \2", text)
     return split_problems(text)
@@ -575,6 +591,8 @@ def committed_answer(response: str, *, several: int = 0, problem: str | None = N
     several: the number of values of gold, if gold has several. Boxes are then read as one list if they stand together,
     or if the response has exactly this number of boxes.
     """
+    if not isinstance(response, str):
+        raise ConfigError(f"committed_answer: response must be a text; this is {type(response).__name__}.")
     parts = answering_parts(response)
     for part in parts:
         if committed := _declared(part, several):
@@ -790,11 +808,15 @@ def _committed(answer: str | None, form: str) -> Committed | None:
         text = _unwrapped(text)
     if "(" in text or "（" in text:
         text = without_struck(text).strip(MARKS)
-    if not text or (
-        not _PLAIN_NUMBER.fullmatch(text)
-        and not only_announces(text)
-        and (form != "conclusion" or may_deny(text))
-        and is_refused(text, letters=len(text) <= MAX_OPTION_CHARS)
+    if (
+        not text
+        or text[-1] in "?？"
+        or (
+            not _PLAIN_NUMBER.fullmatch(text)
+            and not only_announces(text)
+            and (form != "conclusion" or may_deny(text))
+            and is_refused(text, letters=len(text) <= MAX_OPTION_CHARS)
+        )
     ):
         return None
     return Committed(preferred(text) if "not " in text else text, form)

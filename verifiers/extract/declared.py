@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator
 
 from truegold.verifiers.extract.denials import is_attributed, is_conditional, is_doubted
+from truegold.verifiers.extract.judged import IS_WRONG
 from truegold.verifiers.extract.stated_values import ANY_OF, MAX_LINE_CHARS
 
 MAX_LINES = 400
@@ -56,6 +57,18 @@ _TAKEN_BACK = re.compile(
     re.IGNORECASE,
 )
 """Words that take an option back."""
+_RETHOUGHT = re.compile(
+    r"\b(?:wait|oops|hmm+|scratch that|i (?:was (?:wrong|mistaken)|take (?:that|it|this) back)|chang(?:ed?|ing) my mind"
+    r"|on (?:reflection|second thoughts?)|correction)\b|等等|其实",
+    re.IGNORECASE,
+)
+"""Words that take back any verdict, such as `Correct.`"""
+_DENIED_LATER = re.compile(
+    rf"{_TAKEN_BACK.pattern}|\b(?:so|thus|hence|therefore),?\s(?:it|this|that|the \w+)\s(?:is|was)\s"
+    r"(?:not (?:correct|right|true|valid)|incorrect|wrong|false)\b|(?:所以|因此|故).{0,12}(?:不正确|错误?|不对|不成立)",
+    re.IGNORECASE,
+)
+"""Words that deny a verdict which says that something is right."""
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\W[A-J]\.)[*_]{0,3}\s+(?=[A-Z*(])")
 """The end of a sentence. The point of a label such as `A.` does not end one."""
 _OR_ANOTHER = re.compile(
@@ -67,7 +80,13 @@ _OR_ANOTHER = re.compile(
 
 def behind(text: str, answer: str) -> str:
     """Return the part of a text after the last place where an answer stands as a word of its own."""
-    return re.split(rf"(?<!\w){re.escape(answer)}(?!\w)", f"\n{text}")[-1] if answer in text else ""
+    return re.split(rf"(?<!\w){re.escape(answer)}(?!\w)", f"\n{text}", flags=re.ASCII)[-1] if answer in text else ""
+
+
+def is_taken_back(text: str, verdict: str) -> bool:
+    """Return whether the text after a verdict, such as `Correct.`, takes it back."""
+    is_affirmed = IS_WRONG.search(verdict) is None and verdict.casefold() not in ("no", "否", "错")
+    return bool(_RETHOUGHT.search(text) or (is_affirmed and _DENIED_LATER.search(text)))
 
 
 def or_another(text: str, answer: str) -> str | None:

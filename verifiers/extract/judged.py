@@ -23,7 +23,8 @@ _WRONG = (
     r"|不正确|不对|不成立|不符合?|有误|错误?|誤り|正しくない|틀린|옳지 않"
 )
 _RIGHT = r"correct|true|right|valid|accurate|正确|成立|对|正しい|옳은"
-_IS_WRONG = re.compile(_WRONG, re.IGNORECASE)
+IS_WRONG = re.compile(_WRONG, re.IGNORECASE)
+"""A verdict that calls an option or a statement wrong."""
 _NAMED = r"(?:(?:options?|statements?|choices?|选项|選択肢)\s?)?[(\[]?(?P<letter>[A-J])[)\]]?"
 """The name of an option: `C`, `(C)`, `option C`."""
 _LABEL = re.compile(
@@ -80,22 +81,22 @@ def with_turned_verdicts(text: str) -> str:
     change, because in such a line `C is correct` already names C as the answer.
     """
     start = max(0, len(text) - MAX_JUDGED_CHARS)
-    if _IS_WRONG.search(text, start) is None:
+    if IS_WRONG.search(text, start) is None:
         return text
 
     def turned(match: re.Match[str]) -> str:
         words = ("wrong", "correct") if match["verdict"].isascii() else ("错误", "正确")
-        verdict = words[_IS_WRONG.fullmatch(match["verdict"]) is not None]
+        verdict = words[IS_WRONG.fullmatch(match["verdict"]) is not None]
         return f"{match['subject']}{' is ' if match['link'] else ''}{verdict}"
 
     lines = text[start:].split("\n")
-    return text[:start] + "\n".join(_PREDICATE.sub(turned, line) if _IS_WRONG.search(line) else line for line in lines)
+    return text[:start] + "\n".join(_PREDICATE.sub(turned, line) if IS_WRONG.search(line) else line for line in lines)
 
 
 def judged(text: str) -> tuple[dict[str, bool], bool]:
     """Return the verdict on each judged option (True for right), and whether the text ends with the last of them."""
     folded = unicodedata.normalize("NFKC", text[-MAX_JUDGED_CHARS:]).replace("*", "").strip()
-    if _IS_WRONG.search(folded) is None:
+    if IS_WRONG.search(folded) is None:
         return {}, False
     if not (labels := list(_LABEL.finditer(folded))):
         return {}, False
@@ -108,7 +109,7 @@ def judged(text: str) -> tuple[dict[str, bool], bool]:
         if fits := _FITS.search(remark):
             verdicts[label["letter"].upper()], is_judged = fits[1] is None, True
             continue
-        named = {_IS_WRONG.fullmatch(match["verdict"]) is None for match in (first, last) if match is not None}
+        named = {IS_WRONG.fullmatch(match["verdict"]) is None for match in (first, last) if match is not None}
         is_of_other = last is not None and last["letter"] not in (None, label["letter"])
         is_judged = len(named) == 1 and not is_of_other
         if is_judged:

@@ -14,9 +14,10 @@ from __future__ import annotations
 import re
 
 from truegold.verifiers.extract.chosen import DENIED_BEFORE, EITHER, HAN, NEGATION, UNSURE
-from truegold.verifiers.extract.committed import final_part
+from truegold.verifiers.extract.committed import Committed, final_part
 from truegold.verifiers.extract.denials import is_attributed, is_conditional, is_doubted
-from truegold.verifiers.extract.stated_values import MAX_LINE_CHARS
+from truegold.verifiers.extract.stated_values import MAX_LINE_CHARS, has_value
+from truegold.verifiers.extract.unread import GUESSED
 
 _BOLD = re.compile(r"(?<![*A-Za-z0-9])\*\*([^*\n]{1,200})\*\*(?!\*)")
 _PREDICATE = re.compile(
@@ -133,6 +134,18 @@ def bold_words(response: str) -> str | None:
     before, words, after = line[: match.start()], match[1].strip(), line[match.end() :]
     is_open = _CONTRASTED.search(before) or any(map(EITHER.search, (before, after)))
     return None if is_open or is_attributed(before) or is_doubted(before, after) else words
+
+
+def bold_beside(response: str, answer: Committed | None) -> str | None:
+    """Return the words in bold of the last line, unless the response commits to another answer of their kind.
+
+    If the other answer is announced, words in bold beside it do not count.
+    """
+    words = bold_words(response)
+    if words is None or answer is None or (len(words) > 1 and words in answer.text):
+        return words
+    is_value = has_value(words) or len(words.strip("().")) == 1
+    return words if answer.form in GUESSED and is_value != has_value(answer.text.strip("$\\[]() ")) else None
 
 
 def named_in_predicate(response: str, problem: str | None) -> str | None:

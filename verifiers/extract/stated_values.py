@@ -75,12 +75,14 @@ _UNIT = re.compile(
     r"|[ ]?(?!(?:per|in|im|en|em|on|at|for|of|to|and|or|more|less|fewer|left|total|when|after|before|by|from|with|the"
     r"|an?|times|it|than|can|could|will|would|may|might|must|should|does|do|did|has|have|had|was|were|too|only|also|without"
     r"|not|no|because|since|but|whose|unless"
-    r"|as|so|if|which|that|is|are|every|each|extra|additional|away|apart|long)\b)(?:(?:square|cubic|sq\.?|cu\.?)[ ])?"
+    r"|as|so|if|which|that|is|are|every|each|extra|additional|away|apart|long"
+    r"|(?:Half|Quarter|Third|F(?:ou|if)r?th)[ ][A-Z]\w+)\b)"
+    r"(?:(?:square|cubic|sq\.?|cu\.?)[ ])?"
     r"(?:[a-zA-Zµμ°Ω%][a-zA-Z²³]{0,20}(?:\^\{?[23]\}?)?(?:[ ](?:squared|cubed))?"
     r"(?:(?:/|[ ]per[ ](?:(?:square|cubic)[ ])?)[a-zA-Z]{1,15}(?:[ ](?:squared|cubed))?){0,2}(?![\w(])"
     r"|(?:平方|立方)?[一-鿿]{1,3}(?:每[一-鿿]{1,2})?(?=$|[，。；、．\s])|[一-鿿])"
 )
-"""The unit after a value: `km`, `dollars per hour`, `m/s^2`, 千米."""
+"""The unit after a value: `km`, `dollars per hour`, `m/s^2`, 千米. The name `Half Moon` is not half a unit."""
 _JOINING = re.compile(r"[ ]?(?:,[ ]?)?(or|and|,|;|、|或|和|oder|ou|und|et|или|и|y|o|e)[ ]?(?:[a-zA-Z][ ]?=[ ]?)?")
 """The words between two values of one answer: `or`, `and`, `, y =`."""
 _NEXT_CLAUSE = re.compile(r"\b(?:and|or|but)\b|,(?!\d)|[;，；或和]")

@@ -200,7 +200,7 @@ _REASON = re.compile(
     re.IGNORECASE,
 )
 """The reason after a value: `, because`."""
-_NO_VALUE = re.compile(f"(?:{stated_values.ANY_OF['no_value']})[.。]?$", re.IGNORECASE)
+_NO_VALUE = re.compile(f"(?<!not )(?:{stated_values.ANY_OF['no_value']})[.。]?$", re.IGNORECASE)
 """Words that say that there is no value: `no solution`."""
 _GRADING = re.compile(r"\b(?:score|grade|reward|rating|marks?)\b[^.]{0,20}[:=]", re.IGNORECASE)
 """A statement to the grader of a response, which is not an answer: `Output score:`."""

@@ -34,21 +34,24 @@ from typing import Any, ClassVar
 
 from gmpy2 import mpq
 
+from truegold.verifiers.checked import checked, checked_class
 from truegold.verifiers.decimal_commas import with_points
 from truegold.verifiers.extract import (
     GUESSED,
+    Committed,
     committed_answer,
     ends_with_value,
     final_part,
     last_line,
     names_gold,
     several_values,
+    without_hidden,
 )
 from truegold.verifiers.extract.chosen import committed_choice
 from truegold.verifiers.extract.listed_options import option_texts
 from truegold.verifiers.extract.repeated_question import restated_gold
 from truegold.verifiers.extract.stated_names import (
-    bold_words,
+    bold_beside,
     has_initials,
     named_in_predicate,
     truth_called,
@@ -167,6 +170,7 @@ _FUNCTION_MARKS = ("_", "i(", "i (", "i}", "psi")
 r"""A quick test: every text that applies a named function, such as `\mathrm{Li}_2(x)`, has one of these marks."""
 
 
+@checked
 def equivalent(answer: str, *more: object, gold: str | None = _NO_GOLD, **policy: Any) -> Verdict:
     r"""Compare an answer with gold: `equivalent("0.5", gold="1/2").score` is 1.0.
 
@@ -265,10 +269,21 @@ def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str,
 
 
 def are_other_ranges(gold: str, answer: str) -> bool:
-    """Tell whether two texts are ranges with different ends, and not two differences: `9-11` and `11-13`."""
-    first = _RANGE.fullmatch(gold)
-    others = [_RANGE.fullmatch(part) for part in _RANGES_APART.split(answer)] if first is not None else []
-    return first is not None and all(others) and any(_is_other_range(first, other) for other in others if other)
+    """Tell whether gold is one or more ranges that the answer does not have.
+
+    `9-11` and `(11-13)` are not read as differences, and `-2` does not answer `9-11`.
+    """
+    first, second = (
+        [_RANGE.fullmatch(part.strip("()[] ")) for part in _RANGES_APART.split(text)] for text in (gold, answer)
+    )
+    golds, answers = ([match for match in matches if match] for matches in (first, second))
+    if len(golds) < len(first):
+        return False
+    if len(answers) < len(second):
+        low, high = _ends(golds[0])
+        return len(golds) == 1 and low < high and not golds[0]["unit"] and plain_number(answer) is not None
+    pairs = [[_is_other_range(gold, answer) for answer in answers] for gold in golds]
+    return any(map(all, pairs)) or any(map(all, zip(*pairs, strict=True)))
 
 
 def _is_other_range(first: re.Match[str], second: re.Match[str]) -> bool:
@@ -623,6 +638,7 @@ _ASKS_NAME = re.compile(
 """A problem that asks for the name of a substance or for its formula."""
 
 
+@checked_class
 @dataclass(frozen=True, slots=True)
 class MathVerifier:
     """Compares mathematical answers by value: 1/2, 0.5 and \\frac{2}{4} are the same.
@@ -636,7 +652,7 @@ class MathVerifier:
     policy: Policy = field(default=RESPONSES)
     """The policy of every row. The options in a row's `info` override it."""
     name: str = "math"
-    version: str = "14"
+    version: str = "15"
 
     def __call__(
         self, response: str, gold: str | None, *, problem: str | None = None, info: Mapping[str, Any] = NO_INFO
@@ -661,6 +677,7 @@ class MathVerifier:
             policy = policy_for(problem, gold, policy, info)
             if "options" not in info and _is_choice(gold):
                 policy = replace(policy, options=option_texts(problem))
+        response = without_hidden(response)
         with StepBudget():
             verdict = _judge_response(response, gold, problem, policy)
             if verdict.reason in (Reason.UNREAD, Reason.NO_ANSWER) and gold:
@@ -670,9 +687,8 @@ class MathVerifier:
                 verdict = restated
             if verdict.score != 1.0 and gold and (letter := small_choice(gold, problem)) is not None:
                 verdict = _judge_response(with_capital_labels(response), letter, problem, policy)
-            elif verdict.score == 0.0 and gold and (listed := _options_of(gold, problem, policy)):
-                chosen = _judge_option(response, gold, problem, replace(policy, options=listed))
-                verdict = verdict if chosen is None else chosen
+            elif verdict.score is not None and gold and (listed := _options_of(gold, problem, policy)):
+                verdict = _judge_option(response, gold, problem, replace(policy, options=listed), verdict)
             is_gold_at_fault = verdict.score == 0.0 and gold is not None and is_sentence(gold)
         return replace(verdict, score=None, reason=Reason.GOLD_UNPARSED) if is_gold_at_fault else verdict
 
@@ -751,7 +767,8 @@ def _judge_words(response: str, gold: str, problem: str | None, policy: Policy, 
     The words may be in bold, the whole response, or the extracted text. They may also stand after the verb of the last
     sentence: `The statement is false.`
     """
-    in_bold, whole = bold_words(response), final_part(response).strip()
+    extracted = Committed(verdict.extracted, verdict.evidence.get("form", "")) if verdict.extracted else None
+    in_bold, whole = bold_beside(response, extracted), final_part(response).strip()
     mark = whole if whole.strip("\ufe0f") in MARKS_OF_TRUTH else None
     called = truth_called(response) if gold.strip().casefold() not in _YES_AND_NO else None
     for kind, alone in (("bold", in_bold), ("whole_response", mark), ("predicate", called)):
@@ -805,16 +822,28 @@ def _options_of(gold: str, problem: str | None, policy: Policy) -> tuple[str, ..
     return policy.options or option_texts(problem or "") or next((pair for pair in _TRUTHS if gold.strip() in pair), ())
 
 
-def _judge_option(response: str, gold: str, problem: str | None, policy: Policy) -> Verdict | None:
-    """Return the verdict on a response that chooses the letter of the option whose text is gold.
+def _judge_option(response: str, gold: str, problem: str | None, policy: Policy, verdict: Verdict) -> Verdict:
+    """Return the verdict on a response that may choose the option whose text is gold by its letter.
 
-    Return None if the letter is wrong, and if gold is a letter itself or the text of no option.
+    Letter and value may not contradict each other. Return `verdict`, on the value, if the response chooses no letter,
+    and if gold is a letter itself or the text of no option.
     """
     if _is_choice(gold) or len(gold) > MAX_PROSE_CHARS:
-        return None
-    letter = letter_of_text(normal_gold(gold), policy.options, partial(same_as_option, policy))
-    verdict = _judge_response(response, letter, problem, policy) if letter is not None else None
-    return verdict if verdict is not None and verdict.score == 1.0 else None
+        return verdict
+    is_same = partial(same_as_option, policy)
+    if (letter := letter_of_text(normal_gold(gold), policy.options, is_same)) is None:
+        return verdict
+    if verdict.score == 1.0:
+        choice = committed_choice(response, policy.options, problem=problem)
+        text = normal(choice.text) if choice is not None else ""
+        other = choice_letter(text) or (choice_and_value(text) or [None])[0]
+        is_hedge = other is not None and other != letter
+    else:
+        chosen = _judge_response(response, letter, problem, policy)
+        value = letter_of_text(normal_text(verdict.extracted or ""), policy.options, is_same)
+        is_hedge = chosen.score == 1.0 and value not in (None, letter)
+        verdict = chosen if chosen.score == 1.0 else verdict
+    return replace(verdict, score=0.0, reason=Reason.HEDGED) if is_hedge else verdict
 
 
 def _compare_scaled(answer: str, gold: str, problem: str, policy: Policy, verdict: Verdict) -> Verdict:

@@ -33,8 +33,9 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import astuple, dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
+from truegold.verifiers.checked import checked, checked_class, checked_names
 from truegold.verifiers.gold import BadGold, gold_and_arguments, golds_in, judge_any, judges_solutions
 from truegold.verifiers.registry import BUILT_IN, check_options, require_name, resolve, unknown_option
 from truegold.verifiers.sandbox.child_process import (
@@ -70,6 +71,7 @@ _ATTEMPTS = 2
 """Number of attempts to judge a row. The first process may die because of earlier rows; the second process is new."""
 
 
+@checked_names
 @dataclass(frozen=True, slots=True)
 class Item:
     """One response to judge, with everything that its verifier needs."""
@@ -190,6 +192,7 @@ def verdict_from_json(fields: Mapping[str, Any]) -> Verdict:
     return Verdict(fields["score"], Reason(fields["reason"]), fields["extracted"], fields["evidence"])
 
 
+@checked
 def verify_batch(
     rows: Iterable[Item],
     workers: int = 0,
@@ -226,7 +229,26 @@ def _verify_once(verifier: BatchVerifier, rows: Iterable[Item]) -> Generator[Tim
         yield from verifier.verify_timed(rows)
 
 
+class _Verdicts(Iterator[Verdict]):
+    """Verdicts that are made while they are read."""
+
+    def __init__(self, verdicts: Generator[Verdict, None, None]) -> None:
+        self._verdicts = verdicts
+        self.close = verdicts.close
+
+    def __next__(self) -> Verdict:
+        return next(self._verdicts)
+
+    def __getitem__(self, index: object) -> NoReturn:
+        """Raise TypeError, as every iterator does, with the way out."""
+        raise TypeError(f"verdicts come one after the other: list(verify_batch(rows))[{index}]")
+
+
 def _without_costs(timed_verdicts: Generator[TimedVerdict, None, None]) -> Iterator[Verdict]:
+    return _Verdicts(_read_without_costs(timed_verdicts))
+
+
+def _read_without_costs(timed_verdicts: Generator[TimedVerdict, None, None]) -> Generator[Verdict, None, None]:
     # If the caller stops reading verdicts, `closing` ends the child processes.
     with closing(timed_verdicts):
         for timed in timed_verdicts:
@@ -290,6 +312,7 @@ class TimeoutTally:
             )
 
 
+@checked_class
 class BatchVerifier:
     """Judges several batches like `verify_batch`, but with the same child processes. Thread-safe.
 
@@ -301,10 +324,12 @@ class BatchVerifier:
         self, workers: int = 0, chunk: int = 256, item_deadline_s: float = DEADLINE_S, max_timeouts: float = 1.0
     ) -> None:
         """Create a verifier with the arguments of `verify_batch`. Raises ConfigError for an invalid argument."""
-        if workers < 0 or chunk < 1 or item_deadline_s <= 0:
+        if workers < 0 or chunk < 1 or not item_deadline_s > 0 or not 0 <= max_timeouts <= 1:
             raise ConfigError(
-                f"verify_batch got workers={workers}, chunk={chunk}, item_deadline_s={item_deadline_s}.",
-                "workers may be 0 (one for each core) or more, chunk 1 or more, the deadline above 0.",
+                f"verify_batch got workers={workers}, chunk={chunk}, item_deadline_s={item_deadline_s}, "
+                f"max_timeouts={max_timeouts}.",
+                "workers may be 0 (one for each core) or more, chunk 1 or more, the deadline above 0, "
+                "max_timeouts is a share from 0 to 1.",
             )
         self._workers, self._chunk = workers, chunk
         self._item_deadline_s, self._max_timeouts = item_deadline_s, max_timeouts
@@ -313,6 +338,7 @@ class BatchVerifier:
         self._pid = 0
         self._lock = threading.Lock()
 
+    @checked
     def verify(self, rows: Iterable[Item], tally: TimeoutTally | None = None) -> Iterator[Verdict]:
         """Return one verdict for each row, in order.
 

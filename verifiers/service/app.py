@@ -60,6 +60,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from truegold.verifiers.checked import checked_class
 from truegold.verifiers.registry import BUILT_IN
 from truegold.verifiers.running.batch import DEADLINE_S, Item, TimedVerdict, TimeoutTally, VerifierPool, verdict_to_json
 from truegold.verifiers.sandbox.child_process import usable_cores
@@ -68,6 +69,7 @@ from truegold.verifiers.sandbox.execution import MachineBusy, SandboxError
 from truegold.verifiers.sandbox.pool import STOP, Stop
 from truegold.verifiers.service import programs
 from truegold.verifiers.service.programs import Allowance, Unjudged, UnjudgedCause
+from truegold.verifiers.user_code import did_you_mean
 from truegold.verifiers.verdict import Reason, Verdict
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -190,6 +192,10 @@ Handler: TypeAlias = "Callable[[Desk, Mapping[str, Any], Allowance], Awaitable[d
 """A function that takes a request's body and returns the answer, both as JSON objects."""
 
 T = TypeVar("T")
+ENTRY = ("response", "gold", "verifier", "verifier_args", "problem")
+"""The fields of a response to `/verify`."""
+SINGLE, SEVERAL = (*ENTRY, "responses", "deadline_s"), ("responses", "deadline_s")
+"""The fields of a body of `/verify` with one response, and with several."""
 CHUNK = 16
 """Number of responses that a process gets at a time, so that a large request does not delay other requests. Programs
 and responses for users' verifiers are sent one by one, because they may take long."""
@@ -221,7 +227,22 @@ def make_app(settings: Settings) -> Starlette:
     routes = [Route(path, _endpoint(path, handler), methods=["POST"]) for path, handler in handlers.items()]
     routes += [Route("/health", _health), Route("/metrics", _metrics)]
     middleware = [Middleware(TokenOutOfPath, routes=[route.path for route in routes], token=settings.token)]
-    return Starlette(routes=routes, lifespan=lifespan, middleware=middleware)
+    unrouted = {status: partial(_unrouted, routes) for status in (404, 405)}
+    return Starlette(routes=routes, lifespan=lifespan, middleware=middleware, exception_handlers=unrouted)
+
+
+async def _unrouted(routes: Sequence[Route], request: Request, error: Exception) -> Response:
+    """Answer a request for another path or with another method."""
+    methods = {route.path: "POST" if "POST" in (route.methods or ()) else "GET" for route in routes}
+    path = request.url.path
+    if path in methods:
+        message = f"{path} answers {methods[path]}, not {request.method}"
+    else:
+        near = did_you_mean(path, methods)
+        message = f"there is no {path[:80]}. {near + ' ' if near else ''}There are: " + ", ".join(
+            f"{method} {known}" for known, method in methods.items()
+        )
+    return JSONResponse({"error": message}, getattr(error, "status_code", 404), getattr(error, "headers", None))
 
 
 def _endpoint(path: str, handle: Handler) -> Callable[[Request], Awaitable[Response]]:
@@ -246,9 +267,16 @@ async def _respond(request: Request, desk: Desk, handle: Handler) -> Response:
         return _refusal(*refused)
     allowance = Allowance(desk.settings.request_s, time.monotonic() + desk.settings.request_s)
     try:
-        body = json.loads(await _body(request, desk.settings))
+        if (coding := request.headers.get("content-encoding", "identity")) != "identity":
+            raise programs.BadRequest(f"the body is compressed (Content-Encoding: {coding[:20]}); send plain JSON")
+        if request.query_params:
+            raise programs.BadRequest(f"fields are sent in the JSON body; ?{request.url.query[:60]} would be ignored")
+        if not (text := await _body(request, desk.settings)):
+            raise programs.BadRequest("the body is empty; send a JSON object")
+        body = json.loads(text)
         if not isinstance(body, dict):
-            raise programs.BadRequest(f"the body must be a JSON object; this is {type(body).__name__}")
+            several = ' Several responses are sent as {"responses": [...]}.' if isinstance(body, list) else ""
+            raise programs.BadRequest(f"the body must be a JSON object; this is {programs.json_kind(body)}.{several}")
         return JSONResponse(await _while_connected(request, handle(desk, body, allowance)))
     except _Refused as refusal:
         return _refusal(*refusal.args)
@@ -303,8 +331,12 @@ async def _body(request: Request, settings: Settings) -> bytes:
 async def _verify(desk: Desk, body: Mapping[str, Any], allowance: Allowance) -> dict[str, Any]:
     several = body.get("responses")
     entries = [body] if several is None else several
+    programs.check_fields(body, SINGLE if several is None else SEVERAL)
     if not isinstance(entries, list) or len(entries) > desk.settings.max_responses:
         raise programs.BadRequest(f"responses must be a list of at most {desk.settings.max_responses} objects")
+    for position, entry in enumerate(entries, 1):
+        if several is not None and isinstance(entry, dict):
+            programs.check_fields(entry, ENTRY, f"response {position}: ")
     asked = [_item(entry, position, desk) for position, entry in enumerate(entries, 1)]
     verdicts = await desk.judge(asked, _deadline(body, allowance.seconds_left()))
     answers = [verdict_to_json(timed.verdict) for timed in verdicts]
@@ -313,21 +345,32 @@ async def _verify(desk: Desk, body: Mapping[str, Any], allowance: Allowance) -> 
 
 def _item(entry: object, position: int, desk: Desk) -> Item:
     if not isinstance(entry, dict):
-        raise programs.BadRequest(f"response {position} must be a JSON object; this is {type(entry).__name__}")
+        raise programs.BadRequest(
+            f'response {position} must be an object {{"response": ..., "gold": ...}}; '
+            f"this is {programs.json_kind(entry)}"
+        )
     texts = {}
     for name in ("response", "problem", "verifier"):
         value = entry.get(name)
         if not isinstance(value, str) and (value is not None or name == "response"):
-            raise programs.BadRequest(f"response {position}: {name} must be a text; this is {type(value).__name__}")
+            raise programs.BadRequest(f"response {position}: {programs.must_be_text(entry, name)}")
         texts[name] = value
     verifier = texts["verifier"] or "math"
     if not desk.allows(verifier):
-        raise programs.BadRequest(f"response {position}: this service has no verifier {verifier[:80]!r}")
+        known = (*BUILT_IN, *desk.settings.verifiers)
+        raise programs.BadRequest(
+            f"response {position}: this service has no verifier {verifier[:80]!r}. "
+            f"{did_you_mean(verifier, known) or 'Others are allowed with --verifier.'} It has {', '.join(known)}."
+        )
     arguments = entry.get("verifier_args") or {}
     try:
-        arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
+        if isinstance(arguments, str):
+            try:
+                arguments = json.loads(arguments)
+            except ValueError as error:
+                raise programs.BadRequest(f"verifier_args is not JSON: {error}") from None
         if not isinstance(arguments, dict):
-            raise programs.BadRequest(f"verifier_args must be an object; this is {type(arguments).__name__}")
+            raise programs.BadRequest(f"verifier_args must be an object; this is {programs.json_kind(arguments)}")
         if verifier not in BUILT_IN:
             # `Item` checks only mappings. A check would import the user's verifier into this process.
             arguments = json.dumps(arguments)
@@ -347,6 +390,7 @@ def _deadline(body: Mapping[str, Any], most: float) -> float:
 
 
 async def _run_code(desk: Desk, body: Mapping[str, Any], allowance: Allowance) -> dict[str, Any]:
+    programs.check_fields(body, programs.RUN_FIELDS, only_misspelt=True)
     try:
         (answer,) = await desk.run_programs([partial(programs.run_code, body, allowance)], allowance)
     except SandboxError as error:
@@ -358,12 +402,14 @@ async def _run_code(desk: Desk, body: Mapping[str, Any], allowance: Allowance) -
 
 
 async def _test_program(desk: Desk, body: Mapping[str, Any], allowance: Allowance) -> dict[str, Any]:
+    programs.check_fields(body, programs.TEST_FIELDS, only_misspelt=True)
     asked, limit_s = programs.assert_tests(body, allowance.request_s), programs.time_limit(body, allowance.request_s)
     verdicts = await desk.judge(asked, allowance.seconds_left())
     return programs.outcome_lists(programs.assert_outcomes(verdicts, limit_s, allowance))
 
 
 async def _test_program_stdio(desk: Desk, body: Mapping[str, Any], allowance: Allowance) -> dict[str, Any]:
+    programs.check_fields(body, programs.TEST_FIELDS, only_misspelt=True)
     return programs.outcome_lists(await desk.run_programs(programs.stdio_runs(body, allowance), allowance))
 
 
@@ -385,6 +431,7 @@ def _refusal(status: int, error: str) -> JSONResponse:
     return JSONResponse({"error": error}, status_code=status)
 
 
+@checked_class
 @dataclass(frozen=True)
 class Settings:
     """The settings of a service."""

@@ -49,6 +49,7 @@ from truegold.verifiers.running.batch import Item, TimedVerdict
 from truegold.verifiers.sandbox.execution import CPU_S_BOUNDS, Execution, Limits, MachineBusy, Program, ProgramEnd
 from truegold.verifiers.sandbox.local import PYTHON, Local
 from truegold.verifiers.sandbox.toolchains import language_name
+from truegold.verifiers.user_code import did_you_mean
 from truegold.verifiers.verdict import Reason
 
 MEMORY_MB = 1024
@@ -70,6 +71,14 @@ T = TypeVar("T")
 ProgramOutcome = tuple[int, float]
 """The result of a test, 1 or 0, and its runtime in seconds."""
 
+RUN_FIELDS = (
+    *("code", "language", "stdin", "files", "compile_timeout", "run_timeout", "memory_limit_MB"),
+    *("fetch_files", "args"),
+)
+TEST_FIELDS = ("program", "tests", "max_execution_time")
+"""The fields of `/run_code`, and of `/test_program` and `/test_program_stdio`. As on the servers with these formats,
+clients may send further fields, if they are not misspelt ones."""
+
 _MODULES = (
     *("string", "re", "datetime", "collections", "heapq", "bisect", "copy", "math", "random", "statistics"),
     *("itertools", "functools", "operator", "io", "sys", "json"),
@@ -86,6 +95,30 @@ _PRELUDE = "\n".join(
 
 class BadRequest(ValueError):
     """A request with a missing or invalid field; the text names the field."""
+
+
+def json_kind(value: object) -> str:
+    """Return the word for the kind of a JSON value."""
+    kinds = {
+        bool: "true or false",
+        str: "a text",
+        int: "a number",
+        float: "a number",
+        list: "a list",
+        dict: "an object",
+    }
+    return kinds.get(type(value), "null")
+
+
+def check_fields(
+    body: Mapping[str, Any], known: Sequence[str], where: str = "", *, only_misspelt: bool = False
+) -> None:
+    """Raise BadRequest for an unknown field. With `only_misspelt`, fields that resemble no known one are allowed."""
+    for name in body:
+        near = did_you_mean(name, known) if name not in known else None
+        if near is not None or (name not in known and not only_misspelt):
+            listed = near or f"There are: {', '.join(known)}."
+            raise BadRequest(f"{where}there is no field {name[:80]!r}. {listed}")
 
 
 class UnjudgedCause(StrEnum):
@@ -171,9 +204,11 @@ def in_time(run: Callable[[], T], limit_s: float) -> T | Execution:
 
 def _read_program(request: Mapping[str, Any], most_s: float) -> tuple[Program, Limits, str]:
     files = request.get("files") or {}
+    if not isinstance(files, dict):
+        raise BadRequest(f"files must be an object of names and base64 texts; this is {json_kind(files)}")
     try:
         contents = {name: base64.b64decode(content or "", validate=True) for name, content in files.items()}
-    except (AttributeError, TypeError, binascii.Error) as error:
+    except (TypeError, ValueError) as error:
         raise BadRequest(f"files must map names to base64 texts: {error}") from None
     memory_mb = request.get("memory_limit_MB") or -1
     if not isinstance(memory_mb, int):
@@ -200,8 +235,13 @@ def text_field(request: Mapping[str, Any], name: str) -> str:
     """Return a text field. Raises BadRequest for a missing field or another type."""
     value = request.get(name)
     if not isinstance(value, str):
-        raise BadRequest(f"{name} must be a text; this is {type(value).__name__}")
+        raise BadRequest(must_be_text(request, name))
     return value
+
+
+def must_be_text(request: Mapping[str, Any], name: str) -> str:
+    """Return the words for a text field that is missing or has another type."""
+    return f"{name} must be a text; this is {json_kind(request[name])}" if name in request else f"{name} is missing"
 
 
 def seconds_field(request: Mapping[str, Any], name: str, default: float, most_s: float) -> float:

@@ -14,7 +14,7 @@ from truegold.pipeline.engines.chat import ChatEncoder, load_encoder
 from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.models import SftConfig
 from truegold.train.config.turns import DialoguesConfig, TurnsConfig
-from truegold.train.sft import dialogues_of, read_examples, sft
+from truegold.train.sft import check_examples, dialogues_of, read_examples, sft
 from truegold.train.turns.dialogue import dialogue_segments
 from truegold.train.turns.episodes import make_runner
 from truegold.verifiers import InputError
@@ -101,6 +101,29 @@ def test_a_dialogue_that_the_template_refuses_is_named_with_its_line(
     path = write(tmp_path / "sft.jsonl", {"messages": SPOKEN[:2]}, {"messages": SPOKEN})
     with pytest.raises(InputError, match=rf"sft\.jsonl, line 2: .*{reason}"):
         list(read_examples(path, encoder, ChatConfig()))
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        (
+            '{"question": "1+1?", "answer": "2"}',
+            "has no prompt and no completion; it has question, answer. Each line of",
+        ),
+        ('{"prompt": "1+1?", "answer": "2"}', "has no completion; it has prompt, answer"),
+        ('{"prompt": [{"role": "user", "content": "1+1?"}], "completion": "2"}', "prompt is not text, but [{'role'"),
+        ('{"prompt": "1+1?", "completion": null}', "completion is not text, but None"),
+        ('{"messages": "1+1?"}', "has no prompt and no completion; it has messages"),
+        ("[1]", "is not a JSON object"),
+        ("question,answer", "is not JSON ("),
+    ],
+)
+def test_an_example_that_cannot_be_learned_is_named_before_a_run(line: str, fault: str, tmp_path: Path) -> None:
+    path = tmp_path / "sft.jsonl"
+    path.write_text('{"prompt": "1+1?", "completion": "2"}\n\n' + line)
+    with pytest.raises(InputError) as caught:
+        check_examples(path)
+    assert f"sft.jsonl, line 3{'' if fault.startswith(('has', 'is')) else ':'} {fault}" in str(caught.value)
 
 
 def test_examples_are_cut_where_the_template_drops_thoughts(tiny_model: Path) -> None:

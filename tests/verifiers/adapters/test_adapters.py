@@ -57,7 +57,7 @@ def test_what_becomes_of_none_is_said_explicitly() -> None:
     arguments = {"prompts": ["?"], "completions": [RIGHT], "answer": [UNREADABLE]}
     assert TruegoldReward()(**arguments) == [None]
     assert TruegoldReward(unjudged=-1.0)(**arguments) == [-1.0]
-    with pytest.raises(ConfigError, match="unjudged cannot be 'zero'"):
+    with pytest.raises(ConfigError, match="unjudged must be a number or None; this is str 'zero'"):
         TruegoldReward(unjudged="zero")  # type: ignore[arg-type]
 
 
