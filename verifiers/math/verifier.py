@@ -18,9 +18,9 @@ notation has several readings (`1,234`, `1/2x`, `5m`), the usual one is tried fi
 problem's text: it may list options, ask for a direction, or count in millions.
 
 There is no score if gold cannot be read or exceeds the budget of work. An answer earns 0 if it is missing, cannot be
-read, exceeds the budget, or leaves an integral to be computed where gold has none. So a trained model cannot avoid hard
-problems. The reason is `unread` if the response ends with a value in an unknown form, or if gold stands at its end but
-another value was extracted.
+read, exceeds the budget, or leaves an integral to be computed where gold has none. (Without a score, a model in
+training could avoid hard problems by such answers.) The reason is `unread` if the response ends with a value in an
+unknown form, or if gold stands at its end but another value was extracted.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
 from truegold.verifiers.written_numbers import plain_number, roman_number
 
 _UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|probably|either|(?:not|un) ?sure|alternatively|guess)\b", re.I)
-"""Words of doubt. If one is near the end of an answer in prose, no value of the prose counts."""
+"""Words of doubt. If an answer in prose has such a word near its end, no value in the answer counts."""
 _ANNOUNCED = frozenset({"boxed", "answer_tag", "hashes", "phrase"})
 """Forms of extraction that announce an answer. A sentence that merely ends with a number announces nothing."""
 MIN_PROSE_CHARS = 200
@@ -269,9 +269,9 @@ def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str,
 
 
 def are_other_ranges(gold: str, answer: str) -> bool:
-    """Tell whether gold is one or more ranges that the answer does not have.
+    """Tell whether gold is a range, or several, and the answer has other ends: `9-11` and `(11-13)`.
 
-    `9-11` and `(11-13)` are not read as differences, and `-2` does not answer `9-11`.
+    As differences both would be -2. A single number, such as -2, does not answer `9-11` either.
     """
     first, second = (
         [_RANGE.fullmatch(part.strip("()[] ")) for part in _RANGES_APART.split(text)] for text in (gold, answer)
@@ -630,7 +630,7 @@ _ASKS_DIRECTION = re.compile(r"\b(?:direction|which way|vectors?|velocity|displa
 _TRUTHS = (("对", "错"), ("正确", "错误"), ("是", "否"))
 """Chinese words for true and false, which are the options of a problem that lists none."""
 _YES_AND_NO = ("yes", "no", "是", "否", "是的", "不是")
-"""Golds that do not follow from the truth of a statement: to "Is it wrong?", `no` means that the statement is true."""
+"""Golds for which `The statement is true.` is not read as yes: if the problem asks "Is it wrong?", it means no."""
 _ASKS_NAME = re.compile(
     r"\b(?:symbols?|formulas?|formulae|names?|named|called|stands? for|denoted?)\b|符号|化学式|分子式|名称",
     re.IGNORECASE,
@@ -748,9 +748,9 @@ def _lacks_direction(gold: str, answer: str, problem: str) -> bool:
 
 
 def _repeats_the_other_name(gold: str, answer: str, problem: str) -> bool:
-    """Tell whether the answer repeats the problem's notation of a substance, although the other notation is asked for.
+    """Tell whether an answer is the name of a substance where its formula is asked for, or the formula for the name.
 
-    The two notations of a substance are its name and its formula.
+    The problem must have the answer: "What is the formula of water?", answer `water`, gold `H2O`.
     """
     if _ASKS_NAME.search(problem) is None:
         return False
@@ -823,10 +823,10 @@ def _options_of(gold: str, problem: str | None, policy: Policy) -> tuple[str, ..
 
 
 def _judge_option(response: str, gold: str, problem: str | None, policy: Policy, verdict: Verdict) -> Verdict:
-    """Return the verdict on a response that may choose the option whose text is gold by its letter.
+    """Return the verdict on a response that may choose the option with gold as its text by the option's letter.
 
-    Letter and value may not contradict each other. Return `verdict`, on the value, if the response chooses no letter,
-    and if gold is a letter itself or the text of no option.
+    verdict: the verdict on the value of the response. It is returned if the response chooses no letter, if gold is
+    itself a letter, or if no option has gold as its text. A letter and a value of different options are a hedge.
     """
     if _is_choice(gold) or len(gold) > MAX_PROSE_CHARS:
         return verdict

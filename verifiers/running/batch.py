@@ -230,7 +230,7 @@ def _verify_once(verifier: BatchVerifier, rows: Iterable[Item]) -> Generator[Tim
 
 
 class _Verdicts(Iterator[Verdict]):
-    """Verdicts that are made while they are read."""
+    """An iterator over verdicts, each of which is made when it is read."""
 
     def __init__(self, verdicts: Generator[Verdict, None, None]) -> None:
         self._verdicts = verdicts
@@ -240,7 +240,7 @@ class _Verdicts(Iterator[Verdict]):
         return next(self._verdicts)
 
     def __getitem__(self, index: object) -> NoReturn:
-        """Raise TypeError, as every iterator does, with the way out."""
+        """Raise TypeError with a hint, because an iterator has no index."""
         raise TypeError(f"verdicts come one after the other: list(verify_batch(rows))[{index}]")
 
 

@@ -76,8 +76,8 @@ RUN_FIELDS = (
     *("fetch_files", "args"),
 )
 TEST_FIELDS = ("program", "tests", "max_execution_time")
-"""The fields of `/run_code`, and of `/test_program` and `/test_program_stdio`. As on the servers with these formats,
-clients may send further fields, if they are not misspelt ones."""
+"""The fields of `/run_code`, and of `/test_program` and `/test_program_stdio`. Other fields are allowed, as on the
+original servers, unless they look like misspelt ones."""
 
 _MODULES = (
     *("string", "re", "datetime", "collections", "heapq", "bisect", "copy", "math", "random", "statistics"),
