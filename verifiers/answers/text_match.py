@@ -2,8 +2,8 @@ r"""Compares the text of an answer with gold (`exact`) or with a pattern (`regex
 
 **`exact`**: the answer, or the whole response, is the same text as gold. These differences are ignored: the number of
 blanks, case (unless `info["case_sensitive"]` is set), Unicode composition (NFC), a full stop at the end, quotes around
-the answer, and a Latin spelling after a name: `孔子（Confucius）`. Synonyms and other punctuation are differences, and so
-are `5` and `5.0`.
+the answer, and a Latin spelling after a name: `孔子（Confucius）`. Synonyms and other punctuation are differences, and
+so are `5` and `5.0`.
 
 **`regex`**: the answer fits a pattern.
 

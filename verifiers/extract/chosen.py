@@ -88,7 +88,7 @@ _LETTER = re.compile(
 )
 """A letter that names an option: B, (B), [B]. The article A and the letters of `x = A` and `vitamin-C` do not match."""
 _LETTERED = re.compile(rf"\b(?:{ANY_OF['lettered_nouns']})(?:\s(?:is|was|must be))?[\s:\"'“]*$", re.IGNORECASE)
-"""Words before a letter that is no option: `vitamin C`, `the chemical symbol is C`."""
+"""Words before a letter that does not name an option: `vitamin C`, `the chemical symbol is C`."""
 _SMALL = re.compile(
     r"^(\W{0,4})([a-j])(?=[).:、](?:\s|[^\x00-\u024f])|[)\]]?[\s*_.。]{0,3}$|\s\([^()]{2,80}\)\W*$|\s(?:[^\x00-\u024f]|[-–—]\s[^\W\d_]{2}))"
     r"|(?<![^\W_])([(\[]?(?<![^\W_][(\[]))([a-j])(?=[)\]]?\s(?:is|was|must be|seems)\s(?:the\s)?(?:only\s|best\s)?"

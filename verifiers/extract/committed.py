@@ -703,7 +703,7 @@ def _in_json(part: str) -> Committed | None:
 def _in_numbered_lines(part: str, several: int) -> str | None:
     """Return the last lines if they number as many parts as gold has values.
 
-    The lines stand alone, or below an announcement such as `The answers are:`. `The values that fail are:` is none.
+    The lines stand alone, or below an announcement such as `The answers are:`. `The values that fail are:` does not count.
 
     The answers are:
     (a) 900

@@ -139,7 +139,7 @@ def bold_words(response: str) -> str | None:
 def bold_beside(response: str, answer: Committed | None) -> str | None:
     """Return the words in bold of the last line, or None if the response commits to another answer.
 
-    A guessed answer of another kind is no obstacle: a number, if the bold words are a name.
+    A guessed answer of another kind does not count: a number, if the bold words are a name.
     """
     words = bold_words(response)
     if words is None or answer is None or (len(words) > 1 and words in answer.text):
