@@ -15,9 +15,9 @@ Each of these becomes a row for the verifier `choice`. The prompt is the questio
 gold is the letter B. Distractors and the right option have no order. They are ordered by a hash of the question's
 text, so gold may be another letter.
 
-Indices count from 0 if one of the first records has the index 0. They count from 1 if one of these records has an index
-that equals the number of options. If neither holds, the source is refused with an error. A row whose answer is not an
-option is rejected as `answer_no_option`.
+Indices count from 0 if one of the first records has the index 0. They count from 1 if a record has an index that equals
+its number of options. If neither holds, the source is refused with an error. A row whose answer is not an option is
+rejected as `answer_no_option`.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ def gold_and_arguments(
 
 
 def _array_of(tensor: Any) -> Any:
-    """Return a torch tensor as a numpy array, whose scalars print 0.1 as 0.1 in any precision."""
+    """Return a torch tensor as a numpy array. A float32 of 0.1 then prints as 0.1."""
     tensor = tensor.detach().cpu()
     try:
         return tensor.numpy()

@@ -91,7 +91,7 @@ class RuleCount:
 
     rule: str
     policy: bool
-    """Whether an error under this rule is a choice of the verifier and not a fault."""
+    """Whether an error under this rule is a choice of the verifier instead of a fault."""
     rate: Rate = field(default_factory=Rate)
     examples: list[Example] = field(default_factory=list)
 
@@ -176,8 +176,8 @@ class AuditReport:
     undecided: Counter[str] = field(default_factory=Counter)
     """The number of verdicts without a score, by reason."""
     weaknesses: Counter[str] = field(default_factory=Counter)
-    """The number of verdicts by the `weakness` that their evidence names: a way in which a response could influence its
-    own verdict."""
+    """The number of verdicts by weakness: a way, named in the evidence, in which a response could influence its own
+    verdict."""
     speed: Speed = field(default_factory=lambda: speed_of(()))
 
     @property

@@ -664,7 +664,7 @@ class TextSeries(TypedDict):
 
 
 Pieces: TypeAlias = "str | TextSeries | list[Pieces | int]"
-"""A text, a series, or a list of these that is joined; an integer at the end of a list repeats it."""
+"""A text, a series, or a list of these, which is joined. An integer at the end repeats the list: ["9^{", 3]."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,11 @@ from truegold.verifiers.sandbox.inside.wire.value_types import Json
 from truegold.verifiers.verdict import Reason, Verdict
 
 SHOWN_VALUE_CHARS, SHOWN_CHARS = 60, 300
-"""Maximum number of characters of a value in a message, and of an input or an output in the evidence."""
+"""Maximum number of characters that are shown: SHOWN_VALUE_CHARS of a value in a message, SHOWN_CHARS of an input or
+output in the evidence."""
 
 MAX_FILES, MAX_FILE_CHARS = 32, 4 * 2**20
-"""Maximum number of files that a checker or interactor may have, and of characters in one of them."""
+"""MAX_FILES limits the files of a checker or interactor, and MAX_FILE_CHARS the characters of each file."""
 
 SEPARATE_PROCESSES = "apart"
 """The isolation of a suite whose tests and expected values were never in the solution's process."""

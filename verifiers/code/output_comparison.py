@@ -50,7 +50,7 @@ Checker = Callable[[str, str], str | None]
 """Compares the expected and the actual output. Returns None if they agree, else the first difference in one line."""
 
 MAX_REASON_CHARS, MAX_TOKEN_SHOWN = 200, 60
-"""Maximum number of characters of the line that describes a difference, and of a token in that line."""
+"""MAX_REASON_CHARS limits the line that describes a difference, and MAX_TOKEN_SHOWN each token in this line."""
 
 MAX_CHECKER_CHARS = 2**20
 UNORDERED = ("lines", "tokens", "tokens_in_line")

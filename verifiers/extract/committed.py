@@ -473,7 +473,7 @@ def _as_list(contents: Iterable[str]) -> str:
 
 
 def _parts_of_answer(text: str, boxes: list[_Box], count: int) -> list[str] | None:
-    """Return the contents of all boxes, or of those below the summary, if exactly `count` of them differ. Else None."""
+    """Return the contents of all boxes, or of the boxes below a summary, if these are `count` different ones."""
     summary = max((match.end() for match in _SUMMARY.finditer(text[:MAX_SCANNED_CHARS])), default=0)
     for start in (0, summary):
         parts = {content_key(box.text): box for box in boxes if box.start >= start}
@@ -703,7 +703,7 @@ def _in_json(part: str) -> Committed | None:
 def _in_numbered_lines(part: str, several: int) -> str | None:
     """Return the last lines if they number as many parts as gold has values.
 
-    The lines stand alone, or below an announcement such as `The answers are:`. `The values that fail are:` does not count.
+    The lines stand alone, or below an announcement, as here. `The values that fail are:` does not announce an answer.
 
     The answers are:
     (a) 900

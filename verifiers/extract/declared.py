@@ -79,7 +79,7 @@ _OR_ANOTHER = re.compile(
 
 
 def behind(text: str, answer: str) -> str:
-    """Return the part of a text after the last place where an answer stands as a word of its own."""
+    """Return the part of a text after the last occurrence of an answer as a whole word."""
     return re.split(rf"(?<!\w){re.escape(answer)}(?!\w)", f"\n{text}", flags=re.ASCII)[-1] if answer in text else ""
 
 

@@ -389,7 +389,7 @@ def is_bound(before: str) -> bool:
 
 
 def is_mere_subject(sentence: str, value: str) -> bool:
-    """Return whether a value is only the subject of another statement and not the answer: `x = 5 is forbidden`."""
+    """Return whether a value is only the subject of another statement: `x = 5 is forbidden`."""
     figures = _UP_TO_FIGURES.match(value)
     before, _, after = sentence.rpartition(figures[0] if figures else value)
     after = after.lstrip("$*)\\")

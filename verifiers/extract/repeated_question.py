@@ -1,4 +1,4 @@
-"""Finds gold in a response of one sentence that otherwise only repeats the words of the problem, in any language.
+"""Finds gold in a response of one sentence whose other words all come from the problem, in any language.
 
     Problem                          Response                             Gold and result
     When did Ann Lee die?            Ann Lee died on 5 November 2022.     November 5, 2022: found

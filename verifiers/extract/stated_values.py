@@ -194,7 +194,7 @@ def only_announces(text: str) -> bool:
 
 
 def is_prose(text: str) -> bool:
-    """Tell whether `text` is a sentence, and not only a value with its unit."""
+    """Tell whether `text` is a sentence. A value with its unit is not."""
     return word_count(text) > MAX_PLAIN_WORDS or bool(_CJK_WORDS.search(text))
 
 

@@ -308,7 +308,7 @@ def retraction(tail: str, answer: str | None) -> str | None:
 
 
 def _unless_taken_back(value: str, remainder: str, replaced: str) -> str:
-    """Return the new answer `replaced`, or the answer that replaces this one in turn: `No: 15? No: 16`."""
+    """Return the new answer `replaced`, or a still later one that replaces it: 16 for `No: 15? No: 16`."""
     later = retraction(remainder, value) if remainder else None
     return later if later is not None and _is_all(remainder, later) else replaced
 

@@ -183,7 +183,7 @@ _ALLOWED: dict[str, tuple[Any, str]] = {
         "a list of at most 26 texts",
     ),
 }
-"""Maps an option to the check of its value, and to the allowed values in words, for the message."""
+"""Maps an option to a check of its value, and to the allowed values in words."""
 
 
 class Spent(Exception):

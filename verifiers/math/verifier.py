@@ -898,7 +898,7 @@ def _is_choice(gold: str | None) -> bool:
 def _is_misread(verdict: Verdict, response: str, gold: str | None) -> bool:
     """Tell whether the extraction overlooked gold.
 
-    Gold is then within the words that were extracted, or in the last line, from which another value was guessed.
+    Gold is then within the extracted words, or in the last line beside the value that was guessed from this line.
     """
     if verdict.reason is not Reason.MISMATCH:
         return False

@@ -135,4 +135,4 @@ OPPOSITES = {
     for side, words in zip((1, -1), pair, strict=True)
     for word in words.split()
 }
-"""Maps a word to the number of its pair of opposites, and to its side in the pair, 1 or -1."""
+"""Maps a word to a pair of opposites, by number, and to its side in this pair: 1 or -1."""

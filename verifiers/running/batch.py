@@ -342,7 +342,7 @@ class BatchVerifier:
     def verify(self, rows: Iterable[Item], tally: TimeoutTally | None = None) -> Iterator[Verdict]:
         """Return one verdict for each row, in order.
 
-        tally: counts timeouts of several batches together; by default each batch has a tally of its own.
+        tally: counts the timeouts of several batches together. By default, each batch is counted alone.
         """
         return _without_costs(self.verify_timed(rows, tally))
 

@@ -37,7 +37,7 @@ SANDBOX_TRIES = 2
 """A response whose verdict has the reason `sandbox_error` is judged again, alone, up to this many times."""
 
 AVOIDABLE = "avoidable"
-"""The key in the evidence that marks a score of 0 given in place of None."""
+"""The key in the evidence of a verdict whose score was changed from None to 0."""
 
 Judge = Callable[[Sequence[Item]], Iterable[Verdict]]
 Controls = Mapping[str, tuple[tuple[Item, ...], Item | None]]
@@ -45,7 +45,7 @@ Controls = Mapping[str, tuple[tuple[Item, ...], Item | None]]
 
 
 def score_avoidable(asked: Sequence[Item], verdicts: Sequence[Verdict], judge: Judge) -> list[Verdict]:
-    """Return the verdicts on `asked`, with the score 0 in place of None if the response is at fault.
+    """Return the verdicts on `asked`. A score of None becomes 0 if the response is at fault.
 
     judge: a function that judges items, such as `BatchVerifier.verify`. It is called only if a score is None.
     """

@@ -125,7 +125,7 @@ class Program:
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Files in the program's working folder."""
     reads_once: bool = False
-    """Whether the program gets a pipe as stdin, which can be read only once, and not a file."""
+    """Whether stdin is a pipe, which can be read only once. By default it is a file."""
 
 
 @dataclass(frozen=True, slots=True)

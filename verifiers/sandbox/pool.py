@@ -62,7 +62,7 @@ ATTEMPTS = 2
 START_S = 120.0
 """Maximum time that a zygote takes to start on a busy machine, in seconds."""
 GRACE_S = 60.0
-"""Seconds to wait for the reply of a zygote after the time limits of its jobs. Then the zygote is taken as dead."""
+"""After the time limits of its jobs, a zygote has this many seconds to reply. Then it is taken as dead."""
 STDERR_BYTES = 2**14
 """Maximum number of bytes of a program's stderr that are kept."""
 RESULT_BYTES = 256 * 2**20

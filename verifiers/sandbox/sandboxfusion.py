@@ -76,7 +76,7 @@ IN_FLIGHT = 16
 
 ATTEMPTS = 4
 BACKOFF_S, JITTER = 0.5, (0.75, 1.25)
-"""The first pause between two attempts, which doubles every time, and the range of its random factor."""
+"""BACKOFF_S is the first pause between two attempts. It doubles every time. JITTER is the range of a random factor."""
 
 MAX_PAUSE_S = 60.0
 """Maximum Retry-After, in seconds. A longer one counts as a failure and stops the run."""

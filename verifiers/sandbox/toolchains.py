@@ -220,7 +220,7 @@ class Language:
         return self.find()
 
     def file_for(self, source: str) -> str:
-        """Return the name that the source file needs: a public Java class has to be in a file of its name."""
+        """Return the name of the source file. A public Java class needs a file of the same name."""
         return f"{java_class(source)}.java" if self.file == JAVA_FILE else self.file
 
     def text_of(self, source: str) -> str:

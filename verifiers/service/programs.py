@@ -57,8 +57,8 @@ MEMORY_MB = 1024
 BUSY_S = 0.3
 """Seconds of wall time that a program of `/run_code` may wait for a core, in addition to its timeout."""
 LATE_SHARE = 0.25
-"""A program that exceeds its wall time is called too slow if it computed or slept for this share of its timeout. With a
-lower share, the machine was too busy and the program is not judged."""
+"""A program that exceeds its wall time is too slow if it computed or slept for this share of its timeout. With a lower
+share, the machine was too busy, and the program is not judged."""
 _LIMIT_ENDS = (ProgramEnd.CPU_LIMIT, ProgramEnd.WALL_LIMIT)
 
 MAX_TESTS = 4096

@@ -19,9 +19,9 @@
     if a: ... else: ...      ->  the first branch alone, the other alone
     for ...:                 ->  the loop ends after its first iteration
 
-A mutant is the program's text with one change, so that comments and layout stay. The seed chooses the changes, taking
-the kinds of faults in turn, so that a program with many numbers also gets other faults. The choice is the same on every
-machine. All mutants are different programs.
+A mutant is the program's text with one change, so that comments and layout stay. The seed chooses the changes. Kinds of
+faults take turns, so that a program with many numbers also gets other faults. The choice is the same on every machine.
+All mutants are different programs.
 
 Some parts are never changed, since tests need not notice faults there: docstrings, imports, annotations, decorators,
 f-strings, the guard `if __name__ == "__main__"`, unused functions and classes, and classes for fast input (`FastIO`).
@@ -411,7 +411,7 @@ def _is_guard(test: ast.expr) -> bool:
 
 
 def _is_changed_itself(test: ast.expr) -> bool:
-    """Return whether a condition is a comparison or a constant, whose own faults already negate it."""
+    """Return whether a condition is a comparison or a constant. Faults of these already negate the condition."""
     return isinstance(test, ast.Constant) or (isinstance(test, ast.Compare) and len(test.ops) == 1)
 
 

@@ -167,7 +167,7 @@ def _hashable(value: Value) -> Value:
 
 
 WORD_BYTES, NAME_BYTES = 16, 8
-"""Number of random bytes in the secret word, and in the name of the variable that holds the word."""
+"""Number of random bytes: WORD_BYTES in the secret word, NAME_BYTES in the name of the variable that holds the word."""
 
 IN_MEMORY = "the program could search its memory for the word that is printed at the end"
 IN_VARIABLE = "the program could list the shell's variables, one of which is printed at the end"
@@ -304,7 +304,7 @@ class Harness:
     source: str
     files: Mapping[str, bytes] = field(default_factory=dict)
     weakness: str | None = None
-    """A way in which a hostile solution could find the word, in addition to tampering with the tests; or None."""
+    """A way in which a hostile solution could find the word, or None. (It could also tamper with the tests.)"""
 
 
 def put_harness_around(code: str, language: str, word: str) -> Harness:

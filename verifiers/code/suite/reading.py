@@ -348,7 +348,7 @@ def _has_examples(text: str) -> bool:
 
 
 def with_calls_of_tests(code: str) -> str:
-    """Return test code with calls of its uncalled functions `test...()` added; code with fixtures is unchanged."""
+    """Return test code with a call of each uncalled function `test...()` added. Code with fixtures is unchanged."""
     if "def test" not in code or "pytest.fixture" in code:
         return code
     tree = parse(code)
@@ -863,5 +863,5 @@ def _complete(spec: Json, options: Mapping[str, Json], path_prefix: str) -> dict
 
 
 def is_source(text: str) -> bool:
-    """Return whether the text of a checker is a program instead of a checker's name."""
+    """Return whether the text of a checker is a program. Otherwise it is the name of a checker."""
     return "\n" in text.strip() and (_CPP.search(text) is not None or _PYTHON.search(text) is not None)

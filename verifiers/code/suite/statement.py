@@ -44,7 +44,7 @@ class Statement:
     several_answers: str | None = None
     any_order: str | None = None
     order_of_output: str | None = None
-    """The first sentence of `any_order` that is about the output instead of the input."""
+    """The first sentence of `any_order` about the output. The others are about the input."""
     any_case: str | None = None
     interactive: str | None = None
     constructs: str | None = None

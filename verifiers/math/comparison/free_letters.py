@@ -84,7 +84,7 @@ def _is_agreed(comparer: Comparison, condition: Node, others: tuple[Node, ...]) 
 def without_parameters(gold: Node, answer: Node, *, rename: bool) -> tuple[Node, Node]:
     """Return both sides without conditions: `k\\pi` for `k\\pi, k \\in \\mathbb{Z}`.
 
-    rename: whether the integer parameters of the answer get the names of those of gold.
+    rename: whether the integer parameters of the answer get gold's names.
     """
     gold_names: frozenset[str] = frozenset()
     answer_names: frozenset[str] = frozenset()

@@ -101,7 +101,7 @@ def _coefficient(term: Node) -> tuple[Node, Node | None]:
 
 
 def _factors(node: Node) -> Iterator[Node]:
-    """Yield the factors of a product, including those of nested products and of a divisor."""
+    """Yield the factors of a product, also inside nested products and divisors."""
     if isinstance(node, Mul):
         for factor in node.factors:
             yield from _factors(factor)

@@ -163,7 +163,7 @@ def _names_value(answer: tree.Chain) -> bool:
 
 
 def _factors(node: tree.Node) -> tuple[tree.Node, ...]:
-    """Return the factors of a product, including those of its first factor: -1, A and B of -AB."""
+    """Return the factors of a product, in which the first factor may be a product too: -1, A and B of -AB."""
     if not isinstance(node, tree.Mul):
         return (node,)
     first, *rest = node.factors

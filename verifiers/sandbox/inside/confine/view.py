@@ -64,7 +64,7 @@ _OLD_PROC, _NEW_PROC = "/old-proc", "/new-proc"
 
 
 def interpreter_paths() -> list[str]:
-    """Return the folders of this interpreter and its packages, without those of editable installs."""
+    """Return the folders of this interpreter and its packages. Folders of editable installs are left out."""
     import site  # Jobs do not need these modules, which would make each job slower if they were loaded earlier.
     import sysconfig
 

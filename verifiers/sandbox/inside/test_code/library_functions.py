@@ -42,7 +42,7 @@ _VARIABLES = (ast.Name, ast.Attribute)
 """Nodes that may hold an object."""
 _BUILTINS = frozenset(dir(builtins))
 _RUNNING = frozenset({"eval", "exec", "__import__"})
-"""Builtins by which test code may use names of the solution that its source does not show."""
+"""Builtins by which test code may use names that do not stand in its source."""
 _IMPORTED = sys.stdlib_module_names | {"numpy", "pandas", "pytest"}
 """Modules that are never the solution."""
 
@@ -121,7 +121,7 @@ def library_names(tree: ast.Module, entry_point: str | None) -> frozenset[str]:
 
 
 def unknown_names(tree: ast.Module) -> set[str]:
-    """Return names that neither test code nor Python defines: those of the solution and of libraries."""
+    """Return names that neither test code nor Python defines. They belong to the solution or a library."""
     bound = set(defined_names(tree))
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):

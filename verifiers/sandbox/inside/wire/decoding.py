@@ -66,7 +66,7 @@ class Decoder:
     """
 
     further: Mapping[str, Callable[[Value, dict[str, Json]], Value]] = {}
-    """Functions that make values of further tags, from the decoder and the tagged object."""
+    """Functions for additional tags. Each takes the decoder and the tagged object, and returns the value."""
 
     def __init__(
         self,

@@ -117,7 +117,7 @@ class Encoder:
             raise ResultTooLarge("the value is larger than one result may be")
 
     def encode_items(self, elements: list[Value], depth: int) -> list[Json]:
-        """Return the JSON of the elements of a container, whose size is counted already."""
+        """Return the JSON of the elements of a container. The caller has counted the size of the container."""
         if self._is_flat(elements):
             return elements
         deeper = depth + 1
