@@ -381,6 +381,8 @@ def test_options_are_proposed_where_golds_are_computed_to_decimals() -> None:
     written_by_program = [f"{n}.333" for n in range(6)] + ["0.14400000000000002"] * 6 + ["2000.0"] * 12
     assert proposes(*written_by_program)
     assert proposes(*[f"${n}.3125" for n in range(12)], *["5"] * 20)
+    assert proposes(*[f"{n}.7%" for n in range(20)], *["1,204"] * 40)
+    assert not proposes(*[f"{n}%" for n in range(60)])
     assert not proposes(*[f"{n}.0" for n in range(60)])
     assert not proposes(*[f"{n}.25" for n in range(1, 60)])
     assert not proposes(*[f"{n}.125" for n in range(12)], *map(str, range(60)))

@@ -78,6 +78,9 @@ _COMPACT = re.compile(r"[A-Z]{2,26}")
 """Several letters as one word: `AC`."""
 _LETTER_BESIDE = re.compile(r"(?:^|[,;/]|\b(?:or|and))\s{0,3}\(?([A-Za-z])\)?\s{0,3}(?=$|[,;/)])")
 """A further letter in the text next to a letter: the `D` in `C or D`."""
+_DIVISOR = re.compile(r"(?<=\d)[^,;\d]{0,20}/\s{0,3}[A-Z]\b")
+"""The unit after a slash: the `C` of `5 N/C`."""
+_SPACE_COMMAND = re.compile(r"\\[,;:!]")
 _EITHER_BEFORE = re.compile(r"^(?:or|and|maybe|或)\s")
 _EITHER = re.compile(r"\bor\b|/|或")
 """A sign that the text does not decide between letters."""
@@ -328,7 +331,7 @@ def _read_labelled(text: str, options: Sequence[str]) -> _Reading | None:
 
 def _read(text: str, options: Sequence[str], multiple: bool, gold: _Reading | None = None) -> _Reading:
     """Return the letters that a text names: by letters, by texts of options, or by numbers if gold has numbers."""
-    plain_text = plain(text)
+    plain_text = plain(_SPACE_COMMAND.sub(" ", text))
     bare = _LONE_LETTER.fullmatch(plain_text)
     is_label = bare is not None and ord(bare[1].upper()) - ord("A") < (len(options) or MAX_OPTIONS)
     if not is_label and (same := _options_named_by(text, options)):
@@ -375,8 +378,9 @@ def _with_contradiction(letter: str, parts: Sequence[str], options: Sequence[str
     others: set[str] = set()
     for part in parts:
         if index >= len(options) or not _is_same(part, options[index]):
-            others |= {name.upper() for name in _LETTER_BESIDE.findall(part)} | _options_named_by(part, options)
-    others.discard(letter)
+            beside = _LETTER_BESIDE.findall(_DIVISOR.sub("", part))
+            others |= {name.upper() for name in beside} | _options_named_by(part, options)
+    others -= {letter, *(name for name in others if options and ord(name) - ord("A") >= len(options))}
     return _Reading(frozenset({letter, *others}), hedged=bool(others))
 
 

@@ -12,14 +12,14 @@ from truegold.verifiers.answers.choice import ChoiceVerifier
 from truegold.verifiers.answers.gold_words import truth_options
 from truegold.verifiers.extract.listed_options import Options, find_options, worded_options
 
-LETTER_GOLD = re.compile(r"\s*\(?[A-J]\)?\s*")
+LETTER_GOLD = re.compile(r"\s*(?:\(?[A-J]\)?|\([K-Z]\))\s*")
 """A gold that is the letter of an option."""
 
 
 def chosen_letters(options: Options, gold: str) -> str | None:
     """Return the letters of the options that gold names, by letters or by one option's text, or None."""
     plain = re.sub(r"[\s,，、;；$(){}（）.]|\\(?:text|textbf|mathrm|mathbf)", "", gold)
-    if 1 < len(plain) <= len(options.texts) and re.fullmatch("[A-J]+", plain):
+    if 1 < len(plain) <= len(options.texts) and re.fullmatch("[A-Z]+", plain):
         ordered = "".join(sorted(set(plain)))
         return ordered if ordered == plain and set(plain) <= set(options.letters) else None
     if options.may_be_parts and not re.fullmatch("[A-Ja-j]", plain):

@@ -165,7 +165,7 @@ _DENIED_BEHIND = re.compile(
     r"|\w{2,6}n['’]t\b"
     r"|(?:cannot|can not|may not|fails)\s(?:(?:both |all )?be (?:right|correct|the|true|valid)|to|hold|work|satisf|fit)"
     r"|(?:是|为|[はがも는은이가]\s?)?(?:不|错|誤|間違|有误|被?排除|틀)|[はがも].{0,12}(?:ない|ません)|[는은이가].{0,12}아니"
-    r"|(?:là )?(?:sai|không)(?!\w)|yanlış|doğru değil|غير|ليس|خطأ|خاطئ)",
+    r"|(?::\s|=>\s|-\s?)?(?:(?:là|bị) )?(?:sai|loại|không)(?!\w)|yanlış|doğru değil|غير|ليس|خطأ|خاطئ)",
     re.IGNORECASE,
 )
 """An option with a denial after it: `C cannot be right`, `C is not the answer`."""
@@ -188,6 +188,16 @@ _LABELLED = re.compile(
     rf"\W*{_X}(.)(?:{_IN_BRACKETS}|[.):、]|,(?!\s?{_X})|\s[-–—]\s(?=[^\W\d_]{{2}}|\d\S*\s)|\s\()\s*(?=\S)"
 )
 """A line with a letter as its label: `A) 2`."""
+_ENDS_IN_LETTER = re.compile(r"\w \([A-Z]\)\.?$")
+"""The text of an option that ends in a symbol: `ampere (A)`."""
+_REJECTED, _REJECTION = (re.compile(ANY_OF[name], re.IGNORECASE) for name in ("rejections", "failures"))
+"""Predicates of an option that reject it. Those of `_REJECTION` may also be an option's own text."""
+_REJECTED_LATER = re.compile(
+    rf"{_X}.*,\s(?:but|although|though|however,?) (?:it|this|that) (?:is|was)(?: not|n['’]t)"
+    r" (?:the )?(?:correct|right)\b",
+    re.IGNORECASE,
+)
+"""A remark that rejects the option before it: `(B), but this is not the correct answer`."""
 _ALONE = re.compile(rf"\W*{_X}(.){_IN_BRACKETS}?[^\w?？]*")
 """A line that consists of one letter."""
 _BESIDE = re.compile(rf"{_X}.{_IN_BRACKETS}?\W{{0,4}}(.{{1,200}}?)\W*$")
@@ -240,6 +250,8 @@ _OTHER_WORDS = {
 """Maps a word of a response to the option's text that it stands for."""
 _JUDGEMENTS = frozenset(("correct", "incorrect", "right", "wrong", "true", "false", "valid", "invalid"))
 """Options that may also be adjectives of other nouns."""
+_QUOTED = re.compile(r"[`\"“][^`\"“”\s]+\s[^`\"“”]*[`\"”]")
+"""Several words in quotes, such as an expression that is judged: `the result of "not True" is False`."""
 _PREDICATIVE = r"(?:(?<!\bthe\s)(?<!\ba\s)(?<!\ban\s)|(?=\w+\s\w+\W*$))"
 """Rejects a judgement that belongs to a noun: `the correct answer is 5`. `5 is the correct answer` is allowed."""
 _ANSWERS = _INTERJECTIONS | {"是的", "不是", "对的", "不对"}
@@ -333,12 +345,13 @@ def _without_others(text: str) -> str:
 def _labelled_below(response: str, text: str) -> frozenset[str]:
     """Return the letters of several labelled lines below an announcement: `The answer is:`, `A) 2`, `B) 3`."""
     lines, label = _plain_lines(final_part(response)), plain(text).lstrip("-•> ")
-    for above, start in zip(reversed(lines[:-1]), range(len(lines) - 1, 0, -1), strict=True):
-        if lines[start].rstrip(".").endswith(label) and not lines[start].startswith(
-            label
-        ):  # The line of the announcement has its own answer.
+    for start in range(len(lines) - 1, 0, -1):
+        above, line = lines[start - 1 : start + 1]
+        # `Answer: A` does not begin with the label A.
+        begins = line.startswith(label) and not line[len(label) :][:1].isalnum()
+        if line.rstrip(".").endswith(label) and not begins:  # The answer ends the line of the announcement.
             return frozenset()
-        if lines[start].startswith(label) and _ANNOUNCES_BELOW.search(above):
+        if begins and _ANNOUNCES_BELOW.search(above):
             letters = _labels_of(lines[start:])
             return frozenset(letters) if len(letters) > 1 else frozenset()
     return frozenset()
@@ -424,18 +437,22 @@ def _at_end(text: str, options: Sequence[str]) -> frozenset[str]:
     written = last_line(text)
     if len(written) > MAX_LINE_CHARS or not (line := plain(written)):
         return frozenset()
+    for index, option in enumerate(map(plain, options)):
+        if _ENDS_IN_LETTER.search(option):
+            line = line.replace(option.rstrip("."), f"({chr(ord('A') + index)})")
     marked = _with_letters_marked(line, count)
     is_label, is_list = _LABELLED.match(marked), _restates(text, count)
     if is_label and is_list and (letters := _announced_by_colon(text, is_label[1], count)):
         return letters
     taken_back = _TAKEN_BACK.search(marked)
     has_first = taken_back is not None and _X in marked[: taken_back.start()]
-    if is_conditional(line):
+    if is_conditional(line) or (marked.count(_X) == 1 and _REJECTED_LATER.search(marked)):
         return frozenset()
     letters = _chosen_in(taken_back["rest"], _MENTIONS) if taken_back is not None and has_first else frozenset()
     if not letters and not (is_label and is_list):
         letters = _chosen_in(marked, _MENTIONS)
-    if not letters and is_label and not is_list:
+    is_rejected = is_label and not is_list and _is_rejected(is_label[1], marked[is_label.end() :], options)
+    if not letters and is_label and not is_list and not is_rejected:
         letters = frozenset(is_label[1]) | _second_thoughts(marked)
     if letters:
         if not (_ALONE.fullmatch(marked) or any(pattern.search(marked) for pattern in _MENTIONS)):
@@ -444,7 +461,8 @@ def _at_end(text: str, options: Sequence[str]) -> frozenset[str]:
         return letters | (_same_text(beside[1], options) if beside is not None else frozenset())
     if is_label and is_list:
         return _answered_first(text, "", options, is_list)
-    return place_of(line, options) or texts_in(line, options) or _answered_first(text, line, options, is_list)
+    named = place_of(line, options) or texts_in(line, options)
+    return named if named or is_rejected else _answered_first(text, line, options, is_list)
 
 
 def _announced_by_colon(text: str, letter: str, count: int) -> frozenset[str]:
@@ -476,7 +494,8 @@ def _answered_first(text: str, last: str, options: Sequence[str], is_list: bool)
         return frozenset(words.get((match["word"] or match["han"]).casefold(), ""))
     interjections = "|".join(map(re.escape, sorted(words.keys() & _ANSWERS, key=len, reverse=True)))
     pattern = re.compile(
-        rf"(?:^|[.!?。]\s?|\b(?:so|thus|then|therefore),?\s|(?:所以|因此|故)[，,]?)\W*({interjections})"
+        rf"(?:^|[.!?。]\s?|(?<!\bif the )(?<!\bwhether the )\b(?:final )?answer(?:\sis)?\W{{1,6}}"
+        rf"|\b(?:so|thus|then|therefore),?\s|(?:所以|因此|故)[，,]?)\W*({interjections})"
         r"(?=\W*$|[,.!;:，。、]|\s(?:it|they|he|she|there|this|that|we)\b)",
         re.IGNORECASE,
     )
@@ -512,8 +531,13 @@ def place_of(line: str, options: Sequence[str]) -> frozenset[str]:
 
 def texts_in(line: str, options: Sequence[str]) -> frozenset[str]:
     """Return the letter of the option whose text a line affirms, or an empty set if the line affirms several."""
-    folded = line.casefold()
-    keys = {plain(option).casefold().rstrip(".;"): chr(ord("A") + index) for index, option in enumerate(options)}
+    texts = [plain(option).rstrip(".;") for option in options]
+    # Genotypes such as AaBb and aabb differ only by case.
+    fold = str.casefold if len({text.casefold() for text in texts}) == len(texts) else str
+    folded = fold(line)
+    keys = {fold(text): chr(ord("A") + index) for index, text in enumerate(texts)}
+    if _JUDGEMENTS.issuperset(keys):
+        folded = _QUOTED.sub(" ", folded)
     stems = {_ENDING.sub("", key): letter for key, letter in keys.items() if key.isascii() and key.isalpha()}
     if stems and len(stems) == len(keys) and min(map(len, stems)) >= MIN_STEM_LETTERS:
         lead = _PREDICATIVE if _JUDGEMENTS.issuperset(keys) else ""
@@ -576,6 +600,7 @@ def _chosen_in(marked: str, mentions: Sequence[re.Pattern[str]]) -> frozenset[st
         ]
         if choosing:
             letters = frozenset(letter for clause in choosing for letter in _MARKED.findall(clause))
+            letters -= _denied_last(marked) if patterns is mentions else frozenset()
             return letters | hedged | _second_thoughts(marked)
     return frozenset()
 
@@ -603,6 +628,19 @@ def _without_claims(marked: str, *, is_contrast: bool) -> str:
         return match[1].lower() if is_none else match[0]
 
     return _MARKED.sub(unmark, marked)
+
+
+def _is_rejected(letter: str, text: str, options: Sequence[str]) -> bool:
+    """Tell whether the text behind a label rejects its option, at once or at its end, and is not the option's own."""
+    option = plain(options[ord(letter) - ord("A")]).casefold() if options else text.casefold()
+    is_own = option.startswith(text[: len(option)].casefold().rstrip("."))
+    return bool(letter in _denied_last(text) or _REJECTED.match(text) or (_REJECTION.match(text) and not is_own))
+
+
+def _denied_last(marked: str) -> frozenset[str]:
+    """Return the letters of the last clause with letters if it denies them."""
+    clause = next((clause for clause in reversed(_CLAUSE_END.split(marked)) if _X in clause), "")
+    return frozenset(_MARKED.findall(clause)) if _DENIED_BEHIND.search(clause) else frozenset()
 
 
 def _is_denied(clause: str) -> bool:

@@ -21,16 +21,16 @@ MIN_JUDGED, MIN_ALIKE = 2, 3
 
 _WRONG = (
     r"(?:not|n['’]t|never) (?:correct|true|right|valid|accurate)|incorrect|false|wrong|untrue|invalid|inaccurate"
-    r"|不正确|不对|不成立|不符合?|有误|错误?|誤り|正しくない|틀린|옳지 않"
+    r"|不正确|不对|不成立|不符合?|有误|错误?|誤り|正しくない|틀린|옳지 않|\b(?:sai|không đúng)\b"
 )
-_RIGHT = r"correct|true|right|valid|accurate|正确|成立|对|正しい|옳은"
+_RIGHT = r"correct|true|right|valid|accurate|正确|成立|对|正しい|옳은|\bđúng\b"
 IS_WRONG = re.compile(_WRONG, re.IGNORECASE)
 """A verdict that calls an option or a statement wrong."""
 _NAMED = r"(?:(?:options?|statements?|choices?|选项|選択肢)\s?)?[(\[]?(?P<letter>[A-J])[)\]]?"
 """The name of an option: `C`, `(C)`, `option C`."""
 _LABEL = re.compile(
     rf"(?:^|(?<=[\n。；;.]))[ \t#>*•-]*{_NAMED}"
-    r"(?=[.):、,]|\s?选?项|\s(?:is|was)\b|\s[-–—]\s|的|[正错不])",
+    r"(?=[.):、,]|\s?选?项|\s(?:is|was|sai|đúng|loại)\b|\s?[-–—]\s|的|[正错不])",
     re.IGNORECASE,
 )
 """The name of an option at the beginning of a sentence or line: `C.`, `C is`, `C项`."""

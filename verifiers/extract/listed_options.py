@@ -21,7 +21,7 @@ from functools import lru_cache
 from itertools import islice, pairwise
 
 MIN_OPTIONS = 3
-MAX_OPTIONS = 10
+MAX_OPTIONS = 26
 MAX_OPTION_CHARS = 400
 MAX_LABELS = 400
 """Maximum number of labels in a prompt that are examined. Stops a prompt that consists of labels."""
@@ -31,7 +31,7 @@ _FONT = r"(?:\\(?:textbf|textrm|textup|text|mathrm|mathbf|bf|rm)\s{0,2}\{?\s{0,2
 _PATTERNS = (
     # The labels are (A)   \textbf{(A)}   (\mathrm{A})   \mathrm{\textbf{(A)} \ }.
     re.compile(
-        rf"(?:{_FONT}{{1,2}}|(?<![\w\\)]))[(（]\s{{0,2}}{_FONT}?([A-J])\}}?\s{{0,2}}[)）]"
+        rf"(?:{_FONT}{{1,2}}|(?<![\w\\)]))[(（]\s{{0,2}}{_FONT}?([A-Z])\}}?\s{{0,2}}[)）]"
         r"(?:(?:\s|\\ |~){0,3}\}){0,2}"
     ),
     # The labels are A.   A、   A)   A:   at the start of a line, after a blank, a question or a semicolon.

@@ -159,7 +159,9 @@ _LINKS = stated_values.ANY_OF["links"]
 _FOREIGN = re.compile(
     rf"(?:{stated_values.ANY_OF['answer_words']})[^\d$\\.。:：=\n*]{{0,30}}?(?:\*{{0,2}})(?:{_LINKS})"
     r"|(?:उत्तर|উত্তর|பதில்|விடை|సమాధానం|జవాబు|válasz|cevap|پاسخ|جواب|ответ)"
-    r"(?=[ ](?:[\d$\\]|[A-H]\b))|답은|คำตอบ(?:ที่ถูกต้อง)?คือ",
+    r"(?=[ ](?:[\d$\\]|[A-H]\b))|답은|คำตอบ(?:ที่ถูกต้อง)?คือ"
+    r"|(?:(?<![^\n])|(?<=[.>:$] )|(?<=\d:))"
+    r"(?:chọn(?: (?:đáp án|phương án|câu))?|đáp án)(?=[ :]{1,2}[A-J][.]?\s*(?:\n|$))",
     re.IGNORECASE,
 )
 """An announcement in another language: `la respuesta es`, 정답은."""
@@ -442,7 +444,7 @@ def _patterns_for(text: str) -> list[re.Pattern[str]]:
     patterns = []
     if "ans" in folded or "correct" in folded:
         patterns.append(_ENGLISH)
-    if any(map(folded.__contains__, _WORDS)):
+    if any(map(folded.__contains__, _WORDS)) or "chọn" in folded:
         patterns.append(_FOREIGN)
     if not text.isascii() and ("答" in text or "选" in text):
         patterns.append(_CHINESE)

@@ -90,7 +90,7 @@ LETTER_UNITS = frozenset({"m", "g", "s", "h", "L", "l", "N", "J", "W", "V", "A"}
 
 MULTIPLIERS: dict[str, int] = {
     "hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12,
-    "百": 10**2, "千": 10**3, "万": 10**4, "亿": 10**8,
+    "百": 10**2, "千": 10**3, "万": 10**4, "亿": 10**8, "億": 10**8, "兆": 10**12, "만": 10**4, "억": 10**8,
 }  # fmt: skip
 """Maps a word that multiplies the number before it to its value."""
 

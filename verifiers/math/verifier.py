@@ -254,9 +254,11 @@ def _is_too_dear(gold: str, policy: Policy) -> bool:
 
 def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str, policy: Policy) -> Verdict | None:
     """Return the verdict of the rungs that need no tree, or None if they cannot decide."""
-    if not answer_text or are_other_ranges(gold_text, answer_text):
+    marks = {_AROUND_BRACKETS.sub("", text) for text in (gold, extracted)}
+    are_brackets = all(map(_BRACKETS.fullmatch, marks))
+    if not answer_text or are_other_ranges(gold_text, answer_text) or (are_brackets and len(marks) > 1):
         return Verdict(0.0, Reason.MISMATCH if answer_text else Reason.NO_ANSWER, extracted)
-    if gold_text == answer_text or key_of(gold_text) == key_of(answer_text):
+    if are_brackets or gold_text == answer_text or key_of(gold_text) == key_of(answer_text):
         return _same_text(extracted, answer_text)
     exact = policy.decimals is None and policy.tolerance is None
     if exact and (outcome := _compare_simple(gold_text, answer_text)) is not None:
@@ -608,6 +610,11 @@ _THOUSANDS = re.compile(r",(?=\d{3}(?!\d))")
 _TEXT = re.compile(r"\\(?:text|textbf|textrm|mathrm)\b")
 _WORD_KEY = re.compile(r"[^\W_]+")
 """A word or a number, for comparing texts word by word."""
+_VERB_ENDING = re.compile(
+    r"(?<=[一-鿿]{2})(?:し(?:た|て(?:いる|います)|ました|ます)|する|です|でした|だ|だった|である|了)[。.]?$"
+    r"|(?<=[가-힣]{2})(?:했다|했습니다|하였다|하였습니다|한다|합니다|입니다|이다)[。.]?$"
+)
+"""The ending of a noun that is made a verb, `減少した`: as an answer it means the noun, 減少."""
 _MAY_BE_CHOICE = re.compile(r"[\[$\s]*(?:\\[a-z]{4,6}\s*\{\s*)*\(?\s*(?:\\[a-z]{4,6}\s*\{\s*)*[A-J](?![A-Za-z])")
 r"""The start of a gold that may be the letter of an option: `(B)`, `\text{B}`."""
 RESPONSES = Policy(percent="either")
@@ -615,15 +622,34 @@ RESPONSES = Policy(percent="either")
 _SCALE = re.compile(
     r"\b(?:in|of)\s+(?:the\s+)?(?:nearest\s+)?(?:(?:US\s?D|USD|US\$|dollars?|euros?|EUR|GBP|RMB|INR|JPY|[$€£¥₹])\s*(?:in\s+)?)?"
     r"\(?(thousand|million|billion|trillion)s\b|[(（]\s*(?:\$|USD|US\$)?\s*(thousand|million|billion|trillion)s?\s*[)）]"
-    r"|(?:单位|以)\s*[:：]?\s*(百万|千万|万|亿)|\bhow many\s+(dozen)s?\b",
+    r"|(?:单位|単位|以)\s*[:：]?\s*(百万|千万|万|亿|千|億|兆)|[(（]\s*(百万|千|億|兆)円\s*[)）]"
+    r"|\bhow many\s+(dozen)s?\b",
     re.IGNORECASE,
 )
 """A problem that asks for dozens, thousands or millions: `in USD millions`. `$5 million` then answers a gold of 5."""
 _DOZEN = re.compile(r"\bdozen\b", re.IGNORECASE)
 """An answer that is read as twelve times its number, `7 dozen eggs`. A bare `84` is not read in dozens."""
 _SCALES = {"dozen": 12, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
-           "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8}  # fmt: skip
+           "千": 10**3, "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8, "億": 10**8, "兆": 10**12}  # fmt: skip
 """Maps a word of `_SCALE` to its number."""
+_BEHIND_NUMBER = re.compile(r"(?<=\d)[^\d]+$")
+_LAYOUT_BUT_LINES = re.compile(
+    r"\\(?:begin|end)\{(?:align\w*|gather\w*|split)\*?\}|&|\\text\s?\{[\s.]*\}|\$\$|(?<!\\)\\[\[\]]"
+)
+_LAYOUT = re.compile(rf"{_LAYOUT_BUT_LINES.pattern}|\\\\")
+"""The layout of a displayed formula, with a full stop in it."""
+_GROUP = re.compile(r"\\begin\{(array|[bpv]?matrix)\}.*?\\end\{\1\}|[({\[][^(){}\[\]]*[)}\]]", re.DOTALL)
+_SEVERAL_EQUATIONS = re.compile(
+    r"[,;](?!\d{3})\s*\S|\\q?quad|\\text|\\\\[\s&]*(?![\s&]|=|[-+]|\\(?:approx|cong|simeq|times|cdot|end)|$)"
+)
+"""A sign of several equations, outside of brackets: a comma, words, a line that does not go on with `=`."""
+_EQUALS = re.compile(r"=|\\(?:approx|cong|simeq)\b")
+_BRACKETS = re.compile(r"[)\]}>][()\[\]{}<>]*")
+"""Brackets that close nothing, such as `} ) }`, with `_AROUND_BRACKETS` taken away. They are compared as signs."""
+_AROUND_BRACKETS = re.compile(r"[\s`'\",$.]|\\(?=[{}])")
+_RATE_POINTS = re.compile(r"(?:率|\bpercent|\brate|\bmargin)[^。?？]*(?:何ポイント|\bpoints)", re.IGNORECASE)
+"""A problem that asks for the change of a rate, in points."""
+_POINTS = re.compile(r"(?<=\d)[%％]?(?:ポイント| points?)$")
 MAX_DECIMALS = 16
 """Maximum number of decimals in a scaled number."""
 _ASKS_DIRECTION = re.compile(r"\b(?:direction|which way|vectors?|velocity|displacement)\b", re.IGNORECASE)
@@ -718,8 +744,11 @@ def _judge_response(response: str, gold: str | None, problem: str | None, policy
     evades = (_lacks_direction, _repeats_the_other_name)
     if verdict.score == 1.0 and problem and gold and any(test(gold, committed.text, problem) for test in evades):
         verdict = replace(verdict, score=0.0, reason=Reason.MISMATCH)
-    elif verdict.reason is Reason.MISMATCH and problem and gold:
-        verdict = _compare_scaled(committed.text, gold, problem, policy, verdict)
+    elif verdict.reason in (Reason.MISMATCH, Reason.DECLINED) and problem and gold:
+        verdict = _compare_as_asked(committed.text, gold, problem, policy, verdict)
+    if verdict.score == 0.0 and (side := _last_side(committed.text, verdict)) is not None:
+        by_side = compare_texts(side, gold, policy)
+        verdict = by_side if by_side.passed else verdict
     evidence = {**verdict.evidence, "form": committed.form}
     verdict = Verdict(verdict.score, verdict.reason, verdict.extracted, evidence)
     return replace(verdict, reason=Reason.UNREAD) if _is_misread(verdict, response, gold) else verdict
@@ -804,7 +833,7 @@ def _is_day(day: Day | None, text: str) -> bool:
 
 def _words_of(text: str) -> list[str]:
     """Return the words of a text in lower case, without an article before them."""
-    words = _WORD_KEY.findall(text.casefold())
+    words = _WORD_KEY.findall(_VERB_ENDING.sub("", text.casefold()))
     return words[1:] if len(words) > 1 and words[0] in ("the", "a", "an") else words
 
 
@@ -846,24 +875,63 @@ def _judge_option(response: str, gold: str, problem: str | None, policy: Policy,
     return replace(verdict, score=0.0, reason=Reason.HEDGED) if is_hedge else verdict
 
 
-def _compare_scaled(answer: str, gold: str, problem: str, policy: Policy, verdict: Verdict) -> Verdict:
-    """Compare with a gold that counts thousands or millions: `$32.78 billion` with 32780 `in USD millions`.
+def _last_side(text: str, verdict: Verdict) -> str | None:
+    """Return the last side of a displayed calculation: `$$E = \\int F dx = 5 J$$`.
 
-    Return `verdict` if the problem does not ask for such a count, or if the answer is wrong.
+    Return None for other texts and several equations, and if the calculation can be read and has another number.
     """
-    gold_number = simple_number(normal_gold(gold))
-    if gold_number is None or (match := _SCALE.search(problem)) is None:
+    if not text.startswith(("$$", "\\[")) or _EQUALS.search(text) is None:
+        return None
+    outside, counted = _LAYOUT_BUT_LINES.sub(" ", text), 1
+    while counted:
+        outside, counted = _GROUP.subn("", outside)
+    if _SEVERAL_EQUATIONS.search(outside.strip(" .,")):
+        return None
+    *sides, last = (side.strip(" .,;") for side in _EQUALS.split(_LAYOUT.sub(" ", text)))
+    if verdict.reason is not Reason.UNREAD and any(_has_value(side) for side in sides):
+        return None
+    return last if all(last.count(opening) == last.count(closing) for opening, closing in ("{}", "()", "[]")) else None
+
+
+def _has_value(text: str) -> bool:
+    return not any(map(str.isalpha, text.replace("\\times", ""))) and any(map(str.isdigit, text))
+
+
+def _compare_as_asked(answer: str, gold: str, problem: str, policy: Policy, verdict: Verdict) -> Verdict:
+    """Compare in the unit that the problem gives, if there is one, and return `verdict` if the answer is still wrong.
+
+    `in USD millions`, 32780 answers `$32,780 million`, as does `$32.78 billion` a gold of 32780. The points by which a
+    rate changes are percent.
+    """
+    if verdict.reason is Reason.DECLINED:
+        if _RATE_POINTS.search(problem) is None:
+            return verdict
+        answer, gold = _POINTS.sub("%", answer), _POINTS.sub("%", gold)
+    elif (asked := _SCALE.search(problem)) is None:
         return verdict
-    tree, scale = read_text(normal_text(answer), policy.mixed), _SCALES[match[match.lastindex or 0].lower()]
+    else:
+        word, behind = asked[asked.lastindex or 0].lower(), _BEHIND_NUMBER.search(gold)
+        if (counted_gold := simple_number(normal_gold(gold))) is not None:
+            return _compare_scaled(answer, counted_gold, _SCALES[word], policy, verdict)
+        if behind is None or word not in behind[0].lower() or simple_number(normal_text(answer)) is None:
+            return verdict
+        answer += behind[0]
+    same = compare_texts(answer, gold, policy)
+    return same if same.passed else verdict
+
+
+def _compare_scaled(answer: str, gold: Num, scale: int, policy: Policy, verdict: Verdict) -> Verdict:
+    """Compare with a gold that counts thousands or millions. Return `verdict` if the answer is wrong."""
+    tree = read_text(normal_text(answer), policy.mixed)
     value = tree.value if isinstance(tree, Measure) else tree
     if not isinstance(value, Num) or (scale == _SCALES["dozen"] and not _DOZEN.search(answer)):
         return verdict
     counted = _in_full(value.value / scale)
     is_money = isinstance(tree, Measure) and tree.unit.is_money
     outcome = compare(
-        gold_number, replace(tree, value=counted) if isinstance(tree, Measure) and not is_money else counted, policy
+        gold, replace(tree, value=counted) if isinstance(tree, Measure) and not is_money else counted, policy
     )
-    return verdict_of(outcome, answer, show(gold_number), f"{show(tree)} / {scale}") if outcome.same else verdict
+    return verdict_of(outcome, answer, show(gold), f"{show(tree)} / {scale}") if outcome.same else verdict
 
 
 def _in_full(value: mpq) -> Num:

@@ -24,7 +24,7 @@ from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.math.measures import BARE_UNITS, unit_of
 from truegold.verifiers.math.policy import CACHED_READINGS, TooLarge, UnreadableAnswer, charge, remembered
 from truegold.verifiers.math.reading.chemistry import has_protons
-from truegold.verifiers.math.reading.days_and_times import may_name_day, read_clock_text, read_day
+from truegold.verifiers.math.reading.days_and_times import may_name_day, read_clock_text, read_date
 from truegold.verifiers.math.reading.grammar import chain_of
 from truegold.verifiers.math.reading.lexemes import (
     NESTING,
@@ -260,7 +260,7 @@ def read(text: str, notation: Notation = USUAL) -> Node:
     charge(1 + len(text) // 10)
     if (simple := simple_number(text)) is not None:
         return simple
-    special: Node | None = read_day(text) if may_name_day(text) else None
+    special: Node | None = read_date(text) if may_name_day(text) else None
     if special is None and ("_" in text or text[:1] == "0"):
         special = _read_numeral(text)
     if special is not None:

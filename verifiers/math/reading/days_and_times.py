@@ -1,17 +1,17 @@
 r"""Reads days and times of day from normalised texts.
 
-    June 20   20th of June   March 3, 2021   2021-03-03   6月20日   Tuesday   星期二
+    June 20   20th of June   March 3, 2021   2021-03-03   3/23/2021   6月20日   Tuesday   星期二
     4:30 p.m.   16:30   4 o'clock   noon   下午4点30分
 
 A month or a weekday alone is a day, too. `4:30` alone may also be a ratio; the other side of the comparison decides.
-Not covered: `3/4/2021`, which may be in March or April.
+`3/4/2021`, which may be in March or April, is a text: only the same numbers in the same order answer it.
 """
 
 from __future__ import annotations
 
 import re
 
-from truegold.verifiers.math.tree import Day, TimeOfDay
+from truegold.verifiers.math.tree import Day, Text, TimeOfDay
 from truegold.verifiers.math.vocabulary import HALVES_OF_CLOCK, HALVES_OF_DAY, MONTHS, WEEKDAYS
 from truegold.verifiers.written_numbers import chinese_integer
 
@@ -32,6 +32,11 @@ _ENGLISH = re.compile(
 )
 """Matches `Tuesday, March 3rd, 2021`, `20th of June`, `June`."""
 _ISO = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
+_NUMERIC = re.compile(
+    r"(?:((?:1[5-9]|20)\d\d)([-/])(\d{1,2})\2(\d{1,2})|(\d{1,2})([-/.])(\d{1,2})\6((?:1[5-9]|20)\d\d))"
+)
+"""Matches `2021/3/4`, `3/4/2021`, `04.03.2021`."""
+MONTHS_OF_YEAR = 12
 _HAN_NUMBER = r"(?:\d{1,2}|[一二三四五六七八九十]{1,3})"
 _HAN_DATE = re.compile(
     rf"(?:(\d{{4}}|[零〇一二三四五六七八九]{{4}})年)?(?:({_HAN_NUMBER})月)?(?:({_HAN_NUMBER})[日号])?\s?(?:[(（]?(?:星期|周|礼拜)([一二三四五六日天\d])[)）]?)?"
@@ -76,8 +81,20 @@ def may_name_day(text: str) -> bool:
     if not text.isascii() or text.startswith(("\\text", "\\mathrm", "\\mbox")):
         return True
     if text[:1].isdigit():
-        return " " in text or text.count("-") == 2
+        return " " in text or any(text.count(sign) == len("MD") for sign in "-/.")
     return text[:3].lower() in _BEGINNINGS
+
+
+def read_date(text: str) -> Day | Text | None:
+    """Return the day that a normalised text names in words or figures, or a text if its month and day are unclear."""
+    if (match := _NUMERIC.fullmatch(text)) is None:
+        return read_day(text)
+    if match[1]:
+        return _day(int(match[1]), int(match[3]), int(match[4]), None)
+    first, second, year = int(match[5]), int(match[7]), int(match[8])
+    if first != second and max(first, second) <= MONTHS_OF_YEAR:
+        return Text((f"{first}/{second}/{year}",))
+    return _day(year, min(first, second), max(first, second), None)
 
 
 def read_day(text: str) -> Day | None:

@@ -85,6 +85,12 @@ _CODE_BEHIND = re.compile(rf"(?<=[\dnd])([~\s]?)({CODES})(?![A-Za-z])")
 """Matches `5 CHF`, `5 million CHF`."""
 _OF_AMERICA = re.compile(r"\bU\.?S\.? (?=dollars?\b)")
 """The `US` of US dollars."""
+_BODY = re.compile(
+    r"(?:/|\s?\bper\b)\s?\(?1\.73(?:\s|\\[ ,;]|~|\\(?:text|mathrm|rm)\b|\{){0,4}m\s?\}?\s?(?:\^\{?2\}?|²)\)?"
+)
+"""The body surface that a rate of filtration refers to: `/1.73 m²`."""
+_LOSS = re.compile(r"△(?=[¥￥]?\d)|▲(?=[¥￥]\d|\d[\d,.]*[百千万億兆]*円)")
+"""The sign of a negative amount in Japanese accounts: `△2.2%`."""
 _SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿⁱ⁽⁾ˣ"
 _SUBSCRIPT = "₀₁₂₃₄₅₆₇₈₉₊₋ₙᵢ₍₎ₓ"
 _PLAIN_SCRIPT = "0123456789+-ni()x"
@@ -181,6 +187,7 @@ def normal(text: str) -> str:
         text = with_escapes_decoded(text)
     if "&" in text:
         text = decode_entities(text)
+    text = _BODY.sub("/bsa", text) if "1.73" in text else text
     if not (is_ascii := text.isascii()):
         text = _in_ascii(text)
     if not text.isprintable():
@@ -313,7 +320,7 @@ def _strip(text: str) -> str:
 
 def _in_ascii(text: str) -> str:
     """Return the text with Unicode mathematics as LaTeX commands."""
-    text = _PERCENT_IN_WORDS.sub(lambda m: f"{m[1] or ''}%", text)
+    text = _PERCENT_IN_WORDS.sub(lambda m: f"{m[1] or ''}%", _LOSS.sub("-", text))
     text = _MARKED_LETTER.sub(_with_accent_command, _GREEK_WITH_INDEX.sub(r"_{\1}", text))
     text = _SUPERSCRIPTS.sub(lambda m: "^{" + m.group().translate(_FROM_SUPERSCRIPT) + "}", text)
     text = _SUBSCRIPTS.sub(lambda m: "_{" + m.group().translate(_FROM_SUBSCRIPT) + "}", text)

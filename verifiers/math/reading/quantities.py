@@ -38,7 +38,7 @@ from truegold.verifiers.math.measures import (
     without_accents,
 )
 from truegold.verifiers.math.policy import UnreadableAnswer
-from truegold.verifiers.math.reading.days_and_times import read_clock_text, read_day
+from truegold.verifiers.math.reading.days_and_times import read_clock_text, read_date
 from truegold.verifiers.math.reading.lexemes import Lexeme, kind_of, text_of
 from truegold.verifiers.math.tree import VALUES, Chain, Measure, Node, Num, Sym, as_measure, scaled
 from truegold.verifiers.math.vocabulary import WORDS
@@ -275,7 +275,7 @@ ReadExpression: TypeAlias = Callable[[list[Lexeme]], Node]
 def read_quantity(tokens: list[Lexeme], read_expression: ReadExpression) -> Node | None:
     """Return the quantity that consists of all `tokens`, or None."""
     text = spelled_out(tokens)
-    special = read_clock_text(text) or read_day(text) or _read_twice_said(tokens, read_expression)
+    special = read_clock_text(text) or read_date(text) or _read_twice_said(tokens, read_expression)
     if special is not None:
         return special
     sign, amount = (-1, tokens[1:]) if tokens[0].text == "-" else (1, tokens)
