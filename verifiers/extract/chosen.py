@@ -191,7 +191,7 @@ _LABELLED = re.compile(
 _ENDS_IN_LETTER = re.compile(r"\w \([A-Z]\)\.?$")
 """The text of an option that ends in a symbol: `ampere (A)`."""
 _REJECTED, _REJECTION = (re.compile(ANY_OF[name], re.IGNORECASE) for name in ("rejections", "failures"))
-"""Predicates of an option that reject it. Those of `_REJECTION` may also be an option's own text."""
+"""Predicates that reject an option. A predicate of `_REJECTION` may also be the text of an option."""
 _REJECTED_LATER = re.compile(
     rf"{_X}.*,\s(?:but|although|though|however,?) (?:it|this|that) (?:is|was)(?: not|n['’]t)"
     r" (?:the )?(?:correct|right)\b",
@@ -347,7 +347,7 @@ def _labelled_below(response: str, text: str) -> frozenset[str]:
     lines, label = _plain_lines(final_part(response)), plain(text).lstrip("-•> ")
     for start in range(len(lines) - 1, 0, -1):
         above, line = lines[start - 1 : start + 1]
-        # `Answer: A` does not begin with the label A.
+        # `Answer: A` begins with an A that is not a label.
         begins = line.startswith(label) and not line[len(label) :][:1].isalnum()
         if line.rstrip(".").endswith(label) and not begins:  # The answer ends the line of the announcement.
             return frozenset()
@@ -631,14 +631,17 @@ def _without_claims(marked: str, *, is_contrast: bool) -> str:
 
 
 def _is_rejected(letter: str, text: str, options: Sequence[str]) -> bool:
-    """Tell whether the text behind a label rejects its option, at once or at its end, and is not the option's own."""
+    """Tell whether the words after a label reject the option, at their beginning or end: `B) fails, because ...`.
+
+    Words of the option itself do not count.
+    """
     option = plain(options[ord(letter) - ord("A")]).casefold() if options else text.casefold()
     is_own = option.startswith(text[: len(option)].casefold().rstrip("."))
     return bool(letter in _denied_last(text) or _REJECTED.match(text) or (_REJECTION.match(text) and not is_own))
 
 
 def _denied_last(marked: str) -> frozenset[str]:
-    """Return the letters of the last clause with letters if it denies them."""
+    """Return the letters in the last clause that has letters, if this clause denies them. The set may be empty."""
     clause = next((clause for clause in reversed(_CLAUSE_END.split(marked)) if _X in clause), "")
     return frozenset(_MARKED.findall(clause)) if _DENIED_BEHIND.search(clause) else frozenset()
 

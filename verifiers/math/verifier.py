@@ -637,18 +637,18 @@ _LAYOUT_BUT_LINES = re.compile(
     r"\\(?:begin|end)\{(?:align\w*|gather\w*|split)\*?\}|&|\\text\s?\{[\s.]*\}|\$\$|(?<!\\)\\[\[\]]"
 )
 _LAYOUT = re.compile(rf"{_LAYOUT_BUT_LINES.pattern}|\\\\")
-"""The layout of a displayed formula, with a full stop in it."""
+"""Commands that lay out a displayed formula, and its line breaks."""
 _GROUP = re.compile(r"\\begin\{(array|[bpv]?matrix)\}.*?\\end\{\1\}|[({\[][^(){}\[\]]*[)}\]]", re.DOTALL)
 _SEVERAL_EQUATIONS = re.compile(
     r"[,;](?!\d{3})\s*\S|\\q?quad|\\text|\\\\[\s&]*(?![\s&]|=|[-+]|\\(?:approx|cong|simeq|times|cdot|end)|$)"
 )
-"""A sign of several equations, outside of brackets: a comma, words, a line that does not go on with `=`."""
+"""A sign of several equations: a comma, words, or a new line that does not begin with `=` or another operator."""
 _EQUALS = re.compile(r"=|\\(?:approx|cong|simeq)\b")
 _BRACKETS = re.compile(r"[)\]}>][()\[\]{}<>]*")
-"""Brackets that close nothing, such as `} ) }`, with `_AROUND_BRACKETS` taken away. They are compared as signs."""
+"""An answer of brackets alone, such as `})}`. Two such answers must be the same text, apart from `_AROUND_BRACKETS`."""
 _AROUND_BRACKETS = re.compile(r"[\s`'\",$.]|\\(?=[{}])")
 _RATE_POINTS = re.compile(r"(?:率|\bpercent|\brate|\bmargin)[^。?？]*(?:何ポイント|\bpoints)", re.IGNORECASE)
-"""A problem that asks for the change of a rate, in points."""
+"""A problem that asks by how many points a rate changes. `3 points` is then read as 3%."""
 _POINTS = re.compile(r"(?<=\d)[%％]?(?:ポイント| points?)$")
 MAX_DECIMALS = 16
 """Maximum number of decimals in a scaled number."""
@@ -876,9 +876,9 @@ def _judge_option(response: str, gold: str, problem: str | None, policy: Policy,
 
 
 def _last_side(text: str, verdict: Verdict) -> str | None:
-    """Return the last side of a displayed calculation: `$$E = \\int F dx = 5 J$$`.
+    """Return the last side of a displayed calculation: 5 J for `$$E = \\int F dx = 5 J$$`.
 
-    Return None for other texts and several equations, and if the calculation can be read and has another number.
+    Return None for other texts, for several equations, and for a calculation that can be read and has another number.
     """
     if not text.startswith(("$$", "\\[")) or _EQUALS.search(text) is None:
         return None
@@ -898,10 +898,12 @@ def _has_value(text: str) -> bool:
 
 
 def _compare_as_asked(answer: str, gold: str, problem: str, policy: Policy, verdict: Verdict) -> Verdict:
-    """Compare in the unit that the problem gives, if there is one, and return `verdict` if the answer is still wrong.
+    """Compare in the unit that the problem asks for. Return `verdict` without such a unit, or for a wrong answer.
 
-    `in USD millions`, 32780 answers `$32,780 million`, as does `$32.78 billion` a gold of 32780. The points by which a
-    rate changes are percent.
+    problem                 gold               right answer
+    in USD millions         32780              $32.78 billion
+    in USD millions         $32,780 million    32780
+    points of a rate        3 points           3%
     """
     if verdict.reason is Reason.DECLINED:
         if _RATE_POINTS.search(problem) is None:
@@ -966,7 +968,7 @@ def _is_choice(gold: str | None) -> bool:
 def _is_misread(verdict: Verdict, response: str, gold: str | None) -> bool:
     """Tell whether the extraction overlooked gold.
 
-    Gold is then within the extracted words, or in the last line beside the value that was guessed from this line.
+    Gold is then within the extracted words, or in the last line, from which another value was guessed.
     """
     if verdict.reason is not Reason.MISMATCH:
         return False
