@@ -23,7 +23,7 @@ result is the first argument after the call. Coroutines are run to their end, an
 `codecs` names classes whose objects may be sent, with their attributes: {"ListNode": ["val", "next"]}.
 
 `native` writes files into the working folder, runs one command there, and returns the files that the command made. Both
-payload and result are a line of JSON with the sizes of the files, and then their contents:
+the payload and the result are a line of JSON with the names and sizes of files, followed by the contents of the files:
 
     {"files": [["main.cpp", 812]], "argv": ["/usr/bin/g++", "-o", "main", "main.cpp"], "collect": ["main"]}\\n<contents>
 
@@ -128,7 +128,7 @@ def _finish(status: int) -> int:
     # Dropping the program's names flushes files that replaced stdout or were never closed.
     sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
     sys.modules.pop("__main__", None)
-    # A full collection touches pages all over the interpreter, and most programs have no objects that old.
+    # A collection of generation 2 touches pages all over the interpreter. Most programs have no such old objects.
     gc.collect(2 if gc.get_objects(generation=2) else 1)
     return status if _flush() and is_flushed else status or 120
 
