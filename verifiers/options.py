@@ -101,7 +101,7 @@ class AnswerVerifier(ABC):
     """The keys of `info` that are required."""
 
     def check_options(self, info: Mapping[str, Any]) -> None:
-        """Raise BadOption for an invalid value. It judges an empty response: `_judge` reads the options first."""
+        """Raise BadOption for an invalid value. An empty response is judged: `_judge` reads the options first."""
         verdict = self("", None, info=info)
         if verdict.reason is Reason.VERIFIER_ERROR:
             raise BadOption(verdict.evidence["error"])

@@ -334,7 +334,7 @@ class _Trial:
     """An answer that is tried for a gold."""
 
     part: str
-    """The field of the report in which the verdict on the answer counts."""
+    """The field of the report that counts the verdict on the answer."""
     rule: str
     policy: bool
     is_right: bool

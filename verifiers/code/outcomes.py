@@ -164,7 +164,7 @@ class Judged:
     """The way the suite was run: `stdio`, `calls`, `lowered` (assertions that became calls), `two_processes`,
     `one_process` or `inserted`."""
     weakness: str | None = None
-    """A way in which a hostile program could change its verdict. By default, for ONE_PROCESS it is SHARES_PROCESS."""
+    """A way in which a hostile program could change its verdict. For ONE_PROCESS, None stands for SHARES_PROCESS."""
 
 
 class CannotJudge(Exception):

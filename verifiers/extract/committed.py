@@ -531,7 +531,7 @@ _PAIRS = (("'", "'"), ('"', '"'), ("“", "”"), ("‘", "’"), ("«", "»"), 
 _WRAPS = frozenset("'\"“‘«「[<→⇒➜➡👉")
 """First characters of an answer that is enclosed or begins with an arrow."""
 _NESTED = re.compile(r"[,\[\]'\"“”‘’«»「」<>]")
-"""Characters that an answer in quotes or brackets must not have, because they would end the enclosure."""
+"""Characters that an answer in quotes or brackets must not have."""
 MAX_HASHES = 16
 """Maximum number of `####` that are examined, counted from the end. Stops a response that consists of `####`."""
 _HASHES = re.compile(r"####(?!#)[ \t]{0,8}(\S.{0,400})")

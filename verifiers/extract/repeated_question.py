@@ -84,7 +84,7 @@ _ENDING_LETTERS = 3
 
 
 def restated_gold(response: str, gold: str, problem: str, is_same_day: Callable[[str], bool]) -> str | None:
-    """Return gold as a response of one sentence words it, if the other words repeat the problem. Otherwise None.
+    """Return the words for gold in a response of one sentence whose other words repeat the problem. Otherwise None.
 
     is_same_day: tells whether a text is the same day as gold.
     """

@@ -39,7 +39,7 @@ NEARLY_ALL = 0.8
 CHANCE = 0.05
 """The significance level of the sign test: do failed responses end with their own gold more often than with another?"""
 COVERED = 0.8
-"""A kind is replaced by a smaller kind that has this share of its unread responses."""
+"""A report names a smaller kind in place of a larger one, if the smaller one has this share of the unread responses."""
 MAX_KINDS = 2_000
 """Maximum number of kinds that are counted. Prompts may have a million different first lines."""
 SHOWN_CHARS = 60

@@ -344,7 +344,7 @@ def _unpack_files(result: bytes) -> dict[str, bytes]:
 
 
 def _with_command_end(execution: Execution) -> Execution:
-    """Return the execution with exit status 128 + n replaced by the end by signal n, as shells report signals."""
+    """Return the execution. Exit status 128 + n, by which shells report signal n, becomes the end by this signal."""
     if execution.end is ProgramEnd.EXITED and execution.status > _SIGNALLED_FROM:
         return dataclasses.replace(execution, end=ProgramEnd.SIGNALLED, status=execution.status - _SIGNALLED_FROM)
     return execution

@@ -246,7 +246,7 @@ class _Words:
         return False
 
     def _begins_input(self, blank: int) -> bool:
-        """Say whether an input may begin after this blank: at the start of a line, or not after a number."""
+        """Say whether an input may begin after this blank: at the start of a line, or after a word (no number)."""
         before = self._text[max(0, blank - NEAR_CHARS) : blank]
         return blank in self._starts or not before.rpartition(" ")[2].isdigit()
 

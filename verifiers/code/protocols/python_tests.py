@@ -395,7 +395,7 @@ def _calls_request(calls: Sequence[SolutionCall], codecs: Codecs, returned_argum
 def _run_calls(
     source: TestedProgram, request: bytes, call_count: int, codecs: Codecs, expected: ExpectedResults | None = None
 ) -> CallOutcomes:
-    """Load the program and make the calls of a request. expected: for larger limits if these results are large."""
+    """Load the program and make the calls of a request. expected: for larger limits, if these results are large."""
     payload = to_json(source.fields())[:-1] + b"," + request[1:]
     result_bytes = expected.max_bytes if expected else 0
     job = Job("calls", payload, source.limits, warm=source.warm, result_bytes=result_bytes)

@@ -651,7 +651,7 @@ def _in_place(options: Mapping[str, Json], cases: Sequence[CallCase], path_prefi
 
 
 def _plain_arguments(cases: Json) -> list[tuple[Json, ...]] | None:
-    """Return the arguments of all cases, or None if a case is invalid or has to be decoded. This saves time."""
+    """Return the arguments of all cases at once, which is fast. None if a case is invalid or has to be decoded."""
     if not isinstance(cases, list) or not 0 < len(cases) <= MAX_CASES or set(map(type, cases)) != {dict}:
         return None
     # Cases of a suite usually have the same keys, so this set has one or two entries.

@@ -16,7 +16,7 @@ from truegold.verifiers.math.policy import TooLarge
 OPENING = frozenset({"open", "brace", "begin"})
 """Kinds of tokens that open a bracket, a group or an environment."""
 CLOSING = frozenset({"close", "unbrace", "end"})
-"""Kinds of tokens that close one."""
+"""Kinds of tokens that close a bracket, a group or an environment."""
 kind_of: Callable[[Lexeme], str] = itemgetter(0)
 text_of: Callable[[Lexeme], str] = itemgetter(1)
 """`kind_of` and `text_of` return the kind and the text of a token. `map(kind_of, tokens)` is fast."""

@@ -303,7 +303,7 @@ def _may_be_vector(node: Node, text: str) -> bool:
 
     (1, 2), 2\hat x + 3\hat y     yes: an array, or a sum with a marked letter in each term
     -gk                           no: k has no mark
-    \hat x \hat p                 no: a product of two marked letters is one of operators
+    \hat x \hat p                 no: a product of two operators
     """
     if isinstance(node, (Group, Matrix)):
         return True

@@ -46,7 +46,7 @@ def load(prelude: str, program: str) -> dict[str, Value]:
 
 
 def hide_frames() -> None:
-    """Make the caller's frames not count towards the recursion limit."""
+    """Exclude the caller's frames from the recursion limit, as if a script began here."""
     depth = sum(1 for _ in traceback.walk_stack(sys._getframe()))
     set_limit = sys.setrecursionlimit
     set_limit(sys.getrecursionlimit() + depth)

@@ -29,7 +29,7 @@ from . import kernel
 BOX_PARENT = "/w"
 BOX = "/w/box"
 BOX_FOR_TMP = "/w/.tmp"
-"""Paths in the new root: BOX_PARENT, the BOX in it, and the second box."""
+"""Paths in the new root: the box's parent folder, the box, and the second box."""
 STDIN_FILE = ".stdin"
 """The file in the box that holds the input of a program that opens its stdin by a path."""
 

@@ -99,9 +99,9 @@ class SolutionFinder(MetaPathFinder, Loader):
 def library_names(tree: ast.Module, entry_point: str | None) -> frozenset[str]:
     """Return the names of `LIBRARY_OF` that mean the library's function in this test code.
 
-    Some of these names mean the solution instead. The entry point does, and a class whose objects need attributes that
-    the library's class lacks. Without an entry point, the only undefined name means the solution; of several undefined
-    names, those that an assertion calls with constants.
+    Other names of `LIBRARY_OF` mean the solution: the entry point, and a class whose objects need attributes that the
+    library's class lacks. Without an entry point, the only undefined name means the solution. If there are several
+    undefined names, those that an assertion calls with constants mean the solution.
     """
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     if used.isdisjoint(LIBRARY_OF):

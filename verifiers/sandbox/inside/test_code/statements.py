@@ -241,8 +241,7 @@ def _is_main_guard(node: ast.stmt) -> TypeGuard[ast.If]:
 def find_check(tree: ast.Module) -> tuple[ast.FunctionDef | None, bool]:
     """Return `check`, or another function with `candidate` as its only argument, and whether the module calls it.
 
-    A function that the module calls several times, or with a constant, is a helper of assertions. For a helper the
-    first value is None.
+    A function that the module calls several times, or with a constant, is a helper of assertions and is left out.
     """
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and len(node.args.args) == 1]
     named = [node for node in functions if node.name == CHECK or node.args.args[0].arg == "candidate"]

@@ -121,8 +121,9 @@ class Operators:
     def note_return(self, handle: int) -> None:
         """Note that an answer contained this object.
 
-        `Solution` only holds functions, which should return data. So an object of this class that a function returns no
-        longer counts as made by the test code. Methods of other classes may return their object, for chained calls.
+        A class such as `Solution` only holds functions, which should return data. If one of them returns an object of
+        the class, this object no longer counts as made by the test code. Methods of other classes may return their
+        object, for chained calls.
         """
         self._returned.add(handle)
         if self._made.get(handle) in self.function_holders:

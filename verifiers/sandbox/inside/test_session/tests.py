@@ -376,7 +376,7 @@ def _innermost_names(tree: ast.AST) -> set[str]:
 
 
 def _names_of_modules(tree: ast.Module) -> dict[str, set[str]]:
-    """Return names that code only reads attributes of, with these attributes: {"math": {"pi"}} for `math.pi`."""
+    """Return the names of which only attributes are used, with these attributes: {"math": {"pi"}} for `math.pi`."""
     attribute_of = {id(node.value): node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     used: dict[str, set[str | None]] = {}
     for node in ast.walk(tree):
