@@ -493,7 +493,7 @@ def move(form: Scalar, steps: int) -> str:
 
 
 def is_negation(word: str) -> bool:
-    """Return whether a word already is a negation, so that `not` before it need not reverse its meaning."""
+    """Return whether a word is itself a negation. `not` before such a word may leave the meaning unchanged."""
     return bool(set(word.lower().split()).intersection(WORDS["negations"]))
 
 

@@ -655,7 +655,7 @@ def _quoted(tree: ast.Module) -> Extracted | None:
 
 
 def _part(text: str, versions: int = MAX_VERSIONS) -> Extracted | None:
-    """Return the code from the first line of code on, as far as it parses.
+    """Return the code that begins at the first line of code, shortened until it parses.
 
     If the text has later versions of this code, the last version is returned. versions: how many are searched for.
     """
@@ -689,7 +689,7 @@ def _shifted_part(text: str) -> Extracted | None:
 
 
 def _shorter_parts(code: str) -> Iterator[str]:
-    """Yield the code, then the code before its first syntax error, then without its last statement, and so on."""
+    """Yield the code, the code before its first syntax error, and this code without its last statement, and so on."""
     for _ in range(MAX_CUTS):
         yield code
         line = python_source.error_line(code)

@@ -363,7 +363,7 @@ def _plain_lines(text: str) -> list[str]:
 
 
 def _labels_of(lines: Iterable[str]) -> list[str]:
-    """Return the letters that label the first lines, without the letters of lines that deny their option."""
+    """Return the letters that label the first lines. Lines that deny their option are left out."""
     marked = (_with_letters_marked(line, LETTERS) for line in lines)
     labelled = takewhile(_LABELLED.match, marked)
     return [line[line.index(_X) + 1] for line in labelled if not _is_denied(line)]

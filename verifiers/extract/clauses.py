@@ -162,7 +162,7 @@ def _is_of_another(clause: str, named: re.Match[str]) -> bool:
 
 
 def _is_unasserted(matrix: str, has_that: bool) -> bool:
-    """Return whether a clause depends on words before it that do not assert it: `I deny (that)`."""
+    """Return whether the words before a clause leave the clause unasserted: `I deny (that)`."""
     if not has_that and _CLAUSE["contact"].search(matrix) is None:
         return False
     if (subject := _CLAUSE["subject"].search(matrix)) is not None:

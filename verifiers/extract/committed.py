@@ -616,7 +616,7 @@ def holds_in_one_case(part: str, committed: Committed, problem: str | None) -> b
 
 
 def _unannounced(part: str, several: int, problem: str | None) -> Committed | None:
-    """Return the conclusion of a text that announces nothing, as it stands before courtesies and explanations."""
+    """Return the conclusion of a text without an announcement. It stands before courtesies and explanations."""
     if committed := _answered_first(part, problem) or _at_end(without_explanations(part), problem):
         return committed
     shorter = without_closings(part)
@@ -802,7 +802,7 @@ def _bare(part: str) -> Committed | None:
 
 
 def _committed(answer: str | None, form: str) -> Committed | None:
-    """Return an answer without the marks around it, or None if it is empty or denies itself (`not 5`)."""
+    """Return an answer without the marks around it, or None for an empty answer and for a denial (`not 5`)."""
     text = (answer or "").strip(MARKS)
     if text and (text[0] in _WRAPS or not text[-1].isascii()):
         text = _unwrapped(text)

@@ -391,7 +391,7 @@ def announced(text: str) -> Iterator[Announcement]:
 
 
 def _on_line(line: str, match: re.Match[str], answer: str) -> Iterator[Announcement]:
-    """Yield the announcement of a line unless it is denied, conditional, or attributed to another person."""
+    """Yield the announcement of a line, unless the line denies it, makes it conditional or attributes it."""
     if _is_quoted(line, match.start(), match.end()):
         return
     before, statement = sentence_around(line, match.start())

@@ -506,7 +506,7 @@ class Evaluator(Arithmetic):
         raise Unsupported(node.name)
 
     def _unknown_value(self, name: str, args: list[Ball]) -> Ball:
-        """Return a pseudorandom value of an unknown function, which depends only on its name and its arguments.
+        """Return a pseudorandom value of an unknown function. It depends only on the function's name and arguments.
 
         So f(a+b) equals f(b+a), but not f(a) + f(b).
         """

@@ -4,9 +4,9 @@ The policy decides questions that mathematics alone does not, with one option fo
 row sets options in its `verifier_args`, and `equivalent` takes them as keywords. The text of the problem sets some of
 the remaining options (`policy_for`), for example if it asks for a percentage, a ratio, or an order.
 
-The budget of a verdict is a number of steps of about a microsecond. A function takes the steps of its work from the
-budget before it begins (`charge`); `Spent` is raised if too few are left. Separate limits would multiply, as in a sum
-of sums. A count of steps gives the same verdict on every machine, but a clock does not.
+The budget of a verdict is a number of steps of about a microsecond. Before its work, a function takes the steps of the
+work from the budget (`charge`). `Spent` is raised if too few are left. Separate limits would multiply, as in a sum of
+sums. A count of steps gives the same verdict on every machine, but a clock does not.
 
 A cached result (`remembered`) costs its steps at each use, so no verdict depends on earlier ones. Outside of a verdict
 there is no limit.
@@ -214,7 +214,7 @@ def seconds_left() -> float:
 
 
 def digit_steps(bits: int) -> int:
-    """Return the steps of one operation on rationals of this many bits, including their reduction."""
+    """Return the steps of one operation on rationals of this many bits, and of reducing the result."""
     return 1 + bits * bits // 1_000_000
 
 

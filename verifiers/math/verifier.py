@@ -614,7 +614,7 @@ _VERB_ENDING = re.compile(
     r"(?<=[一-鿿]{2})(?:し(?:た|て(?:いる|います)|ました|ます)|する|です|でした|だ|だった|である|了)[。.]?$"
     r"|(?<=[가-힣]{2})(?:했다|했습니다|하였다|하였습니다|한다|합니다|입니다|이다)[。.]?$"
 )
-"""The ending of a noun that is made a verb, `減少した`: as an answer it means the noun, 減少."""
+"""The ending of a verb that is made of a noun. The answer `減少した` means its noun, 減少."""
 _MAY_BE_CHOICE = re.compile(r"[\[$\s]*(?:\\[a-z]{4,6}\s*\{\s*)*\(?\s*(?:\\[a-z]{4,6}\s*\{\s*)*[A-J](?![A-Za-z])")
 r"""The start of a gold that may be the letter of an option: `(B)`, `\text{B}`."""
 RESPONSES = Policy(percent="either")
@@ -817,7 +817,7 @@ def _judge_words(response: str, gold: str, problem: str | None, policy: Policy, 
 
 
 def _restated(response: str, gold: str, problem: str) -> Verdict | None:
-    """Return the verdict on a response that repeats the problem as a sentence with gold in it, or None for others."""
+    """Return the verdict on a response that repeats the problem as a sentence with gold in it. Otherwise None."""
     if len(gold) > MIN_PROSE_CHARS or not any(map(str.isalpha, gold)):
         return None
     restated = restated_gold(response, gold, problem, partial(_is_day, read_day(normal_gold(gold))))

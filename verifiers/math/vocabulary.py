@@ -108,7 +108,7 @@ HIDDEN_ARGUMENTS: dict[str, int] = _TABLES["hidden_arguments"]
 MONTHS, WEEKDAYS = _TABLES["words"]["months"].split(), _TABLES["words"]["weekdays"].split()
 """English names of the months and of the days of the week, in order."""
 DAMAGED: dict[str, str] = _TABLES["damaged"]
-"""Maps the first letter of a command to a pattern of its damaged form: the `\\t` of `\\text` may have become a tab."""
+"""Maps the first letter of damaged commands to a pattern: the `\\t` of `\\text` may have become a tab."""
 HTML: dict[str, str] = _TABLES["html"]
 """Maps a pattern of HTML to its replacement."""
 SYMPY_NAMES, INVERSES = spellings(_TABLES["sympy_names"]), spellings(_TABLES["inverses"])

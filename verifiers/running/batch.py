@@ -135,7 +135,7 @@ class ResolvedVerifiers:
         return self._by_name[name]
 
     def judge(self, item: Item) -> TimedVerdict:
-        """Return the verdict on an item; it has no score if a field has a wrong type."""
+        """Return the verdict on an item. An item with a field of a wrong type gets no score."""
         # The time for importing the verifier does not count as a cost of the item.
         verifier = self.resolve(item.verifier)
         last_run.own_s = None

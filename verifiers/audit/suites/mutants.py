@@ -444,7 +444,7 @@ MAX_NAME_CHARS = 40
 _COMMON_OUTPUTS = ("0", "1", "-1", "YES", "NO", "Yes", "No")
 _COMMON_VALUES = ("None", "0", "1", "''", "[]", "True", "False", "float('nan')", "float('inf')")
 _EMPTY_ARRAY = "__import__('numpy').empty((0, 1))"
-"""An empty array, which numpy's comparisons take as equal to any array that it broadcasts with."""
+"""An empty array. numpy's comparisons find no difference between it and an array of a matching shape."""
 _EXITS = (("sys", "exit(0)"), ("os", "_exit(0)"))
 _PRINT_SUCCESS = "print('OK\\nPASSED\\nAll tests passed\\n1\\n')\n"
 _ALWAYS_EQUAL = """\

@@ -198,7 +198,7 @@ def uncalled_test(code: str, language: str) -> str | None:
 
 
 def _without_unrun(text: str, mask: str) -> tuple[str, str]:
-    """Return a Rust text and its mask with blanks for items that are not compiled and tests that are ignored."""
+    """Return a Rust text and its mask, with blanks for items that are not compiled and for ignored tests."""
     for match in reversed(list(_NOT_RUN.finditer(mask))):
         end = _closing_of(mask, match.end() - 1) + 1 if mask[match.end() - 1] == "{" else match.end()
         blank = re.sub(r"[^\n]", " ", mask[match.start() : end])

@@ -184,7 +184,7 @@ MAX_PRINTED = 500_000
 """Maximum number of hexadecimal digits of all values printed in the language's notation (`foreign_values.PRINTS`)."""
 
 INNER_FILE = "inserted"
-"""The file name of the test program, if the harness is a separate program that runs it."""
+"""The file name of the test program in languages whose harness is a separate program."""
 
 _MAIN = re.compile(
     r"\bmain\s*\([^(){}]*\)\s*(?:(?:throws|->)\s*[\w.,\s<>()]+?)?\{(?!.*\bmain\s*\([^(){}]*\)\s*[{t-])", re.DOTALL

@@ -190,7 +190,7 @@ def is_helper(code: str, name: str, preamble: str) -> bool:
 
 
 def with_calls_of_check(code: str, name: str) -> str:
-    """Return test code with a call `check(name)` added, if it defines but never calls a function `check`."""
+    """Return test code with a call `check(name)` added, if the code defines a function `check` and never calls it."""
     tree = parse(code)
     check, is_called = find_check(tree) if tree is not None else (None, True)
     return f"{code}\n{check.name}({name})\n" if check is not None and not is_called else code

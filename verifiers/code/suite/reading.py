@@ -421,7 +421,7 @@ def read_value(text: str) -> Json:
 
 
 def _read_named(text: str) -> dict[str, Json]:
-    """Read named arguments as a call has them in its brackets: `a = 1, b = 2`."""
+    """Read the text of named arguments: `a = 1, b = 2`."""
     match parse(f"f({text})"):
         case ast.Module(body=[ast.Expr(value=ast.Call(func=ast.Name(), args=[], keywords=keywords))]):
             return {keyword.arg: _literal(keyword.value, text) for keyword in keywords if keyword.arg}

@@ -112,7 +112,7 @@ def _factors(node: Node) -> Iterator[Node]:
 
 
 def written(node: Node) -> Spelled | None:
-    """Return a number with its precision, or None for 0 and for expressions without a value."""
+    """Return a number and its precision, or None for 0 and for expressions without a value."""
     if (value := real_value(node)) is None or not value:
         return None
     factors = list(_factors(node))

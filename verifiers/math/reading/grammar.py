@@ -90,7 +90,7 @@ class Cursor:
         self.in_brackets = 0
         """The number of open brackets."""
         self.in_set = False
-        """Whether the element of a set is being read. A colon then separates it from its condition."""
+        """Whether the element of a set is being read. The next colon then ends the element: {x : x > 0}."""
 
     def peek(self, ahead: int = 0) -> Lexeme:
         """Return the next token, or the token that is `ahead` tokens further on."""

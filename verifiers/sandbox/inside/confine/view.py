@@ -31,7 +31,7 @@ BOX = "/w/box"
 BOX_FOR_TMP = "/w/.tmp"
 """Paths in the new root: the box's parent folder, the box, and the second box."""
 STDIN_FILE = ".stdin"
-"""The file in the box that holds the input of a program that opens its stdin by a path."""
+"""The file in the box with the input, for programs that open `/dev/stdin`."""
 
 _STDIN_LINKS = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
@@ -152,7 +152,7 @@ def temporary_links(paths: Iterable[str]) -> dict[str, str]:
 
 
 def private_box_steps(size: int, links: Mapping[str, str]) -> list[Callable[[], int]]:
-    """Return calls that give a job an empty box in its own mount namespace, which ends with its last process."""
+    """Return calls that give a job an empty box in its own mount namespace. Both end with the job's last process."""
     steps = [kernel.step("unshare", kernel.CLONE_NEWNS)]
     data = _box_data(size).encode()
     for folder in _boxes(links):
