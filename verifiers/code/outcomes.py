@@ -9,7 +9,7 @@
         BadSuite: tests.cases[3].output must be text, got 5
 
 The evidence names the sandbox (`tier`), whether tests and solution ran in separate processes (`isolation`), and the
-first failed case. It contains no times, so a second verdict on the same row is equal to the first.
+first failed case. The evidence contains no times, so a second verdict on the same row is equal to the first.
 """
 
 from __future__ import annotations

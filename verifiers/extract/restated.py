@@ -158,7 +158,7 @@ def _total_in_digits(match: re.Match[str]) -> str:
 
 
 def affirms(problem: str, response: str) -> bool | None:
-    """Return True if a response answers yes by repeating the question as a statement, and False if it negates it.
+    """Return True if a response repeats the question as a statement (yes), and False if it denies the statement (no).
 
     Only the first and the last sentence are read. Return None if neither repeats the question, or if they contradict
     each other. The words have to keep their order: "A is greater than B" does not answer "Is B greater than A?".
@@ -206,7 +206,7 @@ def restatement(text: str, problem: str) -> str | None:
 
 
 def repeats_comparison(text: str, value: str, problem: str) -> bool:
-    """Return whether the last sentence only repeats a difference of the problem, which does not ask for one.
+    """Return whether the last sentence only repeats a difference that the problem states and does not ask for.
 
     "... got 24 more. How many apples has it now?"      There are 24 more than before.      True
     """

@@ -118,7 +118,7 @@ class Policy:
     if the problem is about physics."""
     comma: Literal["auto", "decimal", "answers"] = "auto"
     """decimal: gold and answers have decimal commas: 2,25 is 2.25, and 1.234 may be 1234. Answers may also have points.
-    answers: the same for answers only, while gold has a point. auto: the other side shows the meaning of a comma."""
+    answers: answers have decimal commas, and gold has points. auto: the other side shows the meaning of a comma."""
     options: tuple[str, ...] = ()
     """The texts of the options, if gold is the letter of an option. The text of this option is then also right."""
 
@@ -144,7 +144,7 @@ def parse_policy(arguments: Mapping[str, Any]) -> Policy:
 
 @lru_cache(maxsize=256)
 def _checked_policy(options: tuple[tuple[str, Any], ...]) -> Policy:
-    """Return the policy with these options, which are hashable so that it can be cached. Raises ConfigError."""
+    """Return the policy with these options. They are hashable, so that it can be cached. Raises ConfigError."""
     known = _ALLOWED
     mistakes = []
     for name, value in options:
@@ -342,14 +342,14 @@ def _is_of_physics(problem: str) -> bool:
 
 
 def _has_variable(problem: str, letters: str) -> bool:
-    """Tell whether a problem uses one of the letters as a variable, which does not follow a number.
+    """Tell whether a problem uses one of the letters as a variable. A letter after a number is not a variable.
 
-    Only the formulas of the problem are searched, or its whole text if it has none.
+    Only formulas are searched, or the whole text of a problem without formulas.
     """
     text = "".join(_FORMULA.findall(problem)) if "$" in problem or "\\(" in problem else problem
     return any(re.search(rf"(?<![A-Za-z\\\d])(?<!\d\s){letter}(?![A-Za-z])", text) for letter in letters)
 
 
 def _asks_for_parts(problem: str, gold: str) -> bool:
-    """Tell whether a gold such as `5; 7` answers parts (a) and (b) of the problem, so that its order matters."""
+    """Tell whether gold answers parts (a) and (b) of the problem, as `5; 7` does. Then the order matters."""
     return ";" in gold and _PARTS.search(problem) is not None

@@ -81,7 +81,7 @@ class InputComparison(ABC):
 
     @abstractmethod
     def differences(self, program: str) -> list[int]:
-        """Return the inputs on which a program differs from the solution, the best ones for a case first."""
+        """Return the inputs on which a program differs from the solution. Inputs that make better cases come first."""
 
     @abstractmethod
     def confirm(self, program: str, index: int) -> Witness | None:
@@ -93,7 +93,7 @@ class InputComparison(ABC):
         return next((witness for witness in tried if witness is not None), None)
 
     def _passes_alone(self, bench: Bench, program: str) -> bool:
-        """Return whether all passing solutions pass a suite of one case, and the program fails."""
+        """Return whether a suite of one case accepts the passing solutions and refuses the program."""
         right = (self._state.reference or "", *self._state.agreeing)
         return all(bench.run(each).passed for each in right) and not bench.run(program, limits=self._limits).passed
 

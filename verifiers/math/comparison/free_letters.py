@@ -102,7 +102,7 @@ def without_parameters(gold: Node, answer: Node, *, rename: bool) -> tuple[Node,
 
 
 def renamings(gold: Node, answer: Node) -> Iterator[Node]:
-    """Yield the answer with its free letters renamed to gold's, once for each order of gold's letters."""
+    """Yield the answer with its free letters renamed to gold's. Each order of gold's letters gives one renaming."""
     if symbols(gold) == symbols(answer):
         return
     gold_symbols, answer_symbols = symbols(gold) - _labels(gold), symbols(answer) - _labels(answer)
